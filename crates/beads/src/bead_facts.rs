@@ -1,0 +1,93 @@
+//! The facts that readiness depends on besides the bead itself.
+
+use std::collections::BTreeSet;
+
+use gt_core::decide::{ReadinessFacts, SchedulingFacts};
+use gt_core::schedule::Run;
+use gt_core::{Bead, BeadId, Timestamp};
+use gt_store::{BeadRow, BlockerFacts, Reader};
+
+use gt_town::Result;
+
+/// The surroundings of a bead that readiness looks at.
+pub struct BeadFacts {
+    blockers: BlockerFacts,
+    parent_deferred: Option<(Timestamp, BeadId)>,
+}
+
+impl BeadFacts {
+    /// Of a bead whose edges are known.
+    pub fn of_row(reader: &Reader<'_>, row: &BeadRow) -> Result<Self> {
+        Self::of(reader, &row.bead, row.parents())
+    }
+
+    /// Of many beads whose edges are known, in their order; asked a page at a time.
+    pub fn of_rows(reader: &Reader<'_>, rows: &[&BeadRow]) -> Result<Vec<Self>> {
+        let blocked = rows.iter().filter(|row| row.bead.open_blockers > 0);
+        let blocked: Vec<BeadId> = blocked.map(|row| row.bead.id.clone()).collect();
+        let mut blockers = reader.blockers_of(&blocked)?;
+        let parents: BTreeSet<&BeadId> = rows.iter().flat_map(|row| row.parents()).collect();
+        let parents: Vec<BeadId> = parents.into_iter().cloned().collect();
+        let dates = reader.defer_dates_of(&parents)?;
+        let facts = |row: &&BeadRow| {
+            let deferred =
+                row.parents().filter_map(|parent| Some((*dates.get(parent)?, parent.clone())));
+            let blockers = blockers.remove(&row.bead.id).unwrap_or_default();
+            Self { blockers, parent_deferred: deferred.max() }
+        };
+        Ok(rows.iter().map(facts).collect())
+    }
+
+    /// The beads that block it now, the failed ones last.
+    pub fn blocked_by(&self) -> impl Iterator<Item = &BeadId> {
+        self.blockers.open.iter().chain(&self.blockers.failed)
+    }
+
+    /// Of a bead alone.
+    pub fn of_bead(reader: &Reader<'_>, bead: &Bead) -> Result<Self> {
+        let parents = reader.parents(&bead.id)?;
+        Self::of(reader, bead, parents.iter())
+    }
+
+    fn of<'p>(
+        reader: &Reader<'_>,
+        bead: &Bead,
+        parents: impl Iterator<Item = &'p BeadId>,
+    ) -> Result<Self> {
+        let blockers = if bead.open_blockers > 0 {
+            reader.blockers(&bead.id)?
+        } else {
+            BlockerFacts::default()
+        };
+        let mut parent_deferred = None;
+        for parent in parents {
+            let until = reader.bead(parent)?.and_then(|parent| parent.defer_until);
+            parent_deferred = parent_deferred.max(until.map(|until| (until, parent.clone())));
+        }
+        Ok(Self { blockers, parent_deferred })
+    }
+
+    /// The facts that readiness depends on.
+    pub fn readiness<'a>(&'a self, bead: &'a Bead) -> ReadinessFacts<'a> {
+        ReadinessFacts {
+            status: &bead.status,
+            issue_type: &bead.issue_type,
+            pinned: bead.pinned,
+            ephemeral: bead.ephemeral,
+            defer_until: bead.defer_until,
+            parent_deferred: self.parent_deferred.as_ref().map(|(until, parent)| (parent, *until)),
+            open_blockers: &self.blockers.open,
+            failed_blockers: &self.blockers.failed,
+        }
+    }
+
+    /// What a start depends on.
+    pub fn scheduling<'a>(&'a self, bead: &'a Bead, run: Option<&'a Run>) -> SchedulingFacts<'a> {
+        SchedulingFacts {
+            readiness: self.readiness(bead),
+            assignee: &bead.assignee,
+            run,
+            paused: None,
+        }
+    }
+}

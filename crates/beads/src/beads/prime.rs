@@ -1,0 +1,60 @@
+//! The facts that an agent or a person needs first when they start to work here.
+
+use gt_core::{Rig, Status};
+use gt_store::{BeadFilter, BeadRow, Readiness, StatusFilter};
+
+use super::list::find_some;
+use super::ready::ready_rows;
+use gt_town::{Result, Town};
+
+/// How the town stands for one actor.
+#[derive(Debug, Clone)]
+pub struct Primer {
+    /// The rig they stand in.
+    pub rig: Option<Rig>,
+    /// How many beads are in progress.
+    pub active_count: u64,
+    /// How many beads wait for another.
+    pub waiting_count: u64,
+    /// Their own beads in progress, most urgent first.
+    pub claimed: Vec<BeadRow>,
+    /// Whether they are at more than that.
+    pub more_claimed: bool,
+    /// The most urgent of what can be worked on.
+    pub ready: Vec<BeadRow>,
+    /// How many beads can be worked on.
+    pub ready_count: u64,
+}
+
+/// Looks around for the town's actor; at most `limit` beads of each kind. Everything here comes from an
+/// index: an agent that starts should not have to wait, however large the town is.
+pub fn primer(town: &Town, limit: usize) -> Result<Primer> {
+    let active = BeadFilter {
+        status: StatusFilter::OneOf(vec![Status::InProgress, Status::Hooked]),
+        ..BeadFilter::default()
+    };
+    let waiting = BeadFilter { blocked: true, ..BeadFilter::default() };
+    let claimed = BeadFilter {
+        assignee: Some(town.actor().name.clone()),
+        limit: Some(limit),
+        ..active.clone()
+    };
+    let ready = BeadFilter {
+        ready: Some(Readiness { now: town.now(), include_deferred: false }),
+        limit: Some(limit),
+        ..BeadFilter::default()
+    };
+    town.read(|reader| {
+        let (ids, more_claimed) = find_some(reader, &claimed, None)?;
+        let (ready_beads, _) = ready_rows(reader, &ready, None)?;
+        Ok(Primer {
+            rig: town.rig_here(&reader.rigs()?),
+            active_count: reader.count(&active)?,
+            waiting_count: reader.count(&waiting)?,
+            claimed: reader.bead_rows(&ids)?,
+            more_claimed,
+            ready: ready_beads,
+            ready_count: reader.count(&ready)?,
+        })
+    })
+}

@@ -1,0 +1,188 @@
+//! Changes of status: what the table answers, for the bead and for the run that has it.
+
+use gt_core::decide::{ConvoyState, RunFate, Speaker, Transition, Verb, refuse_convoy_status};
+use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
+use gt_core::{Bead, BeadId, EventKind, Outcome, Status};
+use gt_store::Writer;
+
+use crate::rulings::{Answer, ask};
+use crate::run_records::cancel_in;
+use gt_town::{Actor, OperationError, Result};
+
+/// The result of a verb. The run is settled; the bead is the caller's to save.
+pub(super) struct Applied {
+    /// The bead as it is stored: a run that was cancelled has given it back.
+    pub(super) old: Bead,
+    /// The bead as it is to be.
+    pub(super) new: Bead,
+    /// Which kind of event the change is, if it has one of its own.
+    pub(super) kind: Option<EventKind>,
+    /// Its run ended with it.
+    pub(super) ended: bool,
+    /// The run that was cancelled for it; its processes are still to be ended.
+    pub(super) cancelled: Option<Run>,
+}
+
+/// Does `verb` to `bead` for an actor in the run `acting`. The caller adds the reason and the outcome of a close.
+pub(super) fn apply(
+    writer: &mut Writer<'_>,
+    bead: &Bead,
+    verb: &Verb,
+    name: &'static str,
+    acting: Option<&RunId>,
+) -> Result<Applied> {
+    let end = RunEnd::without_status(RunState::Done, "its bead was closed");
+    apply_with_end(writer, bead, verb, name, acting, &end)
+}
+
+/// Like [`apply`], where the close of the bead may end its run in this way.
+pub(super) fn apply_with_end(
+    writer: &mut Writer<'_>,
+    bead: &Bead,
+    verb: &Verb,
+    name: &'static str,
+    acting: Option<&RunId>,
+    end: &RunEnd,
+) -> Result<Applied> {
+    let speaker = Speaker { name: writer.actor(), run: acting };
+    let answer = ask(writer, bead, verb, speaker, writer.now())?;
+    let answer = answer.map_err(|refusal| {
+        let bead = bead.id.clone();
+        OperationError::Refused { verb: name, bead, refusal }
+    })?;
+    let cancelled = settle_run(writer, &answer, end)?;
+    let old = match &cancelled {
+        None => bead.clone(),
+        Some(_) => {
+            writer.bead(&bead.id)?.ok_or_else(|| OperationError::NoBead(bead.id.to_string()))?
+        }
+    };
+    let now = writer.now();
+    let mut new = old.clone();
+    let kind = match answer.ruling.bead {
+        Transition::Nothing | Transition::Claimed | Transition::Deleted => None,
+        Transition::Assigned => {
+            if let Verb::Assign(to) = verb {
+                new.assignee.clone_from(to);
+            }
+            None
+        }
+        Transition::Status(status) => {
+            new.enter(status, now);
+            Some(EventKind::StatusChanged)
+        }
+        Transition::Closed => {
+            new.status = Status::Closed;
+            new.closed_at = Some(now);
+            new.close_reason = String::new();
+            new.outcome = None;
+            Some(EventKind::Closed)
+        }
+        Transition::Reopened => {
+            new.enter(Status::Open, now);
+            // The worker whose run closed it has gone; a person who had it has it again.
+            let last_run = writer.runs_of(&new.id)?.into_iter().next();
+            if last_run.is_some_and(|run| run.agent == new.assignee) {
+                new.assignee = String::new();
+            }
+            Some(EventKind::Reopened)
+        }
+    };
+    refuse_for_convoy(&old, &new)?;
+    Ok(Applied { old, new, kind, ended: answer.ruling.run == RunFate::Ended, cancelled })
+}
+
+/// The bead after the writer's actor has claimed it.
+pub(super) fn claim_in(
+    writer: &mut Writer<'_>,
+    bead: &Bead,
+    acting: Option<&RunId>,
+) -> Result<Bead> {
+    // Two strangers would both believe that the bead is theirs.
+    if writer.actor() == Actor::UNKNOWN {
+        return Err(OperationError::rejected(format!(
+            "claiming {}: your name is not known; set BD_ACTOR or use --actor",
+            bead.id
+        )));
+    }
+    let speaker = Speaker { name: writer.actor(), run: acting };
+    let answer = ask(writer, bead, &Verb::Claim, speaker, writer.now())?;
+    let answer =
+        answer.map_err(|refusal| OperationError::NotClaimed { bead: bead.id.clone(), refusal })?;
+    // A claim ends no run, so it does not matter how.
+    settle_run(writer, &answer, &RunEnd::without_status(RunState::Done, ""))?;
+    let mut claimed = bead.clone();
+    match answer.ruling.bead {
+        Transition::Claimed => {
+            writer.actor().clone_into(&mut claimed.assignee);
+            claimed.enter(Status::InProgress, writer.now());
+        }
+        Transition::Status(status) => claimed.enter(status, writer.now()),
+        Transition::Nothing
+        | Transition::Closed
+        | Transition::Reopened
+        | Transition::Assigned
+        | Transition::Deleted => return Ok(claimed),
+    }
+    refuse_for_convoy(bead, &claimed)?;
+    claimed.updated_at = writer.now().max(bead.updated_at);
+    Ok(claimed)
+}
+
+/// Convoys have statuses of their own, and verbs of their own to get from one to the other.
+fn refuse_for_convoy(old: &Bead, new: &Bead) -> Result<()> {
+    if !old.issue_type.is_convoy() || old.status == new.status {
+        return Ok(());
+    }
+    match refuse_convoy_status(ConvoyState::of(old), &new.status) {
+        Some(why) => Err(OperationError::rejected(format!("{} is a convoy: {why}", old.id))),
+        None => Ok(()),
+    }
+}
+
+/// Lets the run that has `bead` go before the bead is deleted. Says which, if there was one.
+pub(crate) fn cancel_before_delete_in(
+    writer: &mut Writer<'_>,
+    bead: &Bead,
+    acting: Option<&RunId>,
+) -> Result<Option<Run>> {
+    Ok(apply(writer, bead, &Verb::Delete { force: true }, "delete", acting)?.cancelled)
+}
+
+/// Does to the run what the table said. Says which was cancelled, if one was.
+fn settle_run(writer: &mut Writer<'_>, answer: &Answer, end: &RunEnd) -> Result<Option<Run>> {
+    let Some(run) = &answer.run else { return Ok(None) };
+    match answer.ruling.run {
+        RunFate::Untouched => Ok(None),
+        RunFate::Taken => {
+            writer.claim_run(run, &run.workplace)?;
+            let context = writer.context_by_number(run.context)?;
+            if let Some(context) = context.filter(|context| context.closed.is_none()) {
+                writer.close_context(&context, CloseReason::Dispatched, "")?;
+            }
+            Ok(None)
+        }
+        RunFate::Ended => {
+            writer.end_run(run, end, "")?;
+            Ok(None)
+        }
+        RunFate::Cancelled => {
+            cancel_in(writer, run)?;
+            Ok(Some(run.clone()))
+        }
+    }
+}
+
+/// Takes a bead that was closed out of the line, if it waits there.
+pub(super) fn close_context_of(writer: &mut Writer<'_>, id: &BeadId) -> Result<()> {
+    if let Some(context) = writer.open_context(id)? {
+        writer.close_context(&context, CloseReason::StaleWorkBead, "its bead was closed")?;
+    }
+    Ok(())
+}
+
+/// How a close is told from a plain change of status.
+pub(super) fn finish(bead: &mut Bead, reason: &str, outcome: Option<Outcome>) {
+    reason.clone_into(&mut bead.close_reason);
+    bead.outcome = outcome;
+}

@@ -1,0 +1,41 @@
+//! The types that a person may give a bead.
+
+use gt_core::likeness::closest;
+use gt_core::{ExecutorKind, IssueType, RigSlug};
+use gt_store::{Reader, Scope};
+
+use gt_town::{OperationError, Result};
+
+/// The key under which `bd config` keeps the types of a team's own, separated by commas.
+const CUSTOM_TYPES: &str = "types.custom";
+
+/// Refuses a type that is neither built in nor named in `types.custom`. A rig whose agents ask for work takes any
+/// type: its meaning is up to the submitters and the agents.
+pub(super) fn check_type(
+    reader: &Reader<'_>,
+    issue_type: &IssueType,
+    rig: Option<&RigSlug>,
+) -> Result<()> {
+    if issue_type.is_built_in() {
+        return Ok(());
+    }
+    let configured = reader.setting(Scope::Beads, CUSTOM_TYPES)?.unwrap_or_default();
+    let custom: Vec<&str> =
+        configured.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if custom.iter().any(|name| name.eq_ignore_ascii_case(issue_type.as_str())) {
+        return Ok(());
+    }
+    let rig = rig.map(|slug| reader.rig(slug.as_str())).transpose()?.flatten();
+    if rig.is_some_and(|rig| rig.executor == ExecutorKind::Pull) {
+        return Ok(());
+    }
+    let known: Vec<&str> = IssueType::BUILT_IN.iter().copied().chain(custom).collect();
+    let meant = closest(issue_type.as_str(), known.iter().copied());
+    let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+    let before = if configured.is_empty() { "" } else { "," };
+    Err(OperationError::rejected(format!(
+        "unknown type \"{issue_type}\"; {meant}Known are {}; add it with bd config set {CUSTOM_TYPES} \
+         {configured}{before}{issue_type}",
+        known.join(", ")
+    )))
+}

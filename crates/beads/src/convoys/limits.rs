@@ -1,0 +1,53 @@
+//! Holding a convoy up, and how much of it is done at once.
+
+use gt_core::decide::ConvoyState;
+use gt_store::{Pause, Tally, Writer};
+
+use super::change::again;
+use super::{Convoy, require};
+use gt_town::{OperationError, Result, Town};
+
+/// Pauses a convoy: live runs go on, and nothing of it starts. Says whether that changed anything.
+pub fn pause(town: &Town, convoy: &str) -> Result<(Convoy, bool)> {
+    limit(town, convoy, |writer, tally| {
+        let by = writer.actor().to_owned();
+        Some((tally.cap, Some(Pause { by, at: writer.now() }))).filter(|_| tally.paused.is_none())
+    })
+}
+
+/// Lets what a convoy tracks start again. Says whether that changed anything.
+pub fn resume(town: &Town, convoy: &str) -> Result<(Convoy, bool)> {
+    limit(town, convoy, |_, tally| Some((tally.cap, None)).filter(|_| tally.paused.is_some()))
+}
+
+/// Lets at most so many beads of a convoy be worked on at once; 0 for any number. Live runs go on. Says whether that
+/// changed anything.
+pub fn cap(town: &Town, convoy: &str, cap: u32) -> Result<(Convoy, bool)> {
+    limit(town, convoy, |_, tally| Some((cap, tally.paused.clone())).filter(|_| tally.cap != cap))
+}
+
+fn limit(
+    town: &Town,
+    convoy: &str,
+    change: impl FnOnce(&Writer<'_>, &Tally) -> Option<(u32, Option<Pause>)>,
+) -> Result<(Convoy, bool)> {
+    town.write(|writer| {
+        let bead = require(town, writer, convoy)?;
+        if matches!(ConvoyState::of(&bead), ConvoyState::Closed | ConvoyState::Landed) {
+            return Err(OperationError::rejected(format!(
+                "{} is over, and nothing of it starts anyway; gt convoy status {} shows how it ended",
+                bead.id, bead.id
+            )));
+        }
+        // One that never tracked anything has no row yet.
+        writer.track(&bead.id, &[])?;
+        let Some(tally) = writer.convoy_tally(&bead.id)? else {
+            return Err(OperationError::NoBead(bead.id.to_string()));
+        };
+        let changed = change(writer, &tally);
+        if let Some((cap, paused)) = &changed {
+            writer.limit_convoy(&bead, *cap, paused.as_ref())?;
+        }
+        Ok((again(writer, &bead.id)?, changed.is_some()))
+    })
+}

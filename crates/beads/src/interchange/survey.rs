@@ -1,0 +1,129 @@
+//! The first look at the files of an import: is every line right, and how will every bead stand?
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use gt_core::decide::TargetFacts;
+use gt_core::{Bead, BeadId, Timestamp};
+use gt_records::{Line, Record, parse_line};
+
+use super::ImportOptions;
+use super::lines::{Source, Text};
+use gt_town::{OperationError, Result};
+
+/// A line: the number of its file, and its number there.
+pub(super) type Place = (usize, u64);
+
+/// The result of the first look at the files.
+#[derive(Default)]
+pub(super) struct Survey {
+    /// Lines that are wrong, and why.
+    pub(super) invalid: BTreeMap<Place, String>,
+    /// How each bead of the files will stand.
+    pub(super) expected: HashMap<BeadId, TargetFacts>,
+    /// Whether any edge could make a circle.
+    pub(super) any_blocking: bool,
+    /// Beads that the files have more than once.
+    repeated: HashSet<BeadId>,
+    /// The line that counts of each of those.
+    decisive: HashMap<BeadId, Place>,
+}
+
+/// Checks every line of every file, without the store.
+pub(super) fn survey(
+    sources: &[Source],
+    options: ImportOptions,
+    now: Timestamp,
+    progress: &mut impl FnMut(u64),
+) -> Result<Survey> {
+    let mut survey = Survey::default();
+    let mut behind = 0;
+    for (file, source) in sources.iter().enumerate() {
+        let look = |survey: &mut Survey, number: u64, text: Text<'_>| {
+            let parsed = text.map_err(str::to_owned);
+            match parsed.and_then(|text| parse_line(text, now).map_err(|error| error.to_string())) {
+                Ok(Line::Issue(record)) => survey.expect(&record),
+                Ok(_) => {}
+                Err(problem) => {
+                    survey.invalid.insert((file, number), problem);
+                    if !options.skip_invalid {
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        for part in source.survey(look, |position| progress(behind + position))? {
+            survey.join(part);
+        }
+        if let (Some(((_, line), problem)), false) =
+            (survey.invalid.first_key_value(), options.skip_invalid)
+        {
+            return Err(OperationError::rejected(format!(
+                "{}:{line}: {problem} (nothing was imported; --skip-invalid leaves such lines out)",
+                source.name()
+            )));
+        }
+        behind += source.bytes();
+    }
+    if !survey.repeated.is_empty() {
+        survey.decide_repeated(sources, now)?;
+    }
+    Ok(survey)
+}
+
+impl Survey {
+    /// Whether another line about this bead is the one that counts.
+    pub(super) fn is_superseded(&self, id: &BeadId, place: Place) -> bool {
+        self.decisive.get(id).is_some_and(|decisive| *decisive != place)
+    }
+
+    fn expect(&mut self, record: &Record) {
+        let Record { bead, dependencies, .. } = record;
+        let facts = TargetFacts { status: bead.status.clone(), outcome: bead.outcome };
+        if self.expected.insert(bead.id.clone(), facts).is_some() {
+            self.repeated.insert(bead.id.clone());
+        }
+        self.any_blocking |= dependencies.iter().any(|edge| edge.kind.can_block());
+    }
+
+    /// Takes over what another looker found.
+    fn join(&mut self, other: Self) {
+        self.invalid.extend(other.invalid);
+        self.repeated.extend(other.repeated);
+        self.any_blocking |= other.any_blocking;
+        if self.expected.is_empty() {
+            self.expected = other.expected;
+            return;
+        }
+        for (id, facts) in other.expected {
+            match self.expected.entry(id) {
+                Entry::Occupied(taken) => drop(self.repeated.insert(taken.key().clone())),
+                Entry::Vacant(free) => drop(free.insert(facts)),
+            }
+        }
+    }
+
+    /// Of several records of a bead the newest counts; of equally old ones the last.
+    fn decide_repeated(&mut self, sources: &[Source], now: Timestamp) -> Result<()> {
+        let mut newest: HashMap<BeadId, Timestamp> = HashMap::new();
+        for (file, source) in sources.iter().enumerate() {
+            source.for_each_line(|number, _, text| {
+                let parsed = text.ok().map(|text| parse_line(text, now));
+                let Some(Ok(Line::Issue(record))) = parsed else {
+                    return Ok(());
+                };
+                let Bead { id, status, outcome, updated_at, .. } = record.bead;
+                let is_newest = newest.get(&id).is_none_or(|newest| *newest <= updated_at);
+                if is_newest && self.repeated.contains(&id) {
+                    self.expected.insert(id.clone(), TargetFacts { status, outcome });
+                    self.decisive.insert(id.clone(), (file, number));
+                    newest.insert(id, updated_at);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}

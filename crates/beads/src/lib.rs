@@ -1,0 +1,28 @@
+//! Operations on beads and what belongs to them: dependencies, notes, messages, convoys, import and export.
+//!
+//! # Invariants
+//!
+//! - An operation reads facts, asks a pure decision of [`gt_core::decide`], and writes the answer in the same transaction.
+//! - A run is only a row here: an operation that cancels one returns it, and the caller ends its processes.
+//! - Operations know neither terminal nor arguments; commands, server and daemon call the same ones.
+
+pub mod acting;
+pub mod adopt;
+pub mod batch;
+pub mod bead_facts;
+pub mod beads;
+pub mod convoys;
+pub mod deletion;
+pub mod dependencies;
+pub mod events;
+pub mod hooks;
+pub mod interchange;
+pub mod lookup;
+pub mod messages;
+pub mod notes;
+pub mod outbox;
+pub mod polecat_names;
+pub mod rulings;
+pub mod run_records;
+pub mod steps;
+pub mod store;

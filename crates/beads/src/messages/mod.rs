@@ -1,0 +1,20 @@
+//! Messages between people and workers, with receipts: queued, delivered, seen.
+
+mod address;
+mod escalate;
+mod inbox;
+mod party;
+mod send;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+pub(crate) use address::check as check_address;
+pub use escalate::{Escalation, escalate, needs_you};
+pub use escalate::{escalate_in, needs_you_in};
+pub use inbox::{Inbox, delivered, inbox, mark_seen, read, show, undelivered_for};
+pub use inbox::{put_before_in, unread_in};
+pub use party::Party;
+pub use send::subject;
+pub use send::{Letter, reply, send};
+pub use wait::wait_until_seen;

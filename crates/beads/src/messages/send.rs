@@ -1,0 +1,108 @@
+//! Writing messages.
+
+use gt_core::message::{MessageBody, MessageKind, NewMessage};
+use gt_core::{Address, BeadId, Message, MessageId, Title};
+
+use super::address::{check, resolve_address};
+use super::inbox::{is_for, require};
+use super::party::Party;
+use gt_town::{OperationError, Result, Town};
+
+/// A message to be sent.
+#[derive(Debug, Clone, Default)]
+pub struct Letter {
+    /// The subject, in a line.
+    pub subject: Option<String>,
+    /// The text.
+    pub body: String,
+    /// It is typed into the session of a working receiver, instead of waiting until they look.
+    pub nudge: bool,
+}
+
+impl Letter {
+    fn kind(&self) -> MessageKind {
+        if self.nudge { MessageKind::Nudge } else { MessageKind::Mail }
+    }
+
+    /// The checked subject and text: one of them must not be empty.
+    fn words(&self) -> Result<(Option<Title>, MessageBody)> {
+        let subject = self.subject.as_deref().map(subject).transpose()?;
+        let body = MessageBody::parse(&self.body)?;
+        if subject.is_none() && body.is_empty() {
+            return Err(OperationError::rejected("the message is empty; say something"));
+        }
+        Ok((subject, body))
+    }
+}
+
+/// Stores a message for the address that `to` means. The caller is `role` if the environment says so.
+pub fn send(town: &Town, role: Option<&str>, to: &str, letter: &Letter) -> Result<Message> {
+    let (subject, body) = letter.words()?;
+    town.write(|writer| {
+        let party = Party::of(town, writer, role)?;
+        let to = resolve_address(town, writer, to)?;
+        let bead = topic(&party, &to);
+        let (kind, from) = (letter.kind(), party.sender(town));
+        let new = NewMessage { kind, from, to, subject, body, bead, reply_to: None };
+        Ok(writer.send_message(new)?)
+    })
+}
+
+/// Answers a message. An answer to the caller's own message goes to the same receiver; a message to the caller counts
+/// as read when it is answered.
+pub fn reply(town: &Town, role: Option<&str>, id: &str, letter: &Letter) -> Result<Message> {
+    let id = MessageId::parse(id)?;
+    let (given, body) = letter.words()?;
+    town.write(|writer| {
+        let party = Party::of(town, writer, role)?;
+        let answered = require(writer, id)?;
+        let from = party.sender(town);
+        let mine = is_for(&answered, &party);
+        let to = if answered.from == from && !mine {
+            answered.to.clone()
+        } else {
+            answered.from.answers_go_to()
+        };
+        check(writer, &to)?;
+        let subject = given.clone().or_else(|| subject_of_answer(&answered));
+        let bead = answered.bead.clone().or_else(|| topic(&party, &to));
+        let (kind, reply_to) = (letter.kind(), Some(id));
+        let sent =
+            writer.send_message(NewMessage { kind, from, to, subject, body, bead, reply_to })?;
+        if mine {
+            writer.message_seen(&answered)?;
+        }
+        Ok(sent)
+    })
+}
+
+/// The bead that a message is about.
+fn topic(party: &Party, to: &Address) -> Option<BeadId> {
+    match (to, party) {
+        (Address::Work(bead), _) => Some(bead.clone()),
+        (_, Party::Worker(run)) => Some(run.id.bead.clone()),
+        (_, Party::Standing(_) | Party::Person) => None,
+    }
+}
+
+/// The subject of a message, checked.
+pub fn subject(text: &str) -> Result<Title> {
+    Title::parse(text).map_err(|invalid| {
+        OperationError::rejected(
+            invalid
+                .0
+                .replace("a title", "a subject")
+                .replace("put the rest into the description", "put the rest into the message"),
+        )
+    })
+}
+
+fn subject_of_answer(answered: &Message) -> Option<Title> {
+    let about = answered.headline();
+    let text = if about.starts_with("Re: ") { about.to_owned() } else { format!("Re: {about}") };
+    let cut = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= SUBJECT_BYTES).last();
+    Title::parse(&text[..cut.filter(|_| text.len() > SUBJECT_BYTES).unwrap_or(text.len())]).ok()
+}
+
+/// How much of a subject an answer repeats.
+const SUBJECT_BYTES: usize = 100;

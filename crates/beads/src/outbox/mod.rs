@@ -1,0 +1,215 @@
+//! Notices to people, delivered at least once.
+//!
+//! The transaction that changes something also writes the notices about it (`notify_in`), so that neither happens
+//! without the other. After the commit a helper process sends them
+//! (a helper process that the town starts after the commit), and notices that did not arrive are tried again by the
+//! next caller of [`deliver`]: each dispatch cycle, and the daemon. A notice whose sender died before it recorded the
+//! delivery is sent again, with the same key.
+
+mod deliver;
+mod news;
+mod outside;
+#[cfg(test)]
+mod tests;
+
+pub use deliver::is_due;
+pub use deliver::{Delivered, SENDING_MAX, deliver};
+pub use news::tell_news;
+pub use outside::Outside;
+
+use gt_core::schedule::{Channel, Notice, NoticeState};
+use gt_core::settings::Layers;
+use gt_core::{BeadId, Json, RigSlug, RunId, Timestamp, WebAddress, words};
+use gt_store::{UnsentNotices, Writer};
+
+use gt_town::settings::layers_in;
+use gt_town::{OperationError, Result, Town};
+
+/// The version of the object that is sent.
+const SCHEMA_VERSION: &str = "1";
+
+/// A notice for people.
+#[derive(Debug, Clone)]
+pub struct NewNotice<'a> {
+    /// The identity of the news, the same however often it is written, such as `circuit-broken:hq-ctx-00012` or
+    /// `escalated:gt-abc#3`. People are told once of a key.
+    pub key: String,
+    /// The kind of news, such as `circuit-broken`.
+    pub kind: &'a str,
+    /// The bead it is about.
+    pub bead: Option<&'a BeadId>,
+    /// The rig it is about.
+    pub rig: Option<&'a RigSlug>,
+    /// The run it is about.
+    pub run: Option<&'a RunId>,
+    /// One sentence for a person, with the next step.
+    pub message: String,
+    /// Details for a program, an object.
+    pub details: Json,
+}
+
+/// Writes a notice for every configured channel; none, if none is. Returns whether there is something to send now,
+/// which [`Town::write`] does by itself after the commit.
+pub(crate) fn notify_in(
+    writer: &mut Writer<'_>,
+    settings: &Layers,
+    notice: &NewNotice<'_>,
+) -> Result<bool> {
+    let mut written = false;
+    for channel in Channel::ALL {
+        if target_of(settings, *channel)?.is_some() {
+            let payload = payload(notice, writer.now());
+            written |= writer.put_notice(&notice.key, *channel, &payload)?;
+        }
+    }
+    Ok(written)
+}
+
+/// Writes a notice that belongs to no other change; returns whether there is something to send now.
+pub fn notify(town: &Town, notice: &NewNotice<'_>) -> Result<bool> {
+    town.write(|writer| {
+        let settings = layers_in(town.root(), writer)?;
+        notify_in(writer, &settings, notice)
+    })
+}
+
+fn payload(notice: &NewNotice<'_>, at: Timestamp) -> Json {
+    let text = |text: Option<String>| match text {
+        Some(text) => Json::string(&text),
+        None => Json::trusted("null".to_owned()),
+    };
+    let fields = [
+        ("at", Json::string(&at.to_string())),
+        ("bead", text(notice.bead.map(ToString::to_string))),
+        ("details", notice.details.clone()),
+        ("key", Json::string(&notice.key)),
+        ("kind", Json::string(notice.kind)),
+        ("message", Json::string(&notice.message)),
+        ("rig", text(notice.rig.map(ToString::to_string))),
+        ("run", text(notice.run.map(ToString::to_string))),
+        ("schema_version", Json::trusted(SCHEMA_VERSION.to_owned())),
+    ];
+    Json::object(&fields.map(|(name, value)| (name.to_owned(), value)))
+}
+
+/// The destination of a notice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A program and its arguments.
+    Command(Vec<String>),
+    /// A web service.
+    Webhook {
+        /// Its address.
+        address: WebAddress,
+        /// The key that signs the request; empty for no signature.
+        secret: String,
+    },
+}
+
+/// Why a notice did not arrive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotSent {
+    /// This one was refused; others may arrive.
+    Refused(String),
+    /// The channel does not work at the moment; its other notices wait.
+    Unreachable(String),
+}
+
+impl NotSent {
+    /// The reason.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Refused(why) | Self::Unreachable(why) => why,
+        }
+    }
+}
+
+/// Sends notices. Tests and the simulator have their own; [`Outside`] is the real one.
+pub trait Notifier {
+    /// Sends one notice, within [`SENDING_MAX`].
+    fn send(&self, target: &Target, notice: &Notice) -> Result<(), NotSent>;
+}
+
+/// The destination of a channel; nothing if it is not configured.
+fn target_of(settings: &Layers, channel: Channel) -> Result<Option<Target>> {
+    let value = |name: &str| -> Result<String> { Ok(settings.get(name)?.value) };
+    Ok(match channel {
+        Channel::Command => {
+            let words = words::split(&value("notify.command")?)?;
+            let words: Vec<String> = words.into_iter().map(|word| word.text).collect();
+            (!words.is_empty()).then_some(Target::Command(words))
+        }
+        Channel::Webhook => match value("notify.webhook")? {
+            none if none.is_empty() => None,
+            address => Some(Target::Webhook {
+                address: WebAddress::parse(&address)?,
+                secret: value("notify.secret")?,
+            }),
+        },
+    })
+}
+
+/// The setting with the destination of a channel.
+fn setting_of(channel: Channel) -> &'static str {
+    match channel {
+        Channel::Command => "notify.command",
+        Channel::Webhook => "notify.webhook",
+    }
+}
+
+/// The notices that have not arrived, oldest first.
+pub fn list(town: &Town, limit: usize) -> Result<Vec<Notice>> {
+    town.read(|reader| Ok(reader.unsent_notices(limit)?))
+}
+
+/// How many notices have not arrived.
+pub fn unsent(town: &Town) -> Result<UnsentNotices> {
+    town.read(|reader| Ok(reader.unsent_notice_counts()?))
+}
+
+/// Tries all notices now that have not arrived, also those that were given up.
+pub fn retry(town: &Town, notifier: &dyn Notifier) -> Result<Delivered> {
+    let count = town.write(|writer| Ok(writer.retry_notices()?))?;
+    deliver(town, notifier, usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+/// Sends a test through every configured channel, and returns the results.
+pub fn test(
+    town: &Town,
+    notifier: &dyn Notifier,
+) -> Result<Vec<(Channel, std::result::Result<(), NotSent>)>> {
+    let settings = town.read(|reader| layers_in(town.root(), reader))?;
+    let now = town.now();
+    let new = NewNotice {
+        key: format!("test:{}", gt_core::Uid::fresh()),
+        kind: "test",
+        bead: None,
+        rig: None,
+        run: None,
+        message: "This is a test; nothing needs you".to_owned(),
+        details: Json::object(&[]),
+    };
+    let mut tried = Vec::new();
+    for channel in Channel::ALL {
+        let Some(target) = target_of(&settings, *channel)? else { continue };
+        let notice = Notice {
+            number: 0,
+            key: new.key.clone(),
+            channel: *channel,
+            payload: payload(&new, now),
+            created_at: now,
+            next_attempt_at: now,
+            attempts: 1,
+            last_error: String::new(),
+            state: NoticeState::Waiting,
+        };
+        tried.push((*channel, notifier.send(&target, &notice)));
+    }
+    if tried.is_empty() {
+        return Err(OperationError::rejected(
+            "no channel for notices is configured; name a program with gt config set notify.command, or an address \
+             with gt config set notify.webhook",
+        ));
+    }
+    Ok(tried)
+}

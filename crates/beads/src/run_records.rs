@@ -1,0 +1,85 @@
+//! The rows of runs as other operations find, end and release them. Nothing here touches a process.
+
+use gt_core::decide::is_merging;
+use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
+use gt_core::{Bead, BeadId, EventKind, Status};
+use gt_store::{Reader, Writer};
+
+use crate::bead_facts::BeadFacts;
+use crate::lookup::resolve_in;
+use gt_town::{OperationError, Result, Town};
+
+/// The run that `input` means: `gt-abc#3`, or a bead, whose live or last run it is.
+pub fn resolve(town: &Town, input: &str) -> Result<Run> {
+    town.read(|reader| resolve_run(town, reader, input))
+}
+
+/// Like [`resolve`], as a part of something larger.
+pub fn resolve_run(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Run> {
+    if let Ok(id) = RunId::parse(input)
+        && let Some(run) = reader.run(&id)?
+    {
+        return Ok(run);
+    }
+    let has_epoch = input.rsplit_once('#').filter(|(_, epoch)| epoch.parse::<u32>().is_ok());
+    let bead = resolve_in(town, reader, has_epoch.map_or(input, |(bead, _)| bead))?;
+    let runs = reader.runs_of(&bead)?;
+    let epoch = has_epoch.and_then(|(_, epoch)| epoch.parse::<u32>().ok());
+    let found = runs.into_iter().find(|run| epoch.is_none_or(|epoch| run.id.epoch == epoch));
+    found.ok_or_else(|| match epoch {
+        Some(epoch) => OperationError::rejected(format!(
+            "{bead} has no run {epoch}; gt run list {bead} shows those it has"
+        )),
+        None => OperationError::rejected(format!(
+            "{bead} has no run; gt why {bead} says what it waits for"
+        )),
+    })
+}
+
+/// The run whose work waits to be merged, if that is why a bead without a live run is in progress.
+pub fn merging_in(reader: &Reader<'_>, bead: &Bead) -> Result<Option<Run>> {
+    if bead.status != Status::InProgress {
+        return Ok(None);
+    }
+    let Some(last_run) = reader.runs_of(&bead.id)?.into_iter().next() else { return Ok(None) };
+    let latest = reader.latest_context(&bead.id)?;
+    let facts = BeadFacts::of_bead(reader, bead)?;
+    let facts = facts.scheduling(bead, None);
+    Ok(Some(last_run).filter(|run| is_merging(&facts, latest.as_ref(), run)))
+}
+
+/// Ends a run in the store: the bead is open, and later reports of the run are refused.
+pub fn cancel_in(writer: &mut Writer<'_>, run: &Run) -> Result<()> {
+    let by = writer.actor().to_owned();
+    if !writer.end_run(run, &cancelled(), &by)? {
+        return Ok(());
+    }
+    release_in(writer, &run.id.bead)?;
+    if let Some(context) = writer.context_by_number(run.context)?.filter(|c| c.closed.is_none()) {
+        writer.close_context(&context, CloseReason::Dispatched, "")?;
+    }
+    Ok(())
+}
+
+fn cancelled() -> RunEnd {
+    RunEnd::without_status(RunState::Cancelled, "it was cancelled")
+}
+
+/// Opens the bead of a run that is over without having finished it: it has no assignee any more.
+pub fn release_in(writer: &mut Writer<'_>, id: &BeadId) -> Result<()> {
+    release_as(writer, id, EventKind::StatusChanged)
+}
+
+/// The same, recorded as an event of this kind.
+pub fn release_as(writer: &mut Writer<'_>, id: &BeadId, kind: EventKind) -> Result<()> {
+    let Some(old) = writer.bead(id)? else { return Ok(()) };
+    if old.status == Status::Closed {
+        return Ok(());
+    }
+    let mut new = old.clone();
+    new.assignee = String::new();
+    new.enter(Status::Open, writer.now());
+    new.updated_at = writer.now().max(old.updated_at);
+    writer.save_bead(&old, &new, kind)?;
+    Ok(())
+}

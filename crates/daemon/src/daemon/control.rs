@@ -1,0 +1,165 @@
+//! Starting and stopping the daemon, and reading its state.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use gt_executors::daemon::{
+    Holder, Launched, ask_to_end, holder, is_held, launch, wait_until_free,
+};
+
+use super::journal::log_path;
+use super::lock_path;
+use super::report::Report;
+use gt_town::{OperationError, Result};
+
+/// The longest that `start` waits for the first full scan of a new daemon.
+const READY_TIMEOUT: Duration = Duration::from_mins(1);
+/// The longest that `stop` waits for the daemon to exit.
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Whether the daemon of a town runs on this machine.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// No daemon runs.
+    NotRunning,
+    /// A daemon runs.
+    Running {
+        /// Its process id, if it has written that.
+        pid: Option<u32>,
+        /// When it started.
+        since: String,
+        /// Its report, if it has written one.
+        report: Option<Box<Report>>,
+    },
+}
+
+/// The outcome of starting the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Started {
+    /// It runs and has finished its first full scan.
+    Ready {
+        /// Its process id.
+        pid: u32,
+    },
+    /// It runs, and its first full scan is not finished yet.
+    Beginning,
+    /// A daemon ran already.
+    Already {
+        /// Its process id, if it has written that.
+        pid: Option<u32>,
+        /// When it started.
+        since: String,
+    },
+}
+
+/// The outcome of stopping the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// No daemon ran.
+    NotRunning,
+    /// It has ended.
+    Ended {
+        /// Its former process id.
+        pid: u32,
+    },
+}
+
+fn held_by(root: &Path) -> Result<Option<Holder>> {
+    let path = lock_path(root);
+    holder(&path).map_err(|source| OperationError::File { action: "read", path, source })
+}
+
+/// Whether the daemon of the town at `root` runs. Does not read the store.
+pub fn standing(root: &Path) -> Result<Standing> {
+    let holder = held_by(root)?;
+    if holder.is_none() && !is_held(&lock_path(root)) {
+        return Ok(Standing::NotRunning);
+    }
+    let pid = holder.as_ref().map(|holder| holder.pid);
+    let since = holder.map(|holder| holder.since).unwrap_or_default();
+    // A report of an earlier daemon says nothing about this one.
+    let report = Report::read(root).filter(|report| pid == Some(report.pid));
+    Ok(Standing::Running { pid, since, report: report.map(Box::new) })
+}
+
+/// Starts the daemon of the town at `root`, detached from the caller, and waits for its first full scan.
+pub fn start(root: &Path, program: &Path) -> Result<Started> {
+    if let Standing::Running { pid, since, .. } = standing(root)? {
+        return Ok(Started::Already { pid, since });
+    }
+    let log = log_path(root);
+    let directory = log.parent().unwrap_or(root);
+    gt_executors::private::create_dir_all(directory).map_err(|source| OperationError::File {
+        action: "make",
+        path: directory.to_owned(),
+        source,
+    })?;
+    let complaints = directory.join("daemon.err");
+    let words = [
+        OsStr::new("-C"),
+        root.as_os_str(),
+        OsStr::new("daemon"),
+        OsStr::new("run"),
+        OsStr::new("--detached"),
+    ];
+    match launch(program, &words, &complaints, READY_TIMEOUT)? {
+        Launched::Said(_) => match standing(root)? {
+            Standing::Running { pid: Some(pid), .. } => Ok(Started::Ready { pid }),
+            Standing::Running { .. } => Ok(Started::Beginning),
+            Standing::NotRunning => Err(not_started(&complaints, &log)),
+        },
+        Launched::Silent => Ok(Started::Beginning),
+        // Another process may have started the daemon first.
+        Launched::Ended => match standing(root)? {
+            Standing::Running { pid, since, .. } => Ok(Started::Already { pid, since }),
+            Standing::NotRunning => Err(not_started(&complaints, &log)),
+        },
+    }
+}
+
+fn not_started(complaints: &Path, log: &Path) -> OperationError {
+    let said = std::fs::read_to_string(complaints).unwrap_or_default();
+    let line = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    let why = line.strip_prefix("Error: ").unwrap_or(line);
+    let why = if why.is_empty() { "it said nothing" } else { why };
+    OperationError::rejected(format!(
+        "the daemon did not start: {why} (its log is {})",
+        log.display()
+    ))
+}
+
+/// Asks the daemon of the town at `root` to end, and waits until it has. Workers keep running.
+pub fn stop(root: &Path) -> Result<Stopped> {
+    let path = lock_path(root);
+    let Some(holder) = held_by(root)? else {
+        if is_held(&path) {
+            return Err(OperationError::rejected(format!(
+                "another process holds {} and has not written its process id there; no signal was sent",
+                path.display()
+            )));
+        }
+        return Ok(Stopped::NotRunning);
+    };
+    let asked = ask_to_end(&path, &holder);
+    let asked = asked.map_err(|source| OperationError::File {
+        action: "send a signal to the holder of",
+        path: path.clone(),
+        source,
+    })?;
+    if !asked && is_held(&path) {
+        return Err(OperationError::rejected(format!(
+            "the daemon is process {} of another machine or container; stop it there",
+            holder.pid
+        )));
+    }
+    if !wait_until_free(&path, STOP_TIMEOUT) {
+        return Err(OperationError::rejected(format!(
+            "the daemon (process {}) was asked to end and has not after {} s; gt daemon logs says what it does, \
+             and to kill it does no harm",
+            holder.pid,
+            STOP_TIMEOUT.as_secs()
+        )));
+    }
+    Ok(Stopped::Ended { pid: holder.pid })
+}

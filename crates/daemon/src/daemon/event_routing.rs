@@ -1,0 +1,117 @@
+//! The reconcilers that each event wakes.
+
+use gt_core::EventKind;
+
+use super::reconciler_kind::ReconcilerKind;
+
+/// The reconcilers that an event of this kind wakes. Events that every start causes, and that make nothing ready,
+/// wake none.
+pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
+    match kind {
+        EventKind::Scheduled
+        | EventKind::RetryNow
+        | EventKind::Unscheduled
+        | EventKind::Unblocked
+        | EventKind::Updated
+        | EventKind::StatusChanged
+        | EventKind::Reopened
+        | EventKind::DependencyAdded
+        | EventKind::DependencyRemoved
+        | EventKind::DependencyChanged
+        | EventKind::CircuitBroken
+        | EventKind::Quarantined
+        | EventKind::StartFailed
+        | EventKind::Resumed
+        | EventKind::Parked
+        | EventKind::Limited
+        | EventKind::Unparked
+        | EventKind::HookReleased
+        | EventKind::AccountChanged => &[ReconcilerKind::Dispatch],
+        EventKind::TreeMoved | EventKind::TreeRestored => {
+            &[ReconcilerKind::Dispatch, ReconcilerKind::Trees]
+        }
+        // A context may have lost its bead.
+        EventKind::Closed | EventKind::Deleted | EventKind::Imported => {
+            &[ReconcilerKind::Dispatch, ReconcilerKind::Liveness]
+        }
+        // A run that waits for its turn to land may have it now.
+        EventKind::RunDone
+        | EventKind::RunFailed
+        | EventKind::RunLost
+        | EventKind::RunCancelled => &[ReconcilerKind::Dispatch, ReconcilerKind::Landing],
+        // Warm trees start at the commit that the branch had before.
+        EventKind::Landed => {
+            &[ReconcilerKind::Dispatch, ReconcilerKind::Landing, ReconcilerKind::Trees]
+        }
+        // In the last case a newer version of gt has changed something.
+        EventKind::RigAdded
+        | EventKind::RigChanged
+        | EventKind::RigRemoved
+        | EventKind::SettingChanged
+        | EventKind::Other(_) => &ReconcilerKind::ALL,
+        // The new worker may have a session for messages, may fall silent, and has taken a tree.
+        EventKind::Dispatched => &[
+            ReconcilerKind::Outbox,
+            ReconcilerKind::Stalls,
+            ReconcilerKind::Trees,
+            ReconcilerKind::Work,
+        ],
+        // An agent is at work again, and may fall silent.
+        EventKind::RunUnblocked => &[ReconcilerKind::Work],
+        EventKind::HandedOver | EventKind::MessageSent => &[ReconcilerKind::Outbox],
+        EventKind::Created
+        | EventKind::Claimed
+        | EventKind::LabelAdded
+        | EventKind::LabelRemoved
+        | EventKind::Commented
+        | EventKind::RunStarting
+        | EventKind::WorkAccepted
+        | EventKind::Rescued
+        | EventKind::TreeDue
+        | EventKind::TreePurged
+        | EventKind::Escalated
+        | EventKind::Paused
+        | EventKind::StepDone
+        | EventKind::MessageDelivered
+        | EventKind::MessageSeen
+        | EventKind::MessagesPurged
+        | EventKind::EventsPurged
+        | EventKind::HelpWanted
+        | EventKind::RunBlocked
+        | EventKind::TokenChanged
+        | EventKind::RunSilent
+        | EventKind::RunGoesOn
+        | EventKind::ConvoyLanded
+        | EventKind::RunUsed => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_that_free_a_slot_or_make_work_ready_wake_dispatch() {
+        for kind in [
+            EventKind::RunDone,
+            EventKind::RunFailed,
+            EventKind::RunLost,
+            EventKind::RunCancelled,
+            EventKind::Closed,
+            EventKind::Unblocked,
+            EventKind::Scheduled,
+            EventKind::Resumed,
+            EventKind::SettingChanged,
+            EventKind::Other("of a later version".to_owned()),
+        ] {
+            assert!(reconcilers_for(&kind).contains(&ReconcilerKind::Dispatch), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_start_does_not_wake_dispatch() {
+        for kind in [EventKind::RunStarting, EventKind::Dispatched, EventKind::StepDone] {
+            assert!(!reconcilers_for(&kind).contains(&ReconcilerKind::Dispatch), "{kind}");
+        }
+    }
+}

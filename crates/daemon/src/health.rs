@@ -1,0 +1,358 @@
+//! The checks of `gt doctor`.
+
+mod rigs;
+
+use std::path::Path;
+
+use gt_core::ExecutorKind;
+use gt_core::decide::HostVerdict;
+use gt_core::schedule::{TrashState, Trashed};
+use gt_executors::git::LargeFiles;
+use gt_executors::process;
+use gt_executors::runs::control_groups_missing;
+
+use gt_beads::{outbox, store};
+use gt_execution::trees;
+use gt_town::{Result, Town, UnsentNotices};
+
+/// The result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// No problem.
+    Good,
+    /// It works, but deserves attention.
+    Warning,
+    /// It does not work.
+    Problem,
+}
+
+/// One check.
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// The subject of the check.
+    pub name: &'static str,
+    /// Its result.
+    pub grade: Grade,
+    /// The finding.
+    pub detail: String,
+    /// The remedy; empty if none is needed.
+    pub fix: String,
+}
+
+impl Check {
+    /// The check of a town that cannot be opened.
+    pub fn unopened(why: String) -> Self {
+        let fix = "mend what is named there; a file can be replaced by a backup from .gt/backups";
+        Self::bad("town", Grade::Problem, why, fix)
+    }
+
+    fn good(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, grade: Grade::Good, detail: detail.into(), fix: String::new() }
+    }
+
+    fn bad(
+        name: &'static str,
+        grade: Grade,
+        detail: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self { name, grade, detail: detail.into(), fix: fix.into() }
+    }
+}
+
+/// Checks everything that can fail without notice.
+pub fn examine(town: &Town) -> Result<Vec<Check>> {
+    let mut checks = vec![Check::good("town", town.root().display().to_string())];
+    checks.push(store_file(town)?);
+    if let Some(path) = town.store_path() {
+        checks.push(writable(path));
+        checks.push(file_system(town));
+    }
+    checks.extend(private_files(town));
+    checks.push(copies(town)?);
+    checks.extend(database_warnings(town)?);
+    checks.push(derived_values(town)?);
+    checks.push(circles(town)?);
+    let settings = settings(town);
+    let has_settings = settings.grade == Grade::Good;
+    checks.push(settings);
+    for told in gt_town::settings::unused_commands(town, None).unwrap_or_default() {
+        let fix = "unset the one that is not meant with gt config unset";
+        checks.push(Check::bad("runtime", Grade::Warning, told, fix));
+    }
+    checks.push(notices(town)?);
+    checks.push(moved_trees(town)?);
+    checks.extend(rig_directories(town)?);
+    // The agent of a rig is a setting.
+    if has_settings {
+        checks.extend(rigs::examine(town)?);
+    }
+    checks.extend(repositories(town)?);
+    checks.extend(large_files(town)?);
+    checks.push(control_groups(town));
+    checks.push(match process::version_of("git", "--version") {
+        Some(version) => Check::good("git", version),
+        None => Check::bad("git", Grade::Problem, "not found", "install git"),
+    });
+    Ok(checks)
+}
+
+fn settings(town: &Town) -> Check {
+    match gt_town::settings::list(town) {
+        Ok(_) => Check::good("settings", "every value is valid"),
+        Err(error) => {
+            let fix = "correct the file, or the value with gt config set";
+            Check::bad("settings", Grade::Problem, error.to_string(), fix)
+        }
+    }
+}
+
+/// Whether other users can read secret files.
+fn private_files(town: &Town) -> Option<Check> {
+    let directory = town.root().join(gt_town::town::DIRECTORY);
+    if !town.has_directory() {
+        return None;
+    }
+    let is_open = gt_executors::private::is_open_to_others(&directory).unwrap_or(true);
+    let shown = directory.display();
+    Some(if is_open {
+        let detail = format!("{shown} can be read by other users");
+        let fix = format!("let its owner run chmod -R go= {shown}");
+        Check::bad("private", Grade::Problem, detail, fix)
+    } else {
+        Check::good("private", format!("{shown} can be read by its owner alone"))
+    })
+}
+
+/// Other directories that could be mistaken for this one. A directory that is itself a copy is a problem until a
+/// person decides about it.
+fn copies(town: &Town) -> Result<Check> {
+    let found = gt_town::hosts::copies(town)?;
+    if found.is_empty() {
+        return Ok(Check::good("host", "no copy of this directory is known"));
+    }
+    let detail = found.join("; ");
+    let Some(former) = gt_town::hosts::show(town)?.former else {
+        let fix = "each of them is a host of its own; remove copies that are not needed";
+        return Ok(Check::bad("host", Grade::Warning, detail, fix));
+    };
+    let fix = match former.verdict {
+        // Each copy of a store file has all of the work, and would do it.
+        HostVerdict::Copy if town.store_path().is_some() => "remove this copy".to_owned(),
+        HostVerdict::Copy => {
+            let file = town.root().join(gt_town::town::DIRECTORY).join("host");
+            let file = file.display();
+            format!("remove this copy, or rm {file} if it is to stay beside the original")
+        }
+        HostVerdict::Moved | HostVerdict::Same => {
+            "gt host adopt takes over the runs that were live there".to_owned()
+        }
+    };
+    Ok(Check::bad("host", Grade::Problem, detail, fix))
+}
+
+/// Whether a run keeps its processes in a control group. This is never a problem: gt works without them.
+fn control_groups(town: &Town) -> Check {
+    const NAME: &str = "control groups";
+    // Unreadable settings are a finding of their own.
+    if town.scheduler_settings().is_ok_and(|settings| !settings.control_groups) {
+        return Check::good(NAME, "not used: worker.control_groups is false");
+    }
+    Check::good(
+        NAME,
+        match control_groups_missing() {
+            None => "each run has one, so that every process it starts is found".to_owned(),
+            Some(why) => format!(
+                "none, because {why}; a process of a lost run is found by its lock, environment, session and tree \
+                 instead. A daemon that runs as a service of systemd (gt daemon install) has them"
+            ),
+        },
+    )
+}
+
+fn store_file(town: &Town) -> Result<Check> {
+    let found = town.store().check_file()?;
+    Ok(match found.as_slice() {
+        [] => {
+            let detail =
+                format!("{}, schema {}, intact", town.store_place(), gt_store::SCHEMA_LEVEL);
+            Check::good("store", detail)
+        }
+        [first, ..] => {
+            let detail = format!("damaged: {first}");
+            Check::bad("store", Grade::Problem, detail, "restore a backup from .gt/backups")
+        }
+    })
+}
+
+/// Settings of the database that could lose committed data.
+fn database_warnings(town: &Town) -> Result<Vec<Check>> {
+    let fix = "change the settings of the database";
+    let warnings = town.store().warnings()?.into_iter();
+    Ok(warnings.map(|detail| Check::bad("database", Grade::Warning, detail, fix)).collect())
+}
+
+/// Whether the town is writable: a town that can be read may still fail every command that changes something.
+fn writable(path: &Path) -> Check {
+    match std::fs::OpenOptions::new().write(true).open(path) {
+        Ok(_) => Check::good("writable", path.display().to_string()),
+        Err(error) => {
+            let detail = format!("{} cannot be written: {error}", path.display());
+            Check::bad("writable", Grade::Problem, detail, "check the permissions of .gt")
+        }
+    }
+}
+
+/// Locks and shared memory do not work on network file systems.
+fn file_system(town: &Town) -> Check {
+    const UNSAFE: [&str; 8] =
+        ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "vboxsf", "virtiofs"];
+    let kind = file_system_of(town.root()).unwrap_or_else(|| "unknown".to_owned());
+    if UNSAFE.contains(&kind.as_str()) {
+        let detail = format!("the town is on {kind}, where SQLite's locks are not safe");
+        let fix = "move the town to a local disk";
+        return Check::bad("file system", Grade::Problem, detail, fix);
+    }
+    Check::good("file system", kind)
+}
+
+fn file_system_of(path: &Path) -> Option<String> {
+    let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
+    let mounted = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (_, at, kind) = (words.next()?, words.next()?, words.next()?);
+        path.starts_with(at).then(|| (at.len(), kind.to_owned()))
+    });
+    mounted.max().map(|(_, kind)| kind)
+}
+
+fn derived_values(town: &Town) -> Result<Check> {
+    let differences = store::differences(town)?;
+    Ok(match differences.first.as_slice() {
+        [] => Check::good("derived values", "all as they should be"),
+        [first, ..] => {
+            let detail = format!("{} differ, for example {first}", differences.count);
+            let fix = "gt store check names all of them; export the beads and import them into a \
+                       fresh town, and report this";
+            Check::bad("derived values", Grade::Problem, detail, fix)
+        }
+    })
+}
+
+fn circles(town: &Town) -> Result<Check> {
+    let circles = store::circles(town)?;
+    Ok(match circles.as_slice() {
+        [] => Check::good("dependencies", "no circles"),
+        [first, ..] => {
+            let path: Vec<String> = first.iter().map(ToString::to_string).collect();
+            let fix = "remove one with bd dep remove";
+            Check::bad("dependencies", Grade::Problem, path.join(" → "), fix)
+        }
+    })
+}
+
+fn notices(town: &Town) -> Result<Check> {
+    let UnsentNotices { waiting, given_up } = outbox::unsent(town)?;
+    let fix =
+        "gt outbox list says why; gt outbox test tries the settings, gt outbox retry sends them";
+    Ok(match (waiting, given_up) {
+        (0, 0) => Check::good("notices", "all have arrived"),
+        (waiting, 0) => Check::good("notices", format!("{waiting} waiting to be sent")),
+        (waiting, given_up) => {
+            let detail = format!("{given_up} given up, {waiting} waiting to be sent");
+            Check::bad("notices", Grade::Warning, detail, fix)
+        }
+    })
+}
+
+/// Trees that were moved away are deleted one day; people must learn of it before.
+fn moved_trees(town: &Town) -> Result<Check> {
+    let all = trees::trash(town)?;
+    let now = town.now();
+    let named = |these: &[&Trashed]| {
+        let names: Vec<String> =
+            these.iter().map(|one| format!("#{} {}/{}", one.number, one.rig, one.name)).collect();
+        names.join(", ")
+    };
+    let stuck: Vec<&Trashed> = all.iter().filter(|one| one.state == TrashState::Moving).collect();
+    if !stuck.is_empty() {
+        let detail = format!("being moved away, or could not be: {}", named(&stuck));
+        let fix = "gt scheduler run tries it again; if it stays so, look at the permissions of the rig's directory";
+        return Ok(Check::bad("trash", Grade::Warning, detail, fix));
+    }
+    let soon: Vec<&Trashed> = all.iter().filter(|one| trees::is_due_soon(one, now)).collect();
+    if !soon.is_empty() {
+        let detail = format!("deleted within 3 days: {}", named(&soon));
+        let fix = "gt polecat undelete <#number> brings one back";
+        return Ok(Check::bad("trash", Grade::Warning, detail, fix));
+    }
+    Ok(Check::good(
+        "trash",
+        match all.len() {
+            0 => "empty".to_owned(),
+            count => format!("{count} moved away, none is deleted soon"),
+        },
+    ))
+}
+
+fn rig_directories(town: &Town) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for (rig, _) in gt_town::rigs::list(town)? {
+        let directory = town.root().join(&rig.path);
+        let is_local = rig.repo.starts_with('/');
+        // Agents that pull work have directories of their own.
+        let needs_directory = rig.executor != ExecutorKind::Pull || !rig.repo.is_empty();
+        checks.push(if needs_directory && !directory.is_dir() {
+            let detail = format!("{}: its directory {} is gone", rig.slug, directory.display());
+            Check::bad("rig", Grade::Warning, detail, format!("mkdir {}", directory.display()))
+        } else if is_local && !Path::new(&rig.repo).exists() {
+            let detail = format!("{}: its repository {} is gone", rig.slug, rig.repo);
+            let fix = format!("bring it back, or gt rig dock {}", rig.slug);
+            Check::bad("rig", Grade::Problem, detail, fix)
+        } else {
+            Check::good("rig", format!("{} ({})", rig.slug, rig.state.as_str()))
+        });
+    }
+    Ok(checks)
+}
+
+/// The repositories that workers share. A damaged one is repaired before the next run of its rig.
+fn repositories(town: &Town) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for (rig, _) in gt_town::rigs::list(town)? {
+        let Some(problem) = gt_town::tree_paths::repository_problem(town, &rig) else { continue };
+        let detail = format!("{}: {problem}", rig.slug);
+        let fix = format!(
+            "gt repairs it from {} before the next run of the rig; nothing in it is deleted",
+            rig.repo
+        );
+        checks.push(Check::bad("repository", Grade::Problem, detail, fix));
+    }
+    Ok(checks)
+}
+
+/// Whether git-lfs is installed for projects that use it: without it, workers see pointers instead of files, or
+/// commit files that should be pointers.
+fn large_files(town: &Town) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for (rig, _) in gt_town::rigs::list(town)? {
+        let Some(repository) = gt_town::tree_paths::shared_repository(town, &rig) else { continue };
+        let Ok(Some(tip)) = repository.tip(&rig.default_branch) else { continue };
+        let bad = |detail: &str, fix: &str| {
+            let detail = format!("{} keeps files with git-lfs, {detail}", rig.slug);
+            Check::bad("git-lfs", Grade::Problem, detail, fix)
+        };
+        match repository.large_files(&tip) {
+            Ok(LargeFiles::None) | Err(_) => {}
+            Ok(LargeFiles::Ready) => checks.push(Check::good("git-lfs", rig.slug.to_string())),
+            Ok(LargeFiles::NotInstalled) => checks.push(bad(
+                "which is not installed here",
+                "install git-lfs and run git lfs install",
+            )),
+            Ok(LargeFiles::NotSetUp) => {
+                checks.push(bad("which git does not use yet", "git lfs install"));
+            }
+        }
+    }
+    Ok(checks)
+}

@@ -1,0 +1,146 @@
+//! Whether every rig could start work: its agent program, its session server, its origin and its formulas.
+
+use std::collections::BTreeMap;
+
+use gt_core::runtime::{Command, Runtime};
+use gt_core::{ExecutorKind, Rig, RigState, words};
+use gt_executors::{git, process};
+
+use super::{Check, Grade};
+use gt_scheduling::{queue, runtimes};
+use gt_town::formulas::Shelf;
+use gt_town::{Result, Town, rigs};
+
+/// The placeholder of the runtimes for our own program, which is always there.
+const OWN_PROGRAM: &str = "{gt}";
+
+/// Checks everything that a start in a rig needs from this machine and from the origin.
+pub(super) fn examine(town: &Town) -> Result<Vec<Check>> {
+    let rigs: Vec<Rig> = rigs::list(town)?.into_iter().map(|(rig, _)| rig).collect();
+    let mut checks = agents(town, &rigs)?;
+    checks.extend(tmux(&rigs));
+    checks.extend(rigs.iter().filter(|rig| is_in_service(rig)).filter_map(origin));
+    checks.extend(docked_with_work(town, &rigs)?);
+    checks.extend(formulas(town, &rigs)?);
+    Ok(checks)
+}
+
+fn is_in_service(rig: &Rig) -> bool {
+    rig.state != RigState::Docked
+}
+
+fn runs_here(rig: &Rig) -> bool {
+    matches!(rig.executor, ExecutorKind::Tmux | ExecutorKind::Process)
+}
+
+/// The agent program of every rig, each program once.
+fn agents(town: &Town, all: &[Rig]) -> Result<Vec<Check>> {
+    let settings = town.scheduler_settings()?;
+    let mut programs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut checks = Vec::new();
+    for rig in all.iter().filter(|rig| is_in_service(rig) && runs_here(rig)) {
+        if !settings.knows_how(rig) {
+            continue;
+        }
+        match runtimes::resolve(town, &settings, &rig.slug, None) {
+            Ok(runtime) => {
+                if let Some(program) = program_of(&runtime) {
+                    programs.entry(program).or_default().push(rig.slug.as_str());
+                }
+            }
+            Err(error) => {
+                let detail = format!("{}: {error}", rig.slug);
+                let fix = "gt config agent list shows the runtimes";
+                checks.push(Check::bad("agent", Grade::Problem, detail, fix));
+            }
+        }
+    }
+    for (program, rigs) in programs {
+        let rigs = rigs.join(", ");
+        checks.push(if process::is_installed(&program) {
+            Check::good("agent", format!("{program} ({rigs})"))
+        } else {
+            let detail =
+                format!("the program {program} is not installed here, and {rigs} needs it");
+            let fix =
+                "install it, or choose another agent with gt config set worker.runtime <name>";
+            Check::bad("agent", Grade::Problem, detail, fix)
+        });
+    }
+    Ok(checks)
+}
+
+/// The program that a runtime starts; none if it is ours or only known when a run starts.
+fn program_of(runtime: &Runtime) -> Option<String> {
+    let named = match &runtime.command {
+        Command::Own(template) if runtime.program.is_empty() => {
+            words::split(template).ok()?.into_iter().next()?.text
+        }
+        _ => runtime.program.clone(),
+    };
+    (!named.is_empty() && named != OWN_PROGRAM && !named.contains('{')).then_some(named)
+}
+
+fn tmux(all: &[Rig]) -> Option<Check> {
+    let rig = all.iter().find(|rig| is_in_service(rig) && rig.executor == ExecutorKind::Tmux)?;
+    Some(if let Some(version) = process::version_of("tmux", "-V") {
+        Check::good("tmux", version)
+    } else {
+        let detail = format!("not found, and the rig {} works in tmux", rig.slug);
+        Check::bad("tmux", Grade::Problem, detail, "install tmux")
+    })
+}
+
+/// Whether the origin of a rig answers. A missing path is reported by the check of the rig itself.
+fn origin(rig: &Rig) -> Option<Check> {
+    let is_gone = rig.repo.starts_with('/') && !std::path::Path::new(&rig.repo).exists();
+    if rig.repo.is_empty() || is_gone {
+        return None;
+    }
+    Some(match git::ask_origin(&rig.repo) {
+        Ok(()) => Check::good("origin", format!("{} answers", rig.slug)),
+        Err(error) => {
+            let detail = format!("{}: {error}", rig.slug);
+            let fix = "check the address, the network and the login for it";
+            Check::bad("origin", Grade::Problem, detail, fix)
+        }
+    })
+}
+
+fn docked_with_work(town: &Town, all: &[Rig]) -> Result<Vec<Check>> {
+    let status = queue::status(town)?;
+    let scheduled = |rig: &&Rig| status.rigs.get(rig.slug.as_str()).is_some_and(|of| of.queued > 0);
+    let docked = all.iter().filter(|rig| !is_in_service(rig)).filter(scheduled);
+    Ok(docked
+        .map(|rig| {
+            let queued = status.rigs.get(rig.slug.as_str()).map_or(0, |of| of.queued);
+            let detail =
+                format!("{} is docked, and {queued} scheduled beads of it cannot start", rig.slug);
+            Check::bad("docked", Grade::Problem, detail, format!("gt rig undock {}", rig.slug))
+        })
+        .collect())
+}
+
+/// Every formula file of the town and of its rigs.
+fn formulas(town: &Town, all: &[Rig]) -> Result<Vec<Check>> {
+    let mut broken: BTreeMap<String, String> = BTreeMap::new();
+    let mut count = 0;
+    let shelves = all.iter().map(|rig| Shelf::of_rig(town, rig));
+    for shelf in std::iter::once(Shelf::of_town(town)).chain(shelves) {
+        for listed in shelf.list()? {
+            count += 1;
+            if let Err(error) = listed.formula {
+                broken.insert(listed.location, error.to_string());
+            }
+        }
+    }
+    if broken.is_empty() {
+        return Ok(vec![Check::good("formulas", format!("{count} found, all can be read"))]);
+    }
+    let fix = "correct the file, or remove it";
+    let bad = |(path, why): (String, String)| {
+        let detail = if why.contains(&path) { why } else { format!("{path}: {why}") };
+        Check::bad("formulas", Grade::Problem, detail, fix)
+    };
+    Ok(broken.into_iter().map(bad).collect())
+}

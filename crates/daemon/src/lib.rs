@@ -1,0 +1,17 @@
+//! The daemon: an event loop that wakes one reconciler for each kind of work, and the duties it shares with commands.
+//!
+//! # Invariants
+//!
+//! - The daemon keeps no state that a restart would lose: it reads everything from the store.
+//! - A command that finds no daemon does the same work through the same functions of [`reconcile`].
+
+#[cfg(test)]
+mod beside_runs;
+pub mod daemon;
+pub mod demo;
+pub mod health;
+pub mod notice_helper;
+pub mod reconcile;
+pub mod retention;
+
+pub use reconcile::{convoys as attend_convoys, warm_trees};

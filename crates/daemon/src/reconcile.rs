@@ -1,0 +1,187 @@
+//! The work that keeps a town going. Each function looks at the rows that need attention and does the missing step,
+//! at any time, beside any number of others. Commands and the daemon call the same functions.
+
+use std::path::Path;
+
+use gt_core::Timestamp;
+use gt_core::decide::Right;
+use gt_core::schedule::RunId;
+
+use crate::{notice_helper, retention};
+use gt_execution::landing::resume;
+use gt_execution::message_delivery::deliver_waiting;
+use gt_execution::runs::stalls::Stalls;
+use gt_execution::runs::{Recovered, RunSpawner, recover, stalls};
+use gt_execution::stale_hooks::{StaleHook, release_stale_hooks};
+use gt_execution::trees::{Warmed, complete_moves, keep_warm};
+use gt_scheduling::convoy_planning::{Attended, attend};
+use gt_scheduling::dispatch::DispatchInputs;
+use gt_scheduling::dispatch::{Dispatched, Dispatcher};
+use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
+use gt_scheduling::schedule::{SlingReport, SlingRequest, sling_to_start};
+use gt_town::{OperationError, Result, Town};
+use gt_workqueue::work;
+use gt_workqueue::work::{Overdue, WorkError};
+
+/// Recovers runs and starts that died, and closes contexts whose bead is closed.
+pub fn liveness(town: &Town, processes: &LocalProcesses) -> Result<Recovered> {
+    gt_town::hosts::renew(town)?;
+    recover(town, processes)
+}
+
+/// Releases hooked beads without a worker. Returns them, and when the next may be due.
+pub fn stale_hooks(town: &Town) -> Result<(Vec<StaleHook>, Option<Timestamp>)> {
+    release_stale_hooks(town)
+}
+
+/// Schedules the members of convoys that are not scheduled yet, and lands convoys that are done.
+pub fn convoys(town: &Town) -> Result<Attended> {
+    attend(town, &DispatchInputs::read(town)?)
+}
+
+/// Finds silent workers.
+pub fn stalls(town: &Town, processes: &LocalProcesses) -> Result<Stalls> {
+    stalls::look(town, processes)
+}
+
+/// Finds agents that asked for work and are silent.
+pub fn work(town: &Town) -> Result<Overdue> {
+    work::check_overdue(town).map_err(|error| match error {
+        WorkError::Operation(error) => error,
+        other => OperationError::rejected(other.to_string()),
+    })
+}
+
+/// Delivers accepted work that was on its way when its worker died. Asks origins, which may take their time. Returns
+/// the runs for which that failed, and why.
+pub fn landing(town: &Town, processes: &LocalProcesses) -> Result<Vec<(RunId, String)>> {
+    resume(town, processes)
+}
+
+/// How many pushes have no recorded end.
+pub fn landings(town: &Town) -> Result<usize> {
+    town.read(|reader| Ok(reader.landing_runs()?.len()))
+}
+
+/// Delivers nudges that no session has shown yet, and notices that are due.
+pub fn letters(town: &Town) -> Result<()> {
+    deliver_waiting(town)?;
+    notice_helper::catch_up(town)
+}
+
+/// Makes trees ready before a run needs them. Takes its time where a rig has a setup command.
+pub fn warm_trees(town: &Town, processes: &LocalProcesses) -> Result<Warmed> {
+    keep_warm(town, processes)
+}
+
+/// Completes interrupted moves of trees, and deletes old records.
+pub(crate) fn housekeeping(town: &Town, processes: &LocalProcesses) -> Result<()> {
+    complete_moves(town)?;
+    retention::catch_up(town, processes.host())
+}
+
+/// Recovers runs and starts that died, and starts work that may start.
+pub fn recover_and_start(
+    town: &Town,
+    processes: &LocalProcesses,
+    dispatcher: &Dispatcher<'_>,
+) -> Result<(Recovered, Dispatched)> {
+    Ok((liveness(town, processes)?, dispatcher.dispatch()?))
+}
+
+/// Does everything that keeps a town going, once: the command `gt scheduler run`. A dispatcher of named contexts
+/// starts those first, because its caller waits for them. A dry run only returns the starts.
+pub fn all(
+    town: &Town,
+    processes: &LocalProcesses,
+    dispatcher: &Dispatcher<'_>,
+) -> Result<(Recovered, Dispatched)> {
+    if dispatcher.is_dry_run() {
+        return Ok((Recovered::default(), dispatcher.dispatch()?));
+    }
+    town.require_right(Right::Queue, "a dispatch cycle")?;
+    if dispatcher.named().is_some() {
+        return after_named(town, processes, dispatcher, dispatcher.dispatch()?);
+    }
+    housekeeping(town, processes)?;
+    convoys(town)?;
+    let (recovered, dispatched) = recover_and_start(town, processes, dispatcher)?;
+    letters_and_landings(town, processes, dispatcher, recovered, dispatched)
+}
+
+/// Starts these contexts, if they may start, and does everything else once.
+pub fn start_contexts(town: &Town, contexts: Vec<u64>, program: &Path) -> Result<Dispatched> {
+    let processes = LocalProcesses::of(town)?;
+    let spawner = RunSpawner::new(town, program);
+    let dispatcher =
+        Dispatcher::new(town, &spawner).with_starter_lock(processes.host()).with_only(contexts);
+    Ok(all(town, &processes, &dispatcher)?.1)
+}
+
+/// Schedules the beads of a request, and starts those that may start; returns the starts, unless everything has to
+/// wait.
+pub fn sling_and_start(
+    town: &Town,
+    request: &SlingRequest,
+    program: &Path,
+) -> Result<(SlingReport, Option<Dispatched>)> {
+    town.require_right(Right::Queue, "a dispatch cycle")?;
+    let processes = LocalProcesses::of(town)?;
+    let spawner = RunSpawner::new(town, program);
+    let dispatcher = Dispatcher::new(town, &spawner).with_starter_lock(processes.host());
+    let (report, begun) =
+        dispatcher.as_starter(|starter| sling_to_start(town, request, Some(starter)))?;
+    if report.deferred || request.rehearsal || report.contexts.is_empty() {
+        return Ok((report, None));
+    }
+    let dispatcher = dispatcher.with_only(report.contexts.clone());
+    let first = match begun {
+        Some(begun) => dispatcher.start_begun(begun)?,
+        None => dispatcher.dispatch()?,
+    };
+    let (_, dispatched) = after_named(town, &processes, &dispatcher, first)?;
+    Ok((report, Some(dispatched)))
+}
+
+/// The rest of [`all`] after the first attempt at named contexts. They are tried again only if one of them did not start:
+/// then something may have to be recovered first.
+fn after_named(
+    town: &Town,
+    processes: &LocalProcesses,
+    dispatcher: &Dispatcher<'_>,
+    first: Dispatched,
+) -> Result<(Recovered, Dispatched)> {
+    housekeeping(town, processes)?;
+    let (recovered, dispatched) = if dispatcher.named() == Some(first.dispatched.len()) {
+        (liveness(town, processes)?, first)
+    } else {
+        let (recovered, later) = recover_and_start(town, processes, dispatcher)?;
+        (recovered, first.followed_by(later))
+    };
+    letters_and_landings(town, processes, dispatcher, recovered, dispatched)
+}
+
+/// Delivers messages, and asks origins about pushes whose end is unknown. Origins come last, because they may take long and
+/// no start waits for them. Their answers may make more work startable, which is started at once.
+fn letters_and_landings(
+    town: &Town,
+    processes: &LocalProcesses,
+    dispatcher: &Dispatcher<'_>,
+    mut recovered: Recovered,
+    mut dispatched: Dispatched,
+) -> Result<(Recovered, Dispatched)> {
+    letters(town)?;
+    let on_their_way = landings(town)?;
+    if on_their_way > 0 {
+        let problems = landing(town, processes)?;
+        if landings(town)? < on_their_way {
+            let later = recover_and_start(town, processes, dispatcher)?;
+            letters(town)?;
+            recovered = recovered.followed_by(later.0);
+            dispatched = dispatched.followed_by(later.1);
+        }
+        recovered.errors.extend(problems);
+    }
+    recovered.silent = stalls(town, processes)?.silent;
+    Ok((recovered, dispatched))
+}

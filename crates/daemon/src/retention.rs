@@ -1,0 +1,222 @@
+//! Records that are kept for a while: trees in the trash, events, messages that were read, and the files of runs.
+//!
+//! Deleting takes long, and no command waits for it. Each dispatch pass only looks whether there are old records. At
+//! most once a day it starts a copy of the program that deletes them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gt_core::schedule::{LandingState, RunId, TrashState, Trashed};
+use gt_core::settings::Layers;
+use gt_core::{Status, Timestamp};
+use gt_executors::runs::{RunFiles, runs_with_files, sweep_control_groups};
+use gt_store::{Reader, Scope, Writer};
+
+use crate::notice_helper;
+use gt_execution::trees::{WARNING, delete_for_good, is_due_soon};
+use gt_scheduling::Consequences;
+use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
+use gt_town::settings::{file_layers, history_kept, layers_over};
+use gt_town::{Actor, Environment, OperationError, Result, StoreOptions, SystemClock, Town};
+
+/// The first argument that makes a program the helper; the town follows.
+pub const HELPER: &str = "__keep-house";
+
+/// How many events are deleted at a time: no other writer gets the store meanwhile.
+const EVENTS_AT_ONCE: u32 = 5_000;
+
+/// How many runs are asked for at a time.
+const RUNS_AT_ONCE: usize = 500;
+
+/// How often retention runs.
+const RETENTION_INTERVAL: Duration = Duration::from_hours(24);
+
+/// The result of a retention pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The trees that were announced, because they go next.
+    pub announced: Vec<Trashed>,
+    /// The trees that are gone.
+    pub purged: Vec<Trashed>,
+    /// How many messages are gone.
+    pub messages: u64,
+    /// How many events are gone.
+    pub events: u64,
+    /// How many runs have no files any more.
+    pub runs: u64,
+}
+
+/// Starts the helper, if there are old records and no process has run retention today.
+pub fn catch_up(town: &Town, host: &str) -> Result<()> {
+    if !town.has_directory() || !town.read(|reader| has_old(town, reader, host))? {
+        return Ok(());
+    }
+    let files = file_layers(town)?;
+    if town.read(|reader| is_due(town, reader, &files, host))? {
+        // A helper that cannot be started today can be tomorrow.
+        let _ = notice_helper::start(town.root(), HELPER);
+    }
+    Ok(())
+}
+
+/// The helper: runs retention for the town at `root`.
+pub fn run(root: &Path, environment: &Environment) -> Result<Kept> {
+    let actor = Actor { name: "gt".to_owned(), owner: String::new() };
+    let clock = Arc::new(SystemClock);
+    let town = Town::open(
+        root,
+        root,
+        environment,
+        actor,
+        clock,
+        StoreOptions::default(),
+        Arc::new(Consequences),
+    )?;
+    keep_house(&town.with_commit_hook(Arc::new(notice_helper::SendNotices)))
+}
+
+/// Announces the trees that are deleted next. Deletes the trees that were announced long enough ago, the events that
+/// are not kept any longer, and messages that were read before those. Nothing happens if another process has done it
+/// in the last day. A tree that was not announced is not deleted, however long retention did not run.
+pub fn keep_house(town: &Town) -> Result<Kept> {
+    let processes = LocalProcesses::of(town)?;
+    let files = file_layers(town)?;
+    let found = town.write(|writer| {
+        if !is_due(town, writer, &files, processes.host())? {
+            return Ok(None);
+        }
+        let now = writer.now().to_string();
+        writer.put_setting(Scope::Store, &mark_of(processes.host()), Some(&now))?;
+        let messages = writer.purge_messages(forgotten_before(town, writer, &files)?)?;
+        let (announced, due) = announce(writer, processes.host())?;
+        Ok(Some((messages, announced, due)))
+    })?;
+    let Some((messages, announced, due)) = found else { return Ok(Kept::default()) };
+    let purged = delete_for_good(town, due)?;
+    let runs = forget_run_files(town)?;
+    Ok(Kept { announced, purged, messages, events: forget_events(town)?, runs })
+}
+
+/// Removes the files of runs that are over and have not changed for as long as events are kept; returns the number of
+/// runs. The latest run of a bead that is not closed keeps them, and so does the last run of a polecat.
+pub fn forget_run_files(town: &Town) -> Result<u64> {
+    let runs_directory = town.runs_directory();
+    let failed =
+        |source| OperationError::File { action: "clean", path: runs_directory.clone(), source };
+    sweep_control_groups(&runs_directory);
+    let files = file_layers(town)?;
+    let before = town.read(|reader| forgotten_before(town, reader, &files))?;
+    let all = runs_with_files(&runs_directory).map_err(failed)?;
+    let old = all.into_iter().filter(|(_, changed)| *changed < before);
+    let old: Vec<RunId> = old.filter_map(|(run, _)| RunId::parse(&run).ok()).collect();
+    let mut gone = 0;
+    for some in old.chunks(RUNS_AT_ONCE) {
+        let forgotten = town.read(|reader| {
+            let polecats = reader.polecats()?;
+            let mut forgotten = Vec::new();
+            for run in some {
+                let is_last = polecats.iter().any(|polecat| polecat.last_run.as_ref() == Some(run));
+                if !is_last && may_be_forgotten(reader, run)? {
+                    forgotten.push(run);
+                }
+            }
+            Ok(forgotten)
+        })?;
+        for run in forgotten {
+            let files = RunFiles::of(&runs_directory, &run.to_string());
+            gone += u64::from(files.remove().map_err(failed)?);
+        }
+    }
+    Ok(gone)
+}
+
+/// Whether a run is over, and its bead closed or worked on by a later run. A run that the store does not know any more is
+/// over.
+fn may_be_forgotten(reader: &Reader<'_>, id: &RunId) -> Result<bool> {
+    let Some(run) = reader.run(id)? else { return Ok(true) };
+    if run.state.is_live() || run.landing.state == Some(LandingState::Intended) {
+        return Ok(false);
+    }
+    let is_closed = reader.bead(&id.bead)?.is_none_or(|bead| bead.status == Status::Closed);
+    Ok(is_closed || reader.runs_of(&id.bead)?.iter().any(|other| other.id.epoch > id.epoch))
+}
+
+/// Deletes the events that are not kept any longer; says how many. A reader that goes on after one of them is told
+/// so.
+pub fn forget_events(town: &Town) -> Result<u64> {
+    let files = file_layers(town)?;
+    let oldest = town.read(|reader| {
+        let before = forgotten_before(town, reader, &files)?;
+        Ok(reader.oldest_event_at()?.filter(|at| *at < before).map(|_| before))
+    })?;
+    let Some(before) = oldest else { return Ok(0) };
+    let mut gone = 0;
+    loop {
+        let now = town.write(|writer| Ok(writer.purge_events(before, EVENTS_AT_ONCE)?))?;
+        gone += now;
+        if now < EVENTS_AT_ONCE.into() {
+            return Ok(gone);
+        }
+    }
+}
+
+/// Announces the trees that are due soon; gives those and the trees that may be deleted, because they were announced
+/// in time.
+fn announce(writer: &mut Writer<'_>, host: &str) -> Result<(Vec<Trashed>, Vec<Trashed>)> {
+    let now = writer.now();
+    let (mut announced, mut due) = (Vec::new(), Vec::new());
+    for trashed in soon(writer, host, now)? {
+        match writer.purge_announced_at(&trashed)? {
+            Some(told) if told.plus(WARNING) <= now && trashed.purge_at <= now => due.push(trashed),
+            Some(_) => {}
+            None => {
+                writer.announce_purge(&trashed, trashed.purge_at.max(now.plus(WARNING)))?;
+                announced.push(trashed);
+            }
+        }
+    }
+    Ok((announced, due))
+}
+
+/// The trees of this host that are due soon.
+fn soon(reader: &Reader<'_>, host: &str, now: Timestamp) -> Result<Vec<Trashed>> {
+    let mut soon = reader.trash()?;
+    soon.retain(|one| one.state == TrashState::Kept && one.host == host && is_due_soon(one, now));
+    Ok(soon)
+}
+
+/// Whether there may be old records. Every pass asks this, and most often the answer is no.
+fn has_old(town: &Town, reader: &Reader<'_>, host: &str) -> Result<bool> {
+    let now = town.now();
+    let any = !soon(reader, host, now)?.is_empty() || reader.oldest_message_at()?.is_some();
+    Ok(any || reader.oldest_event_at()?.is_some_and(|at| at.plus(RETENTION_INTERVAL) < now))
+}
+
+/// Whether there may be something to do, and no process has looked in the last day.
+fn is_due(town: &Town, reader: &Reader<'_>, files: &Layers, host: &str) -> Result<bool> {
+    let now = town.now();
+    let forgotten_before = forgotten_before(town, reader, files)?;
+    let oldest = [reader.oldest_message_at()?, reader.oldest_event_at()?];
+    let any_old = oldest.into_iter().flatten().any(|at| at < forgotten_before);
+    if !any_old && soon(reader, host, now)?.is_empty() {
+        return Ok(false);
+    }
+    let last = reader.setting(Scope::Store, &mark_of(host))?;
+    let last = last.and_then(|last| Timestamp::parse(&last).ok());
+    // A mark in the future was set by a clock that has jumped since.
+    Ok(last.is_none_or(|last| last.plus(RETENTION_INTERVAL) <= now || last > now))
+}
+
+/// The key for the time of the last retention pass of a host.
+fn mark_of(host: &str) -> String {
+    format!("retention.{host}")
+}
+
+/// Events before this time, and messages read before it, need not be found any more.
+fn forgotten_before(town: &Town, reader: &Reader<'_>, files: &Layers) -> Result<Timestamp> {
+    Ok(town.now().minus(history_kept(&layers_over(files, reader)?)?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,368 @@
+//! The briefing of a worker: the same words for `gt prime` and for its first prompt.
+
+use std::fmt::Write as _;
+
+use gt_core::schedule::{Context, Run, RunId, RunState, Workplace};
+use gt_core::{Bead, Comment, ExecutorKind, Message, Rig};
+use gt_store::Reader;
+
+use gt_beads::messages::{Party, unread_in};
+use gt_beads::steps::{StepView, StepsOfRun, steps_in};
+use gt_town::{OperationError, Result, Town};
+
+/// How many comments are included: the last ones.
+const COMMENTS_TOLD: usize = 20;
+
+/// Everything that the worker of a run should know.
+#[derive(Debug, Clone)]
+pub struct Briefing {
+    /// The bead to work on.
+    pub bead: Bead,
+    /// The run, with the state of its steps.
+    pub steps: StepsOfRun,
+    /// How it was scheduled.
+    pub context: Option<Context>,
+    /// The rig of the work.
+    pub rig: Option<Rig>,
+    /// The run of the same bead before it, and the titles of the steps that were done in it.
+    pub before: Option<(Run, Vec<String>)>,
+    /// The last comments on the bead, oldest first.
+    pub comments: Vec<Comment>,
+    /// How many comments there are before those.
+    pub older_comments: usize,
+    /// The unread messages to the worker, oldest first.
+    pub messages: Vec<Message>,
+}
+
+/// The briefing for the worker of this run. Its messages do not count as seen because of this.
+pub fn briefing(town: &Town, run: &RunId) -> Result<Briefing> {
+    town.read(|reader| {
+        let run = reader.run(run)?.ok_or_else(|| {
+            OperationError::rejected(format!(
+                "there is no run {run}; gt run list shows those there are"
+            ))
+        })?;
+        briefing_in(reader, run)
+    })
+}
+
+pub(crate) fn briefing_in(reader: &Reader<'_>, run: Run) -> Result<Briefing> {
+    let bead = reader.bead(&run.id.bead)?;
+    let bead = bead.ok_or_else(|| OperationError::NoBead(run.id.bead.to_string()))?;
+    let earlier = |other: &Run| other.id.epoch < run.id.epoch && other.running_at.is_some();
+    let before = match reader.runs_of(&bead.id)?.into_iter().find(earlier) {
+        Some(before) => {
+            let steps = steps_in(reader, before)?;
+            let done = steps.steps.iter().filter(|view| view.done.is_some());
+            let done = done.map(|view| view.name.clone()).collect();
+            Some((steps.run, done))
+        }
+        None => None,
+    };
+    let mut comments = reader.comments(&bead.id)?;
+    let older_comments = comments.len().saturating_sub(COMMENTS_TOLD);
+    comments.drain(..older_comments);
+    let messages = unread_in(reader, &Party::Worker(Box::new(run.clone())))?;
+    Ok(Briefing {
+        context: reader.context_by_number(run.context)?,
+        rig: reader.rig(run.rig.as_str())?,
+        steps: steps_in(reader, run)?,
+        bead,
+        before,
+        comments,
+        older_comments,
+        messages,
+    })
+}
+
+impl Briefing {
+    /// The run.
+    pub fn run(&self) -> &Run {
+        &self.steps.run
+    }
+
+    /// Whether the rig has a repository.
+    fn has_repository(&self) -> bool {
+        !self.run().workplace.branch.is_empty()
+            || self.rig.as_ref().is_some_and(|rig| !rig.repo.is_empty())
+    }
+
+    /// The instructions from `gt sling`.
+    pub fn instructions(&self) -> &str {
+        let args = self.context.as_ref().and_then(|context| context.parameters.args.as_deref());
+        args.unwrap_or_default()
+    }
+
+    /// Whether a fresh session for each step was asked for.
+    fn is_step_by_step(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| context.parameters.ralph)
+    }
+
+    /// The rules for a worker, a sentence each.
+    pub fn rules(&self) -> Vec<String> {
+        let id = &self.bead.id;
+        let mut rules = Vec::new();
+        if self.has_repository() {
+            rules.push(
+                "Work in this tree and on its branch only, and commit often. Do not push and do not merge: gt done \
+                 takes your commits where they belong."
+                    .to_owned(),
+            );
+        }
+        rules.push(format!(
+            "Do not close, reopen or reassign {id} and do not sling anything: gt done says how it ended, and others \
+             decide what starts."
+        ));
+        rules.push(format!(
+            "Stay inside {id}. What else you find becomes a bead of its own: bd create \"…\" --deps \
+             discovered-from:{id}"
+        ));
+        if !self.steps.steps.is_empty() {
+            rules.push("Tick off each step when it is done: gt step done <step>".to_owned());
+        }
+        rules.push(format!(
+            "Write down what the next one needs to know: bd comments add {id} \"…\". Your memory ends with your session."
+        ));
+        rules.push(
+            "Messages reach you through gt prime and gt mail inbox; answer with gt mail reply <message> -m \"…\""
+                .to_owned(),
+        );
+        rules.push(
+            "When a command says that your run is over, stop: another worker may have the work, and yours does not \
+             count any more."
+                .to_owned(),
+        );
+        rules
+    }
+
+    /// How to finish: a command, and when to use it.
+    pub fn endings(&self) -> Vec<(String, String)> {
+        let parameters = self.context.as_ref().map(|context| &context.parameters);
+        let done = match parameters {
+            Some(parameters) if parameters.review_only => {
+                "everything is done; a person reviews it before it is closed"
+            }
+            Some(parameters) if parameters.no_merge => {
+                "everything is done; your branch is kept and not merged"
+            }
+            _ => "everything that the bead asks for is done and committed",
+        };
+        let ending = |command: &str, when: &str| (command.to_owned(), when.to_owned());
+        let mut endings = vec![ending("gt done", done)];
+        let is_review = parameters.is_some_and(|parameters| parameters.review_only);
+        if self.has_repository() && !is_review {
+            endings.push(ending(
+                "gt done --no-changes -m \"…\"",
+                "the bead needs no change in this repository; say why",
+            ));
+        }
+        if self.run().executor.takes_slot() {
+            endings.push(ending(
+                "gt handoff -m \"…\"",
+                "you are running out of memory; a fresh session goes on in the same tree and reads your note",
+            ));
+        }
+        endings.push(ending(
+            "gt escalate \"…\"",
+            "you need a person, and can go on meanwhile; say what you need to know",
+        ));
+        endings.push(ending("gt done --status escalated", "you cannot go on without a person"));
+        endings.push(ending(
+            "gt done --status deferred",
+            "it should wait for something that is not there yet",
+        ));
+        if self.run().executor == ExecutorKind::None {
+            let close = format!("bd close {}", self.bead.id);
+            endings.insert(1, (close, "the same, by hand".to_owned()));
+        }
+        endings
+    }
+
+    /// The opening of a session: earlier sessions of the same run, their notes for it, and its own step.
+    pub fn opening(&self, session: u32) -> String {
+        let mut page = String::new();
+        if session > 1 {
+            let done = self.steps.steps.iter().filter(|view| view.done.is_some());
+            let done: Vec<&str> = done.map(|view| view.name.as_str()).collect();
+            let done = if done.is_empty() {
+                String::new()
+            } else {
+                format!(" These steps are done: {}.", done.join(", "))
+            };
+            // Writing into a text cannot fail.
+            let _ = writeln!(
+                page,
+                "You are session {session} of this run, and go on where the one before you stopped: what it did is in \
+                 your tree.{done}"
+            );
+        }
+        section(&mut page, "Handed over", &messages_told(self.notes()));
+        if let Some(next) = self.steps.next().filter(|_| self.is_step_by_step()) {
+            let open = self.steps.progress.total - self.steps.progress.done;
+            let then = if open > 1 {
+                format!("gt step done {}, and a fresh session goes on with the rest", next.name)
+            } else {
+                format!("gt step done {}, and gt done", next.name)
+            };
+            let step = format!("{}\nWhen it is done: {then}.", step_told(next, ""));
+            section(&mut page, "Your step", &step);
+        }
+        page.trim_matches('\n').to_owned()
+    }
+
+    /// The notes of earlier sessions for this one.
+    fn notes(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter().filter(|message| message.is_handover())
+    }
+
+    /// The briefing as Markdown.
+    pub fn text(&self) -> String {
+        self.text_of_session(1)
+    }
+
+    /// The briefing for one session of a run; the first one has the number 1.
+    pub(crate) fn text_of_session(&self, session: u32) -> String {
+        let (bead, run) = (&self.bead, self.run());
+        let mut page = format!("# {}: {}\n\n", bead.id, bead.title.as_str());
+        // Writing into a text cannot fail.
+        let _ = writeln!(
+            page,
+            "You are {}, the worker of the run {} in the rig {}.",
+            run.agent, run.id, run.rig
+        );
+        let Workplace { tree, branch, base, .. } = &run.workplace;
+        if !branch.is_empty() {
+            let tree = if tree.is_empty() { String::new() } else { format!(" in the tree {tree}") };
+            let _ =
+                writeln!(page, "You work{tree} on the branch {branch}, which began from {base}.");
+        }
+        if let Some((before, done)) = &self.before {
+            let _ = writeln!(page, "{}", told_before(before, done));
+        }
+        let opening = self.opening(session);
+        if !opening.is_empty() {
+            let _ = write!(page, "\n{opening}\n");
+        }
+        section(&mut page, "What is to be done", &bead.description);
+        section(&mut page, "How it is to be done", &bead.design);
+        section(&mut page, "It is done when", &bead.acceptance_criteria);
+        section(&mut page, "Notes", &bead.notes);
+        section(&mut page, "Instructions", self.instructions());
+        section(&mut page, "Comments", &self.comments_told());
+        if !self.steps.steps.is_empty() {
+            section(&mut page, &format!("Steps ({})", self.steps.progress), &self.steps_told());
+        }
+        let others = self.messages.iter().filter(|message| !message.is_handover());
+        section(&mut page, "Messages", &messages_told(others));
+        section(&mut page, "Rules", &listed(self.rules()));
+        let endings =
+            self.endings().into_iter().map(|(command, when)| format!("`{command}`: {when}"));
+        section(&mut page, "How to finish", &listed(endings));
+        page
+    }
+
+    fn comments_told(&self) -> String {
+        let mut text = String::new();
+        if self.older_comments > 0 {
+            let _ = writeln!(
+                text,
+                "{} older ones: bd comments list {}\n",
+                self.older_comments, self.bead.id
+            );
+        }
+        for comment in &self.comments {
+            let _ = writeln!(
+                text,
+                "{}, {}:\n{}",
+                comment.author,
+                comment.created_at,
+                indented(&comment.text)
+            );
+        }
+        text
+    }
+
+    fn steps_told(&self) -> String {
+        let next = self.steps.next().map(|view| view.step.id.clone());
+        let mut text = String::new();
+        for view in &self.steps.steps {
+            let StepView { step, name, done, .. } = view;
+            let here = if next.as_ref() == Some(&step.id) { "  ← next" } else { "" };
+            if done.is_some() {
+                let _ = writeln!(text, "- [x] {name}: {}{here}", step.title);
+            } else {
+                let _ = write!(text, "- [ ] {}", step_told(view, here));
+            }
+        }
+        text
+    }
+}
+
+/// A step to do, in full.
+fn step_told(view: &StepView, remark: &str) -> String {
+    let StepView { step, name, .. } = view;
+    let mut text = format!("{name}: {}{remark}\n", step.title);
+    if !step.description.trim().is_empty() {
+        let _ = writeln!(text, "{}", indented(&step.description));
+    }
+    if !step.acceptance.trim().is_empty() {
+        let _ = writeln!(text, "{}", indented(&format!("Done when: {}", step.acceptance)));
+    }
+    text
+}
+
+fn messages_told<'m>(messages: impl Iterator<Item = &'m Message>) -> String {
+    let mut text = String::new();
+    for message in messages {
+        let subject = if message.subject.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", message.subject)
+        };
+        let _ = writeln!(text, "{} from {}{subject}", message.id, message.from);
+        if !message.body.trim().is_empty() {
+            let _ = writeln!(text, "{}", indented(&message.body));
+        }
+    }
+    text
+}
+
+/// The result of the run before this one.
+fn told_before(before: &Run, done: &[String]) -> String {
+    let how = match before.state {
+        RunState::Lost => "was lost",
+        RunState::Failed => "failed",
+        RunState::Cancelled => "was cancelled",
+        RunState::Done => "was done",
+        RunState::Starting | RunState::Running | RunState::Blocked => "is live",
+    };
+    let why =
+        if before.reason.is_empty() { String::new() } else { format!(" ({})", before.reason) };
+    let done = if done.is_empty() {
+        String::new()
+    } else {
+        format!(" after it had done {}", done.join(", "))
+    };
+    format!(
+        "The run before yours, {}, {how}{why}{done}; gt run log {} shows what it printed.",
+        before.id, before.id
+    )
+}
+
+/// A heading with text below, unless there is none.
+fn section(page: &mut String, title: &str, body: &str) {
+    if !body.trim().is_empty() {
+        let _ = write!(page, "\n## {title}\n\n{}\n", body.trim_end());
+    }
+}
+
+fn listed(lines: impl IntoIterator<Item = String>) -> String {
+    lines.into_iter().fold(String::new(), |text, line| format!("{text}- {line}\n"))
+}
+
+/// The lines of a text, indented, so that texts of other authors are told apart from ours.
+fn indented(text: &str) -> String {
+    let line =
+        |line: &str| if line.trim().is_empty() { String::new() } else { format!("      {line}") };
+    text.trim().lines().map(line).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,374 @@
+//! `gt done`: a worker reports the end of its work.
+
+use std::path::Path;
+
+use gt_core::Rig;
+use gt_core::schedule::{Context, Landing, Run, RunId, RunState, Said, WorkerPlace};
+use gt_executors::git::Commit;
+use gt_executors::runs::{RunFiles, tell_done};
+
+use super::aside::set_aside;
+use super::checkout::forget_candidate;
+use super::commit::{Uncommitted, commit};
+use super::end::{Words, end, over};
+use super::land::{Delivery, Landed, Patience};
+use super::way::Way;
+use gt_beads::acting::current_run;
+use gt_beads::run_records::resolve;
+use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::{OperationError, Result, Town};
+
+/// The report of a worker about its run.
+#[derive(Debug, Clone)]
+pub struct DoneRequest<'a> {
+    /// The run.
+    pub run: &'a RunId,
+    /// How it ends.
+    pub said: Said,
+    /// The message of the commit of uncommitted work; the title of the bead without one. With `no_changes`, the
+    /// reason why nothing had to change.
+    pub message: Option<&'a str>,
+    /// The worker says that the work needed no change.
+    pub no_changes: bool,
+}
+
+/// The report with which the work of a run ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Statement<'a> {
+    /// How it ends.
+    pub said: Said,
+    /// The worker's words, if there are any.
+    pub message: Option<&'a str>,
+    /// The worker says that the work needed no change.
+    pub no_changes: bool,
+}
+
+impl<'a> Statement<'a> {
+    /// A report without `no_changes`, with this message.
+    pub fn plain(said: Said, message: Option<&'a str>) -> Self {
+        Self { said, message, no_changes: false }
+    }
+}
+
+/// The place of finished work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// There was nothing to deliver.
+    Nothing,
+    /// It is on this branch, as this commit.
+    Landed {
+        /// The branch.
+        branch: String,
+        /// The commit.
+        commit: String,
+    },
+    /// It stays on its own branch.
+    Kept {
+        /// The branch.
+        branch: String,
+        /// Whether the origin has the branch too.
+        pushed: bool,
+    },
+    /// The merge queue has it.
+    Merging {
+        /// The branch.
+        branch: String,
+    },
+    /// It could not be committed, and is saved as it is.
+    Saved {
+        /// The reference it is saved as.
+        reference: String,
+        /// The commit of that reference.
+        commit: String,
+        /// The branch, which has the commits from before.
+        branch: String,
+        /// The files that are not in it, and why not.
+        left_out: Vec<String>,
+        /// Why it could not be committed.
+        why: String,
+    },
+    /// It could neither be committed nor saved, and stays where it is.
+    Left {
+        /// The tree, from the root of the town.
+        tree: String,
+        /// Why it could not be saved.
+        why: String,
+    },
+}
+
+/// The outcome of `gt done`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    /// The run.
+    pub run: RunId,
+    /// The result that the worker reported.
+    pub said: Said,
+    /// Where the work is.
+    pub fate: Fate,
+}
+
+/// Why work was not accepted: a sentence that the worker can act on.
+#[derive(Debug)]
+pub enum Refused {
+    /// A fault of the work.
+    Work(String),
+    /// Nothing was changed, and the worker did not report that nothing had to change.
+    Unchanged(String),
+    /// Others changed the same lines; a new start from there would help.
+    Conflict(String),
+    /// The branch that it was to land on is not there any more: only a person can say where it belongs.
+    Gone(String),
+    /// The origin does not take it now. Accepted work is on its way, and arrives when the origin takes it.
+    Later(String),
+    /// Another error.
+    Elsewhere(OperationError),
+}
+
+impl From<Uncommitted> for Refused {
+    fn from(uncommitted: Uncommitted) -> Self {
+        match uncommitted {
+            Uncommitted::Work(why) => Self::Work(format!("{why}; then say gt done again")),
+            Uncommitted::Elsewhere(error) => Self::Elsewhere(error),
+        }
+    }
+}
+
+impl From<OperationError> for Refused {
+    fn from(error: OperationError) -> Self {
+        Self::Elsewhere(error)
+    }
+}
+
+impl Refused {
+    /// The refusal as an error.
+    fn into_error(self) -> OperationError {
+        match self {
+            Self::Work(why) | Self::Unchanged(why) | Self::Conflict(why) | Self::Later(why) => {
+                OperationError::Rejected(why)
+            }
+            Self::Gone(branch) => OperationError::Rejected(format!(
+                "{branch}; ask a person where it belongs: gt done --status escalated -m \"where does this belong?\""
+            )),
+            Self::Elsewhere(error) => error,
+        }
+    }
+}
+
+/// The live run whose tree this directory is in.
+pub fn run_at(town: &Town, directory: &Path) -> Result<Option<RunId>> {
+    let live = town.read(|reader| Ok(reader.live_runs()?))?;
+    let is_inside = |run: &Run| {
+        let tree = &run.workplace.tree;
+        !tree.is_empty() && directory.starts_with(town.root().join(tree))
+    };
+    Ok(live.into_iter().find(is_inside).map(|run| run.id))
+}
+
+/// Ends a run as its worker reports: commits uncommitted work, accepts it, delivers it, and ends the run in the
+/// transaction that confirms it.
+pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
+    let run = resolve(town, &request.run.to_string())?;
+    match run.state {
+        RunState::Running | RunState::Blocked => {}
+        RunState::Starting => {
+            return Err(OperationError::rejected(format!("{} has not begun yet", run.id)));
+        }
+        RunState::Done | RunState::Failed | RunState::Lost | RunState::Cancelled => {
+            let reason =
+                if run.reason.is_empty() { String::new() } else { format!(" ({})", run.reason) };
+            return Err(OperationError::rejected(format!(
+                "{} is {} already{reason}; stop here: nothing that you do in it counts any more",
+                run.id,
+                run.state.as_str()
+            )));
+        }
+    }
+    if let Some(worker) = town.worker() {
+        town.read(|reader| current_run(reader, worker))?;
+    }
+    let town = &town.as_system();
+    let (rig, context) = town.read(|reader| {
+        let rig = gt_town::rig_names::require(reader, run.rig.as_str())?;
+        Ok((rig, reader.context_by_number(run.context)?))
+    })?;
+    let DoneRequest { said, message, no_changes, .. } = *request;
+    if no_changes && message.is_none_or(|why| why.trim().is_empty()) {
+        return Err(OperationError::rejected(
+            "say why nothing has to change: gt done --no-changes -m \"<why>\"",
+        ));
+    }
+    let statement = Statement { said, message, no_changes };
+    let fate = finish_work(town, &rig, &run, context.as_ref(), statement, Patience::Waits)
+        .map_err(Refused::into_error)?;
+    // An agent that goes on living would keep its place. One without a supervisor is found by the next run that needs
+    // the place.
+    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    let _ = tell_done(&files);
+    Ok(Done { run: run.id, said: request.said, fate })
+}
+
+/// The same for a caller that has looked everything up, and says how it ended and in which words.
+pub(crate) fn finish_work(
+    town: &Town,
+    rig: &Rig,
+    run: &Run,
+    context: Option<&Context>,
+    statement: Statement<'_>,
+    patience: Patience,
+) -> std::result::Result<Fate, Refused> {
+    let Statement { said, message, no_changes } = statement;
+    let words = &Words { said, message, no_changes, left: None };
+    let way = Way::of(said, context.map(|context| &context.parameters));
+    let Some(trees) = Trees::of(town, rig).filter(|_| !run.workplace.tree.is_empty()) else {
+        end(town, run, words, Way::Keep, &Landing::default(), None)?;
+        return Ok(Fate::Nothing);
+    };
+    if no_changes {
+        demand_unchanged(town, rig, run)?;
+    }
+    let accepted = match commit(town, rig, run, &trees, message) {
+        Ok(accepted) => accepted,
+        Err(uncommitted) => {
+            return match (said, uncommitted) {
+                (_, Uncommitted::Elsewhere(error)) if error.may_pass() => Err(error.into()),
+                (Said::Completed, uncommitted) => Err(uncommitted.into()),
+                (Said::Escalated | Said::Deferred, uncommitted) => {
+                    set_aside(town, rig, run, words, &uncommitted.why())
+                }
+            };
+        }
+    };
+    let landing = Landing { accepted: accepted.to_string(), ..Landing::default() };
+    let is_review = context.is_some_and(|context| context.parameters.review_only);
+    let is_silent = said == Said::Completed && !no_changes && !is_review;
+    let is_unchanged = run.workplace.base_commit == accepted.as_str();
+    if is_silent && (is_unchanged || has_nothing_of_its_own(rig, run, &trees, &accepted)?) {
+        return Err(Refused::Unchanged(format!(
+            "{} changed nothing: {} has no commit that {} does not have, and its tree has no change; work in {}, or say \
+             why nothing has to change: gt done --no-changes -m \"<why>\"",
+            run.id, run.workplace.branch, run.workplace.base, run.workplace.tree
+        )));
+    }
+    if is_unchanged || no_changes {
+        end(town, run, words, Way::Keep, &landing, None)?;
+        return Ok(Fate::Nothing);
+    }
+    let landed = match way.branch(run) {
+        Some(branch) => {
+            let repository = &trees.repository();
+            let accepted = &accepted;
+            let delivery = Delivery { town, rig, run, said, way, accepted, branch, repository };
+            Some((branch, there(delivery.land(patience)?, branch, run)?))
+        }
+        None => None,
+    };
+    end(town, run, words, way, &landing, landed.as_ref())?;
+    if let Some((onto, _)) = &landed {
+        forget_candidate(&trees.repository(), run, onto);
+    }
+    let branch = run.workplace.branch.clone();
+    Ok(match (way, landed) {
+        (Way::Land, Some((onto, commit))) => {
+            Fate::Landed { branch: onto.to_owned(), commit: commit.to_string() }
+        }
+        (Way::Queue, _) => Fate::Merging { branch },
+        (Way::Land | Way::PushBranch | Way::Keep, landed) => {
+            Fate::Kept { branch, pushed: landed.is_some() }
+        }
+    })
+}
+
+/// Whether the branch of a run has only commits that the origin has as well, and none of them was brought there for it.
+fn has_nothing_of_its_own(
+    rig: &Rig,
+    run: &Run,
+    trees: &Trees<'_>,
+    accepted: &Commit,
+) -> Result<bool> {
+    if run.landing.accepted == accepted.as_str() {
+        return Ok(false);
+    }
+    let (repository, failed) = (trees.repository(), git_failed(rig));
+    match repository.tip(&run.workplace.base).map_err(&failed)? {
+        Some(tip) => repository.is_ancestor(accepted, &tip).map_err(&failed),
+        None => Ok(false),
+    }
+}
+
+/// Refuses a worker that reports that nothing had to change, and has changed something.
+fn demand_unchanged(town: &Town, rig: &Rig, run: &Run) -> std::result::Result<(), Refused> {
+    if is_untouched(town, rig, run)? {
+        return Ok(());
+    }
+    Err(Refused::Work(format!(
+        "{} has changed something in {}; say gt done without --no-changes to land it, or take it back first (git status \
+         shows it)",
+        run.id, run.workplace.tree
+    )))
+}
+
+/// Whether a run has neither made a commit nor changed a file in its tree.
+pub(crate) fn is_untouched(town: &Town, rig: &Rig, run: &Run) -> Result<bool> {
+    let name = run.place.as_ref().and_then(WorkerPlace::polecat_name);
+    let (Some(trees), Some(name)) = (Trees::of(town, rig), name) else { return Ok(false) };
+    let (tree, failed) = (trees.tree(name), git_failed(rig));
+    let Some(head) = tree.head().map_err(&failed)? else { return Ok(false) };
+    let is_at_base = head.as_str() == run.workplace.base_commit
+        || has_nothing_of_its_own(rig, run, &trees, &head)?;
+    Ok(is_at_base && tree.status().map_err(&failed)?.is_clean())
+}
+
+fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit, Refused> {
+    match landed {
+        Landed::There(commit) => Ok(commit),
+        Landed::Conflict { paths, since, has_merges } => {
+            let taken_back = match since {
+                Some(_) => ", and the origin has taken back commits that it began from",
+                None => "",
+            };
+            Err(Refused::Conflict(format!(
+                "others have changed {} on {branch} since {} began{taken_back}; run {}, resolve what conflicts, and \
+                 say gt done again",
+                paths.join(", "),
+                run.id,
+                cure(branch, since.as_ref(), has_merges)
+            )))
+        }
+        Landed::Gone => Err(Refused::Gone(format!(
+            "{branch} is not at the origin any more, and what {} did was to land there; it is committed on {} and safe",
+            run.id, run.workplace.branch
+        ))),
+        Landed::Rejected(why) => {
+            Err(Refused::Work(format!("{why}; put that right and say gt done again")))
+        }
+        Landed::Unreachable(why) => Err(Refused::Later(format!(
+            "the origin cannot be reached: {why}; your work is committed on {} and safe; say gt done again later, or \
+             end, and gt lands it when the origin is there again",
+            run.workplace.branch
+        ))),
+        Landed::Stuck(why) => Err(Refused::Later(format!(
+            "{why}; your work is committed on {} and safe; say gt done again later, or end, and gt lands it when that \
+             is over",
+            run.workplace.branch
+        ))),
+        Landed::Held(held) => Err(Refused::Later(format!(
+            "held, checkout in the way: {held}; your work is committed on {} and safe; say gt done again later, or end, \
+             and gt lands it when the checkout is free",
+            run.workplace.branch
+        ))),
+        Landed::Over => Err(over(run)),
+    }
+}
+
+/// How a worker combines its work with that of others. A rebase would lose changes that only a merge commit has.
+fn cure(branch: &str, since: Option<&Commit>, has_merges: bool) -> String {
+    match (since, has_merges) {
+        (None, false) => format!("git rebase origin/{branch}"),
+        (None, true) => format!("git merge origin/{branch}"),
+        (Some(since), false) => format!("git rebase --onto origin/{branch} {since}"),
+        (Some(since), true) => format!(
+            "git reset --soft {since} && git commit -m \"<what you did>\" to make one commit of your work, then git \
+             rebase --onto origin/{branch} {since}"
+        ),
+    }
+}

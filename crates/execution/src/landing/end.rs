@@ -1,0 +1,177 @@
+//! The end of a run by the report of its worker.
+
+use gt_core::message::{MessageBody, Severity};
+use gt_core::schedule::{Landing, Run, RunEnd, RunState, Said};
+use gt_core::{EventKind, Sender, Status};
+use gt_executors::git::Commit;
+use gt_store::Writer;
+
+use super::done::Refused;
+use super::way::Way;
+use gt_beads::messages::escalate_in;
+use gt_scheduling::run_transitions::{Finished, finish_with_reason_in};
+use gt_town::{Result, Town};
+
+/// The report at the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Words<'a> {
+    /// How it ends.
+    pub(super) said: Said,
+    /// The message of its worker.
+    pub(super) message: Option<&'a str>,
+    /// The worker says that the work needed no change.
+    pub(super) no_changes: bool,
+    /// The place of work that could not be committed.
+    pub(super) left: Option<&'a str>,
+}
+
+impl Words<'_> {
+    /// A report without a message.
+    pub(super) fn only(said: Said) -> Self {
+        Self { said, message: None, no_changes: false, left: None }
+    }
+
+    /// Why the work needed no change, if the worker says so.
+    fn why_unchanged(&self) -> Option<&str> {
+        self.message.filter(|_| self.no_changes)
+    }
+
+    fn end(&self) -> RunEnd {
+        match self.said {
+            Said::Completed => match self.why_unchanged() {
+                Some(why) => RunEnd::without_status(
+                    RunState::Done,
+                    format!("its worker said that nothing had to change: {why}"),
+                ),
+                None => RunEnd::without_status(RunState::Done, "its worker said that it is done"),
+            },
+            Said::Escalated => {
+                RunEnd::without_status(RunState::Cancelled, "its worker asks for a person")
+            }
+            Said::Deferred => {
+                // No message is sent about it, so this is where the words are found.
+                let words = self.message.and_then(|message| message.lines().next());
+                let words: Vec<&str> = words.into_iter().chain(self.left).collect();
+                let colon = if words.is_empty() { "" } else { ": " };
+                let reason = format!("its worker put it off{colon}{}", words.join("; "));
+                RunEnd::without_status(RunState::Cancelled, reason)
+            }
+        }
+    }
+}
+
+pub(super) fn over(run: &Run) -> Refused {
+    Refused::Work(format!("{} has ended meanwhile; stop here", run.id))
+}
+
+/// Ends the run, and confirms the changes to the origin, in one transaction.
+pub(super) fn end(
+    town: &Town,
+    run: &Run,
+    words: &Words<'_>,
+    way: Way,
+    landing: &Landing,
+    landed: Option<&(&str, Commit)>,
+) -> std::result::Result<(), Refused> {
+    let ended = town.write(|writer| {
+        match landed {
+            // Work that the origin has is confirmed, even if the run has ended meanwhile.
+            Some((branch, commit)) => writer.confirm_landing(run, branch, commit.as_str())?,
+            None if writer.accept_work(run, words.said, landing)? => {}
+            None => return Ok(false),
+        }
+        match way {
+            // The bead stays with the merge queue, which closes it.
+            Way::Queue => Ok(writer.end_run(run, &words.end(), &run.agent)?),
+            Way::Land | Way::PushBranch | Way::Keep => close(writer, town, run, words),
+        }
+    })?;
+    if ended { Ok(()) } else { Err(over(run)) }
+}
+
+/// Ends a run as its worker reported, and updates its bead. `false` if it has ended already.
+pub(super) fn close(
+    writer: &mut Writer<'_>,
+    town: &Town,
+    run: &Run,
+    words: &Words<'_>,
+) -> Result<bool> {
+    let end = words.end();
+    match words.said {
+        Said::Completed => {
+            let why = words.why_unchanged();
+            let why = why.map(|why| format!("done by {} without a change: {why}", run.id));
+            Ok(finish_with_reason_in(writer, town, &run.id, &end, why)? != Finished::Already)
+        }
+        Said::Escalated | Said::Deferred => {
+            if !writer.end_run(run, &end, &run.agent)? {
+                return Ok(false);
+            }
+            if words.said == Said::Escalated {
+                ask_for_person(writer, run, words)?;
+                set_status(writer, run, Status::Blocked)?;
+            } else {
+                set_status(writer, run, Status::Deferred)?;
+            }
+            Ok(true)
+        }
+    }
+}
+
+/// Ends a run whose agent reported nothing and did nothing: another one would do the same, so a person is asked. The
+/// agent's last output is all that is known.
+pub(crate) fn end_empty_handed(town: &Town, run: &Run, end: &RunEnd, last: &str) -> Result<bool> {
+    town.write(|writer| {
+        if !writer.end_run(run, end, "")? {
+            return Ok(false);
+        }
+        let said = if last.is_empty() {
+            "It printed nothing.".to_owned()
+        } else {
+            format!("The last line that it printed: {last}")
+        };
+        let bead = &run.id.bead;
+        let body = MessageBody::parse(&format!(
+            "{} ended with exit status 0, without gt done and without a change. {said}\n\nIts output: gt run log {}. Then \
+             close it (bd close {bead}), or change what it says and start it again: bd update {bead} --status open, gt \
+             sling {bead}",
+            run.id, run.id
+        ))?;
+        let from = Sender::Worker(run.id.clone());
+        escalate_in(writer, from, Some(bead.clone()), body, Severity::High)?;
+        set_status(writer, run, Status::Blocked)?;
+        Ok(true)
+    })
+}
+
+/// Escalates for the worker. Its message for the history of the branch is the best description that is known.
+fn ask_for_person(writer: &mut Writer<'_>, run: &Run, words: &Words<'_>) -> Result<()> {
+    let branch = &run.workplace.branch;
+    let said = match words.message {
+        Some(message) => message.to_owned(),
+        None if branch.is_empty() || words.left.is_some() => {
+            format!("{} cannot go on without a person", run.id)
+        }
+        None => format!("{} cannot go on without a person; what it did is on {branch}", run.id),
+    };
+    let body = match words.left {
+        // If a message has no room for both, the worker's own words count.
+        Some(left) => MessageBody::parse(&format!("{said}\n\n{left}"))
+            .or_else(|_| MessageBody::parse(&said))?,
+        None => MessageBody::parse(&said)?,
+    };
+    let from = Sender::Worker(run.id.clone());
+    escalate_in(writer, from, Some(run.id.bead.clone()), body, Severity::High)?;
+    Ok(())
+}
+
+/// Sets the status of a bead whose worker has given it up, and removes its assignee.
+fn set_status(writer: &mut Writer<'_>, run: &Run, status: Status) -> Result<()> {
+    let Some(old) = writer.bead(&run.id.bead)? else { return Ok(()) };
+    let mut new = old.clone();
+    new.assignee = String::new();
+    new.enter(status, writer.now());
+    new.updated_at = writer.now().max(old.updated_at);
+    writer.save_bead(&old, &new, EventKind::StatusChanged)?;
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! Cancelling a run.
+
+use std::time::{Duration, Instant};
+
+use gt_core::ExecutorKind;
+use gt_core::schedule::{Run, RunId, RunState};
+use gt_executors::runs::{Asked, Liveness, RunFiles, ask_to_cancel, end_orphan};
+use gt_store::Writer;
+
+use super::settle::{Settled, settle};
+use gt_beads::acting::require_own_work;
+use gt_beads::convoys::end_bookkeeping;
+use gt_beads::rulings::refuse_if_over;
+use gt_beads::run_records::{cancel_in, resolve};
+use gt_scheduling::processes::unreadable;
+use gt_scheduling::processes::{Alive, LocalProcesses, ProcessProbe};
+use gt_town::{OperationError, Result, Town};
+
+/// The outcome of cancelling a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancelled {
+    /// The run.
+    pub run: RunId,
+    /// The state it ended in; it may have ended by itself meanwhile.
+    pub state: RunState,
+    /// Whether it had ended before the cancellation.
+    pub already: bool,
+    /// The machine on which processes of it may still be there, if it was cancelled in the store alone.
+    pub left_on: Option<String>,
+}
+
+/// How long its processes may take to exit, beyond the grace period.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often that is checked.
+const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Ends a run: its whole process group is asked to end, and killed after the grace period. The bead opens again only
+/// when no process of the run is left.
+pub fn cancel(town: &Town, input: &str) -> Result<Cancelled> {
+    cancel_in_world(town, &LocalProcesses::of(town)?, input)
+}
+
+/// Like [`cancel`], with the given processes.
+pub fn cancel_in_world(
+    town: &Town,
+    processes: &dyn ProcessProbe,
+    input: &str,
+) -> Result<Cancelled> {
+    cancel_how(town, processes, input, false)
+}
+
+/// Like [`cancel`]; if the processes of the run are out of reach or do not end, the run is cancelled in the store
+/// alone. Processes that are left are fenced off: the store ignores what they say about the bead.
+pub fn cancel_by_force(town: &Town, input: &str) -> Result<Cancelled> {
+    cancel_how(town, &LocalProcesses::of(town)?, input, true)
+}
+
+fn cancel_how(
+    town: &Town,
+    processes: &dyn ProcessProbe,
+    input: &str,
+    force: bool,
+) -> Result<Cancelled> {
+    let settings = town.scheduler_settings()?;
+    let run = resolve(town, input)?;
+    let id = run.id.clone();
+    if !run.state.is_live() {
+        return Ok(Cancelled { run: id, state: run.state, already: true, left_on: None });
+    }
+    town.read(|reader| {
+        refuse_if_over(town, reader, &id.bead, "cancel the run of")?;
+        require_own_work(town, reader, &id.bead)
+    })?;
+    let out_of_reach = out_of_reach(town, processes, &run);
+    let in_store_alone = match out_of_reach {
+        Some(why) if !force => return Err(OperationError::rejected(why)),
+        why => why.is_some(),
+    };
+    // The user who cancels is recorded first: the supervisor writes the end, and cannot know the user.
+    let (run, already) = town.write(|writer| {
+        let run = require(writer, &id)?;
+        // It may have ended since it was read.
+        let already = !run.state.is_live();
+        if already {
+            return Ok((run, already));
+        }
+        if needs_no_process(&run) || in_store_alone {
+            cancel_in(writer, &run)?;
+        } else {
+            let by = writer.actor().to_owned();
+            writer.intend_to_cancel(&run, &by)?;
+        }
+        Ok((require(writer, &id)?, already))
+    })?;
+    // A worker that cancels its own run has no rights any more from here on.
+    let town = &town.as_system();
+    let mut is_left = in_store_alone && !already;
+    if run.state.is_live() {
+        match processes.end_worker(&run, settings.kill_grace) {
+            // A supervisor that was there has written the end already; then this changes nothing.
+            Ok(()) => settle_in_turn(town, processes, &run, force)?,
+            Err(_) if force => {
+                is_left = true;
+                town.write(|writer| cancel_in(writer, &run))?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let run =
+        town.read(|reader| reader.run(&id)?.ok_or_else(|| OperationError::NoBead(id.to_string())))?;
+    if run.state == RunState::Cancelled {
+        town.write(|writer| end_bookkeeping(writer, &id.bead, "was cancelled"))?;
+    }
+    let left_on = is_left.then(|| run.host_name().to_owned());
+    Ok(Cancelled { run: id, state: run.state, already, left_on })
+}
+
+/// Records the end of a run whose processes are gone. Another process may be about to do the same.
+fn settle_in_turn(town: &Town, processes: &dyn ProcessProbe, run: &Run, force: bool) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        match settle(town, processes, run)? {
+            Settled::Over(_) | Settled::Already => return Ok(()),
+            Settled::Waits | Settled::Busy(_) if began.elapsed() <= END_TIMEOUT => {}
+            Settled::Waits | Settled::Busy(_) if force => {
+                return town.write(|writer| cancel_in(writer, run));
+            }
+            Settled::Waits => {
+                return Err(OperationError::rejected(format!(
+                    "cannot tell whether the work of {} has landed: its origin does not answer or is busy; try again",
+                    run.id
+                )));
+            }
+            Settled::Busy(why) => {
+                let id = &run.id;
+                return Err(OperationError::rejected(format!(
+                    "{id} cannot be ended now: {why}; try it again, or gt run cancel {id} --force"
+                )));
+            }
+        }
+        std::thread::sleep(END_POLL_INTERVAL);
+    }
+}
+
+/// Why the processes of a run cannot be ended from here, if they cannot, and what to do.
+fn out_of_reach(town: &Town, processes: &dyn ProcessProbe, run: &Run) -> Option<String> {
+    if needs_no_process(run) || processes.worker_of(run) != Alive::Unknown {
+        return None;
+    }
+    let (id, host) = (&run.id, run.host_name());
+    if run.is_on(processes.host()) && run.executor == ExecutorKind::Ssh {
+        // Its supervisor knows, and keeps the request until it can be passed on.
+        return None;
+    }
+    if let Some(why) = gt_town::hosts::why_unknown(town, run) {
+        return Some(format!("{id} cannot be reached: {why}"));
+    }
+    if !run.is_on(processes.host()) {
+        return Some(format!(
+            "{id} runs on {host}, in another directory of this town; cancel it there or, if that is gone for \
+             good, with gt run cancel {id} --force"
+        ));
+    }
+    let files = RunFiles::of(&town.runs_directory(), &id.to_string());
+    Some(unreadable(&files, id))
+}
+
+fn require(writer: &Writer<'_>, id: &RunId) -> Result<Run> {
+    writer.run(id)?.ok_or_else(|| OperationError::NoBead(id.to_string()))
+}
+
+/// Whether a run can be ended in the store alone: its worker has not taken it, or is none of ours.
+fn needs_no_process(run: &Run) -> bool {
+    run.state == RunState::Starting || !run.executor.takes_slot()
+}
+
+/// How long a cancellation that is only in the store waits for a supervisor that listens.
+const LISTENER_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// Ends the remaining processes of runs that were cancelled in the store, without waiting: the next run of a bead
+/// does not start before they are gone.
+pub fn end_processes_of<'a>(town: &Town, runs: impl IntoIterator<Item = &'a Run>) {
+    let grace = town.scheduler_settings().map(|settings| settings.kill_grace).unwrap_or_default();
+    for run in runs {
+        match run.executor {
+            // The supervisor of a run on another machine passes it on.
+            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {}
+            ExecutorKind::Pull | ExecutorKind::None => continue,
+        }
+        let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+        let mut waited = Duration::ZERO;
+        // A supervisor that has only just taken the run does not listen yet.
+        while ask_to_cancel(&files).is_ok_and(|asked| asked == Asked::NoListener)
+            && files.liveness().is_ok_and(|liveness| liveness == Liveness::Held)
+        {
+            if waited >= LISTENER_WAIT_MAX {
+                // The supervisor is dead, and its agent is not. Processes that cannot be ended show as a run that is
+                // over and has processes.
+                let _ = end_orphan(&files, grace);
+                break;
+            }
+            std::thread::sleep(END_POLL_INTERVAL);
+            waited += END_POLL_INTERVAL;
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The start of a session of a run: the program, its directory, environment and prompt.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use gt_core::runtime::{ExitZero, Invocation, Pasting, Runtime, Values};
+use gt_core::schedule::{Account, Context, Merge, Run, WorkerPlace};
+use gt_core::work::RunToken;
+use gt_core::{ExecutorKind, Message, Rig};
+use gt_executors::runs::{Agent, Prompter, RunFiles};
+use gt_executors::terminal::Launcher;
+use uuid::Uuid;
+
+use super::prompt::prompt;
+use crate::trees::{give_workers_git, programs_of, put_behind_fence};
+use gt_scheduling::run_transitions::WorkOrder;
+use gt_town::identity::RUN_TOKEN;
+use gt_town::{OperationError, Result, Town};
+
+/// The program that works on a run, and its prompt.
+pub(super) struct LaunchSpec {
+    pub(super) agent: Agent,
+    /// The messages in its prompt.
+    pub(super) told: Vec<Message>,
+    /// The content of its prompt file, if it reads one.
+    pub(super) prompt_file: Option<String>,
+}
+
+/// Where a run is carried out.
+pub(super) enum Ground<'a> {
+    /// On this machine; the path is that of our program.
+    Here(&'a Path),
+    /// On another one.
+    There {
+        /// Our program there.
+        program: &'a Path,
+        /// Where a prompt that is read from a file will stand there.
+        prompt_file: &'a Path,
+    },
+}
+
+impl<'a> Ground<'a> {
+    fn program(&self) -> &'a Path {
+        match self {
+            Self::Here(program) | Self::There { program, .. } => program,
+        }
+    }
+}
+
+/// Builds the start of a session of a claimed run; the first session has the number 1.
+pub(super) fn launch_spec(
+    town: &Town,
+    rig: &Rig,
+    order: &WorkOrder,
+    runtime: &Runtime,
+    account: Option<&Account>,
+    ground: &Ground<'_>,
+    session: u32,
+) -> Result<LaunchSpec> {
+    let program = ground.program();
+    let WorkOrder { run, bead, context, token } = order;
+    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    let briefing = || crate::briefing::briefing(town, &run.id);
+    // The command of a rig gets only the task; an agent also gets its identity and the ways to finish.
+    let (text, told) = match runtime.exit_zero {
+        ExitZero::Done if session > 1 || context.parameters.ralph => {
+            let opening = briefing()?.opening(session);
+            let gap = if opening.is_empty() { "" } else { "\n\n" };
+            (format!("{opening}{gap}{}", prompt(bead, run, context)), Vec::new())
+        }
+        ExitZero::Done => (prompt(bead, run, context), Vec::new()),
+        ExitZero::DoneIfCommitted | ExitZero::Ask => {
+            let briefing = briefing()?;
+            (briefing.text_of_session(session), briefing.messages)
+        }
+    };
+    let id = run.id.to_string();
+    let prompt_file = match ground {
+        Ground::Here(_) => files.prompt_path(),
+        Ground::There { prompt_file, .. } => (*prompt_file).to_owned(),
+    };
+    let gt = program.to_string_lossy();
+    // Programs do not begin a session under a name that they have used.
+    let session_name = if session > 1 { Uuid::now_v7().to_string() } else { run.uid.to_string() };
+    let account_dir = account.map(|account| account.config_dir.as_str());
+    let values = Values {
+        prompt: &text,
+        prompt_file: &prompt_file.to_string_lossy(),
+        bead: bead.id.as_str(),
+        run: &id,
+        title: bead.title.as_str(),
+        session: &session_name,
+        gt: &gt,
+        account_dir: account_dir.filter(|directory| !directory.is_empty()),
+    };
+    let invocation = runtime.invocation(&values)?;
+    let prompt_file = invocation.prompt_file.as_ref().map(|file| file.contents.clone());
+    if let (Some(file), Ground::Here(_)) = (&invocation.prompt_file, ground) {
+        let failed = |source| OperationError::File {
+            action: "write",
+            path: PathBuf::from(&file.path),
+            source,
+        };
+        gt_executors::private::write(Path::new(&file.path), &file.contents).map_err(failed)?;
+    }
+    let Invocation { argv, stdin, paste, environment: of_runtime, .. } = invocation;
+    let prompter = paste.as_ref().map(|paste| prompter(town, run, runtime, paste, program));
+    let prompter = prompter.transpose()?;
+    let typed = paste.map(|paste| paste.text.into_bytes());
+    let mut environment = environment_of(town, run, context, program, token)?;
+    environment.extend(of_runtime);
+    environment.extend(account.into_iter().flat_map(|account| account.environment.clone()));
+    put_behind_fence(town, rig, &run.id, runtime.name.as_str(), &mut environment)?;
+    let directory = if run.workplace.tree.is_empty() { &rig.path } else { &run.workplace.tree };
+    let on_terminal =
+        runtime.is_interactive || (run.executor == ExecutorKind::Tmux && stdin.is_none());
+    let terminal = on_terminal.then(|| Launcher::of(program));
+    let agent = Agent {
+        argv,
+        directory: town.root().join(directory),
+        environment,
+        prompt: stdin.or(typed).unwrap_or_default(),
+        terminal,
+        prompter,
+    };
+    Ok(LaunchSpec { agent, told, prompt_file })
+}
+
+/// The command that types the prompt into the session of a run: this program, once more.
+fn prompter(
+    town: &Town,
+    run: &Run,
+    runtime: &Runtime,
+    paste: &Pasting,
+    program: &Path,
+) -> Result<Prompter> {
+    if run.executor != ExecutorKind::Tmux {
+        return Err(OperationError::rejected(format!(
+            "the prompt of the runtime {0} is pasted into its session, and {1} has none, because the rig {2} works as {3}; use \
+             a rig that works in sessions (gt rig add … --executor tmux), or give the prompt otherwise (gt config agent set \
+             {0} prompt argument)",
+            runtime.name,
+            run.id,
+            run.rig,
+            run.executor.as_str(),
+        )));
+    }
+    let mut arguments: Vec<OsString> = vec!["-C".into(), town.root().into()];
+    arguments.extend(["worker", "type"].map(OsString::from));
+    arguments.extend(["--confirm", paste.confirm.as_str()].map(OsString::from));
+    let ready = paste.ready.iter().flat_map(|ready| ["--ready", ready.as_str()]);
+    arguments.extend(ready.map(OsString::from));
+    Ok(Prompter { program: program.to_owned(), arguments })
+}
+
+/// The environment of a worker.
+pub(super) fn environment_of(
+    town: &Town,
+    run: &Run,
+    context: &Context,
+    program: &Path,
+    token: &RunToken,
+) -> Result<Vec<(String, String)>> {
+    let mut environment = vec![
+        ("GT_TOWN_ROOT".to_owned(), town.root().display().to_string()),
+        ("GT_RIG".to_owned(), run.rig.to_string()),
+        ("GT_RUN".to_owned(), run.id.to_string()),
+        (RUN_TOKEN.to_owned(), token.reveal()),
+        ("GT_ROLE".to_owned(), run.agent.clone()),
+        ("BD_ACTOR".to_owned(), run.agent.clone()),
+        // It takes precedence over BD_ACTOR, and the dispatching user may have it set.
+        ("BEADS_ACTOR".to_owned(), run.agent.clone()),
+        ("GIT_AUTHOR_NAME".to_owned(), run.agent.clone()),
+    ];
+    if !run.workplace.tree.is_empty() {
+        let signature = gt_town::tree_paths::signature_of(run);
+        environment.extend([
+            ("GT_BRANCH".to_owned(), run.workplace.branch.clone()),
+            ("GIT_AUTHOR_EMAIL".to_owned(), signature.email.clone()),
+            ("GIT_COMMITTER_NAME".to_owned(), signature.name),
+            ("GIT_COMMITTER_EMAIL".to_owned(), signature.email),
+            ("PATH".to_owned(), path_with_us(town, program)?),
+        ]);
+    }
+    if !run.workplace.session.is_empty() {
+        environment.push(("GT_SESSION".to_owned(), run.workplace.session.clone()));
+    }
+    if let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) {
+        environment.push(("GT_POLECAT".to_owned(), name.to_owned()));
+    }
+    let parameters = &context.parameters;
+    for (name, value) in [
+        ("GT_AGENT", parameters.runtime.as_deref()),
+        ("GT_MERGE", parameters.merge.map(Merge::as_str)),
+        ("GT_BASE_BRANCH", parameters.base_branch.as_deref()),
+        ("GT_MODE", parameters.ralph.then_some("ralph")),
+        ("GT_NO_MERGE", parameters.no_merge.then_some("1")),
+        ("GT_REVIEW_ONLY", parameters.review_only.then_some("1")),
+    ] {
+        environment.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+    }
+    Ok(environment)
+}
+
+/// The path on which this very program is found first, under both of its names.
+fn path_with_us(town: &Town, program: &Path) -> Result<String> {
+    let directory = programs_of(town);
+    let path = path_through(&directory, program).map_err(|source| OperationError::File {
+        action: "make",
+        path: directory,
+        source,
+    })?;
+    give_workers_git(town, program)?;
+    Ok(path)
+}
+
+/// The path on which a program of ours is found first, under both of its names, in this directory.
+pub(super) fn path_through(directory: &Path, program: &Path) -> io::Result<String> {
+    gt_executors::private::create_dir_all(directory)?;
+    for name in ["gt", "bd"] {
+        let link = directory.join(name);
+        if std::fs::read_link(&link).is_ok_and(|there| there == program) {
+            continue;
+        }
+        // Made beside it and renamed, because others may be starting it right now.
+        let beside = directory.join(format!(".{name}-{}", std::process::id()));
+        let _ = std::fs::remove_file(&beside);
+        std::os::unix::fs::symlink(program, &beside)?;
+        std::fs::rename(&beside, &link)?;
+    }
+    let path = gt_town::Environment::from_process();
+    let path = path.get("PATH").unwrap_or_default();
+    Ok(format!("{}:{path}", directory.display()))
+}

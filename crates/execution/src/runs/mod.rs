@@ -1,0 +1,40 @@
+//! Runs, from the moment they have a slot.
+
+mod cancel;
+mod conclude;
+mod launch_spec;
+mod output;
+mod prompt;
+mod recover;
+mod remote;
+mod retry_while_unreachable;
+mod run_cleanup;
+mod sessions;
+mod settle;
+mod show;
+mod spawner;
+pub mod stalls;
+mod supervise;
+mod typing;
+mod unsling;
+mod usage;
+mod wait;
+
+pub use cancel::end_processes_of;
+pub use cancel::{Cancelled, cancel, cancel_by_force, cancel_in_world};
+pub use gt_executors::git::fence::call_worker_git;
+pub use gt_executors::runs::{ARRIVED, speak_into, wait_until_unlocked};
+pub use gt_executors::terminal::{BECOME, become_agent};
+
+pub use output::RunOutput;
+pub use recover::{Recovered, recover};
+pub use remote::{attend_line, called_from, keep_run};
+pub(crate) use sessions::head_of;
+pub use show::{ListedRun, RunFilter, ShownRun, list, show};
+pub use spawner::RunSpawner;
+pub(crate) use spawner::session_server;
+pub use supervise::{say_failed, supervise};
+pub use typing::{TypedPrompt, type_prompt};
+pub use unsling::{Unslung, unsling};
+pub use usage::note_usage;
+pub use wait::{Notice, Progress, WaitRequest, Waited, Watched, wait};

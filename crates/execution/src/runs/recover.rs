@@ -1,0 +1,213 @@
+//! Recovery of starts and runs whose processes died.
+
+use std::cell::LazyCell;
+use std::collections::HashMap;
+
+use gt_core::schedule::{AwaitedOrigin, LandingState, Run, RunId, RunState};
+use gt_core::{ExecutorKind, Timestamp};
+
+use super::run_cleanup::end_leftover_processes;
+use super::settle::{Settled, settle};
+use gt_core::jitter;
+use gt_scheduling::dispatch::{Cost, close_stale, start_failed_in};
+use gt_scheduling::processes::{Alive, ProcessProbe, strays_are_left};
+use gt_town::scheduler_settings::SchedulerSettings;
+use gt_town::settings::{file_layers, layers_over};
+use gt_town::{Result, Town};
+
+/// The result of a recovery pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Starts that were taken back and scheduled again.
+    pub restarted: Vec<RunId>,
+    /// Runs that were lost.
+    pub lost: Vec<RunId>,
+    /// Runs whose worker had ended, and whose supervisor could not record it.
+    pub finished: Vec<RunId>,
+    /// Runs whose work waits for an origin that does not answer.
+    pub waiting: Vec<(RunId, AwaitedOrigin)>,
+    /// Runs whose worker has been silent for long; people are told now.
+    pub silent: Vec<RunId>,
+    /// Runs with a fault that could not be fixed, and why.
+    pub errors: Vec<(RunId, String)>,
+    /// How many contexts were closed because their bead is.
+    pub stale: usize,
+    /// When the next start in progress will have taken too long.
+    pub due: Option<Timestamp>,
+}
+
+impl Recovered {
+    /// Whether anything was fixed.
+    pub fn is_something(&self) -> bool {
+        let runs = self.restarted.len() + self.lost.len() + self.finished.len();
+        runs + self.stale > 0
+    }
+
+    /// The result of two passes of recovery. A problem of the first one is solved by now, or the later one names it too.
+    #[must_use]
+    pub fn followed_by(self, later: Self) -> Self {
+        Self {
+            restarted: [self.restarted, later.restarted].concat(),
+            lost: [self.lost, later.lost].concat(),
+            finished: [self.finished, later.finished].concat(),
+            errors: later.errors,
+            waiting: later.waiting,
+            silent: later.silent,
+            stale: self.stale + later.stale,
+            due: later.due,
+        }
+    }
+}
+
+/// How many stale contexts one pass closes.
+const STALE_MAX: usize = 1000;
+
+/// The action on a live run.
+enum Remedy {
+    None,
+    Restarted,
+    Lost,
+    Finished,
+}
+
+/// A fault of a live run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wrong {
+    StarterDied,
+    TooLong,
+    Gone,
+}
+
+/// One pass over all live runs: takes back starts whose starter died or that take too long, gives up runs of which no
+/// process is left, and closes contexts whose bead is closed. Safe at any time, beside any number of others: each
+/// step checks the processes first and then compares and swaps. A run that cannot be fixed does not stop the others.
+pub fn recover(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
+    let files = file_layers(town)?;
+    // Everything is read at once: each read of its own costs as much as the rest of a pass that finds nothing.
+    let (runs, mut polecats, is_stale, settings) = town.read(|reader| {
+        let settings = SchedulerSettings::of(&layers_over(&files, reader)?)?;
+        let is_stale = !reader.stale_contexts(1)?.is_empty();
+        Ok((reader.live_runs()?, reader.polecats()?, is_stale, settings))
+    })?;
+    polecats.retain(|polecat| !runs.iter().any(|run| polecat.last_run.as_ref() == Some(&run.id)));
+    let now = town.now();
+    // Since when a start has been under way, without the time in which this machine slept.
+    let awake_since = LazyCell::new(|| processes.awake_since(now));
+    let began = |run: &Run| awake_since.map_or(run.created_at, |awake| awake.max(run.created_at));
+    let mut recovered = Recovered::default();
+    let mut wrong: Vec<(Run, Wrong)> = Vec::new();
+    for run in runs {
+        let awaited = run.awaits_origin().filter(|_| run.ended_by.is_empty());
+        if let Some(awaited) = awaited {
+            recovered.waiting.push((run.id, awaited));
+            continue;
+        }
+        if is_elsewhere(&run) {
+            // Its supervisor asks the other machine, as long as that takes, and records the answer.
+            if let Err(error) = processes.rejoin(&run) {
+                recovered.errors.push((run.id, error.to_string()));
+            }
+            continue;
+        }
+        match diagnose(processes, &run, &settings, &began, now) {
+            Some(found) => wrong.push((run, found)),
+            None if run.state == RunState::Starting && run.is_on(processes.host()) => {
+                let late = began(&run).plus(settings.start_timeout);
+                recovered.due = Some(recovered.due.map_or(late, |due| due.min(late)));
+            }
+            None => {}
+        }
+    }
+    // A run that was cut off may have processes that only a look at all processes finds: one look for all runs.
+    let gone: Vec<&Run> =
+        wrong.iter().filter(|(_, wrong)| *wrong == Wrong::Gone).map(|(run, _)| run).collect();
+    let left: HashMap<RunId, Vec<i32>> =
+        gone.iter().map(|run| run.id.clone()).zip(processes.clear(&gone)).collect();
+    for (run, wrong) in wrong {
+        if let Some(left) = left.get(&run.id).filter(|left| !left.is_empty()) {
+            recovered.errors.push((run.id.clone(), strays_are_left(&run.id, left)));
+            continue;
+        }
+        match repair(town, processes, &run, wrong) {
+            Ok(Remedy::None) => {}
+            Ok(Remedy::Restarted) => recovered.restarted.push(run.id),
+            Ok(Remedy::Lost) => recovered.lost.push(run.id),
+            Ok(Remedy::Finished) => recovered.finished.push(run.id),
+            // A store that is away is away for all of them.
+            Err(error) if error.may_pass() => return Err(error),
+            Err(error) => recovered.errors.push((run.id, error.to_string())),
+        }
+    }
+    if town.has_directory() {
+        end_leftover_processes(town, processes, polecats, settings.kill_grace)?;
+    }
+    if is_stale {
+        recovered.stale = close_stale(town, STALE_MAX)?.len();
+    }
+    Ok(recovered)
+}
+
+fn repair(town: &Town, processes: &dyn ProcessProbe, run: &Run, wrong: Wrong) -> Result<Remedy> {
+    let taken_back = match wrong {
+        Wrong::StarterDied => {
+            take_back(town, run, "the process that started it died", &Cost::Nothing)?
+        }
+        Wrong::TooLong => {
+            take_back(town, run, "its worker did not take it in time", &Cost::Counted)?
+        }
+        Wrong::Gone => return give_up(town, processes, run),
+    };
+    Ok(if taken_back { Remedy::Restarted } else { Remedy::None })
+}
+
+/// Ends a run of which no process is left.
+fn give_up(town: &Town, processes: &dyn ProcessProbe, run: &Run) -> Result<Remedy> {
+    Ok(match settle(town, processes, run)? {
+        Settled::Already | Settled::Waits | Settled::Busy(_) => Remedy::None,
+        Settled::Over(RunState::Done | RunState::Failed) => Remedy::Finished,
+        Settled::Over(_) => Remedy::Lost,
+    })
+}
+
+fn take_back(town: &Town, run: &Run, why: &str, cost: &Cost) -> Result<bool> {
+    town.write(|writer| start_failed_in(writer, run, why, cost, jitter(&run.id.to_string())))
+}
+
+/// Whether a run was claimed on another machine, whose lock alone says whether it lives.
+fn is_elsewhere(run: &Run) -> bool {
+    run.executor == ExecutorKind::Ssh && matches!(run.state, RunState::Running | RunState::Blocked)
+}
+
+/// The fault of a live run, as far as this machine can say.
+fn diagnose(
+    processes: &dyn ProcessProbe,
+    run: &Run,
+    settings: &SchedulerSettings,
+    began: &dyn Fn(&Run) -> Timestamp,
+    now: Timestamp,
+) -> Option<Wrong> {
+    match run.executor {
+        ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {}
+        // Only the agents themselves can say that they are gone.
+        ExecutorKind::Pull | ExecutorKind::None => return None,
+    }
+    match run.state {
+        RunState::Starting => match processes.starter_of(run) {
+            Alive::No => Some(Wrong::StarterDied),
+            Alive::Yes | Alive::Unknown => {
+                let too_long = now.since(began(run)) > settings.start_timeout;
+                (run.is_on(processes.host()) && too_long).then_some(Wrong::TooLong)
+            }
+        },
+        // Work on its way to the origin is not lost as long as it may have arrived.
+        RunState::Running | RunState::Blocked
+            if run.landing.state == Some(LandingState::Intended) && run.ended_by.is_empty() =>
+        {
+            None
+        }
+        RunState::Running | RunState::Blocked => {
+            (processes.worker_of(run) == Alive::No).then_some(Wrong::Gone)
+        }
+        RunState::Done | RunState::Failed | RunState::Lost | RunState::Cancelled => None,
+    }
+}

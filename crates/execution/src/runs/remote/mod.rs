@@ -1,0 +1,226 @@
+//! Runs on another machine: the part of home. The protocol is in [`gt_executors::ssh`].
+
+mod over_there;
+mod site;
+
+pub use over_there::{attend_line, called_from, keep_run};
+
+use std::path::Path;
+
+use gt_core::decide::home_call;
+use gt_core::runtime::Runtime;
+use gt_core::schedule::{Loss, RunEnd, RunId, RunState, Workplace};
+use gt_core::work::RunToken;
+use gt_executors::runs::{RunFiles, RunLock, say};
+use gt_executors::ssh::{
+    self, Begun, Caller, Line, Outcome, Posting, Ready, RemoteOrder, RunPlace, Stay,
+};
+
+use super::conclude::conclude;
+use super::launch_spec::{Ground, LaunchSpec, environment_of, launch_spec};
+use super::retry_while_unreachable::retry_while_unreachable;
+use super::sessions::mark_told;
+use super::spawner::with_causes;
+use super::supervise::{Assignment, BUSY, STARTED, say_failed};
+use gt_scheduling::run_transitions::{Claim, WorkOrder, claim, renew_token};
+use gt_scheduling::run_transitions::{exec_failed, finish};
+use gt_scheduling::runtimes;
+use gt_town::identity::RUN_TOKEN;
+use gt_town::{OperationError, Result, Town};
+
+/// A supervisor at home that has the lock of its run.
+pub(super) struct Home<'a> {
+    pub(super) town: &'a Town,
+    /// Our own program.
+    pub(super) program: &'a Path,
+    pub(super) files: &'a RunFiles,
+    pub(super) lock: &'a RunLock,
+}
+
+/// Carries out a run on another machine from its claim to its end, or stays with one that goes on there.
+pub(super) fn carry_out(home: &Home<'_>, it: &Assignment) -> Result<()> {
+    match it.run.state {
+        RunState::Starting => home.start(it),
+        RunState::Running | RunState::Blocked => home.rejoin(it),
+        RunState::Done | RunState::Failed | RunState::Lost | RunState::Cancelled => {
+            say_failed(&format!("{} is {}", it.run.id, it.run.state.as_str()));
+            Ok(())
+        }
+    }
+}
+
+/// How many runs of a bead before this one are looked for over there.
+const EARLIER_MAX: usize = 100;
+
+impl Home<'_> {
+    fn start(&self, it: &Assignment) -> Result<()> {
+        let mut posting = match self.posting_of(it) {
+            Ok(posting) => posting,
+            Err(error) => {
+                say_failed(&with_causes(&error));
+                return Ok(());
+            }
+        };
+        let (line, ready) = match ssh::begin(&posting, self.files) {
+            Ok(Begun::Ready(line, ready)) => (line, ready),
+            Ok(Begun::Busy(why)) => {
+                say(&format!("{BUSY}{why}"));
+                return Ok(());
+            }
+            Ok(Begun::Refused(why)) => {
+                say_failed(&why);
+                return Ok(());
+            }
+            Err(error) => {
+                say_failed(&error.to_string());
+                return Ok(());
+            }
+        };
+        posting.boot.clone_from(&ready.boot);
+        // Before the run is claimed: a later supervisor must find it.
+        posting.write(self.files).map_err(|source| self.failed(source))?;
+        let order = match claim(self.town, &it.run.id, &Workplace::default())? {
+            Claim::Granted(order) => order,
+            Claim::Refused(why) => {
+                say_failed(&why);
+                return Ok(());
+            }
+        };
+        match self.give_order(it, &order, &line, &ready) {
+            Ok(runtime) => self.stay(it, &posting, Some(line), &runtime, &order.token),
+            Err(error) => self.give_back(&it.run.id, &with_causes(&error)),
+        }
+    }
+
+    /// Sends the order. Fails only as long as nothing can have been started.
+    fn give_order(
+        &self,
+        it: &Assignment,
+        order: &WorkOrder,
+        line: &Line,
+        ready: &Ready,
+    ) -> Result<Runtime> {
+        let (program, prompt_file) = (Path::new(&ready.gt), Path::new(&ready.prompt_file));
+        let ground = Ground::There { program, prompt_file };
+        let (runtime, account) = (self.runtime_of(it)?, it.account.as_ref());
+        let LaunchSpec { agent, told, prompt_file } =
+            launch_spec(self.town, &it.rig, order, &runtime, account, &ground, 1)?;
+        let mut environment = agent.environment;
+        // The town is not there: calls to it go through the line. No secret leaves home: the line proves whose calls
+        // they are, and home adds the token to them.
+        environment.retain(|(name, _)| name != "GT_TOWN_ROOT" && name != RUN_TOKEN);
+        let terminal = agent.terminal.is_some();
+        let order = RemoteOrder { argv: agent.argv, environment, terminal, prompt_file };
+        // A line that broke may have brought it there; that is found out with the next.
+        let _ = ssh::order(line, order, &agent.prompt);
+        mark_told(self.town, &told);
+        Ok(runtime)
+    }
+
+    fn runtime_of(&self, it: &Assignment) -> Result<Runtime> {
+        let asked = it.context.parameters.runtime.as_deref();
+        runtimes::resolve(self.town, &it.settings, &it.rig.slug, asked)
+    }
+
+    fn rejoin(&self, it: &Assignment) -> Result<()> {
+        let posting = Posting::read(self.files).map_err(|source| self.failed(source))?;
+        let Some(posting) = posting else {
+            say_failed(&format!("no record says on which machine {} runs", it.run.id));
+            return Ok(());
+        };
+        let runtime = self.runtime_of(it)?;
+        let token = retry_while_unreachable(|| renew_token(self.town, &it.run.id))?;
+        self.stay(it, &posting, None, &runtime, &token)
+    }
+
+    fn stay(
+        &self,
+        it: &Assignment,
+        posting: &Posting,
+        line: Option<Box<Line>>,
+        runtime: &Runtime,
+        token: &RunToken,
+    ) -> Result<()> {
+        let (town, id) = (self.town, &it.run.id);
+        let caller = Caller {
+            program: self.program.to_owned(),
+            directory: town.root().join(&it.rig.path),
+            environment: environment_of(town, &it.run, &it.context, self.program, token)?,
+            translate: |program, arguments| {
+                home_call(program, arguments).map_err(|error| error.to_string())
+            },
+        };
+        // If the store cannot say, the run is not given up.
+        let is_wanted = || {
+            let run = town.read(|reader| Ok(reader.run(id)?));
+            run.map_or(true, |run| run.is_some_and(|run| run.state.is_live()))
+        };
+        let stay = Stay {
+            files: self.files,
+            posting,
+            caller: &caller,
+            is_wanted: &is_wanted,
+            is_cancelled: !it.run.ended_by.is_empty(),
+        };
+        let mut is_said = false;
+        let outcome = stay.to_the_end(line, &mut || {
+            if !std::mem::replace(&mut is_said, true) {
+                say(STARTED);
+            }
+        });
+        match outcome.map_err(|source| self.failed(source))? {
+            Outcome::Ended(end) => {
+                self.lock.keep_end(end);
+                retry_while_unreachable(|| {
+                    conclude(town, &it.rig, &it.run, &it.context, runtime, end)
+                })?;
+            }
+            Outcome::NotStarted(why) => self.give_back(id, &why)?,
+            Outcome::Vanished { rebooted } => {
+                let end = vanished(&posting.site.host, rebooted);
+                retry_while_unreachable(|| finish(town, id, &end))?;
+            }
+            Outcome::Abandoned => return Ok(()),
+        }
+        let over = Posting { is_over: true, ..posting.clone() };
+        over.write(self.files).map_err(|source| self.failed(source))
+    }
+
+    /// Takes back a run that was claimed and could not be started.
+    fn give_back(&self, id: &RunId, why: &str) -> Result<()> {
+        retry_while_unreachable(|| exec_failed(self.town, id, why))?;
+        say_failed(why);
+        Ok(())
+    }
+
+    /// Where a run is to go.
+    fn posting_of(&self, it: &Assignment) -> Result<Posting> {
+        let site = site::site_of(self.town, &it.rig)?;
+        let id = &it.run.id;
+        let earlier = |epoch| RunId { bead: id.bead.clone(), epoch }.to_string();
+        let place = RunPlace {
+            directory: site.directory,
+            town: self.town.id().to_owned(),
+            run: id.to_string(),
+            earlier: (1..id.epoch).rev().take(EARLIER_MAX).map(earlier).collect(),
+            grace_ms: u64::try_from(it.settings.kill_grace.as_millis()).unwrap_or(u64::MAX),
+        };
+        Ok(Posting { site: site.machine, place, boot: None, is_over: false })
+    }
+
+    fn failed(&self, source: std::io::Error) -> OperationError {
+        let path = self.files.posting_path();
+        OperationError::File { action: "keep what belongs to", path, source }
+    }
+}
+
+/// The end of a run of which no process is left, and whose end no supervisor saw.
+fn vanished(host: &str, rebooted: bool) -> RunEnd {
+    let (why, loss) = if rebooted {
+        (format!("{host}, on which it ran, went down"), Loss::Host)
+    } else {
+        let why = format!("none of its processes is left on {host}, and none said how it ended");
+        (why, Loss::Agent)
+    };
+    RunEnd { loss, ..RunEnd::without_status(RunState::Lost, why) }
+}

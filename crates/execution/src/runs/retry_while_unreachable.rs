@@ -1,0 +1,21 @@
+//! Writing to a store that is unreachable, or has no room.
+
+use std::time::Duration;
+
+use gt_town::Result;
+
+/// The time between two attempts, and the most attempts.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+const RETRIES_MAX: u32 = 3600;
+
+/// Repeats an action while the store is unreachable. The caller holds the lock of the run meanwhile, so the result is
+/// written before recovery can take the run for lost.
+pub(super) fn retry_while_unreachable<T>(act: impl Fn() -> Result<T>) -> Result<T> {
+    for _ in 0..RETRIES_MAX {
+        match act() {
+            Err(error) if error.is_of_store() => std::thread::sleep(RETRY_INTERVAL),
+            done => return done,
+        }
+    }
+    act()
+}

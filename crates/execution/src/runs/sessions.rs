@@ -1,0 +1,193 @@
+//! The sessions of a run: one agent after the other, in the same tree and under the same lock.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use gt_core::decide::needs_fresh_session;
+use gt_core::runtime::Runtime;
+use gt_core::schedule::{Account, LandingState, Run, StepProgress, WorkerPlace};
+use gt_core::{Bead, EventKind, Json, Message, Rig};
+use gt_executors::runs::{AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, say};
+
+use super::launch_spec::{Ground, LaunchSpec, launch_spec};
+use super::retry_while_unreachable::retry_while_unreachable;
+use super::spawner::with_causes;
+use super::supervise::STARTED;
+use gt_beads::messages::put_before_in;
+use gt_beads::steps::progress_in;
+use gt_scheduling::run_transitions::SESSION_SEPARATOR;
+use gt_scheduling::run_transitions::WorkOrder;
+use gt_scheduling::runtimes;
+use gt_town::scheduler_settings::SchedulerSettings;
+use gt_town::tree_paths::Trees;
+use gt_town::{Result, Town};
+
+/// The progress of a run without steps.
+const NO_STEPS: StepProgress = StepProgress { done: 0, total: 0 };
+
+/// The data that the sessions of a run share.
+pub(super) struct Shift<'a> {
+    pub(super) town: &'a Town,
+    pub(super) rig: &'a Rig,
+    pub(super) settings: &'a SchedulerSettings,
+    pub(super) account: Option<&'a Account>,
+    /// This program.
+    pub(super) program: &'a Path,
+    pub(super) files: &'a RunFiles,
+    pub(super) lock: &'a RunLock,
+}
+
+/// The end of the sessions of a run.
+pub(super) enum Worked {
+    /// The last agent ended like this.
+    Ended(AgentEnd, Box<Runtime>),
+    /// The first agent could not be started, for this reason.
+    NotStarted(String),
+    /// An agent was to go on with the work of another, and could not be started, for this reason.
+    NotContinued(String),
+}
+
+/// The step after a session.
+enum Sequel {
+    /// Another one.
+    Session(Box<WorkOrder>),
+    /// Nothing: the run ends like this.
+    End(AgentEnd),
+}
+
+impl Shift<'_> {
+    /// Has agents work on a run until it is over.
+    pub(super) fn work(
+        &self,
+        mut order: WorkOrder,
+        supervision: &mut Supervision,
+    ) -> Result<Worked> {
+        let mut session = 1;
+        let asked = order.context.parameters.runtime.as_deref();
+        let runtime = match runtimes::resolve(self.town, self.settings, &self.rig.slug, asked) {
+            Ok(runtime) => Box::new(runtime),
+            Err(error) => return Ok(Worked::NotStarted(with_causes(&error))),
+        };
+        loop {
+            let step_by_step = order.context.parameters.ralph;
+            let before = if step_by_step { self.progress(&order)? } else { NO_STEPS };
+            let end = match self.session(&order, &runtime, session, supervision) {
+                Ok(ended) => ended,
+                Err(why) if session == 1 => return Ok(Worked::NotStarted(why)),
+                Err(why) => return Ok(Worked::NotContinued(why)),
+            };
+            let why = match end {
+                SessionEnd::HandedOver => "it was handed over",
+                SessionEnd::Over(AgentEnd::Exited(0)) if self.goes_on(&order, before)? => {
+                    "a step is done, and others are left"
+                }
+                SessionEnd::Over(end) => return Ok(Worked::Ended(end, runtime)),
+            };
+            session += 1;
+            match retry_while_unreachable(|| self.hand_over(&order, session, why))? {
+                Sequel::Session(next) => order = *next,
+                Sequel::End(end) => return Ok(Worked::Ended(end, runtime)),
+            }
+        }
+    }
+
+    /// One agent, from its start to its end.
+    fn session(
+        &self,
+        order: &WorkOrder,
+        runtime: &Runtime,
+        session: u32,
+        supervision: &mut Supervision,
+    ) -> std::result::Result<SessionEnd, String> {
+        let ground = Ground::Here(self.program);
+        let launch_spec =
+            || launch_spec(self.town, self.rig, order, runtime, self.account, &ground, session);
+        // The dispatcher waits for the first agent, so that failure is reported at once; later sessions can retry.
+        let launched =
+            if session == 1 { launch_spec() } else { retry_while_unreachable(launch_spec) };
+        let LaunchSpec { agent, told, .. } = launched.map_err(|error| with_causes(&error))?;
+        let started = || {
+            if session == 1 {
+                say(STARTED);
+            }
+            mark_told(self.town, &told);
+        };
+        let grace = self.settings.kill_grace;
+        let end = supervision.stay_with(self.files, self.lock, &agent, grace, started);
+        end.map_err(|error| with_causes(&error))
+    }
+
+    fn progress(&self, order: &WorkOrder) -> Result<StepProgress> {
+        let progress =
+            retry_while_unreachable(|| self.town.read(|reader| progress_in(reader, &order.run)))?;
+        Ok(progress.unwrap_or(NO_STEPS))
+    }
+
+    /// Whether a fresh session goes on without a handoff.
+    fn goes_on(&self, order: &WorkOrder, before: StepProgress) -> Result<bool> {
+        let step_by_step = order.context.parameters.ralph;
+        Ok(step_by_step && needs_fresh_session(step_by_step, before, self.progress(order)?))
+    }
+
+    /// An agent that was ended in the middle of something may have left the index of its tree locked, and the next one
+    /// could commit nothing. If it cannot be freed, git says so.
+    fn free_index(&self, order: &WorkOrder) {
+        let name = order.run.place.as_ref().and_then(WorkerPlace::polecat_name);
+        if let (Some(trees), Some(name)) = (Trees::of(self.town, self.rig), name) {
+            let _ = trees.tree(name).free_index();
+        }
+    }
+
+    /// Makes sure that the run still goes on, and records its next session.
+    fn hand_over(&self, order: &WorkOrder, session: u32, why: &str) -> Result<Sequel> {
+        let id = &order.run.id;
+        let head = head_of(self.town, self.rig, &order.run);
+        let sequel = self.town.write(|writer| {
+            let run = writer.run(id)?.filter(|run| run.state.is_live() && run.ended_by.is_empty());
+            let bead: Option<Bead> = writer.bead(&id.bead)?;
+            let (Some(run), Some(bead)) = (run, bead) else {
+                return Ok(Sequel::End(AgentEnd::Cancelled));
+            };
+            if run.landing.state == Some(LandingState::Intended) {
+                // The worker reported success, and its work is on its way.
+                return Ok(Sequel::End(AgentEnd::Exited(0)));
+            }
+            let number = Json::trusted(session.to_string());
+            let fields =
+                [("session", number), ("why", Json::string(why)), ("head", Json::string(&head))];
+            writer.record_run(&run, EventKind::HandedOver, &fields);
+            let (context, token) = (order.context.clone(), order.token.clone());
+            Ok(Sequel::Session(Box::new(WorkOrder { run, bead, context, token })))
+        })?;
+        if matches!(sequel, Sequel::Session(_)) {
+            self.free_index(order);
+            let line = format!(
+                "{SESSION_SEPARATOR}{session} of {id} begins at {}: {why}\n",
+                self.town.now()
+            );
+            let log = gt_executors::private::options()
+                .append(true)
+                .create(true)
+                .open(self.files.output_path());
+            // A log that cannot be written does not stop the run.
+            let _ = log.and_then(|mut log| log.write_all(line.as_bytes()));
+        }
+        Ok(sequel)
+    }
+}
+
+/// The commit in the tree of a run; empty if it has none, or git cannot say.
+pub(crate) fn head_of(town: &Town, rig: &Rig, run: &Run) -> String {
+    let name = run.place.as_ref().and_then(WorkerPlace::polecat_name);
+    let (Some(trees), Some(name)) = (Trees::of(town, rig), name) else { return String::new() };
+    let head = trees.tree(name).head().ok().flatten();
+    head.map(|head| head.to_string()).unwrap_or_default()
+}
+
+/// Marks the messages of a prompt as delivered, so that they are not typed into the session as well.
+pub(super) fn mark_told(town: &Town, told: &[Message]) {
+    if told.iter().any(|message| message.delivered_at.is_none()) {
+        // A failure here does not stop the agent.
+        let _ = town.write(|writer| put_before_in(writer, told));
+    }
+}

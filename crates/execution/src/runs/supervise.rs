@@ -1,0 +1,303 @@
+//! The supervisor: our own process around an agent.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gt_core::schedule::{Account, Context, Run, RunId, RunState, WorkerPlace};
+use gt_core::{ExecutorKind, Rig};
+use gt_executors::runs::{
+    Asked, Liveness, RunFiles, Supervision, ask_to_cancel, become_detached, end_orphan,
+    enter_control_group, say, tell_done,
+};
+
+use super::conclude::{conclude, not_continued};
+use super::remote::{self, Home};
+use super::retry_while_unreachable::retry_while_unreachable;
+use super::sessions::{Shift, Worked};
+use super::spawner::{reopening, with_causes};
+use super::usage::{note_usage, usage_of};
+use crate::trees::look_after;
+use crate::trees::{NotPrepared, Prepared, occupy, prepare};
+use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _, strays_are_left};
+use gt_scheduling::run_transitions::Claim;
+use gt_scheduling::run_transitions::claim_with;
+use gt_scheduling::run_transitions::exec_failed;
+use gt_town::scheduler_settings::SchedulerSettings;
+use gt_town::settings::{file_layers, layers_over};
+use gt_town::{OperationError, Result, Town};
+
+/// The answers of a supervisor to the process that started it.
+pub(super) const STARTED: &str = "started";
+pub(super) const BUSY: &str = "busy: ";
+pub(super) const AWAY: &str = "away: ";
+pub(super) const FAILED: &str = "failed: ";
+
+/// Tells the process that started this supervisor that it cannot do its work. Without effect if it was told an answer
+/// already.
+pub fn say_failed(why: &str) {
+    say(&format!("{FAILED}{why}"));
+}
+
+/// Carries out a run from its claim to its end: the command `gt worker exec`. Takes the run's lock, claims the run,
+/// executes the agent, waits for it, and records its end.
+pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
+    let mut supervision = Supervision::default();
+    let failed = |action| {
+        move |source| OperationError::File { action, path: PathBuf::from(id.to_string()), source }
+    };
+    become_detached().map_err(failed("detach from the terminal of"))?;
+    let files = RunFiles::of(&town.runs_directory(), &id.to_string());
+    let Some(lock) = files.try_lock().map_err(failed("lock"))? else {
+        say_failed(&format!("another supervisor has {id}"));
+        return Ok(());
+    };
+    let Some(assignment) = look_up(town, id)? else {
+        say_failed(&format!("there is no run {id}"));
+        return Ok(());
+    };
+    let grace = assignment.settings.kill_grace;
+    let runs = town.runs_directory();
+    // The kernel may take a while, so other work is done meanwhile.
+    let entering = assignment.settings.control_groups.then(|| {
+        let runs = runs.clone();
+        std::thread::spawn(move || enter_control_group(&runs))
+    });
+    if let Some((earlier, why)) = earlier_run_alive(&runs, id, |earlier| strays_of(town, earlier)) {
+        end_if_over(town, &earlier, grace)?;
+        say(&format!("{BUSY}{why}"));
+        return Ok(());
+    }
+    if assignment.run.executor == ExecutorKind::Ssh {
+        return remote::carry_out(&Home { town, program, files: &files, lock: &lock }, &assignment);
+    }
+    let Assignment { run, rig, context, settings, account } = assignment;
+    if run.state != RunState::Starting {
+        say_failed(&format!("{id} is {}", run.state.as_str()));
+        return Ok(());
+    }
+    let prepared = occupy(town, &rig, &run)
+        .and_then(|lock| Ok((lock, prepare(town, &rig, &run, &context.parameters, program)?)));
+    let (_tree, Prepared { place, polecat }) = match prepared {
+        Ok(prepared) => prepared,
+        Err(NotPrepared::Busy(why)) => {
+            if let Some(last) = last_in_tree_of(town, &run)? {
+                end_if_over(town, &last, grace)?;
+            }
+            say(&format!("{BUSY}{why}"));
+            return Ok(());
+        }
+        Err(NotPrepared::Away(why)) => {
+            say(&format!("{AWAY}{why}"));
+            return Ok(());
+        }
+        Err(NotPrepared::Failed(error)) => {
+            say_failed(&with_causes(&error));
+            return Ok(());
+        }
+    };
+    let order = match claim_with(town, id, &place, polecat.as_ref())? {
+        Claim::Granted(order) => order,
+        Claim::Refused(why) => {
+            say_failed(&why);
+            return Ok(());
+        }
+    };
+    // The agent is started in the control group. If entering it failed, it has none.
+    let _ = entering.map(std::thread::JoinHandle::join);
+    let run = order.run.clone();
+    let context = order.context.clone();
+    let shift = Shift {
+        town,
+        rig: &rig,
+        settings: &settings,
+        account: account.as_ref(),
+        program,
+        files: &files,
+        lock: &lock,
+    };
+    if run.executor == ExecutorKind::Tmux {
+        supervision.reopen_with(reopening(town, &run, &rig, program));
+    }
+    match shift.work(*order, &mut supervision)? {
+        Worked::Ended(end, runtime) => {
+            let usage = usage_of(town, &run, &runtime, supervision.take_peak_mb());
+            // Before the end, so that a process that waits for the end finds it.
+            retry_while_unreachable(|| note_usage(town, &run, &usage))?;
+            retry_while_unreachable(|| conclude(town, &rig, &run, &context, &runtime, end))?;
+            // The run is over. If that fails, the next landing looks again.
+            let _ = look_after(town, &rig, &run);
+        }
+        Worked::NotContinued(why) => {
+            retry_while_unreachable(|| not_continued(town, &rig, &run, &why))?;
+        }
+        Worked::NotStarted(why) => {
+            retry_while_unreachable(|| exec_failed(town, id, &why))?;
+            say_failed(&why);
+        }
+    }
+    Ok(())
+}
+
+/// A run with the data that its claim needs, read in one transaction.
+pub(super) struct Assignment {
+    pub(super) run: Run,
+    pub(super) rig: Rig,
+    pub(super) context: Context,
+    pub(super) settings: SchedulerSettings,
+    pub(super) account: Option<Account>,
+}
+
+fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
+    let files = file_layers(town)?;
+    town.read(|reader| {
+        let Some(run) = reader.run(id)? else { return Ok(None) };
+        let rig = reader.rig(run.rig.as_str())?;
+        let context = reader.context_by_number(run.context)?;
+        let Some((rig, context)) = rig.zip(context) else { return Ok(None) };
+        let settings = SchedulerSettings::of(&layers_over(&files, reader)?)?;
+        let accounts = if run.account.is_empty() { Vec::new() } else { reader.accounts()? };
+        let account = accounts.into_iter().find(|account| account.handle == run.account);
+        Ok(Some(Assignment { run, rig, context, settings, account }))
+    })
+}
+
+/// Ends the processes of an earlier run that was cut off and that hold no lock; returns the processes that are left.
+fn strays_of(town: &Town, earlier: &RunId) -> Vec<i32> {
+    let cleared = || -> Result<Vec<i32>> {
+        let Some(run) = town.read(|reader| Ok(reader.run(earlier)?))? else {
+            return Ok(Vec::new());
+        };
+        Ok(LocalProcesses::of(town)?.clear(&[&run]).concat())
+    };
+    // A store that does not answer refuses the claim a moment later.
+    cleared().unwrap_or_default()
+}
+
+/// An earlier run of the same bead that has, or may have, a process. The store lets only one be live, but the
+/// processes of a cancelled one may take their time. `strays_of` ends its processes that hold no lock, and returns
+/// those that are left.
+fn earlier_run_alive(
+    runs: &Path,
+    id: &RunId,
+    strays_of: impl Fn(&RunId) -> Vec<i32>,
+) -> Option<(RunId, String)> {
+    for epoch in (1..id.epoch).rev() {
+        let earlier = RunId { bead: id.bead.clone(), epoch };
+        let files = RunFiles::of(runs, &earlier.to_string());
+        match files.liveness() {
+            Ok(Liveness::Free) if files.was_cut_off() => {
+                let left = strays_of(&earlier);
+                if !left.is_empty() {
+                    let why = strays_are_left(&earlier, &left);
+                    return Some((earlier, why));
+                }
+            }
+            Ok(Liveness::Held) => {
+                let why = format!("{earlier} has not ended yet");
+                return Some((earlier, why));
+            }
+            Err(error) => {
+                let lock = files.lock_path();
+                let why = format!(
+                    "cannot tell from {} whether {earlier} has ended: {error}",
+                    lock.display()
+                );
+                return Some((earlier, why));
+            }
+            Ok(Liveness::Free | Liveness::NeverTaken) => {}
+        }
+        // Its agent was started, and only after all earlier processes were gone.
+        if files.output_path().exists() && matches!(files.liveness(), Ok(Liveness::Free)) {
+            return None;
+        }
+    }
+    None
+}
+
+/// The run that had the tree of this one before.
+fn last_in_tree_of(town: &Town, run: &Run) -> Result<Option<RunId>> {
+    let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) else {
+        return Ok(None);
+    };
+    let polecat = town.read(|reader| Ok(reader.polecat(&run.rig, name)?))?;
+    Ok(polecat.and_then(|polecat| polecat.last_run).filter(|last| *last != run.id))
+}
+
+/// Ends the processes of an earlier run that is over in the store: the process that recorded the end may have died
+/// before it could do so.
+pub(super) fn end_if_over(town: &Town, earlier: &RunId, grace: Duration) -> Result<()> {
+    let run = town.read(|reader| Ok(reader.run(earlier)?))?;
+    let files = RunFiles::of(&town.runs_directory(), &earlier.to_string());
+    let told = match run.map(|run| run.state) {
+        Some(RunState::Cancelled) => ask_to_cancel(&files),
+        Some(RunState::Done) => tell_done(&files),
+        // A failed run is recorded by its supervisor, which is about to end; a lost run has no processes.
+        Some(
+            RunState::Failed
+            | RunState::Lost
+            | RunState::Starting
+            | RunState::Running
+            | RunState::Blocked,
+        )
+        | None => return Ok(()),
+    };
+    // Processes that cannot be ended keep the place busy, and show as a run that is over and has processes.
+    if !matches!(told, Ok(Asked::Told)) {
+        let _ = end_orphan(&files, grace);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn run(epoch: u32) -> RunId {
+        RunId::parse(&format!("gt-a#{epoch}")).unwrap()
+    }
+
+    #[test]
+    fn an_agent_waits_for_processes_of_an_earlier_run() {
+        let runs = tempfile::tempdir().unwrap();
+        let files = |epoch| RunFiles::of(runs.path(), &run(epoch).to_string());
+        let left = Cell::new(Vec::new());
+        let alive = |epoch| {
+            earlier_run_alive(runs.path(), &run(epoch), |_| {
+                let numbers = left.take();
+                left.set(numbers.clone());
+                numbers
+            })
+        };
+        let busy = |epoch| alive(epoch).map(|(earlier, _)| earlier);
+        assert_eq!(busy(9), None);
+
+        let lock = files(3).try_lock().unwrap();
+        assert_eq!(busy(9), Some(run(3)));
+        assert_eq!(busy(3), None);
+        drop(lock);
+
+        // A run whose lock cannot be read may be alive.
+        files(5).create().unwrap();
+        let itself = files(5).lock_path();
+        std::os::unix::fs::symlink(&itself, &itself).unwrap();
+        let (earlier, why) = alive(9).unwrap();
+        assert_eq!(earlier, run(5));
+        assert!(why.contains("cannot tell") && why.contains("gt-a#5"), "{why}");
+
+        // A run whose agent has started had checked all earlier runs itself.
+        drop(files(7).try_lock().unwrap());
+        assert_eq!(busy(9), Some(run(5)));
+        std::fs::write(files(7).output_path(), "").unwrap();
+        assert_eq!(busy(9), None);
+
+        // One whose supervisor was cut off is waited for while a process of it is seen.
+        std::fs::write(files(7).lock_path(), "70000 70001 5\n").unwrap();
+        assert_eq!(busy(9), None);
+        left.set(vec![70_002]);
+        let (earlier, why) = alive(9).unwrap();
+        assert_eq!(earlier, run(7));
+        assert!(why.contains("70002"), "{why}");
+    }
+}

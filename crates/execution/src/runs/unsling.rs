@@ -1,0 +1,61 @@
+//! Taking back a slung bead.
+
+use gt_core::schedule::{ContextId, RunState};
+use gt_core::{BeadId, Status};
+
+use super::cancel::{Cancelled, cancel};
+use gt_beads::acting::require_own_work;
+use gt_beads::lookup::resolve_in;
+use gt_beads::rulings::refuse_if_over;
+use gt_scheduling::queue::clear;
+use gt_town::{OperationError, Result, Town};
+
+/// The outcome for a bead that was taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unslung {
+    /// It was running, and its run ended as this.
+    Cancelled(Cancelled),
+    /// It was scheduled, and is not any more.
+    Cleared(BeadId, ContextId),
+    /// It was neither.
+    Nothing(BeadId),
+}
+
+/// Takes a bead back: a live run is ended, a place in the queue is given up. The bead is open afterwards.
+pub fn unsling(town: &Town, input: &str) -> Result<Unslung> {
+    let (bead, live, context) = town.read(|reader| {
+        let id = resolve_in(town, reader, input)?;
+        refuse_if_over(town, reader, &id, "take back")?;
+        require_own_work(town, reader, &id)?;
+        let bead = reader.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))?;
+        Ok((bead, reader.live_run(&id)?, reader.open_context(&id)?))
+    })?;
+    if let Some(run) = live {
+        let cancelled = cancel(town, &run.id.to_string())?;
+        // A run that failed to start at this moment is back in the queue.
+        if cancelled.state == RunState::Cancelled || !is_scheduled(town, &bead.id)? {
+            return Ok(Unslung::Cancelled(cancelled));
+        }
+        return unsling(town, bead.id.as_str());
+    }
+    if let Some(context) = context {
+        let cleared = clear(town, &[bead.id.to_string()])?;
+        if cleared.cleared.is_empty() {
+            // It was started in this very moment.
+            return unsling(town, bead.id.as_str());
+        }
+        return Ok(Unslung::Cleared(bead.id, context.id));
+    }
+    if matches!(bead.status, Status::Hooked | Status::InProgress) {
+        let id = &bead.id;
+        let who = if bead.assignee.is_empty() { "an unnamed user" } else { &bead.assignee };
+        return Err(OperationError::rejected(format!(
+            "{id} was claimed by {who} by hand and has no run; bd update {id} --status open releases it"
+        )));
+    }
+    Ok(Unslung::Nothing(bead.id))
+}
+
+fn is_scheduled(town: &Town, bead: &BeadId) -> Result<bool> {
+    town.read(|reader| Ok(reader.open_context(bead)?.is_some()))
+}

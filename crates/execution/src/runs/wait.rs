@@ -1,0 +1,358 @@
+//! Waiting until work is over, or needs a person to go on.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use gt_core::decide::WaitReason;
+use gt_core::schedule::RunId;
+use gt_core::{Bead, BeadId, Event, EventKind, Outcome, Status};
+use gt_store::{Bell, EventFilter, Reader};
+
+use super::recover::recover;
+use gt_beads::bead_facts::BeadFacts;
+use gt_beads::events::Follower;
+use gt_scheduling::dispatch::DispatchInputs;
+use gt_scheduling::dispatch::{Caller, SchedulingSnapshot};
+use gt_scheduling::processes::ProcessProbe;
+use gt_scheduling::schedule::{Meaning, meaning};
+use gt_town::scheduler_settings::Overrides;
+use gt_town::{Result, Town};
+
+/// The condition to wait for.
+#[derive(Debug, Clone, Default)]
+pub struct WaitRequest {
+    /// The beads; none for everything that is scheduled or running.
+    pub beads: Vec<String>,
+    /// The longest time to wait.
+    pub timeout: Option<Duration>,
+}
+
+/// The outcome of waiting.
+#[derive(Debug, Clone)]
+pub struct Waited {
+    /// The final state of each bead.
+    pub beads: Vec<Watched>,
+    /// Whether the time ran out first.
+    pub timed_out: bool,
+}
+
+impl Waited {
+    /// Whether everything has ended well.
+    pub fn is_well(&self) -> bool {
+        !self.timed_out && self.beads.iter().all(|watched| watched.progress == Progress::Done)
+    }
+}
+
+/// A bead that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watched {
+    /// The bead.
+    pub bead: BeadId,
+    /// Its title; empty if the bead is gone.
+    pub title: String,
+    /// Its progress.
+    pub progress: Progress,
+}
+
+/// The progress of a bead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// It is running, or the dispatcher will start it.
+    Going,
+    /// It is closed.
+    Done,
+    /// It is closed as failed, or gone, for this reason.
+    Failed(String),
+    /// Only a person can get it further, for these reasons.
+    Stuck(Vec<WaitReason>),
+}
+
+/// Progress during a wait.
+#[derive(Debug, Clone, Copy)]
+pub enum Notice<'a> {
+    /// A bead has ended.
+    Ended(&'a Watched),
+    /// This run has a fault that could not be fixed, for this reason.
+    NotRecovered(&'a RunId, &'a str),
+    /// Nothing is running, though something could be started: a dispatcher is needed.
+    Idle,
+}
+
+/// How often the number of the last event is read where no bell rings. That is one read of a counter.
+const EVENT_POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// How often recovery checks whether the processes of runs are alive.
+const RECOVERY_INTERVAL: Duration = Duration::from_secs(1);
+/// How long nothing may run before that is reported.
+const IDLE_TOLD_AFTER: Duration = Duration::from_secs(3);
+
+/// Waits until every bead is over, or needs a person. `each` is told of progress.
+pub fn wait(
+    town: &Town,
+    processes: &dyn ProcessProbe,
+    request: &WaitRequest,
+    each: impl FnMut(Notice<'_>),
+) -> Result<Waited> {
+    let began = town.now();
+    let mut waiting = Waiting::begin(town, processes, request, each)?;
+    let bell = town.bell();
+    loop {
+        match waiting.look() {
+            Ok(Some(beads)) => return Ok(Waited { beads, timed_out: false }),
+            Ok(None) => {}
+            // A passing error does not end the wait.
+            Err(error) if error.may_pass() => {}
+            Err(error) => return Err(error),
+        }
+        let passed = town.now().since(began);
+        let left = request.timeout.map_or(Duration::MAX, |limit| limit.saturating_sub(passed));
+        if left.is_zero() {
+            let beads = waiting.standing()?;
+            return Ok(Waited { beads, timed_out: true });
+        }
+        pause(&bell, left);
+    }
+}
+
+/// Lets some time pass, or until there may be news.
+fn pause(bell: &Bell, at_most: Duration) {
+    let usual = if bell.rings() { RECOVERY_INTERVAL } else { EVENT_POLL_INTERVAL };
+    bell.wait(usual.min(at_most));
+}
+
+struct Waiting<'a, F> {
+    town: &'a Town,
+    processes: &'a dyn ProcessProbe,
+    each: F,
+    follower: Follower,
+    /// The named beads; nothing if everything is waited for.
+    named: Option<Vec<BeadId>>,
+    /// Every bead that was seen scheduled or running.
+    seen: BTreeSet<BeadId>,
+    told: BTreeSet<BeadId>,
+    unrecovered: BTreeSet<RunId>,
+    recovered_at: Option<gt_core::Timestamp>,
+    idle_since: Option<gt_core::Timestamp>,
+    idle_told: bool,
+    is_first: bool,
+}
+
+impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
+    fn begin(
+        town: &'a Town,
+        processes: &'a dyn ProcessProbe,
+        request: &WaitRequest,
+        each: F,
+    ) -> Result<Self> {
+        // The event position is read before the first look, so that no event is missed.
+        let follower = Follower::from_now(town, EventFilter::default())?;
+        let (named, seen) = town.read(|reader| {
+            if request.beads.is_empty() {
+                let queued = reader.open_contexts()?.into_iter().map(|context| context.bead);
+                let live = reader.live_runs()?.into_iter().map(|run| run.id.bead);
+                return Ok((None, queued.chain(live).collect()));
+            }
+            let mut named: Vec<BeadId> = Vec::new();
+            for input in &request.beads {
+                for id in meant(town, reader, input)? {
+                    if !named.contains(&id) {
+                        named.push(id);
+                    }
+                }
+            }
+            Ok((Some(named), BTreeSet::new()))
+        })?;
+        Ok(Self {
+            town,
+            processes,
+            each,
+            follower,
+            named,
+            seen,
+            told: BTreeSet::new(),
+            unrecovered: BTreeSet::new(),
+            recovered_at: None,
+            idle_since: None,
+            idle_told: false,
+            is_first: true,
+        })
+    }
+
+    /// Looks once; returns the state of all beads if none goes on by itself.
+    fn look(&mut self) -> Result<Option<Vec<Watched>>> {
+        let now = self.town.now();
+        if self.recovered_at.is_none_or(|at| now.since(at) >= RECOVERY_INTERVAL || now < at) {
+            for (run, why) in recover(self.town, self.processes)?.errors {
+                if self.unrecovered.insert(run.clone()) {
+                    (self.each)(Notice::NotRecovered(&run, &why));
+                }
+            }
+            self.recovered_at = Some(now);
+        }
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        let mut news = Vec::new();
+        loop {
+            let page = self.follower.next(self.town)?;
+            if page.is_empty() {
+                break;
+            }
+            news.extend(page);
+        }
+        if self.named.is_none() {
+            self.seen.extend(news.iter().filter_map(scheduled_bead).cloned());
+        }
+        if is_first || !news.is_empty() {
+            let standing = self.standing_if_worth_it()?;
+            if let Some(standing) = standing
+                && standing.iter().all(|watched| watched.progress != Progress::Going)
+            {
+                return Ok(Some(standing));
+            }
+        }
+        self.tell_if_idle(now)?;
+        Ok(None)
+    }
+
+    /// The state of all beads, unless some clearly go on.
+    fn standing_if_worth_it(&mut self) -> Result<Option<Vec<Watched>>> {
+        if self.named.is_none() && self.is_anything_live()? {
+            return Ok(None);
+        }
+        let standing = self.standing()?;
+        for watched in &standing {
+            let has_ended = matches!(watched.progress, Progress::Done | Progress::Failed(_));
+            if has_ended && self.told.insert(watched.bead.clone()) {
+                (self.each)(Notice::Ended(watched));
+            }
+        }
+        Ok(Some(standing))
+    }
+
+    fn is_anything_live(&self) -> Result<bool> {
+        self.town.read(|reader| Ok(reader.live_runs()?.iter().any(|run| run.executor.takes_slot())))
+    }
+
+    fn tell_if_idle(&mut self, now: gt_core::Timestamp) -> Result<()> {
+        if self.idle_told {
+            return Ok(());
+        }
+        if self.is_anything_live()? {
+            self.idle_since = None;
+            return Ok(());
+        }
+        if now.since(*self.idle_since.get_or_insert(now)) >= IDLE_TOLD_AFTER {
+            self.idle_told = true;
+            (self.each)(Notice::Idle);
+        }
+        Ok(())
+    }
+
+    /// The state of every bead that is waited for.
+    fn standing(&self) -> Result<Vec<Watched>> {
+        let inputs = DispatchInputs::read(self.town)?;
+        self.town.read(|reader| {
+            let snapshot = SchedulingSnapshot::read(
+                reader,
+                &inputs,
+                &Overrides::default(),
+                Caller::Daemon,
+                self.town.now(),
+            )?;
+            let mut judge = Judge { reader, snapshot, known: HashMap::new() };
+            match &self.named {
+                Some(named) => named.iter().map(|id| judge.watched(id)).collect(),
+                None => self.seen.iter().map(|id| judge.watched(id)).collect(),
+            }
+        })
+    }
+}
+
+/// The beads that an input means: the parts of an epic or a convoy, else the bead itself.
+fn meant(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Vec<BeadId>> {
+    let parts = match meaning(town, reader, input)? {
+        Meaning::Bead(bead) => return Ok(vec![bead.id]),
+        Meaning::Epic(_, parts) | Meaning::Convoy(_, parts) => parts,
+    };
+    let mut work = Vec::new();
+    for part in parts {
+        let is_container = reader
+            .bead(&part)?
+            .is_some_and(|bead| bead.issue_type.is_epic() || bead.issue_type.is_convoy());
+        if !is_container {
+            work.push(part);
+        }
+    }
+    Ok(work)
+}
+
+/// The bead of an event that says that it was scheduled or had a run.
+fn scheduled_bead(event: &Event) -> Option<&BeadId> {
+    let scheduled = event.run.is_some() || event.kind == EventKind::Scheduled;
+    event.bead.as_ref().filter(|_| scheduled)
+}
+
+/// Computes the progress of beads, in one transaction.
+struct Judge<'r, 's> {
+    reader: &'r Reader<'s>,
+    snapshot: SchedulingSnapshot,
+    /// Whether a blocking bead goes on by itself.
+    known: HashMap<BeadId, bool>,
+}
+
+impl Judge<'_, '_> {
+    fn watched(&mut self, id: &BeadId) -> Result<Watched> {
+        let Some(bead) = self.reader.bead(id)? else {
+            let progress = Progress::Failed("it was deleted".to_owned());
+            return Ok(Watched { bead: id.clone(), title: String::new(), progress });
+        };
+        let progress = self.progress(&bead)?;
+        Ok(Watched { bead: bead.id, title: bead.title.to_string(), progress })
+    }
+
+    fn progress(&mut self, bead: &Bead) -> Result<Progress> {
+        if self.snapshot.run_of(&bead.id).is_some() {
+            return Ok(Progress::Going);
+        }
+        if bead.status == Status::Closed {
+            return Ok(match bead.outcome {
+                Some(Outcome::Failed) => Progress::Failed(bead.close_reason.clone()),
+                _ => Progress::Done,
+            });
+        }
+        let Some(context) = self.reader.open_context(&bead.id)? else {
+            let reasons = self.snapshot.reasons_unscheduled(self.reader, bead, None)?;
+            return Ok(Progress::Stuck(reasons));
+        };
+        let facts = BeadFacts::of_bead(self.reader, bead)?;
+        let mut stuck = Vec::new();
+        for reason in self.snapshot.reasons(&context, bead, &facts) {
+            if !self.passes(&reason)? {
+                stuck.push(reason);
+            }
+        }
+        Ok(if stuck.is_empty() { Progress::Going } else { Progress::Stuck(stuck) })
+    }
+
+    /// Whether a reason goes away without a person.
+    fn passes(&mut self, reason: &WaitReason) -> Result<bool> {
+        let WaitReason::BlockedBy(blockers) = reason else {
+            return Ok(reason.passes_by_itself());
+        };
+        for blocker in blockers {
+            let gets_further = if let Some(known) = self.known.get(blocker) {
+                *known
+            } else {
+                // In a cycle of blockers, no bead goes on by itself.
+                self.known.insert(blocker.clone(), false);
+                let bead = self.reader.bead(blocker)?;
+                let progress = bead.map(|bead| self.progress(&bead)).transpose()?;
+                let gets_further = progress == Some(Progress::Going);
+                self.known.insert(blocker.clone(), gets_further);
+                gets_further
+            };
+            if !gets_further {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

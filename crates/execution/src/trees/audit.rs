@@ -1,0 +1,296 @@
+//! Finds changes that were made past the fence, puts them back, and tells a person.
+//!
+//! A process of the same user can push with an environment of its own, or write the files of the shared repository. So
+//! the branch of the origin is compared with the last commit that gt has seen there, and the shared repository with what
+//! gt has left there. Both are kept under `.gt/fence/<rig>`, on the machine whose trees they are about.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use gt_core::message::{MessageBody, Severity};
+use gt_core::schedule::Run;
+use gt_core::{Address, Rig, Sender};
+use gt_executors::git::fence::NewCommit;
+use gt_executors::git::{Commit, Repository};
+use gt_executors::private;
+
+use gt_beads::messages::escalate_in;
+use gt_town::tree_paths::{Trees, git_failed, signature_of};
+use gt_town::{OperationError, Result, Town};
+
+/// How many of the last runs are searched for the maker of a commit.
+const RUNS_MAX: usize = 500;
+/// How many findings a message names.
+const NAMED_MAX: usize = 5;
+
+/// Compares a branch of the origin, as it was fetched last, with the state that gt knows. Commits of a worker that no
+/// landing brought there are reported to a person. Commits of people are not.
+pub(crate) fn look_at_target(
+    town: &Town,
+    rig: &Rig,
+    repository: &Repository,
+    branch: &str,
+) -> Result<()> {
+    let failed = git_failed(rig);
+    let Some(tip) = repository.tip(branch).map_err(&failed)? else { return Ok(()) };
+    let known = known_target(town, rig, branch);
+    if known.as_ref() == Some(&tip) {
+        return Ok(());
+    }
+    if let Some(known) = known {
+        let runs = town.read(|reader| Ok(reader.recent_runs(RUNS_MAX)?))?;
+        let runs: Vec<Run> = runs.into_iter().filter(|run| run.rig == rig.slug).collect();
+        let accounted: Vec<Commit> = runs.iter().flat_map(accounted_for).collect();
+        let new = repository.new_commits(&known, &tip, &accounted).map_err(&failed)?;
+        let mut by_run: BTreeMap<usize, Vec<&NewCommit>> = BTreeMap::new();
+        for commit in &new {
+            if let Some(place) = maker(repository, &runs, commit).map_err(&failed)? {
+                by_run.entry(place).or_default().push(commit);
+            }
+        }
+        for (place, commits) in by_run {
+            tell(town, rig, &pushed_past(rig, branch, &runs[place], &commits))?;
+        }
+    }
+    note_target(town, rig, branch, &tip)
+}
+
+/// The commits that a run has brought to the origin, or left to people to bring there.
+fn accounted_for(run: &Run) -> Vec<Commit> {
+    let landed = Commit::parse(&run.landing.commit).filter(|_| run.landing.state.is_some());
+    let accepted = Commit::parse(&run.landing.accepted).filter(|_| !run.state.is_live());
+    landed.into_iter().chain(accepted).collect()
+}
+
+/// The run that made a commit, by its place in the list: the one whose branch has it and made it, else the last one of the
+/// worker whose address it bears.
+fn maker(
+    repository: &Repository,
+    runs: &[Run],
+    new: &NewCommit,
+) -> std::result::Result<Option<usize>, gt_executors::git::GitError> {
+    let is_workers = |run: &Run| signature_of(run).email == new.email;
+    for branch in repository.branches_with(&new.commit)? {
+        let Some(place) = runs.iter().position(|run| run.workplace.branch == branch) else {
+            continue;
+        };
+        if is_workers(&runs[place]) || repository.was_made_on(&branch, &new.commit)? {
+            return Ok(Some(place));
+        }
+    }
+    Ok(runs.iter().position(is_workers))
+}
+
+fn pushed_past(rig: &Rig, branch: &str, run: &Run, commits: &[&NewCommit]) -> String {
+    let named: Vec<String> = commits
+        .iter()
+        .take(NAMED_MAX)
+        .map(|new| {
+            let short = new.commit.as_str().get(..10).unwrap_or_default();
+            format!("{short} \"{}\"", new.subject)
+        })
+        .collect();
+    let more = match commits.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{branch} at the origin of {} has commits of {} that no landing brought there: {}{more}. A process of {} \
+         pushed them past gt, or a person took them from its branch. They are in {} ({}). Nothing was changed. Look at \
+         them, and take them back with git revert if they are wrong",
+        rig.slug,
+        run.id,
+        named.join(", "),
+        run.id,
+        run.workplace.tree,
+        run.workplace.branch,
+    )
+}
+
+/// The last commit that gt has seen on a branch of the origin.
+fn known_target(town: &Town, rig: &Rig, branch: &str) -> Option<Commit> {
+    let text = std::fs::read_to_string(target_path(town, rig, branch)).ok()?;
+    Commit::parse(text.trim())
+}
+
+/// Records that gt has seen this commit on a branch of the origin, or has brought it there.
+pub(crate) fn note_target(town: &Town, rig: &Rig, branch: &str, commit: &Commit) -> Result<()> {
+    write(&target_path(town, rig, branch), commit.as_str().as_bytes())
+}
+
+fn target_path(town: &Town, rig: &Rig, branch: &str) -> PathBuf {
+    // One file for each branch, with any name.
+    let name: String = branch
+        .bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
+            byte => format!("%{byte:02x}"),
+        })
+        .collect();
+    directory(town, rig).join(format!("target-{name}"))
+}
+
+fn directory(town: &Town, rig: &Rig) -> PathBuf {
+    town.root().join(gt_town::town::DIRECTORY).join("fence").join(rig.slug.as_str())
+}
+
+fn write(path: &std::path::Path, contents: &[u8]) -> Result<()> {
+    let failed = |source| OperationError::File { action: "write", path: path.to_owned(), source };
+    let parent = path.parent().unwrap_or(path);
+    private::create_dir_all(parent).map_err(failed)?;
+    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    private::write(&beside, contents).map_err(failed)?;
+    std::fs::rename(&beside, path).map_err(failed)
+}
+
+fn tell(town: &Town, rig: &Rig, words: &str) -> Result<()> {
+    let body = MessageBody::parse(words)?;
+    let from = Sender::Standing(Address::Refinery(rig.slug.clone()));
+    town.write(|writer| {
+        escalate_in(writer, from.clone(), None, body.clone(), Severity::High)?;
+        Ok(())
+    })
+}
+
+/// Records the state of the shared repository, if none is recorded yet. Called before its first worker starts.
+pub(crate) fn remember_repository(town: &Town, rig: &Rig) -> Result<()> {
+    let Some(trees) = Trees::of(town, rig) else { return Ok(()) };
+    let (repository, failed) = (trees.repository(), git_failed(rig));
+    let place = directory(town, rig);
+    if !place.join("settings").exists() {
+        write(&place.join("settings"), &repository.settings_file().map_err(&failed)?)?;
+    }
+    if !place.join("references").exists() {
+        write_references(&place, &repository.shared_references().map_err(&failed)?)?;
+    }
+    Ok(())
+}
+
+/// Undoes changes to the shared repository that were made past the fence during a run, and tells a person.
+pub(crate) fn look_at_repository(town: &Town, rig: &Rig, run: &Run) -> Result<()> {
+    let Some(trees) = Trees::of(town, rig) else { return Ok(()) };
+    let (repository, failed) = (trees.repository(), git_failed(rig));
+    let place = directory(town, rig);
+    let mut changed = Vec::new();
+    if let Ok(before) = std::fs::read(place.join("settings"))
+        && repository.settings_file().map_err(&failed)? != before
+    {
+        changed = repository.put_back_settings(&before).map_err(&failed)?;
+        write(&place.join("settings"), &repository.settings_file().map_err(&failed)?)?;
+    }
+    changed.extend(put_back_references(town, rig, run, &repository, &place)?);
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let live = town.read(|reader| Ok(reader.live_runs()?))?;
+    let others = live.iter().filter(|other| other.rig == rig.slug && other.id != run.id);
+    let runs: Vec<String> =
+        std::iter::once(run).chain(others).map(|run| run.id.to_string()).collect();
+    let words = format!(
+        "{} of the repository that the workers of {} share was changed past gt, and is put back. At work then: {}. The \
+         commits of such references are kept under refs/gt/outside in {}",
+        changed.join(", "),
+        rig.slug,
+        runs.join(", "),
+        repository.path().display(),
+    );
+    tell(town, rig, &words)
+}
+
+fn put_back_references(
+    town: &Town,
+    rig: &Rig,
+    run: &Run,
+    repository: &Repository,
+    place: &std::path::Path,
+) -> Result<Vec<String>> {
+    let failed = git_failed(rig);
+    let Ok(text) = std::fs::read_to_string(place.join("references")) else {
+        return Ok(Vec::new());
+    };
+    let before: BTreeMap<String, Commit> = text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter_map(|(hash, name)| Some((name.to_owned(), Commit::parse(hash)?)))
+        .collect();
+    let now: BTreeMap<String, Commit> =
+        repository.shared_references().map_err(&failed)?.into_iter().collect();
+    let mut changed: Vec<String> = Vec::new();
+    if now != before {
+        let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
+        let mut differing: Vec<&String> =
+            names.filter(|name| before.get(*name) != now.get(*name)).collect();
+        if differing.iter().any(|name| name.starts_with("refs/tags/")) {
+            // Our own fetch brings tags. If the origin does not answer, they are checked another time.
+            let Ok(tags) = repository.tags_of_origin() else { return Ok(changed) };
+            let tags: BTreeMap<String, Commit> = tags.into_iter().collect();
+            differing.retain(|name| {
+                !name.starts_with("refs/tags/") || tags.get(*name) != now.get(*name)
+            });
+        }
+        for name in differing {
+            let kept = kept_name(run, name);
+            let values = (before.get(name), now.get(name));
+            repository.put_back_reference(name, values, &kept).map_err(&failed)?;
+            changed.push(name.clone());
+        }
+        write_references(place, &repository.shared_references().map_err(&failed)?)?;
+    }
+    changed.extend(put_back_branches(town, rig, run, repository)?);
+    Ok(changed)
+}
+
+/// Restores the branches of other live runs that the worker of this one has moved.
+fn put_back_branches(
+    town: &Town,
+    rig: &Rig,
+    run: &Run,
+    repository: &Repository,
+) -> Result<Vec<String>> {
+    let failed = git_failed(rig);
+    let own = signature_of(run).email;
+    let live = town.read(|reader| Ok(reader.live_runs()?))?;
+    let mut changed = Vec::new();
+    for other in live.iter().filter(|other| other.rig == rig.slug && other.id != run.id) {
+        let branch = &other.workplace.branch;
+        if branch.is_empty() || signature_of(other).email == own {
+            continue;
+        }
+        let Some((old, new, email)) = repository.last_change_of(branch) else { continue };
+        if email == own {
+            let name = format!("refs/heads/{branch}");
+            let kept = kept_name(run, &name);
+            let values = (old.as_ref(), Some(&new));
+            repository.put_back_reference(&name, values, &kept).map_err(&failed)?;
+            changed.push(name);
+        }
+    }
+    Ok(changed)
+}
+
+fn kept_name(run: &Run, reference: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
+    let bead: String = run.id.bead.as_str().chars().map(plain).collect();
+    let name = reference.trim_start_matches("refs/");
+    format!("refs/gt/outside/{bead}/{}/{name}", run.id.epoch)
+}
+
+fn write_references(place: &std::path::Path, references: &[(String, Commit)]) -> Result<()> {
+    let lines: Vec<String> =
+        references.iter().map(|(name, commit)| format!("{commit} {name}")).collect();
+    let text = lines.join("\n");
+    write(&place.join("references"), text.as_bytes())
+}
+
+/// Checks everything that a run may have done past the fence, when it is over. Where the origin is on another
+/// machine, its branch is checked with the next fetch: the end of a run does not wait for it.
+pub fn look_after(town: &Town, rig: &Rig, run: &Run) -> Result<()> {
+    let Some(trees) = Trees::of(town, rig) else { return Ok(()) };
+    let repository = trees.repository();
+    if repository.origin().is_ok_and(|origin| origin.starts_with('/')) {
+        // An origin that is missing is noticed when something lands.
+        let _ = repository.fetch();
+    }
+    look_at_target(town, rig, &repository, &run.workplace.base)?;
+    look_at_repository(town, rig, run)
+}

@@ -1,0 +1,38 @@
+//! The trees that workers work in: one shared repository for each rig, a worktree for each polecat.
+//!
+//! Nothing here is deleted, only moved: `trash` is the one place that takes a tree away, and the one that
+//! deletes what was taken away long ago.
+
+mod audit;
+mod fence;
+mod lock;
+mod overlay;
+mod prepare;
+mod rescue;
+mod setup;
+mod trash;
+mod warm;
+
+use gt_core::schedule::RunId;
+
+pub use audit::look_after;
+pub(crate) use audit::{look_at_target, note_target, remember_repository};
+pub use fence::{fence, use_environment_of_supervisor};
+pub(crate) use fence::{give_workers_git, programs_of, put_behind_fence};
+pub(crate) use lock::occupy;
+pub(crate) use prepare::prepare;
+pub(crate) use prepare::{NotPrepared, Prepared};
+pub(crate) use rescue::save;
+pub use rescue::{RestoredRescue, rescue_repository, rescue_show, rescues, restore_rescue};
+pub use trash::complete_moves;
+pub use trash::{WARNING, delete_for_good};
+pub use trash::{is_due_soon, nuke, purge, trash, undelete};
+pub use warm::Warmed;
+pub use warm::keep_warm;
+
+/// The reference that keeps what was saved of a run.
+fn rescue_reference(run: &RunId) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
+    let bead: String = run.bead.as_str().chars().map(plain).collect();
+    format!("refs/gt/rescue/{bead}/{}", run.epoch)
+}

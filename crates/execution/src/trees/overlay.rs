@@ -1,0 +1,164 @@
+//! Files that every tree of a rig has besides those of its repository: local settings, keys for tests.
+//!
+//! They are copied into the tree, and git is told not to see them, so they are never committed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gt_core::Rig;
+use gt_executors::git::Tree;
+
+use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::{OperationError, Result};
+
+/// The lines around our section in the list of files that git ignores.
+const BEGIN: &str = "# The overlay of the rig; gt writes this.";
+const END: &str = "# The end of the overlay.";
+
+/// Copies everything below `overlay` into the tree.
+pub(super) fn lay_over(trees: &Trees<'_>, rig: &Rig, tree: &Tree, overlay: &Path) -> Result<()> {
+    let refused =
+        |why: String| OperationError::rejected(format!("rig.{}.overlay: {why}", rig.slug));
+    if !overlay.is_dir() {
+        let why = format!("{} is not a directory; make it, or set another", overlay.display());
+        return Err(refused(why));
+    }
+    let files = files_below(overlay)?;
+    if let Some(inside) = files.iter().find(|file| file.starts_with(".git")) {
+        return Err(refused(format!("{} belongs to git; take it out", inside.display())));
+    }
+    exclude(trees, &files)?;
+    for file in &files {
+        copy(&overlay.join(file), &tree.path().join(file))?;
+    }
+    if files.is_empty() {
+        return Ok(());
+    }
+    let changes = tree.status().map_err(git_failed(rig))?.changes;
+    match changes.paths().find(|path| files.contains(*path)) {
+        // Git would commit it with everything else.
+        Some(path) => Err(refused(format!(
+            "{} is in the repository too; take it out of {}",
+            path.display(),
+            overlay.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Everything below a directory that is not a directory itself, as paths from there.
+pub(super) fn files_below(top: &Path) -> Result<BTreeSet<PathBuf>> {
+    let mut files = BTreeSet::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(directory) = open.pop() {
+        let path = top.join(&directory);
+        let failed = |source| OperationError::File { action: "read", path: path.clone(), source };
+        for entry in fs::read_dir(&path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let inside = directory.join(entry.file_name());
+            if entry.file_type().map_err(failed)?.is_dir() {
+                open.push(inside);
+            } else {
+                files.insert(inside);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Puts a copy in place in one step, so that no reader sees half of it; its permissions come along.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let failed = |source| OperationError::File { action: "write", path: to.to_owned(), source };
+    let Some(parent) = to.parent() else { return Ok(()) };
+    fs::create_dir_all(parent).map_err(failed)?;
+    let beside = parent.join(format!(".gt-overlay-{}", std::process::id()));
+    let _ = fs::remove_file(&beside);
+    let written = if from.is_symlink() {
+        fs::read_link(from).and_then(|target| std::os::unix::fs::symlink(target, &beside))
+    } else {
+        fs::copy(from, &beside).map(drop)
+    };
+    written.and_then(|()| fs::rename(&beside, to)).map_err(failed)
+}
+
+/// Tells git, that of workers and ours, to ignore these files. Other lines of the list stay.
+fn exclude(trees: &Trees<'_>, files: &BTreeSet<PathBuf>) -> Result<()> {
+    trees.repository().exclude_paths().iter().try_for_each(|path| exclude_in(path, files))
+}
+
+fn exclude_in(path: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
+    let failed = |source| OperationError::File { action: "write", path: path.to_owned(), source };
+    let before = fs::read_to_string(path).unwrap_or_default();
+    let after = with_section(&before, files);
+    let Some(directory) = path.parent().filter(|_| after != before) else { return Ok(()) };
+    fs::create_dir_all(directory).map_err(failed)?;
+    let beside = directory.join(format!("exclude-{}", std::process::id()));
+    fs::write(&beside, after).and_then(|()| fs::rename(&beside, path)).map_err(failed)
+}
+
+/// The list with our section, in place of an earlier one.
+fn with_section(before: &str, files: &BTreeSet<PathBuf>) -> String {
+    let mut ours = false;
+    let mut text = String::new();
+    for line in before.lines() {
+        ours |= line == BEGIN;
+        if !ours {
+            text.push_str(line);
+            text.push('\n');
+        }
+        ours &= line != END;
+    }
+    if !files.is_empty() {
+        let patterns = files.iter().map(|file| pattern(file) + "\n");
+        text.extend([BEGIN, "\n"].map(str::to_owned).into_iter().chain(patterns));
+        text.push_str(END);
+        text.push('\n');
+    }
+    text
+}
+
+/// The pattern that means exactly this file.
+fn pattern(file: &Path) -> String {
+    let mut pattern = "/".to_owned();
+    for c in file.to_string_lossy().chars() {
+        match c {
+            '*' | '?' | '[' | ']' | '\\' | ' ' => pattern.extend(['\\', c]),
+            // A line break would end the pattern, so `?` stands for it, which matches any character.
+            '\n' | '\r' => pattern.push('?'),
+            _ => pattern.push(c),
+        }
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set(files: &[&str]) -> BTreeSet<PathBuf> {
+        files.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn lines_outside_our_section_stay() {
+        let once = with_section("*.log\n", &set(&[".env", "a b/[x]"]));
+        assert_eq!(once, format!("*.log\n{BEGIN}\n/.env\n/a\\ b/\\[x\\]\n{END}\n"));
+        assert_eq!(with_section(&(once + "last\n"), &set(&[])), "*.log\nlast\n");
+    }
+
+    proptest! {
+        #[test]
+        fn the_section_is_replaced_and_nothing_else_is_touched(
+            before in "([a-z*]{1,6}\n){0,4}",
+            files in prop::collection::btree_set("[a-z]{1,4}", 0..4),
+        ) {
+            let files: BTreeSet<PathBuf> = files.into_iter().map(PathBuf::from).collect();
+            let once = with_section(&before, &files);
+            prop_assert_eq!(&with_section(&once, &files), &once);
+            prop_assert_eq!(with_section(&once, &BTreeSet::new()), before);
+        }
+    }
+}

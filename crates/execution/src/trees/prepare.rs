@@ -1,0 +1,327 @@
+//! A tree for a run.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use gt_core::schedule::{
+    Polecat, Run, RunId, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name,
+    session_name,
+};
+use gt_core::{ExecutorKind, Rig, Timestamp};
+use gt_executors::git::{Commit, GitError, Repository, Tree};
+use gt_executors::runs::{Liveness, RunFiles, Strays, Suspect, end_strays};
+
+use super::rescue::commits_are_safe;
+use super::save;
+use super::setup::{Wishes, set_up};
+use super::trash::{Leaving, move_away};
+use super::warm::take_mark;
+use crate::trees::{look_at_target, remember_repository};
+use gt_scheduling::processes::STRAY_GRACE;
+use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::{OperationError, Result, Town, with_causes};
+
+/// Why a run has no tree.
+#[derive(Debug)]
+pub(crate) enum NotPrepared {
+    /// Another process must leave the tree first.
+    Busy(String),
+    /// The origin cannot be reached, so no other place would do either.
+    Away(String),
+    /// It could not be made.
+    Failed(OperationError),
+}
+
+impl From<OperationError> for NotPrepared {
+    fn from(error: OperationError) -> Self {
+        match error {
+            OperationError::Git { source: GitError::Unreachable { .. }, .. } => {
+                Self::Away(with_causes(&error))
+            }
+            error => Self::Failed(error),
+        }
+    }
+}
+
+/// The prepared place of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    /// The place itself.
+    pub place: Workplace,
+    /// The polecat as it is once the run is claimed, unless that is recorded already.
+    pub polecat: Option<Polecat>,
+}
+
+/// Makes the tree of a run ready: on a fresh branch that begins where its base is now. The work of an earlier run
+/// there is saved, and moved away if the tree was not clean. Only the holder of the tree's lock calls this.
+pub(crate) fn prepare(
+    town: &Town,
+    rig: &Rig,
+    run: &Run,
+    parameters: &SlingParameters,
+    program: &Path,
+) -> std::result::Result<Prepared, NotPrepared> {
+    let Some(trees) = Trees::of(town, rig) else { return Ok(Prepared::default()) };
+    let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) else {
+        return Ok(Prepared::default());
+    };
+    let polecat = town.read(|reader| Ok(reader.polecat(&rig.slug, name)?))?;
+    let polecat = polecat
+        .ok_or_else(|| OperationError::rejected(format!("the polecat {name} was taken away")))?;
+    refuse_company(town, &polecat, run)?;
+    let failed = git_failed(rig);
+    let repository =
+        Repository::clone_from(&rig.repo, trees.repository().path()).map_err(&failed)?;
+    // The fence and the remote have to be there before the worker is, but nothing else waits for them.
+    let fence = repository.clone();
+    let place = std::thread::scope(|scope| {
+        let fenced = scope.spawn(move || {
+            fence.keep_remote()?;
+            fence.install_fence(program)
+        });
+        let place = furnish(&trees, run, parameters, &repository, &polecat);
+        fenced.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(&failed)?;
+        remember_repository(town, rig)?;
+        place
+    });
+    Ok(place?)
+}
+
+/// Makes the tree itself.
+fn furnish(
+    trees: &Trees<'_>,
+    run: &Run,
+    parameters: &SlingParameters,
+    repository: &Repository,
+    polecat: &Polecat,
+) -> Result<Prepared> {
+    let (town, rig) = (trees.town, trees.rig);
+    let failed = git_failed(rig);
+    let name = &polecat.name;
+    let base = parameters.base_branch.as_deref().unwrap_or(&rig.default_branch);
+    let base_commit = base_of(town, repository, base, rig)?;
+    // If that fails, the next landing looks again.
+    let _ = look_at_target(town, rig, repository, base);
+    let branch = branch_name(name, &run.id.bead, town.now());
+    let tree = trees.tree(name);
+    let ready = Polecat {
+        tree: TreeState::Ready,
+        branch: branch.clone(),
+        last_run: Some(run.id.clone()),
+        updated_at: town.now(),
+        ..polecat.clone()
+    };
+    let wishes = Wishes::of(town, rig)?;
+    let mark = take_mark(trees, name)?;
+    let recycle = |tree: &Tree| tree.recycle(&branch, &base_commit);
+    let is_reused = reuse(town, trees, polecat, &tree, recycle)?;
+    if !is_reused {
+        move_away(town, rig, polecat, Leaving::For(&run.id))?;
+        repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
+        write_down(town, &ready)?;
+    }
+    // A warm tree has all of this, if it is still at the same commit.
+    if !is_reused || mark != Some(wishes.mark(&base_commit)?) {
+        set_up(trees, &wishes, &tree, &run.agent, &branch)?;
+    }
+    let place = Workplace {
+        session: match run.executor {
+            ExecutorKind::Tmux => session_name(&rig.prefix, &polecat.name),
+            ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => {
+                String::new()
+            }
+        },
+        tree: trees.below_town(tree.path()),
+        branch,
+        base: base.to_owned(),
+        base_commit: base_commit.to_string(),
+    };
+    Ok(Prepared { place, polecat: is_reused.then_some(ready) })
+}
+
+/// How long processes of the previous run may take to leave a tree before another tree is taken.
+const LEAVING_MAX: Duration = Duration::from_secs(1);
+/// How often that is checked.
+const LEAVING_POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Gives a tree to a run only when no process of the last one is left in it.
+fn refuse_company(
+    town: &Town,
+    polecat: &Polecat,
+    run: &Run,
+) -> std::result::Result<(), NotPrepared> {
+    let Some(last) = polecat.last_run.as_ref().filter(|last| **last != run.id) else {
+        return Ok(());
+    };
+    let files = RunFiles::of(&town.runs_directory(), &last.to_string());
+    // A run is over when its work is, and its processes are gone a moment later: the tree is worth waiting for.
+    let began = Instant::now();
+    while matches!(files.liveness(), Ok(Liveness::Held)) && began.elapsed() < LEAVING_MAX {
+        std::thread::sleep(LEAVING_POLL_INTERVAL);
+    }
+    match files.liveness() {
+        Ok(Liveness::Free | Liveness::NeverTaken) => refuse_strays(town, polecat, last, &files),
+        Ok(Liveness::Held) => {
+            Err(NotPrepared::Busy(format!("{last} has not left the tree of {} yet", polecat.name)))
+        }
+        Err(error) => Err(NotPrepared::Busy(format!(
+            "cannot tell from {} whether {last} has ended: {error}",
+            files.lock_path().display()
+        ))),
+    }
+}
+
+/// Ends processes of a run whose supervisor was killed: they need not hold its lock, and may still write into the
+/// tree. While another process is seen in the tree, no run gets it.
+fn refuse_strays(
+    town: &Town,
+    polecat: &Polecat,
+    last: &RunId,
+    files: &RunFiles,
+) -> std::result::Result<(), NotPrepared> {
+    if !files.was_cut_off() {
+        return Ok(());
+    }
+    let run = town.read(|reader| Ok(reader.run(last)?))?;
+    let tree = run.map(|run| run.workplace.tree).filter(|tree| !tree.is_empty());
+    let tree = tree.map(|tree| town.root().join(tree));
+    let suspects: Vec<Suspect> = Suspect::of(files, &last.to_string(), tree).into_iter().collect();
+    let left = end_strays(town.root(), &suspects, STRAY_GRACE);
+    let left: Vec<String> =
+        left.iter().flat_map(Strays::all).map(|process| process.to_string()).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(NotPrepared::Busy(format!(
+        "{last} was cut off in the tree of {}, and processes are there yet: {}",
+        polecat.name,
+        left.join(", ")
+    )))
+}
+
+/// The commit that work begins from.
+fn base_of(town: &Town, repository: &Repository, base: &str, rig: &Rig) -> Result<Commit> {
+    let failed = git_failed(rig);
+    match fetch_once(town, repository, &rig.repo, &failed) {
+        // Work can begin from the commits fetched before, unless they are of a former repository of the rig.
+        Err(OperationError::Git { source: GitError::Unreachable { .. }, .. })
+            if was_fetched(repository, &rig.repo)
+                && repository.tip(base).map_err(&failed)?.is_some() => {}
+        fetched => fetched?,
+    }
+    repository.tip(base).map_err(&failed)?.ok_or_else(|| {
+        OperationError::rejected(format!(
+            "the repository of the rig {} has no branch {base}; name another with --base-branch, or make it",
+            rig.slug
+        ))
+    })
+}
+
+/// The file that says when the last fetch began, and from where.
+const LAST_FETCH: &str = "gt-fetch";
+
+/// Whether the last fetch was from this origin.
+fn was_fetched(repository: &Repository, origin: &str) -> bool {
+    let text = std::fs::read_to_string(repository.own_path().join(LAST_FETCH));
+    text.is_ok_and(|text| text.split_once('\n').is_some_and(|(_, from)| from == origin))
+}
+
+/// Fetches from the origin. Of many parallel requests one fetches, for all that were made before it began.
+fn fetch_once(
+    town: &Town,
+    repository: &Repository,
+    origin: &str,
+    failed: impl Fn(GitError) -> OperationError,
+) -> Result<()> {
+    let asked = town.now();
+    let path = repository.own_path().join(LAST_FETCH);
+    let wrong = |action| {
+        let path = path.clone();
+        move |source| OperationError::File { action, path, source }
+    };
+    let options = File::options().create(true).read(true).write(true).truncate(false).open(&path);
+    let mut file = options.map_err(wrong("open"))?;
+    file.lock().map_err(wrong("lock"))?;
+    let mut text = String::new();
+    // Unreadable text was not written by gt, and counts as no earlier fetch.
+    let _ = file.read_to_string(&mut text);
+    let (began, from) = text.split_once('\n').unwrap_or_default();
+    let began = Timestamp::parse(began).ok().filter(|_| from == origin);
+    // By a clock that was set back, the last time may be in the future.
+    if began.is_some_and(|began| began >= asked && began <= town.now()) {
+        return Ok(());
+    }
+    let began = town.now();
+    repository.fetch().map_err(failed)?;
+    let (before, text) = (text.len(), format!("{began}\n{origin}"));
+    let mut written = file.rewind().and_then(|()| file.write_all(text.as_bytes()));
+    // Truncating a file is slow, and it nearly always has the same length.
+    if text.len() < before {
+        written = written.and_then(|()| file.set_len(text.len() as u64));
+    }
+    written.map_err(wrong("write"))
+}
+
+fn write_down(town: &Town, polecat: &Polecat) -> Result<()> {
+    town.write(|writer| Ok(writer.put_polecat(polecat)?))
+}
+
+/// Reuses the tree of a polecat, if it is there, whole and clean: `recycle` puts it on its new commit, and says
+/// whether it is clean. The work of its last run is saved either way.
+///
+/// The new owner of the tree is not recorded here, but by the caller. A crash in between leaves a tree with nothing
+/// to lose.
+pub(super) fn reuse(
+    town: &Town,
+    trees: &Trees<'_>,
+    polecat: &Polecat,
+    tree: &Tree,
+    recycle: impl FnOnce(&Tree) -> std::result::Result<(), GitError>,
+) -> Result<bool> {
+    if polecat.tree != TreeState::Ready || !tree.path().join(".git").exists() {
+        return Ok(false);
+    }
+    let last = match &polecat.last_run {
+        Some(last) => town.read(|reader| Ok(reader.run(last)?))?,
+        None => None,
+    };
+    let mut unsaved = last.as_ref();
+    if let Some(run) = unsaved.take_if(|run| !commits_are_safe(trees, &polecat.name, run))
+        && !is_saved(town, trees.rig, run)?
+    {
+        return Ok(false);
+    }
+    match recycle(tree) {
+        Ok(()) => Ok(true),
+        // A tree that cannot be reused is moved away, and kept for a person to look at.
+        Err(error) if is_about_the_tree(&error) => {
+            unsaved.map(|run| is_saved(town, trees.rig, run)).transpose()?;
+            Ok(false)
+        }
+        Err(error) => Err(git_failed(trees.rig)(error)),
+    }
+}
+
+/// Saves the work of a run in its tree; `false` if git cannot read the tree, which is then kept as it is.
+fn is_saved(town: &Town, rig: &Rig, run: &Run) -> Result<bool> {
+    match save(town, rig, run) {
+        Ok(_) => Ok(true),
+        Err(OperationError::Git { source, .. }) if is_about_the_tree(&source) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the error is about this tree alone.
+fn is_about_the_tree(error: &GitError) -> bool {
+    match error {
+        // A missing or damaged part of the tree; every other error is about the disk.
+        GitError::File { source, .. } => matches!(
+            source.kind(),
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidData
+        ),
+        GitError::Start { .. } => false,
+        _ => true,
+    }
+}

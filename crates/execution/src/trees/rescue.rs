@@ -1,0 +1,203 @@
+//! Saving the work in the tree of a run that did not end well.
+
+use std::path::PathBuf;
+
+use gt_core::Rig;
+use gt_core::schedule::{LandingState, Rescued, Run, RunId, RunState, Said, WorkerPlace};
+use gt_core::settings::parse_bytes;
+use gt_executors::git::{Commit, Repository};
+
+use super::rescue_reference;
+use gt_beads::run_records::resolve;
+use gt_town::settings::layers_in;
+use gt_town::tree_paths::{Trees, git_failed, rig_with_trees, signature_of};
+use gt_town::{OperationError, Result, Town};
+
+/// Saves the work that a run has left in its tree and that was not accepted; nothing if it left none. The tree stays
+/// as it is.
+pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>> {
+    let Some(trees) = Trees::of(town, rig) else { return Ok(None) };
+    let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) else {
+        return Ok(None);
+    };
+    if run.workplace.tree.is_empty() {
+        return Ok(None);
+    }
+    // Another run may have the tree by now; then this one was saved before the tree changed hands. The checked-out
+    // branch says nothing about that: a worker may switch to any branch.
+    let polecat = town.read(|reader| Ok(reader.polecat(&rig.slug, name)?))?;
+    if polecat.and_then(|polecat| polecat.last_run).as_ref() != Some(&run.id) {
+        return Ok(None);
+    }
+    let (tree, repository, failed) = (trees.tree(name), trees.repository(), git_failed(rig));
+    let head = tree.head().map_err(&failed)?;
+    let own = repository.resolve(&format!("refs/heads/{}", run.workplace.branch));
+    let own = own.map_err(&failed)?;
+    let safe = Safe { repository: &repository, commits: safe_commits(run, &repository) };
+    let is_safe = |commit: &Option<Commit>| commit.as_ref().is_none_or(|commit| safe.has(commit));
+    if head.is_some()
+        && is_safe(&head)
+        && is_safe(&own)
+        && tree.status().map_err(&failed)?.is_clean()
+    {
+        return Ok(None);
+    }
+    // The commits on its own branch from before it switched to another.
+    let beside = own.filter(|own| {
+        let in_head = |head| Safe { repository: &repository, commits: vec![head] }.has(own);
+        !safe.has(own) && !head.clone().is_some_and(in_head)
+    });
+    let bytes_max = town.read(|reader| {
+        Ok(parse_bytes(&layers_in(town.root(), reader)?.get("rescue.max")?.value).unwrap_or(0))
+    })?;
+    let reference = rescue_reference(&run.id);
+    let message = format!("Rescued work of {} from {}", run.id, run.workplace.tree);
+    let author = signature_of(run);
+    let saved = tree
+        .rescue_with(&repository, &reference, &message, &author, bytes_max, beside.as_ref())
+        .map_err(&failed)?;
+    let left_out = saved.left_out.iter();
+    let rescued = Rescued {
+        run: run.id.clone(),
+        rig: rig.slug.clone(),
+        host: run.host.clone(),
+        reference,
+        commit: saved.commit.to_string(),
+        base: run.workplace.base_commit.clone(),
+        bytes: saved.bytes,
+        left_out: left_out
+            .map(|left| format!("{}: {}", left.path.display(), left.reason))
+            .collect(),
+        created_at: town.now(),
+    };
+    town.write(|writer| Ok(writer.put_rescue(&rescued)?))?;
+    Ok(Some(rescued))
+}
+
+/// Commits that stay reachable without the branches of a worker.
+struct Safe<'a> {
+    repository: &'a Repository,
+    commits: Vec<Commit>,
+}
+
+impl Safe<'_> {
+    /// Whether a commit is in one of them.
+    fn has(&self, commit: &Commit) -> bool {
+        // A commit that git cannot compare counts as not safe.
+        let is_in = |one: &Commit| self.repository.is_ancestor(commit, one).unwrap_or(false);
+        self.commits.contains(commit) || self.commits.iter().any(is_in)
+    }
+}
+
+/// Whether every commit of a run is safe. Uncommitted work does not count, and a commit that git cannot compare is
+/// not safe.
+pub(super) fn commits_are_safe(trees: &Trees<'_>, name: &str, run: &Run) -> bool {
+    if run.workplace.tree.is_empty() {
+        return true;
+    }
+    let repository = trees.repository();
+    let safe = safe_commits(run, &repository);
+    let head = trees.tree(name).head();
+    let own = repository.resolve(&format!("refs/heads/{}", run.workplace.branch));
+    let is_safe = |commit: Option<Commit>| commit.is_some_and(|commit| safe.contains(&commit));
+    is_safe(head.ok().flatten()) && is_safe(own.ok().flatten())
+}
+
+/// The commits that are safe: the base of a run, its finally accepted work, and the commits of its origin. Work that
+/// the origin refused, or was not asked for, is not safe.
+fn safe_commits(run: &Run, repository: &Repository) -> Vec<Commit> {
+    let is_kept = match run.landing.state {
+        Some(LandingState::Confirmed) => true,
+        Some(LandingState::Intended) => false,
+        // It stays on its branch, as its worker wanted.
+        None => match run.state {
+            RunState::Done => true,
+            RunState::Cancelled => {
+                matches!(run.said, Some(Said::Escalated | Said::Deferred))
+            }
+            RunState::Starting
+            | RunState::Running
+            | RunState::Blocked
+            | RunState::Failed
+            | RunState::Lost => false,
+        },
+    };
+    let accepted = is_kept.then_some(&run.landing.accepted);
+    let texts = [Some(&run.workplace.base_commit), accepted];
+    let commits = texts.into_iter().flatten().filter_map(|text| Commit::parse(text));
+    // A process may have put the tree there for the next run, and died before it recorded that.
+    commits.chain(repository.tip(&run.workplace.base).ok().flatten()).collect()
+}
+
+/// All rescues, the last first.
+pub fn rescues(town: &Town) -> Result<Vec<Rescued>> {
+    town.read(|reader| Ok(reader.rescues()?))
+}
+
+/// The rescue of a run, or of the last run of a bead that has one.
+pub fn rescue_show(town: &Town, input: &str) -> Result<Rescued> {
+    let none = |what: String| {
+        OperationError::rejected(format!(
+            "nothing was saved of {what}; gt rescue list shows what was"
+        ))
+    };
+    if let Ok(run) = RunId::parse(input) {
+        let found = town.read(|reader| Ok(reader.rescue_of(&run)?))?;
+        return found.ok_or_else(|| none(run.to_string()));
+    }
+    let run = resolve(town, input)?;
+    let all = rescues(town)?.into_iter();
+    all.filter(|rescued| rescued.run.bead == run.id.bead)
+        .max_by_key(|rescued| rescued.run.epoch)
+        .ok_or_else(|| none(run.id.bead.to_string()))
+}
+
+/// A rescue that was given a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredRescue {
+    /// The rescue.
+    pub rescued: Rescued,
+    /// The branch that has it, in the repository of its rig.
+    pub branch: String,
+    /// That repository.
+    pub repository: PathBuf,
+}
+
+/// The repository that has a rescue.
+pub fn rescue_repository(town: &Town, rescued: &Rescued) -> Result<PathBuf> {
+    repository_of(town, rescued).map(|(_, repository)| repository.path().to_owned())
+}
+
+fn repository_of(town: &Town, rescued: &Rescued) -> Result<(Rig, Repository)> {
+    let rig = rig_with_trees(town, rescued.rig.as_str())?;
+    let repository = Trees { town, rig: &rig }.repository();
+    Ok((rig, repository))
+}
+
+/// Gives a rescue a branch, from which work can go on.
+pub fn restore_rescue(town: &Town, input: &str, branch: Option<&str>) -> Result<RestoredRescue> {
+    let rescued = rescue_show(town, input)?;
+    let (rig, repository) = repository_of(town, &rescued)?;
+    let failed = git_failed(&rig);
+    let Some(commit) = repository.resolve(&rescued.reference).map_err(&failed)? else {
+        return Err(OperationError::rejected(format!(
+            "{} is not in {}; it was saved on {}",
+            rescued.reference,
+            repository.path().display(),
+            rescued.host
+        )));
+    };
+    let branch = branch
+        .map_or_else(|| rescued.reference.replace("refs/gt/rescue/", "rescue/"), ToOwned::to_owned);
+    let reference = format!("refs/heads/{branch}");
+    match repository.resolve(&reference).map_err(&failed)? {
+        Some(present) if present == commit => {}
+        Some(_) => {
+            return Err(OperationError::rejected(format!(
+                "the branch {branch} exists already and has other commits; name another with --branch"
+            )));
+        }
+        None => repository.set_reference(&reference, &commit, None).map_err(&failed)?,
+    }
+    Ok(RestoredRescue { rescued, branch, repository: repository.path().to_owned() })
+}

@@ -1,0 +1,142 @@
+//! The setup that a rig wants in a tree before a worker gets it.
+
+use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gt_core::Rig;
+use gt_core::time::format_duration;
+use gt_executors::git::{Commit, Tree};
+use gt_executors::trial::Trial;
+
+use super::overlay::{files_below, lay_over};
+use gt_town::scheduler_settings::SchedulerSettings;
+use gt_town::settings::layers_in;
+use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::{OperationError, Result, Town};
+
+/// How much of the output of the command is kept, and how many lines of it are reported.
+const OUTPUT_BYTES_MAX: u64 = 4_000;
+const LINES_TOLD: usize = 5;
+
+/// The setup that a rig wants in its trees.
+#[derive(Debug)]
+pub(super) struct Wishes {
+    /// The directory whose files every tree has.
+    overlay: Option<PathBuf>,
+    /// The command that is run in each.
+    command: Option<String>,
+    /// The time limit: that of a start.
+    limit: Duration,
+}
+
+impl Wishes {
+    /// The setup of this rig.
+    pub(super) fn of(town: &Town, rig: &Rig) -> Result<Self> {
+        town.read(|reader| {
+            let layers = layers_in(town.root(), reader)?;
+            let value = |name: &str| -> Result<Option<String>> {
+                let value = layers.get(&format!("rig.{}.{name}", rig.slug))?.value;
+                Ok(Some(value).filter(|value| !value.trim().is_empty()))
+            };
+            Ok(Self {
+                overlay: value("overlay")?.map(|overlay| town.root().join(overlay)),
+                command: value("setup")?,
+                limit: SchedulerSettings::of(&layers)?.start_timeout,
+            })
+        })
+    }
+
+    /// The mark of a tree that was set up like this at this commit: the command, and the overlay files as they are
+    /// now.
+    pub(super) fn mark(&self, base: &Commit) -> Result<String> {
+        let mut mark = format!("{base}\n{}\n", self.command.as_deref().unwrap_or_default());
+        let Some(overlay) = &self.overlay else { return Ok(mark) };
+        for file in files_below(overlay)? {
+            let path = overlay.join(&file);
+            let data = path.symlink_metadata().map_err(|source| OperationError::File {
+                action: "read",
+                path,
+                source,
+            })?;
+            let (seconds, nanos) = (data.mtime(), data.mtime_nsec());
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                mark,
+                "{} {} {seconds}.{nanos} {:o}",
+                file.display(),
+                data.len(),
+                data.mode()
+            );
+        }
+        Ok(mark)
+    }
+}
+
+/// Lays the overlay of the rig over the tree, and runs its command in it, for an agent on a branch. The branch is
+/// empty for a warm tree.
+pub(super) fn set_up(
+    trees: &Trees<'_>,
+    wishes: &Wishes,
+    tree: &Tree,
+    agent: &str,
+    branch: &str,
+) -> Result<()> {
+    let (town, rig) = (trees.town, trees.rig);
+    if let Some(overlay) = &wishes.overlay {
+        lay_over(trees, rig, tree, overlay)?;
+    }
+    let Some(command) = &wishes.command else { return Ok(()) };
+    let argv = ["/bin/sh", "-c", command].map(str::to_owned);
+    let environment = [
+        ("GT_TOWN_ROOT", town.root().display().to_string()),
+        ("GT_RIG", rig.slug.to_string()),
+        ("GT_ROLE", agent.to_owned()),
+        ("GT_BRANCH", branch.to_owned()),
+    ];
+    let environment: Vec<_> =
+        environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let limit = wishes.limit;
+    let tried = Trial {
+        argv: &argv,
+        directory: tree.path(),
+        environment: &environment,
+        input: b"",
+        limit,
+        output_bytes_max: OUTPUT_BYTES_MAX,
+    }
+    .run();
+    let tried = tried.map_err(|error| failed(rig, &error.to_string(), ""))?;
+    match tried.status {
+        Some(status) if status.success() => settled(rig, tree),
+        Some(status) => Err(failed(rig, &status.to_string(), &tried.output)),
+        None => Err(failed(rig, &too_long(limit), &tried.output)),
+    }
+}
+
+fn too_long(limit: Duration) -> String {
+    format!("it took longer than {} (scheduler.start_timeout)", format_duration(limit))
+}
+
+/// Refuses changes that the command leaves behind: they would be taken for work.
+fn settled(rig: &Rig, tree: &Tree) -> Result<()> {
+    let changes = tree.status().map_err(git_failed(rig))?.changes;
+    match changes.paths().next() {
+        None => Ok(()),
+        Some(path) => Err(OperationError::rejected(format!(
+            "rig.{}.setup changes {}, which would be committed as work; have it ignored (.gitignore), or undo it \
+             in the command",
+            rig.slug,
+            path.display()
+        ))),
+    }
+}
+
+fn failed(rig: &Rig, how: &str, output: &str) -> OperationError {
+    let lines: Vec<&str> =
+        output.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(LINES_TOLD)..].join(" / ");
+    let said = if last.is_empty() { String::new() } else { format!(": {last}") };
+    OperationError::rejected(format!("rig.{}.setup failed: {how}{said}", rig.slug))
+}

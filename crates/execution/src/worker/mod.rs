@@ -1,0 +1,9 @@
+//! The briefing of a worker about its run, and its reports.
+
+mod handoff;
+mod hook;
+mod prime;
+
+pub use handoff::{HandedOff, HandoffNote, begin_fresh_session, hand_off};
+pub use hook::{Hooked, hook};
+pub use prime::{Overview, Primed, RunningRun, prime, running};

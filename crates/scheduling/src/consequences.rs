@@ -1,0 +1,92 @@
+//! Consequences of a transaction within itself: derived from its events, so that no change can forget them.
+
+use gt_core::settings::Layers;
+use gt_core::{EventKind, NewEvent, RigState, Timestamp};
+use gt_store::{Unscheduled, Writer};
+
+use crate::dispatch::{Caller, DispatchInputs, SchedulingSnapshot};
+use crate::schedule::{feed_in, strays};
+use gt_beads::outbox::tell_news;
+use gt_town::scheduler_settings::Overrides;
+use gt_town::town::{CommitFollower, CommitHook};
+use gt_town::{Result, Town};
+
+/// Carries out the consequences of every change of a town.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Consequences;
+
+impl CommitHook for Consequences {
+    fn begin(&self, town: &Town) -> Option<Box<dyn CommitFollower>> {
+        Some(Box::new(Follower { files: town.file_settings(), now: town.now() }))
+    }
+}
+
+struct Follower {
+    /// The layers of settings below the store's.
+    files: Layers,
+    now: Timestamp,
+}
+
+impl CommitFollower for Follower {
+    /// A convoy or an epic that a bead joined or left lands or opens again; beads that opened again in a launched convoy,
+    /// or whose rig serves again, are scheduled; people are told what needs them.
+    fn before_commit(&mut self, writer: &mut Writer<'_>) -> Result<()> {
+        writer.as_consequence(|writer| follow_in(writer, &self.files, self.now))
+    }
+}
+
+fn follow_in(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
+    for (container, joined) in writer.take_recounted() {
+        if let Some(tally) = writer.convoy_tally(&container)? {
+            writer.settle_convoy(&tally, joined)?;
+        }
+    }
+    feed(writer, files, now)?;
+    tell_news(writer, files)
+}
+
+fn feed(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
+    let concerns = |event: &&NewEvent| {
+        matches!(event.kind, EventKind::Reopened | EventKind::RigChanged | EventKind::RigAdded)
+    };
+    let events: Vec<NewEvent> = writer.recorded().iter().filter(concerns).cloned().collect();
+    let mut snapshot: Option<SchedulingSnapshot> = None;
+    for event in &events {
+        let which = match (&event.kind, &event.bead, &event.rig) {
+            (EventKind::Reopened, Some(bead), _) => {
+                let opened = writer.bead(bead)?;
+                let is_convoy = opened.is_some_and(|opened| opened.issue_type.is_convoy());
+                if is_convoy { Unscheduled::In(bead) } else { Unscheduled::Bead(bead) }
+            }
+            (EventKind::RigChanged | EventKind::RigAdded, _, Some(rig)) => {
+                let serves =
+                    writer.rig(rig.as_str())?.is_some_and(|rig| rig.state != RigState::Docked);
+                if !serves {
+                    continue;
+                }
+                Unscheduled::Of(rig)
+            }
+            _ => continue,
+        };
+        if writer.unscheduled_members(which)?.is_empty() {
+            continue;
+        }
+        let snapshot = match &mut snapshot {
+            Some(snapshot) => snapshot,
+            unread => {
+                // Whether anything may be scheduled does not depend on this machine.
+                let inputs = DispatchInputs { files: files.clone(), ..DispatchInputs::default() };
+                unread.insert(SchedulingSnapshot::read(
+                    writer,
+                    &inputs,
+                    &Overrides::default(),
+                    Caller::Daemon,
+                    now,
+                )?)
+            }
+        };
+        let found = strays(writer, snapshot, which)?;
+        feed_in(writer, snapshot, &found)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! How long a set of beads takes, judged by what was done in the town before.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gt_core::RigSlug;
+use gt_core::decide::{Job, Member, Pace, Part, Room, critical_path, forecast};
+use gt_store::Reader;
+
+use gt_town::Result;
+use gt_town::scheduler_settings::SchedulerSettings;
+
+/// How many runs of each rig are looked at.
+const PAST_RUNS_PER_RIG_MAX: usize = 200;
+/// The assumed duration of a bead while no pace is known, so that the longest chain is the one with the most beads.
+const DURATION_WITHOUT_PACE: Duration = Duration::from_secs(1);
+
+/// How long a set of beads is expected to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    /// After how long everything is done that goes on by itself.
+    pub remaining: Duration,
+    /// How many beads do not go on by themselves, and are not counted.
+    pub left_out: usize,
+    /// How many are done at once; none for no limit.
+    pub slots: Option<u32>,
+}
+
+/// The forecast for a set of beads.
+#[derive(Debug, Default)]
+pub(super) struct Outlook {
+    /// None if nothing was done before, or nothing goes on by itself.
+    pub(super) estimate: Option<Estimate>,
+    /// The longest chain of what is left, by places.
+    pub(super) critical_path: Vec<usize>,
+}
+
+/// The facts about a bead besides its dependencies.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Mark {
+    /// The age of its live run, if it has one.
+    pub(super) age: Option<Duration>,
+    /// It does not go on by itself.
+    pub(super) is_stuck: bool,
+    /// Where it stands in line.
+    pub(super) turn: u64,
+}
+
+/// The pace of the town, if anything was done in it.
+pub(super) fn pace(reader: &Reader<'_>) -> Result<Option<Pace>> {
+    Ok(Pace::of(&reader.past_durations(PAST_RUNS_PER_RIG_MAX)?))
+}
+
+/// The forecast for these beads, so many of which may be done at once.
+pub(super) fn outlook(
+    pace: Option<&Pace>,
+    settings: &SchedulerSettings,
+    slots: Option<u32>,
+    members: &[Member],
+    mark: impl Fn(usize) -> Mark,
+) -> Outlook {
+    let mut rigs: BTreeMap<Option<&RigSlug>, usize> = BTreeMap::new();
+    let mut room = Room { slots, rigs: Vec::new() };
+    let mut jobs = Vec::with_capacity(members.len());
+    for (at, member) in members.iter().enumerate() {
+        let rig = match &member.part {
+            Part::Over => {
+                jobs.push(Job::default());
+                continue;
+            }
+            Part::Frame(parts) => {
+                let waits_for = member.waits_for.iter().chain(parts).copied().collect();
+                jobs.push(Job { waits_for, ..Job::default() });
+                continue;
+            }
+            Part::Work(rig) => rig.as_ref().map(|(slug, _)| slug),
+        };
+        let known = *rigs.entry(rig).or_insert_with(|| {
+            room.rigs.push(rig.and_then(|slug| settings.rig_caps.get(slug).copied()));
+            room.rigs.len() - 1
+        });
+        jobs.push(job(pace, member, rig, known, mark(at)));
+    }
+    let work = jobs.iter().filter(|job| job.rig.is_some()).count();
+    let forecast = pace.map(|_| forecast(&jobs, &room));
+    let estimate = forecast.filter(|forecast| forecast.left_out < work).map(|forecast| Estimate {
+        remaining: forecast.remaining,
+        left_out: forecast.left_out,
+        slots,
+    });
+    Outlook { estimate, critical_path: critical_path(&jobs) }
+}
+
+fn job(
+    pace: Option<&Pace>,
+    member: &Member,
+    rig: Option<&RigSlug>,
+    known: usize,
+    mark: Mark,
+) -> Job {
+    let takes = match (pace, mark.age) {
+        (None, _) => DURATION_WITHOUT_PACE,
+        (Some(pace), None) => pace.of_rig(rig),
+        (Some(pace), Some(age)) => pace.left(rig, age),
+    };
+    Job {
+        takes,
+        waits_for: member.waits_for.clone(),
+        rig: Some(known),
+        is_running: mark.age.is_some(),
+        is_stuck: mark.is_stuck || !member.gates.is_empty() || rig.is_none(),
+        turn: mark.turn,
+    }
+}

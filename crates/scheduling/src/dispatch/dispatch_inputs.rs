@@ -1,0 +1,36 @@
+//! The inputs of dispatch decisions that are not in the store: read once, before any transaction.
+
+use std::collections::BTreeMap;
+
+use gt_core::decide::MachineFacts;
+use gt_core::settings::Layers;
+
+use crate::runtimes::{self, RuntimeNumbers};
+use gt_town::hosts::host_of;
+use gt_town::settings::file_layers;
+use gt_town::{Result, Town};
+
+/// The inputs of dispatch decisions that are not in the store, as they were at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct DispatchInputs {
+    /// The settings below those of the store.
+    pub files: Layers,
+    /// This machine, as runs name it; empty for a town without a directory.
+    pub host: String,
+    /// What is known of this machine.
+    pub machine: MachineFacts,
+    /// What the town's own files say about runtimes.
+    pub runtimes: BTreeMap<String, RuntimeNumbers>,
+}
+
+impl DispatchInputs {
+    /// Reads them.
+    pub fn read(town: &Town) -> Result<Self> {
+        Ok(Self {
+            files: file_layers(town)?,
+            host: host_of(town)?,
+            machine: town.machine(),
+            runtimes: runtimes::own_numbers(town)?,
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! From scheduled to started: who goes next, the one door to a slot, and the cycle around it.
+
+mod cycle;
+mod dispatch_inputs;
+mod dispatcher;
+mod due;
+mod line;
+mod parks;
+mod place;
+mod pull;
+mod recipe;
+mod snapshot;
+mod spawner;
+mod start;
+
+pub use cycle::{CycleReport, DispatchCycle};
+pub use dispatch_inputs::DispatchInputs;
+pub use dispatcher::{Begun, Waiting};
+pub use dispatcher::{Dispatched, Dispatcher, NotStarted, Started};
+pub use due::next_due;
+pub use parks::forget;
+pub(crate) use parks::testify;
+pub use parks::{Parked, parked, resume};
+pub use place::unused_polecat;
+pub use pull::{begin_in, give_in, take_in};
+pub(crate) use recipe::DEFAULT_FORMULA;
+pub use recipe::Recipe;
+pub use recipe::cook;
+pub use snapshot::Caller;
+pub use snapshot::SchedulingSnapshot;
+pub use spawner::{MemorySpawner, SpawnError, Spawner};
+pub(crate) use start::start_in;
+pub use start::{Cost, Start, Starter, close_stale, settle, start_failed_in};

@@ -1,0 +1,522 @@
+//! The scheduling snapshot: cycle, dry run, list, status and explanation evaluate the same one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use gt_core::decide::{
+    Ask, BACKOFF_MAX, Budget, BudgetKind, Caps, Control, DispatchOrder, Hold, LoadGuard,
+    MemoryGuard, Occupancy, Place, RigStanding, WaitReason, YOUNG, admit, context_reasons, hold,
+    ramp, rig_reasons, unscheduled_reasons,
+};
+use gt_core::schedule::{Account, Context, Means, Park, Run, WorkerPlace};
+use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, Timestamp};
+use gt_store::{Guard, Lane, Reader};
+
+use super::dispatch_inputs::DispatchInputs;
+use super::parks::Parked;
+use crate::runtimes::{RuntimeNumbers, memory_of_preset};
+use gt_beads::bead_facts::BeadFacts;
+use gt_core::runtime::CUSTOM;
+use gt_town::Result;
+use gt_town::scheduler_settings::{Overrides, SchedulerSettings};
+
+/// The kind of caller that runs a cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// A person, whom the queue's gate does not hold up.
+    Hand,
+    /// The daemon, or a process that acts for it.
+    Daemon,
+}
+
+/// Everything besides the single context that decides whether it starts, read at one moment.
+#[derive(Debug, Clone)]
+pub struct SchedulingSnapshot {
+    /// The settings of the scheduler, with the overrides of this cycle.
+    pub settings: SchedulerSettings,
+    /// Pause, queue gate and backoff limits.
+    pub control: Control,
+    /// The limits on live runs.
+    pub caps: Caps,
+    pub(crate) occupancy: Occupancy,
+    /// The moment of the snapshot.
+    pub now: Timestamp,
+    /// The accounts of the town.
+    pub accounts: Vec<Account>,
+    /// The stored parks of runtimes and accounts; their effect now is in the caps.
+    pub parks: Vec<Park>,
+    /// The polecats that no run has in the store, and whose last worker has not left yet.
+    pub taken: BTreeSet<WorkerPlace>,
+    rigs: BTreeMap<RigSlug, Rig>,
+    /// This machine.
+    host: String,
+    /// The town's settings for runtimes, and the learned estimates of their memory.
+    runtimes: BTreeMap<String, RuntimeNumbers>,
+    estimates: BTreeMap<String, u32>,
+    /// The live run of each bead that has one.
+    runs: HashMap<BeadId, Run>,
+    /// The convoys with a cap that the bead of a live run is in.
+    capped: HashMap<BeadId, Vec<BeadId>>,
+    /// The beads of convoys that are paused: which one, by whom, since when.
+    paused: HashMap<BeadId, (BeadId, String, Timestamp)>,
+}
+
+impl SchedulingSnapshot {
+    /// Reads it. `inputs` is what is not in the store, read before the transaction.
+    pub fn read(
+        reader: &Reader<'_>,
+        inputs: &DispatchInputs,
+        overrides: &Overrides,
+        caller: Caller,
+        now: Timestamp,
+    ) -> Result<Self> {
+        let layers = gt_town::settings::layers_over(&inputs.files, reader)?;
+        let settings = SchedulerSettings::of(&layers)?;
+        let deferred = settings.is_deferred();
+        let settings = settings.overridden(overrides);
+        let state = reader.scheduler_state()?;
+        let accounts = reader.accounts()?;
+        let mut caps = settings.caps(deferred);
+        let capped = accounts.iter().filter(|account| account.max_runs > 0);
+        caps.accounts = capped.map(|account| (account.handle.clone(), account.max_runs)).collect();
+        let capped = inputs.runtimes.iter().filter(|(_, numbers)| numbers.max_runs > 0);
+        caps.runtimes = capped.map(|(name, numbers)| (name.clone(), numbers.max_runs)).collect();
+        let memory = settings.memory_floor.zip(inputs.machine.memory);
+        let load = inputs.machine.load.filter(|_| settings.load_per_core > 0);
+        let is_guarded = memory.is_some() || load.is_some();
+        let shut = if is_guarded { reader.shut_guards(&inputs.host)? } else { Vec::new() };
+        caps.memory = memory
+            .map(|(floor, memory)| MemoryGuard::new(memory, floor, shut.contains(&Guard::Memory)));
+        caps.load = load.and_then(|load| {
+            LoadGuard::new(load, settings.load_per_core, shut.contains(&Guard::Load))
+        });
+        let estimates = if memory.is_some() { reader.estimates()? } else { Vec::new() };
+        let budgets = budgets(reader, &settings.budgets, now)?;
+        let mut snapshot = Self {
+            host: inputs.host.clone(),
+            runtimes: inputs.runtimes.clone(),
+            estimates: estimates.into_iter().map(|one| (one.name, one.memory_mb)).collect(),
+            control: Control {
+                paused: state.paused.map(|pause| (pause.by, pause.at)),
+                gate_open: caller == Caller::Hand || settings.queue_enabled,
+                longest_wait: BACKOFF_MAX.max(settings.cooldown),
+            },
+            settings,
+            caps,
+            occupancy: Occupancy::default(),
+            now,
+            accounts,
+            parks: reader.parks()?,
+            taken: BTreeSet::new(),
+            rigs: reader.rigs()?.into_iter().map(|rig| (rig.slug.clone(), rig)).collect(),
+            runs: HashMap::new(),
+            capped: HashMap::new(),
+            paused: HashMap::new(),
+        };
+        snapshot.read_convoys(reader)?;
+        for run in reader.live_runs()? {
+            let convoys = snapshot.capped.get(&run.id.bead).cloned().unwrap_or_default();
+            snapshot.note_run(run, &convoys);
+        }
+        snapshot.caps.budgets = budgets;
+        snapshot.caps.parked =
+            snapshot.parked().into_iter().map(|parked| (parked.park.means, parked.hold)).collect();
+        Ok(snapshot)
+    }
+
+    /// Reads the paused convoys and the caps of convoys. Most towns have none of either.
+    fn read_convoys(&mut self, reader: &Reader<'_>) -> Result<()> {
+        let limiting = reader.limiting_convoys()?;
+        if limiting.iter().any(|tally| tally.paused.is_some()) {
+            let members = reader.paused_members()?.into_iter();
+            self.paused =
+                members.map(|(bead, convoy, pause)| (bead, (convoy, pause.by, pause.at))).collect();
+        }
+        let capped = limiting.into_iter().filter(|tally| tally.cap > 0);
+        self.caps.convoys = capped.map(|tally| (tally.convoy, tally.cap)).collect();
+        if !self.caps.convoys.is_empty() {
+            for (bead, convoy) in reader.runs_under_convoy_caps()? {
+                self.capped.entry(bead).or_default().push(convoy);
+            }
+        }
+        Ok(())
+    }
+
+    /// The parks in force. The trial run of a park counts as long as it is live.
+    pub fn parked(&self) -> Vec<Parked> {
+        let held = |park: &Park| {
+            let trial = park.trial.as_ref();
+            let trial =
+                trial.and_then(|trial| self.runs.get(&trial.bead).filter(|run| run.id == *trial));
+            Some(Parked { hold: hold(park, trial, self.now)?, park: park.clone() })
+        };
+        self.parks.iter().filter_map(held).collect()
+    }
+
+    /// The demand that a run made on the caps.
+    pub(crate) fn ask_of<'a>(&self, run: &'a Run, convoys: &'a [BeadId]) -> Ask<'a> {
+        let is_here = runs_here(run.executor) && run.is_on(&self.host);
+        // The memory that it has taken since is measured. A date in the future means that a clock was set back.
+        let is_young = self.now.since(run.created_at) < YOUNG && run.created_at <= self.now;
+        Ask {
+            rig: &run.rig,
+            executor: run.executor,
+            place: None,
+            account: Some(run.account.as_str()).filter(|account| !account.is_empty()),
+            gated: run.gated,
+            runtime: Some(&run.runtime),
+            convoys,
+            here: is_here
+                .then(|| if is_young { self.memory_of(&run.runtime, &run.rig) } else { 0 }),
+        }
+    }
+
+    /// How much memory a run with this runtime is expected to take, in megabytes: what was learned, else what the town's
+    /// file for it says, else what this program does.
+    fn memory_of(&self, runtime: &str, rig: &RigSlug) -> u64 {
+        if self.caps.memory.is_none() {
+            return 0;
+        }
+        let name = if runtime.is_empty() { CUSTOM } else { runtime };
+        let learned = self.estimates.get(&Means::runtime(runtime, rig).name).copied();
+        let said = || self.runtimes.get(name).map(|numbers| numbers.memory_mb);
+        learned.or_else(said).or_else(|| memory_of_preset(name)).unwrap_or(0).into()
+    }
+
+    /// Counts a run that has just been admitted, or was live before; its bead is in these convoys that have a cap.
+    pub(crate) fn note_run(&mut self, run: Run, convoys: &[BeadId]) {
+        if run.holds_slot() {
+            let ask = self.ask_of(&run, convoys);
+            self.occupancy.add(&ask, 1);
+        }
+        let ask = self.ask_of(&run, convoys);
+        self.caps.note_start(&ask, &run.id);
+        if let Some(place) = run.place.clone().filter(|_| run.executor.takes_slot()) {
+            self.occupancy.occupy(place, run.id.clone());
+        }
+        if !convoys.is_empty() {
+            self.capped.insert(run.id.bead.clone(), convoys.to_vec());
+        }
+        self.runs.insert(run.id.bead.clone(), run);
+    }
+
+    /// Whether the bead of a live run is in this convoy, which has a cap.
+    pub(crate) fn is_run_of(&self, run: &Run, convoy: &BeadId) -> bool {
+        self.capped.get(&run.id.bead).is_some_and(|convoys| convoys.contains(convoy))
+    }
+
+    /// The rig of this name.
+    pub fn rig(&self, slug: &RigSlug) -> Option<&Rig> {
+        self.rigs.get(slug)
+    }
+
+    /// All rigs of the town.
+    pub fn rigs(&self) -> impl Iterator<Item = &Rig> {
+        self.rigs.values()
+    }
+
+    /// All live runs of the town.
+    pub fn live_runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.values()
+    }
+
+    /// The live run of a bead.
+    pub fn run_of(&self, bead: &BeadId) -> Option<&Run> {
+        self.runs.get(bead)
+    }
+
+    /// How a context's run would be carried out.
+    pub(crate) fn executor_of(&self, context: &Context) -> ExecutorKind {
+        self.executor_at(&context.rig, context.place.as_ref())
+    }
+
+    fn executor_at(&self, rig: &RigSlug, place: Option<&WorkerPlace>) -> ExecutorKind {
+        let of_rig = || self.rig(rig).map_or(ExecutorKind::Process, |rig| rig.executor);
+        place.and_then(WorkerPlace::executor).unwrap_or_else(of_rig)
+    }
+
+    /// The accounts that a run may be charged to, the first choice first: the one that was named, else the default, else,
+    /// if they are spread, those that have the fewest.
+    fn accounts_for<'a>(&'a self, asked: Option<&'a str>) -> Vec<Option<&'a str>> {
+        let default = self.accounts.iter().find(|account| account.is_default);
+        let first = asked.or(default.map(|account| account.handle.as_str()));
+        if asked.is_some() || !self.settings.spreads_accounts {
+            return vec![first];
+        }
+        let others = self.accounts.iter().filter(|account| !account.is_default);
+        let mut others: Vec<&str> = others.map(|account| account.handle.as_str()).collect();
+        others.sort_by_key(|handle| (self.occupancy.live_with(&Means::account(handle)), *handle));
+        let mut accounts: Vec<Option<&str>> = first.map(Some).into_iter().collect();
+        accounts.extend(others.into_iter().map(Some));
+        if accounts.is_empty() { vec![None] } else { accounts }
+    }
+
+    /// The reason that keeps a run off an account that is not its first choice. While the default is at its usage
+    /// limit, its runs move over one by one and then in larger numbers. All at once would reach the next limit.
+    fn spill_over(&self, account: &str) -> Option<WaitReason> {
+        let default = self.accounts.iter().find(|account| account.is_default)?;
+        let means = Means::account(&default.handle);
+        let park = self.parks.iter().find(|park| park.means == means && park.is_limit())?;
+        let is_closed = self.caps.parked.iter().any(|(held, _)| *held == means);
+        let hold = ramp(park.closed.filter(|_| is_closed)?.since, self.now)?;
+        let Hold::Ramp(most, _) = hold else { return None };
+        let is_full = self.occupancy.live_with(&Means::account(account)) >= most;
+        is_full.then(|| WaitReason::AccountLimited(account.to_owned(), hold))
+    }
+
+    /// The account of the first of these asks that is admitted, or everything that keeps all of them.
+    fn choose<'a>(
+        &'a self,
+        asked: Option<&'a str>,
+        ask: impl Fn(Option<&'a str>) -> Ask<'a>,
+    ) -> std::result::Result<Option<&'a str>, Vec<WaitReason>> {
+        let mut reasons: Vec<WaitReason> = Vec::new();
+        for (at, account) in self.accounts_for(asked).into_iter().enumerate() {
+            let mut full = admit(&self.caps, &self.occupancy, &ask(account));
+            let spill = account.filter(|_| at > 0).and_then(|account| self.spill_over(account));
+            full.extend(spill);
+            if full.is_empty() {
+                return Ok(account);
+            }
+            full.retain(|reason| !reasons.contains(reason));
+            reasons.extend(full);
+        }
+        Err(reasons)
+    }
+
+    /// Where a context stands in line.
+    pub(crate) fn place_in_line(context: &Context) -> Place {
+        Place {
+            priority: context.priority,
+            number: context.number,
+            waiting_since: context.waiting_since,
+        }
+    }
+
+    /// The order in which contexts go.
+    pub fn order(&self) -> DispatchOrder {
+        self.settings.order
+    }
+
+    fn standing(&self, slug: &RigSlug) -> Option<RigStanding> {
+        self.rig(slug).map(|rig| RigStanding {
+            state: rig.state,
+            executor: rig.executor,
+            can_run: self.settings.knows_how(rig),
+        })
+    }
+
+    /// Whether the rig of a lane starts anything at all.
+    pub(crate) fn rig_starts(&self, lane: &Lane) -> bool {
+        let rig = self.standing(&lane.rig);
+        rig.is_some_and(|rig| rig_reasons(&lane.rig, rig, lane.place.as_ref()).is_empty())
+    }
+
+    /// Whether nothing that all contexts of a lane share keeps them, so that a cycle need look at them one
+    /// by one. Those whose rig is gone are looked at, to be given up.
+    pub(crate) fn has_candidates(&self, lane: &Lane) -> bool {
+        let gate = !lane.gated || self.control.gate_open;
+        let open = self.control.paused.is_none() && gate;
+        open && (self.rig_starts(lane) || self.rig(&lane.rig).is_none()) && self.admits(lane)
+    }
+
+    /// Whether the caps have room for one more of a lane.
+    pub fn admits(&self, lane: &Lane) -> bool {
+        self.lane_reasons(lane).is_empty()
+    }
+
+    /// Every cap that admits none of a lane now, whichever runtime it wants.
+    pub(crate) fn lane_reasons(&self, lane: &Lane) -> Vec<WaitReason> {
+        let executor = self.executor_at(&lane.rig, lane.place.as_ref());
+        let ask = |account| Ask {
+            rig: &lane.rig,
+            executor,
+            place: lane.place.as_ref(),
+            account,
+            gated: lane.gated,
+            // Those of one lane may have different ones.
+            runtime: None,
+            convoys: &lane.convoys,
+            here: runs_here(executor).then_some(0),
+        };
+        self.choose(lane.account.as_deref(), ask).err().unwrap_or_default()
+    }
+
+    /// Every reason, admission aside, why an open context does not start.
+    pub fn reasons(&self, context: &Context, bead: &Bead, facts: &BeadFacts) -> Vec<WaitReason> {
+        let mut facts = facts.scheduling(bead, self.run_of(&context.bead));
+        facts.paused = self.paused.get(&bead.id);
+        context_reasons(context, &facts, self.standing(&context.rig), &self.control, self.now)
+    }
+
+    /// Every reason why a bead without an open context does not start.
+    pub fn reasons_unscheduled(
+        &self,
+        reader: &Reader<'_>,
+        bead: &Bead,
+        staged: Option<&BeadId>,
+    ) -> Result<Vec<WaitReason>> {
+        let facts = BeadFacts::of_bead(reader, bead)?;
+        let last_run = reader.runs_of(&bead.id)?.into_iter().next();
+        let latest = reader.latest_context(&bead.id)?;
+        Ok(self.reasons_without_context(bead, &facts, latest.as_ref(), last_run.as_ref(), staged))
+    }
+
+    /// The same of a bead about which everything is known: its last context, which is not open, and its last run.
+    pub(crate) fn reasons_without_context(
+        &self,
+        bead: &Bead,
+        facts: &BeadFacts,
+        latest: Option<&Context>,
+        last_run: Option<&Run>,
+        staged: Option<&BeadId>,
+    ) -> Vec<WaitReason> {
+        let mut facts = facts.scheduling(bead, self.run_of(&bead.id));
+        facts.paused = self.paused.get(&bead.id);
+        let rig = bead.rig.as_ref().and_then(|slug| Some((slug, self.standing(slug)?)));
+        let attempts = self.settings.max_attempts;
+        let mut reasons =
+            unscheduled_reasons(&facts, latest, last_run, rig, staged, attempts, self.now);
+        // Agents that ask for work are given nothing either.
+        if let Some((by, since)) = &self.control.paused
+            && reasons.contains(&WaitReason::WaitsForPullAgent)
+        {
+            reasons.push(WaitReason::Paused(by.clone(), *since));
+        }
+        reasons
+    }
+
+    /// The demand that a context makes on the caps, on this account.
+    fn ask<'a>(&'a self, context: &'a Context, account: Option<&'a str>) -> Ask<'a> {
+        let (executor, runtime) = (self.executor_of(context), self.runtime_of(context));
+        Ask {
+            rig: &context.rig,
+            executor,
+            place: context.place.as_ref(),
+            account,
+            gated: context.gated,
+            runtime: Some(runtime),
+            convoys: &context.convoys,
+            here: runs_here(executor).then(|| self.memory_of(runtime, &context.rig)),
+        }
+    }
+
+    fn chosen<'a>(
+        &'a self,
+        context: &'a Context,
+    ) -> std::result::Result<Option<&'a str>, Vec<WaitReason>> {
+        self.choose(context.account.as_deref(), |account| self.ask(context, account))
+    }
+
+    /// The account that the run of a context would be charged to if it started now.
+    pub(crate) fn account_of<'a>(&'a self, context: &'a Context) -> Option<&'a str> {
+        self.chosen(context).unwrap_or_else(|_| {
+            self.accounts_for(context.account.as_deref()).into_iter().next().flatten()
+        })
+    }
+
+    /// The runtime that a context's run would be carried out with; empty for the rig's own command, and for a person
+    /// or an agent that asks for work, who have their own.
+    pub fn runtime_of<'a>(&'a self, context: &'a Context) -> &'a str {
+        let asked = context.parameters.runtime.as_deref();
+        if self.executor_of(context).takes_slot() {
+            self.settings.runtime_in(&context.rig, asked)
+        } else {
+            asked.unwrap_or_default()
+        }
+    }
+
+    /// Every cap that does not admit a context now.
+    pub(crate) fn admission(&self, context: &Context) -> Vec<WaitReason> {
+        self.chosen(context).err().unwrap_or_default()
+    }
+
+    /// Counts a context as if it had started.
+    pub(crate) fn count_as_started(&mut self, context: &Context) {
+        let (mut occupancy, mut caps) = (self.occupancy.clone(), self.caps.clone());
+        let ask = self.ask(context, self.account_of(context));
+        let next = gt_core::RunId { bead: context.bead.clone(), epoch: 0 };
+        occupancy.add(&ask, 1);
+        caps.note_start(&ask, &next);
+        if let Some(place) = context.place.clone().filter(|place| place.executor().is_none()) {
+            occupancy.occupy(place, next);
+        }
+        (self.occupancy, self.caps) = (occupancy, caps);
+    }
+
+    /// The resources of this machine that do not suffice for one more run.
+    pub(crate) fn machine_reasons(&self) -> Vec<WaitReason> {
+        let Some(rig) = self.rigs.keys().next() else { return Vec::new() };
+        let ask = Ask {
+            rig,
+            executor: ExecutorKind::Process,
+            place: None,
+            account: None,
+            gated: false,
+            runtime: None,
+            convoys: &[],
+            here: Some(0),
+        };
+        let mut reasons = admit(&self.caps, &self.occupancy, &ask);
+        reasons.retain(|reason| matches!(reason, WaitReason::Memory { .. } | WaitReason::Load(_)));
+        reasons
+    }
+
+    /// The guards of this machine whose state differs from the stored one, with the new state.
+    pub(crate) fn changed_guards(&self) -> Vec<(Guard, bool)> {
+        let memory = self.caps.memory.map(|guard| {
+            (Guard::Memory, guard.was_shut, guard.is_shut(self.occupancy.pledged_mb()))
+        });
+        let load = self.caps.load.map(|guard| (Guard::Load, guard.was_shut, guard.is_shut()));
+        let changed = memory.into_iter().chain(load).filter(|(_, was, is)| was != is);
+        changed.map(|(guard, _, is)| (guard, is)).collect()
+    }
+
+    /// This machine, as runs name it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+}
+
+/// Whether a run takes memory of the machine that starts it.
+fn runs_here(executor: ExecutorKind) -> bool {
+    match executor {
+        ExecutorKind::Tmux | ExecutorKind::Process => true,
+        ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => false,
+    }
+}
+
+/// The budgets in force, with what was used of each.
+fn budgets(
+    reader: &Reader<'_>,
+    settings: &[(BudgetKind, Option<RigSlug>, u64)],
+    now: Timestamp,
+) -> Result<Vec<Budget>> {
+    let has = |kinds: &[BudgetKind]| settings.iter().any(|(kind, ..)| kinds.contains(kind));
+    let since = |kind: BudgetKind| now.minus(kind.window());
+    let starts = if has(&[BudgetKind::RunsPerHour]) {
+        reader.starts_since(since(BudgetKind::RunsPerHour))?
+    } else {
+        Vec::new()
+    };
+    let spent = if has(&[BudgetKind::TokensPerDay, BudgetKind::CostPerDay]) {
+        reader.spent_since(since(BudgetKind::TokensPerDay))?
+    } else {
+        Vec::new()
+    };
+    let budget = |(kind, rig, limit): &(BudgetKind, Option<RigSlug>, u64)| {
+        let uses: Vec<(Timestamp, u64)> = match kind {
+            BudgetKind::RunsPerHour => {
+                let counts = |in_rig: &RigSlug| rig.as_ref().is_none_or(|rig| rig == in_rig);
+                starts.iter().filter(|(_, rig)| counts(rig)).map(|(at, _)| (*at, 1)).collect()
+            }
+            BudgetKind::TokensPerDay => {
+                spent.iter().map(|spent| (spent.at, spent.tokens.unwrap_or(0))).collect()
+            }
+            BudgetKind::CostPerDay => {
+                spent.iter().map(|spent| (spent.at, spent.cost.unwrap_or_default().0)).collect()
+            }
+        };
+        Budget::new(*kind, rig.clone(), *limit, &uses, now)
+    };
+    Ok(settings.iter().map(budget).collect())
+}

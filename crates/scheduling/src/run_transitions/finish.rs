@@ -1,0 +1,192 @@
+//! The end of a run, and its consequences.
+
+use gt_core::decide::{AfterLoss, Blame, Price, after_loss};
+use gt_core::schedule::{Context, Origin, Run, RunEnd, RunId, RunState};
+use gt_core::{EventKind, Json, Outcome};
+use gt_store::{NewContext, Writer};
+
+use super::last_output::with_last_line;
+use crate::dispatch::testify;
+use crate::dispatch::{Cost, settle};
+use gt_beads::beads::{Close, close_in};
+use gt_beads::run_records::release_in;
+use gt_core::jitter;
+use gt_town::scheduler_settings::SchedulerSettings;
+use gt_town::settings::{file_layers, layers_over};
+use gt_town::{Result, Town};
+
+/// The consequence of the end of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finished {
+    /// It had ended already; nothing was changed.
+    Already,
+    /// The bead is closed.
+    Closed(Outcome),
+    /// The bead is open, and another run is scheduled.
+    Rescheduled,
+    /// The bead is open, and a person is asked.
+    Escalated,
+    /// The bead is open.
+    Reopened,
+}
+
+/// Records the end of a run, with all consequences. The reason of a failure or a loss carries the last line that the
+/// worker printed.
+pub fn finish(town: &Town, id: &RunId, end: &RunEnd) -> Result<Finished> {
+    let end = with_last_line(town, id, end);
+    town.write(|writer| finish_in(writer, town, id, &end, None))
+}
+
+/// Like [`finish`], inside a larger transaction. `by` ends it now; without it, the recorded canceller does, or the
+/// run ended by itself.
+pub fn finish_in(
+    writer: &mut Writer<'_>,
+    town: &Town,
+    id: &RunId,
+    end: &RunEnd,
+    by: Option<&str>,
+) -> Result<Finished> {
+    finish_as(writer, town, id, end, by, None)
+}
+
+/// Like [`finish_in`] for a run that ends by itself; a bead that closes with it gets this reason, if there is one.
+pub fn finish_with_reason_in(
+    writer: &mut Writer<'_>,
+    town: &Town,
+    id: &RunId,
+    end: &RunEnd,
+    reason: Option<String>,
+) -> Result<Finished> {
+    finish_as(writer, town, id, end, None, reason)
+}
+
+fn finish_as(
+    writer: &mut Writer<'_>,
+    town: &Town,
+    id: &RunId,
+    end: &RunEnd,
+    by: Option<&str>,
+    reason: Option<String>,
+) -> Result<Finished> {
+    let Some(run) = &writer.run(id)? else { return Ok(Finished::Already) };
+    // A run that was to be cancelled and is gone counts as cancelled, even if recovery finds it.
+    let is_wanted = !run.ended_by.is_empty() && end.state == RunState::Lost;
+    let cancelled = is_wanted.then(|| RunEnd { state: RunState::Cancelled, ..end.clone() });
+    let by = by.filter(|_| !is_wanted).unwrap_or(&run.ended_by);
+    let end = cancelled.as_ref().unwrap_or(end);
+    if !writer.end_run(run, end, by)? {
+        return Ok(Finished::Already);
+    }
+    let blame = testify(writer, run, end)?;
+    let context = writer.context_by_number(run.context)?;
+    match (end.state, context) {
+        (RunState::Done, Some(context)) if context.parameters.review_only => {
+            release_in(writer, &run.id.bead)?;
+            Ok(Finished::Reopened)
+        }
+        (RunState::Done, _) => {
+            let reason = reason.unwrap_or_else(|| format!("done by {}", run.id));
+            close(writer, run, Outcome::Success, reason)?;
+            Ok(Finished::Closed(Outcome::Success))
+        }
+        // Its runtime or account was already known not to work: the next run would fail as well.
+        (RunState::Failed, Some(context)) if blame == Blame::Known => {
+            lost(writer, town, run, &context, Price::Nothing)
+        }
+        (RunState::Failed, Some(context)) if context.parameters.retries > 0 => {
+            release_in(writer, &run.id.bead)?;
+            let mut next = successor(writer, &context, context.attempts)?;
+            next.parameters.retries -= 1;
+            // It was not lost: the cooldown between redispatches is not for it.
+            next.origin = context.origin;
+            writer.insert_contexts(vec![next])?;
+            Ok(Finished::Rescheduled)
+        }
+        (RunState::Failed, _) => {
+            close(writer, run, Outcome::Failed, end.reason.clone())?;
+            Ok(Finished::Closed(Outcome::Failed))
+        }
+        (RunState::Lost, Some(context)) => {
+            let price = match blame {
+                Blame::Bead => Price::of(end.loss),
+                Blame::Established | Blame::Known => Price::Nothing,
+            };
+            lost(writer, town, run, &context, price)
+        }
+        (
+            RunState::Lost
+            | RunState::Cancelled
+            | RunState::Starting
+            | RunState::Running
+            | RunState::Blocked,
+            _,
+        ) => {
+            release_in(writer, &run.id.bead)?;
+            Ok(Finished::Reopened)
+        }
+    }
+}
+
+fn close(writer: &mut Writer<'_>, run: &Run, outcome: Outcome, reason: String) -> Result<()> {
+    let how = Close { reasons: vec![reason], outcome: Some(outcome), force: true, session: None };
+    close_in(writer, &run.id.bead, &how, 0, None)?;
+    Ok(())
+}
+
+/// Reopens the bead, and schedules its next run in the same transaction, unless its attempts are used up.
+fn lost(
+    writer: &mut Writer<'_>,
+    town: &Town,
+    run: &Run,
+    context: &Context,
+    price: Price,
+) -> Result<Finished> {
+    release_in(writer, &run.id.bead)?;
+    let settings = SchedulerSettings::of(&layers_over(&file_layers(town)?, writer)?)?;
+    let previous = (context.origin == Origin::Recovery).then_some(context.enqueued_at);
+    let (used, most) = (context.attempts, settings.max_attempts);
+    match after_loss(price, used, most, previous, settings.cooldown, writer.now()) {
+        AfterLoss::Redispatch { attempts, not_before } => {
+            let mut next = successor(writer, context, attempts)?;
+            next.next_attempt_at = not_before;
+            writer.insert_contexts(vec![next])?;
+            Ok(Finished::Rescheduled)
+        }
+        AfterLoss::UsedUp { attempts } => {
+            let number = Json::trusted(attempts.to_string());
+            writer.record_run(run, EventKind::Escalated, &[("attempts", number)]);
+            Ok(Finished::Escalated)
+        }
+    }
+}
+
+/// The same context once more. An automatic retry waits for no gate.
+fn successor(writer: &Writer<'_>, context: &Context, attempts: u32) -> Result<NewContext> {
+    let priority = writer.bead(&context.bead)?.map_or(context.priority, |bead| bead.priority);
+    Ok(NewContext {
+        place: context.place.clone(),
+        account: context.account.clone(),
+        parameters: context.parameters.clone(),
+        attempts,
+        ..NewContext::plain(context.bead.clone(), context.rig.clone(), priority, Origin::Recovery)
+    })
+}
+
+/// Takes back a run that was claimed and whose agent could not be started: that counts as a failed start, though its
+/// context is closed already.
+pub fn exec_failed(town: &Town, id: &RunId, why: &str) -> Result<()> {
+    town.write(|writer| {
+        let Some(run) = writer.run(id)?.filter(|run| run.state.is_live()) else { return Ok(()) };
+        writer.fail_start(&run, why, "")?;
+        release_in(writer, &id.bead)?;
+        let Some(context) = writer.context_by_number(run.context)? else { return Ok(()) };
+        let mut next = successor(writer, &context, context.attempts)?;
+        next.failures = context.failures;
+        next.origin = context.origin;
+        next.gated = context.gated;
+        for context in writer.insert_contexts(vec![next])? {
+            settle(writer, &context, why, &Cost::Counted, jitter(&run.id.to_string()))?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,68 @@
+//! Runtimes: the built-in ones, those of the town, and which one works for a rig.
+
+mod files;
+mod scripted;
+mod trial;
+
+pub use files::RuntimeNumbers;
+pub use files::{KnownRuntime, RuntimeOrigin, get, list, set, unset};
+pub(crate) use files::{memory_of_preset, own_numbers};
+pub use scripted::{Ended, Stage, follow, script_of};
+pub use trial::{Answer, Tested, test};
+
+use std::collections::BTreeMap;
+
+use gt_core::runtime::{CUSTOM, LimitUntil, Runtime, Zones};
+use gt_core::{RigSlug, Timestamp};
+use jiff::tz::TimeZone;
+
+use gt_town::scheduler_settings::SchedulerSettings;
+use gt_town::{Result, Town};
+
+/// Refuses a name that no runtime of the town has.
+pub fn check_name(town: &Town, name: &str) -> Result<()> {
+    get(town, name).map(drop)
+}
+
+/// The runtime that works for a rig: the one that was asked for, else that of the rig, that of the town, the
+/// command of the rig, and at last the default.
+pub fn resolve(
+    town: &Town,
+    settings: &SchedulerSettings,
+    rig: &RigSlug,
+    asked: Option<&str>,
+) -> Result<Runtime> {
+    let command = settings.commands.get(rig).map(String::as_str);
+    Ok(known_in(town, settings, rig, asked)?.for_rig(command))
+}
+
+/// The runtime that these settings choose for a rig, if there is one of that name and it can be used.
+pub(crate) fn known_in(
+    town: &Town,
+    settings: &SchedulerSettings,
+    rig: &RigSlug,
+    asked: Option<&str>,
+) -> Result<Runtime> {
+    named(town, settings.runtime_in(rig, asked))
+}
+
+/// The runtime that a run names; one that names none has the command of its rig.
+pub fn named(town: &Town, name: &str) -> Result<Runtime> {
+    Ok(get(town, if name.is_empty() { CUSTOM } else { name })?.runtime)
+}
+
+/// How much memory runs with each runtime are expected to take, in megabytes, as far as that was learned. The own command
+/// of a rig is called `<rig>/command`.
+pub fn learned_memory(town: &Town) -> Result<BTreeMap<String, u32>> {
+    let estimates = town.read(|reader| Ok(reader.estimates()?))?;
+    Ok(estimates.into_iter().map(|estimate| (estimate.name, estimate.memory_mb)).collect())
+}
+
+/// The usage limit that the end of an output tells of, if it does, with the time zones of this machine.
+pub fn limit_in(runtime: &Runtime, output: &str, now: Timestamp) -> Option<LimitUntil> {
+    let zones = Zones { local: TimeZone::system(), named: &|name| TimeZone::get(name).ok() };
+    runtime.limit_in(output, now, &zones)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! The built-in runtimes, and what they make of what their programs say.
+
+use std::sync::Arc;
+
+use gt_core::runtime::{Command, ExitZero, Runtime, Values};
+use gt_core::{Prefix, Rig, RigSlug, Timestamp};
+
+use super::*;
+use gt_town::{Actor, SystemClock, settings};
+
+fn town() -> Town {
+    let actor = Actor { name: "ann".to_owned(), owner: String::new() };
+    Town::in_memory(actor, Arc::new(SystemClock), Arc::new(())).unwrap()
+}
+
+fn runtime(name: &str) -> Runtime {
+    get(&town(), name).unwrap().runtime
+}
+
+#[test]
+fn every_built_in_runtime_can_be_used() {
+    let values = Values { prompt: "Do it", prompt_file: "/p", gt: "gt", ..Values::default() };
+    let all = list(&town()).unwrap();
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let expected = [
+        "aider",
+        "amp",
+        "claude",
+        "codex",
+        "copilot",
+        "cursor-agent",
+        "custom",
+        "gemini",
+        "goose",
+        "opencode",
+        "scripted",
+    ];
+    assert_eq!(names, expected);
+    for (name, known) in all {
+        let known = known.unwrap();
+        assert_eq!(known.origin, RuntimeOrigin::BuiltIn);
+        let runtime = known.runtime.for_rig(Some("work"));
+        assert!(!runtime.description.is_empty(), "{name}");
+        assert!(!runtime.is_interactive, "{name} works wherever it is started");
+        let is_agent = !matches!(name.as_str(), "custom" | "scripted");
+        // An agent is assumed to take 1 GB of memory until a measurement is known.
+        assert_eq!(runtime.memory_mb, if is_agent { 1024 } else { 0 }, "{name}");
+        assert!(!is_agent || !runtime.limits.is_empty(), "{name}");
+        let given = runtime.invocation(&values).unwrap();
+        let is_told = given.stdin.is_some()
+            || given.prompt_file.is_some()
+            || given.argv.iter().any(|word| word == "Do it");
+        assert!(is_told, "{name} gets its prompt");
+        runtime.resumption(&values).unwrap();
+    }
+    assert_eq!(runtime("custom").command, Command::OfRig);
+    assert_eq!(runtime("custom").exit_zero, ExitZero::Done);
+}
+
+#[test]
+fn limits_are_found_in_what_programs_say() {
+    let now = Timestamp::parse("2026-05-31T12:00:00Z").unwrap();
+    let zones = Zones {
+        local: TimeZone::UTC,
+        // Without daylight saving, and without asking the machine.
+        named: &|name| (name == "Asia/Dhaka").then(|| TimeZone::fixed(jiff::tz::offset(6))),
+    };
+    for (name, said, until) in [
+        ("claude", "Claude AI usage limit reached|1780232400", "2026-05-31T13:00:00Z"),
+        (
+            "claude",
+            "Claude usage limit reached. Your limit will reset at 9pm (Asia/Dhaka).",
+            "2026-05-31T15:00:00Z",
+        ),
+        ("claude", "You've hit your limit · resets 1:30am (Asia/Dhaka)", "2026-05-31T19:30:00Z"),
+        (
+            "claude",
+            "You’ve hit your session limit · resets 12:50am (Asia/Dhaka)",
+            "2026-05-31T18:50:00Z",
+        ),
+        (
+            "claude",
+            "You've hit your limit · resets Jun 2 at 9pm (Asia/Dhaka)",
+            "2026-06-02T15:00:00Z",
+        ),
+        (
+            "claude",
+            "You’ve hit your limit for Claude messages. Limits will reset at 9:30 PM.  View your usage details.",
+            "2026-05-31T21:30:00Z",
+        ),
+        ("claude", "5-hour limit reached ∙ resets 3pm", "2026-05-31T15:00:00Z"),
+        (
+            "claude",
+            r#"{"type":"result","is_error":true,"result":"You've hit your weekly limit · resets 3pm (UTC)"}"#,
+            "2026-05-31T15:00:00Z",
+        ),
+        (
+            "claude",
+            r#"429 {"type":"rate_limit_error","message":"This request would exceed your account's rate limit. Please try again later."}"#,
+            "2026-05-31T12:05:00Z",
+        ),
+        (
+            "codex",
+            "■ You've hit your usage limit. Upgrade to Pro (https://openai.com/chatgpt/pricing) or try again in 5 days 22 hours 11\nminutes.",
+            "2026-06-06T10:11:00Z",
+        ),
+        (
+            "codex",
+            "You've hit your usage limit. Upgrade to Plus to continue using Codex (https://chatgpt.com/explore/plus), or try again at Jun 5th, 2026 8:19 PM.",
+            "2026-06-05T20:19:00Z",
+        ),
+        (
+            "codex",
+            r#"{"type":"usage_limit_reached","message":"The usage limit has been reached","resets_at":1780232400,"resets_in_seconds":3600}"#,
+            "2026-05-31T13:00:00Z",
+        ),
+        ("codex", "You've hit your usage limit.", "2026-05-31T13:00:00Z"),
+        (
+            "gemini",
+            "You have exhausted your capacity on this model. Your quota will reset after 5h19m34s.",
+            "2026-05-31T17:19:34Z",
+        ),
+        (
+            "gemini",
+            "You exceeded your current quota. Please retry in 39.5s.",
+            "2026-05-31T12:00:39.5Z",
+        ),
+        (
+            "gemini",
+            r#""status": "RESOURCE_EXHAUSTED", "retryDelay": "90s""#,
+            "2026-05-31T12:01:30Z",
+        ),
+        ("gemini", "⚡ You have reached your daily quota limit.", "2026-05-31T13:00:00Z"),
+        (
+            "aider",
+            "litellm.RateLimitError: Rate limit reached for gpt-4o. Please try again in 20s.",
+            "2026-05-31T12:00:20Z",
+        ),
+        ("opencode", "AI_APICallError: rate limit; retry-after: 60", "2026-05-31T12:01:00Z"),
+        (
+            "goose",
+            "You exceeded your current quota, please check your plan",
+            "2026-05-31T13:00:00Z",
+        ),
+        ("scripted", "Usage limit reached; try again in 1h30m", "2026-05-31T13:30:00Z"),
+    ] {
+        let found = runtime(name).limit_in(said, now, &zones);
+        let found = found.unwrap_or_else(|| panic!("{name}: {said}"));
+        assert_eq!(found.at.to_string(), until, "{name}: {said}");
+    }
+}
+
+#[test]
+fn ordinary_output_is_no_limit() {
+    for said in [
+        "All 34 tests pass.\nCommitted as 1a2b3c.",
+        "error: connection refused (os error 111)",
+        "Increase the recursion limit with #![recursion_limit = \"256\"]",
+        "I set the limit of retries to 3 and the cache resets on start.",
+    ] {
+        for name in [
+            "claude",
+            "codex",
+            "gemini",
+            "copilot",
+            "opencode",
+            "amp",
+            "cursor-agent",
+            "aider",
+            "goose",
+        ] {
+            let found = limit_in(&runtime(name), said, Timestamp::from_nanos(0));
+            assert_eq!(found, None, "{name}: {said}");
+        }
+    }
+}
+
+#[test]
+fn the_runtime_of_a_rig_is_found() {
+    let town = town();
+    let (slug, prefix) = (RigSlug::parse("web").unwrap(), Prefix::parse("wb").unwrap());
+    let rig = Rig::new(slug, "web", prefix, "web", town.now());
+    town.write(|writer| Ok(writer.insert_rig(&rig)?)).unwrap();
+    let chosen = |asked| resolve(&town, &town.scheduler_settings().unwrap(), &rig.slug, asked);
+    let found = |asked| chosen(asked).unwrap();
+
+    assert_eq!(found(None).name.as_str(), "claude");
+    settings::set(&town, "rig.web.command", "work {bead}", crate::runtimes::check_name).unwrap();
+    assert_eq!(found(None).name.as_str(), "custom");
+    assert_eq!(found(None).command, Command::Own("work {bead}".to_owned()));
+    settings::set(&town, "worker.runtime", "codex", crate::runtimes::check_name).unwrap();
+    assert_eq!(found(None).name.as_str(), "codex");
+    settings::set(&town, "rig.web.runtime", "gemini", crate::runtimes::check_name).unwrap();
+    assert_eq!(found(None).name.as_str(), "gemini");
+    assert_eq!(found(Some("scripted")).name.as_str(), "scripted");
+
+    let refused = chosen(Some("cluade")).unwrap_err().to_string();
+    assert!(refused.contains("did you mean claude?"), "{refused}");
+    let refused = settings::set(&town, "worker.runtime", "nothing", crate::runtimes::check_name)
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("runtime \"nothing\" not found"), "{refused}");
+}

@@ -1,0 +1,173 @@
+//! Is a runtime there, and does it answer?
+
+use std::path::Path;
+use std::time::Duration;
+
+use gt_core::runtime::{Command, LimitUntil, Values, last_line};
+use gt_executors::process::ProcessError;
+use gt_executors::trial::{Trial, Tried};
+use uuid::Uuid;
+
+use super::{get, limit_in};
+use gt_town::{OperationError, Result, Town};
+
+/// How long a program may take to tell its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a program may take to answer.
+const ANSWER_LIMIT: Duration = Duration::from_mins(3);
+
+/// How much of an answer is kept, in bytes.
+const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
+
+/// The question to a program: nothing that takes thought.
+const QUESTION: &str =
+    "This is a test of the connection. Answer with the one word ready. Do not use tools.\n";
+
+/// The findings about a runtime.
+#[derive(Debug, Clone)]
+pub struct Tested {
+    /// Its program; empty if it has none of its own.
+    pub program: String,
+    /// The version that the program reports; nothing if it reports none.
+    pub version: Option<String>,
+    /// Its answer, if it was asked.
+    pub answer: Option<Answer>,
+}
+
+/// The result of asking.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// It answered; the last line of it.
+    Said(String),
+    /// It may not answer before this.
+    Limited(LimitUntil),
+}
+
+/// Looks for the program of a runtime, which costs nothing, and with `live` really asks it something. `gt` is this
+/// program.
+pub fn test(town: &Town, name: &str, live: bool, gt: &Path) -> Result<Tested> {
+    let runtime = get(town, name)?.runtime;
+    if runtime.command == Command::OfRig {
+        if live {
+            return Err(OperationError::rejected(format!(
+                "the runtime {name} starts the command of a rig, so it is tried by slinging a bead there"
+            )));
+        }
+        return Ok(Tested { program: String::new(), version: None, answer: None });
+    }
+    let directory = town.root().join(format!(".gt/trial-{}", std::process::id()));
+    let file = |action, source| OperationError::File { action, path: directory.clone(), source };
+    gt_executors::private::create_dir_all(&directory).map_err(|source| file("make", source))?;
+    let tested = try_out(&runtime, town, live, gt, &directory);
+    // We made it for this test, so there is no work in it.
+    std::fs::remove_dir_all(&directory).map_err(|source| file("remove", source))?;
+    tested
+}
+
+fn try_out(
+    runtime: &gt_core::runtime::Runtime,
+    town: &Town,
+    live: bool,
+    gt: &Path,
+    directory: &Path,
+) -> Result<Tested> {
+    let gt = gt.to_string_lossy();
+    let program = if runtime.program == "{gt}" { gt.to_string() } else { runtime.program.clone() };
+    let trial = |argv: &[String], input: &[u8], limit| {
+        Trial {
+            argv,
+            directory,
+            environment: &runtime.environment,
+            input,
+            limit,
+            output_bytes_max: OUTPUT_BYTES_MAX,
+        }
+        .run()
+        .map_err(|error| not_there(&runtime.name, &program, error))
+    };
+    let argv = [program.clone(), runtime.version_flag.clone()];
+    let version = if runtime.version_flag.is_empty() {
+        None
+    } else {
+        let tried = trial(&argv, b"", VERSION_LIMIT)?;
+        if !tried.status.is_some_and(|status| status.success()) {
+            let what = format!("{program} {}", runtime.version_flag);
+            return Err(OperationError::rejected(describe_failure(&what, &tried, VERSION_LIMIT)));
+        }
+        tried.output.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    };
+    if !live {
+        return Ok(Tested { program, version, answer: None });
+    }
+    if runtime.is_interactive {
+        return Err(OperationError::rejected(format!(
+            "the runtime {} needs a terminal, so it cannot be asked from here; try {program} by hand",
+            runtime.name
+        )));
+    }
+    let prompt_file = directory.join("prompt.md").to_string_lossy().into_owned();
+    let session = Uuid::now_v7().to_string();
+    let invocation = runtime.invocation(&Values {
+        prompt: QUESTION,
+        prompt_file: &prompt_file,
+        bead: "test",
+        run: "test#1",
+        title: "Test",
+        session: &session,
+        gt: &gt,
+        account_dir: None,
+    })?;
+    if let Some(file) = &invocation.prompt_file {
+        gt_executors::private::write(Path::new(&file.path), &file.contents).map_err(|source| {
+            OperationError::File { action: "write", path: (&file.path).into(), source }
+        })?;
+    }
+    let input = invocation.stdin.unwrap_or_default();
+    let tried = trial(&invocation.argv, &input, ANSWER_LIMIT)?;
+    let is_well = tried.status.is_some_and(|status| status.success());
+    let last = last_line(&tried.output);
+    let answer = match (is_well, last) {
+        (true, Some(last)) => Answer::Said(last),
+        (is_well, _) => match limit_in(runtime, &tried.output, town.now()) {
+            Some(limit) => Answer::Limited(limit),
+            None if is_well => {
+                return Err(OperationError::rejected(format!(
+                    "{program} ended well and said nothing"
+                )));
+            }
+            None => {
+                return Err(OperationError::rejected(describe_failure(
+                    &program,
+                    &tried,
+                    ANSWER_LIMIT,
+                )));
+            }
+        },
+    };
+    Ok(Tested { program, version, answer: Some(answer) })
+}
+
+fn not_there(
+    name: &gt_core::runtime::RuntimeName,
+    program: &str,
+    error: ProcessError,
+) -> OperationError {
+    match &error {
+        ProcessError::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            OperationError::rejected(format!(
+                "the runtime {name} needs {program}, which is not on the path; install it, or say where it \
+                 is with gt config agent set {name} command <command>"
+            ))
+        }
+        _ => error.into(),
+    }
+}
+
+fn describe_failure(what: &str, tried: &Tried, limit: Duration) -> String {
+    let said = last_line(&tried.output).map(|last| format!(": {last}")).unwrap_or_default();
+    match tried.status {
+        Some(status) => format!("{what} failed ({status}){said}"),
+        None => format!("{what} did not end within {} seconds{said}", limit.as_secs()),
+    }
+}

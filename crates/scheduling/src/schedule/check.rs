@@ -1,0 +1,253 @@
+//! The checks that every bead passes before it is scheduled, in their order.
+
+use gt_core::rig::check_ssh_host;
+use gt_core::schedule::{Context, Run, WorkerPlace};
+use gt_core::{Bead, ExecutorKind, Prefix, Rig, RigState, Status};
+
+use super::expand::Target;
+use super::request::Flags;
+use crate::dispatch::SchedulingSnapshot;
+use gt_town::{OperationError, Result};
+
+/// The result of the checks of a bead.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// It goes to this rig.
+    Go(Box<Rig>),
+    /// It is that way already.
+    Nothing(String),
+}
+
+/// The rig a bead goes to: it exists, it is known, and it is the bead's own unless `--force` is given.
+pub(super) fn rig<'s>(
+    snapshot: &'s SchedulingSnapshot,
+    bead: &Bead,
+    target: Option<&'s Target>,
+    flags: &Flags,
+) -> Result<&'s Rig> {
+    if bead.rig.is_none() && bead.id.has_prefix(Prefix::TOWN) {
+        return Err(OperationError::rejected(format!(
+            "{} is a town-level bead, which is not dispatched; move it to a rig with bd update {} --rig <rig>",
+            bead.id, bead.id
+        )));
+    }
+    let own = bead.rig.as_ref().and_then(|slug| snapshot.rig(slug));
+    match (target.and_then(Target::rig), own) {
+        (None, Some(own)) => Ok(own),
+        (None, None) => Err(OperationError::rejected(format!(
+            "{} belongs to no rig; name one, as in gt sling {} <rig>, or add the rig of its prefix",
+            bead.id, bead.id
+        ))),
+        (Some(wanted), Some(own)) if wanted.slug != own.slug && !flags.force => {
+            Err(OperationError::rejected(format!(
+                "{} belongs to the rig {}, not to {}; leave the target out, or use --force",
+                bead.id, own.slug, wanted.slug
+            )))
+        }
+        (Some(wanted), None) if !flags.force => Err(OperationError::rejected(format!(
+            "{} belongs to no rig, and its prefix is not that of {}; use --force to send it there",
+            bead.id, wanted.slug
+        ))),
+        (Some(wanted), _) => Ok(wanted),
+    }
+}
+
+/// Whether a bead may be scheduled for `rig`, as far as its status and the rig go. It may have an open context already,
+/// or a run whose work waits to be merged.
+pub(super) fn standing(
+    snapshot: &SchedulingSnapshot,
+    bead: &Bead,
+    rig: &Rig,
+    target: Option<&Target>,
+    (open, merging): (Option<&Context>, Option<&Run>),
+    flags: &Flags,
+) -> Result<Verdict> {
+    if let Some(context) = open {
+        return Ok(Verdict::Nothing(format!("already scheduled ({})", context.id)));
+    }
+    let place = target.and_then(Target::place);
+    if bead.status == Status::Closed {
+        return Err(OperationError::rejected(format!(
+            "{} is closed; open it again first with bd reopen {}",
+            bead.id, bead.id
+        )));
+    }
+    if let Some(run) = snapshot.run_of(&bead.id) {
+        return running(bead, run, target);
+    }
+    let verdict = match merging {
+        Some(run) => done_already(bead, run, target, flags)?,
+        None => taken(bead, target, place, flags)?,
+    };
+    if let Some(verdict) = verdict {
+        return Ok(verdict);
+    }
+    takes(snapshot, bead, rig, place)?;
+    if flags.ralph && rig.executor == ExecutorKind::Ssh {
+        return Err(OperationError::rejected(format!(
+            "--ralph begins a fresh session for each step, and a run of the rig {} has one session, because it is on \
+             another machine; leave --ralph out",
+            rig.slug
+        )));
+    }
+    Ok(Verdict::Go(Box::new(rig.clone())))
+}
+
+/// Whether a rig takes a bead, and can do anything with it.
+pub(super) fn takes(
+    snapshot: &SchedulingSnapshot,
+    bead: &Bead,
+    rig: &Rig,
+    place: Option<&WorkerPlace>,
+) -> Result<()> {
+    if !bead.issue_type.is_slingable(rig.executor) {
+        let said = match rig.executor {
+            ExecutorKind::Pull => "which agents that ask for work are not given",
+            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::None => {
+                "which is not dispatched; task, bug, feature and chore are"
+            }
+        };
+        return Err(OperationError::rejected(format!(
+            "{} is of type {}, {said}; change it with bd update {} --type task if it is work",
+            bead.id, bead.issue_type, bead.id
+        )));
+    }
+    can_run(snapshot, rig, place)
+}
+
+/// A live run is never overridden.
+fn running(bead: &Bead, run: &Run, target: Option<&Target>) -> Result<Verdict> {
+    let same = target.is_some_and(|target| {
+        target.rig().is_none_or(|rig| rig.slug == run.rig)
+            && target.place().is_none_or(|place| place.as_str() == run.agent)
+    });
+    if same {
+        return Ok(Verdict::Nothing(format!("already with {} ({})", run.agent, run.id)));
+    }
+    Err(OperationError::rejected(format!(
+        "{} is with {} ({}); end that first with gt unsling {} or gt run cancel {}",
+        bead.id, run.agent, run.id, bead.id, run.id
+    )))
+}
+
+/// The work of the bead waits to be merged: to have it done again is to give that up.
+fn done_already(
+    bead: &Bead,
+    run: &Run,
+    target: Option<&Target>,
+    flags: &Flags,
+) -> Result<Option<Verdict>> {
+    let (id, branch) = (&bead.id, &run.workplace.branch);
+    if flags.force {
+        return Ok(None);
+    }
+    if target.is_some_and(|target| is_with(&run.agent, target)) {
+        return Ok(Some(Verdict::Nothing(format!(
+            "done already by {} ({}), and {branch} waits to be merged",
+            run.agent, run.id
+        ))));
+    }
+    Err(OperationError::rejected(format!(
+        "{id} is done ({}), and {branch} waits to be merged; merge it and bd close {id}, or have it done again without \
+         it with gt sling {id} --force",
+        run.id
+    )))
+}
+
+/// The message about work that waits to be merged when its bead is slung all the same.
+pub(super) fn left_out(run: &Run) -> String {
+    format!(
+        "{} of {} is not merged any more: the branch stays, and the new run begins without it",
+        run.workplace.branch, run.id
+    )
+}
+
+/// Whether the holder of a bead is the target that it was slung to.
+fn is_with(holder: &str, target: &Target) -> bool {
+    match target {
+        Target::Place(_, place) | Target::Agent(place) => place.as_str() == holder,
+        Target::Rig(rig) => holder.split('/').next() == Some(rig.slug.as_str()),
+    }
+}
+
+/// Refuses a bead that has a holder, but no run.
+fn taken(
+    bead: &Bead,
+    target: Option<&Target>,
+    place: Option<&WorkerPlace>,
+    flags: &Flags,
+) -> Result<Option<Verdict>> {
+    let holder = bead.assignee.as_str();
+    let same = !holder.is_empty() && target.is_some_and(|target| is_with(holder, target));
+    let by = if holder.is_empty() { String::new() } else { format!(" by {holder}") };
+    match &bead.status {
+        Status::Hooked | Status::InProgress | Status::Pinned if same => {
+            Ok(Some(Verdict::Nothing(format!("already with {holder}"))))
+        }
+        Status::Pinned => Err(OperationError::rejected(format!(
+            "{} is pinned, a reference and no work; open it first with bd update {} --status open",
+            bead.id, bead.id
+        ))),
+        status @ (Status::Hooked | Status::InProgress) if !flags.force => {
+            Err(OperationError::rejected(format!(
+                "{} is {status}{by}, without a run; use --force to sling it anyway",
+                bead.id
+            )))
+        }
+        _ if !holder.is_empty()
+            && !flags.force
+            && place.is_none_or(|place| place.as_str() != holder) =>
+        {
+            Err(OperationError::rejected(format!(
+                "{} is assigned to {holder}; use --force to sling it anyway",
+                bead.id
+            )))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether anything can be run in a rig at all.
+fn can_run(snapshot: &SchedulingSnapshot, rig: &Rig, place: Option<&WorkerPlace>) -> Result<()> {
+    if rig.state == RigState::Docked {
+        return Err(OperationError::rejected(format!(
+            "the rig {} is docked; take it back into service with gt rig undock {}",
+            rig.slug, rig.slug
+        )));
+    }
+    if place.is_some_and(WorkerPlace::is_crew) {
+        return Ok(());
+    }
+    if let Some(agent) = place.filter(|place| place.is_agent())
+        && rig.executor != ExecutorKind::Pull
+    {
+        return Err(OperationError::rejected(format!(
+            "{agent} is an agent that asks for work, and the rig {} starts its workers itself; leave {agent} out",
+            rig.slug
+        )));
+    }
+    match rig.executor {
+        ExecutorKind::Pull | ExecutorKind::None => Ok(()),
+        ExecutorKind::Process | ExecutorKind::Tmux | ExecutorKind::Ssh => {
+            if rig.executor == ExecutorKind::Ssh {
+                rig.check_executor()?;
+                let host = snapshot.settings.hosts.get(&rig.slug).map_or("", String::as_str);
+                check_ssh_host(host, &rig.slug)?;
+            }
+            if let Some(command) = snapshot.settings.commands.get(&rig.slug) {
+                let sample = [("bead", "x-1"), ("run", "x-1#1"), ("title", "x")];
+                gt_core::command_template::expand(command, &sample).map_err(|why| {
+                    OperationError::rejected(format!("rig.{}.command: {why}", rig.slug))
+                })?;
+            }
+            if snapshot.settings.knows_how(rig) {
+                return Ok(());
+            }
+            Err(OperationError::rejected(format!(
+                "the rig {} does not know how to run anything; say how with \
+                 gt config set rig.{}.command '<program> {{bead}}'",
+                rig.slug, rig.slug
+            )))
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Changes to an existing rig.
+
+use gt_core::likeness::closest;
+use gt_core::rig::check_ssh_host;
+use gt_core::settings::checked;
+use gt_core::{ExecutorKind, Invalid, Rig, RigSlug, Title};
+use gt_executors::git;
+use gt_store::Reader;
+
+use super::require;
+use crate::settings::{file_layers, layers_over};
+use crate::{OperationError, Result, Town};
+
+/// One thing about a rig that can be changed, and what it is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RigChange {
+    /// How its runs are carried out, and for ssh on which machine, if that is not known yet.
+    Executor(ExecutorKind, Option<String>),
+    /// Its title.
+    Title(Title),
+    /// The branch that work begins from and lands on.
+    Branch(String),
+}
+
+/// The names of what can be changed, as a person says them.
+const KEYS: &str = "executor, title and branch";
+
+impl RigChange {
+    /// Checks what a person gave. `host` is the machine for the executor ssh.
+    pub fn parse(key: &str, value: &str, host: Option<&str>) -> std::result::Result<Self, Invalid> {
+        let change = match key {
+            "executor" => match ExecutorKind::parse(value)? {
+                kind @ (ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh) => {
+                    Self::Executor(kind, host.map(str::to_owned))
+                }
+                ExecutorKind::Pull | ExecutorKind::None => {
+                    return Err(Invalid(format!(
+                        "a rig that is there cannot become one of the executor {value}; use tmux, process or \
+                         ssh, or add another rig"
+                    )));
+                }
+            },
+            "title" => Self::Title(Title::parse(value)?),
+            "branch" | "default-branch" | "default_branch" => Self::Branch(branch(value)?),
+            other => {
+                return Err(Invalid(format!(
+                    "\"{}\" of a rig cannot be changed; what can is {KEYS}, and what gt config list shows as \
+                     rig.<rig>.… is changed with gt config set",
+                    other.chars().take(60).collect::<String>().escape_debug()
+                )));
+            }
+        };
+        match (&change, host) {
+            (Self::Executor(ExecutorKind::Ssh, _), _) | (_, None) => Ok(change),
+            (_, Some(_)) => Err(Invalid(
+                "--host is for the executor ssh; leave it out, or use executor ssh".to_owned(),
+            )),
+        }
+    }
+}
+
+/// The name of a branch, as far as it can be checked without its repository.
+pub(super) fn branch(text: &str) -> std::result::Result<String, Invalid> {
+    let is_name = git::is_branch_name(text).map_err(|error| Invalid(error.to_string()))?;
+    if is_name {
+        return Ok(text.to_owned());
+    }
+    let shown: String = text.chars().take(60).collect();
+    Err(Invalid(format!("\"{}\" is not the name of a branch", shown.escape_debug())))
+}
+
+/// Changes one thing about a rig; says whether that changed anything. How its runs are carried out stays as it is while
+/// one of them is live.
+pub fn change(town: &Town, name: &str, change: &RigChange) -> Result<(Rig, bool)> {
+    let files = file_layers(town)?;
+    if let RigChange::Branch(branch) = change {
+        let rig = town.read(|reader| require(reader, name))?;
+        if !rig.repo.is_empty() && rig.default_branch != *branch {
+            check_branch(&rig.slug, &rig.repo, branch)?;
+        }
+    }
+    town.write(|writer| {
+        let rig = require(writer, name)?;
+        let new = match change {
+            RigChange::Executor(executor, host) => {
+                let new = Rig { executor: *executor, ..rig.clone() };
+                check_executor(writer, &rig, &new)?;
+                if let Some(host) = host {
+                    let (setting, host) = checked(&format!("rig.{}.ssh.host", rig.slug), host)?;
+                    crate::settings::put(writer, &setting, Some(&host))?;
+                }
+                if *executor == ExecutorKind::Ssh {
+                    let name = format!("rig.{}.ssh.host", rig.slug);
+                    let host = layers_over(&files, writer)?.get(&name)?.value;
+                    check_ssh_host(&host, &rig.slug)?;
+                }
+                new
+            }
+            RigChange::Title(title) => Rig { title: title.as_str().to_owned(), ..rig.clone() },
+            RigChange::Branch(branch) => {
+                if rig.repo.is_empty() {
+                    return Err(OperationError::rejected(format!(
+                        "the rig {} has no repository, so nothing of it is on a branch",
+                        rig.slug
+                    )));
+                }
+                Rig { default_branch: branch.clone(), ..rig.clone() }
+            }
+        };
+        if new == rig {
+            return Ok((rig, false));
+        }
+        writer.change_rig(&rig, &new)?;
+        Ok((require(writer, rig.slug.as_str())?, true))
+    })
+}
+
+/// Refuses a branch that the origin of a rig does not have. An origin that does not answer, or has no branch at all, refuses
+/// nothing.
+pub(super) fn check_branch(rig: &RigSlug, origin: &str, branch: &str) -> Result<()> {
+    let Ok(known) = git::branches(origin) else { return Ok(()) };
+    if known.is_empty() || known.iter().any(|name| name == branch) {
+        return Ok(());
+    }
+    let meant = closest(branch, known.iter().map(String::as_str));
+    let meant = meant.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+    Err(OperationError::rejected(format!(
+        "the origin of the rig {rig} has no branch {branch}{meant}; make it there first with git push origin \
+         HEAD:refs/heads/{branch}"
+    )))
+}
+
+/// A run that began with one executor is not looked for with another.
+fn check_executor(reader: &Reader<'_>, rig: &Rig, new: &Rig) -> Result<()> {
+    if rig.executor == new.executor {
+        return Ok(());
+    }
+    let (slug, executor) = (&rig.slug, rig.executor);
+    if matches!(executor, ExecutorKind::Pull | ExecutorKind::None) {
+        return Err(OperationError::rejected(format!(
+            "the work of the rig {slug} is taken by others (executor {}), and that stays so; add another rig",
+            executor.as_str()
+        )));
+    }
+    new.check_executor()?;
+    match reader.live_runs()?.into_iter().find(|run| run.rig == *slug) {
+        Some(run) => Err(OperationError::rejected(format!(
+            "{} is running in the rig {slug}; wait for it (gt rig park {slug} keeps others from starting), or end it \
+             with gt run cancel {}",
+            run.id, run.id
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invalid_change_is_refused_with_the_valid_ones() {
+        for (key, value, host, says) in [
+            ("prefix", "x", None, "executor, title and branch"),
+            ("executor", "pull", None, "add another rig"),
+            ("executor", "spaceship", None, "is not an executor"),
+            ("executor", "process", Some("builder"), "--host"),
+            ("title", "", None, "title"),
+            ("branch", "-x", None, "is not the name of a branch"),
+            ("branch", "a b", None, "is not the name of a branch"),
+        ] {
+            let said = RigChange::parse(key, value, host).unwrap_err().to_string();
+            assert!(said.contains(says), "{key} {value}: {said}");
+        }
+        assert_eq!(
+            RigChange::parse("executor", "ssh", Some("builder")),
+            Ok(RigChange::Executor(ExecutorKind::Ssh, Some("builder".to_owned())))
+        );
+        assert_eq!(
+            RigChange::parse("default-branch", "release/2", None),
+            Ok(RigChange::Branch("release/2".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,257 @@
+//! Rigs: the projects of a town.
+
+mod change;
+
+use std::path::Path;
+
+use gt_core::settings::{SettingName, checked};
+use gt_core::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
+use gt_executors::git;
+use gt_store::{Reader, RigCounts};
+
+pub use change::{RigChange, change};
+
+use crate::rig_names::{refuse_reserved, require};
+use crate::{OperationError, Result, Town};
+
+/// A rig to be added.
+#[derive(Debug, Clone)]
+pub struct NewRig<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its repository: a URL or a path.
+    pub repository: Option<&'a str>,
+    /// The prefix of its beads' ids.
+    pub prefix: Option<&'a str>,
+    /// The branch that work lands on; asked from the repository if nothing is said.
+    pub branch: Option<&'a str>,
+    /// How its runs are carried out.
+    pub executor: ExecutorKind,
+    /// On which machine, if that is another one.
+    pub host: Option<&'a str>,
+}
+
+/// Adds a rig and makes its directory.
+pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
+    match new.executor {
+        ExecutorKind::Process | ExecutorKind::Tmux | ExecutorKind::Pull | ExecutorKind::Ssh => {}
+        ExecutorKind::None => {
+            return Err(OperationError::rejected(
+                "the executor none comes later; use tmux, process, ssh or pull",
+            ));
+        }
+    }
+    let slug = RigSlug::parse(new.name)?;
+    let host = host_of(new, &slug)?;
+    let prefix = new.prefix.map(Prefix::parse).transpose()?;
+    // Before the transaction: git may take its time.
+    town.read(|reader| check_free(reader, &slug, prefix.as_ref()))?;
+    let (repo, default_branch) = repository(new, &slug)?;
+    // Before the rig, because a directory without a rig does no harm.
+    make_directory(town, &slug)?;
+    town.write(|writer| {
+        check_free(writer, &slug, prefix.as_ref())?;
+        let taken: Vec<String> =
+            writer.rigs()?.into_iter().map(|rig| rig.prefix.to_string()).collect();
+        let prefix = match prefix {
+            Some(prefix) => prefix,
+            None => Prefix::derive(new.name, |prefix| taken.iter().any(|t| t == prefix))?,
+        };
+        let rig = Rig {
+            repo,
+            default_branch,
+            executor: new.executor,
+            ..Rig::new(slug.clone(), new.name, prefix, slug.as_str(), writer.now())
+        };
+        rig.check_executor()?;
+        writer.insert_rig(&rig)?;
+        if let Some((name, value)) = &host {
+            crate::settings::put(writer, name, Some(value))?;
+        }
+        Ok(rig)
+    })
+}
+
+/// The setting that says on which machine the runs of a new rig are carried out, if that is another one.
+fn host_of(new: &NewRig<'_>, slug: &RigSlug) -> Result<Option<(SettingName, String)>> {
+    let host = new.host.map(str::trim).filter(|host| !host.is_empty());
+    match (new.executor, host) {
+        (ExecutorKind::Ssh, None) => Err(OperationError::rejected(
+            "the executor ssh needs a machine; name it with --host, as ssh calls it",
+        )),
+        (ExecutorKind::Ssh, Some(host)) => {
+            Ok(Some(checked(&format!("rig.{slug}.ssh.host"), host)?))
+        }
+        (_, Some(_)) => Err(OperationError::rejected(format!(
+            "--host is for the executor ssh, and this is {}; leave one of them out",
+            new.executor.as_str()
+        ))),
+        (_, None) => Ok(None),
+    }
+}
+
+/// The executor of a new rig if none is named: agents that work in a repository get a session each, where sessions can
+/// be had; a command that needs no tree needs no session either.
+pub fn usual_executor(has_repository: bool) -> ExecutorKind {
+    if has_repository && gt_executors::tmux::Tmux::check().is_ok() {
+        ExecutorKind::Tmux
+    } else {
+        ExecutorKind::Process
+    }
+}
+
+/// Makes the directory of a rig, unless it is there.
+pub fn make_directory(town: &Town, rig: &RigSlug) -> Result<()> {
+    if !town.has_directory() {
+        return Ok(());
+    }
+    let directory = town.root().join(rig.as_str());
+    std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
+        action: "create",
+        path: directory,
+        source,
+    })
+}
+
+fn check_free(reader: &Reader<'_>, slug: &RigSlug, prefix: Option<&Prefix>) -> Result<()> {
+    if reader.rig(slug.as_str())?.is_some() {
+        return Err(OperationError::rejected(format!("the rig {slug} exists already")));
+    }
+    let Some(prefix) = prefix else { return Ok(()) };
+    refuse_reserved(prefix)?;
+    match reader.rigs()?.into_iter().find(|rig| rig.prefix == *prefix) {
+        Some(rig) => Err(OperationError::rejected(format!(
+            "the prefix {prefix} belongs to the rig {}; choose another with --prefix",
+            rig.slug
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The repository as we keep it (a local path is made absolute) and the branch that work lands on.
+fn repository(new: &NewRig<'_>, slug: &RigSlug) -> Result<(String, String)> {
+    let Some(given) = new.repository else {
+        return Ok((String::new(), String::new()));
+    };
+    let local = Path::new(given);
+    let repository = if local.exists() {
+        let absolute = local.canonicalize().map_err(|source| OperationError::File {
+            action: "find",
+            path: local.to_owned(),
+            source,
+        })?;
+        absolute.to_string_lossy().into_owned()
+    } else {
+        given.to_owned()
+    };
+    let branch = match new.branch {
+        Some(branch) => {
+            let branch = change::branch(branch)?;
+            change::check_branch(slug, &repository, &branch)?;
+            branch
+        }
+        None => git::default_branch(&repository).map_err(|error| {
+            OperationError::rejected(format!(
+                "{given} is not a git repository that can be reached ({error}); check it, or name \
+                 the branch with --branch to add it anyway"
+            ))
+        })?,
+    };
+    Ok((repository, branch))
+}
+
+/// Every rig, with how many beads of it have each status.
+pub fn list(town: &Town) -> Result<Vec<(Rig, RigCounts)>> {
+    town.read(|reader| {
+        let with_counts = |rig: Rig| {
+            let counts = reader.rig_counts(&rig.slug)?;
+            Ok((rig, counts))
+        };
+        reader.rigs()?.into_iter().map(with_counts).collect()
+    })
+}
+
+/// One rig, with how many beads of it have each status.
+pub fn status(town: &Town, name: &str) -> Result<(Rig, RigCounts)> {
+    town.read(|reader| {
+        let rig = require(reader, name)?;
+        let counts = reader.rig_counts(&rig.slug)?;
+        Ok((rig, counts))
+    })
+}
+
+/// Parks, docks or reactivates a rig; says whether that changed anything.
+pub fn set_state(town: &Town, name: &str, from: &[RigState], to: RigState) -> Result<(Rig, bool)> {
+    town.write(|writer| {
+        let rig = require(writer, name)?;
+        if rig.state == to {
+            return Ok((rig, false));
+        }
+        if !from.contains(&rig.state) {
+            return Err(OperationError::rejected(format!(
+                "the rig {} is {}; use gt rig {} {} first",
+                rig.slug,
+                rig.state.as_str(),
+                if rig.state == RigState::Docked { "undock" } else { "unpark" },
+                rig.slug
+            )));
+        }
+        writer.set_rig_state(&rig, to)?;
+        Ok((Rig { state: to, ..rig }, true))
+    })
+}
+
+/// Removes a rig and its settings, unless it has open work. Its beads and its directory stay.
+pub fn remove(town: &Town, name: &str) -> Result<Rig> {
+    town.write(|writer| {
+        let rig = require(writer, name)?;
+        let open: i64 = writer
+            .rig_counts(&rig.slug)?
+            .iter()
+            .filter(|(status, _)| status != "closed")
+            .map(|(_, count)| count)
+            .sum();
+        if open > 0 {
+            let beads = if open == 1 {
+                "1 bead that is".to_owned()
+            } else {
+                format!("{open} beads that are")
+            };
+            return Err(OperationError::rejected(format!(
+                "the rig {} has {beads} not closed; close what is open, or take it out of service \
+                 with gt rig dock {}",
+                rig.slug, rig.slug
+            )));
+        }
+        refuse_scheduled(writer, &rig)?;
+        writer.delete_rig(&rig)?;
+        crate::settings::forget_rig(writer, &rig.slug)?;
+        Ok(rig)
+    })
+}
+
+/// Work of other rigs may have been sent here.
+fn refuse_scheduled(reader: &Reader<'_>, rig: &Rig) -> Result<()> {
+    let queued = reader.count_queued()?.into_iter().find(|(slug, _)| *slug == rig.slug);
+    let queued = queued.map_or(0, |(_, queued)| queued);
+    if queued > 0 {
+        let beads = if queued == 1 { "1 bead".to_owned() } else { format!("{queued} beads") };
+        return Err(OperationError::rejected(format!(
+            "the rig {} has {beads} scheduled; gt scheduler list shows them, and gt scheduler clear \
+             --bead <id> takes them out",
+            rig.slug
+        )));
+    }
+    match reader.live_runs()?.into_iter().find(|run| run.rig == rig.slug) {
+        Some(run) => Err(OperationError::rejected(format!(
+            "{} is running in the rig {}; wait for it, or end it with gt run cancel {}",
+            run.id, rig.slug, run.id
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The rig of this name, for commands that narrow to one.
+pub fn slug(town: &Town, name: &str) -> Result<RigSlug> {
+    town.read(|reader| Ok(require(reader, name)?.slug))
+}

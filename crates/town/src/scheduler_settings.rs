@@ -1,0 +1,314 @@
+//! The settings that scheduling looks at, as values.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gt_core::decide::{BudgetKind, Caps, DispatchOrder, MemoryFloor};
+use gt_core::runtime::{CUSTOM, DEFAULT};
+use gt_core::settings::{Layers, parse_decimal};
+use gt_core::time::parse_duration;
+use gt_core::{Invalid, Rig, RigSlug};
+
+use crate::settings::{file_layers, layers_over};
+use crate::{Result, Town};
+
+/// The settings of the scheduler that are in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchedulerSettings {
+    /// Most live runs; nothing in direct mode, where slung work starts at once.
+    pub max_polecats: Option<u32>,
+    /// Most starts in one cycle; 0 fills every free slot.
+    pub batch_size: u32,
+    /// Least time between two starts.
+    pub spawn_delay: Duration,
+    /// How many starts are under way at once.
+    pub spawn_parallelism: usize,
+    /// The order in which contexts start.
+    pub order: DispatchOrder,
+    /// How long a start may take.
+    pub start_timeout: Duration,
+    /// Whether work that was queued by hand starts without a cycle by hand.
+    pub queue_enabled: bool,
+    /// Queued work starts while fewer runs than this are live; nothing for no limit.
+    pub queue_max_polecats: Option<u32>,
+    /// How many runs a bead gets before a person is asked.
+    pub max_attempts: u32,
+    /// Least time between two redispatches of a bead.
+    pub cooldown: Duration,
+    /// How long a hook without a run may be untouched before the daemon takes it back; zero is for ever.
+    pub stale_hooks: Duration,
+    /// Time between asking a worker to end and ending it.
+    pub kill_grace: Duration,
+    /// Whether a run has a control group, where those can be had.
+    pub control_groups: bool,
+    /// Most live runs in each rig that has a limit.
+    pub rig_caps: BTreeMap<RigSlug, u32>,
+    /// The command of each rig that has one.
+    pub commands: BTreeMap<RigSlug, String>,
+    /// The machine of each rig whose runs are carried out over ssh.
+    pub hosts: BTreeMap<RigSlug, String>,
+    /// The runtime of each rig that names one.
+    pub runtimes: BTreeMap<RigSlug, String>,
+    /// The runtime of all others, if the town names one.
+    pub runtime: Option<String>,
+    /// Whether work that names no account gets another one while the default has no room.
+    pub spreads_accounts: bool,
+    /// The budgets of the town and of its rigs, with their periods.
+    pub budgets: Vec<(BudgetKind, Option<RigSlug>, u64)>,
+    /// The memory that must stay free; nothing if it is not checked.
+    pub memory_floor: Option<MemoryFloor>,
+    /// How busy each core may be, in hundredths; 0 for no limit.
+    pub load_per_core: u64,
+}
+
+/// The settings that a cycle by hand may override, for that cycle only.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// The cap in force; 0 or less is none.
+    pub max_polecats: Option<i64>,
+    /// Most starts; 0 is no limit.
+    pub batch_size: Option<u32>,
+    /// How many starts are under way at once; 0 or less is the default.
+    pub spawn_parallelism: Option<i64>,
+}
+
+const PARALLELISM_DEFAULT: usize = 5;
+
+impl SchedulerSettings {
+    /// The settings in the layers. Every value in them was checked when it was read.
+    pub fn of(layers: &Layers) -> Result<Self> {
+        let value = |name: &str| Ok::<_, Invalid>(layers.get(name)?.value);
+        let number = |name: &str| {
+            let text = value(name)?;
+            text.parse::<i64>().map_err(|_| Invalid(format!("{name} is {text}, not a number")))
+        };
+        let duration = |name: &str| parse_duration(&value(name)?);
+        let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
+        let positive = |number: i64| Some(count(number)).filter(|number| *number > 0);
+        let decimal = |name: &str| Ok::<_, Invalid>(parse_decimal(&value(name)?).unwrap_or(0));
+        let mut budgets = vec![
+            (BudgetKind::RunsPerHour, None, count(number("budget.runs_per_hour")?).into()),
+            (BudgetKind::TokensPerDay, None, number("budget.tokens_per_day")?.unsigned_abs()),
+            (BudgetKind::CostPerDay, None, decimal("budget.cost_per_day")?),
+        ];
+        let mut rig_caps = BTreeMap::new();
+        let mut commands = BTreeMap::new();
+        let mut runtimes = BTreeMap::new();
+        let mut hosts = BTreeMap::new();
+        for resolved in layers.all() {
+            let Some((slug, field)) =
+                resolved.name.as_str().strip_prefix("rig.").and_then(|rest| rest.split_once('.'))
+            else {
+                continue;
+            };
+            let slug = RigSlug::trusted(slug.to_owned());
+            match field {
+                "max_polecats" => {
+                    let limit = resolved.value.parse().ok().and_then(positive);
+                    rig_caps.extend(limit.map(|limit| (slug, limit)));
+                }
+                "budget.runs_per_hour" => {
+                    let limit = resolved.value.parse().map_or(0, count);
+                    budgets.push((BudgetKind::RunsPerHour, Some(slug), limit.into()));
+                }
+                "command" if !resolved.value.trim().is_empty() => {
+                    commands.insert(slug, resolved.value);
+                }
+                "ssh.host" => {
+                    hosts.insert(slug, resolved.value);
+                }
+                "runtime" if !resolved.value.is_empty() => {
+                    runtimes.insert(slug, resolved.value);
+                }
+                _ => {}
+            }
+        }
+        budgets.retain(|(_, _, limit)| *limit > 0);
+        let floor = MemoryFloor {
+            percent: count(number("guard.memory_min_percent")?),
+            mb: count(number("guard.memory_min_mb")?).into(),
+        };
+        Ok(Self {
+            spreads_accounts: value("accounts.spread")? == "true",
+            budgets,
+            memory_floor: (value("guard.memory")? == "true").then_some(floor),
+            load_per_core: decimal("guard.load_per_core")? / 10_000,
+            max_polecats: positive(number("scheduler.max_polecats")?),
+            batch_size: count(number("scheduler.batch_size")?),
+            spawn_delay: duration("scheduler.spawn_delay")?,
+            spawn_parallelism: parallelism(number("scheduler.spawn_parallelism")?),
+            order: DispatchOrder::parse(&value("scheduler.order")?)?,
+            start_timeout: duration("scheduler.start_timeout")?,
+            queue_enabled: value("queue.enabled")? == "true",
+            queue_max_polecats: positive(number("queue.max_polecats")?),
+            max_attempts: count(number("recovery.max_attempts")?).max(1),
+            cooldown: duration("recovery.cooldown")?,
+            stale_hooks: duration("recovery.stale_hooks")?,
+            kill_grace: duration("worker.kill_grace")?,
+            control_groups: value("worker.control_groups")? == "true",
+            rig_caps,
+            commands,
+            hosts,
+            runtimes,
+            runtime: Some(value("worker.runtime")?).filter(|name| !name.is_empty()),
+        })
+    }
+
+    /// The same with what a cycle sets differently.
+    #[must_use]
+    pub fn overridden(mut self, overrides: &Overrides) -> Self {
+        if let Some(asked) = overrides.max_polecats {
+            // In direct mode too it holds for everything that this cycle starts, queued or not.
+            let cap = u32::try_from(asked).ok().filter(|cap| *cap > 0);
+            if !self.is_deferred() {
+                self.queue_max_polecats = cap;
+            }
+            self.max_polecats = cap;
+        }
+        if let Some(batch_size) = overrides.batch_size {
+            self.batch_size = batch_size;
+        }
+        if let Some(asked) = overrides.spawn_parallelism {
+            self.spawn_parallelism = parallelism(asked);
+        }
+        self
+    }
+
+    /// Whether a rig knows how to run anything: a command or a runtime is set for it, or it has a repository, where
+    /// the default agent can work.
+    pub fn knows_how(&self, rig: &Rig) -> bool {
+        let said = self.commands.contains_key(&rig.slug) || self.runtimes.contains_key(&rig.slug);
+        said || self.runtime.is_some() || rig.has_trees()
+    }
+
+    /// The name of the runtime that works in a rig: the one that was asked for, else that of the rig, that of the town, and
+    /// at last the usual one. Empty for the command of the rig, whose runs have nothing to do with those of others.
+    pub fn runtime_in<'a>(&'a self, rig: &RigSlug, asked: Option<&'a str>) -> &'a str {
+        let of_rig = || self.runtimes.get(rig).map(String::as_str);
+        let named = asked.or_else(of_rig).or(self.runtime.as_deref());
+        let has_command = self.commands.contains_key(rig);
+        match named {
+            Some(CUSTOM) | None if has_command => "",
+            Some(name) => name,
+            None => DEFAULT,
+        }
+    }
+
+    /// The rigs whose own command is not used because a runtime counts before it, each with the setting that names that
+    /// runtime and its value.
+    pub fn unused_commands(&self) -> Vec<(&RigSlug, String, &str)> {
+        let mut rigs: Vec<&RigSlug> = self.commands.keys().collect();
+        rigs.sort_unstable();
+        let unused = |rig: &'_ RigSlug| {
+            let of_rig = self.runtimes.get(rig).map(|name| (format!("rig.{rig}.runtime"), name));
+            let of_town = || Some(("worker.runtime".to_owned(), self.runtime.as_ref()?));
+            of_rig.or_else(of_town).filter(|(_, name)| *name != CUSTOM)
+        };
+        let found = rigs.into_iter().filter_map(|rig| unused(rig).map(|found| (rig, found)));
+        found.map(|(rig, (setting, name))| (rig, setting, name.as_str())).collect()
+    }
+
+    /// Whether slung work waits for a slot instead of starting at once.
+    pub fn is_deferred(&self) -> bool {
+        self.max_polecats.is_some()
+    }
+
+    /// The cap that queued work is under.
+    pub fn cap_in_force(&self) -> Option<u32> {
+        if self.is_deferred() { self.max_polecats } else { self.queue_max_polecats }
+    }
+
+    /// Every cap that settings alone decide. `deferred` is the mode before anything was overridden: a cycle
+    /// that lifts the town's cap does not put the queue's in its place.
+    pub fn caps(&self, deferred: bool) -> Caps {
+        Caps {
+            town: self.max_polecats,
+            queue: if deferred { None } else { self.queue_max_polecats },
+            rigs: self.rig_caps.clone(),
+            ..Caps::default()
+        }
+    }
+}
+
+fn parallelism(asked: i64) -> usize {
+    usize::try_from(asked).ok().filter(|asked| *asked > 0).unwrap_or(PARALLELISM_DEFAULT)
+}
+
+impl Town {
+    /// The settings of the scheduler that are in force.
+    pub fn scheduler_settings(&self) -> Result<SchedulerSettings> {
+        let files = file_layers(self)?;
+        self.read(|reader| SchedulerSettings::of(&layers_over(&files, reader)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gt_core::settings::Origin;
+
+    use super::*;
+
+    fn settings(values: &[(&str, &str)]) -> SchedulerSettings {
+        let mut layers = Layers::default();
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        layers.add(values, &Origin::Store).unwrap();
+        SchedulerSettings::of(&layers).unwrap()
+    }
+
+    #[test]
+    fn by_default_slung_work_starts_at_once_and_queued_work_is_capped_at_ten() {
+        let settings = settings(&[]);
+        assert!(!settings.is_deferred());
+        assert_eq!(settings.cap_in_force(), Some(10));
+        assert_eq!(settings.caps(false).town, None);
+        assert_eq!((settings.batch_size, settings.spawn_parallelism), (0, 5));
+    }
+
+    #[test]
+    fn a_cap_above_zero_defers_and_is_the_only_one() {
+        let settings = settings(&[
+            ("scheduler.max_polecats", "3"),
+            ("queue.max_polecats", "1"),
+            ("rig.web.max_polecats", "2"),
+            ("rig.api.max_polecats", "0"),
+            ("polecat_spawn_batch_size", "-1"),
+        ]);
+        assert!(settings.is_deferred());
+        let caps = settings.caps(true);
+        assert_eq!((caps.town, caps.queue), (Some(3), None));
+        assert_eq!(caps.rigs.into_values().collect::<Vec<_>>(), [2]);
+        assert_eq!(settings.spawn_parallelism, 5);
+    }
+
+    #[test]
+    fn a_runtime_is_chosen_by_the_request_then_the_rig_then_the_town() {
+        let [web, api] = ["web", "api"].map(|rig| RigSlug::parse(rig).unwrap());
+        let plain = settings(&[("rig.web.command", "make {bead}")]);
+        assert_eq!((plain.runtime_in(&web, None), plain.runtime_in(&api, None)), ("", DEFAULT));
+        let said = settings(&[
+            ("rig.web.command", "make {bead}"),
+            ("rig.web.runtime", "codex"),
+            ("worker.runtime", "amp"),
+        ]);
+        assert_eq!((said.runtime_in(&web, None), said.runtime_in(&api, None)), ("codex", "amp"));
+        assert_eq!(said.runtime_in(&web, Some("goose")), "goose");
+        // However it is called, it is the command of the rig.
+        assert_eq!(said.runtime_in(&web, Some(CUSTOM)), "");
+    }
+
+    #[test]
+    fn an_override_changes_the_cap_in_force_up_or_down_or_away() {
+        let with = |settings: SchedulerSettings, cap| {
+            let overrides = Overrides { max_polecats: Some(cap), ..Overrides::default() };
+            settings.overridden(&overrides)
+        };
+        let deferred = settings(&[("scheduler.max_polecats", "3")]);
+        assert_eq!(with(deferred.clone(), 9).caps(true).town, Some(9));
+        let lifted = with(deferred, -1).caps(true);
+        assert_eq!((lifted.town, lifted.queue), (None, None));
+        let direct = settings(&[]);
+        let capped = with(direct.clone(), 2).caps(false);
+        assert_eq!((capped.town, capped.queue), (Some(2), Some(2)));
+        assert_eq!(with(direct, 0).caps(false).queue, None);
+    }
+}

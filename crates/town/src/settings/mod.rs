@@ -1,0 +1,228 @@
+//! Settings: the typed ones of the town, and the free ones of `bd config`.
+
+mod edit;
+
+pub use edit::edit;
+
+use std::path::Path;
+use std::time::Duration;
+
+use gt_core::limits::LABEL_BYTES_MAX;
+use gt_core::settings::{Layers, Origin, Resolved, SettingKind, SettingName, checked, lookup};
+use gt_core::time::parse_duration;
+use gt_core::{Invalid, RigSlug, Status};
+use gt_store::{Reader, Scope, Writer};
+
+use crate::file_settings::{self, FromFiles, of_town};
+use crate::{OperationError, Result, Town};
+
+/// Every setting with the value in force and where it comes from.
+pub fn list(town: &Town) -> Result<Vec<Resolved>> {
+    Ok(layers(town)?.all())
+}
+
+/// One setting, by its name or an alias.
+pub fn get(town: &Town, name: &str) -> Result<Resolved> {
+    let (_, full_name) = lookup(name)?;
+    if let Some(slug) = rig_of(&full_name) {
+        town.read(|reader| crate::rig_names::require(reader, slug.as_str()))?;
+    }
+    Ok(layers(town)?.get(name)?)
+}
+
+/// Refuses the name of a runtime that the town does not know. Runtimes are defined above the settings.
+pub type CheckRuntime = fn(&Town, &str) -> Result<()>;
+
+/// Sets a setting. Gives its full name and the value as it is kept.
+pub fn set(
+    town: &Town,
+    name: &str,
+    value: &str,
+    check_runtime: CheckRuntime,
+) -> Result<(SettingName, String)> {
+    let (name, value) = checked(name, value)?;
+    check_known(town, &name, &value, check_runtime)?;
+    town.write(|writer| {
+        put(writer, &name, Some(&value))?;
+        Ok((name, value))
+    })
+}
+
+fn check_known(
+    town: &Town,
+    name: &SettingName,
+    value: &str,
+    check_runtime: CheckRuntime,
+) -> Result<()> {
+    let (setting, _) = lookup(name.as_str())?;
+    if setting.kind == SettingKind::Runtime && !value.is_empty() {
+        check_runtime(town, value)?;
+    }
+    Ok(())
+}
+
+/// Unsets a setting; says whether it was set.
+pub fn unset(town: &Town, name: &str) -> Result<(SettingName, bool)> {
+    let (_, name) = lookup(name)?;
+    town.write(|writer| {
+        let was_set = writer.put_setting(Scope::Town, name.as_str(), None)?;
+        Ok((name, was_set))
+    })
+}
+
+/// Takes the values of the older files into the store, where they can be changed. Gives what changed.
+pub fn import(town: &Town) -> Result<Vec<(SettingName, String)>> {
+    let FromFiles { known, .. } = of_town(town.root())?;
+    town.write(|writer| {
+        let mut changed = Vec::new();
+        for resolved in known {
+            if put(writer, &resolved.name, Some(&resolved.value))? {
+                changed.push((resolved.name, resolved.value));
+            }
+        }
+        Ok(changed)
+    })
+}
+
+/// Sets or unsets a setting whose value was checked.
+pub fn put(writer: &mut Writer<'_>, name: &SettingName, value: Option<&str>) -> Result<bool> {
+    if let Some(slug) = rig_of(name)
+        && value.is_some()
+    {
+        crate::rig_names::require(writer, slug.as_str())?;
+    }
+    Ok(writer.put_setting(Scope::Town, name.as_str(), value)?)
+}
+
+/// Forgets what was set for a rig that goes.
+pub(crate) fn forget_rig(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
+    for (key, _) in writer.settings(Scope::Town)? {
+        let (_, name) = lookup(&key)?;
+        if rig_of(&name).as_ref() == Some(rig) {
+            writer.put_setting(Scope::Town, name.as_str(), None)?;
+        }
+    }
+    Ok(())
+}
+
+fn rig_of(name: &SettingName) -> Option<RigSlug> {
+    let (slug, _) = name.as_str().strip_prefix("rig.")?.split_once('.')?;
+    Some(RigSlug::trusted(slug.to_owned()))
+}
+
+/// The settings in force, with their layers.
+pub fn layers(town: &Town) -> Result<Layers> {
+    town.read(|reader| layers_in(town.root(), reader))
+}
+
+/// Like [`layers`], as a part of a larger transaction.
+pub fn layers_in(root: &Path, reader: &Reader<'_>) -> Result<Layers> {
+    layers_over(&file_settings::layers(root)?, reader)
+}
+
+/// The layers of the older files, for a transaction that must not wait for a disk.
+pub fn file_layers(town: &Town) -> Result<Layers> {
+    file_settings::layers(town.root())
+}
+
+/// The settings in the store over those in the files.
+pub fn layers_over(files: &Layers, reader: &Reader<'_>) -> Result<Layers> {
+    let mut layers = files.clone();
+    layers.add(reader.settings(Scope::Town)?, &Origin::Store)?;
+    Ok(layers)
+}
+
+/// How long events and other history are kept.
+pub fn history_kept(layers: &Layers) -> Result<Duration> {
+    Ok(parse_duration(&layers.get("events.keep")?.value)?)
+}
+
+/// The value that `bd config` or `bd kv` stored under this key.
+pub fn get_free(town: &Town, scope: Scope, key: &str) -> Result<Option<String>> {
+    town.read(|reader| Ok(reader.setting(scope, key)?))
+}
+
+/// Everything `bd config` or `bd kv` was told.
+pub fn list_free(town: &Town, scope: Scope) -> Result<Vec<(String, String)>> {
+    town.read(|reader| Ok(reader.settings(scope)?))
+}
+
+/// Tells `bd config` or `bd kv` something, or makes it forget; says whether that changed anything.
+pub fn put_free(town: &Town, scope: Scope, key: &str, value: Option<&str>) -> Result<bool> {
+    check_free(scope, key, value.unwrap_or_default())?;
+    town.write(|writer| Ok(writer.put_setting(scope, key, value)?))
+}
+
+/// A sentence for each rig whose command is set and not used, because a setting names a runtime that counts before it. With a
+/// name, only for the settings of that name.
+pub fn unused_commands(town: &Town, about: Option<&str>) -> Result<Vec<String>> {
+    let settings = town.scheduler_settings()?;
+    let told = settings.unused_commands().into_iter().filter_map(|(rig, setting, runtime)| {
+        let command = format!("rig.{rig}.command");
+        let is_asked = about.is_none_or(|name| name == command || name == setting);
+        is_asked.then(|| {
+            format!(
+                "{command} is set and not used: {setting} = {runtime} counts; gt config set rig.{rig}.runtime \
+                 custom makes the command count"
+            )
+        })
+    });
+    Ok(told.collect())
+}
+
+/// Refuses what `bd config` or `bd kv` cannot keep.
+pub fn check_free(scope: Scope, key: &str, value: &str) -> Result<()> {
+    let fits = key.len() <= LABEL_BYTES_MAX && !key.chars().any(char::is_control);
+    if key.trim().is_empty() || !fits {
+        let shown: String = key.chars().take(60).collect();
+        return Err(Invalid(format!(
+            "\"{}\" is not a key; use 1 to {LABEL_BYTES_MAX} printable characters",
+            shown.escape_debug()
+        ))
+        .into());
+    }
+    gt_core::bead::check_text("value", value)?;
+    if scope == Scope::Beads && key == CUSTOM_STATUSES {
+        custom_statuses(value)?;
+    }
+    Ok(())
+}
+
+/// The key under which `bd config` keeps the statuses of a team's own.
+pub const CUSTOM_STATUSES: &str = "status.custom";
+
+/// The statuses of a team's own in a value of that key, each with its category: `name` or
+/// `name:category`, separated by commas.
+fn custom_statuses(value: &str) -> Result<Vec<(Status, String)>> {
+    const CATEGORIES: [&str; 4] = ["active", "wip", "done", "frozen"];
+    let entries = value.split(',').map(str::trim).filter(|_| !value.is_empty());
+    let status = |entry: &str| {
+        let (name, category) = entry.split_once(':').unwrap_or((entry, "active"));
+        match Status::parse(name) {
+            Ok(status @ Status::Custom(_)) if CATEGORIES.contains(&category) => {
+                Ok((status, category.to_owned()))
+            }
+            _ => Err(OperationError::rejected(format!(
+                "{CUSTOM_STATUSES}: \"{}\" is not a status of one's own; write name or \
+                 name:active|wip|done|frozen, with small letters, digits, - and _",
+                entry.escape_debug()
+            ))),
+        }
+    };
+    entries.map(status).collect()
+}
+
+/// The statuses of a team's own, each with its category; staged convoys have two of theirs.
+pub fn known_custom_statuses(reader: &Reader<'_>) -> Result<Vec<(Status, String)>> {
+    let configured = reader.setting(Scope::Beads, CUSTOM_STATUSES)?.unwrap_or_default();
+    let mut known = custom_statuses("staged_ready,staged_warnings")?;
+    known.extend(custom_statuses(&configured)?);
+    Ok(known)
+}
+
+/// The statuses of a team's own that mean that a bead needs no more attention.
+pub fn retired_statuses(town: &Town) -> Result<Vec<Status>> {
+    let known = town.read(known_custom_statuses)?;
+    let retired = |category: &str| matches!(category, "done" | "frozen");
+    Ok(known.into_iter().filter(|(_, c)| retired(c)).map(|(status, _)| status).collect())
+}

@@ -1,0 +1,558 @@
+//! A town: where it is and how it is opened.
+
+mod commit_hook;
+mod database;
+mod file;
+mod install;
+
+pub use commit_hook::{CommitFollower, CommitHook};
+pub use file::TownFile;
+pub use install::{Installed, install, start_store};
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gt_core::decide::{MachineFacts, Right};
+use gt_core::schedule::RunId;
+use gt_core::settings::Layers;
+use gt_core::{Clock, Rig, Timestamp};
+use gt_executors::daemon::{bell_path, ring};
+use gt_executors::private;
+use gt_store::{
+    Authorship, Bell, LeaseClock, Options, Proof, Reader, Store, StoreError, Worker, Writer,
+};
+
+use self::commit_hook::Followers;
+use self::database::Database;
+use crate::file_settings;
+use crate::{Actor, Environment, Machine, OperationError, RealMachine, Result};
+
+/// The directory inside a town that is ours.
+pub const DIRECTORY: &str = ".gt";
+/// The store inside that directory.
+pub(crate) const STORE: &str = "gt.db";
+/// The backups inside that directory; the store puts its own there before it migrates.
+const BACKUPS: &str = "backups";
+
+/// The variable with the directory where a machine is described, for tests: `/` if it is not set.
+const MACHINE: &str = "GT_MACHINE";
+
+/// The root of a town without a directory.
+const NOWHERE: &str = "/nonexistent";
+
+/// An open town: everything an operation needs. Cheap to clone; every clone is the same town.
+#[derive(Clone)]
+pub struct Town {
+    id: String,
+    root: PathBuf,
+    working_directory: PathBuf,
+    store: Store,
+    clock: Arc<dyn Clock>,
+    actor: Actor,
+    /// The worker that acts; nothing if a person or the program itself does.
+    worker: Option<Worker>,
+    /// The identity of this host, if it was given from outside.
+    host_id: Option<String>,
+    /// The one agent that the actor may do pulled work for; any agent if there is none.
+    only_agent: Option<String>,
+    /// The hooks that are called for every write, in this order.
+    commit_hooks: Vec<Arc<dyn CommitHook>>,
+    seam: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// Whether concurrent writes share a commit.
+    shares_commits: bool,
+    /// The bell of this town's daemon, which is rung after every commit.
+    bell: Option<PathBuf>,
+    machine: Option<Arc<dyn Machine>>,
+}
+
+/// The action if a named database is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfAbsent {
+    /// It is made: for a server, or for a command that gives others access.
+    Make,
+    /// It is refused: a command that only administers a database was given a wrong name.
+    Refuse,
+}
+
+impl fmt::Debug for Town {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Town")
+            .field("root", &self.root)
+            .field("actor", &self.actor)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Town {
+    /// The root of the town around `directory`: the nearest one above it, else what the environment
+    /// names.
+    pub fn find(directory: &Path, environment: &Environment) -> Result<PathBuf> {
+        if let Some(root) = enclosing_town(directory) {
+            return Ok(root);
+        }
+        if let Some(root) = environment.path("BEADS_DIR").and_then(|beads| enclosing_town(&beads)) {
+            return Ok(root);
+        }
+        for name in ["GT_TOWN_ROOT", "GT_ROOT"] {
+            if let Some(root) = environment.path(name) {
+                return enclosing_town(&root).filter(|found| *found == root).ok_or_else(|| {
+                    OperationError::rejected(format!(
+                        "{name} is {}, but there is no town; make one with gt install {}",
+                        root.display(),
+                        root.display()
+                    ))
+                });
+            }
+        }
+        // The town that a server makes of a database has no directory.
+        match Database::of_environment(environment, directory) {
+            Ok(Some(_)) => Err(OperationError::NoDirectory),
+            _ => Err(OperationError::NoTown(directory.to_owned())),
+        }
+    }
+
+    /// Opens the town at `root`.
+    pub fn open(
+        root: &Path,
+        working_directory: &Path,
+        environment: &Environment,
+        actor: Actor,
+        clock: Arc<dyn Clock>,
+        options: Options,
+        consequences: Arc<dyn CommitHook>,
+    ) -> Result<Self> {
+        let file = file::read(root)?;
+        // Entries that are not ours to change are reported by gt doctor.
+        let _ = private::tighten(&root.join(DIRECTORY));
+        let database = Database::of_town(root, &file, environment, working_directory)?;
+        let options = Options { lease_clock: LeaseClock::Store, ..options };
+        let store = Store::open(&database.address, clock.now(), options)
+            .map_err(|error| database.explain(error, root))?;
+        database.check_owner(&store, &file.id)?;
+        let worker = worker_of(&store, environment)?;
+        let host_id = environment.get("GT_HOST_ID").map(str::to_owned);
+        host_id.as_deref().map_or(Ok(()), crate::identity::check_host_id)?;
+        Ok(Self {
+            id: file.id,
+            root: root.to_owned(),
+            working_directory: working_directory.to_owned(),
+            store,
+            clock,
+            actor,
+            worker,
+            host_id,
+            only_agent: None,
+            commit_hooks: vec![consequences],
+            seam: None,
+            shares_commits: false,
+            bell: Some(bell_path(&root.join(DIRECTORY))),
+            machine: Some(Arc::new(RealMachine::at(
+                environment.path(MACHINE).unwrap_or_else(|| PathBuf::from("/")),
+            ))),
+        })
+    }
+
+    /// A town without a directory: the database that `DATABASE_URL` names and nothing else. Nothing if the variable names
+    /// none, or one of a kind that we do not know.
+    pub fn of_database(
+        working_directory: &Path,
+        environment: &Environment,
+        actor: Actor,
+        clock: Arc<dyn Clock>,
+        absent: IfAbsent,
+        options: Options,
+        consequences: Arc<dyn CommitHook>,
+    ) -> Result<Option<Self>> {
+        let Some(database) = Database::of_environment(environment, working_directory)? else {
+            return Ok(None);
+        };
+        let options = Options { lease_clock: LeaseClock::Store, ..options };
+        let store = match absent {
+            IfAbsent::Make => database.create(clock.now(), options)?,
+            IfAbsent::Refuse => database.open(clock.now(), options)?,
+        };
+        let by = Authorship { actor: actor.name.clone(), at: clock.now(), worker: None };
+        let (id, _) = database.town_id(&store, &by)?;
+        let working_directory = working_directory.to_owned();
+        let worker = worker_of(&store, environment)?;
+        Ok(Some(Self {
+            id,
+            working_directory,
+            worker,
+            ..Self::over(store, actor, clock, consequences)
+        }))
+    }
+
+    /// Adds work to every write of this town, after what was added before.
+    #[must_use]
+    pub fn with_commit_hook(mut self, hook: Arc<dyn CommitHook>) -> Self {
+        self.commit_hooks.push(hook);
+        self
+    }
+
+    /// A town without a directory, in memory, for tests.
+    pub fn in_memory(
+        actor: Actor,
+        clock: Arc<dyn Clock>,
+        consequences: Arc<dyn CommitHook>,
+    ) -> Result<Self> {
+        Ok(Self::over(Store::in_memory()?, actor, clock, consequences))
+    }
+
+    /// A town without a directory over an open store, for tests and the simulator.
+    pub fn over(
+        store: Store,
+        actor: Actor,
+        clock: Arc<dyn Clock>,
+        consequences: Arc<dyn CommitHook>,
+    ) -> Self {
+        let root = PathBuf::from(NOWHERE);
+        let (id, working_directory, worker) = (String::new(), root.clone(), None);
+        Self {
+            id,
+            root,
+            working_directory,
+            store,
+            clock,
+            actor,
+            worker,
+            host_id: None,
+            only_agent: None,
+            commit_hooks: vec![consequences],
+            seam: None,
+            shares_commits: false,
+            bell: None,
+            machine: None,
+        }
+    }
+
+    /// The same town for another actor, perhaps the worker of a run, for which the caller vouches.
+    #[must_use]
+    pub fn acting_as(mut self, actor: Actor, run: Option<RunId>) -> Self {
+        self.worker = run.map(|run| Worker { run, proof: Proof::Vouched });
+        self.actor = actor;
+        self
+    }
+
+    /// The same town for the program itself, which carries out what a worker asked for and was heard to ask: a run that
+    /// ends while that goes on does not stop it halfway.
+    #[must_use]
+    pub fn as_system(&self) -> Self {
+        Self { worker: None, ..self.clone() }
+    }
+
+    /// Refuses a change outside of any transaction to a worker that lacks the right to it.
+    pub fn require_right(&self, right: Right, change: &str) -> Result<()> {
+        match &self.worker {
+            Some(worker) => self.read(|reader| Ok(reader.require_right(worker, right, change)?)),
+            None => Ok(()),
+        }
+    }
+
+    /// Limits the actor to the pulled work of this agent, if one is given.
+    #[must_use]
+    pub fn only_for(mut self, agent: Option<String>) -> Self {
+        self.only_agent = agent;
+        self
+    }
+
+    /// The one agent that the actor may do pulled work for; any agent if there is none.
+    pub fn only_agent(&self) -> Option<&str> {
+        self.only_agent.as_deref()
+    }
+
+    /// Has runs on this machine. A town without a directory does not know its own, and nothing is held up by it.
+    #[must_use]
+    pub fn with_machine(mut self, machine: Arc<dyn Machine>) -> Self {
+        self.machine = Some(machine);
+        self
+    }
+
+    /// The facts about the machine that runs are started on.
+    pub fn machine(&self) -> MachineFacts {
+        self.machine.as_ref().map(|machine| machine.facts()).unwrap_or_default()
+    }
+
+    /// Calls this before every transaction, when none is open: there the simulator lets others go first, or ends the
+    /// process that was about to write.
+    #[must_use]
+    pub fn with_seam(mut self, seam: Arc<dyn Fn() + Send + Sync>) -> Self {
+        self.seam = Some(seam);
+        self
+    }
+
+    /// Lets concurrent writes share a commit, where the operation allows it; for a server with many clients.
+    #[must_use]
+    pub fn with_shared_commits(mut self) -> Self {
+        self.shares_commits = true;
+        self
+    }
+
+    fn pass_seam(&self) {
+        if let Some(seam) = &self.seam {
+            seam();
+        }
+    }
+
+    /// Tells the daemon of this town, if one runs, that something may have changed. It finds out what by itself.
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            ring(bell);
+        }
+    }
+
+    /// Whether the town has a directory in which files can be.
+    pub fn has_directory(&self) -> bool {
+        self.root != Path::new(NOWHERE)
+    }
+
+    /// The town's directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The id that tells the town apart from others.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where backups go unless told otherwise.
+    pub fn backups(&self) -> PathBuf {
+        self.root.join(DIRECTORY).join(BACKUPS)
+    }
+
+    /// The actor of all operations.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// The run in which they act, if they are a worker.
+    pub fn acting_run(&self) -> Option<&RunId> {
+        self.worker.as_ref().map(|worker| &worker.run)
+    }
+
+    /// The identity of this host, if it was given from outside.
+    pub(crate) fn host_id(&self) -> Option<&str> {
+        self.host_id.as_deref()
+    }
+
+    /// The worker that acts, if one does.
+    pub fn worker(&self) -> Option<&Worker> {
+        self.worker.as_ref()
+    }
+
+    /// The current time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The file or the server that the store is on; nothing if it is in memory.
+    pub fn store_place(&self) -> String {
+        self.store.address().map_or_else(String::new, |address| address.to_string())
+    }
+
+    /// The file the store lives in, if it lives in one.
+    pub fn store_path(&self) -> Option<&Path> {
+        self.store.path()
+    }
+
+    /// Something that says when there may be news.
+    pub fn bell(&self) -> Bell {
+        self.store.bell()
+    }
+
+    /// The store of the town.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn authorship(&self) -> Authorship {
+        let worker = self.worker.clone();
+        Authorship { actor: self.actor.name.clone(), at: self.now(), worker }
+    }
+
+    /// Reads one consistent state of the store.
+    pub fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T>) -> Result<T> {
+        self.pass_seam();
+        self.store.read(work)
+    }
+
+    /// Like [`Town::read`], for work that has errors of its own.
+    pub fn read_for<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.pass_seam();
+        self.store.read(work)
+    }
+
+    /// Runs `work` and the consequences of its changes in one transaction.
+    pub fn write<T>(&self, work: impl FnOnce(&mut Writer<'_>) -> Result<T>) -> Result<T> {
+        self.write_or_rehearse(false, work)
+    }
+
+    /// Like [`Town::write`]; a rehearsal does everything and then undoes it.
+    pub fn write_or_rehearse<T>(
+        &self,
+        rehearsal: bool,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut followers = Followers::begin(self);
+        let done = self.transact(rehearsal, |writer| {
+            let done = work(writer)?;
+            followers.before_commit(writer)?;
+            Ok(done)
+        })?;
+        if !rehearsal {
+            followers.after_commit();
+        }
+        Ok(done)
+    }
+
+    /// Like [`Town::write`], together with the other waiting writes if this town shares commits. Each stands and falls
+    /// alone.
+    pub fn submit<T, E>(
+        &self,
+        work: impl FnOnce(&Self, &mut Writer<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + From<OperationError> + Send + 'static,
+    {
+        self.pass_seam();
+        let mut followers = Followers::begin(self);
+        let town = self.clone();
+        let job = move |writer: &mut Writer<'_>| {
+            let done = work(&town, writer)?;
+            followers.before_commit(writer)?;
+            Ok::<_, E>((done, followers))
+        };
+        let (done, followers) = if self.shares_commits {
+            self.store.submit(self.authorship(), job).wait()?
+        } else {
+            self.store.write(&self.authorship(), job)?
+        };
+        self.ring();
+        followers.after_commit();
+        Ok(done)
+    }
+
+    /// Like [`Town::write_or_rehearse`], for what comes from elsewhere: no hook runs.
+    pub fn take_in_or_rehearse<T>(
+        &self,
+        rehearsal: bool,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.transact(rehearsal, work)
+    }
+
+    fn transact<T>(
+        &self,
+        rehearsal: bool,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.pass_seam();
+        let written = self.store.write(&self.authorship(), |writer| {
+            let done = work(writer).map_err(Undone::Failed)?;
+            if rehearsal { Err(Undone::Rehearsed(done)) } else { Ok(done) }
+        });
+        match written {
+            Ok(done) => {
+                self.ring();
+                Ok(done)
+            }
+            Err(Undone::Rehearsed(done)) => Ok(done),
+            Err(Undone::Failed(error)) => Err(error),
+        }
+    }
+
+    /// Runs `work` for each item in one transaction. An item that fails is undone alone.
+    pub fn write_each<I, T>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        mut work: impl FnMut(&mut Writer<'_>, I) -> Result<T>,
+    ) -> Result<Vec<Result<T>>> {
+        self.pass_seam();
+        let mut followers = Followers::begin(self);
+        let results = self.store.write_each(&self.authorship(), items, |writer, item| {
+            let done = work(writer, item)?;
+            followers.before_commit(writer)?;
+            Ok(done)
+        })?;
+        self.ring();
+        followers.after_commit();
+        Ok(results)
+    }
+
+    /// The settings of files, for consequences. A file that cannot be read does not stop a write: the commands that
+    /// depend on it report it.
+    pub fn file_settings(&self) -> Layers {
+        file_settings::layers(&self.root).unwrap_or_default()
+    }
+
+    /// The directory with the files of the runs of this town.
+    pub fn runs_directory(&self) -> PathBuf {
+        self.root().join(DIRECTORY).join("runs")
+    }
+
+    /// The directory with the locks of the processes that start runs.
+    pub fn starters_directory(&self) -> PathBuf {
+        self.root().join(DIRECTORY).join("starters")
+    }
+
+    /// The rig whose directory the caller stands in.
+    pub fn rig_here(&self, rigs: &[Rig]) -> Option<Rig> {
+        self.rig_at(rigs, &self.working_directory)
+    }
+
+    /// The rig whose directory, or whose own repository, holds `path`.
+    pub fn rig_at(&self, rigs: &[Rig], path: &Path) -> Option<Rig> {
+        let path = self.working_directory.join(path);
+        let path = path.canonicalize().unwrap_or(path);
+        let depth = |rig: &&Rig| {
+            let own = path.strip_prefix(&self.root).ok();
+            let inside = own.is_some_and(|own| rig.path == "." || own.starts_with(&rig.path));
+            let in_repository = rig.repo.starts_with('/') && path.starts_with(&rig.repo);
+            let own = if rig.path == "." { 1 } else { 1 + rig.path.len() };
+            (usize::from(inside) * own).max(usize::from(in_repository) * rig.repo.len())
+        };
+        rigs.iter().filter(|rig| depth(rig) > 0).max_by_key(depth).cloned()
+    }
+}
+
+/// The worker that the environment names. A token without a run names its run too.
+fn worker_of(store: &Store, environment: &Environment) -> Result<Option<Worker>> {
+    let proof = environment.proof();
+    let run = match (environment.acting_run(), &proof) {
+        (Some(run), _) => Some(run),
+        (None, Proof::Token(hash)) => {
+            let run = store.read(|reader| reader.run_of_token(hash))?;
+            Some(run.ok_or_else(|| {
+                OperationError::rejected(
+                    "GT_RUN_TOKEN is set, but this town has no run with that token; unset it if you are no worker",
+                )
+            })?)
+        }
+        (None, Proof::Missing | Proof::Vouched) => None,
+    };
+    Ok(run.map(|run| Worker { run, proof }))
+}
+
+/// Why a transaction is not committed.
+enum Undone<T> {
+    Rehearsed(T),
+    Failed(OperationError),
+}
+
+impl<T> From<StoreError> for Undone<T> {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// The nearest directory at or above `directory` that holds a town.
+pub(crate) fn enclosing_town(directory: &Path) -> Option<PathBuf> {
+    let is_town = |at: &&Path| at.join(DIRECTORY).join(file::NAME).is_file();
+    directory.ancestors().find(is_town).map(Path::to_owned)
+}
