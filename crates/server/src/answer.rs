@@ -1,21 +1,21 @@
-//! What operations answer, as HTTP.
+//! The results of operations, as HTTP.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use gt_api::{WorkItemDocument, to_json};
 use gt_core::work::{Version, WorkItem};
-use gt_operations::work::{Conflict, Thing, WorkError};
-use gt_operations::{OperationError, StoreError, with_causes};
-use gt_records::work_item_json;
+use gt_town::{OperationError, StoreError, with_causes};
+use gt_workqueue::work::{Conflict, Thing, WorkError};
 
 use crate::problem::Problem;
 
 /// The header that says that an answer was given before.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// JSON with this status.
-pub(crate) fn json(status: StatusCode, text: String) -> Response {
-    let mut response = Response::new(Body::from(text));
+/// A document with this status.
+pub(crate) fn json(status: StatusCode, document: &impl serde::Serialize) -> Response {
+    let mut response = Response::new(Body::from(to_json(document)));
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
@@ -24,7 +24,7 @@ pub(crate) fn json(status: StatusCode, text: String) -> Response {
 
 /// A work item and the version that it is at.
 pub(crate) fn item(status: StatusCode, item: &WorkItem) -> Response {
-    let mut response = json(status, work_item_json(item));
+    let mut response = json(status, &WorkItemDocument::from(item));
     response.headers_mut().insert(header::ETAG, etag(item.version()));
     response
 }
@@ -65,7 +65,7 @@ pub(crate) fn is_known(headers: &HeaderMap, version: Version) -> bool {
     let given = headers.get(header::IF_NONE_MATCH).and_then(|given| given.to_str().ok());
     given.is_some_and(|given| {
         given.split(',').map(str::trim).any(|one| {
-            // Weak or strong makes no difference to somebody who reads.
+            // Weak or strong makes no difference to a reader.
             one == "*" || one.strip_prefix("W/").unwrap_or(one) == etag
         })
     })
@@ -98,9 +98,18 @@ fn conflicting(conflict: &Conflict) -> Box<Problem> {
         problem = problem.with_allowed(allowed.iter().map(ToString::to_string).collect());
     }
     match conflict {
-        Conflict::AgentBusy { item, .. } => problem.about("item", item.to_string()),
-        Conflict::StaleRun { live: Some(live), .. } => problem.about("run", live.to_string()),
-        Conflict::StaleVersion { current, .. } => problem.about("version", current.to_string()),
+        Conflict::AgentBusy { item, .. } => {
+            problem.item = Some(item.to_string());
+            problem
+        }
+        Conflict::StaleRun { live: Some(live), .. } => {
+            problem.run = Some(live.to_string());
+            problem
+        }
+        Conflict::StaleVersion { current, .. } => {
+            problem.version = Some(current.to_string());
+            problem
+        }
         Conflict::Refused { .. }
         | Conflict::StaleRun { live: None, .. }
         | Conflict::RigClosed { .. }
@@ -128,7 +137,7 @@ impl From<OperationError> for Box<Problem> {
                  state, or repeat it with the same Idempotency-Key",
             )
             .caused_by(with_causes(&error)),
-            // Names of files and hosts are nobody's business but of those who read the log.
+            // Names of files and hosts belong only in the log.
             OperationError::Store(_)
             | OperationError::File { .. }
             | OperationError::Process(_)
@@ -141,7 +150,7 @@ impl From<OperationError> for Box<Problem> {
     }
 }
 
-/// What is named in the body of a request and is not there is a wrong field, not a wrong address.
+/// A name in the body of a request that is not found is a wrong field, not a wrong address.
 pub(crate) fn in_body(error: WorkError) -> Box<Problem> {
     let field = match &error {
         WorkError::NotFound { what: Thing::Project, .. } => "project_id",

@@ -1,4 +1,4 @@
-//! Who may ask for what.
+//! Tokens, and the requests that each allows.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use gt_core::work::{Scope, Token, TokenSecret};
-use gt_operations::tokens::{self, REMEMBERED_MAX};
-use gt_operations::{Actor, Town};
+use gt_town::{Actor, Town};
+use gt_workqueue::tokens::{self, REMEMBERED_MAX};
 
 use crate::connections::Client;
 use crate::gate::NEXT;
@@ -21,10 +21,10 @@ const UNREADABLE_PAUSE: Duration = Duration::from_secs(1);
 /// The most tokens that are remembered.
 const KNOWN_MAX: usize = 1024;
 
-/// What can be asked for without a token: nothing of it says anything about the work.
+/// The routes that need no token: none of them says anything about the work.
 const PUBLIC: [&str; 5] = ["/", "/docs", "/health", "/openapi.json", NO_ROUTE];
 
-/// Who asks.
+/// The client behind a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     shown: Option<Arc<Shown>>,
@@ -40,12 +40,12 @@ struct Shown {
 }
 
 impl Caller {
-    /// Somebody who showed no token.
-    pub(crate) fn nobody() -> Self {
+    /// A client that showed no token.
+    pub(crate) fn anonymous() -> Self {
         Self { shown: None }
     }
 
-    /// Who that is in the store; nothing for whoever showed no token.
+    /// The client's actor in the store; nothing for a client that showed no token.
     pub(crate) fn actor(&self) -> Option<Actor> {
         let name = self.shown.as_ref()?.name.clone();
         Some(Actor { name, owner: String::new() })
@@ -69,7 +69,7 @@ impl Caller {
     }
 }
 
-/// What is asked of whoever comes in.
+/// The rules for tokens.
 #[derive(Debug)]
 pub(crate) struct Keys {
     insecure: bool,
@@ -90,7 +90,7 @@ impl Keys {
         Self { insecure, require_token, known: Mutex::default() }
     }
 
-    /// Who asks, if they may.
+    /// The caller, if the request is allowed.
     pub(crate) async fn check(
         &self,
         service: &Service,
@@ -100,10 +100,10 @@ impl Keys {
         headers: &HeaderMap,
     ) -> Result<Caller, Box<Problem>> {
         if PUBLIC.contains(&route) {
-            return Ok(Caller::nobody());
+            return Ok(Caller::anonymous());
         }
         let Some(shown) = headers.get(header::AUTHORIZATION) else {
-            return self.without_token(client, headers).map(|()| Caller::nobody());
+            return self.without_token(client, headers).map(|()| Caller::anonymous());
         };
         let secret = bearer(shown)
             .ok_or_else(|| unknown("the header Authorization must be: Bearer <token>"))?;
@@ -208,7 +208,7 @@ impl Keys {
         secret: &TokenSecret,
     ) -> Result<Token, Box<Problem>> {
         let changes = *service.news.token_changes().borrow();
-        // What is remembered is as old as the beginning of the look.
+        // A remembered token is as old as the beginning of the lookup.
         let looked_at = Instant::now();
         let hash = *secret.hash().as_bytes();
         if let Some(token) = self.remembered(changes, &hash)
@@ -239,12 +239,12 @@ impl Keys {
     }
 }
 
-/// Whether this is also done by those who give work to agents.
+/// Whether a dispatcher may do this, too.
 fn is_for_dispatchers(method: &Method, route: &str) -> bool {
     scopes_for(method, route).contains(&Scope::Submit)
 }
 
-/// What a token must allow, one of these.
+/// The scopes of which a token must have one.
 fn scopes_for(method: &Method, route: &str) -> &'static [Scope] {
     match (method.as_str(), route) {
         ("GET" | "HEAD", _) => &[Scope::Read],
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_that_nobody_else_can_have_are_this_machine() {
+    fn only_reserved_names_and_addresses_are_this_machine() {
         for host in
             ["localhost", "LOCALHOST:8080", "127.0.0.1:80", "[::1]:8080", "a.localhost", "10.0.0.7"]
         {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_reads_changes_nothing() {
+    fn every_route_needs_its_scope() {
         for (method, route, wanted) in [
             ("GET", "/work", &[Scope::Read][..]),
             ("POST", "/work", &[Scope::Submit]),

@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use gt_operations::events::last_number;
-use gt_operations::{Town, settings, with_causes};
+use gt_beads::events::last_number;
+use gt_town::{Town, settings, with_causes};
 
 use crate::config::{Bind, DEFAULT_PORT, LogSink, ServeError, Serving};
 use crate::server::{Server, Stopper};
 
 /// The setting with the address; nothing means that there is no server.
 const SETTING: &str = "serve.bind";
-/// How often one looks whether it has changed. It costs one lookup.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How many looks it takes until one tries again what has failed.
-const TRIES_EVERY: u32 = 15;
+/// How often the setting is read for a change. It costs one lookup.
+const SETTING_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How many reads it takes until a failed start is tried again.
+const POLLS_PER_RETRY: u32 = 15;
 
 /// Is told what a server does: where it listens, why it does not, and what it could not do.
 pub type Tell = Arc<dyn Fn(&str, &str) + Send + Sync>;
@@ -70,7 +70,7 @@ impl Attendant {
         let mut looks = 0;
         while !self.over.load(Ordering::Relaxed) {
             let last = last_number(&self.town).ok();
-            let is_failing = !said.is_empty() && looks % TRIES_EVERY == 0;
+            let is_failing = !said.is_empty() && looks % POLLS_PER_RETRY == 0;
             if (last.is_some() && last != seen) || is_failing {
                 seen = last;
                 match self.look() {
@@ -84,7 +84,7 @@ impl Attendant {
                 }
             }
             looks += 1;
-            std::thread::park_timeout(LOOK_EVERY);
+            std::thread::park_timeout(SETTING_POLL_INTERVAL);
         }
         self.end();
     }

@@ -1,14 +1,15 @@
-//! What a request says in its body.
+//! The body of a request.
 
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::BytesMut;
 use futures_util::StreamExt as _;
+use gt_api::FieldError;
 use gt_core::Json;
 
 use crate::config::Limits;
-use crate::problem::{FieldProblem, Pending, Problem};
+use crate::problem::{Pending, Problem};
 use crate::service::Shared;
 
 /// A body that is JSON, not looked at any further.
@@ -84,15 +85,15 @@ fn too_slow(limits: &Limits) -> Box<Problem> {
     .closing()
 }
 
-/// The fields of an object. Each is taken once; what is left over is unknown. Whatever is wrong is collected, so that a
-/// client hears all of it at once.
+/// The fields of an object. Each is taken once; a field that is left over is unknown. All faults are collected, so
+/// that a client hears all of them at once.
 #[derive(Debug)]
 pub(crate) struct Fields {
     given: Vec<(String, Json)>,
     known: Vec<&'static str>,
     /// Where the object stands in the body, before the name of each field.
     place: String,
-    wrong: Vec<FieldProblem>,
+    wrong: Vec<FieldError>,
 }
 
 impl Fields {
@@ -109,7 +110,7 @@ impl Fields {
     /// Says what is wrong with a field.
     pub(crate) fn wrong(&mut self, name: &str, detail: impl Into<String>) {
         let field = format!("{}{name}", self.place);
-        self.wrong.push(FieldProblem { field, detail: detail.into() });
+        self.wrong.push(FieldError { field, detail: detail.into() });
     }
 
     fn raw(&mut self, name: &'static str) -> Option<Json> {
@@ -193,7 +194,7 @@ impl Fields {
     }
 
     /// Everything that is wrong, unknown fields included.
-    pub(crate) fn finish(mut self) -> Vec<FieldProblem> {
+    pub(crate) fn finish(mut self) -> Vec<FieldError> {
         let known = self.known.join(", ");
         let unknown: Vec<String> =
             std::mem::take(&mut self.given).into_iter().map(|(name, _)| name).collect();
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_said_at_once() {
+    fn all_faults_of_a_body_are_reported_at_once() {
         let mut fields =
             fields(r#"{"type": 7, "priority": "high", "colour": "red", "notes": null}"#);
         assert_eq!(fields.required("type"), "");

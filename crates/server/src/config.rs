@@ -4,10 +4,10 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
-use gt_operations::OperationError;
-use gt_operations::work::WorkError;
+use gt_town::OperationError;
+use gt_workqueue::work::WorkError;
 
-/// The port that is listened on when nobody names one.
+/// The port that is listened on when none is named.
 pub const DEFAULT_PORT: u16 = 8080;
 
 /// Where lines of the access log go. It is called on a thread of its own, with one or more whole lines.
@@ -16,15 +16,15 @@ pub type LogSink = Box<dyn FnMut(&str) + Send>;
 /// Why a server does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// What was asked for cannot be.
+    /// The configuration is not allowed.
     #[error("{0}")]
     Rejected(String),
     /// An address cannot be listened on.
     #[error("cannot listen on {address}; name another with --bind or PORT")]
     Listen {
-        /// Which one.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
     /// The machine does not give what a server needs.
@@ -85,7 +85,7 @@ impl Bind {
         self.0
     }
 
-    /// Whether nobody but this machine can come in by it.
+    /// Whether only this machine can connect to it.
     pub fn is_loopback(self) -> bool {
         self.0.ip().to_canonical().is_loopback()
     }
@@ -128,7 +128,7 @@ fn is_host_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'[' | b']')
 }
 
-/// What is too much.
+/// The limits of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at a time, idle ones included.
@@ -149,7 +149,7 @@ pub struct Limits {
     pub answer: Duration,
     /// How long a client may take none of an answer that is there.
     pub stall: Duration,
-    /// How long whatever is at work has to end when the server stops.
+    /// How long requests at work have to end when the server stops.
     pub stop: Duration,
     /// How often listeners hear that the connection is alive.
     pub keep_alive: Duration,
@@ -177,13 +177,13 @@ impl Default for Limits {
 pub struct Serving {
     /// Where it listens.
     pub bind: Vec<Bind>,
-    /// Answers everybody without a token, wherever they come from.
+    /// Answers every client without a token, from every address.
     pub insecure: bool,
-    /// Wants a token of everybody, also of this machine's own users.
+    /// Wants a token of every client, also of this machine's own users.
     pub require_token: bool,
     /// Pages of others that may ask from a browser.
     pub cors: Vec<Origin>,
-    /// What is too much.
+    /// The limits.
     pub limits: Limits,
     /// Where requests are logged, if they are.
     pub log: Option<LogSink>,
@@ -200,7 +200,7 @@ impl fmt::Debug for Serving {
 }
 
 impl Serving {
-    /// Serves there, to this machine's own users or to whoever has a token.
+    /// Serves there, to this machine's own users or to clients with a token.
     pub fn on(bind: Vec<Bind>) -> Self {
         Self {
             bind,
@@ -212,7 +212,7 @@ impl Serving {
         }
     }
 
-    /// Whether somebody from another machine could come in.
+    /// Whether a client on another machine could connect.
     pub fn is_exposed(&self) -> bool {
         self.bind.iter().any(|bind| !bind.is_loopback())
     }

@@ -29,7 +29,7 @@ use crate::metrics::{Counted, Metrics};
 use crate::service::Shared;
 use crate::unproven::{Probation, Unproven};
 
-/// How long one waits before the next connection if the machine has no room for it.
+/// The pause before the next connection is accepted if the machine has no room for it.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
 /// The most bytes of a request's first line and headers.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -44,13 +44,13 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What somebody hears who comes when there is no place left. Nothing of the request was read.
+/// The answer to a connection when there is no place left. Nothing of the request was read.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
 retry-after: 1\r\nconnection: close\r\ncontent-length: 122\r\n\r\n\
 {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"too many connections; try again\",\
 \"code\":\"busy\"}";
 
-/// Who asks.
+/// The client of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
@@ -90,7 +90,7 @@ impl Client {
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Clone)]
 pub(crate) struct Reception {
     pub(crate) router: Router,
@@ -121,7 +121,7 @@ impl Reception {
                 }
             };
             let probation = self.probation(address.ip(), is_local);
-            // An answer is one small packet; nobody should wait for more to come.
+            // An answer is one small packet; no client should wait for more to come.
             let _ = stream.set_nodelay(true);
             let reception = self.clone();
             self.tasks.spawn(async move {
@@ -172,7 +172,7 @@ impl Reception {
             .max_buf_size(HEAD_BYTES_MAX)
             .serve_connection(io, service);
         let mut connection = std::pin::pin!(connection);
-        // A connection that breaks concerns nobody but its client.
+        // A connection that breaks concerns only its client.
         tokio::select! {
             _ = connection.as_mut() => return,
             () = over.cancelled() => return,
@@ -193,7 +193,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 async fn refuse(mut stream: TcpStream) {
-    // Whoever does not read it is not waited for.
+    // A client that does not read it is not waited for.
     let _ = tokio::time::timeout(NO_ROOM_PAUSE, stream.write_all(FULL)).await;
 }
 
@@ -216,7 +216,7 @@ impl<S> Patient<S> {
         Self { stream, stall, stopping, lingering: None, until: None }
     }
 
-    /// What became of an attempt to write.
+    /// Handles the result of an attempt to write.
     fn judge<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_turned_away_gets_a_whole_answer() {
+    fn a_refused_connection_gets_a_whole_answer() {
         let text = std::str::from_utf8(FULL).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());

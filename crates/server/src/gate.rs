@@ -1,4 +1,4 @@
-//! What every request passes: an id, a place, who asks, a time limit, and a line in the log.
+//! The steps of every request: an id, a place, the caller, a time limit, and a line in the log.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use gt_core::Clock as _;
-use gt_operations::SystemClock;
+use gt_town::SystemClock;
 use uuid::{Builder, Uuid};
 
 use crate::access_log::Entry;
@@ -29,12 +29,12 @@ const REQUEST_ID_BYTES_MAX: usize = 64;
 /// The longest that `wait_s` can be, and so how much longer such an answer may take.
 pub(crate) const WAIT_MAX: Duration = Duration::from_mins(1);
 
-/// The route of the events, which go on for as long as somebody listens.
+/// The route of the events, which go on for as long as a client listens.
 pub(crate) const EVENTS: &str = "/events";
 /// The route of the next item, which may be waited for.
 pub(crate) const NEXT: &str = "/work/next";
 
-/// The routes of those who watch the server.
+/// The routes for monitoring the server.
 const HEALTH: &str = "/health";
 const METRICS: &str = "/metrics";
 
@@ -53,7 +53,7 @@ pub(crate) async fn gate(
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let counted = Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.in_flight);
 
-    let mut caller = Caller::nobody();
+    let mut caller = Caller::anonymous();
     let admitted = match check_host(&request) {
         Err(problem) => Err(problem),
         Ok(()) => {
@@ -127,8 +127,8 @@ async fn admit(
 ) -> Result<(Caller, Place), Box<Problem>> {
     let caller = service.keys.check(service, route, client, method, headers).await?;
     let place = match route {
-        // Whoever listens or waits finds a place of another kind when they begin to; and a server that is busy is not
-        // ill, which whoever watches it should see.
+        // A listener or a waiting request finds a place of another kind when it begins. A busy server is not ill, and
+        // a monitor should see that.
         EVENTS | NEXT | HEALTH | METRICS => None,
         _ => Some(service.rooms.enter(Room::Request)?),
     };
@@ -170,7 +170,7 @@ fn request_id(headers: &HeaderMap) -> String {
     given.filter(is_fine).map_or_else(|| fresh_id().to_string(), str::to_owned)
 }
 
-/// An id that no other request has. What tells processes apart is random, and what tells their requests apart is counted:
+/// An id that no other request has. The part for the process is random, and the part for the request is counted:
 /// asking the system for each would cost a good part of a short answer.
 fn fresh_id() -> Uuid {
     static OURS: LazyLock<Uuid> = LazyLock::new(Uuid::now_v7);

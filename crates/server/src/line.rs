@@ -1,5 +1,5 @@
-//! Those who wait for the same work stand in one line, so that a thousand of them do not ask the store a thousand times
-//! about one item.
+//! Requests that wait for the same work stand in one line, so that a thousand of them do not ask the store a thousand
+//! times about one item.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// How many of a line look at the same time. More than one, because those who write together share a commit.
-const AT_ONCE: usize = 16;
-/// How many lines there are before those that nobody stands in are forgotten.
-const FORGET_AFTER: usize = 64;
+/// How many requests of a line look at the same time. More than one, because concurrent writes share a commit.
+const TURNS_PER_LINE: usize = 16;
+/// How many lines there are before empty ones are forgotten.
+const LINES_BEFORE_CLEANUP: usize = 64;
 
-/// What somebody waits for: kinds of work and a project, as they were named.
+/// The work that a request waits for: kinds and a project, as they were named.
 pub(crate) type Wanted = (Vec<String>, Option<String>);
 
-/// All lines that somebody stands in.
+/// All lines in which a request waits.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     lines: Mutex<HashMap<Wanted, Weak<Line>>>,
@@ -26,39 +26,40 @@ impl Lines {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The line of those who wait for this.
+    /// The line of the requests that wait for this.
     pub(crate) fn join(&self, wanted: Wanted) -> Arc<Line> {
         let mut lines = self.lines();
         if let Some(line) = lines.get(&wanted).and_then(Weak::upgrade) {
             return line;
         }
-        if lines.len() >= FORGET_AFTER {
+        if lines.len() >= LINES_BEFORE_CLEANUP {
             lines.retain(|_, line| line.strong_count() > 0);
         }
-        let line = Arc::new(Line { turns: Semaphore::new(AT_ONCE), nothing_at: AtomicU64::new(0) });
+        let line =
+            Arc::new(Line { turns: Semaphore::new(TURNS_PER_LINE), nothing_at: AtomicU64::new(0) });
         lines.insert(wanted, Arc::downgrade(&line));
         line
     }
 }
 
-/// Those who wait for the same.
+/// The requests that wait for the same work.
 #[derive(Debug)]
 pub(crate) struct Line {
     turns: Semaphore,
-    /// How many chances there had been when somebody of this line looked last and there was nothing for anybody.
+    /// How many chances there had been when a request of this line looked last and found nothing for the whole line.
     nothing_at: AtomicU64,
 }
 
 impl Line {
-    /// Waits for a turn to look. Nothing if somebody has looked meanwhile, after `chances` of them, and there was nothing
-    /// for anybody of this line.
+    /// Waits for a turn to look. Nothing if another request has looked meanwhile, after `chances` of them, and there
+    /// was nothing for this line.
     pub(crate) async fn turn(&self, chances: u64) -> Option<SemaphorePermit<'_>> {
         // It is never closed.
         let turn = self.turns.acquire().await.ok()?;
         (self.nothing_at.load(Ordering::Acquire) < chances).then_some(turn)
     }
 
-    /// There was nothing for anybody of this line after so many chances.
+    /// There was nothing for this line after so many chances.
     pub(crate) fn found_nothing(&self, chances: u64) {
         self.nothing_at.fetch_max(chances, Ordering::AcqRel);
     }
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_comes_after_somebody_who_found_nothing_need_not_look() {
+    fn a_request_after_one_that_found_nothing_need_not_look() {
         let lines = Lines::default();
         let (one, other) = (lines.join((vec![], None)), lines.join((vec![], None)));
         let looks = |line: &Line, chances| line.turn(chances).now_or_never().unwrap().is_some();
@@ -84,11 +85,11 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_nobody_stands_in_are_forgotten() {
+    fn empty_lines_are_forgotten() {
         let lines = Lines::default();
         for at in 0..1000 {
             drop(lines.join((vec![at.to_string()], None)));
         }
-        assert!(lines.lines().len() <= FORGET_AFTER);
+        assert!(lines.lines().len() <= LINES_BEFORE_CLEANUP);
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers for whoever watches the server, in the text format of Prometheus.
+//! Numbers for monitoring the server, in the text format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ const BUCKETS: [(f64, &str); 12] = [
     (30.0, "30"),
 ];
 
-/// The name under which requests are counted that no route is for, so that nobody can make names up.
+/// The name under which requests are counted that no route is for, so that clients cannot make names up.
 pub(crate) const NO_ROUTE: &str = "none";
 
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ struct Requests {
     durations: Durations,
 }
 
-/// What is counted.
+/// The counters.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<String, Requests>>,
@@ -53,13 +53,13 @@ pub(crate) struct Metrics {
     pub(crate) listeners: AtomicI64,
     /// Requests that wait for work.
     pub(crate) waiting: AtomicI64,
-    /// Lines of the access log that nobody could take.
+    /// Lines of the access log that the writer could not take.
     pub(crate) unlogged: AtomicU64,
     /// Times that a listener had to read the store because it was behind.
     pub(crate) catch_ups: AtomicU64,
 }
 
-/// The methods that are counted by name; somebody may ask with any word.
+/// The methods that are counted by name; a client may send any word.
 fn known_method(method: &str) -> &'static str {
     match method {
         "GET" => "GET",
@@ -133,7 +133,7 @@ impl Metrics {
             ),
             (
                 "gt_http_log_lines_dropped_total",
-                "Lines of the access log that nobody could take in time.",
+                "Lines of the access log that the writer could not take in time.",
                 &self.unlogged,
             ),
             (
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_not_counted_any_more() {
+    fn a_gauge_goes_down_when_its_guard_is_dropped() {
         let metrics = Metrics::default();
         let counted = Counted::new(&metrics, |metrics| &metrics.listeners);
         assert_eq!(metrics.listeners.load(Ordering::Relaxed), 1);

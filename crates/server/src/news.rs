@@ -1,24 +1,24 @@
-//! The event log, read once for everybody who listens.
+//! The event log, read once for all listeners.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use gt_api::{EventDocument, to_json};
+use gt_beads::events::{self, Follower};
 use gt_core::{Event, EventKind};
-use gt_operations::events::{self, Follower};
-use gt_operations::{EventFilter, Result, Town};
-use gt_records::event_json;
+use gt_town::{EventFilter, Result, Town};
 use tokio::sync::{broadcast, watch};
 
 /// Events that a listener may be behind before it has to read the store for itself.
 const BEHIND_MAX: usize = 2048;
-/// How often one looks for what others have written while somebody listens. It costs one lookup.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The same while nobody does.
-const LOOK_IDLE: Duration = Duration::from_secs(1);
-/// How long one waits for a store that cannot be read.
-const AWAY_PAUSE: Duration = Duration::from_secs(1);
+/// How often the log is read for events of other processes while a client listens. It costs one lookup.
+const LOG_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The same while no client listens.
+const IDLE_LOG_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The pause before a store that cannot be read is tried again.
+const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// An event as it is sent.
 #[derive(Debug, Clone)]
@@ -31,7 +31,10 @@ impl Frame {
     pub(crate) fn of(event: &Event) -> Self {
         let (number, kind) = (event.number, event.kind.as_str());
         // JSON on one line has no line breaks, so that one data field holds it.
-        let text = format!("id: {number}\nevent: {kind}\ndata: {}\n\n", event_json(event));
+        let text = format!(
+            "id: {number}\nevent: {kind}\ndata: {}\n\n",
+            to_json(&EventDocument::from(event))
+        );
         Self { number, text: Bytes::from(text) }
     }
 }
@@ -56,11 +59,11 @@ impl Doorbell {
     }
 }
 
-/// Tells everybody what happens.
+/// Sends events to all listeners.
 #[derive(Debug)]
 pub(crate) struct News {
     frames: broadcast::Sender<Frame>,
-    /// Changes when there may be work for somebody who found none.
+    /// Changes when there may be work for a request that found none.
     chances: watch::Sender<u64>,
     /// Changes when a token may not be what it was.
     tokens: watch::Sender<u64>,
@@ -70,7 +73,7 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Starts whoever reads the log, from now on.
+    /// Starts the thread that reads the log, from now on.
     pub(crate) fn start(town: &Arc<Town>) -> Result<Arc<Self>> {
         let reached = events::last_number(town)?;
         let news = Arc::new(Self {
@@ -84,7 +87,7 @@ impl News {
         let (town, reader) = (Arc::clone(town), Arc::clone(&news));
         let begin = |name: &str, work: Box<dyn FnOnce() + Send>| {
             let failed = |error| {
-                gt_operations::OperationError::rejected(format!("cannot start a thread: {error}"))
+                gt_town::OperationError::rejected(format!("cannot start a thread: {error}"))
             };
             std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(failed).map(drop)
         };
@@ -95,7 +98,7 @@ impl News {
                 "gt-serve-bell",
                 Box::new(move || {
                     while !news.stopped.load(Ordering::Relaxed) {
-                        if server.wait(LOOK_IDLE) {
+                        if server.wait(IDLE_LOG_POLL_INTERVAL) {
                             news.ring();
                         }
                     }
@@ -106,12 +109,12 @@ impl News {
         Ok(news)
     }
 
-    /// Something was written here: nobody needs to wait for it to be found.
+    /// Something was written here: no listener needs to wait for the next poll.
     pub(crate) fn ring(&self) {
         self.bell.ring();
     }
 
-    /// Ends whoever reads the log.
+    /// Ends the thread that reads the log.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.ring();
@@ -122,7 +125,7 @@ impl News {
         self.reached.load(Ordering::Acquire)
     }
 
-    /// Whatever happens from now on.
+    /// The events from now on.
     pub(crate) fn listen(&self) -> broadcast::Receiver<Frame> {
         self.frames.subscribe()
     }
@@ -143,15 +146,15 @@ impl News {
             match follower.next(town) {
                 Ok(events) if events.is_empty() => self.bell.wait(self.patience()),
                 Ok(events) => self.tell(&events),
-                // Whoever asks for something hears why. Nothing is lost: it is read when the store is back.
-                Err(_) => self.bell.wait(AWAY_PAUSE),
+                // A request hears why. Nothing is lost: the events are read when the store is back.
+                Err(_) => self.bell.wait(STORE_RETRY_DELAY),
             }
         }
     }
 
     fn patience(&self) -> Duration {
         let listened = self.frames.receiver_count() > 0 || self.chances.receiver_count() > 0;
-        if listened { LOOK_EVERY } else { LOOK_IDLE }
+        if listened { LOG_POLL_INTERVAL } else { IDLE_LOG_POLL_INTERVAL }
     }
 
     fn tell(&self, events: &[Event]) {
@@ -162,7 +165,7 @@ impl News {
         let listened = self.frames.receiver_count() > 0;
         for event in events {
             if listened {
-                // Somebody may have gone meanwhile.
+                // The last listener may have gone meanwhile.
                 let _ = self.frames.send(Frame::of(event));
             }
             self.reached.store(event.number, Ordering::Release);
@@ -173,7 +176,7 @@ impl News {
     }
 }
 
-/// Whether there may be work after this for somebody who found none before. Kinds that are not known here may mean
+/// Whether there may be work after this for a request that found none before. Kinds that are not known here may mean
 /// anything.
 fn is_chance(kind: &EventKind) -> bool {
     !matches!(

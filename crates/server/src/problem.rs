@@ -1,39 +1,36 @@
-//! What is answered instead of a result: RFC 9457.
+//! Error answers: RFC 9457.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use gt_records::ObjectWriter;
+use gt_api::{FieldError, ProblemDocument, to_json};
 
 /// The media type of every error.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
-
-/// Something that is wrong with one field of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FieldProblem {
-    pub(crate) field: String,
-    pub(crate) detail: String,
-}
 
 /// Why a request was not done.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
-    /// What kind of problem it is, in a word for programs.
+    /// The kind of problem, in a word for programs.
     pub(crate) code: &'static str,
-    /// What happened, to what, and what to do next.
+    /// The failure, the object it concerns, and the next step.
     pub(crate) detail: String,
     /// The fields that are wrong.
-    pub(crate) fields: Vec<FieldProblem>,
-    /// What would be possible instead.
+    pub(crate) fields: Vec<FieldError>,
+    /// The statuses that are possible instead.
     pub(crate) allowed: Option<Vec<String>>,
-    /// What the problem is about besides: the item that an agent already has, for example.
-    pub(crate) about: Vec<(&'static str, String)>,
+    /// The item that the agent has already.
+    pub(crate) item: Option<String>,
+    /// The run that has the item now.
+    pub(crate) run: Option<String>,
+    /// The version that the item is at.
+    pub(crate) version: Option<String>,
     /// A header that belongs to the answer.
     pub(crate) header: Option<(HeaderName, HeaderValue)>,
     /// The connection cannot be used any more.
     pub(crate) closes: bool,
-    /// What only whoever reads the log is told.
+    /// The cause, which only the log tells.
     pub(crate) cause: Option<String>,
 }
 
@@ -49,7 +46,9 @@ impl Problem {
             detail: detail.into(),
             fields: Vec::new(),
             allowed: None,
-            about: Vec::new(),
+            item: None,
+            run: None,
+            version: None,
             header: None,
             closes: false,
             cause: None,
@@ -65,12 +64,12 @@ impl Problem {
     pub(crate) fn malformed_field(field: &str, detail: impl Into<String>) -> Box<Self> {
         let detail = detail.into();
         let mut problem = Self::malformed(format!("{field}: {detail}"));
-        problem.fields.push(FieldProblem { field: field.to_owned(), detail });
+        problem.fields.push(FieldError { field: field.to_owned(), detail });
         problem
     }
 
     /// It parses, and these fields are wrong.
-    pub(crate) fn invalid(fields: Vec<FieldProblem>) -> Box<Self> {
+    pub(crate) fn invalid(fields: Vec<FieldError>) -> Box<Self> {
         let said: Vec<String> =
             fields.iter().map(|wrong| format!("{}: {}", wrong.field, wrong.detail)).collect();
         let mut problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", said.join("; "));
@@ -80,7 +79,7 @@ impl Problem {
 
     /// It parses, and this field is wrong.
     pub(crate) fn invalid_field(field: &str, detail: impl Into<String>) -> Box<Self> {
-        Self::invalid(vec![FieldProblem { field: field.to_owned(), detail: detail.into() }])
+        Self::invalid(vec![FieldError { field: field.to_owned(), detail: detail.into() }])
     }
 
     pub(crate) fn not_found(detail: impl Into<String>) -> Box<Self> {
@@ -97,7 +96,7 @@ impl Problem {
             .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
-    /// Something of ours is broken. What exactly is in the log, not in the answer.
+    /// An internal error. The cause is in the log, not in the answer.
     pub(crate) fn broken(detail: impl Into<String>) -> Box<Self> {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
     }
@@ -119,16 +118,6 @@ impl Problem {
     }
 
     #[must_use]
-    pub(crate) fn about(
-        mut self: Box<Self>,
-        key: &'static str,
-        value: impl Into<String>,
-    ) -> Box<Self> {
-        self.about.push((key, value.into()));
-        self
-    }
-
-    #[must_use]
     pub(crate) fn caused_by(mut self: Box<Self>, cause: String) -> Box<Self> {
         self.cause = Some(cause);
         self
@@ -142,32 +131,20 @@ impl Problem {
 
     /// The answer to the request of this id.
     pub(crate) fn render(&self, request_id: &str) -> Response {
-        let mut body = String::new();
-        let mut object = ObjectWriter::new(&mut body);
-        object.text("type", "about:blank");
-        object.text("title", self.status.canonical_reason().unwrap_or("Error"));
-        object.count("status", self.status.as_u16().into());
-        object.text("detail", &self.detail);
-        object.text("code", self.code);
-        if !self.fields.is_empty() {
-            object.array("errors", |errors| {
-                for wrong in &self.fields {
-                    errors.object(|error| {
-                        error.text("field", &wrong.field);
-                        error.text("detail", &wrong.detail);
-                    });
-                }
-            });
-        }
-        if let Some(allowed) = &self.allowed {
-            object.array("allowed", |list| allowed.iter().for_each(|one| list.text(one)));
-        }
-        for (key, value) in &self.about {
-            object.text(key, value);
-        }
-        object.text("request_id", request_id);
-        object.finish();
-        let mut response = Response::new(Body::from(body));
+        let document = ProblemDocument {
+            r#type: "about:blank".to_owned(),
+            title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
+            status: self.status.as_u16(),
+            detail: self.detail.clone(),
+            code: self.code.to_owned(),
+            errors: Some(self.fields.clone()).filter(|fields| !fields.is_empty()),
+            allowed: self.allowed.clone(),
+            item: self.item.clone(),
+            run: self.run.clone(),
+            version: self.version.clone(),
+            request_id: request_id.to_owned(),
+        };
+        let mut response = Response::new(Body::from(to_json(&document)));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);

@@ -1,4 +1,4 @@
-//! What stands behind the question mark.
+//! The query of a request.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 
 use crate::problem::{Pending, Problem};
 
-/// The parameters of a request. Each is taken once; what is left over was not understood.
+/// The parameters of a request. Each is taken once; a parameter that is left over was not understood.
 #[derive(Debug, Default)]
 pub(crate) struct Query {
     values: BTreeMap<String, Vec<String>>,
@@ -33,7 +33,7 @@ impl Query {
         self.take(name)?.map(|text| text.parse().map_err(|_| wrong(&text))).transpose()
     }
 
-    /// Refuses what nobody took. `known` is what can be given.
+    /// Refuses parameters that were not taken. `known` lists the valid ones.
     pub(crate) fn finish(self, known: &[&str]) -> Result<(), Box<Problem>> {
         match self.values.into_keys().next() {
             None => Ok(()),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gt_core::Networks;
-use gt_operations::{Town, settings, tokens};
+use gt_town::{Town, settings};
+use gt_workqueue::tokens;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,7 +21,7 @@ use crate::news::News;
 use crate::routes;
 use crate::service::{Rooms, Service, Shared};
 use crate::unproven::Unproven;
-use crate::upkeep::keep_up;
+use crate::upkeep::run_upkeep;
 
 /// The setting with the proxies that are believed.
 const TRUSTED_PROXIES: &str = "server.trusted_proxies";
@@ -28,8 +29,8 @@ const TRUSTED_PROXIES: &str = "server.trusted_proxies";
 /// Threads that may wait for the store. More would only wait in another place.
 const STORE_THREADS_MAX: usize = 128;
 
-/// How long whoever is still at the store has when everything else has ended.
-const LAST_WAIT: Duration = Duration::from_secs(1);
+/// How long requests that are still at the store have when everything else has ended.
+const STORE_SHUTDOWN_WAIT: Duration = Duration::from_secs(1);
 
 /// A server that listens. Nothing is answered before [`Server::run`].
 pub struct Server {
@@ -50,7 +51,7 @@ impl std::fmt::Debug for Server {
 pub struct Stopper(CancellationToken);
 
 impl Stopper {
-    /// Has it answer what it is at, and end.
+    /// Lets the server answer the requests at work, and end.
     pub fn stop(&self) {
         self.0.cancel();
     }
@@ -62,8 +63,8 @@ impl Server {
         let wants_tokens = how.require_token || (how.is_exposed() && !how.insecure);
         if wants_tokens && !tokens::any(&town).map_err(ServeError::from)? {
             return Err(ServeError::Rejected(
-                "there is no token yet, so that nobody could use this server; make one with gt token create, or say \
-                 --insecure if everybody who can reach it may do everything"
+                "there is no token yet, so that no client could use this server; make one with gt token create, or say \
+                 --insecure if every client that can reach it may do everything"
                     .to_owned(),
             ));
         }
@@ -114,7 +115,7 @@ impl Server {
         Stopper(self.reception.stopping.clone())
     }
 
-    /// Ends it when somebody presses Ctrl-C or asks the process to end.
+    /// Ends it at Ctrl-C, or when the process is asked to end.
     pub fn run_until_told(self) -> Result<(), ServeError> {
         self.run_until(async {
             let ended = async {
@@ -145,8 +146,8 @@ impl Server {
             .map_err(ServeError::Begin)?;
         let served = runtime.block_on(self.serve(told));
         self.service.news.stop();
-        // Whoever is still at something after all that time is left behind: a write is in the store or is not.
-        runtime.shutdown_timeout(LAST_WAIT);
+        // A request that is still at work after all that time is left behind: a write is in the store or is not.
+        runtime.shutdown_timeout(STORE_SHUTDOWN_WAIT);
         served
     }
 
@@ -159,7 +160,7 @@ impl Server {
                 tokio::net::TcpListener::from_std(listener).map_err(ServeError::Begin)?;
             doors.push(tokio::spawn(reception.clone().receive(listener, *is_local)));
         }
-        tokio::spawn(keep_up(Arc::clone(&self.service)));
+        tokio::spawn(run_upkeep(Arc::clone(&self.service)));
         tokio::select! {
             () = told => reception.stopping.cancel(),
             () = reception.stopping.cancelled() => {}

@@ -1,9 +1,9 @@
-//! What every handler can ask for.
+//! The state that every handler can use.
 
 use std::sync::Arc;
 
 use gt_core::{Networks, Timestamp};
-use gt_operations::Town;
+use gt_town::Town;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::news::News;
 use crate::problem::Problem;
 
-/// What every handler can ask for.
+/// The state that every handler can use.
 pub(crate) struct Service {
     pub(crate) town: Arc<Town>,
     pub(crate) news: Arc<News>,
@@ -32,7 +32,8 @@ pub(crate) struct Service {
 /// All handlers share one.
 pub(crate) type Shared = Arc<Service>;
 
-/// How many of each kind of request there may be at a time. Whoever only waits takes no place from those who work.
+/// How many of each kind of request there may be at a time. A request that only waits takes no place from those that
+/// work.
 #[derive(Debug, Clone)]
 pub(crate) struct Rooms {
     requests: Arc<Semaphore>,
@@ -40,7 +41,7 @@ pub(crate) struct Rooms {
     listeners: Arc<Semaphore>,
 }
 
-/// What a place is needed for.
+/// The use of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     Request,
@@ -76,7 +77,8 @@ impl Service {
         self.town.now()
     }
 
-    /// The same for something that changes anything: it is done in the name of the caller, and whoever listens hears of it.
+    /// The same for an operation that changes anything: it is done in the name of the caller, and listeners hear of
+    /// it.
     pub(crate) async fn change<T: Send + 'static, E: Into<Box<Problem>> + Send + 'static>(
         &self,
         caller: &Caller,
@@ -100,7 +102,7 @@ impl Service {
         let town = Arc::clone(&self.town);
         match tokio::task::spawn_blocking(move || work(&town)).await {
             Ok(done) => done.map_err(Into::into),
-            Err(_) => Err(went_wrong()),
+            Err(_) => Err(internal_error()),
         }
     }
 
@@ -117,7 +119,7 @@ impl Service {
     }
 }
 
-fn went_wrong() -> Box<Problem> {
+fn internal_error() -> Box<Problem> {
     Problem::broken(
         "something went wrong here that should not have; the log of the server says more",
     )

@@ -116,7 +116,7 @@ impl Drop for Probation {
     }
 }
 
-/// What stands for all addresses of a client.
+/// One address for all addresses of a client.
 fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),

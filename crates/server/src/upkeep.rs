@@ -1,41 +1,42 @@
-//! What a server does by itself, so that it needs no daemon: silent agents, ended leases, events that are too old, and
-//! letters of a town that has no directory.
+//! The periodic work of a server, so that it needs no daemon: silent agents, ended leases, events that are too old,
+//! and letters of a town that has no directory.
 
 use std::time::{Duration, Instant};
 
 use gt_core::Timestamp;
-use gt_operations::{outbox, retention, work};
+use gt_daemon::retention;
+use gt_workqueue::work;
 
 use crate::problem::Problem;
 use crate::service::Shared;
 
-/// How long one sleeps at most. No lease is so short that it could begin and end meanwhile.
-const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// And at least, so that a clock that stands still does not make anybody run.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause. No lease is so short that it could begin and end meanwhile.
+const UPKEEP_PAUSE_MAX: Duration = Duration::from_secs(15);
+/// The shortest pause, so that a clock that stands still does not make a busy loop.
+const UPKEEP_PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// How often one looks for events that are too old.
-const FORGET_EVERY: Duration = Duration::from_hours(1);
+/// How often events that are too old are removed.
+const EVENT_CLEANUP_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Looks after everything that is due, until the server stops.
-pub(crate) async fn keep_up(service: Shared) {
+pub(crate) async fn run_upkeep(service: Shared) {
     let mut forgot_at: Option<Instant> = None;
     loop {
-        let forgets = forgot_at.is_none_or(|at| at.elapsed() >= FORGET_EVERY);
+        let forgets = forgot_at.is_none_or(|at| at.elapsed() >= EVENT_CLEANUP_INTERVAL);
         if forgets {
             forgot_at = Some(Instant::now());
         }
         let looked = service
             .ask(move |town| {
                 let found = work::check_overdue(town)?;
-                outbox::deliver_without_directory(town)?;
+                gt_daemon::notice_helper::deliver_without_directory(town)?;
                 if forgets {
                     retention::forget_events(town)?;
                 }
                 Ok::<_, Box<Problem>>(found)
             })
             .await;
-        // What could not be done is done the next time.
+        // Work that could not be done is done the next time.
         let due = looked.ok().and_then(|found| {
             if found.count() > 0 {
                 service.news.ring();
@@ -52,7 +53,8 @@ pub(crate) async fn keep_up(service: Shared) {
 
 fn until(due: Option<Timestamp>, now: Timestamp) -> Duration {
     let nanos = due.map_or(i64::MAX, |due| due.as_nanos().saturating_sub(now.as_nanos()));
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)).clamp(PAUSE, LOOK_EVERY)
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+        .clamp(UPKEEP_PAUSE_MIN, UPKEEP_PAUSE_MAX)
 }
 
 #[cfg(test)]
@@ -60,11 +62,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_looks_when_something_is_due_and_from_time_to_time() {
+    fn the_pause_ends_when_something_is_due_or_at_its_limit() {
         let at = |seconds: i64| Timestamp::from_nanos(seconds * 1_000_000_000);
-        assert_eq!(until(None, at(0)), LOOK_EVERY);
-        assert_eq!(until(Some(at(100)), at(0)), LOOK_EVERY);
+        assert_eq!(until(None, at(0)), UPKEEP_PAUSE_MAX);
+        assert_eq!(until(Some(at(100)), at(0)), UPKEEP_PAUSE_MAX);
         assert_eq!(until(Some(at(5)), at(0)), Duration::from_secs(5));
-        assert_eq!(until(Some(at(5)), at(9)), PAUSE);
+        assert_eq!(until(Some(at(5)), at(9)), UPKEEP_PAUSE_MIN);
     }
 }

@@ -2,33 +2,33 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use gt_operations::events::last_number;
-use gt_records::ObjectWriter;
+use gt_api::HealthDocument;
+use gt_beads::events::last_number;
 
 use super::openapi_json;
+use crate::answer::json;
 use crate::problem::{Pending, Problem};
-use crate::schema::HealthDocument;
 use crate::service::Shared;
 
 /// The page to try things; it needs nothing but this server.
 const PAGE: &str = include_str!("../page.html");
-/// What the page may do: nothing but ask this server.
+/// The rights of the page: it may ask only this server.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
 connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What only people look at, and so is not described.
+/// The pages that only people look at, and so are not described.
 pub(super) fn pages() -> Router<Shared> {
     Router::new()
-        .route("/openapi.json", get(|| async { json(openapi_json()) }))
+        .route("/openapi.json", get(description))
         .route("/docs", get(page))
         .route("/", get(|| async { axum::response::Redirect::temporary("/docs") }))
 }
 
-pub(super) fn json(text: String) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+async fn description() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], openapi_json()).into_response()
 }
 
 async fn page() -> Response {
@@ -55,20 +55,19 @@ async fn page() -> Response {
 )]
 pub(super) async fn health(State(service): State<Shared>) -> Result<Response, Pending> {
     let last = service.ask(|town| last_number(town).map_err(|_| unreadable())).await?;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("status", "ok");
-    object.text("version", env!("CARGO_PKG_VERSION"));
-    object.count("last_event", last);
-    object.finish();
-    Ok(json(out))
+    let health = HealthDocument {
+        status: "ok".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        last_event: last,
+    };
+    Ok(json(StatusCode::OK, &health))
 }
 
 pub(super) fn unreadable() -> Box<Problem> {
     Problem::busy("the store cannot be read at the moment; try again")
 }
 
-/// Numbers for whoever watches the server, in the text format of Prometheus.
+/// Numbers for monitoring the server, in the text format of Prometheus.
 #[utoipa::path(
     get,
     path = "/metrics",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::described;
 use super::work::ITEMS_MAX;
 
-/// What may be answered wherever one asks. Routes say only what is special about them.
+/// The answers that every route may give. Routes describe only their own.
 const EVERYWHERE: [(&str, &str); 4] = [
     ("401", "A token is needed, or this one is not valid."),
     ("403", "The token may not do this."),
@@ -13,7 +13,7 @@ const EVERYWHERE: [(&str, &str); 4] = [
     ("503", "Too much at once, or the store is away; try again."),
 ];
 
-/// The same for whatever has a body.
+/// The same for routes with a body.
 const WITH_BODY: [(&str, &str); 4] = [
     ("408", "The body came too slowly."),
     ("413", "The body is too large."),
@@ -21,7 +21,7 @@ const WITH_BODY: [(&str, &str); 4] = [
     ("422", "A field is wrong."),
 ];
 
-/// The same for whatever is about one thing.
+/// The same for routes about one object.
 const WITH_ID: [(&str, &str); 1] = [("404", "There is none.")];
 
 /// The description, as JSON.
@@ -35,7 +35,7 @@ pub fn openapi_json() -> String {
             complete(path, about);
         }
     }
-    // What a variant of an enum cannot say about itself.
+    // The limits of a list, which a variant of an enum cannot say about itself.
     let list = &mut json["components"]["schemas"]["SubmissionDocument"]["oneOf"][1];
     (list["minItems"], list["maxItems"]) = (json!(1), json!(ITEMS_MAX));
     json["components"]["securitySchemes"] = json!({"token": {"type": "http", "scheme": "bearer"}});

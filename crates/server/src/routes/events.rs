@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
-use gt_operations::EventFilter;
-use gt_operations::events::{Follower, last_number};
+use gt_beads::events::{Follower, last_number};
+use gt_town::EventFilter;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -29,15 +29,15 @@ use crate::service::{Room, Shared};
 const LAST_EVENT_ID: &str = "last-event-id";
 /// How long a client waits before it comes back, in milliseconds; and the first thing it hears.
 const HELLO: &[u8] = b"retry: 2000\n: listening\n\n";
-/// What is said when nothing is.
+/// The comment that is sent when there are no events.
 const KEEP_ALIVE: &[u8] = b": still here\n\n";
 /// How many bytes go out together.
 const TOGETHER_BYTES_MAX: usize = 64 * 1024;
 
-/// What happens, as it happens.
+/// Events, as they happen.
 ///
-/// Each event has the number of the event log as its id; whoever comes back with `Last-Event-ID` (browsers do by
-/// themselves) or `?since=` goes on where they were, and nothing is skipped or comes twice. If what comes after that
+/// Each event has the number of the event log as its id; a client that comes back with `Last-Event-ID` (browsers do by
+/// themselves) or `?since=` goes on where it was, and nothing is skipped or comes twice. If what comes after that
 /// number is not kept any more, an event `truncated` says so first. The stream ends when the server stops, and when the
 /// token that was shown is revoked or expires.
 #[utoipa::path(
@@ -76,7 +76,7 @@ pub(super) async fn events(
         _place: place,
         _counted: Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.listeners),
         frames,
-        // What the reader of the log has not come to yet is past all the same.
+        // An event that the reader of the log has not come to yet is past all the same.
         cursor: cursor.unwrap_or(now),
         is_behind: cursor.is_some(),
         greeted: false,
@@ -114,7 +114,7 @@ fn number_of(field: &str, text: &str) -> Result<u64, Box<Problem>> {
     })
 }
 
-/// Somebody who listens.
+/// A client that listens.
 struct Listener {
     service: Shared,
     frames: Receiver<Frame>,
@@ -128,7 +128,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// What to send next; nothing when it is over.
+    /// The next bytes to send; nothing when it is over.
     async fn next(&mut self) -> Option<Bytes> {
         if !std::mem::replace(&mut self.greeted, true) {
             return Some(Bytes::from_static(HELLO));
@@ -164,8 +164,8 @@ impl Listener {
         }
     }
 
-    /// Takes what was told. Nothing if nobody tells anything any more; nothing to send if it was known, or if the store
-    /// must be asked first.
+    /// Takes a frame. Nothing if the log is not read any more; nothing to send if it was known, or if the store must
+    /// be asked first.
     #[expect(clippy::option_option, reason = "over, nothing yet, and something are three things")]
     fn hear(&mut self, heard: Result<Frame, RecvError>) -> Option<Option<Bytes>> {
         match heard {
@@ -195,7 +195,7 @@ impl Listener {
                     }
                     following = self.frames.try_recv();
                 }
-                // Whatever ended this is either nothing, or found in the store.
+                // The end of this loop means no more frames, or frames to find in the store.
                 self.is_behind = self.service.news.reached() > self.cursor;
                 Some(Some(text.freeze()))
             }

@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! The routes.
 
 mod about;
 mod description;
@@ -10,6 +10,7 @@ mod work;
 use axum::Router;
 use axum::http::{HeaderName, Method, header};
 use axum::middleware::from_fn_with_state;
+use gt_api::ProblemDocument;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -20,7 +21,6 @@ use utoipa_axum::routes;
 use crate::config::Origin;
 use crate::gate::{REQUEST_ID, gate};
 use crate::problem::{Pending, Problem};
-use crate::schema::ProblemDocument;
 use crate::service::Shared;
 
 pub use description::openapi_json;

@@ -1,4 +1,4 @@
-//! Agents that pull: the next thing to do, and word that it is still being done.
+//! Agents that pull: the next item, and heartbeats.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,10 +7,13 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use gt_api::{
+    HeartbeatAnswerDocument, HeartbeatDocument, NextAnswerDocument, NextDocument, OverdueDocument,
+    ReleaseDocument, StaleCheckDocument, WorkItemDocument,
+};
 use gt_core::Json;
 use gt_core::work::{Lease, ProjectRef, RunRef, work_type};
-use gt_operations::work::{self, Heartbeat, Next, NextRequest, NoWork, Taken};
-use gt_records::{lease_json, no_work_json, overdue_json, taken_json};
+use gt_workqueue::work::{self, Heartbeat, Next, NextRequest, NoWork, Taken};
 use tokio::time::Instant;
 
 use super::work::reference;
@@ -21,10 +24,6 @@ use crate::gate::WAIT_MAX;
 use crate::metrics::Counted;
 use crate::problem::{Pending, Problem};
 use crate::query::Query;
-use crate::schema::{
-    HeartbeatAnswerDocument, HeartbeatDocument, NextAnswerDocument, NextDocument, OverdueDocument,
-    ReleaseDocument, StaleCheckDocument, WorkItemDocument,
-};
 use crate::service::{Room, Service, Shared};
 
 /// Ask for the next thing to do
@@ -65,7 +64,7 @@ pub(super) async fn next(
     let wanted = request.kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
     let line = service.lines.join((wanted, request.project.as_ref().map(ToString::to_string)));
     let mut chances = service.news.chances();
-    // First, so that nothing that happens while one looks is missed.
+    // First, so that nothing that happens during the look is missed.
     let mut seen = *chances.borrow_and_update();
     let mut nothing = match look(&service, &caller, &request).await? {
         Next::Item(taken) => return Ok(given(&taken)),
@@ -82,7 +81,8 @@ pub(super) async fn next(
             changed = chances.changed() => changed.is_ok(),
         };
         if !may_be_more {
-            return Ok(json(StatusCode::OK, no_work_json(nothing.code(), &nothing.to_string())));
+            let answer = NextAnswerDocument::nothing(nothing.code(), nothing.to_string());
+            return Ok(json(StatusCode::OK, &answer));
         }
         seen = (*chances.borrow_and_update()).max(seen);
         let Some(_turn) = line.turn(seen).await else { continue };
@@ -109,7 +109,8 @@ async fn look(
 }
 
 fn given(taken: &Taken) -> Response {
-    json(StatusCode::OK, taken_json(&taken.item, taken.run_uid, taken.lease_expires_at))
+    let Taken { item, run_uid, lease_expires_at, .. } = taken;
+    json(StatusCode::OK, &NextAnswerDocument::taken(item, *run_uid, *lease_expires_at))
 }
 
 fn next_request(body: &Json, dispatched: bool) -> Result<(NextRequest, Duration), Box<Problem>> {
@@ -143,7 +144,7 @@ fn lease(fields: &mut Fields) -> Option<Lease> {
     fields.read("lease_s", Lease::of_seconds(seconds))
 }
 
-/// The run that an agent speaks for; nothing if that is missing or wrong, which `fields` knows then.
+/// The run that a heartbeat is for; nothing if that is missing or wrong, which `fields` knows then.
 fn run(fields: &mut Fields) -> Option<RunRef> {
     let run = fields.required("run_id");
     if run.is_empty() { None } else { fields.read("run_id", RunRef::parse(&run)) }
@@ -181,13 +182,13 @@ pub(super) async fn heartbeat(
     let beat = Heartbeat { run, lease, adopts };
     let until =
         service.change(&caller, move |town| work::heartbeat(town, &reference, beat)).await?;
-    Ok(json(StatusCode::OK, lease_json(until)))
+    Ok(json(StatusCode::OK, &HeartbeatAnswerDocument { lease_expires_at: until.into() }))
 }
 
 /// Give an item back
 ///
-/// The item that an agent has in this run is queued again for anybody, and the run is cancelled. For agents that are asked to
-/// stop: the next one need not wait for the end of the lease.
+/// The item that an agent has in this run is queued again for any agent, and the run is cancelled. For agents that are
+/// asked to stop: the next one need not wait for the end of the lease.
 #[utoipa::path(
     post,
     path = "/work/{id}/release",
@@ -234,5 +235,5 @@ pub(super) async fn stale_check(
 ) -> Result<Response, Pending> {
     Fields::of(&body, "")?.check()?;
     let found = service.change(&caller, work::check_overdue).await?;
-    Ok(json(StatusCode::OK, overdue_json(&found.stale, &found.lost, found.due)))
+    Ok(json(StatusCode::OK, &OverdueDocument::of(&found.stale, &found.lost, found.due)))
 }

@@ -4,17 +4,16 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use gt_api::{NewProjectDocument, ProjectChangeDocument, ProjectDocument};
+use gt_beads::beads::Edit;
 use gt_core::work::ProjectRef;
-use gt_operations::beads::Edit;
-use gt_operations::work::{self, NewProject, ProjectChange};
-use gt_records::project_json;
+use gt_workqueue::work::{self, NewProject, ProjectChange};
 
 use crate::answer::{json, located};
 use crate::auth::Caller;
 use crate::body::{Fields, JsonBody};
 use crate::problem::{Pending, Problem};
 use crate::query::Query;
-use crate::schema::{NewProjectDocument, ProjectChangeDocument, ProjectDocument};
 use crate::service::Shared;
 
 fn reference(text: &str) -> Result<ProjectRef, Box<Problem>> {
@@ -42,7 +41,7 @@ pub(super) async fn create(
     fields.check()?;
     let project = service.change(&caller, |town| work::create_project(town, new)).await?;
     let path = format!("/projects/{}", project.uid);
-    Ok(located(json(StatusCode::CREATED, project_json(&project)), &path))
+    Ok(located(json(StatusCode::CREATED, &ProjectDocument::from(&project)), &path))
 }
 
 /// List all projects
@@ -55,8 +54,8 @@ pub(super) async fn create(
 pub(super) async fn list(State(service): State<Shared>, query: Query) -> Result<Response, Pending> {
     query.finish(&[])?;
     let projects = service.ask(work::projects).await?;
-    let texts: Vec<String> = projects.iter().map(project_json).collect();
-    Ok(json(StatusCode::OK, format!("[{}]", texts.join(","))))
+    let documents: Vec<ProjectDocument> = projects.iter().map(ProjectDocument::from).collect();
+    Ok(json(StatusCode::OK, &documents))
 }
 
 /// Get a project
@@ -75,7 +74,7 @@ pub(super) async fn get(
 ) -> Result<Response, Pending> {
     let reference = reference(&id)?;
     let project = service.ask(move |town| work::project(town, &reference)).await?;
-    Ok(json(StatusCode::OK, project_json(&project)))
+    Ok(json(StatusCode::OK, &ProjectDocument::from(&project)))
 }
 
 /// Rename a project, or give it another name in another system
@@ -108,5 +107,5 @@ pub(super) async fn change(
     fields.check()?;
     let project =
         service.change(&caller, move |town| work::change_project(town, &reference, change)).await?;
-    Ok(json(StatusCode::OK, project_json(&project)))
+    Ok(json(StatusCode::OK, &ProjectDocument::from(&project)))
 }

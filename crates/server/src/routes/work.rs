@@ -7,28 +7,27 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
+use gt_api::{
+    FieldError, ReasonDocument, SubmissionDocument, SubmittedDocument, UtcTime, WhyDocument,
+    WorkChangeDocument, WorkDetailsDocument, WorkItemDocument, to_json,
+};
+use gt_beads::beads::Edit;
 use gt_core::bead::RequestKey;
 use gt_core::work::{
     Cursor, ItemRef, ProjectRef, RunRef, Version, WorkFilter, WorkItem, WorkPriority, WorkStatus,
     work_type,
 };
 use gt_core::{ExecutorKind, Json, Outcome, Timestamp};
-use gt_operations::Town;
-use gt_operations::beads::Edit;
-use gt_operations::work::{
+use gt_town::Town;
+use gt_workqueue::work::{
     self, ItemChange, ItemPage, NewItem, Precondition, Submission, Thing, WorkError,
 };
-use gt_records::{ObjectWriter, work_details_json, work_item_json};
 
 use crate::answer::{self, REPLAYED, if_match, in_body, is_known, json, located};
 use crate::auth::Caller;
 use crate::body::{Fields, JsonBody};
-use crate::problem::{FieldProblem, Pending, Problem};
+use crate::problem::{Pending, Problem};
 use crate::query::Query;
-use crate::schema::{
-    SubmissionDocument, SubmittedDocument, WhyDocument, WorkChangeDocument, WorkDetailsDocument,
-    WorkItemDocument,
-};
 use crate::service::Shared;
 
 /// The header with the name of a request that may be repeated.
@@ -89,7 +88,7 @@ pub(super) async fn submit(
         (false, Some(item)) => {
             located(answer::item(StatusCode::CREATED, item), &format!("/work/{}", item.uid))
         }
-        _ => json(StatusCode::CREATED, array(&done.items)),
+        _ => json(StatusCode::CREATED, &SubmittedDocument::Many(documents(&done.items))),
     };
     if done.before {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
@@ -127,7 +126,7 @@ fn submission(body: &Json) -> Result<(Vec<NewItem>, bool), Box<Problem>> {
     if wrong.is_empty() { Ok((items, true)) } else { Err(Problem::invalid(wrong)) }
 }
 
-fn new_item(json: &Json, place: &str) -> Result<(NewItem, Vec<FieldProblem>), Box<Problem>> {
+fn new_item(json: &Json, place: &str) -> Result<(NewItem, Vec<FieldError>), Box<Problem>> {
     let mut fields = Fields::of(json, place)?;
     let mut item = NewItem {
         kind: fields.required("type"),
@@ -211,10 +210,10 @@ pub(super) async fn list(
         (None, Some(_)) => Listing::new(service, caller, filter, page),
         (Some(_), Some(next)) => {
             let link = next_page(&uri, next);
-            let text = array(&page.items);
-            return Ok(([(header::LINK, link)], json(StatusCode::OK, text)).into_response());
+            let page = json(StatusCode::OK, &documents(&page.items));
+            return Ok(([(header::LINK, link)], page).into_response());
         }
-        (_, None) => return Ok(json(StatusCode::OK, array(&page.items))),
+        (_, None) => return Ok(json(StatusCode::OK, &documents(&page.items))),
     };
     Ok(listing.into_response())
 }
@@ -246,9 +245,8 @@ fn filter(query: &mut Query) -> Result<(WorkFilter, Option<ProjectRef>), Box<Pro
     Ok((filter, read(query, "project_id", ProjectRef::parse)?))
 }
 
-fn array(items: &[WorkItem]) -> String {
-    let texts: Vec<String> = items.iter().map(work_item_json).collect();
-    format!("[{}]", texts.join(","))
+fn documents(items: &[WorkItem]) -> Vec<WorkItemDocument> {
+    items.iter().map(WorkItemDocument::from).collect()
 }
 
 /// Where the next page is: the same question, with another cursor.
@@ -286,7 +284,7 @@ impl Listing {
                 Err(problem) => Some((Err(std::io::Error::other(problem.detail)), None)),
             }
         });
-        // Who compresses it asks once more after the end.
+        // The compressor asks once more after the end.
         let mut response = Response::new(Body::from_stream(stream.fuse()));
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
@@ -311,7 +309,7 @@ impl Listing {
                 (comma.to_owned(), page.items)
             }
         };
-        let texts: Vec<String> = items.iter().map(work_item_json).collect();
+        let texts: Vec<String> = documents(&items).iter().map(to_json).collect();
         text.push_str(&texts.join(","));
         let is_last = self.next.is_none();
         if is_last {
@@ -346,8 +344,8 @@ pub(super) async fn get(
     let mut response = if is_known(&headers, version) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        let text = work_details_json(&found.item, &found.dispatch_log, &found.depends_on);
-        json(StatusCode::OK, text)
+        let details = WorkDetailsDocument::of(&found.item, &found.dispatch_log, &found.depends_on);
+        json(StatusCode::OK, &details)
     };
     response.headers_mut().insert(header::ETAG, answer::etag(version));
     Ok(response)
@@ -482,24 +480,17 @@ pub(super) async fn why(
 ) -> Result<Response, Pending> {
     let reference = reference(&id)?;
     let found = service.ask(move |town| work::why(town, &reference)).await?;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("id", &found.item.uid.to_string());
-    object.text("bead", found.item.bead.as_str());
-    object.text("status", found.item.status.as_str());
-    object.array("reasons", |list| {
-        for reason in &found.reasons {
-            list.object(|object| {
-                object.text("code", reason.code);
-                object.text("reason", &reason.reason);
-                object.text("remedy", &reason.remedy);
-                match reason.until {
-                    Some(until) => object.timestamp("until", until),
-                    None => object.raw("until", "null"),
-                }
-            });
-        }
+    let reasons = found.reasons.into_iter().map(|reason| ReasonDocument {
+        code: reason.code.to_owned(),
+        reason: reason.reason,
+        remedy: reason.remedy,
+        until: reason.until.map(UtcTime),
     });
-    object.finish();
-    Ok(json(StatusCode::OK, out))
+    let why = WhyDocument {
+        id: found.item.uid.to_string(),
+        bead: found.item.bead.to_string(),
+        status: found.item.status.into(),
+        reasons: reasons.collect(),
+    };
+    Ok(json(StatusCode::OK, &why))
 }

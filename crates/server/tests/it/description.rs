@@ -1,4 +1,4 @@
-//! What `/openapi.json` says is what is answered.
+//! The answers are as `/openapi.json` describes them.
 
 use gt_server::Limits;
 use serde_json::{Value, json};
@@ -80,7 +80,8 @@ fn answers_are_as_described() {
     description.assert_fits("ProblemDocument", &problem);
 }
 
-/// Whatever field of a request is described is known, and whatever is known is described: the answer to an unknown one lists them.
+/// Every described field of a request is known, and every known one is described: the answer to an unknown one lists
+/// them.
 #[test]
 fn requests_are_as_described() {
     let server = Served::with(Limits::default());

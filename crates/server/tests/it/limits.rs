@@ -1,4 +1,4 @@
-//! What is too much gets an answer that says so, and takes nothing from others.
+//! A request over a limit gets an answer that says so, and takes nothing from others.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::support::Served;
 
 const SHORT: Duration = Duration::from_millis(200);
 
-/// Whatever the server says until it closes the connection.
+/// The bytes that the server sends until it closes the connection.
 fn to_the_end(mut stream: TcpStream) -> String {
     let mut said = Vec::new();
     // A connection that is cut is at its end, too.
@@ -21,7 +21,7 @@ fn to_the_end(mut stream: TcpStream) -> String {
 }
 
 #[test]
-fn whoever_does_not_ask_in_time_is_not_waited_for() {
+fn a_client_that_does_not_ask_in_time_is_disconnected() {
     let server = Served::with(Limits { head: SHORT, ..Limits::default() });
     let silent = http::connect(&server.address).unwrap();
     let mut slow = http::connect(&server.address).unwrap();
@@ -83,11 +83,11 @@ fn more_listeners_and_waiting_agents_than_there_is_room_for_are_told_so() {
         let headers = [("content-type", "application/json")];
         http::ask(&address, "POST", "/work/next", &headers, "{\"agent\": \"a\", \"wait_s\": 60}")
     });
-    wait_until("somebody waits", || {
+    wait_until("a request waits", || {
         server.get("/metrics").text().contains("gt_http_waiting_for_work 1")
     });
     assert_eq!(server.post("/work/next", "{\"agent\": \"b\"}").status, 503);
-    // Whoever waits takes no place from those who work.
+    // A request that waits takes no place from those that work.
     server.post("/work", "{\"type\": \"task\", \"description\": \"for a\"}").is(201);
     assert_eq!(waiting.join().unwrap().is(200).json()["item"]["assigned_agent"], "a");
 }
@@ -108,7 +108,7 @@ fn more_requests_than_there_is_room_for_are_told_so() {
         server.get("/metrics").is(200).text().contains("gt_http_requests_in_flight 2\n")
     });
     assert_eq!(server.get("/work").status, 503);
-    // Whoever watches the server is answered all the same.
+    // A monitor is answered all the same.
     server.get("/health").is(200);
     stream.write_all(body.as_bytes()).unwrap();
     assert_eq!(http::read_answer(stream).unwrap().status, 201);
@@ -126,7 +126,7 @@ fn more_connections_than_there_is_room_for_are_turned_away_with_an_answer() {
         stream
     };
     let held: Vec<TcpStream> = (0..2).map(|_| ask()).collect();
-    wait_until("somebody is turned away", || {
+    wait_until("a connection is refused", || {
         http::connect(&server.address).is_ok_and(|stream| {
             let said = to_the_end(stream);
             said.starts_with("HTTP/1.1 503") && said.contains("too many connections")
@@ -140,7 +140,7 @@ fn more_connections_than_there_is_room_for_are_turned_away_with_an_answer() {
 }
 
 #[test]
-fn whoever_takes_nothing_of_what_is_there_is_let_go() {
+fn a_client_that_does_not_read_is_disconnected() {
     let server = Served::with(Limits { stall: SHORT, ..Limits::default() });
     for _ in 0..20 {
         let items: Vec<String> = (0..500)
@@ -148,7 +148,7 @@ fn whoever_takes_nothing_of_what_is_there_is_let_go() {
             .collect();
         server.post("/work", &format!("[{}]", items.join(","))).is(201);
     }
-    // More than a connection holds, asked for by somebody who does not read.
+    // More than a connection holds, asked for by a client that does not read.
     let mut stream = http::connect(&server.address).unwrap();
     stream.write_all(b"GET /work HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     stream.read_exact(&mut [0]).unwrap();
@@ -162,7 +162,7 @@ fn whoever_takes_nothing_of_what_is_there_is_let_go() {
 fn a_listener_that_falls_behind_reads_what_it_missed() {
     let server = Served::with(Limits::default());
     let mut listener = Listener::to(&server.address, "/events?since=0", &[]);
-    // Far more than is kept for those who are behind, while nobody reads.
+    // Far more than is kept for listeners that are behind, while this one does not read.
     let items: Vec<String> =
         (0..1000).map(|at| format!("{{\"type\": \"task\", \"description\": \"{at}\"}}")).collect();
     for _ in 0..5 {
@@ -179,7 +179,7 @@ fn a_listener_that_falls_behind_reads_what_it_missed() {
 }
 
 #[test]
-fn what_is_silent_is_kept_alive() {
+fn a_silent_stream_is_kept_alive() {
     let server =
         Served::with(Limits { keep_alive: Duration::from_millis(20), ..Limits::default() });
     let mut stream = http::connect(&server.address).unwrap();

@@ -1,4 +1,4 @@
-//! What a server promises about limits and its description, with limits that a test can reach.
+//! The promises of a server about limits and its description, with limits that a test can reach.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use gt_operations::{Actor, SystemClock, Town};
+use gt_scheduling::Consequences;
 use gt_server::{Bind, Limits, ServeError, Server, Serving, Stopper};
 use gt_testkit::http::{self, Answer};
+use gt_town::{Actor, SystemClock, Town};
 
 /// A server that ends with its test.
 pub(crate) struct Served {
@@ -17,7 +18,7 @@ pub(crate) struct Served {
 impl Served {
     pub(crate) fn with(limits: Limits) -> Self {
         let actor = Actor { name: "api".to_owned(), owner: String::new() };
-        let town = Town::in_memory(actor, Arc::new(SystemClock)).unwrap();
+        let town = Town::in_memory(actor, Arc::new(SystemClock), Arc::new(Consequences)).unwrap();
         Self::of(town, Serving { limits, ..Serving::on(vec![Bind::loopback(0)]) })
     }
 

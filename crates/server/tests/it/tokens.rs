@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gt_core::work::{Scopes, TokenId};
-use gt_operations::tokens::{self, NewToken};
-use gt_operations::{Actor, SystemClock, Town, settings};
+use gt_scheduling::Consequences;
 use gt_server::{Bind, Limits, Serving};
 use gt_testkit::http::{self, Answer, Listener};
 use gt_testkit::wait_until;
+use gt_town::{Actor, SystemClock, Town, settings};
+use gt_workqueue::tokens::{self, NewToken};
 use serde_json::json;
 
 use crate::support::Served;
@@ -30,7 +31,7 @@ struct Key {
 impl Guarded {
     fn with(limits: Limits) -> Self {
         let actor = Actor { name: "api".to_owned(), owner: String::new() };
-        let town = Town::in_memory(actor, Arc::new(SystemClock)).unwrap();
+        let town = Town::in_memory(actor, Arc::new(SystemClock), Arc::new(Consequences)).unwrap();
         Self::of(town, limits)
     }
 
@@ -192,7 +193,7 @@ fn a_token_for_work_acts_for_its_own_agent() {
 }
 
 #[test]
-fn connections_without_a_token_keep_nobody_out() {
+fn connections_without_a_token_keep_no_client_out() {
     let guarded = Guarded::with(Limits { connections: 16, ..Limits::default() });
     let reader = guarded.key("ann", "read");
     let address = &guarded.server.address;
@@ -216,10 +217,10 @@ fn connections_without_a_token_keep_nobody_out() {
 }
 
 #[test]
-fn a_trusted_proxy_names_the_client_and_nobody_else_does() {
+fn only_a_trusted_proxy_names_the_client() {
     let town = || {
         let actor = Actor { name: "api".to_owned(), owner: String::new() };
-        Town::in_memory(actor, Arc::new(SystemClock)).unwrap()
+        Town::in_memory(actor, Arc::new(SystemClock), Arc::new(Consequences)).unwrap()
     };
     let serve = |town: Town| Served::of(town, Serving::on(vec![Bind::loopback(0)]));
     let behind = |server: &Served, client: &str| {
@@ -229,9 +230,15 @@ fn a_trusted_proxy_names_the_client_and_nobody_else_does() {
     assert_eq!(behind(&plain, "203.0.113.9"), 200, "the header is only a claim");
 
     let trusting = town();
-    settings::set(&trusting, "server.trusted_proxies", "127.0.0.0/8, ::1").unwrap();
+    settings::set(
+        &trusting,
+        "server.trusted_proxies",
+        "127.0.0.0/8, ::1",
+        gt_scheduling::runtimes::check_name,
+    )
+    .unwrap();
     let trusting = serve(trusting);
-    // A request that comes from elsewhere is not one of this machine, whatever it claims.
+    // A request that comes from elsewhere is not one of this machine, with any header.
     assert_eq!(behind(&trusting, "203.0.113.9"), 401);
     assert_eq!(behind(&trusting, "127.0.0.1, 203.0.113.9"), 401);
     assert_eq!(behind(&trusting, "unknown"), 401);

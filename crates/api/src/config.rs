@@ -1,0 +1,133 @@
+//! Settings, runtimes and accounts.
+
+use gt_core::schedule::Account;
+use serde::Serialize;
+
+use crate::UtcTime;
+
+/// A setting.
+#[derive(Debug, Clone, Serialize)]
+pub struct SettingDocument {
+    pub key: String,
+    pub value: String,
+    pub origin: String,
+    pub default: String,
+    pub help: String,
+}
+
+/// An account.
+#[derive(Debug, Clone, Serialize)]
+pub struct AccountDocument {
+    pub handle: String,
+    pub config_dir: String,
+    /// Names alone: many variables hold keys.
+    pub environment: Vec<String>,
+    pub max_runs: u64,
+    pub default: bool,
+    pub created_at: UtcTime,
+}
+
+/// The default account.
+#[derive(Debug, Clone, Serialize)]
+pub struct DefaultAccountDocument {
+    pub default: Option<String>,
+    pub changed: bool,
+}
+
+/// A runtime.
+#[derive(Debug, Clone, Serialize)]
+pub struct RuntimeDocument {
+    pub name: String,
+    pub description: String,
+    pub origin: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    pub command: Option<String>,
+    pub resume: Option<String>,
+    pub prompt: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paste: Option<PasteDocument>,
+    pub environment: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_variable: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_flag: Option<String>,
+    pub exit_zero: String,
+    pub memory_mb: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub learned_memory_mb: Option<u64>,
+    pub max_runs: u64,
+    pub usage: UsagePatternsDocument,
+    pub interactive: bool,
+    pub program: String,
+    pub version_flag: String,
+    pub limit: Vec<LimitPatternDocument>,
+    pub warnings: Vec<String>,
+}
+
+/// How a prompt is pasted.
+#[derive(Debug, Clone, Serialize)]
+pub struct PasteDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+    pub confirm: String,
+    pub bytes_max: u64,
+}
+
+/// Patterns that find what a run used.
+#[derive(Debug, Clone, Serialize)]
+pub struct UsagePatternsDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
+}
+
+/// A pattern that finds a limit.
+#[derive(Debug, Clone, Serialize)]
+pub struct LimitPatternDocument {
+    pub pattern: String,
+    pub wait: String,
+}
+
+/// A runtime whose file cannot be used.
+#[derive(Debug, Clone, Serialize)]
+pub struct BrokenRuntimeDocument {
+    pub name: String,
+    pub problem: String,
+}
+
+/// A runtime in a list.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum RuntimeEntryDocument {
+    Known(Box<RuntimeDocument>),
+    Broken(BrokenRuntimeDocument),
+}
+
+/// A runtime that was tried.
+#[derive(Debug, Clone, Serialize)]
+pub struct TestedRuntimeDocument {
+    pub name: String,
+    pub program: String,
+    pub version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limited_until: Option<UtcTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+}
+
+impl From<&Account> for AccountDocument {
+    fn from(account: &Account) -> Self {
+        Self {
+            handle: account.handle.clone(),
+            config_dir: account.config_dir.clone(),
+            environment: account.environment.iter().map(|(name, _)| name.clone()).collect(),
+            max_runs: account.max_runs.into(),
+            default: account.is_default,
+            created_at: account.created_at.into(),
+        }
+    }
+}

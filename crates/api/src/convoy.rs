@@ -1,0 +1,200 @@
+//! Convoys.
+
+use serde::Serialize;
+
+use crate::{OrderedMap, RawJson, ReasonTextDocument, UtcTime};
+
+/// A convoy.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConvoyDocument {
+    pub id: String,
+    pub title: String,
+    pub status: String,
+    pub owned: bool,
+    pub lifecycle: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub merge_strategy: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub base_branch: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub close_reason: String,
+    pub created_at: UtcTime,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<UtcTime>,
+    pub completed: u64,
+    pub failed: u64,
+    pub total: u64,
+    pub landings: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub owner: String,
+    pub cap: u64,
+    pub paused: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_at: Option<UtcTime>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub watchers: Vec<String>,
+}
+
+/// A convoy and everything that it tracks.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConvoyStatusDocument {
+    #[serde(flatten)]
+    pub convoy: ConvoyDocument,
+    pub states: OrderedMap<u64>,
+    pub waves: Vec<WaveDocument>,
+    pub critical_path: Vec<String>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<EstimateDocument>,
+    pub tracked: Vec<TrackedDocument>,
+}
+
+/// Beads that can run at the same time.
+#[derive(Debug, Clone, Serialize)]
+pub struct WaveDocument {
+    pub number: u64,
+    pub beads: Vec<String>,
+}
+
+/// How long something takes.
+#[derive(Debug, Clone, Serialize)]
+pub struct EstimateDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eta: Option<UtcTime>,
+    pub remaining_seconds: u64,
+    pub left_out: u64,
+}
+
+/// A bead of a convoy.
+#[derive(Debug, Clone, Serialize)]
+pub struct TrackedDocument {
+    pub id: String,
+    pub title: String,
+    pub status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    pub state: String,
+    pub dependency_type: String,
+    pub issue_type: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub blocked: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub assignee: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker_age: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wave: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ReasonTextDocument>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub failure: String,
+}
+
+/// A convoy whose beads are not scheduled.
+#[derive(Debug, Clone, Serialize)]
+pub struct StrandedDocument {
+    pub id: String,
+    pub title: String,
+    pub tracked_count: u64,
+    pub ready_count: u64,
+    pub ready_issues: Vec<String>,
+    pub waiting_issues: Vec<String>,
+    pub created_at: UtcTime,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub base_branch: String,
+}
+
+/// A convoy in numbers.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConvoyOverviewDocument {
+    pub id: String,
+    pub title: String,
+    pub completed: u64,
+    pub total: u64,
+    pub failed: u64,
+    pub running: u64,
+    pub queued: u64,
+    pub blocked: u64,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<EstimateDocument>,
+}
+
+/// The plan of a convoy.
+#[derive(Debug, Clone, Serialize)]
+pub struct StagedDocument {
+    pub status: String,
+    pub convoy_id: String,
+    pub restaged: bool,
+    pub errors: Vec<FindingDocument>,
+    pub warnings: Vec<FindingDocument>,
+    pub waves: Vec<StagedWaveDocument>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gated: Vec<StagedTaskDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<Vec<String>>,
+    /// The beads, each with those that are a part of it as `children`.
+    pub tree: RawJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launched: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduled: Option<u64>,
+}
+
+/// Something that is wrong with a plan.
+#[derive(Debug, Clone, Serialize)]
+pub struct FindingDocument {
+    pub category: String,
+    pub bead_ids: Vec<String>,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggested_fix: Option<String>,
+}
+
+/// Beads of a plan that can run at the same time.
+#[derive(Debug, Clone, Serialize)]
+pub struct StagedWaveDocument {
+    pub number: u64,
+    pub tasks: Vec<StagedTaskDocument>,
+}
+
+/// A bead of a plan.
+#[derive(Debug, Clone, Serialize)]
+pub struct StagedTaskDocument {
+    pub id: String,
+    pub title: String,
+    pub r#type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rig: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gated_by: Option<Vec<String>>,
+}
+
+/// A bead in the tree of a plan, without those that are a part of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct StagedBeadDocument {
+    pub id: String,
+    pub title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rig: Option<String>,
+    pub r#type: String,
+    pub status: String,
+}

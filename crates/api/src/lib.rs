@@ -1,0 +1,142 @@
+//! The wire format, once: what the HTTP service answers, what its clients send and read, and what `--json` prints.
+//!
+//! # Architecture invariants
+//!
+//! - A document is data: fields in the order in which they are written, no rule of the domain.
+//! - The order of fields, their names and which of them may be missing are what programs rely on;
+//!   `crates/cli/tests/fixtures/wire_format.snap` records them.
+//! - Bead records are not here: they carry fields that we do not know, and `gt-records` writes them without loss.
+//! - Documents are made from what operations return, by `From` where the source is in the core.
+
+#![expect(
+    missing_docs,
+    reason = "a field is named on the wire; only those that need words have them"
+)]
+
+mod beads;
+mod clearable;
+mod config;
+mod convoy;
+mod daemon;
+mod event;
+mod message;
+mod ordered_map;
+mod polecat;
+mod problem;
+mod project;
+mod raw_json;
+mod run;
+mod scheduler;
+mod server;
+mod store;
+mod token;
+mod town;
+mod utc_time;
+mod why_bead;
+mod work;
+mod work_requests;
+
+pub use beads::{
+    BatchLineDocument, BlockingEdgeDocument, ClosedDocument, CountDocument, DeletedPairDocument,
+    DeletionDocument, EdgeDocument, FormulaDocument, FormulaProblemDocument,
+    FormulaProblemsDocument, FoundPairDocument, GroupDocument, GroupedCountDocument,
+    IdsByKeyDocument, ImportDocument, ImportRemarkDocument, InfoDocument, LabelChangeDocument,
+    LabelCountDocument, LintDocument, PairDocument, PrimerBeadDocument, PrimerCountsDocument,
+    PrimerDocument, QueryDocument, ReadySummaryDocument, SentenceDocument, StatisticsDocument,
+    SummaryDocument, VersionDocument,
+};
+pub use clearable::Clearable;
+pub use config::{
+    AccountDocument, BrokenRuntimeDocument, DefaultAccountDocument, LimitPatternDocument,
+    PasteDocument, RuntimeDocument, RuntimeEntryDocument, SettingDocument, TestedRuntimeDocument,
+    UsagePatternsDocument,
+};
+pub use convoy::{
+    ConvoyDocument, ConvoyOverviewDocument, ConvoyStatusDocument, EstimateDocument,
+    FindingDocument, StagedBeadDocument, StagedDocument, StagedTaskDocument, StagedWaveDocument,
+    StrandedDocument, TrackedDocument, WaveDocument,
+};
+pub use daemon::{
+    DaemonStartedDocument, DaemonStoppedDocument, DeliveredDocument, DemoDocument, LatencyDocument,
+    NotRunningDocument, NoticeDocument, ToldDocument, UnitDocument,
+};
+pub use event::EventDocument;
+pub use message::{
+    HelpWantedDocument, MessageDocument, NeedDocument, NeedsYouDocument, NudgeDocument,
+};
+pub use ordered_map::OrderedMap;
+pub use polecat::{
+    NukedDocument, PeekDocument, PolecatDocument, RescueDocument, RestoredDocument, TrashedDocument,
+};
+pub use problem::{ErrorDocument, FieldError, ProblemDocument};
+pub use project::{NewProjectDocument, ProjectChangeDocument, ProjectDocument};
+pub use raw_json::RawJson;
+pub use run::{
+    AwaitedOriginDocument, BriefedBeadDocument, BriefingDocument, CancelledDocument, DoneDocument,
+    EarlierRunDocument, EndingDocument, FullRunDocument, HandoffDocument, HookedBeadDocument,
+    HookedDocument, ListedRunDocument, OverviewDocument, QueueCountsDocument, ReasonTextDocument,
+    RunContextDocument, RunLineDocument, RunLogDocument, RunStateDocument, ShownRunDocument,
+    StepDocument, StepProgressDocument, StepsDocument, StepsDoneDocument, UnreadDocument,
+    UnslungDocument, WaitedBeadDocument, WaitedDocument,
+};
+pub use scheduler::{
+    AdoptedDocument, AdoptionDocument, AmountDocument, AwaitingRunDocument, BeadErrorDocument,
+    BudgetDocument, CleanedDocument, ClearedDocument, DaemonAbsenceDocument, DispatchedDocument,
+    DrainDocument, FeedDetailDocument, FeedDocument, KeptHookDocument, ParkedDocument,
+    PauseDocument, QuarantinedDocument, QueuedDocument, RedispatchDocument, ReleasedHookDocument,
+    ResumedDocument, RetriedDocument, RetryDocument, RigQueueDocument, RunErrorDocument,
+    SchedulerStatusDocument, SlingDocument, SlingEntryDocument, StaleHooksDocument,
+    StartedDocument, WaitReasonDocument, WorkedOffDocument,
+};
+pub use server::{AccessLogDocument, HealthDocument, ListeningDocument};
+pub use store::{
+    BackupDocument, DifferenceDocument, EventsGrowthDocument, GrowthDocument, StoreCheckDocument,
+    StoreInfoDocument, TableDocument, VacuumDocument,
+};
+pub use token::{NewTokenDocument, TokenDocument};
+pub use town::{
+    AdoptedHostDocument, CheckDocument, HostDocument, InstalledDocument, NoticeCountsDocument,
+    RigCountsDocument, RigDocument, TownSchedulerDocument, TownStatusDocument,
+};
+pub use utc_time::UtcTime;
+pub use why_bead::{
+    CauseDocument, ContextDocument, ConvoyReferenceDocument, LineDocument, RemediedReasonDocument,
+    WhyBeadDocument,
+};
+pub use work::{
+    DispatchDocument, HeartbeatAnswerDocument, NextAnswerDocument, OverdueDocument, PollDocument,
+    ReasonDocument, RunDocument, WhyDocument, WorkDetailsDocument, WorkItemDocument, WorkOutcome,
+    WorkStatusName,
+};
+pub use work_requests::{
+    HeartbeatDocument, NewWorkDocument, NextDocument, ReleaseDocument, StaleCheckDocument,
+    SubmissionDocument, SubmittedDocument, WorkChangeDocument,
+};
+
+use serde::de::DeserializeOwned;
+
+/// Compact JSON. The documents here have text as their keys, so that nothing can fail.
+pub fn to_json(document: &impl serde::Serialize) -> String {
+    serde_json::to_string(document).unwrap_or_else(|_| "null".to_owned())
+}
+
+/// Reads a document; the error names the field that is wrong.
+pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| {
+        let wrong = error.to_string();
+        match field_before(text, error.line(), error.column()) {
+            Some(field) if !wrong.contains(&format!("`{field}`")) => format!("{field}: {wrong}"),
+            _ => wrong,
+        }
+    })
+}
+
+/// The last name of a field before this place.
+fn field_before(text: &str, line: usize, column: usize) -> Option<String> {
+    let before: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
+    let end = before.checked_add(column)?.min(text.len());
+    let head = text.as_bytes().get(..end)?;
+    let colon = head.windows(2).rposition(|pair| pair == b"\":")?;
+    let name = head[..colon].iter().rposition(|byte| *byte == b'"')?;
+    String::from_utf8(head[name + 1..colon].to_vec()).ok()
+}

@@ -1,0 +1,142 @@
+//! A town, its rigs and its state.
+
+use gt_core::Rig;
+use serde::Serialize;
+
+use crate::{
+    BudgetDocument, ConvoyOverviewDocument, DaemonAbsenceDocument, EventDocument,
+    ListedRunDocument, NeedsYouDocument, OrderedMap, ParkedDocument, UtcTime,
+};
+
+/// A town that was installed.
+#[derive(Debug, Clone, Serialize)]
+pub struct InstalledDocument {
+    pub root: String,
+    pub created: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joined: Option<bool>,
+}
+
+/// A rig.
+#[derive(Debug, Clone, Serialize)]
+pub struct RigDocument {
+    pub name: String,
+    pub uid: String,
+    pub title: String,
+    pub prefix: String,
+    pub path: String,
+    pub repo: String,
+    pub default_branch: String,
+    pub executor: String,
+    pub state: String,
+    pub created_at: UtcTime,
+    pub updated_at: UtcTime,
+    /// How many beads have each status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beads: Option<OrderedMap<i64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<u64>,
+}
+
+/// The state of a town.
+#[derive(Debug, Clone, Serialize)]
+pub struct TownStatusDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub daemon_absence: Option<DaemonAbsenceDocument>,
+    pub town: String,
+    pub beads: OrderedMap<i64>,
+    pub ready: u64,
+    pub waiting: i64,
+    pub active: i64,
+    pub notices: NoticeCountsDocument,
+    pub scheduler: TownSchedulerDocument,
+    pub needs_you: Vec<NeedsYouDocument>,
+    pub running: Vec<ListedRunDocument>,
+    pub convoys: Vec<ConvoyOverviewDocument>,
+    pub rigs: Vec<RigCountsDocument>,
+    pub recent_events: Vec<EventDocument>,
+}
+
+/// Notices that have not arrived.
+#[derive(Debug, Clone, Serialize)]
+pub struct NoticeCountsDocument {
+    pub waiting: u64,
+    pub given_up: u64,
+}
+
+/// The scheduler of a town.
+#[derive(Debug, Clone, Serialize)]
+pub struct TownSchedulerDocument {
+    pub paused: bool,
+    pub queued_total: u64,
+    pub queued_ready: u64,
+    pub active_polecats: u64,
+    pub parked: Vec<ParkedDocument>,
+    pub budgets: Vec<BudgetDocument>,
+}
+
+/// The beads of a rig in numbers.
+#[derive(Debug, Clone, Serialize)]
+pub struct RigCountsDocument {
+    pub name: String,
+    pub prefix: String,
+    pub state: String,
+    pub beads: OrderedMap<i64>,
+}
+
+/// A check of `gt doctor`.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckDocument {
+    pub check: String,
+    pub grade: String,
+    pub detail: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub fix: String,
+}
+
+/// The host.
+#[derive(Debug, Clone, Serialize)]
+pub struct HostDocument {
+    pub host: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub former: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub former_path: Option<String>,
+}
+
+/// A host whose runs were taken over.
+#[derive(Debug, Clone, Serialize)]
+pub struct AdoptedHostDocument {
+    pub adopted: String,
+    pub runs: u64,
+}
+
+impl From<&Rig> for RigDocument {
+    fn from(rig: &Rig) -> Self {
+        Self {
+            name: rig.slug.to_string(),
+            uid: rig.uid.to_string(),
+            title: rig.title.clone(),
+            prefix: rig.prefix.to_string(),
+            path: rig.path.clone(),
+            repo: rig.repo.clone(),
+            default_branch: rig.default_branch.clone(),
+            executor: rig.executor.as_str().to_owned(),
+            state: rig.state.as_str().to_owned(),
+            created_at: rig.created_at.into(),
+            updated_at: rig.updated_at.into(),
+            beads: None,
+            queued: None,
+            ready: None,
+            running: None,
+        }
+    }
+}
