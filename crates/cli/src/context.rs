@@ -1,21 +1,24 @@
-//! What most commands begin with: where, who, and an open town.
+//! The directory, the actor and the open town that most commands need.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gt_beads::hooks::RunHooks;
 use gt_core::bead::check_label;
-use gt_operations::{Actor, Environment, IfAbsent, StoreOptions, SystemClock, Town};
+use gt_daemon::notice_helper::SendNotices;
+use gt_scheduling::Consequences;
+use gt_town::{Actor, Environment, IfAbsent, StoreOptions, SystemClock, Town};
 
 use crate::common::Common;
 use crate::error::CliError;
 use crate::output::Printer;
 
-/// Who acts when a supervisor is not told for whom it does.
+/// The actor of a supervisor that is given no other.
 const WORKER: &str = "gt";
-/// Who acts when a server is not told for whom it does.
+/// The actor of a server that is given no other.
 const SERVER: &str = "api";
 
-/// Where a command runs and for whom.
+/// The directory in which a command runs, and its actor.
 pub(crate) struct Context<'p> {
     pub(crate) printer: &'p Printer,
     pub(crate) environment: Environment,
@@ -69,8 +72,8 @@ impl<'p> Context<'p> {
         self.town_as(self.actor()?, telling_of_waits())
     }
 
-    /// The same for a process of ours, which is started often: nobody asks git who it is, and nobody is told that
-    /// it waits.
+    /// The same for a process that gt starts, often: it does not ask git for a name, and prints no note while it
+    /// waits for the store.
     pub(crate) fn town_of_worker(&self) -> Result<Town, CliError> {
         let name = self.actor.clone().unwrap_or_else(|| WORKER.to_owned());
         self.town_as(Actor { name, owner: String::new() }, StoreOptions::default())
@@ -83,7 +86,7 @@ impl<'p> Context<'p> {
     }
 
     /// The town around the working directory or, if there is none, what `DATABASE_URL` names: a server needs no town,
-    /// nor do those who look after its database.
+    /// nor do commands that maintain its database.
     pub(crate) fn town_or_database(&self, absent: IfAbsent) -> Result<Town, CliError> {
         self.town_or_database_as(self.actor()?, absent, telling_of_waits())
     }
@@ -105,18 +108,36 @@ impl<'p> Context<'p> {
             return self.town_as(actor, options);
         };
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
-        let town = Town::of_database(&self.directory, environment, actor, clock, absent, options)?;
+        let town = Town::of_database(
+            &self.directory,
+            environment,
+            actor,
+            clock,
+            absent,
+            options,
+            Arc::new(Consequences),
+        )?;
         town.ok_or(none)
     }
 
     fn town_as(&self, actor: Actor, options: StoreOptions) -> Result<Town, CliError> {
         let root = self.root()?;
         let (environment, clock) = (&self.environment, Arc::new(SystemClock));
-        let town = Town::open(&root, &self.directory, environment, actor, clock, options)?;
-        if let Some(news) = gt_operations::hosts::news(&town) {
+        let town = Town::open(
+            &root,
+            &self.directory,
+            environment,
+            actor,
+            clock,
+            options,
+            Arc::new(Consequences),
+        )?;
+        if let Some(news) = gt_town::hosts::news(&town) {
             self.printer.note(news);
         }
-        Ok(town.with_hooks(environment).with_notices())
+        Ok(town
+            .with_commit_hook(Arc::new(RunHooks::of(environment)))
+            .with_commit_hook(Arc::new(SendNotices)))
     }
 }
 
@@ -127,7 +148,7 @@ pub(crate) fn this_program() -> Result<PathBuf, CliError> {
     })
 }
 
-/// Goes there, so that every path that follows begins there.
+/// Changes the working directory, so that relative paths begin there.
 fn enter(directory: &Path) -> std::io::Result<PathBuf> {
     let directory = directory.canonicalize()?;
     std::env::set_current_dir(&directory)?;

@@ -1,14 +1,14 @@
-//! What `gt doctor` and `bd doctor` do.
+//! The command behind `gt doctor` and `bd doctor`.
 
 use comfy_table::Color;
-use gt_operations::health::{Check, Grade, examine};
-use gt_records::ObjectWriter;
+use gt_api::CheckDocument;
+use gt_daemon::health::{Check, Grade, examine};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Table};
 
-/// Looks at everything and says what is wrong.
+/// Runs all checks of the town and prints their results.
 pub(crate) fn examine_town(context: &Context<'_>) -> Result<(), CliError> {
     let printer = context.printer;
     // Somewhere without a town there is nothing to look at; a town that does not open is a finding.
@@ -23,7 +23,7 @@ pub(crate) fn examine_town(context: &Context<'_>) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for check in &checks {
-            list.push(&json(check))?;
+            list.push(&document(check))?;
         }
         list.finish()?;
     } else {
@@ -51,20 +51,16 @@ pub(crate) fn examine_town(context: &Context<'_>) -> Result<(), CliError> {
     }
 }
 
-fn json(check: &Check) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("check", check.name);
+fn document(check: &Check) -> CheckDocument {
     let grade = match check.grade {
         Grade::Good => "good",
         Grade::Warning => "warning",
         Grade::Problem => "problem",
     };
-    object.text("grade", grade);
-    object.text("detail", &check.detail);
-    if !check.fix.is_empty() {
-        object.text("fix", &check.fix);
+    CheckDocument {
+        check: check.name.to_owned(),
+        grade: grade.to_owned(),
+        detail: check.detail.clone(),
+        fix: check.fix.clone(),
     }
-    object.finish();
-    out
 }

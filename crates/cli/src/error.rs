@@ -1,9 +1,9 @@
-//! What ends a command early.
+//! The errors that end a command early.
 
 use std::io;
 
-use gt_operations::work::WorkError;
-use gt_operations::{OperationError, with_causes};
+use gt_town::{OperationError, with_causes};
+use gt_workqueue::work::WorkError;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -17,13 +17,13 @@ pub(crate) enum CliError {
     /// Something in the request is wrong.
     #[error("{0}")]
     Request(String),
-    /// Every part has already said what is wrong with it.
+    /// The error of every part was printed already.
     #[error("{0}")]
     AlreadyTold(String),
-    /// Everything has been said; only the exit code is left.
+    /// All output was printed; only the exit code is left.
     #[error("exit code {0}")]
     Said(u8),
-    /// Nobody reads the output any more.
+    /// The reader of the output has gone.
     #[error("the output was closed")]
     ClosedPipe,
     /// The output could not be written.

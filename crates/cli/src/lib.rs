@@ -25,16 +25,20 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches};
-use gt_operations::{Environment, hooks, outbox, retention, runs, work};
+use gt_beads::hooks;
+use gt_daemon::retention;
+use gt_execution::runs;
+use gt_town::Environment;
+use gt_workqueue::work;
 
 use crate::error::CliError;
 use crate::output::Printer;
 
-/// Runs whatever the program was called as: `bd`, or `gt`.
+/// Runs `bd` or `gt`, by the name of the program.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     if arguments.get(1).is_some_and(|argument| argument == runs::BECOME) {
-        // Whoever started us was told why not.
+        // `become_agent` has told the supervisor the reason.
         let Err(_) = runs::become_agent(&arguments[2..]);
         return ExitCode::FAILURE;
     }
@@ -46,7 +50,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|argument| argument == hooks::HELPER) {
         return run_hooks(&arguments[2..]);
     }
-    if arguments.get(1).is_some_and(|argument| argument == outbox::HELPER) {
+    if arguments.get(1).is_some_and(|argument| argument == gt_daemon::notice_helper::HELPER) {
         return deliver_notices(&arguments[2..]);
     }
     if arguments.get(1).is_some_and(|argument| argument == retention::HELPER) {
@@ -63,24 +67,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if name == "bd" {
         return run_bd("bd", &arguments);
     }
-    // `gt bd …` is on every agent's hot path: it must not pay for the rest of gt's commands.
-    let verb = place_of_verb(&arguments).map(|place| (place, arguments[place].to_str()));
-    if let Some((place, Some("bd"))) = verb {
+    // The command line of bd is its own, and has its own usage errors.
+    if let Some(place) = place_of_verb(&arguments).filter(|place| arguments[*place] == "bd") {
         arguments.remove(place);
         return run_bd("gt bd", &arguments);
     }
-    // Nor do those that stand between a bead and its worker. What they do not understand is read again with
-    // everything there is, which knows what to say.
-    let alone = verb.and_then(|(_, verb)| gt::command_of(verb?));
-    let parsed = alone.and_then(|command| command.try_get_matches_from(&arguments).ok());
-    match parsed.and_then(|matches| gt::Gt::from_arg_matches(&matches).ok()) {
-        Some(parsed) => obey(parsed),
-        None => run_gt(gt_command(), &arguments),
-    }
+    run_gt(&arguments)
 }
 
-/// Runs hooks for a command that has ended by now: the town and the time limit are the arguments, what
-/// to run is on standard input. Nobody reads what this prints or how it ends.
+/// Runs hooks for a command that has ended by now: the town and the time limit are the arguments, the
+/// hooks are on standard input. Its output and its exit code are not read.
 fn run_hooks(arguments: &[OsString]) -> ExitCode {
     let [root, timeout] = arguments else {
         return ExitCode::from(2);
@@ -92,25 +88,25 @@ fn run_hooks(arguments: &[OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Sends notices for a command that has ended by now: the town is the argument. Nobody reads what this
-/// prints or how it ends; what did not arrive is in the outbox, with the reason.
+/// Sends notices for a command that has ended by now: the town is the argument. Its output
+/// and its exit code are not read; undelivered notices stay in the outbox, with the reason.
 fn deliver_notices(arguments: &[OsString]) -> ExitCode {
     let [root] = arguments else {
         return ExitCode::from(2);
     };
-    match outbox::run(Path::new(root), &Environment::from_process()) {
+    match gt_daemon::notice_helper::run(Path::new(root), &Environment::from_process()) {
         Ok(_) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// Commands that concern the machine they are called on, wherever the town is.
-const DONE_HERE: [&str; 4] = ["worker", "scripted", "completions", "man"];
+/// Commands that always run on the machine they are called on, also if the town is on another.
+const LOCAL_COMMANDS: [&str; 4] = ["worker", "scripted", "completions", "man"];
 
-/// Has the command of an agent on another machine done at home; nothing if it is to be done here.
+/// Sends the command of an agent on another machine to the machine of the town; nothing if it is to run here.
 fn done_at_home(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
     let is_here =
-        |place: usize| arguments[place].to_str().is_some_and(|verb| DONE_HERE.contains(&verb));
+        |place: usize| arguments[place].to_str().is_some_and(|verb| LOCAL_COMMANDS.contains(&verb));
     if program == "gt" && place_of_verb(arguments).is_some_and(is_here) {
         return None;
     }
@@ -130,8 +126,8 @@ fn done_at_home(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
     }
 }
 
-/// Looks after what is old in the town that is the argument. Nobody reads what this prints or how it ends; what could
-/// not be done today is done tomorrow.
+/// Removes what is too old from the town that is the argument. Its output and its exit code are not read; a failed removal
+/// is tried again the next day.
 fn keep_house(arguments: &[OsString]) -> ExitCode {
     let [root] = arguments else {
         return ExitCode::from(2);
@@ -159,9 +155,9 @@ fn place_of_verb(arguments: &[OsString]) -> Option<usize> {
 }
 
 /// Runs `gt` with these arguments, the program's name included.
-fn run_gt(command: clap::Command, arguments: &[OsString]) -> ExitCode {
-    let matches = command.try_get_matches_from(arguments);
-    // Behind flags that are written in a way the fast path does not know.
+fn run_gt(arguments: &[OsString]) -> ExitCode {
+    let matches = gt_command().try_get_matches_from(arguments);
+    // Behind flags that `place_of_verb` does not know.
     if matches.as_ref().is_ok_and(|matches| matches.subcommand_name() == Some("bd"))
         && let Some(place) = arguments.iter().position(|argument| argument == "bd")
     {
@@ -170,15 +166,13 @@ fn run_gt(command: clap::Command, arguments: &[OsString]) -> ExitCode {
         return run_bd("gt bd", &arguments);
     }
     match matches.and_then(|matches| gt::Gt::from_arg_matches(&matches)) {
-        Ok(parsed) => obey(parsed),
+        Ok(parsed) => {
+            let environment = Environment::from_process();
+            let printer = Printer::new(parsed.common.json, parsed.common.quiet, &environment);
+            finish(&printer, gt::run(parsed, &printer, environment))
+        }
         Err(error) => usage(&error, arguments, 2),
     }
-}
-
-fn obey(parsed: gt::Gt) -> ExitCode {
-    let environment = Environment::from_process();
-    let printer = Printer::new(parsed.common.json, parsed.common.quiet, &environment);
-    finish(&printer, gt::run(parsed, &printer, environment))
 }
 
 /// Runs `bd` with these arguments, the program's name included.
@@ -199,9 +193,9 @@ fn run_bd(name: &str, arguments: &[OsString]) -> ExitCode {
 }
 
 fn finish(printer: &Printer, result: Result<(), CliError>) -> ExitCode {
-    // What could not be printed was not done, as far as the caller can tell.
+    // A command whose output is lost counts as failed, because its caller sees no result.
     match result.and_then(|()| printer.flush()) {
-        // Whoever read the output has seen enough.
+        // A reader that closes the pipe early, like `head`, is no failure.
         Ok(()) | Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
         Err(CliError::Said(code)) => match printer.flush() {
             Ok(()) | Err(CliError::ClosedPipe) => ExitCode::from(code),
@@ -220,7 +214,7 @@ fn finish(printer: &Printer, result: Result<(), CliError>) -> ExitCode {
 /// Shows help, or what is wrong with the arguments.
 fn usage(error: &clap::Error, arguments: &[OsString], code: u8) -> ExitCode {
     if !error.use_stderr() {
-        // Help and version go to standard output; nobody to read them is no failure.
+        // Help and version go to standard output; a closed output is no failure.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }

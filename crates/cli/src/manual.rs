@@ -7,7 +7,7 @@ use crate::error::CliError;
 
 /// One manual page of section 1.
 pub(crate) struct Page {
-    /// What `man` is asked for: `bd-create`.
+    /// The name for `man`: `bd-create`.
     pub(crate) name: String,
     /// The page, for `troff`.
     pub(crate) roff: String,

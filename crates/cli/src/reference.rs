@@ -41,6 +41,29 @@ pub fn commands_markdown() -> String {
     page
 }
 
+/// The names of all commands that do something by themselves, such as `gt rig add`.
+pub fn command_names() -> Vec<String> {
+    fn collect(command: &Command, above: &str, names: &mut Vec<String>) {
+        let name = format!("{above}{}", command.get_name());
+        let below: Vec<&Command> = command
+            .get_subcommands()
+            .filter(|c| !c.is_hide_set() && c.get_name() != "help")
+            .collect();
+        if below.is_empty() {
+            names.push(name);
+            return;
+        }
+        for command in below {
+            collect(command, &format!("{name} "), names);
+        }
+    }
+    let mut names = Vec::new();
+    let mut gt = crate::gt_command();
+    gt.build();
+    collect(&gt, "", &mut names);
+    names
+}
+
 fn describe(command: &Command, above: &str, page: &mut String) {
     let name = format!("{above}{}", command.get_name());
     let _ = write!(page, "\n## `{name}`\n\n");

@@ -34,7 +34,7 @@ pub(crate) fn text_of(path: &str) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|_| CliError::request(format!("{path} is not UTF-8 text")))
 }
 
-/// What errors call the file that [`text_of`] reads.
+/// The name in errors for the file that [`text_of`] reads.
 pub(crate) fn source_name(path: &str) -> &str {
     if path == "-" { "standard input" } else { path }
 }
@@ -42,7 +42,7 @@ pub(crate) fn source_name(path: &str) -> &str {
 /// Where a description comes from.
 #[derive(Debug, Args)]
 pub(crate) struct DescriptionArgs {
-    /// What is to be done, at length
+    /// The description
     #[arg(short, long, visible_alias = "body", short_alias = 'm', value_name = "TEXT")]
     description: Option<String>,
     /// Take the description from this file (- is standard input)
@@ -106,6 +106,11 @@ pub(crate) fn typed_field(text: &str) -> Result<(String, Json), CliError> {
     // A number with white space around it is text.
     let typed = Json::parse(value).ok().filter(|json| may_be_typed && json.as_str() == value);
     Ok((key.to_owned(), typed.unwrap_or_else(|| Json::string(value))))
+}
+
+/// Things as text, in their order.
+pub(crate) fn texts<T: ToString>(things: impl IntoIterator<Item = T>) -> Vec<String> {
+    things.into_iter().map(|thing| thing.to_string()).collect()
 }
 
 #[cfg(test)]

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use clap::Args;
+use gt_api::EventDocument;
+use gt_beads::events::{Follower, bead_with_history};
 use gt_core::{Event, EventKind, Json, Outcome};
-use gt_operations::events::{Follower, bead_with_history};
-use gt_operations::{Bell, EventFilter, Town, rigs};
-use gt_records::event_json;
+use gt_town::{Bell, EventFilter, Town, rigs};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{JsonList, Printer, local_times, moment, short_commit};
 use crate::values::instant;
 
-/// How often a follower looks for news. Looking costs one read of a counter.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How many times that a follower waits for a bell before it looks all the same.
-const SLICES_MAX: usize = 50;
+/// How often a follower reads the event counter.
+const EVENT_POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// After so many waits without a ring the follower reads the log in any case.
+const WAITS_PER_READ_MAX: usize = 50;
 const LIMIT: usize = 50;
 
 /// Show what happened
@@ -75,7 +75,7 @@ pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliE
             follower
         }
     };
-    // Who goes on from a number may take as many as they can handle at a time.
+    // A reader that continues after a number may take a limited number of events at a time.
     let mut left = match (args.after, args.limit, args.follow) {
         (Some(_), Some(limit @ 1..), false) => limit,
         _ => usize::MAX,
@@ -101,11 +101,11 @@ pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliE
     }
 }
 
-/// Where a follower hears of news, and what it does while there is nobody to ask.
+/// Waits for new events, and outlives a store that is away.
 pub(crate) struct News<'t> {
     printer: &'t Printer,
     town: &'t Town,
-    /// Nothing for somebody who only looks once.
+    /// Nothing without `--follow`.
     bell: Option<Bell>,
     cut_off: bool,
 }
@@ -128,21 +128,21 @@ impl<'t> News<'t> {
                 if !std::mem::replace(&mut self.cut_off, true) {
                     self.printer.note(format!("note: {}; waiting for it", error.chain()));
                 }
-                self.printer.wait(LOOK_EVERY)?;
+                self.printer.wait(EVENT_POLL_INTERVAL)?;
                 Ok(None)
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Waits until there may be news. Whether anybody still reads is looked at in between.
+    /// Waits until there may be new events. In between it checks whether the reader of the output has gone.
     pub(crate) fn wait(&self) -> Result<(), CliError> {
         let Some(bell) = self.bell.as_ref().filter(|bell| bell.rings()) else {
-            return self.printer.wait(LOOK_EVERY);
+            return self.printer.wait(EVENT_POLL_INTERVAL);
         };
-        for _ in 0..SLICES_MAX {
+        for _ in 0..WAITS_PER_READ_MAX {
             self.printer.wait(Duration::ZERO)?;
-            if bell.wait(LOOK_EVERY) {
+            if bell.wait(EVENT_POLL_INTERVAL) {
                 break;
             }
         }
@@ -166,8 +166,8 @@ impl<'p> Log<'p> {
     fn push(&mut self, event: &Event) -> Result<(), CliError> {
         self.empty = false;
         match &mut self.list {
-            Some(list) => list.push(&event_json(event)),
-            None if self.printer.json() => self.printer.json_line(&event_json(event)),
+            Some(list) => list.push(&EventDocument::from(event)),
+            None if self.printer.json() => self.printer.json_line(&EventDocument::from(event)),
             None => self.printer.line(event_line(event)),
         }
     }

@@ -1,17 +1,18 @@
 //! `bd batch`.
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use gt_api::BatchLineDocument;
+use gt_beads::batch::{BatchDone, BatchLine, LineDone, Step, run as run_batch};
 use gt_core::words::{Word, split};
 use gt_core::{BeadId, Timestamp};
-use gt_operations::Environment;
-use gt_operations::batch::{BatchLine, LineDone, Step, run as run_batch};
-use gt_records::ObjectWriter;
+use gt_execution::runs::end_processes_of;
+use gt_town::Environment;
 
 use super::{close, create, dep, label, reopen, shapes, update};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::usage_message;
-use crate::values::{source_name, text_of};
+use crate::values::{source_name, text_of, texts};
 
 /// Run many changes as one: all of them or none
 #[derive(Debug, Args)]
@@ -64,7 +65,7 @@ enum LineVerb {
 struct CommentLine {
     /// An id, or a part of it
     id: String,
-    /// What to say
+    /// The text
     #[arg(
         value_name = "TEXT",
         required = true,
@@ -95,7 +96,10 @@ pub(super) fn run(context: &Context<'_>, args: &BatchArgs) -> Result<(), CliErro
             .map_err(|error| CliError::request(format!("{place}: {}", error.chain())))?;
         lines.push(BatchLine { number, place, step });
     }
-    let done = run_batch(&town, &lines, args.dry_run)?;
+    let BatchDone { lines: done, cancelled } = run_batch(&town, &lines, args.dry_run)?;
+    if !args.dry_run {
+        end_processes_of(&town, &cancelled);
+    }
     let printer = context.printer;
     for id in done.iter().flat_map(|line| &line.missing) {
         shapes::note_absent(printer, id);
@@ -103,7 +107,7 @@ pub(super) fn run(context: &Context<'_>, args: &BatchArgs) -> Result<(), CliErro
     if printer.json() {
         let mut list = printer.list();
         for line in &done {
-            list.push(&json(line))?;
+            list.push(&document(line))?;
         }
         return list.finish();
     }
@@ -128,21 +132,15 @@ pub(crate) fn check_line(line: &str) -> Result<(), CliError> {
     parser.verb(line).map(drop)
 }
 
-fn json(line: &LineDone) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.count("line", line.number as u64);
-    object.text("command", line.command);
-    object.array("ids", |array| {
-        for id in &line.ids {
-            array.text(id.as_str());
-        }
-    });
-    object.finish();
-    out
+fn document(line: &LineDone) -> BatchLineDocument {
+    BatchLineDocument {
+        line: line.number as u64,
+        command: line.command.to_owned(),
+        ids: texts(&line.ids),
+    }
 }
 
-/// Turns lines into what they ask for, with the parsers of the commands themselves.
+/// Turns lines into changes, with the parsers of the commands themselves.
 struct LineParser<'c> {
     command: clap::Command,
     from_stdin: bool,

@@ -1,14 +1,15 @@
 //! `bd blocked`.
 
 use clap::Args;
+use gt_beads::beads::blocked;
 use gt_core::BeadId;
-use gt_operations::beads::{blocked, resolve};
-use gt_operations::{BeadFilter, rigs};
+use gt_town::{BeadFilter, rigs};
 
 use super::filters::limit;
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
+use gt_beads::lookup::resolve;
 
 /// List what waits for something, and for what
 #[derive(Debug, Args)]
@@ -38,7 +39,7 @@ pub(super) fn run(context: &Context<'_>, args: &BlockedArgs) -> Result<(), CliEr
     if printer.json() {
         let mut list = printer.list();
         blocked(&town, &filter, |row, blockers| {
-            list.push(&shapes::listed(row, |object| {
+            list.push_record(&shapes::listed(row, |object| {
                 shapes::blocked_by(object, blockers);
             }))
         })?;

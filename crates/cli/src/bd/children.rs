@@ -1,12 +1,13 @@
 //! `bd children`.
 
 use clap::Args;
-use gt_operations::beads::{everything, resolve};
-use gt_operations::{BeadFilter, BeadOrder};
+use gt_beads::beads::everything;
+use gt_town::{BeadFilter, BeadOrder};
 
 use super::filters::{limit, statuses};
 use crate::context::Context;
 use crate::error::CliError;
+use gt_beads::lookup::resolve;
 
 /// List the direct parts of a bead, closed ones included
 #[derive(Debug, Args)]
@@ -14,7 +15,7 @@ use crate::error::CliError;
   bd children gt-epic
   bd children gt-epic --status open --json")]
 pub(super) struct ChildrenArgs {
-    /// Whose parts
+    /// The parent
     #[arg(value_name = "ID")]
     id: String,
     /// Only these statuses, separated by commas

@@ -1,16 +1,17 @@
 //! `bd close`.
 
 use clap::Args;
+use gt_api::{Clearable, ClosedDocument, RawJson};
+use gt_beads::batch::Step;
+use gt_beads::beads::{Close, Closed, claim_first, close};
 use gt_core::Outcome;
-use gt_operations::batch::Step;
-use gt_operations::beads::{Close, claim_first, close};
-use gt_operations::{BeadFilter, Environment, Readiness};
-use gt_records::ObjectWriter;
+use gt_execution::runs::end_processes_of;
+use gt_town::{BeadFilter, Environment, Readiness};
 
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::values::text_of;
+use crate::values::{text_of, texts};
 
 /// Close beads
 #[derive(Debug, Args)]
@@ -80,6 +81,7 @@ pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliErro
             Err(error) => refused.push(printer.part_failed(&error.into())),
         }
     }
+    end_processes_of(&town, done.iter().filter_map(|closed: &Closed| closed.cancelled.as_ref()));
     if done.is_empty() {
         return Err(CliError::AlreadyTold(refused.join("; ")));
     }
@@ -118,26 +120,16 @@ pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliErro
         let ids: Vec<String> = done.iter().map(|closed| closed.bead.id.to_string()).collect();
         return shapes::print_json(printer, &town, &ids);
     }
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.array("closed", |array| {
-        for closed in &done {
-            array.raw(&shapes::bare(&closed.bead, &[]));
-        }
-    });
-    if args.suggest_next {
-        object.array("unblocked", |array| {
-            for id in done.iter().flat_map(|closed| &closed.unblocked) {
-                array.text(id.as_str());
-            }
-        });
-    }
-    if args.claim_next {
-        match &claimed {
-            Some(row) => object.raw("claimed", &shapes::listed(row, |_| {})),
-            None => object.raw("claimed", "null"),
-        }
-    }
-    object.finish();
-    printer.object(&out)
+    let closed = done.iter().map(|closed| RawJson::record(shapes::bare(&closed.bead, &[])));
+    let claimed = match &claimed {
+        _ if !args.claim_next => Clearable::Keep,
+        Some(row) => Clearable::Set(RawJson::record(shapes::listed(row, |_| {}))),
+        None => Clearable::Clear,
+    };
+    let unblocked = done.iter().flat_map(|closed| &closed.unblocked);
+    printer.object(&ClosedDocument {
+        closed: closed.collect(),
+        unblocked: args.suggest_next.then(|| texts(unblocked)),
+        claimed,
+    })
 }

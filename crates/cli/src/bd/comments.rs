@@ -1,7 +1,7 @@
 //! `bd comments`.
 
 use clap::{Args, Subcommand};
-use gt_operations::notes::{comment, comments};
+use gt_beads::notes::{comment, comments};
 use gt_records::write_comment;
 
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub(super) struct CommentsArgs {
     /// An id, or a part of it
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// What to say; without it the comments are listed
+    /// The text of a new comment; without it the comments are listed
     #[arg(value_name = "TEXT")]
     text: Option<String>,
 }
@@ -41,13 +41,13 @@ enum CommentsVerb {
 struct AddArgs {
     /// An id, or a part of it
     id: String,
-    /// What to say
+    /// The text
     #[arg(value_name = "TEXT", required_unless_present = "file")]
     text: Option<String>,
     /// Take it from this file (- is standard input)
     #[arg(short, long, conflicts_with = "text")]
     file: Option<String>,
-    /// Who says it
+    /// The author
     #[arg(short, long, value_name = "NAME")]
     author: Option<String>,
 }
@@ -74,7 +74,7 @@ fn say(context: &Context<'_>, id: &str, text: &str, author: Option<&str>) -> Res
     if printer.json() {
         let mut out = String::new();
         write_comment(&mut out, &said);
-        return printer.object(&out);
+        return printer.record(&out);
     }
     printer.done(format!("✓ Commented on {}", said.bead))
 }
@@ -88,7 +88,7 @@ fn list(context: &Context<'_>, id: &str) -> Result<(), CliError> {
         for comment in &found {
             let mut out = String::new();
             write_comment(&mut out, comment);
-            list.push(&out)?;
+            list.push_record(&out)?;
         }
         return list.finish();
     }

@@ -1,9 +1,9 @@
-//! `bd config`: what scripts want remembered. The settings of the town are `gt config`.
+//! `bd config`: values of scripts. The settings of the town are `gt config`.
 
 use clap::{Args, Subcommand};
-use gt_operations::Scope;
-use gt_operations::settings::{get_free, list_free, put_free};
-use gt_records::ObjectWriter;
+use gt_api::{OrderedMap, PairDocument};
+use gt_town::Scope;
+use gt_town::settings::{get_free, list_free, put_free};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -45,14 +45,8 @@ enum ConfigVerb {
 pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
-    let pair = |key: &str, value: &str| {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("key", key);
-        object.text("value", value);
-        object.finish();
-        out
-    };
+    let pair =
+        |key: &str, value: &str| PairDocument { key: key.to_owned(), value: value.to_owned() };
     match &args.verb {
         ConfigVerb::Set { key, value } => {
             put_free(&town, Scope::Beads, key, Some(value))?;
@@ -71,13 +65,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
         ConfigVerb::List => {
             let values = list_free(&town, Scope::Beads)?;
             if printer.json() {
-                let mut out = String::new();
-                let mut object = ObjectWriter::new(&mut out);
-                for (key, value) in &values {
-                    object.text(key, value);
-                }
-                object.finish();
-                return printer.object(&out);
+                return printer.object(&values.into_iter().collect::<OrderedMap<String>>());
             }
             values.iter().try_for_each(|(key, value)| printer.line(format!("{key} = {value}")))
         }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use clap::{Args, ValueEnum};
 use gt_core::Prefix;
 use gt_core::formula::{Cooked, Mode, Role};
-use gt_operations::formulas::Cooking;
 use gt_records::{cooked_json, formula_json};
+use gt_town::formulas::Cooking;
 
 use super::formula::{SearchArgs, print_order, refused};
 use crate::context::Context;
@@ -34,7 +34,7 @@ pub(super) struct CookArgs {
     /// variable is given
     #[arg(long, value_name = "MODE")]
     mode: Option<CookMode>,
-    /// What the ids begin with, before the name of the formula
+    /// The prefix of the ids, before the name of the formula
     #[arg(long, value_parser = Prefix::parse)]
     prefix: Option<Prefix>,
     #[command(flatten)]
@@ -80,13 +80,13 @@ pub(super) fn run(context: &Context<'_>, args: &CookArgs) -> Result<(), CliError
         printer.note(format!("warning: {warning}"));
     }
     match (args.dry_run, printer.json()) {
-        (false, _) => printer.object(&formula_json(&cooked.formula)),
-        (true, true) => printer.object(&cooked_json(&cooked)),
+        (false, _) => printer.record(&formula_json(&cooked.formula)),
+        (true, true) => printer.record(&cooked_json(&cooked)),
         (true, false) => preview(printer, &cooked),
     }
 }
 
-/// What would be made, for people.
+/// Prints the beads that would be made.
 fn preview(printer: &Printer, cooked: &Cooked) -> Result<(), CliError> {
     let steps = plural(cooked.steps.len() as u64, "step");
     printer.heading(&format!("Would make {}", cooked.root.id), &format!(" with {steps}"))?;

@@ -1,10 +1,10 @@
 //! `bd count`.
 
 use clap::Args;
-use gt_operations::CountGroup;
-use gt_operations::StatusFilter;
-use gt_operations::beads::{count, count_by};
-use gt_records::ObjectWriter;
+use gt_api::{CountDocument, GroupDocument, GroupedCountDocument};
+use gt_beads::beads::{count, count_by};
+use gt_town::CountGroup;
+use gt_town::StatusFilter;
 
 use super::filters::FilterArgs;
 use crate::context::Context;
@@ -57,24 +57,15 @@ pub(super) fn run(context: &Context<'_>, args: &CountArgs) -> Result<(), CliErro
         if name.is_empty() { "(none)".to_owned() } else { name.to_owned() }
     };
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        match &groups {
-            None => object.count("count", total),
+        return match groups {
+            None => printer.object(&CountDocument { count: total }),
             Some(groups) => {
-                object.count("total", total);
-                object.array("groups", |array| {
-                    for (name, count) in groups {
-                        array.object(|object| {
-                            object.text("group", &name_of(name));
-                            object.number("count", *count);
-                        });
-                    }
-                });
+                let group =
+                    |(name, count): (String, i64)| GroupDocument { group: name_of(&name), count };
+                let groups = groups.into_iter().map(group).collect();
+                printer.object(&GroupedCountDocument { total, groups })
             }
-        }
-        object.finish();
-        return printer.object(&out);
+        };
     }
     let Some(groups) = groups else {
         return printer.line(total.to_string());

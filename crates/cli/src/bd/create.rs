@@ -1,11 +1,11 @@
 //! `bd create`.
 
 use clap::Args;
+use gt_beads::batch::Step;
+use gt_beads::beads::{Created, NewBead, Once, PlanOptions, create, create_once};
 use gt_core::bead::{Direction, Link, RequestKey};
 use gt_core::{DependencyType, IssueType, Json, Priority};
-use gt_operations::batch::Step;
-use gt_operations::beads::{Created, NewBead, Once, PlanOptions, create, create_once};
-use gt_operations::rigs;
+use gt_town::rigs;
 
 use super::create_many::{self, PlanSource};
 use super::shapes;
@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, text_of};
 
-/// Flags that say something of one bead, and make no sense with a file of them.
-const OF_ONE_BEAD: [&str; 26] = [
+/// Flags that describe one bead, and conflict with a file of beads.
+const FLAGS_FOR_ONE_BEAD: [&str; 26] = [
     "title",
     "title_flag",
     "issue_type",
@@ -53,7 +53,7 @@ const OF_ONE_BEAD: [&str; 26] = [
   bd create --file plan.md --dry-run
   bd create --graph plan.json --json")]
 pub(super) struct CreateArgs {
-    /// What is to be done, in one line
+    /// The title, in one line
     #[arg(value_name = "TITLE")]
     title: Option<String>,
     #[arg(long = "title", value_name = "TITLE", hide = true, conflicts_with = "title")]
@@ -72,13 +72,13 @@ pub(super) struct CreateArgs {
     /// Take the design from this file
     #[arg(long, value_name = "FILE", conflicts_with = "design")]
     design_file: Option<String>,
-    /// How one knows that it is done
+    /// How to see that it is done
     #[arg(long, visible_alias = "acceptance-criteria", value_name = "TEXT")]
     acceptance: Option<String>,
     /// Anything else
     #[arg(long, visible_alias = "append-notes", value_name = "TEXT")]
     notes: Option<String>,
-    /// Who has it
+    /// The assignee
     #[arg(short, long, value_name = "NAME")]
     assignee: Option<String>,
     /// Labels, separated by commas (can be repeated)
@@ -87,7 +87,7 @@ pub(super) struct CreateArgs {
     /// Use this id
     #[arg(long)]
     id: Option<String>,
-    /// Name this request: whoever repeats it with the same key gets the bead of the first time
+    /// Name this request: a repeat with the same key returns the bead of the first time
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     /// Make it a part of this bead
@@ -96,7 +96,7 @@ pub(super) struct CreateArgs {
     /// Do not take over the parent's labels
     #[arg(long)]
     no_inherit_labels: bool,
-    /// What it depends on: an id, or type:id (can be repeated; blocks:X makes X depend on it)
+    /// A bead that it depends on: an id, or type:id (can be repeated; blocks:X makes X depend on it)
     #[arg(long, value_name = "TYPE:ID")]
     deps: Vec<String>,
     /// Wait for this bead and its children
@@ -140,10 +140,10 @@ pub(super) struct CreateArgs {
     #[arg(long, hide = true)]
     mol_type: Option<String>,
     /// Make every bead of this file, Markdown or JSONL, all or none (- is standard input)
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = OF_ONE_BEAD, conflicts_with = "graph")]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = FLAGS_FOR_ONE_BEAD, conflicts_with = "graph")]
     file: Option<String>,
     /// Make every node of this JSON file, all or none (- is standard input)
-    #[arg(long, value_name = "FILE", conflicts_with_all = OF_ONE_BEAD)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = FLAGS_FOR_ONE_BEAD)]
     graph: Option<String>,
     /// Show what would be made
     #[arg(long)]
@@ -199,14 +199,16 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
         shapes::note_absent(printer, id);
     }
     let chosen = new.rig.is_some() || new.id.is_some() || new.parent.is_some() || bead.ephemeral;
-    if bead.rig.is_none() && !chosen && !rigs::list(&town)?.is_empty() {
+    // The bead is made, so a store that cannot be read now does not make this a failure.
+    let has_rigs = || rigs::list(&town).is_ok_and(|rigs| !rigs.is_empty());
+    if bead.rig.is_none() && !chosen && has_rigs() {
         let id = &bead.id;
         printer.note(format!(
             "note: {id} was made in hq, which is not dispatched; bd update {id} --rig <rig> moves it"
         ));
     }
     if printer.json() {
-        return printer.object(&shapes::bare(&bead, &labels));
+        return printer.record(&shapes::bare(&bead, &labels));
     }
     if silent || printer.quiet() {
         return printer.line(bead.id.as_str());

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use gt_api::IdsByKeyDocument;
+use gt_beads::beads::{Created, Made, PlanOptions, create_all};
+use gt_beads::dependencies::Added;
 use gt_core::BeadId;
 use gt_core::plan::{Plan, Planned, parse_markdown};
-use gt_operations::beads::{Created, Made, PlanOptions, create_all};
-use gt_operations::dependencies::Added;
-use gt_records::{ObjectWriter, parse_plan_graph, parse_plan_lines};
+use gt_records::{parse_plan_graph, parse_plan_lines};
 
 use super::dep::note_missing;
 use super::shapes;
@@ -42,7 +43,7 @@ pub(super) fn run(
             PlanSource::File(_) => {
                 let mut list = printer.list();
                 for Created { bead, labels, .. } in &made.beads {
-                    list.push(&shapes::bare(bead, labels))?;
+                    list.push_record(&shapes::bare(bead, labels))?;
                 }
                 list.finish()
             }
@@ -95,19 +96,12 @@ fn is_json(path: &str, text: &str) -> bool {
     }
 }
 
-fn ids_by_key<'p>(plan: &'p Plan, made: &'p Made) -> String {
+fn ids_by_key<'p>(plan: &'p Plan, made: &'p Made) -> IdsByKeyDocument {
     let both = plan.beads().iter().zip(&made.beads);
     let pair = |(planned, made): (&'p Planned, &'p Created)| {
         Some((planned.draft.key.as_deref()?, &made.bead.id))
     };
     let by_key: BTreeMap<&str, &BeadId> = both.filter_map(pair).collect();
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.object("ids", |ids| {
-        for (key, id) in by_key {
-            ids.text(key, id.as_str());
-        }
-    });
-    object.finish();
-    out
+    let ids = by_key.into_iter().map(|(key, id)| (key.to_owned(), id.to_string()));
+    IdsByKeyDocument { ids: ids.collect() }
 }

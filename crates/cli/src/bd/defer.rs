@@ -1,8 +1,9 @@
 //! `bd defer` and `bd undefer`.
 
 use clap::Args;
+use gt_beads::beads;
 use gt_core::BeadId;
-use gt_operations::{OperationError, Town, beads};
+use gt_town::{OperationError, Town};
 
 use super::shapes;
 use crate::context::Context;

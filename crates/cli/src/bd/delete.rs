@@ -1,13 +1,14 @@
 //! `bd delete`.
 
 use clap::Args;
-use gt_operations::beads::{delete, preview_delete};
-use gt_records::ObjectWriter;
+use gt_api::DeletionDocument;
+use gt_beads::deletion::{delete, preview_delete};
+use gt_execution::runs::end_processes_of;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::plural;
-use crate::values::text_of;
+use crate::values::{text_of, texts};
 
 /// Delete beads for good; without --force only shows what would go
 #[derive(Debug, Args)]
@@ -45,39 +46,32 @@ pub(super) fn run(context: &Context<'_>, args: &DeleteArgs) -> Result<(), CliErr
     let town = context.store_town()?;
     let printer = context.printer;
     let deletion = if args.force {
-        delete(&town, &ids, args.cascade)?
+        let deletion = delete(&town, &ids, args.cascade)?;
+        end_processes_of(&town, &deletion.runs);
+        deletion
     } else {
         preview_delete(&town, &ids, args.cascade)?
     };
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        let key = if args.force { "deleted" } else { "would_delete" };
-        object.array(key, |array| {
-            for bead in &deletion.beads {
-                array.text(bead.id.as_str());
-            }
-        });
-        object.count("deleted_count", if args.force { deletion.beads.len() as u64 } else { 0 });
-        object.count("dependencies_removed", deletion.dependencies as u64);
-        object.count("labels_removed", deletion.labels as u64);
-        object.count("comments_removed", deletion.comments as u64);
-        object.array("orphaned", |array| {
-            for id in &deletion.bereft {
-                array.text(id.as_str());
-            }
-        });
+        let (beads, runs) = (&deletion.beads, &deletion.runs);
+        let ids = texts(beads.iter().map(|bead| &bead.id));
         // Only where there are some: scripts written for others do not expect it.
-        if !deletion.runs.is_empty() {
-            let key = if args.force { "runs_cancelled" } else { "would_cancel_runs" };
-            object.array(key, |array| {
-                for run in &deletion.runs {
-                    array.text(&run.id.to_string());
-                }
-            });
-        }
-        object.finish();
-        return printer.object(&out);
+        let cancelled = (!runs.is_empty()).then(|| texts(runs.iter().map(|run| &run.id)));
+        let (deleted, would_delete) =
+            if args.force { (Some(ids), None) } else { (None, Some(ids)) };
+        let (runs_cancelled, would_cancel_runs) =
+            if args.force { (cancelled, None) } else { (None, cancelled) };
+        return printer.object(&DeletionDocument {
+            deleted,
+            would_delete,
+            deleted_count: if args.force { beads.len() as u64 } else { 0 },
+            dependencies_removed: deletion.dependencies as u64,
+            labels_removed: deletion.labels as u64,
+            comments_removed: deletion.comments as u64,
+            orphaned: texts(&deletion.bereft),
+            runs_cancelled,
+            would_cancel_runs,
+        });
     }
     let verb = if args.force { "✓ Cancelled" } else { "Would cancel" };
     for run in &deletion.runs {

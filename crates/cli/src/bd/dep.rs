@@ -1,14 +1,13 @@
 //! `bd dep`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use gt_core::{Bead, DependencyType};
-use gt_operations::batch::Step;
-use gt_operations::dependencies::{
+use gt_api::{BlockingEdgeDocument, EdgeDocument};
+use gt_beads::batch::Step;
+use gt_beads::dependencies::{
     Added, Look, TreeNode, Wanted, add, add_all, cycles, neighbours, remove, tree,
 };
-use gt_records::{
-    BeadView, DependencyLine, ObjectWriter, parse_dependency_lines, write_bead, write_dependency,
-};
+use gt_core::{Bead, DependencyType};
+use gt_records::{BeadView, DependencyLine, parse_dependency_lines, write_bead, write_dependency};
 
 use super::shapes;
 use crate::context::Context;
@@ -97,9 +96,9 @@ struct RemoveArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Direction {
-    /// What it depends on
+    /// The beads it depends on
     Down,
-    /// What depends on it
+    /// The beads that depend on it
     Up,
     /// Both
     Both,
@@ -159,9 +158,12 @@ pub(super) fn run(context: &Context<'_>, args: DepArgs, diagram: bool) -> Result
             let town = context.store_town()?;
             let added = add(&town, &blocked, &blocker, &DependencyType::Blocks, false)?;
             if printer.json() {
-                let ends = [added.target.as_str(), added.issue.as_str()];
-                let keys = ["blocker_id", "blocked_id"];
-                return printer.object(&pair("added", keys, ends, "blocks"));
+                return printer.object(&BlockingEdgeDocument {
+                    status: "added".to_owned(),
+                    blocker_id: added.target.to_string(),
+                    blocked_id: added.issue.to_string(),
+                    r#type: "blocks".to_owned(),
+                });
             }
             printer.done(format!("✓ {} blocks {}", added.target, added.issue))
         }
@@ -208,7 +210,7 @@ fn run_add(context: &Context<'_>, args: AddArgs) -> Result<(), CliError> {
     let printer = context.printer;
     note_missing(printer, &added);
     if printer.json() {
-        return printer.object(&added_json(&added));
+        return printer.object(&added_document(&added));
     }
     print_added(printer, &added)
 }
@@ -228,16 +230,20 @@ fn run_add_file(context: &Context<'_>, path: &str, retype: bool) -> Result<(), C
     if printer.json() {
         let mut list = printer.list();
         for added in &added {
-            list.push(&added_json(added))?;
+            list.push(&added_document(added))?;
         }
         return list.finish();
     }
     added.iter().try_for_each(|added| print_added(printer, added))
 }
 
-fn added_json(added: &Added) -> String {
-    let ends = [added.issue.as_str(), added.target.as_str()];
-    pair("added", ["issue_id", "depends_on_id"], ends, added.kind.as_str())
+fn added_document(added: &Added) -> EdgeDocument {
+    EdgeDocument {
+        status: "added".to_owned(),
+        issue_id: added.issue.to_string(),
+        depends_on_id: added.target.to_string(),
+        r#type: Some(added.kind.to_string()),
+    }
 }
 
 fn print_added(printer: &Printer, added: &Added) -> Result<(), CliError> {
@@ -246,7 +252,7 @@ fn print_added(printer: &Printer, added: &Added) -> Result<(), CliError> {
     printer.done(format!("✓ {issue}{already} depends on {target} ({kind})"))
 }
 
-/// Says if the target of a dependency is not there, which need not be a mistake.
+/// Notes a dependency on a bead that does not exist here, which need not be a mistake.
 pub(super) fn note_missing(printer: &Printer, added: &Added) {
     if !added.target_exists {
         shapes::note_absent(printer, &added.target);
@@ -259,27 +265,18 @@ fn run_remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> 
     let (issue, target, removed) = remove(&town, &args.issue, &args.target, kind.as_ref())?;
     let printer = context.printer;
     if printer.json() {
-        let ends = [issue.as_str(), target.as_str()];
-        return printer.object(&pair("removed", ["issue_id", "depends_on_id"], ends, ""));
+        return printer.object(&EdgeDocument {
+            status: "removed".to_owned(),
+            issue_id: issue.to_string(),
+            depends_on_id: target.to_string(),
+            r#type: None,
+        });
     }
     printer.done(if removed {
         format!("✓ {issue} no longer depends on {target}")
     } else {
         format!("{issue} does not depend on {target}; nothing to do")
     })
-}
-
-fn pair(status: &str, keys: [&str; 2], ends: [&str; 2], kind: &str) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("status", status);
-    object.text(keys[0], ends[0]);
-    object.text(keys[1], ends[1]);
-    if !kind.is_empty() {
-        object.text("type", kind);
-    }
-    object.finish();
-    out
 }
 
 fn run_list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
@@ -303,9 +300,9 @@ fn run_list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
             if several && args.direction == Direction::Down {
                 let mut out = String::new();
                 write_dependency(&mut out, edge);
-                list.push(&out)?;
+                list.push_record(&out)?;
             } else if let Some(bead) = bead {
-                list.push(&shapes::linked(bead, &edge.kind))?;
+                list.push_record(&shapes::linked(bead, &edge.kind))?;
             }
         }
         return list.finish();
@@ -350,7 +347,7 @@ fn run_tree(context: &Context<'_>, args: &TreeArgs, diagram: bool) -> Result<(),
     if printer.json() {
         let mut list = printer.list();
         for node in &nodes {
-            list.push(&node_json(node))?;
+            list.push_record(&node_json(node))?;
         }
         return list.finish();
     }
@@ -402,7 +399,7 @@ fn run_cycles(context: &Context<'_>) -> Result<(), CliError> {
         let mut list = printer.list();
         for cycle in &found {
             let beads: Vec<String> = cycle.iter().map(|bead| shapes::bare(bead, &[])).collect();
-            list.push(&format!("[{}]", beads.join(",")))?;
+            list.push_record(&format!("[{}]", beads.join(",")))?;
         }
         return list.finish();
     }

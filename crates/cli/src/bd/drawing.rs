@@ -1,6 +1,6 @@
 //! A list of beads as text that other programs draw.
 
-use gt_operations::BeadRow;
+use gt_town::BeadRow;
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -25,7 +25,7 @@ impl Drawing {
     }
 }
 
-/// What stands before the beads.
+/// Prints the head of the graph.
 pub(super) fn begin(printer: &Printer, drawing: Drawing) -> Result<(), CliError> {
     match drawing {
         Drawing::Dot => printer.line("digraph beads {"),
@@ -54,7 +54,7 @@ pub(super) fn rows(printer: &Printer, drawing: Drawing, rows: &[BeadRow]) -> Res
     Ok(())
 }
 
-/// What stands behind the beads.
+/// Prints the foot of the graph.
 pub(super) fn end(printer: &Printer, drawing: Drawing) -> Result<(), CliError> {
     match drawing {
         Drawing::Dot => printer.line("}"),

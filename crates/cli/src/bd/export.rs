@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gt_operations::interchange::export;
+use gt_beads::interchange::export;
 
 use crate::context::Context;
 use crate::error::CliError;

@@ -1,15 +1,16 @@
-//! Flags that say which beads.
+//! Flags that select beads.
 
 use clap::Args;
+use gt_beads::beads::check_status;
 use gt_core::schedule::{ContextId, labels};
 use gt_core::{IssueType, Outcome, Priority, Status, Timestamp};
-use gt_operations::beads::{check_status, resolve, resolve_shown};
-use gt_operations::{BeadFilter, BeadOrder, Between, StatusFilter, Town, rigs, settings};
+use gt_town::{BeadFilter, BeadOrder, Between, StatusFilter, Town, rigs, settings};
 
 use crate::error::CliError;
 use crate::values::{comma_separated, instant};
+use gt_beads::lookup::{resolve, resolve_shown};
 
-/// Which beads; shared by `list`, `search` and `count`.
+/// Flags that select beads; shared by `list`, `search` and `count`.
 #[derive(Debug, Args)]
 pub(super) struct FilterArgs {
     /// Only these statuses, separated by commas; "all" for every one
@@ -30,7 +31,7 @@ pub(super) struct FilterArgs {
     /// Only this assignee
     #[arg(short, long, value_name = "NAME")]
     assignee: Option<String>,
-    /// Only beads nobody has
+    /// Only beads without an assignee
     #[arg(long, visible_alias = "unassigned", conflicts_with = "assignee")]
     no_assignee: bool,
     #[command(flatten)]
@@ -75,7 +76,7 @@ pub(super) struct FilterArgs {
     wisp_type: Option<String>,
 }
 
-/// What beads have in common; also asked of `ready`.
+/// Filters by properties of beads; also for `bd ready`.
 #[derive(Debug, Args)]
 pub(super) struct TraitArgs {
     /// Only these types, separated by commas
@@ -121,7 +122,7 @@ impl TraitArgs {
     }
 }
 
-/// In which order, and how many.
+/// Flags for the order and the number of beads.
 #[derive(Debug, Args)]
 pub(super) struct OrderArgs {
     /// In this order
@@ -144,7 +145,7 @@ impl OrderArgs {
     }
 }
 
-/// When things happened.
+/// Filters by date.
 #[derive(Debug, Args)]
 struct TimeArgs {
     /// Made after this
@@ -185,7 +186,7 @@ struct TimeArgs {
     deferred: bool,
 }
 
-/// What lists leave out by themselves.
+/// Options for the beads that lists leave out by default.
 #[derive(Debug, Args)]
 struct HiddenArgs {
     /// Only pinned beads
@@ -328,7 +329,7 @@ pub(super) fn types(values: &[String]) -> Result<Vec<IssueType>, CliError> {
         .collect::<Result<_, _>>()?)
 }
 
-/// The name of a top-level metadata field. What looks like a path would be taken for one.
+/// The name of a top-level metadata field. A name that looks like a path would be taken for one.
 fn metadata_key(key: &str) -> Result<String, CliError> {
     if key.is_empty() || key.starts_with(['$', '[']) || key.contains('"') {
         return Err(CliError::request(format!("\"{key}\" cannot be searched as a metadata field")));

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use gt_api::{FormulaDocument, FormulaProblemDocument, FormulaProblemsDocument};
 use gt_core::formula::{Formula, FormulaKind, Mode, Naming, Problem, Repetition, Step, Variable};
 use gt_core::{Invalid, Json};
-use gt_operations::OperationError;
-use gt_operations::formulas::{Cooking, Listed, Loaded, Shelf, Tier};
-use gt_records::{ObjectWriter, formula_json};
+use gt_records::formula_json;
+use gt_town::OperationError;
+use gt_town::formulas::{Cooking, Listed, Loaded, Shelf, Tier};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -101,7 +102,7 @@ fn list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for listed in &all {
-            list.push(&listed_json(listed))?;
+            list.push(&document(listed))?;
         }
         return list.finish();
     }
@@ -129,25 +130,23 @@ fn list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
     printer.table(table)
 }
 
-fn listed_json(listed: &Listed) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("name", &listed.name);
-    match &listed.formula {
-        Ok(Loaded { formula, .. }) => {
-            object.text("type", formula.kind.as_str());
-            object.number("version", formula.version);
-            object.text("description", formula.description.trim());
-            object.count("steps", formula.step_count() as u64);
-            object.count("vars", formula.variables.len() as u64);
-        }
-        Err(error) => object.text("error", &error.to_string()),
+fn document(listed: &Listed) -> FormulaDocument {
+    let (formula, error) = match &listed.formula {
+        Ok(Loaded { formula, .. }) => (Some(formula), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    FormulaDocument {
+        name: listed.name.clone(),
+        r#type: formula.map(|formula| formula.kind.as_str().to_owned()),
+        version: formula.map(|formula| formula.version),
+        description: formula.map(|formula| formula.description.trim().to_owned()),
+        steps: formula.map(|formula| formula.step_count() as u64),
+        vars: formula.map(|formula| formula.variables.len() as u64),
+        error,
+        source: listed.location.clone(),
+        tier: listed.tier.as_str().to_owned(),
+        shadowed: listed.shadowed,
     }
-    object.text("source", &listed.location);
-    object.text("tier", listed.tier.as_str());
-    object.flag("shadowed", listed.shadowed);
-    object.finish();
-    out
 }
 
 fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
@@ -164,7 +163,7 @@ fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
     if printer.json() {
         let formula = Json::trusted(formula_json(&loaded.formula));
         let with_source = formula.with("source", &Json::string(&loaded.location));
-        printer.object(with_source.as_str())?;
+        printer.record(with_source.as_str())?;
     } else {
         describe(printer, &shelf, &loaded)?;
     }
@@ -178,7 +177,7 @@ fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
 }
 
 fn describe(printer: &Printer, shelf: &Shelf, loaded: &Loaded) -> Result<(), CliError> {
-    // What is inherited belongs to it; what cannot be inherited is told at the end.
+    // Inherited parts belong to it; a problem of the inheritance is told at the end.
     let formula = &shelf.resolved(loaded).unwrap_or_else(|_| loaded.formula.clone());
     let version = format!("  {} version {}", formula.kind.as_str(), formula.version);
     printer.heading(loaded.name(), &version)?;
@@ -233,7 +232,7 @@ fn order(
             print_order(printer, &cooked)
         }
         Err(OperationError::Formula { problems, .. }) => {
-            // What is wrong with it as it is written is told anyway.
+            // The problems of the formula as it is written are printed elsewhere.
             let told = shelf.problems(loaded);
             for problem in problems.iter().filter(|problem| !told.contains(problem)) {
                 printer.note(format!("cannot be cooked: {problem}"));
@@ -244,7 +243,7 @@ fn order(
     }
 }
 
-/// What can be done at once, wave after wave.
+/// Prints the steps that can be done at once, wave after wave.
 pub(super) fn print_order(
     printer: &Printer,
     cooked: &gt_core::formula::Cooked,
@@ -315,29 +314,19 @@ pub(super) fn refused(printer: &Printer, error: OperationError) -> CliError {
     }
     let summary = error.to_string();
     if printer.json()
-        && let Err(error) = printer.object(&problems_json(&summary, problems))
+        && let Err(error) = printer.object(&problems_document(&summary, problems))
     {
         return error;
     }
     CliError::AlreadyTold(summary)
 }
 
-fn problems_json(summary: &str, problems: &[Problem]) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("error", summary);
-    object.array("problems", |array| {
-        for problem in problems {
-            array.object(|object| {
-                object.text("file", &problem.source.file);
-                if let Some(line) = problem.source.line {
-                    object.count("line", line as u64);
-                }
-                object.text_unless_empty("subject", &problem.subject);
-                object.text("message", &problem.message);
-            });
-        }
+fn problems_document(summary: &str, problems: &[Problem]) -> FormulaProblemsDocument {
+    let problems = problems.iter().map(|problem| FormulaProblemDocument {
+        file: problem.source.file.to_string(),
+        line: problem.source.line.map(|line| line as u64),
+        subject: problem.subject.clone(),
+        message: problem.message.clone(),
     });
-    object.finish();
-    out
+    FormulaProblemsDocument { error: summary.to_owned(), problems: problems.collect() }
 }

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gt_operations::interchange::{
+use gt_api::{ImportDocument, ImportRemarkDocument};
+use gt_beads::interchange::{
     Arrival, ImportOptions, ImportSummary, Skipped, Source, SourceKind, import,
 };
-use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Printer, plural, progress_bar};
+use crate::values::texts;
 
 /// How many lines of a kind are listed for people; JSON has them all.
 const LISTED_MAX: usize = 20;
@@ -87,7 +88,7 @@ pub(crate) fn bring(
 
 fn print(printer: &Printer, summary: &ImportSummary, dry_run: bool) -> Result<(), CliError> {
     if printer.json() {
-        return printer.object(&json(summary, dry_run));
+        return printer.object(&document(summary, dry_run));
     }
     let what = match summary.kind {
         SourceKind::Lines => None,
@@ -156,58 +157,39 @@ fn describe(entry: &Skipped) -> String {
     format!("{}: {}", parts.join(" "), entry.reason)
 }
 
-fn json(summary: &ImportSummary, dry_run: bool) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.flag("dry_run", dry_run);
-    object.text("source", summary.kind.as_str());
-    object.array("files", |array| summary.files.iter().for_each(|file| array.text(file)));
-    object.count("created", summary.created);
-    object.count("updated", summary.updated);
-    object.count("unchanged", summary.unchanged);
-    object.count("skipped", summary.skipped);
-    object.count("mended", summary.mended);
-    object.count("memories", summary.memories);
-    object.count("old_queue_state", summary.old_queue_state);
-    object.count("kept_running", summary.kept_running);
-    for (name, list) in
-        [("skipped_details", &summary.skipped_details), ("repaired", &summary.repaired)]
-    {
-        object.array(name, |array| {
-            for entry in list {
-                array.object(|object| {
-                    if let Some(file) = &entry.file {
-                        object.text("file", file);
-                    }
-                    if entry.line > 0 {
-                        object.count("line", entry.line);
-                    }
-                    if let Some(id) = &entry.id {
-                        object.text("id", id.as_str());
-                    }
-                    object.text("reason", &entry.reason);
-                });
-            }
-        });
+fn document(summary: &ImportSummary, dry_run: bool) -> ImportDocument {
+    ImportDocument {
+        dry_run,
+        source: summary.kind.as_str().to_owned(),
+        files: summary.files.clone(),
+        created: summary.created,
+        updated: summary.updated,
+        unchanged: summary.unchanged,
+        skipped: summary.skipped,
+        mended: summary.mended,
+        memories: summary.memories,
+        old_queue_state: summary.old_queue_state,
+        kept_running: summary.kept_running,
+        skipped_details: remarks(&summary.skipped_details),
+        repaired: remarks(&summary.repaired),
+        rigs: texts(&summary.rigs),
+        rigs_unchanged: summary.rigs_unchanged,
+        settings: summary.settings.iter().cloned().collect(),
+        kept: summary.kept.iter().cloned().collect(),
+        settings_unchanged: summary.settings_unchanged,
+        kept_running_details: summary.kept_running_details.clone(),
+        conflicts: summary.conflicts.clone(),
+        left_out: summary.left_out.clone(),
+        remarks: summary.remarks.clone(),
     }
-    object.array("rigs", |array| summary.rigs.iter().for_each(|rig| array.text(rig.as_str())));
-    object.count("rigs_unchanged", summary.rigs_unchanged);
-    for (name, pairs) in [("settings", &summary.settings), ("kept", &summary.kept)] {
-        object.object(name, |object| {
-            for (key, value) in pairs {
-                object.text(key, value);
-            }
-        });
-    }
-    object.count("settings_unchanged", summary.settings_unchanged);
-    for (name, list) in [
-        ("kept_running_details", &summary.kept_running_details),
-        ("conflicts", &summary.conflicts),
-        ("left_out", &summary.left_out),
-        ("remarks", &summary.remarks),
-    ] {
-        object.array(name, |array| list.iter().for_each(|text| array.text(text)));
-    }
-    object.finish();
-    out
+}
+
+fn remarks(entries: &[Skipped]) -> Vec<ImportRemarkDocument> {
+    let remark = |entry: &Skipped| ImportRemarkDocument {
+        file: entry.file.clone(),
+        line: (entry.line > 0).then_some(entry.line),
+        id: entry.id.as_ref().map(ToString::to_string),
+        reason: entry.reason.clone(),
+    };
+    entries.iter().map(remark).collect()
 }

@@ -1,8 +1,8 @@
 //! `bd info`.
 
 use clap::Args;
-use gt_operations::beads::statistics;
-use gt_records::ObjectWriter;
+use gt_api::InfoDocument;
+use gt_beads::beads::statistics;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -18,14 +18,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let place = town.store_place();
     let total = statistics(&town)?.total();
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("town", &town.root().display().to_string());
-        object.text("database_path", &place);
-        object.number("issue_count", total);
-        object.text("actor", &town.actor().name);
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&InfoDocument {
+            town: town.root().display().to_string(),
+            database_path: place,
+            issue_count: total,
+            actor: town.actor().name.clone(),
+        });
     }
     printer.line(format!("Town {}", town.root().display()))?;
     printer.line(format!("Store {place}"))?;

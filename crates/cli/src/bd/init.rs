@@ -1,7 +1,8 @@
 //! `bd init`.
 
 use clap::Args;
-use gt_operations::{SystemClock, start_store};
+use gt_api::InstalledDocument;
+use gt_town::{SystemClock, start_store};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -10,7 +11,7 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  bd init\n  bd init --prefix app")]
 pub(super) struct InitArgs {
-    /// What the ids of its beads begin with
+    /// The prefix of the ids of its beads
     #[arg(short, long)]
     prefix: Option<String>,
     #[arg(long, hide = true)]
@@ -33,18 +34,14 @@ pub(super) fn run(context: &Context<'_>, args: &InitArgs) -> Result<(), CliError
         (context.directory.clone(), Some(made))
     };
     if printer.json() {
-        let mut out = String::new();
-        let mut object = gt_records::ObjectWriter::new(&mut out);
-        object.text("root", &root.display().to_string());
-        object.flag("created", made.is_some());
-        if let Some((prefix, server)) = &made {
-            object.text("prefix", prefix.as_str());
-            if let Some(server) = server {
-                object.text("server", server);
-            }
-        }
-        object.finish();
-        return printer.object(&out);
+        let prefix = made.as_ref().map(|(prefix, _)| prefix.to_string());
+        return printer.object(&InstalledDocument {
+            root: root.display().to_string(),
+            created: made.is_some(),
+            prefix,
+            server: made.and_then(|(_, server)| server),
+            joined: None,
+        });
     }
     match made {
         Some((prefix, server)) => {

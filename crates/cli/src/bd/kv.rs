@@ -1,9 +1,9 @@
-//! `bd kv`: what scripts keep here.
+//! `bd kv`: values that scripts keep in the store.
 
 use clap::{Args, Subcommand};
-use gt_operations::Scope;
-use gt_operations::settings::{get_free, list_free, put_free};
-use gt_records::ObjectWriter;
+use gt_api::{DeletedPairDocument, FoundPairDocument, OrderedMap, PairDocument};
+use gt_town::Scope;
+use gt_town::settings::{get_free, list_free, put_free};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -48,31 +48,22 @@ enum KvVerb {
 pub(super) fn run(context: &Context<'_>, args: &KvArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
-    let print = |write: &dyn Fn(&mut ObjectWriter<'_>)| {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        write(&mut object);
-        object.finish();
-        printer.object(&out)
-    };
     match &args.verb {
         KvVerb::Set { key, value } => {
             put_free(&town, SCOPE, key, Some(value))?;
             if printer.json() {
-                return print(&|object| {
-                    object.text("key", key);
-                    object.text("value", value);
-                });
+                let (key, value) = (key.clone(), value.clone());
+                return printer.object(&PairDocument { key, value });
             }
             printer.done(format!("Set {key} = {value}"))
         }
         KvVerb::Get { key } => {
             let value = get_free(&town, SCOPE, key)?;
             if printer.json() {
-                print(&|object| {
-                    object.text("key", key);
-                    object.flag("found", value.is_some());
-                    object.text("value", value.as_deref().unwrap_or_default());
+                printer.object(&FoundPairDocument {
+                    key: key.clone(),
+                    found: value.is_some(),
+                    value: value.clone().unwrap_or_default(),
                 })?;
             }
             match value {
@@ -84,10 +75,8 @@ pub(super) fn run(context: &Context<'_>, args: &KvArgs) -> Result<(), CliError> 
         KvVerb::Clear { key } => {
             let cleared = put_free(&town, SCOPE, key, None)?;
             if printer.json() {
-                return print(&|object| {
-                    object.text("key", key);
-                    object.flag("deleted", cleared);
-                });
+                let key = key.clone();
+                return printer.object(&DeletedPairDocument { key, deleted: cleared });
             }
             printer.done(if cleared {
                 format!("Cleared {key}")
@@ -98,11 +87,7 @@ pub(super) fn run(context: &Context<'_>, args: &KvArgs) -> Result<(), CliError> 
         KvVerb::List => {
             let values = list_free(&town, SCOPE)?;
             if printer.json() {
-                return print(&|object| {
-                    for (key, value) in &values {
-                        object.text(key, value);
-                    }
-                });
+                return printer.object(&values.into_iter().collect::<OrderedMap<String>>());
             }
             values.iter().try_for_each(|(key, value)| printer.line(format!("{key} = {value}")))
         }

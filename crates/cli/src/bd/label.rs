@@ -1,10 +1,10 @@
 //! `bd label`.
 
 use clap::{Args, Subcommand};
-use gt_operations::batch::Step;
-use gt_operations::beads::label_counts;
-use gt_operations::notes::{label, labels};
-use gt_records::ObjectWriter;
+use gt_api::{LabelChangeDocument, LabelCountDocument};
+use gt_beads::batch::Step;
+use gt_beads::beads::label_counts;
+use gt_beads::notes::{label, labels};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -66,7 +66,7 @@ pub(super) fn run(context: &Context<'_>, args: &LabelArgs) -> Result<(), CliErro
             if printer.json() {
                 let mut list = printer.list();
                 for label in &labels {
-                    list.push(gt_core::Json::string(&label.name).as_str())?;
+                    list.push(&label.name)?;
                 }
                 return list.finish();
             }
@@ -83,12 +83,7 @@ pub(super) fn run(context: &Context<'_>, args: &LabelArgs) -> Result<(), CliErro
             if printer.json() {
                 let mut list = printer.list();
                 for (label, count) in &counts {
-                    let mut out = String::new();
-                    let mut object = ObjectWriter::new(&mut out);
-                    object.text("label", label);
-                    object.number("count", *count);
-                    object.finish();
-                    list.push(&out)?;
+                    list.push(&LabelCountDocument { label: label.clone(), count: *count })?;
                 }
                 return list.finish();
             }
@@ -107,13 +102,11 @@ pub(super) fn run(context: &Context<'_>, args: &LabelArgs) -> Result<(), CliErro
     if printer.json() {
         let mut list = printer.list();
         for (id, _) in &changed {
-            let mut out = String::new();
-            let mut object = ObjectWriter::new(&mut out);
-            object.text("status", verb);
-            object.text("issue_id", id.as_str());
-            object.text("label", name);
-            object.finish();
-            list.push(&out)?;
+            list.push(&LabelChangeDocument {
+                status: verb.to_owned(),
+                issue_id: id.to_string(),
+                label: name.clone(),
+            })?;
         }
         return list.finish();
     }

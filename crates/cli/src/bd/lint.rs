@@ -1,15 +1,17 @@
 //! `bd lint`.
 
 use clap::Args;
+use gt_api::LintDocument;
+use gt_beads::beads::{Finding, everything, lint};
 use gt_core::decide::Section;
-use gt_operations::beads::{Finding, everything, lint, resolve};
-use gt_operations::{BeadFilter, BeadRow};
-use gt_records::ObjectWriter;
+use gt_town::{BeadFilter, BeadRow};
 
 use super::filters::{statuses, types};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Table, plural};
+use crate::values::texts;
+use gt_beads::lookup::resolve;
 
 /// Find beads that lack what their type should have
 #[derive(Debug, Args)]
@@ -24,7 +26,7 @@ Examples:
   bd lint --type bug --status all --json"
 )]
 pub(super) struct LintArgs {
-    /// Only these beads; whatever is not closed if none is named
+    /// Only these beads; all beads that are not closed if none is named
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Only these types, separated by commas
@@ -54,10 +56,10 @@ pub(super) fn run(context: &Context<'_>, args: &LintArgs) -> Result<(), CliError
         let mut sections = printer.sections();
         sections.array("results")?;
         let found = lint(&town, &filter, |findings| {
-            findings.iter().try_for_each(|finding| sections.push(&json(finding)))
+            findings.iter().try_for_each(|finding| sections.push(&document(finding)))
         })?;
-        sections.field("issues", &found.lacking.to_string())?;
-        sections.field("total", &found.missing.to_string())?;
+        sections.field("issues", &found.lacking)?;
+        sections.field("total", &found.missing)?;
         sections.finish()?;
         found
     } else {
@@ -86,14 +88,12 @@ fn names(missing: &[Section]) -> Vec<&'static str> {
     missing.iter().map(|section| section.heading()).collect()
 }
 
-fn json((BeadRow { bead, .. }, missing): &Finding) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("id", bead.id.as_str());
-    object.text("title", bead.title.as_str());
-    object.text("type", bead.issue_type.as_str());
-    object.array("missing", |array| names(missing).into_iter().for_each(|name| array.text(name)));
-    object.count("warnings", missing.len() as u64);
-    object.finish();
-    out
+fn document((BeadRow { bead, .. }, missing): &Finding) -> LintDocument {
+    LintDocument {
+        id: bead.id.to_string(),
+        title: bead.title.to_string(),
+        r#type: bead.issue_type.to_string(),
+        missing: texts(names(missing)),
+        warnings: missing.len() as u64,
+    }
 }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use clap::Args;
+use gt_beads::beads::for_each_page;
 use gt_core::BeadId;
 use gt_core::decide::outline;
-use gt_operations::beads::for_each_page;
-use gt_operations::{BeadFilter, BeadRow, Environment, Readiness, Town};
+use gt_town::{BeadFilter, BeadRow, Environment, Readiness, Town};
 
 use super::drawing::{self, Drawing};
 use super::filters::{FilterArgs, OrderArgs};
@@ -123,7 +123,7 @@ pub(super) fn print(
     let more = if printer.json() {
         let mut list = printer.list();
         let more = for_each_page(town, filter, |rows| {
-            rows.iter().try_for_each(|row| list.push(&shapes::listed(row, |_| {})))
+            rows.iter().try_for_each(|row| list.push_record(&shapes::listed(row, |_| {})))
         })?;
         list.finish()?;
         more

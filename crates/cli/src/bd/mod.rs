@@ -42,7 +42,7 @@ mod version;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use gt_operations::Environment;
+use gt_town::Environment;
 
 use crate::common::Common;
 use crate::context::Context;

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
+use gt_api::SentenceDocument;
 
 /// Git hooks that are told something on standard input.
 const HOOKS_WITH_INPUT: [&str; 5] =
@@ -18,7 +18,7 @@ const HOOKS_WITH_INPUT: [&str; 5] =
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  bd hooks run pre-commit")]
 pub(super) struct HooksArgs {
-    /// Whatever the hook passes on
+    /// The arguments that the hook passes on
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<OsString>,
 }
@@ -27,7 +27,7 @@ pub(super) struct HooksArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  bd hook pre-commit")]
 pub(super) struct HookArgs {
-    /// The git hook, and whatever it passes on
+    /// The git hook, and the arguments that it passes on
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<OsString>,
 }
@@ -101,18 +101,14 @@ fn say(context: &Context<'_>, rest: &[OsString], told: &str) -> Result<(), CliEr
     if !printer.json() && !rest.iter().any(|argument| argument == "--json") {
         return printer.done(told);
     }
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("message", told);
-    object.finish();
-    printer.object(&out)
+    printer.object(&SentenceDocument { message: told.to_owned() })
 }
 
-/// Takes what git tells a hook, so that git need not wait for a reader.
+/// Drains the input of a hook, so that git does not wait for a reader.
 fn take_input(rest: &[OsString]) {
     let hook = rest.first().and_then(|hook| hook.to_str()).unwrap_or_default();
     if HOOKS_WITH_INPUT.contains(&hook) && !io::stdin().is_terminal() {
-        // What cannot be read is not needed.
+        // The input is only drained, so that git gets no broken pipe; an error does no harm.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     }
 }

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use gt_operations::beads::{Primer, primer};
-use gt_operations::{BeadRow, OperationError, Town};
-use gt_records::{ArrayWriter, ObjectWriter};
+use gt_api::{PrimerBeadDocument, PrimerCountsDocument, PrimerDocument};
+use gt_beads::beads::{Primer, primer};
+use gt_town::{BeadRow, OperationError, Town};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -37,7 +37,7 @@ const COMMANDS: &str = "\
 - `bd update <id> --claim` takes it before you start; only one can
 - `bd create \"Title\" -t bug -p 1 -d \"…\"` notes what you come across
 - `bd close <id> --reason \"…\"` when it is done, `--outcome failed` when it did not work
-- `bd comments add <id> \"…\"` for whoever comes after you
+- `bd comments add <id> \"…\"` for the next worker
 ";
 
 const MORE_COMMANDS: &str = "\
@@ -70,7 +70,7 @@ fn prime(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let found = primer(&town, SHOWN)?;
     if context.printer.json() {
-        return context.printer.object(&json(&town, &found));
+        return context.printer.object(&document(&town, &found));
     }
     context.printer.text(&markdown(&town, &found, args.full))
 }
@@ -105,40 +105,34 @@ fn section(page: &mut String, name: &str, rows: &[BeadRow], more: &str) {
             title.push('…');
         }
         let (id, priority, kind) = (&bead.id, bead.priority, &bead.issue_type);
-        // What stands in a title is one line of a list, whatever it is.
+        // A control character in a title must not break the line of the list.
         let title = title.replace(char::is_control, " ");
         let _ = writeln!(page, "- `{id}` {priority} {kind}: {title}");
     }
     page.push_str(more);
 }
 
-fn json(town: &Town, found: &Primer) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("actor", &town.actor().name);
-    object.text("town", &town.root().display().to_string());
-    if let Some(rig) = &found.rig {
-        object.text("rig", rig.slug.as_str());
+fn document(town: &Town, found: &Primer) -> PrimerDocument {
+    PrimerDocument {
+        actor: town.actor().name.clone(),
+        town: town.root().display().to_string(),
+        rig: found.rig.as_ref().map(|rig| rig.slug.to_string()),
+        beads: PrimerCountsDocument {
+            ready: found.ready_count,
+            in_progress: found.active_count,
+            waiting: found.waiting_count,
+        },
+        claimed: found.claimed.iter().map(bead_document).collect(),
+        ready: found.ready.iter().map(bead_document).collect(),
     }
-    object.object("beads", |object| {
-        object.count("ready", found.ready_count);
-        object.count("in_progress", found.active_count);
-        object.count("waiting", found.waiting_count);
-    });
-    object.array("claimed", |array| rows(array, &found.claimed));
-    object.array("ready", |array| rows(array, &found.ready));
-    object.finish();
-    out
 }
 
-fn rows(array: &mut ArrayWriter<'_>, rows: &[BeadRow]) {
-    for BeadRow { bead, .. } in rows {
-        array.object(|object| {
-            object.text("id", bead.id.as_str());
-            object.text("title", bead.title.as_str());
-            object.text("status", bead.status.as_str());
-            object.number("priority", bead.priority.number());
-            object.text("issue_type", bead.issue_type.as_str());
-        });
+fn bead_document(BeadRow { bead, .. }: &BeadRow) -> PrimerBeadDocument {
+    PrimerBeadDocument {
+        id: bead.id.to_string(),
+        title: bead.title.to_string(),
+        status: bead.status.to_string(),
+        priority: bead.priority.number(),
+        issue_type: bead.issue_type.to_string(),
     }
 }

@@ -1,11 +1,11 @@
 //! `bd query`.
 
 use clap::Args;
+use gt_api::QueryDocument;
+use gt_beads::beads::query_filter;
 use gt_core::Clock as _;
 use gt_core::query::Query;
-use gt_operations::beads::query_filter;
-use gt_operations::{OperationError, SystemClock};
-use gt_records::ObjectWriter;
+use gt_town::{OperationError, SystemClock};
 
 use super::filters::OrderArgs;
 use crate::context::Context;
@@ -39,7 +39,7 @@ Examples:
   bd query 'title~\"log in\" AND NOT label=ui' --parse-only"
 )]
 pub(super) struct QueryArgs {
-    /// What must be true of a bead
+    /// The condition that a bead must meet
     #[arg(value_name = "EXPRESSION", required = true)]
     expression: Vec<String>,
     /// Also closed and pinned beads
@@ -63,11 +63,7 @@ pub(super) fn run(context: &Context<'_>, args: &QueryArgs) -> Result<(), CliErro
         if !printer.json() {
             return printer.line(query.to_string());
         }
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("expression", &query.to_string());
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&QueryDocument { expression: query.to_string() });
     }
     let town = context.store_town()?;
     let mut filter = query_filter(&town, &expression, args.all)?;

@@ -1,17 +1,18 @@
 //! `bd ready`.
 
 use clap::Args;
+use gt_api::ReadySummaryDocument;
+use gt_beads::beads::{Explained, claim_first, explain, ready};
 use gt_core::decide::WaitReason;
-use gt_core::{Bead, BeadId, Json, Priority};
-use gt_operations::beads::{Explained, claim_first, explain, ready};
-use gt_operations::{BeadFilter, BeadRow, Readiness, Town};
-use gt_records::ObjectWriter;
+use gt_core::{Bead, BeadId, Priority};
+use gt_town::{BeadFilter, BeadRow, Readiness, Town};
 
 use super::filters::{TraitArgs, limit, order};
 use super::shapes;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Printer, local_times, plural};
+use crate::values::texts;
 
 const LIMIT: usize = 100;
 
@@ -32,7 +33,7 @@ pub(super) struct ReadyArgs {
     /// Only this assignee
     #[arg(short, long, value_name = "NAME")]
     assignee: Option<String>,
-    /// Only beads nobody has
+    /// Only beads without an assignee
     #[arg(short, long, conflicts_with = "assignee")]
     unassigned: bool,
     /// In this order
@@ -79,7 +80,7 @@ pub(super) fn run(context: &Context<'_>, args: &ReadyArgs) -> Result<(), CliErro
     if printer.json() {
         let mut list = printer.list();
         for row in &rows {
-            list.push(&shapes::listed(row, |_| {}))?;
+            list.push_record(&shapes::listed(row, |_| {}))?;
         }
         list.finish()?;
     } else if rows.is_empty() {
@@ -116,13 +117,13 @@ fn print_claimed(printer: &Printer, claimed: Option<&BeadRow>) -> Result<(), Cli
     if printer.json() {
         let mut list = printer.list();
         if let Some(row) = claimed {
-            list.push(&shapes::listed(row, |_| {}))?;
+            list.push_record(&shapes::listed(row, |_| {}))?;
         }
         return list.finish();
     }
     match claimed {
         Some(row) => printer.done(format!("✓ Claimed {}: {}", row.bead.id, row.bead.title)),
-        None => printer.done("Nothing is ready that nobody has"),
+        None => printer.done("Nothing is ready that is not assigned"),
     }
 }
 
@@ -161,12 +162,12 @@ fn explain_json(
     sections.array("ready")?;
     let mut in_ready = true;
     let summary = explain(town, filter, below, |explained| match &explained {
-        Explained::Ready(row, resolved) => sections.push(&ready_json(row, resolved)),
+        Explained::Ready(row, resolved) => sections.push_record(&ready_json(row, resolved)),
         Explained::Waiting(row, reasons, in_the_way) => {
             if std::mem::take(&mut in_ready) {
                 sections.array("blocked")?;
             }
-            sections.push(&waiting_json(row, reasons, in_the_way))
+            sections.push_record(&waiting_json(row, reasons, in_the_way))
         }
     })?;
     if in_ready {
@@ -175,18 +176,15 @@ fn explain_json(
     if !summary.cycles.is_empty() {
         sections.array("cycles")?;
         for cycle in &summary.cycles {
-            let ids: Vec<String> =
-                cycle.iter().map(|id| Json::string(id.as_str()).to_string()).collect();
-            sections.push(&format!("[{}]", ids.join(",")))?;
+            sections.push(&texts(cycle))?;
         }
     }
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.count("total_ready", summary.ready);
-    object.count("total_blocked", summary.waiting);
-    object.count("cycle_count", summary.cycles.len() as u64);
-    object.finish();
-    sections.field("summary", &out)?;
+    let counts = ReadySummaryDocument {
+        total_ready: summary.ready,
+        total_blocked: summary.waiting,
+        cycle_count: summary.cycles.len() as u64,
+    };
+    sections.field("summary", &counts)?;
     sections.finish()
 }
 

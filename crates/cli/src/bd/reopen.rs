@@ -1,10 +1,10 @@
 //! `bd reopen`.
 
 use clap::Args;
+use gt_beads::batch::Step;
+use gt_beads::beads::reopen;
+use gt_beads::convoys::travelling;
 use gt_core::BeadId;
-use gt_operations::batch::Step;
-use gt_operations::beads::reopen;
-use gt_operations::convoys::travelling;
 
 use super::shapes;
 use crate::context::Context;

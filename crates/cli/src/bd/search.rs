@@ -12,7 +12,7 @@ const LIMIT: usize = 50;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  bd search login\n  bd search login --status all --json")]
 pub(super) struct SearchArgs {
-    /// What to look for
+    /// The text to look for
     #[arg(value_name = "TEXT")]
     text: String,
     #[command(flatten)]

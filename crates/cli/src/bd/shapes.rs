@@ -1,10 +1,10 @@
 //! How beads look, as JSON and as text.
 
 use comfy_table::Color;
+use gt_beads::beads::{self, Mention, show};
 use gt_core::{Bead, BeadId, DependencyType, Outcome};
-use gt_operations::beads::{self, Mention, show};
-use gt_operations::{BeadRow, Town};
 use gt_records::{BeadView, ObjectWriter, write_bead, write_comment};
+use gt_town::{BeadRow, Town};
 
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, status_colour};
@@ -44,9 +44,9 @@ pub(super) fn mentioning(mention: &Mention) -> String {
     out
 }
 
-/// What `show` includes besides the bead.
+/// The parts of a bead that `show` includes.
 pub(super) struct Shown<'a> {
-    pub(super) about: &'a gt_operations::beads::Shown,
+    pub(super) about: &'a gt_beads::beads::Shown,
     pub(super) dependents: bool,
     pub(super) comments: bool,
     pub(super) long: bool,
@@ -174,12 +174,12 @@ fn standing(bead: &Bead) -> Cell {
 pub(super) fn print_json(printer: &Printer, town: &Town, ids: &[String]) -> Result<(), CliError> {
     let mut list = printer.list();
     for shown in show(town, ids)?.into_iter().filter_map(Result::ok) {
-        list.push(&bare(&shown.row.bead, &shown.row.labels))?;
+        list.push_record(&bare(&shown.row.bead, &shown.row.labels))?;
     }
     list.finish()
 }
 
-/// Says that a bead depends on something that is not there, which need not be a mistake.
+/// Notes that a bead depends on one that does not exist here, which need not be a mistake.
 pub(super) fn note_absent(printer: &Printer, id: &BeadId) {
     printer.note(format!("note: {id} does not exist here; it counts from the day it appears"));
 }

@@ -1,10 +1,10 @@
 //! `bd show`.
 
 use clap::Args;
+use gt_api::{OrderedMap, RawJson};
+use gt_beads::beads::{Mention, References, Shown, references, show};
 use gt_core::{Bead, DependencyType, Outcome, Timestamp};
-use gt_operations::OperationError;
-use gt_operations::beads::{Mention, References, Shown, references, show};
-use gt_records::ObjectWriter;
+use gt_town::OperationError;
 
 use super::shapes;
 use crate::context::Context;
@@ -37,7 +37,7 @@ pub(super) struct ShowArgs {
     /// Its direct parts instead of itself
     #[arg(long, group = "view")]
     children: bool,
-    /// Who depends on it or speaks of it, instead of itself
+    /// The beads that depend on it or mention it, instead of itself
     #[arg(long, group = "view")]
     refs: bool,
 }
@@ -61,7 +61,7 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
         for shown in &found {
             let (dependents, comments) = (args.include_dependents, args.include_comments);
             let long = args.long;
-            list.push(&shapes::Shown { about: shown, dependents, comments, long }.json())?;
+            list.push_record(&shapes::Shown { about: shown, dependents, comments, long }.json())?;
         }
         return list.finish();
     }
@@ -80,7 +80,7 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     Ok(())
 }
 
-/// What was found; what was not is told. Nothing found is a failure.
+/// The beads that were found. Prints an error for each other one; it is a failure if none was found.
 fn found<T>(
     printer: &Printer,
     results: Vec<Result<T, OperationError>>,
@@ -102,17 +102,12 @@ fn found<T>(
 
 fn print_children(printer: &Printer, found: &[Shown]) -> Result<(), CliError> {
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        for shown in found {
-            object.array(shown.row.bead.id.as_str(), |array| {
-                for (edge, bead) in shown.children() {
-                    array.raw(&shapes::linked(bead, &edge.kind));
-                }
-            });
-        }
-        object.finish();
-        return printer.object(&out);
+        let children = |shown: &Shown| -> Vec<RawJson> {
+            let children = shown.children();
+            children.map(|(edge, bead)| RawJson::record(shapes::linked(bead, &edge.kind))).collect()
+        };
+        let by_id = found.iter().map(|shown| (shown.row.bead.id.to_string(), children(shown)));
+        return printer.object(&by_id.collect::<OrderedMap<_>>());
     }
     for shown in found {
         let (total, closed) = shown.children_counts();
@@ -134,25 +129,19 @@ fn print_children(printer: &Printer, found: &[Shown]) -> Result<(), CliError> {
 
 fn print_references(printer: &Printer, found: &[References]) -> Result<(), CliError> {
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        for References { bead, dependents, mentions } in found {
-            object.array(bead.id.as_str(), |array| {
-                for (edge, bead) in dependents {
-                    array.raw(&shapes::linked(bead, &edge.kind));
-                }
-                for mention in mentions {
-                    array.raw(&shapes::mentioning(mention));
-                }
-            });
-        }
-        object.finish();
-        return printer.object(&out);
+        let references = |found: &References| -> Vec<RawJson> {
+            let linked = found.dependents.iter();
+            let linked = linked.map(|(edge, bead)| shapes::linked(bead, &edge.kind));
+            let mentioning = found.mentions.iter().map(shapes::mentioning);
+            linked.chain(mentioning).map(RawJson::record).collect()
+        };
+        let by_id = found.iter().map(|found| (found.bead.id.to_string(), references(found)));
+        return printer.object(&by_id.collect::<OrderedMap<_>>());
     }
     for References { bead, dependents, mentions } in found {
         printer.heading(bead.id.as_str(), &format!("  {}", bead.title))?;
         if dependents.is_empty() && mentions.is_empty() {
-            printer.line("  nobody refers to it")?;
+            printer.line("  no bead refers to it")?;
         }
         let mut kinds: Vec<&DependencyType> =
             dependents.iter().map(|(edge, _)| &edge.kind).collect();
@@ -178,7 +167,7 @@ fn print_references(printer: &Printer, found: &[References]) -> Result<(), CliEr
     Ok(())
 }
 
-/// What a reader rarely needs.
+/// Prints the fields that a reader rarely needs.
 fn print_rest(printer: &Printer, shown: &Shown) -> Result<(), CliError> {
     let bead = &shown.row.bead;
     let flags = [
@@ -244,7 +233,7 @@ fn print(printer: &Printer, shown: &Shown, now: Timestamp) -> Result<(), CliErro
     }
     for (name, at) in [("due", bead.due_at), ("deferred until", bead.defer_until)] {
         if let Some(at) = at {
-            printer.line(format!("{name} {at}"))?;
+            printer.line(format!("{name} {}", moment(at)))?;
         }
     }
     if bead.issue_type.is_epic() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use gt_operations::{BeadFilter, BeadOrder, Between, rigs};
+use gt_town::{BeadFilter, BeadOrder, Between, rigs};
 
 use super::filters::{limit, statuses};
 use crate::context::Context;
@@ -12,7 +12,7 @@ use crate::output::ago;
 
 const LIMIT: usize = 50;
 
-/// List beads that nobody has touched for a while, the most neglected first
+/// List beads that have not changed for a while, the oldest change first
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   bd stale

@@ -1,8 +1,8 @@
 //! `bd stats`.
 
 use clap::Args;
-use gt_operations::beads::{ready_count, statistics};
-use gt_records::ObjectWriter;
+use gt_api::{RawJson, StatisticsDocument, SummaryDocument};
+use gt_beads::beads::{ready_count, statistics};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -34,17 +34,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         ("epics_eligible_for_closure", found.closable_epics),
     ];
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.object("summary", |object| {
-            for (name, number) in numbers {
-                object.number(name, number);
-            }
-            let hours = format!("{:.2}", found.lead_time_hours());
-            object.raw("average_lead_time_hours", &hours);
-        });
-        object.finish();
-        return printer.object(&out);
+        let counts = numbers.iter().map(|(name, number)| ((*name).to_owned(), *number));
+        let summary = SummaryDocument {
+            counts: counts.collect(),
+            average_lead_time_hours: RawJson::decimal(found.lead_time_hours(), 2),
+        };
+        return printer.object(&StatisticsDocument { summary });
     }
     let mut table = Table::new();
     for (name, number) in numbers {

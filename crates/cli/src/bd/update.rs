@@ -1,9 +1,9 @@
 //! `bd update`.
 
 use clap::Args;
+use gt_beads::batch::Step;
+use gt_beads::beads::{BeadChanges, Edit, update};
 use gt_core::{IssueType, Json, Priority, Status, Timestamp};
-use gt_operations::batch::Step;
-use gt_operations::beads::{BeadChanges, Edit, update};
 
 use super::shapes;
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub(super) struct UpdateArgs {
     /// Ids, or parts of them
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
-    /// Take it, if nobody else has it
+    /// Take it, if it has no other assignee
     #[arg(long)]
     claim: bool,
     /// open, blocked, deferred, closed, …
@@ -30,13 +30,13 @@ pub(super) struct UpdateArgs {
     /// How urgent it is: 0 (highest) to 4
     #[arg(short, long, allow_hyphen_values = true)]
     priority: Option<String>,
-    /// What is to be done, in one line
+    /// The title, in one line
     #[arg(long)]
     title: Option<String>,
     /// Its type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     issue_type: Option<String>,
-    /// Who has it; "" for nobody
+    /// The assignee; "" for none
     #[arg(short, long, value_name = "NAME")]
     assignee: Option<String>,
     #[command(flatten)]

@@ -1,10 +1,10 @@
 //! `bd version`.
 
 use clap::Args;
-use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
+use gt_api::VersionDocument;
 
 /// The version of the beads interface that this program speaks; clients of the original refuse older ones.
 macro_rules! interface {
@@ -27,10 +27,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     if !printer.json() {
         return printer.line(format!("bd {WITH_OURS}"));
     }
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("version", interface!());
-    object.text("gt_version", env!("CARGO_PKG_VERSION"));
-    object.finish();
-    printer.object(&out)
+    printer.object(&VersionDocument {
+        version: interface!().to_owned(),
+        gt_version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
 }

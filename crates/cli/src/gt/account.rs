@@ -1,9 +1,9 @@
 //! `gt config account`.
 
 use clap::{Args, Subcommand};
+use gt_api::{AccountDocument, DefaultAccountDocument};
 use gt_core::schedule::Account;
-use gt_operations::accounts::{self, NewAccount};
-use gt_records::ObjectWriter;
+use gt_scheduling::accounts::{self, NewAccount};
 
 use super::deacon::resume_account;
 use crate::context::Context;
@@ -84,7 +84,7 @@ pub(super) fn run(context: &Context<'_>, args: &AccountArgs) -> Result<(), CliEr
 fn add(context: &Context<'_>, args: &AddArgs) -> Result<(), CliError> {
     let variable = |text: &String| match text.split_once('=') {
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-        // What was meant as a value must not be shown.
+        // The text may be a secret, so the error does not repeat it.
         None => Err(CliError::request("--env wants NAME=VALUE")),
     };
     // Runs start elsewhere, where a relative path would lead nowhere.
@@ -99,7 +99,7 @@ fn add(context: &Context<'_>, args: &AddArgs) -> Result<(), CliError> {
     let account = accounts::add(&context.town()?, &new)?;
     let printer = context.printer;
     if printer.json() {
-        return printer.object(&json(&account));
+        return printer.object(&AccountDocument::from(&account));
     }
     let handle = &account.handle;
     printer.done(format!("✓ Added the account {handle}"))?;
@@ -114,7 +114,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for account in &accounts {
-            list.push(&json(account))?;
+            list.push(&AccountDocument::from(account))?;
         }
         return list.finish();
     }
@@ -159,15 +159,8 @@ fn set_default(context: &Context<'_>, args: &DefaultArgs) -> Result<(), CliError
     let printer = context.printer;
     let changed = accounts::set_default(&town, args.handle.as_deref())?;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        match &args.handle {
-            Some(handle) => object.text("default", handle),
-            None => object.raw("default", "null"),
-        }
-        object.flag("changed", changed);
-        object.finish();
-        return printer.object(&out);
+        let default = args.handle.clone();
+        return printer.object(&DefaultAccountDocument { default, changed });
     }
     printer.done(match (&args.handle, changed) {
         (Some(handle), true) => format!("✓ The default account is {handle}"),
@@ -181,7 +174,7 @@ fn remove(context: &Context<'_>, handle: &str) -> Result<(), CliError> {
     let account = accounts::remove(&context.town()?, handle)?;
     let printer = context.printer;
     if printer.json() {
-        return printer.object(&json(&account));
+        return printer.object(&AccountDocument::from(&account));
     }
     printer.done(format!("✓ Removed the account {handle}"))?;
     if account.is_default {
@@ -198,7 +191,7 @@ fn import(context: &Context<'_>) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for account in &taken.added {
-            list.push(&json(account))?;
+            list.push(&AccountDocument::from(account))?;
         }
         return list.finish();
     }
@@ -216,19 +209,4 @@ fn import(context: &Context<'_>) -> Result<(), CliError> {
 
 fn names(account: &Account) -> Vec<&str> {
     account.environment.iter().map(|(name, _)| name.as_str()).collect()
-}
-
-/// An account as JSON; of variables only their names, because many hold keys.
-fn json(account: &Account) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("handle", &account.handle);
-    object.text("config_dir", &account.config_dir);
-    object
-        .array("environment", |array| names(account).into_iter().for_each(|name| array.text(name)));
-    object.number("max_runs", i64::from(account.max_runs));
-    object.flag("default", account.is_default);
-    object.timestamp("created_at", account.created_at);
-    object.finish();
-    out
 }

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
+use gt_api::{
+    BrokenRuntimeDocument, LimitPatternDocument, PasteDocument, RuntimeDocument,
+    RuntimeEntryDocument, TestedRuntimeDocument, UsagePatternsDocument,
+};
 use gt_core::formula::Naming as _;
 use gt_core::runtime::{AccountWay, Command, Limit, Pattern, Prompt, Runtime};
 use gt_core::time::format_duration;
-use gt_operations::runtimes::{self, Answer, KnownRuntime, Tested};
-use gt_records::ObjectWriter;
+use gt_scheduling::runtimes::{self, Answer, KnownRuntime, Tested};
 
 use super::deacon::resume_runtime;
 use crate::context::{Context, this_program};
 use crate::error::CliError;
 use crate::output::{Cell, Table, moment};
+use crate::values::texts;
 
 /// Runtimes: the programs that work on beads
 #[derive(Debug, Args)]
@@ -54,7 +58,7 @@ Examples:
     Set {
         /// Its name
         name: String,
-        /// What to change
+        /// The key to change
         key: String,
         /// The value
         #[arg(allow_hyphen_values = true)]
@@ -108,8 +112,11 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
         let mut list = printer.list();
         for (name, known) in &runtimes {
             list.push(&match known {
-                Ok(known) => json(known, &learned),
-                Err(error) => broken(name, &error.to_string()),
+                Ok(known) => RuntimeEntryDocument::Known(Box::new(document(known, &learned))),
+                Err(error) => RuntimeEntryDocument::Broken(BrokenRuntimeDocument {
+                    name: name.clone(),
+                    problem: error.to_string(),
+                }),
             })?;
         }
         return list.finish();
@@ -151,7 +158,7 @@ fn show(context: &Context<'_>, name: &str) -> Result<(), CliError> {
     let known = runtimes::get(&town, name)?;
     let learned = runtimes::learned_memory(&town)?;
     if printer.json() {
-        return printer.object(&json(&known, &learned));
+        return printer.object(&document(&known, &learned));
     }
     let runtime = &known.runtime;
     printer.heading(runtime.name.as_str(), &format!("  {}", runtime.description))?;
@@ -205,9 +212,9 @@ fn set(context: &Context<'_>, name: &str, key: &str, value: &str) -> Result<(), 
     let (file, known) = runtimes::set(&town, name, key, value)?;
     warn(context, &known);
     if printer.json() {
-        return printer.object(&json(&known, &runtimes::learned_memory(&context.town()?)?));
+        return printer.object(&document(&known, &runtimes::learned_memory(&context.town()?)?));
     }
-    // A variable may be nobody's business.
+    // The value of an environment variable may be a secret.
     let shown = if key.starts_with("environment.") { "…" } else { value };
     let file = file.strip_prefix(town.root()).unwrap_or(&file);
     printer.done(format!("Set {key} = {shown} in {}", file.display()))
@@ -218,7 +225,7 @@ fn unset(context: &Context<'_>, name: &str) -> Result<(), CliError> {
     let town = context.town()?;
     let (kept, known) = runtimes::unset(&town, name)?;
     if printer.json() {
-        return printer.object(&json(&known, &runtimes::learned_memory(&context.town()?)?));
+        return printer.object(&document(&known, &runtimes::learned_memory(&context.town()?)?));
     }
     printer.done(match kept {
         Some(kept) => {
@@ -233,7 +240,7 @@ fn test(context: &Context<'_>, name: &str, live: bool) -> Result<(), CliError> {
     let printer = context.printer;
     let tested = runtimes::test(&context.town()?, name, live, &this_program()?)?;
     if printer.json() {
-        return printer.object(&tested_json(name, &tested));
+        return printer.object(&tested_document(name, &tested));
     }
     if tested.program.is_empty() {
         return printer.done(format!(
@@ -265,7 +272,7 @@ fn limit_line(limit: &Limit) -> String {
     format!("{} (else {})", limit.pattern, format_duration(limit.wait))
 }
 
-/// How much memory one of a runtime takes: what was learned, else what its file says.
+/// The memory that one agent of a runtime takes: the learned value, else the value of its file.
 fn memory(runtime: &Runtime, learned: &BTreeMap<String, u32>) -> String {
     match learned.get(runtime.name.as_str()) {
         Some(learned) => format!("{learned} MB (learned)"),
@@ -273,104 +280,68 @@ fn memory(runtime: &Runtime, learned: &BTreeMap<String, u32>) -> String {
     }
 }
 
-fn json(known: &KnownRuntime, learned: &BTreeMap<String, u32>) -> String {
+fn document(known: &KnownRuntime, learned: &BTreeMap<String, u32>) -> RuntimeDocument {
     let runtime = &known.runtime;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("name", runtime.name.as_str());
-    object.text("description", &runtime.description);
-    object.text("origin", known.origin.as_str());
-    if let Some(file) = &known.file {
-        object.text("file", &file.display().to_string());
-    }
-    match &runtime.command {
-        Command::Own(template) => object.text("command", template),
-        Command::OfRig => object.raw("command", "null"),
-    }
-    match &runtime.resume {
-        Some(template) => object.text("resume", template),
-        None => object.raw("resume", "null"),
-    }
-    object.text("prompt", runtime.prompt.way().as_str());
-    if let Prompt::Paste(paste) = &runtime.prompt {
-        object.object("paste", |object| {
-            if let Some(ready) = &paste.ready {
-                object.text("ready", ready.as_str());
-            }
-            object.text("confirm", paste.confirm.as_str());
-            object.count("bytes_max", paste.bytes_max as u64);
-        });
-    }
-    object.array("environment", |array| {
-        for name in names(known) {
-            array.text(name);
-        }
+    let (account_variable, account_flag) = match &runtime.account {
+        Some(AccountWay::Variable(name)) => (Some(name.clone()), None),
+        Some(AccountWay::Flag(flag)) => (None, Some(flag.clone())),
+        None => (None, None),
+    };
+    let pattern = |pattern: &Option<Pattern>| pattern.as_ref().map(|one| one.as_str().to_owned());
+    let limits = runtime.limits.iter().map(|limit| LimitPatternDocument {
+        pattern: limit.pattern.as_str().to_owned(),
+        wait: format_duration(limit.wait),
     });
-    match &runtime.account {
-        Some(AccountWay::Variable(name)) => object.text("account_variable", name),
-        Some(AccountWay::Flag(flag)) => object.text("account_flag", flag),
-        None => {}
+    RuntimeDocument {
+        name: runtime.name.as_str().to_owned(),
+        description: runtime.description.clone(),
+        origin: known.origin.as_str().to_owned(),
+        file: known.file.as_ref().map(|file| file.display().to_string()),
+        command: match &runtime.command {
+            Command::Own(template) => Some(template.clone()),
+            Command::OfRig => None,
+        },
+        resume: runtime.resume.clone(),
+        prompt: runtime.prompt.way().as_str().to_owned(),
+        paste: match &runtime.prompt {
+            Prompt::Paste(paste) => Some(PasteDocument {
+                ready: pattern(&paste.ready),
+                confirm: paste.confirm.as_str().to_owned(),
+                bytes_max: paste.bytes_max as u64,
+            }),
+            _ => None,
+        },
+        environment: texts(names(known)),
+        account_variable,
+        account_flag,
+        exit_zero: runtime.exit_zero.as_str().to_owned(),
+        memory_mb: runtime.memory_mb.into(),
+        learned_memory_mb: learned.get(runtime.name.as_str()).map(|mb| (*mb).into()),
+        max_runs: runtime.max_runs.into(),
+        usage: UsagePatternsDocument {
+            tokens: pattern(&runtime.usage.tokens),
+            cost: pattern(&runtime.usage.cost),
+        },
+        interactive: runtime.is_interactive,
+        program: runtime.program.clone(),
+        version_flag: runtime.version_flag.clone(),
+        limit: limits.collect(),
+        warnings: texts(&known.warnings),
     }
-    object.text("exit_zero", runtime.exit_zero.as_str());
-    object.count("memory_mb", runtime.memory_mb.into());
-    if let Some(learned) = learned.get(runtime.name.as_str()) {
-        object.count("learned_memory_mb", (*learned).into());
-    }
-    object.count("max_runs", runtime.max_runs.into());
-    object.object("usage", |object| {
-        if let Some(tokens) = &runtime.usage.tokens {
-            object.text("tokens", tokens.as_str());
-        }
-        if let Some(cost) = &runtime.usage.cost {
-            object.text("cost", cost.as_str());
-        }
-    });
-    object.flag("interactive", runtime.is_interactive);
-    object.text("program", &runtime.program);
-    object.text("version_flag", &runtime.version_flag);
-    object.array("limit", |array| {
-        for limit in &runtime.limits {
-            array.object(|object| {
-                object.text("pattern", limit.pattern.as_str());
-                object.text("wait", &format_duration(limit.wait));
-            });
-        }
-    });
-    object.array("warnings", |array| {
-        for warning in &known.warnings {
-            array.text(&warning.to_string());
-        }
-    });
-    object.finish();
-    out
 }
 
-fn broken(name: &str, problem: &str) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("name", name);
-    object.text("problem", problem);
-    object.finish();
-    out
-}
-
-fn tested_json(name: &str, tested: &Tested) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("name", name);
-    object.text("program", &tested.program);
-    match &tested.version {
-        Some(version) => object.text("version", version),
-        None => object.raw("version", "null"),
+fn tested_document(name: &str, tested: &Tested) -> TestedRuntimeDocument {
+    let (answer, limit) = match &tested.answer {
+        Some(Answer::Said(last)) => (Some(last.clone()), None),
+        Some(Answer::Limited(limit)) => (None, Some(limit)),
+        None => (None, None),
+    };
+    TestedRuntimeDocument {
+        name: name.to_owned(),
+        program: tested.program.clone(),
+        version: tested.version.clone(),
+        answer,
+        limited_until: limit.map(|limit| limit.at.into()),
+        said: limit.map(|limit| limit.said.clone()),
     }
-    match &tested.answer {
-        Some(Answer::Said(last)) => object.text("answer", last),
-        Some(Answer::Limited(limit)) => {
-            object.timestamp("limited_until", limit.at);
-            object.text("said", &limit.said);
-        }
-        None => {}
-    }
-    object.finish();
-    out
 }

@@ -1,9 +1,9 @@
 //! `gt config`.
 
 use clap::{Args, Subcommand};
+use gt_api::SettingDocument;
 use gt_core::settings::{Origin, Resolved, SettingName, shown};
-use gt_operations::{Town, settings};
-use gt_records::ObjectWriter;
+use gt_town::{Town, settings};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -59,11 +59,12 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
         ConfigVerb::Account(args) => super::account::run(context, args),
         ConfigVerb::Agent(args) => super::agent::run(context, args),
         ConfigVerb::Set { key, value } => {
-            let (name, value) = settings::set(&town, key, value)?;
+            let (name, value) =
+                settings::set(&town, key, value, gt_scheduling::runtimes::check_name)?;
             note_unused(printer, &town, Some(name.as_str()))?;
             if printer.json() {
                 return printer
-                    .object(&json(&without_secrets(&settings::get(&town, name.as_str())?)));
+                    .object(&document(&without_secrets(&settings::get(&town, name.as_str())?)));
             }
             printer.done(set_line(&name, &value))
         }
@@ -71,7 +72,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
             let resolved = settings::get(&town, key)?;
             note_unused(printer, &town, Some(resolved.name.as_str()))?;
             if printer.json() {
-                return printer.object(&json(&resolved));
+                return printer.object(&document(&resolved));
             }
             printer.data(resolved.value)
         }
@@ -83,7 +84,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
             let (name, was_set) = settings::unset(&town, key)?;
             if printer.json() {
                 return printer
-                    .object(&json(&without_secrets(&settings::get(&town, name.as_str())?)));
+                    .object(&document(&without_secrets(&settings::get(&town, name.as_str())?)));
             }
             printer.done(if was_set {
                 format!("Unset {name}")
@@ -97,7 +98,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliErr
             if printer.json() {
                 let mut list = printer.list();
                 for (name, _) in &changed {
-                    list.push(&json(&without_secrets(&settings::get(&town, name.as_str())?)))?;
+                    list.push(&document(&without_secrets(&settings::get(&town, name.as_str())?)))?;
                 }
                 return list.finish();
             }
@@ -122,7 +123,7 @@ fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for resolved in &all {
-            list.push(&json(&without_secrets(resolved)))?;
+            list.push(&document(&without_secrets(resolved)))?;
         }
         return list.finish();
     }
@@ -139,11 +140,12 @@ fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
 
 fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
     let printer = context.printer;
-    let changed = settings::edit(town, context.environment.editor())?;
+    let changed =
+        settings::edit(town, context.environment.editor(), gt_scheduling::runtimes::check_name)?;
     if printer.json() {
         let mut list = printer.list();
         for (name, _) in &changed {
-            list.push(&json(&without_secrets(&settings::get(town, name.as_str())?)))?;
+            list.push(&document(&without_secrets(&settings::get(town, name.as_str())?)))?;
         }
         return list.finish();
     }
@@ -156,12 +158,12 @@ fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
     printer.done(format!("✓ {} changed", plural(changed.len() as u64, "setting")))
 }
 
-/// What was set, without what others must not know.
+/// The line about a changed setting, with secrets masked.
 fn set_line(name: &SettingName, value: &str) -> String {
     format!("Set {name} = {}", shown(name.as_str(), value))
 }
 
-/// Whoever wants to know a secret asks for it by its name.
+/// Masks secrets in a list of settings; `gt config get <name>` prints one.
 fn without_secrets(resolved: &Resolved) -> Resolved {
     let value = resolved.setting.kind.shown(&resolved.value).into_owned();
     Resolved { value, ..resolved.clone() }
@@ -175,14 +177,12 @@ fn origin(origin: &Origin) -> String {
     }
 }
 
-fn json(resolved: &Resolved) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("key", resolved.name.as_str());
-    object.text("value", &resolved.value);
-    object.text("origin", &origin(&resolved.origin));
-    object.text("default", resolved.setting.default);
-    object.text("help", resolved.setting.help);
-    object.finish();
-    out
+fn document(resolved: &Resolved) -> SettingDocument {
+    SettingDocument {
+        key: resolved.name.to_string(),
+        value: resolved.value.clone(),
+        origin: origin(&resolved.origin),
+        default: resolved.setting.default.to_owned(),
+        help: resolved.setting.help.to_owned(),
+    }
 }

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use clap::Args;
+use gt_api::{DemoDocument, LatencyDocument, RawJson};
 use gt_core::Timestamp;
-use gt_operations::daemon::LatencyReport;
-use gt_operations::demo::{Ended, Moment, Outcome, Performance, Plan, Progress, Scene};
-use gt_records::ObjectWriter;
+use gt_daemon::daemon::LatencyReport;
+use gt_daemon::demo::{Ended, Moment, Outcome, Performance, Plan, Progress, Scene};
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;
-use crate::output::{Printer, plural, short_commit};
+use crate::output::{Printer, local_times, plural, short_commit};
 
-/// How often one looks whether something has happened.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the demo reads the state of its town.
+const STATE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// See a whole town at work, in seconds
 ///
@@ -65,11 +65,11 @@ pub(super) fn run(context: &Context<'_>, args: &DemoArgs) -> Result<(), CliError
         if progress != Progress::GoesOn {
             break progress;
         }
-        printer.wait(LOOK_EVERY)?;
+        printer.wait(STATE_POLL_INTERVAL)?;
     };
     let ended = performance.end(args.keep)?;
     if printer.json() {
-        printer.object(&json(&ended))?;
+        printer.object(&document(&ended))?;
     } else {
         tell(printer, &ended)?;
     }
@@ -90,7 +90,7 @@ fn line(began: Timestamp, moment: &Moment) -> String {
         Scene::Began { agent, .. } => ("▶", format!("goes on with it ({agent})")),
         Scene::Landed { commit } => ("✓", format!("landed as {}", short_commit(commit))),
         Scene::Stumbled { reason } => ("✗", format!("{reason}; nothing is lost")),
-        Scene::Limited { until } => ("⏸", format!("a usage limit, until {until}")),
+        Scene::Limited { until } => ("⏸", format!("a usage limit, until {}", local_times(until))),
     };
     format!("{:>6.2}s  {mark} {bead:<13} {what}", at.since(began).as_secs_f64())
 }
@@ -148,38 +148,29 @@ fn seconds(milliseconds: u64) -> f64 {
     milliseconds as f64 / 1000.0
 }
 
-fn json(ended: &Ended) -> String {
+fn document(ended: &Ended) -> DemoDocument {
     let Ended { outcome, end_to_start, close_to_start, plan, convoy_landed, kept } = ended;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.count("beads", outcome.beads as u64);
-    object.count("landed", outcome.landed as u64);
-    object.count("runs", outcome.runs as u64);
-    object.count("most_at_once", outcome.most_at_once as u64);
-    object.count("cap", outcome.cap as u64);
-    object.count("took_ms", outcome.took);
-    object.text("convoy", plan.convoy.as_str());
-    object.flag("convoy_landed", *convoy_landed);
-    object.array("waves", |array| {
-        plan.waves.iter().for_each(|beads| array.raw(&beads.to_string()));
-    });
-    object.object("recovered_ms", |fields| {
-        for (bead, after) in &outcome.recovered {
-            fields.count(bead, *after);
-        }
-    });
-    for (key, latency) in [("close_to_start", close_to_start), ("end_to_start", end_to_start)] {
-        object.object(key, |fields| write_latency(fields, latency));
+    DemoDocument {
+        beads: outcome.beads as u64,
+        landed: outcome.landed as u64,
+        runs: outcome.runs as u64,
+        most_at_once: outcome.most_at_once as u64,
+        cap: outcome.cap as u64,
+        took_ms: outcome.took,
+        convoy: plan.convoy.to_string(),
+        convoy_landed: *convoy_landed,
+        waves: plan.waves.iter().map(|beads| *beads as u64).collect(),
+        recovered_ms: outcome.recovered.iter().map(|(bead, ms)| (bead.clone(), *ms)).collect(),
+        close_to_start: latency(close_to_start),
+        end_to_start: latency(end_to_start),
+        root: kept.as_ref().map(|root| root.display().to_string()),
     }
-    if let Some(root) = kept {
-        object.text("root", &root.display().to_string());
-    }
-    object.finish();
-    out
 }
 
-fn write_latency(fields: &mut ObjectWriter<'_>, latency: &LatencyReport) {
-    fields.count("count", latency.count);
-    fields.raw("max_ms", &format!("{:.3}", latency.max_ms));
-    fields.raw("p50_ms", &format!("{:.3}", latency.p50_ms));
+fn latency(latency: &LatencyReport) -> LatencyDocument {
+    LatencyDocument {
+        count: latency.count,
+        max_ms: RawJson::decimal(latency.max_ms, 3),
+        p50_ms: RawJson::decimal(latency.p50_ms, 3),
+    }
 }

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::doctor::examine_town;
 use crate::error::CliError;
 
-/// Look for whatever is wrong with the town
+/// Look for problems of the town
 #[derive(Debug, Args)]
 #[command(after_help = "Exits with 1 if there is a problem.\n\nExample:\n  gt doctor --json")]
 pub(super) struct DoctorArgs {}

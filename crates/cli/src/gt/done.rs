@@ -3,10 +3,10 @@
 use std::io::IsTerminal as _;
 
 use clap::Args;
+use gt_api::DoneDocument;
 use gt_core::schedule::{RunId, Said};
-use gt_operations::landing::{self, Done, DoneRequest, Fate};
-use gt_operations::{Town, runs};
-use gt_records::ObjectWriter;
+use gt_execution::landing::{self, Done, DoneRequest, Fate};
+use gt_town::Town;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -27,7 +27,7 @@ pub(super) struct DoneArgs {
     /// How the work ends: completed, escalated (a person is needed) or deferred (for later)
     #[arg(long, default_value = "completed", value_name = "completed|escalated|deferred", value_parser = Said::parse)]
     status: Said,
-    /// What the commit of what is not committed yet says
+    /// The message of the commit of uncommitted changes
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
     /// Finish although nothing has changed; --message says why, and the bead is closed with it
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError
     let town = context.town()?;
     let run = match (&args.run, &own) {
         (Some(named), own) => {
-            let run = runs::resolve(&town, named)?.id;
+            let run = gt_beads::run_records::resolve(&town, named)?.id;
             if let Some(own) = own.as_ref().filter(|own| **own != run) {
                 return Err(CliError::request(format!(
                     "GT_RUN says that this is the worker of {own}, which cannot finish {run}; leave --run out"
@@ -62,23 +62,24 @@ pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError
     };
     let printer = context.printer;
     if own.is_some() {
-        landing::use_environment_of_supervisor(&town, &run);
+        gt_execution::trees::use_environment_of_supervisor(&town, &run);
     }
     let done = landing::done(&town, &request)?;
     if own.is_none() {
         printer.note(format!("Acting for the worker of {run}"));
     }
     if printer.json() {
-        return printer.object(&json(&done));
+        return printer.object(&document(&done));
     }
     printer.done(sentence(&done))
 }
 
-/// The run in whose tree a person stands. A program that has lost its environment is no person, and may be anybody's.
+/// The run whose worktree holds the working directory of a person. A program without `GT_RUN` may belong to any run, so it
+/// is refused.
 fn run_of_person(context: &Context<'_>, town: &Town) -> Result<RunId, CliError> {
     let unknown = |why: &str| {
         CliError::request(format!(
-            "GT_RUN names no run, so nobody knows whose work is done{why}; a worker's shell has it, and a person names \
+            "GT_RUN names no run, so it is unknown which run is done{why}; a worker's shell has it, and a person names \
              the run: gt done --run <bead>#<number> (gt run list shows them)"
         ))
     };
@@ -120,45 +121,38 @@ fn sentence(done: &Done) -> String {
     }
 }
 
-fn json(done: &Done) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("run", &done.run.to_string());
-    object.text("status", done.said.as_str());
+fn document(done: &Done) -> DoneDocument {
+    let said = DoneDocument {
+        run: done.run.to_string(),
+        status: done.said.as_str().to_owned(),
+        ..DoneDocument::default()
+    };
+    let work = |work: &str, branch: &str| DoneDocument {
+        work: work.to_owned(),
+        branch: Some(branch.to_owned()),
+        ..said.clone()
+    };
     match &done.fate {
-        Fate::Nothing => object.text("work", "unchanged"),
+        Fate::Nothing => DoneDocument { work: "unchanged".to_owned(), ..said },
         Fate::Landed { branch, commit } => {
-            object.text("work", "landed");
-            object.text("branch", branch);
-            object.text("commit", commit);
+            DoneDocument { commit: Some(commit.clone()), ..work("landed", branch) }
         }
         Fate::Kept { branch, pushed } => {
-            object.text("work", "kept");
-            object.text("branch", branch);
-            object.flag("pushed", *pushed);
+            DoneDocument { pushed: Some(*pushed), ..work("kept", branch) }
         }
-        Fate::Merging { branch } => {
-            object.text("work", "merging");
-            object.text("branch", branch);
-        }
-        Fate::Saved { reference, commit, branch, left_out, why } => {
-            object.text("work", "saved");
-            object.text("branch", branch);
-            object.text("commit", commit);
-            object.array("left_out", |array| {
-                for left in left_out {
-                    array.text(left);
-                }
-            });
-            object.text("reason", why);
-            object.text("reference", reference);
-        }
-        Fate::Left { tree, why } => {
-            object.text("work", "left");
-            object.text("reason", why);
-            object.text("tree", tree);
-        }
+        Fate::Merging { branch } => work("merging", branch),
+        Fate::Saved { reference, commit, branch, left_out, why } => DoneDocument {
+            commit: Some(commit.clone()),
+            left_out: Some(left_out.clone()),
+            reason: Some(why.clone()),
+            reference: Some(reference.clone()),
+            ..work("saved", branch)
+        },
+        Fate::Left { tree, why } => DoneDocument {
+            work: "left".to_owned(),
+            reason: Some(why.clone()),
+            tree: Some(tree.clone()),
+            ..said
+        },
     }
-    object.finish();
-    out
 }

@@ -1,26 +1,27 @@
 //! Commands that do the same with each of their arguments.
 
-use gt_operations::OperationError;
+use gt_town::OperationError;
+use serde::Serialize;
 
 use crate::error::CliError;
 use crate::output::Printer;
 
-/// How what was done with one argument is told.
-pub(super) struct Telling<T> {
+/// How the result for one argument is printed.
+pub(super) struct Telling<T, D> {
     /// To people.
     pub(super) sentence: fn(&T) -> String,
     /// To programs.
-    pub(super) json: fn(&T) -> String,
-    /// What the arguments are not that failed: `cancelled`.
+    pub(super) document: fn(&T) -> D,
+    /// The participle for the summary of failures: `cancelled`.
     pub(super) done: &'static str,
 }
 
-/// Does something with each argument, one after the other. One that fails does not keep the others.
-pub(super) fn do_each<T>(
+/// Calls `act` for each argument, one after the other. A failure does not stop the others.
+pub(super) fn do_each<T, D: Serialize>(
     printer: &Printer,
     inputs: &[String],
     act: impl Fn(&str) -> Result<T, OperationError>,
-    telling: &Telling<T>,
+    telling: &Telling<T, D>,
 ) -> Result<(), CliError> {
     let mut done = Vec::new();
     let mut failed = 0;
@@ -40,7 +41,7 @@ pub(super) fn do_each<T>(
     if printer.json() && !done.is_empty() {
         let mut list = printer.list();
         for one in &done {
-            list.push(&(telling.json)(one))?;
+            list.push(&(telling.document)(one))?;
         }
         list.finish()?;
     }

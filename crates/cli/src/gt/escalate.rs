@@ -2,16 +2,17 @@
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use gt_api::MessageDocument;
+use gt_beads::messages::{self, Escalation};
 use gt_core::message::Severity;
-use gt_operations::messages::{self, Escalation};
 
-use super::mail::{message_json, role, words};
+use super::mail::{role, words};
 use crate::context::Context;
 use crate::error::CliError;
 
 /// Ask for a person
 ///
-/// It stands under "Needs you" in gt status until somebody reads it, and goes out as a notice. The work goes on meanwhile; a worker that cannot go on ends with gt done --status escalated instead.
+/// It stands under "Needs you" in gt status until a person reads it, and goes out as a notice. The work goes on meanwhile; a worker that cannot go on ends with gt done --status escalated instead.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt escalate \"Which of the two APIs is right?\"                # a worker, about its own bead
@@ -36,7 +37,7 @@ pub(super) fn run(context: &Context<'_>, args: &EscalateArgs) -> Result<(), CliE
     let town = context.town()?;
     let asked = messages::escalate(&town, role(context), &Escalation { bead, words, severity })?;
     if context.printer.json() {
-        return context.printer.object(&message_json(&asked));
+        return context.printer.object(&MessageDocument::from(&asked));
     }
     let about = asked.bead.as_ref().map(|bead| format!(" about {bead}")).unwrap_or_default();
     context.printer.done(format!(

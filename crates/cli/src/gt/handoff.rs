@@ -1,10 +1,10 @@
 //! `gt handoff`.
 
 use clap::Args;
-use gt_operations::worker::{self, HandedOff, HandoffNote};
-use gt_records::ObjectWriter;
+use gt_api::{HandoffDocument, MessageDocument};
+use gt_execution::worker::{self, HandedOff, HandoffNote};
 
-use super::mail::{role, words, write_message};
+use super::mail::{role, words};
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -18,10 +18,10 @@ use crate::error::CliError;
   gt handoff -s \"Half way\" -m - < notes.md
   gt handoff --run gt-abc -m \"Begin again with the design\"")]
 pub(super) struct HandoffArgs {
-    /// What the note is about, in a line
+    /// The subject of the note, in one line
     #[arg(short, long)]
     subject: Option<String>,
-    /// What the next session should know (- is standard input)
+    /// The note for the next session (- is standard input)
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
     /// Of this run, or of the live run of this bead; a worker's own unless said
@@ -36,21 +36,16 @@ pub(super) fn run(context: &Context<'_>, args: &HandoffArgs) -> Result<(), CliEr
     let printer = context.printer;
     let handed_off = worker::hand_off(&town, role(context), args.run.as_deref(), &note)?;
     if printer.json() {
-        return printer.object(&json(&handed_off));
+        return printer.object(&document(&handed_off));
     }
     let HandedOff { run, note } = handed_off;
     let kept = note.map(|note| format!(", and begins with {}", note.id)).unwrap_or_default();
     printer.done(format!("✓ A fresh session goes on with {run}{kept}"))
 }
 
-fn json(handed_off: &HandedOff) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("run", &handed_off.run.to_string());
-    match &handed_off.note {
-        Some(note) => object.object("note", |object| write_message(object, note)),
-        None => object.raw("note", "null"),
+fn document(handed_off: &HandedOff) -> HandoffDocument {
+    HandoffDocument {
+        run: handed_off.run.to_string(),
+        note: handed_off.note.as_ref().map(MessageDocument::from),
     }
-    object.finish();
-    out
 }

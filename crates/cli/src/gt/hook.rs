@@ -1,12 +1,11 @@
 //! `gt hook`.
 
 use clap::Args;
-use gt_operations::worker::{self, Hooked};
-use gt_records::ObjectWriter;
+use gt_api::{FullRunDocument, HookedBeadDocument, HookedDocument, StepProgressDocument};
+use gt_execution::worker::{self, Hooked};
 
 use super::mail::role;
-use super::run::{lasted, write_run};
-use super::step::write_progress;
+use super::run::lasted;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::plural;
@@ -18,7 +17,7 @@ use crate::output::plural;
   gt hook gt-abc              # who works on gt-abc
   gt hook --json")]
 pub(super) struct HookArgs {
-    /// Who has this bead, instead
+    /// Show the worker of this bead instead
     bead: Option<String>,
 }
 
@@ -29,7 +28,7 @@ pub(super) fn run(context: &Context<'_>, args: &HookArgs) -> Result<(), CliError
     if printer.json() {
         let mut list = printer.list();
         for one in &hooked {
-            list.push(&json(one))?;
+            list.push(&document(one))?;
         }
         return list.finish();
     }
@@ -40,7 +39,7 @@ pub(super) fn run(context: &Context<'_>, args: &HookArgs) -> Result<(), CliError
     for Hooked { bead, run, progress, unread } in &hooked {
         printer.heading(bead.id.as_str(), &format!("  {}", bead.title.as_str()))?;
         let Some(run) = run else {
-            printer.line(format!("  is on nobody's hook; gt why {} says why", bead.id))?;
+            printer.line(format!("  is on no hook; gt why {} says why", bead.id))?;
             continue;
         };
         let steps = progress.map(|progress| format!(", steps {progress}")).unwrap_or_default();
@@ -61,22 +60,16 @@ pub(super) fn run(context: &Context<'_>, args: &HookArgs) -> Result<(), CliError
     Ok(())
 }
 
-fn json(hooked: &Hooked) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.object("bead", |object| {
-        object.text("id", hooked.bead.id.as_str());
-        object.text("title", hooked.bead.title.as_str());
-        object.text("status", hooked.bead.status.as_str());
-        object.number("priority", hooked.bead.priority.number());
-    });
-    if let Some(run) = &hooked.run {
-        object.object("run", |object| write_run(object, run));
+fn document(hooked: &Hooked) -> HookedDocument {
+    HookedDocument {
+        bead: HookedBeadDocument {
+            id: hooked.bead.id.to_string(),
+            title: hooked.bead.title.to_string(),
+            status: hooked.bead.status.to_string(),
+            priority: hooked.bead.priority.number(),
+        },
+        run: hooked.run.as_ref().map(FullRunDocument::from),
+        progress: hooked.progress.map(StepProgressDocument::from),
+        unread: hooked.unread as u64,
     }
-    if let Some(progress) = hooked.progress {
-        write_progress(&mut object, progress);
-    }
-    object.count("unread", hooked.unread as u64);
-    object.finish();
-    out
 }

@@ -1,8 +1,8 @@
 //! `gt host`.
 
 use clap::{Args, Subcommand};
-use gt_operations::hosts;
-use gt_records::ObjectWriter;
+use gt_api::{AdoptedHostDocument, HostDocument};
+use gt_town::hosts;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -43,15 +43,12 @@ fn show(context: &Context<'_>) -> Result<(), CliError> {
     let shown = hosts::show(&context.town()?)?;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("host", &shown.host);
-        if let Some(former) = &shown.former {
-            object.text("former", &former.id);
-            object.text("former_path", &former.path);
-        }
-        object.finish();
-        return printer.object(&out);
+        let former = shown.former.as_ref();
+        return printer.object(&HostDocument {
+            host: shown.host,
+            former: former.map(|former| former.id.clone()),
+            former_path: former.map(|former| former.path.clone()),
+        });
     }
     printer.line(&shown.host)?;
     if let Some(former) = &shown.former {
@@ -64,12 +61,8 @@ fn adopt(context: &Context<'_>, force: bool) -> Result<(), CliError> {
     let adopted = hosts::adopt(&context.town()?, force)?;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("adopted", &adopted.former);
-        object.count("runs", adopted.runs);
-        object.finish();
-        return printer.object(&out);
+        return printer
+            .object(&AdoptedHostDocument { adopted: adopted.former, runs: adopted.runs });
     }
     printer.done(format!("✓ Adopted the host {} with {} live runs", adopted.former, adopted.runs))
 }

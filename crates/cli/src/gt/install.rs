@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gt_operations::{Installed, SystemClock, install};
-use gt_records::ObjectWriter;
+use gt_api::InstalledDocument;
+use gt_town::{Installed, SystemClock, install};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -27,16 +27,13 @@ pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliEr
         install(&place, &context.environment, &actor, &SystemClock)?;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("root", &root.display().to_string());
-        object.flag("created", is_new);
-        if let Some(server) = &server {
-            object.text("server", server);
-            object.flag("joined", joined);
-        }
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&InstalledDocument {
+            root: root.display().to_string(),
+            created: is_new,
+            prefix: None,
+            joined: server.is_some().then_some(joined),
+            server,
+        });
     }
     let root = root.display();
     if !is_new {

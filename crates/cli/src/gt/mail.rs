@@ -1,10 +1,9 @@
 //! `gt mail`.
 
 use clap::{Args, Subcommand};
+use gt_api::MessageDocument;
+use gt_beads::messages::{self, Letter};
 use gt_core::Message;
-use gt_core::message::Severity;
-use gt_operations::messages::{self, Letter};
-use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -18,7 +17,7 @@ const LIMIT: usize = 50;
 #[derive(Debug, Args)]
 #[command(
     after_help = "An address is mayor, deacon, <rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>
-(or <rig>/<name>), or a bead or run for whoever works on it. People without an address of their own read what
+(or <rig>/<name>), or a bead or run for its worker. People without an address of their own read what
 the mayor gets.
 
 Examples:
@@ -47,13 +46,13 @@ enum MailVerb {
   gt mail send mayor -s \"The tests need a key\" -m \"Which one may I use?\"
   gt mail send gastown/crew/ann -s Report -m - < report.md")]
 struct SendArgs {
-    /// To whom: an address, or a bead or run for whoever works on it
+    /// The recipient: an address, or a bead or run for its worker
     #[arg(value_name = "ADDRESS")]
     to: String,
-    /// What it is about, in a line
+    /// The subject, in one line
     #[arg(short, long)]
     subject: String,
-    /// What it says (- is standard input)
+    /// The text (- is standard input)
     #[arg(short, long, visible_alias = "body", value_name = "TEXT")]
     message: Option<String>,
 }
@@ -65,10 +64,10 @@ struct SendArgs {
   gt mail inbox --mark --json
   gt mail inbox gastown/crew/ann --all")]
 struct InboxArgs {
-    /// Look into somebody else's inbox instead, without touching anything
+    /// Read the inbox of this address instead, and leave its messages unread
     #[arg(value_name = "ADDRESS")]
     of: Option<String>,
-    /// What was read before, too
+    /// Also messages that were read before
     #[arg(short, long)]
     all: bool,
     /// With --all, at most this many; 0 for all
@@ -102,10 +101,10 @@ struct ReplyArgs {
     /// The message that is answered
     #[arg(value_name = "MESSAGE")]
     to: String,
-    /// What the answer says (- is standard input)
+    /// The text of the answer (- is standard input)
     #[arg(short, long, visible_alias = "body", value_name = "TEXT")]
     message: String,
-    /// What it is about, if not the same
+    /// Another subject than that of the message
     #[arg(short, long)]
     subject: Option<String>,
 }
@@ -144,7 +143,7 @@ fn inbox(context: &Context<'_>, args: &InboxArgs) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for message in &inbox.messages {
-            list.push(&message_json(message))?;
+            list.push(&MessageDocument::from(message))?;
         }
         list.finish()?;
     } else if inbox.messages.is_empty() {
@@ -183,11 +182,11 @@ fn read(context: &Context<'_>, args: &ReadArgs) -> Result<(), CliError> {
     let printer = context.printer;
     let message = messages::read(&town, role(context), &args.message)?;
     if printer.json() {
-        printer.object(&message_json(&message))?;
+        printer.object(&MessageDocument::from(&message))?;
     } else {
         print_message(printer, &message)?;
     }
-    // What did not leave was not read.
+    // Only a message that was written out counts as read.
     printer.flush()?;
     Ok(messages::mark_seen(&town, role(context), &[message])?)
 }
@@ -197,7 +196,7 @@ fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
     let printer = context.printer;
     let message = messages::show(&town, &args.message)?;
     if printer.json() {
-        return printer.object(&message_json(&message));
+        return printer.object(&MessageDocument::from(&message));
     }
     print_message(printer, &message)?;
     let mut table = Table::new();
@@ -218,12 +217,12 @@ pub(super) fn role<'a>(context: &'a Context<'_>) -> Option<&'a str> {
     context.environment.get("GT_ROLE")
 }
 
-/// What is said on the command line, or on standard input.
+/// The text of an argument, or of standard input for `-`.
 pub(super) fn words(text: &str) -> Result<String, CliError> {
     if text == "-" { text_of("-") } else { Ok(text.to_owned()) }
 }
 
-/// What a message is about, and how much depends on it.
+/// The headline of a message, with its severity.
 pub(super) fn told(message: &Message) -> String {
     match message.kind.severity() {
         Some(severity) => format!("[{}] {}", severity.as_str(), message.headline()),
@@ -241,7 +240,7 @@ pub(super) fn print_needs_you(printer: &Printer, asking: &[Message]) -> Result<(
     print_asking(printer, asking)
 }
 
-/// Who asks for a person, a line each.
+/// Prints the messages that ask for a person, a line each.
 pub(super) fn print_asking(printer: &Printer, asking: &[Message]) -> Result<(), CliError> {
     for message in asking {
         let about =
@@ -253,7 +252,7 @@ pub(super) fn print_asking(printer: &Printer, asking: &[Message]) -> Result<(), 
 
 fn print_sent(printer: &Printer, sent: &Message) -> Result<(), CliError> {
     if printer.json() {
-        return printer.object(&message_json(sent));
+        return printer.object(&MessageDocument::from(sent));
     }
     printer.done(format!(
         "✓ Sent {} to {}; gt mail show {} says when it is seen",
@@ -261,7 +260,7 @@ fn print_sent(printer: &Printer, sent: &Message) -> Result<(), CliError> {
     ))
 }
 
-/// A message for people: who, to whom, what about, and its words.
+/// A message for people: sender, recipient, subject and text.
 pub(super) fn print_message(printer: &Printer, message: &Message) -> Result<(), CliError> {
     printer.heading(&message.id.to_string(), &format!("  {}", told(message)))?;
     let about = message.bead.as_ref().map(|bead| format!(" about {bead}")).unwrap_or_default();
@@ -278,39 +277,4 @@ pub(super) fn print_message(printer: &Printer, message: &Message) -> Result<(), 
         printer.text(&message.body)?;
     }
     printer.line("")
-}
-
-/// A message for programs.
-pub(super) fn message_json(message: &Message) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    write_message(&mut object, message);
-    object.finish();
-    out
-}
-
-pub(super) fn write_message(object: &mut ObjectWriter<'_>, message: &Message) {
-    object.text("id", &message.id.to_string());
-    object.text("kind", message.kind.as_str());
-    if let Some(severity) = message.kind.severity() {
-        object.text("severity", Severity::as_str(severity));
-    }
-    object.text("from", &message.from.to_string());
-    object.text("to", &message.to.to_string());
-    object.text_unless_empty("subject", &message.subject);
-    object.text("body", &message.body);
-    if let Some(bead) = &message.bead {
-        object.text("bead", bead.as_str());
-    }
-    if let Some(answered) = message.reply_to {
-        object.text("reply_to", &answered.to_string());
-    }
-    object.text("receipt", message.receipt().as_str());
-    object.timestamp("created_at", message.created_at);
-    if let Some(at) = message.delivered_at {
-        object.timestamp("delivered_at", at);
-    }
-    if let Some(at) = message.seen_at {
-        object.timestamp("seen_at", at);
-    }
 }

@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context<'_>, args: &ManArgs) -> Result<(), CliError>
     if printer.json() {
         let mut list = printer.list();
         for page in &pages {
-            list.push(gt_core::Json::string(&page.name).as_str())?;
+            list.push_record(gt_core::Json::string(&page.name).as_str())?;
         }
         return list.finish();
     }

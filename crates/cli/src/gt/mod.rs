@@ -43,8 +43,8 @@ mod why;
 mod work;
 mod worker;
 
-use clap::{Args as _, Parser, Subcommand};
-use gt_operations::Environment;
+use clap::{Parser, Subcommand};
+use gt_town::Environment;
 
 use crate::common::Common;
 use crate::context::Context;
@@ -114,16 +114,6 @@ enum Verb {
     Worker(worker::WorkerArgs),
     #[command(hide = true)]
     Scripted(scripted::ScriptedArgs),
-}
-
-/// The command line of one verb, if that is worth having: to build all of them takes as long as some of them do.
-pub(crate) fn command_of(verb: &str) -> Option<clap::Command> {
-    let own = match verb {
-        "sling" => sling::SlingArgs::augment_args(clap::Command::new("sling")),
-        "worker" => worker::WorkerArgs::augment_args(clap::Command::new("worker")),
-        _ => return None,
-    };
-    Some(Common::augment_args(clap::Command::new("gt")).subcommand(own).subcommand_required(true))
 }
 
 /// Runs a parsed command.

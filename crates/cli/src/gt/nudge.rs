@@ -1,22 +1,23 @@
 //! `gt nudge`.
 
 use clap::Args;
+use gt_api::NudgeDocument;
+use gt_beads::messages::{self, Letter};
 use gt_core::Message;
 use gt_core::message::Receipt;
 use gt_core::time::parse_duration;
-use gt_operations::messages::{self, Delivery, Letter};
-use gt_records::ObjectWriter;
+use gt_execution::message_delivery::Delivery;
 
-use super::mail::{role, words, write_message};
+use super::mail::{role, words};
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Put a message before somebody who is at work
+/// Send a message to a worker while it works
 ///
 /// It is kept until it was seen: a worker gets it in its session if it has one, else with its next gt prime, gt hook or gt mail inbox.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit code: with --wait, 0 when it was seen, 1 if the time was up or nobody is left to see it.
+    after_help = "Exit code: with --wait, 0 when it was seen, 1 if the time was up or no worker is left to see it.
 
 Examples:
   gt nudge gt-abc \"The fixture moved to tests/data\"
@@ -24,10 +25,10 @@ Examples:
   gt nudge gt-abc - < hint.txt"
 )]
 pub(super) struct NudgeArgs {
-    /// To whom: a bead or run for whoever works on it, or an address
+    /// The recipient: a bead or run for its worker, or an address
     #[arg(value_name = "ADDRESS")]
     to: String,
-    /// What to say (- is standard input)
+    /// The message (- is standard input)
     #[arg(required = true, num_args = 1.., value_name = "MESSAGE")]
     message: Vec<String>,
     /// Return only when it was seen
@@ -45,7 +46,7 @@ pub(super) fn run(context: &Context<'_>, args: &NudgeArgs) -> Result<(), CliErro
     let printer = context.printer;
     let letter = Letter { subject: None, body, nudge: true };
     let mut message = messages::send(&town, role(context), &args.to, &letter)?;
-    let delivery = messages::deliver(&town, &message)?;
+    let delivery = gt_execution::message_delivery::deliver(&town, &message)?;
     if args.wait {
         if !printer.json() {
             printer.done(format!("{}; waiting until it is seen", how_far(&message, &delivery)))?;
@@ -57,7 +58,7 @@ pub(super) fn run(context: &Context<'_>, args: &NudgeArgs) -> Result<(), CliErro
         message = messages::show(&town, &message.id.to_string())?;
     }
     if printer.json() {
-        printer.object(&json(&message, &delivery))?;
+        printer.object(&document(&message, &delivery))?;
     }
     let id = message.id;
     match (args.wait, message.receipt()) {
@@ -92,14 +93,10 @@ fn how_far(message: &Message, delivery: &Delivery) -> String {
     }
 }
 
-fn json(message: &Message, delivery: &Delivery) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    write_message(&mut object, message);
-    match delivery {
-        Delivery::Session(session) => object.text("session", session),
-        Delivery::Waits(why) => object.text("waits_because", why),
-    }
-    object.finish();
-    out
+fn document(message: &Message, delivery: &Delivery) -> NudgeDocument {
+    let (session, waits_because) = match delivery {
+        Delivery::Session(session) => (Some(session.clone()), None),
+        Delivery::Waits(why) => (None, Some(why.clone())),
+    };
+    NudgeDocument { message: message.into(), session, waits_because }
 }

@@ -1,14 +1,14 @@
 //! `gt outbox`.
 
 use clap::{Args, Subcommand};
-use gt_core::schedule::Notice;
-use gt_operations::Town;
-use gt_operations::outbox::{self, Outside};
-use gt_records::ObjectWriter;
+use gt_api::{DeliveredDocument, NoticeDocument, ToldDocument};
+use gt_beads::outbox::{self, Outside};
+use gt_town::Town;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};
+use crate::values::texts;
 
 /// How many notices are listed.
 const NOTICES_SHOWN_MAX: usize = 1_000;
@@ -50,7 +50,7 @@ fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for notice in &notices {
-            list.push(&json(notice))?;
+            list.push(&NoticeDocument::from(notice))?;
         }
         return list.finish();
     }
@@ -74,13 +74,11 @@ fn retry(printer: &Printer, town: &Town) -> Result<(), CliError> {
     let delivered = outbox::retry(town, &Outside::of(town))?;
     let left = outbox::unsent(town)?;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.count("sent", delivered.sent as u64);
-        object.count("failed", (delivered.failed + delivered.given_up) as u64);
-        object.count("waiting", left.waiting);
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&DeliveredDocument {
+            sent: delivered.sent as u64,
+            failed: (delivered.failed + delivered.given_up) as u64,
+            waiting: left.waiting,
+        });
     }
     printer.done(format!("✓ {} sent", plural(delivered.sent as u64, "notice")))?;
     if left.waiting > 0 {
@@ -106,30 +104,8 @@ fn test(printer: &Printer, town: &Town) -> Result<(), CliError> {
         return Err(CliError::request(wrong.join("; ")));
     }
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.array("told", |array| {
-            for (channel, _) in &tried {
-                array.text(channel.as_str());
-            }
-        });
-        object.finish();
-        return printer.object(&out);
+        let told = texts(tried.iter().map(|(channel, _)| channel.as_str()));
+        return printer.object(&ToldDocument { told });
     }
     Ok(())
-}
-
-fn json(notice: &Notice) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("key", &notice.key);
-    object.text("channel", notice.channel.as_str());
-    object.text("state", notice.state.as_str());
-    object.number("attempts", i64::from(notice.attempts));
-    object.text("last_error", &notice.last_error);
-    object.timestamp("created_at", notice.created_at);
-    object.timestamp("next_attempt_at", notice.next_attempt_at);
-    object.raw("payload", notice.payload.as_str());
-    object.finish();
-    out
 }

@@ -1,23 +1,31 @@
 //! `gt prime`.
 
 use clap::Args;
-use gt_operations::worker::{self, Briefing, Overview, Primed, RunningRun};
-use gt_operations::{Town, messages};
-use gt_records::{ObjectWriter, write_comment};
+use gt_api::{
+    BriefedBeadDocument, BriefingDocument, EarlierRunDocument, EndingDocument, ListedRunDocument,
+    MessageDocument, OverviewDocument, QueueCountsDocument, RawJson, StepProgressDocument,
+    UnreadDocument,
+};
+use gt_beads::messages;
+use gt_execution::briefing::Briefing;
+use gt_execution::worker::{self, Overview, Primed, RunningRun};
+use gt_records::write_comment;
+use gt_town::Town;
 
-use super::mail::{message_json, print_needs_you, role, told};
-use super::run::{lasted, state_words, write_run};
-use super::step::{write_progress, write_steps};
+use super::mail::{print_needs_you, role, told};
+use super::run::{lasted, state_words};
+use super::step::{next_name, steps_documents};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};
+use crate::values::texts;
 
 /// How many live runs are named.
 const RUNS_SHOWN: usize = 20;
 
 /// Tell a worker who it is, what is to be done and how to finish; tell others how the town stands
 ///
-/// A worker is whoever has `GT_RUN` in its environment. Messages to it are printed, and count as seen afterwards.
+/// A worker is a process with `GT_RUN` in its environment. Messages to it are printed, and count as seen afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code: 1 if the run of a worker is over, with what to do instead.
 
@@ -26,7 +34,7 @@ Examples:
   gt prime --json
   gt prime --run gt-abc#2        # what the worker of that run is told")]
 pub(super) struct PrimeArgs {
-    /// What the worker of this run, or of the live or last run of this bead, is told
+    /// Print the text for the worker of this run, or of the live or last run of this bead
     #[arg(long)]
     run: Option<String>,
 }
@@ -37,16 +45,16 @@ pub(super) fn run(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliErro
     match worker::prime(&town, role(context), args.run.as_deref())? {
         Primed::Worker(briefing) => {
             if printer.json() {
-                printer.object(&briefing_json(&briefing))?;
+                printer.object(&briefing_document(&briefing))?;
             } else {
                 printer.text(&briefing.text())?;
             }
-            // What did not leave was not read.
+            // Only messages that were written out count as seen.
             printer.flush()?;
             Ok(messages::mark_seen(&town, role(context), &briefing.messages)?)
         }
         Primed::Other(overview) if printer.json() => {
-            printer.object(&overview_json(&town, &overview))
+            printer.object(&overview_document(&town, &overview))
         }
         Primed::Other(overview) => print_overview(printer, &town, &overview),
     }
@@ -77,12 +85,12 @@ fn print_overview(printer: &Printer, town: &Town, overview: &Overview) -> Result
     printer.line("")?;
     printer.text(
         "gt status shows everything, gt why <bead> says why something does not run\n\
-         gt sling <bead> sends work, gt nudge <bead> \"…\" speaks to whoever works on it\n\
+         gt sling <bead> sends work, gt nudge <bead> \"…\" speaks to its worker\n\
          bd prime tells how work is tracked",
     )
 }
 
-/// What runs, with how far it is.
+/// Prints the running runs with their progress.
 pub(super) fn print_running(
     printer: &Printer,
     town: &Town,
@@ -113,97 +121,73 @@ pub(super) fn print_running(
     Ok(())
 }
 
-/// What runs, for programs.
-pub(super) fn write_running(object: &mut ObjectWriter<'_>, running: &[RunningRun]) {
-    object.array("running", |array| {
-        for RunningRun { run, title, progress } in running {
-            array.object(|object| {
-                write_run(object, run);
-                object.text("title", title);
-                if let Some(progress) = progress {
-                    write_progress(object, *progress);
-                }
-            });
-        }
-    });
+/// The running runs, for programs.
+pub(super) fn running_documents(running: &[RunningRun]) -> Vec<ListedRunDocument> {
+    let document = |RunningRun { run, title, progress }: &RunningRun| ListedRunDocument {
+        run: run.into(),
+        title: title.clone(),
+        progress: progress.map(StepProgressDocument::from),
+    };
+    running.iter().map(document).collect()
 }
 
-fn overview_json(town: &Town, overview: &Overview) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("who", "other");
-    object.text("actor", &town.actor().name);
-    object.array("addresses", |array| {
-        overview.party.addresses().iter().for_each(|address| array.text(&address.to_string()));
+fn overview_document(town: &Town, overview: &Overview) -> OverviewDocument {
+    let unread = overview.unread.iter().map(|message| UnreadDocument {
+        id: message.id.to_string(),
+        from: message.from.to_string(),
+        subject: told(message),
     });
-    object.text("town", &town.root().display().to_string());
-    object.object("scheduler", |object| {
-        object.flag("paused", overview.queue.paused.is_some());
-        object.count("queued_total", overview.queue.queued);
-        object.count("queued_ready", overview.queue.ready);
-        object.count("active_polecats", overview.queue.live.into());
-    });
-    write_running(&mut object, &overview.running);
-    object.array("needs_you", |array| {
-        overview.needs_you.iter().for_each(|message| array.raw(&message_json(message)));
-    });
-    object.array("unread", |array| {
-        for message in &overview.unread {
-            array.object(|object| {
-                object.text("id", &message.id.to_string());
-                object.text("from", &message.from.to_string());
-                object.text("subject", &told(message));
-            });
-        }
-    });
-    object.finish();
-    out
-}
-
-fn briefing_json(briefing: &Briefing) -> String {
-    let bead = &briefing.bead;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("who", "worker");
-    object.object("run", |object| write_run(object, briefing.run()));
-    object.object("bead", |object| {
-        object.text("id", bead.id.as_str());
-        object.text("title", bead.title.as_str());
-        object.text("status", bead.status.as_str());
-        object.number("priority", bead.priority.number());
-        object.text("issue_type", bead.issue_type.as_str());
-        object.text("description", &bead.description);
-        object.text("design", &bead.design);
-        object.text("acceptance_criteria", &bead.acceptance_criteria);
-        object.text("notes", &bead.notes);
-    });
-    object.text("instructions", briefing.instructions());
-    if let Some((before, done)) = &briefing.before {
-        object.object("before", |object| {
-            write_run(object, before);
-            object.array("steps_done", |array| done.iter().for_each(|name| array.text(name)));
-        });
+    OverviewDocument {
+        who: "other".to_owned(),
+        actor: town.actor().name.clone(),
+        addresses: texts(overview.party.addresses()),
+        town: town.root().display().to_string(),
+        scheduler: QueueCountsDocument {
+            paused: overview.queue.paused.is_some(),
+            queued_total: overview.queue.queued,
+            queued_ready: overview.queue.ready,
+            active_polecats: overview.queue.live.into(),
+        },
+        running: running_documents(&overview.running),
+        needs_you: overview.needs_you.iter().map(MessageDocument::from).collect(),
+        unread: unread.collect(),
     }
-    object.count("older_comments", briefing.older_comments as u64);
-    object.array("comments", |array| {
-        for comment in &briefing.comments {
-            write_comment(array.element(), comment);
-        }
+}
+
+fn briefing_document(briefing: &Briefing) -> BriefingDocument {
+    let bead = &briefing.bead;
+    let comments = briefing.comments.iter().map(|comment| {
+        let mut record = String::new();
+        write_comment(&mut record, comment);
+        RawJson::record(record)
     });
-    write_progress(&mut object, briefing.steps.progress);
-    write_steps(&mut object, &briefing.steps);
-    object.array("messages", |array| {
-        briefing.messages.iter().for_each(|message| array.raw(&message_json(message)));
-    });
-    object.array("rules", |array| briefing.rules().iter().for_each(|rule| array.text(rule)));
-    object.array("finish", |array| {
-        for (command, when) in briefing.endings() {
-            array.object(|object| {
-                object.text("command", &command);
-                object.text("when", &when);
-            });
-        }
-    });
-    object.finish();
-    out
+    let endings = briefing.endings().into_iter();
+    BriefingDocument {
+        who: "worker".to_owned(),
+        run: briefing.run().into(),
+        bead: BriefedBeadDocument {
+            id: bead.id.to_string(),
+            title: bead.title.to_string(),
+            status: bead.status.to_string(),
+            priority: bead.priority.number(),
+            issue_type: bead.issue_type.to_string(),
+            description: bead.description.clone(),
+            design: bead.design.clone(),
+            acceptance_criteria: bead.acceptance_criteria.clone(),
+            notes: bead.notes.clone(),
+        },
+        instructions: briefing.instructions().to_owned(),
+        before: briefing.before.as_ref().map(|(before, done)| EarlierRunDocument {
+            run: before.into(),
+            steps_done: texts(done),
+        }),
+        older_comments: briefing.older_comments as u64,
+        comments: comments.collect(),
+        progress: briefing.steps.progress.into(),
+        steps: steps_documents(&briefing.steps),
+        next: next_name(&briefing.steps),
+        messages: briefing.messages.iter().map(MessageDocument::from).collect(),
+        rules: texts(briefing.rules()),
+        finish: endings.map(|(command, when)| EndingDocument { command, when }).collect(),
+    }
 }

@@ -2,15 +2,15 @@
 
 use clap::{Args, Subcommand as _};
 use gt_core::likeness::closest;
-use gt_operations::OperationError;
-use gt_operations::beads::resolve;
-use gt_operations::queue::{QueueStatus, status};
+use gt_scheduling::queue::{QueueStatus, status};
+use gt_town::OperationError;
 
 use super::scheduler::{self, SchedulerVerb};
 use super::sling::{SlingFlags, sling_words};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Printer, moment, plural};
+use gt_beads::lookup::resolve;
 
 /// Put beads in line, and look after the line
 ///

@@ -1,11 +1,11 @@
-//! `gt rescue`: what was saved of runs that did not end well.
+//! `gt rescue`: the saved work of runs that did not end well.
 
 use std::path::Path;
 
 use clap::{Args, Subcommand};
+use gt_api::{RescueDocument, RestoredDocument};
 use gt_core::schedule::Rescued;
-use gt_operations::trees::{self, RestoredRescue};
-use gt_records::ObjectWriter;
+use gt_execution::trees::{self, RestoredRescue};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -46,7 +46,7 @@ struct ShowArgs {
 struct RestoreArgs {
     /// A run such as gt-abc#2, or a bead for the last of its runs of which something was saved
     run: String,
-    /// What the branch is called; rescue/<bead>/<number> if nothing is said
+    /// The name of the branch; by default rescue/<bead>/<number>
     #[arg(long)]
     branch: Option<String>,
 }
@@ -66,7 +66,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for rescued in &rescues {
-            list.push(&json(rescued, None))?;
+            list.push(&document(rescued, None))?;
         }
         return list.finish();
     }
@@ -95,7 +95,7 @@ fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
     let rescued = trees::rescue_show(&town, &args.run)?;
     let repository = trees::rescue_repository(&town, &rescued)?;
     if printer.json() {
-        return printer.object(&json(&rescued, Some(&repository)));
+        return printer.object(&document(&rescued, Some(&repository)));
     }
     let git = format!("git -C {}", repository.display());
     printer.heading(&rescued.run.to_string(), &format!("  saved from {}", rescued.rig))?;
@@ -123,14 +123,12 @@ fn restore(context: &Context<'_>, args: &RestoreArgs) -> Result<(), CliError> {
     let RestoredRescue { rescued, branch, repository } = &restored;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("run", &rescued.run.to_string());
-        object.text("branch", branch);
-        object.text("commit", &rescued.commit);
-        object.text("repository", &repository.display().to_string());
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&RestoredDocument {
+            run: rescued.run.to_string(),
+            branch: branch.clone(),
+            commit: rescued.commit.clone(),
+            repository: repository.display().to_string(),
+        });
     }
     printer.done(format!(
         "✓ The branch {branch} has what was saved of {}, in {}",
@@ -140,26 +138,7 @@ fn restore(context: &Context<'_>, args: &RestoreArgs) -> Result<(), CliError> {
     printer.done(format!("Next: git fetch {} {branch}, in a clone of yours", repository.display()))
 }
 
-fn json(rescued: &Rescued, repository: Option<&Path>) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("run", &rescued.run.to_string());
-    object.text("bead", rescued.run.bead.as_str());
-    object.text("rig", rescued.rig.as_str());
-    object.text("host", &rescued.host);
-    object.text("reference", &rescued.reference);
-    object.text("commit", &rescued.commit);
-    object.text("base", &rescued.base);
-    object.count("bytes", rescued.bytes);
-    object.array("left_out", |array| {
-        for left in &rescued.left_out {
-            array.text(left);
-        }
-    });
-    if let Some(repository) = repository {
-        object.text("repository", &repository.display().to_string());
-    }
-    object.timestamp("created_at", rescued.created_at);
-    object.finish();
-    out
+fn document(rescued: &Rescued, repository: Option<&Path>) -> RescueDocument {
+    let repository = repository.map(|repository| repository.display().to_string());
+    RescueDocument { repository, ..rescued.into() }
 }

@@ -1,11 +1,11 @@
 //! `gt rig`.
 
 use clap::{Args, Subcommand};
+use gt_api::RigDocument;
 use gt_core::{ExecutorKind, Rig, RigState};
-use gt_operations::landing::landing_checkout;
-use gt_operations::queue;
-use gt_operations::rigs::{self, NewRig, RigChange};
-use gt_records::ObjectWriter;
+use gt_execution::landing::landing_checkout;
+use gt_scheduling::queue;
+use gt_town::rigs::{self, NewRig, RigChange};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -53,7 +53,7 @@ struct AddArgs {
     /// Its git repository: a URL or a path; none for work without code
     #[arg(value_name = "GIT-URL-OR-PATH")]
     repository: Option<String>,
-    /// What the ids of its beads begin with; derived from the name if nothing is said
+    /// The prefix of the ids of its beads; by default derived from the name
     #[arg(short, long)]
     prefix: Option<String>,
     /// The branch that work lands on; asked from the repository if nothing is said
@@ -82,9 +82,9 @@ Examples:
 struct SetArgs {
     /// Its name
     name: String,
-    /// What to change: executor, title or branch
+    /// The key to change: executor, title or branch
     key: String,
-    /// What it is to be
+    /// The new value
     value: String,
     /// The machine for executor ssh, as ssh calls it
     #[arg(long, value_name = "MACHINE")]
@@ -103,7 +103,7 @@ pub(super) fn run(context: &Context<'_>, args: &RigArgs) -> Result<(), CliError>
     let change = |args: &NameArgs, from: &[RigState], to: RigState, done: &str| {
         let (rig, changed) = rigs::set_state(&town, &args.name, from, to)?;
         if printer.json() {
-            return printer.object(&json(&rig, None));
+            return printer.object(&RigDocument::from(&rig));
         }
         let name = &rig.slug;
         printer.done(if changed {
@@ -126,7 +126,7 @@ pub(super) fn run(context: &Context<'_>, args: &RigArgs) -> Result<(), CliError>
         RigVerb::Remove(args) => {
             let rig = rigs::remove(&town, &args.name)?;
             if printer.json() {
-                return printer.object(&json(&rig, None));
+                return printer.object(&RigDocument::from(&rig));
             }
             printer
                 .done(format!("✓ Removed the rig {}; its beads and its directory stay", rig.slug))
@@ -134,7 +134,7 @@ pub(super) fn run(context: &Context<'_>, args: &RigArgs) -> Result<(), CliError>
     }
 }
 
-fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Result<(), CliError> {
+fn add(context: &Context<'_>, town: &gt_town::Town, args: &AddArgs) -> Result<(), CliError> {
     let local = args.repository.as_ref().map(|given| context.directory.join(given));
     let local = local.filter(|path| path.exists()).map(|path| path.to_string_lossy().into_owned());
     let new = NewRig {
@@ -148,7 +148,7 @@ fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Res
     let rig = rigs::add(town, &new)?;
     let printer = context.printer;
     if printer.json() {
-        return printer.object(&json(&rig, None));
+        return printer.object(&RigDocument::from(&rig));
     }
     printer.done(format!("✓ Added the rig {} (prefix {})", rig.slug, rig.prefix))?;
     if let Some(checkout) = landing_checkout(&rig) {
@@ -167,12 +167,12 @@ fn add(context: &Context<'_>, town: &gt_operations::Town, args: &AddArgs) -> Res
     Ok(())
 }
 
-fn set(printer: &Printer, town: &gt_operations::Town, args: &SetArgs) -> Result<(), CliError> {
+fn set(printer: &Printer, town: &gt_town::Town, args: &SetArgs) -> Result<(), CliError> {
     let change = RigChange::parse(&args.key, &args.value, args.host.as_deref())
-        .map_err(gt_operations::OperationError::from)?;
+        .map_err(gt_town::OperationError::from)?;
     let (rig, changed) = rigs::change(town, &args.name, &change)?;
     if printer.json() {
-        return printer.object(&json(&rig, None));
+        return printer.object(&RigDocument::from(&rig));
     }
     let (key, value) = match &change {
         RigChange::Executor(executor, _) => ("executor", executor.as_str()),
@@ -187,12 +187,12 @@ fn set(printer: &Printer, town: &gt_operations::Town, args: &SetArgs) -> Result<
     })
 }
 
-fn list(printer: &Printer, town: &gt_operations::Town) -> Result<(), CliError> {
+fn list(printer: &Printer, town: &gt_town::Town) -> Result<(), CliError> {
     let rigs = rigs::list(town)?;
     if printer.json() {
         let mut list = printer.list();
         for (rig, counts) in &rigs {
-            list.push(&json(rig, Some(counts)))?;
+            list.push(&counted(rig, counts))?;
         }
         return list.finish();
     }
@@ -219,15 +219,16 @@ fn list(printer: &Printer, town: &gt_operations::Town) -> Result<(), CliError> {
     printer.table(table)
 }
 
-fn status(printer: &Printer, town: &gt_operations::Town, name: &str) -> Result<(), CliError> {
+fn status(printer: &Printer, town: &gt_town::Town, name: &str) -> Result<(), CliError> {
     let (rig, counts) = rigs::status(town, name)?;
     let scheduled = queue::status(town)?.rigs.remove(rig.slug.as_str()).unwrap_or_default();
     if printer.json() {
-        return printer.object(&json_with(&rig, Some(&counts), |object| {
-            object.count("queued", scheduled.queued);
-            object.count("ready", scheduled.ready);
-            object.count("running", scheduled.running.into());
-        }));
+        return printer.object(&RigDocument {
+            queued: Some(scheduled.queued),
+            ready: Some(scheduled.ready),
+            running: Some(scheduled.running.into()),
+            ..counted(&rig, &counts)
+        });
     }
     let mut table = Table::new();
     let directory = town.root().join(&rig.path).display().to_string();
@@ -250,36 +251,6 @@ fn status(printer: &Printer, town: &gt_operations::Town, name: &str) -> Result<(
     printer.table(table)
 }
 
-fn json(rig: &Rig, counts: Option<&Vec<(String, i64)>>) -> String {
-    json_with(rig, counts, |_| {})
-}
-
-fn json_with(
-    rig: &Rig,
-    counts: Option<&Vec<(String, i64)>>,
-    more: impl FnOnce(&mut ObjectWriter<'_>),
-) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("name", rig.slug.as_str());
-    object.text("uid", &rig.uid.to_string());
-    object.text("title", &rig.title);
-    object.text("prefix", rig.prefix.as_str());
-    object.text("path", &rig.path);
-    object.text("repo", &rig.repo);
-    object.text("default_branch", &rig.default_branch);
-    object.text("executor", rig.executor.as_str());
-    object.text("state", rig.state.as_str());
-    object.timestamp("created_at", rig.created_at);
-    object.timestamp("updated_at", rig.updated_at);
-    if let Some(counts) = counts {
-        object.object("beads", |object| {
-            for (status, count) in counts {
-                object.number(status, *count);
-            }
-        });
-    }
-    more(&mut object);
-    object.finish();
-    out
+fn counted(rig: &Rig, counts: &[(String, i64)]) -> RigDocument {
+    RigDocument { beads: Some(counts.iter().cloned().collect()), ..rig.into() }
 }

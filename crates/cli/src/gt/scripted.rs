@@ -2,8 +2,8 @@
 
 use clap::Args;
 use gt_core::runtime::script::Script;
-use gt_operations::OperationError;
-use gt_operations::runtimes::{self, Ended, Stage};
+use gt_scheduling::runtimes::{self, Ended, Stage};
+use gt_town::OperationError;
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;

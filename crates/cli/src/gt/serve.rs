@@ -3,8 +3,8 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use clap::{Args, ValueEnum};
-use gt_operations::daemon::make_room_for_files;
-use gt_records::ObjectWriter;
+use gt_api::ListeningDocument;
+use gt_daemon::daemon::make_room_for_files;
 use gt_server::{Bind, DEFAULT_PORT, LogSink, Origin, ServeError, Server, Serving};
 
 use crate::context::Context;
@@ -12,9 +12,9 @@ use crate::error::CliError;
 
 /// Serve the work queue over HTTP
 ///
-/// Answers under /work, /projects and /events until somebody ends it; /docs is a page to try it. It needs no daemon, and
+/// Answers under /work, /projects and /events until it is stopped; /docs is a page to try it. It needs no daemon, and
 /// no town if `DATABASE_URL` names a database, which is made if it is not there. Only this machine is served unless --bind says
-/// otherwise; whoever comes from elsewhere needs a token (gt token create).
+/// otherwise; a client on another machine needs a token (gt token create).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt serve                              # http://127.0.0.1:8080, or PORT
@@ -25,7 +25,7 @@ pub(super) struct ServeArgs {
     /// Listen there: an address, a port (:9000) or both; loopback and PORT, or 8080, where nothing is said (can be repeated)
     #[arg(long, value_name = "ADDRESS")]
     bind: Vec<String>,
-    /// Answer everybody without a token, also from other machines; the same as `GT_INSECURE=1`
+    /// Answer every client without a token, also from other machines; the same as `GT_INSECURE=1`
     #[arg(long)]
     insecure: bool,
     /// Want a token of this machine's own users, too
@@ -34,7 +34,7 @@ pub(super) struct ServeArgs {
     /// Let pages from there ask in a browser, such as `https://board.example`; * for all (can be repeated)
     #[arg(long, value_name = "ORIGIN")]
     cors: Vec<String>,
-    /// What is said about requests on standard error
+    /// How requests are logged to standard error
     #[arg(long, value_enum, default_value_t = LogChoice::Auto)]
     log: LogChoice,
 }
@@ -61,18 +61,16 @@ pub(super) fn run(context: &Context<'_>, args: &ServeArgs) -> Result<(), CliErro
         server.addresses().iter().map(|address| format!("http://{address}")).collect();
     if insecure && is_exposed {
         printer.note(
-            "warning: everybody who can reach this server can read and change everything; --bind 127.0.0.1 or tokens keep \
+            "warning: every client that can reach this server can read and change everything; --bind 127.0.0.1 or tokens keep \
              others out",
         );
     }
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.array("addresses", |list| addresses.iter().for_each(|address| list.text(address)));
-        object.text("store", &place);
-        object.count("pid", std::process::id().into());
-        object.finish();
-        printer.object(&out)?;
+        printer.object(&ListeningDocument {
+            addresses: addresses.clone(),
+            store: place.clone(),
+            pid: std::process::id(),
+        })?;
     } else {
         for address in &addresses {
             printer.done(format!("Listening on {address}"))?;
@@ -117,7 +115,7 @@ fn serving(context: &Context<'_>, args: &ServeArgs) -> Result<Serving, CliError>
     })
 }
 
-/// Whoever does not take the lines loses them; the server goes on.
+/// Lines that standard error does not take are dropped; the server goes on.
 fn log_to_standard_error() -> LogSink {
     Box::new(|lines| {
         let _ = std::io::stderr().write_all(lines.as_bytes());
@@ -128,7 +126,7 @@ impl From<ServeError> for CliError {
     fn from(error: ServeError) -> Self {
         match error {
             ServeError::Operation(error) => error.into(),
-            other => Self::request(gt_operations::with_causes(&other)),
+            other => Self::request(gt_town::with_causes(&other)),
         }
     }
 }

@@ -1,23 +1,26 @@
 //! `gt status`.
 
 use clap::Args;
-use gt_core::{Event, Message, Rig};
-use gt_operations::convoys::{self, Overview};
-use gt_operations::daemon::{self, DaemonAbsence};
-use gt_operations::queue::QueueStatus;
-use gt_operations::recovery::{self, Need};
-use gt_operations::worker::RunningRun;
-use gt_operations::{
-    EventFilter, OperationError, RigCounts, Statistics, Town, UnsentNotices, beads, events,
-    messages, outbox, queue, rigs, worker,
+use gt_api::{
+    ConvoyOverviewDocument, EventDocument, HelpWantedDocument, NeedDocument, NeedsYouDocument,
+    NoticeCountsDocument, RigCountsDocument, TownSchedulerDocument, TownStatusDocument,
 };
-use gt_records::{ObjectWriter, event_json};
+use gt_beads::{beads, events, messages, outbox};
+use gt_core::{Event, Message, Rig};
+use gt_daemon::daemon::{self, DaemonAbsence};
+use gt_execution::worker;
+use gt_execution::worker::RunningRun;
+use gt_scheduling::convoy_planning::Overview;
+use gt_scheduling::needs::Need;
+use gt_scheduling::queue;
+use gt_scheduling::queue::QueueStatus;
+use gt_town::{EventFilter, OperationError, RigCounts, Statistics, Town, UnsentNotices, rigs};
 
-use super::convoy::write_estimate;
-use super::daemon::{print_daemon_absence, write_daemon_absence};
-use super::mail::{print_asking, write_message};
-use super::prime::{print_running, write_running};
-use super::scheduler::{budget_line, parked_line, write_budgets, write_parked};
+use super::convoy::estimate_document;
+use super::daemon::{absence_document, print_daemon_absence};
+use super::mail::print_asking;
+use super::prime::{print_running, running_documents};
+use super::scheduler::{budget_documents, budget_line, parked_documents, parked_line};
 use super::watch::{Next, watch};
 use crate::bd::event_line;
 use crate::context::Context;
@@ -57,7 +60,7 @@ struct Shown {
 impl Shown {
     /// Looks at a town, and at so many of its convoys.
     fn of(town: &Town, convoys: usize) -> Result<Self, OperationError> {
-        let (mut convoys, under_way) = convoys::overview(town, convoys)?;
+        let (mut convoys, under_way) = gt_scheduling::convoy_planning::overview(town, convoys)?;
         let scheduler = queue::status(town)?;
         let daemon_absence = daemon::absence(town, &scheduler);
         if daemon_absence.is_some() {
@@ -77,7 +80,7 @@ impl Shown {
             notices: outbox::unsent(town)?,
             running: worker::running(town)?,
             needs_you: messages::needs_you(town)?,
-            needs: recovery::needs_you(town)?,
+            needs: gt_scheduling::needs::needs_you(town)?,
         })
     }
 
@@ -93,12 +96,12 @@ pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliErr
     if !args.watch {
         let shown = look()?;
         return if printer.json() {
-            printer.object(&json(&town, &shown))
+            printer.object(&document(&town, &shown))
         } else {
             print(printer, &town, &shown)
         };
     }
-    // Whatever happens in the town is shown, so it is different each time.
+    // Every event of the town may change the page, so no two pages count as the same.
     watch(
         context,
         &town,
@@ -106,7 +109,7 @@ pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliErr
         |_, _| false,
         |shown| {
             if printer.json() {
-                printer.json_line(&json(&town, shown))?;
+                printer.json_line(&document(&town, shown))?;
             } else {
                 print(printer, &town, shown)?;
                 if !printer.is_terminal() {
@@ -118,92 +121,67 @@ pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliErr
     )
 }
 
-fn json(town: &Town, shown: &Shown) -> String {
+fn document(town: &Town, shown: &Shown) -> TownStatusDocument {
     let Shown { numbers, scheduler, .. } = shown;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    write_daemon_absence(&mut object, shown.daemon_absence);
-    object.text("town", &town.root().display().to_string());
-    object.object("beads", |object| {
-        object.number("total", numbers.total());
-        for (status, count) in &numbers.by_status {
-            object.number(status, *count);
-        }
+    let total = std::iter::once(("total".to_owned(), numbers.total()));
+    let by_status = numbers.by_status.iter().map(|(status, count)| (status.clone(), *count));
+    let rigs = shown.rigs.iter().map(|(rig, counts)| RigCountsDocument {
+        name: rig.slug.to_string(),
+        prefix: rig.prefix.to_string(),
+        state: rig.state.as_str().to_owned(),
+        beads: counts.iter().cloned().collect(),
     });
-    object.count("ready", shown.ready);
-    object.number("waiting", numbers.blocked);
-    object.number("active", shown.active());
-    object.object("notices", |object| {
-        object.count("waiting", shown.notices.waiting);
-        object.count("given_up", shown.notices.given_up);
-    });
-    object.object("scheduler", |object| {
-        object.flag("paused", scheduler.paused.is_some());
-        object.count("queued_total", scheduler.queued);
-        object.count("queued_ready", scheduler.ready);
-        object.count("active_polecats", scheduler.live.into());
-        write_parked(object, &scheduler.parked);
-        write_budgets(object, &scheduler.budgets);
-    });
-    write_needs(&mut object, shown);
-    write_running(&mut object, &shown.running);
-    object.array("convoys", |array| {
-        shown.convoys.iter().for_each(|one| array.object(|object| write_overview(object, one)));
-    });
-    write_rigs(&mut object, &shown.rigs);
-    object.array("recent_events", |array| {
-        for event in &shown.recent {
-            array.raw(&event_json(event));
-        }
-    });
-    object.finish();
-    out
+    TownStatusDocument {
+        daemon_absence: absence_document(shown.daemon_absence),
+        town: town.root().display().to_string(),
+        beads: total.chain(by_status).collect(),
+        ready: shown.ready,
+        waiting: numbers.blocked,
+        active: shown.active(),
+        notices: NoticeCountsDocument {
+            waiting: shown.notices.waiting,
+            given_up: shown.notices.given_up,
+        },
+        scheduler: TownSchedulerDocument {
+            paused: scheduler.paused.is_some(),
+            queued_total: scheduler.queued,
+            queued_ready: scheduler.ready,
+            active_polecats: scheduler.live.into(),
+            parked: parked_documents(&scheduler.parked),
+            budgets: budget_documents(&scheduler.budgets),
+        },
+        needs_you: needs_documents(shown),
+        running: running_documents(&shown.running),
+        convoys: shown.convoys.iter().map(overview_document).collect(),
+        rigs: rigs.collect(),
+        recent_events: shown.recent.iter().map(EventDocument::from).collect(),
+    }
 }
 
-fn write_needs(object: &mut ObjectWriter<'_>, shown: &Shown) {
-    object.array("needs_you", |array| {
-        for need in &shown.needs {
-            array.object(|object| write_need(object, need));
-        }
-        for message in &shown.needs_you {
-            array.object(|object| {
-                object.text("code", "help-wanted");
-                write_message(object, message);
-            });
-        }
+fn needs_documents(shown: &Shown) -> Vec<NeedsYouDocument> {
+    let needs = shown.needs.iter().map(|need| NeedsYouDocument::Need(need_document(need)));
+    let help = shown.needs_you.iter().map(|message| {
+        NeedsYouDocument::Help(Box::new(HelpWantedDocument {
+            code: "help-wanted".to_owned(),
+            message: message.into(),
+        }))
     });
-}
-
-fn write_rigs(object: &mut ObjectWriter<'_>, rigs: &[(Rig, RigCounts)]) {
-    object.array("rigs", |array| {
-        for (rig, counts) in rigs {
-            array.object(|object| {
-                object.text("name", rig.slug.as_str());
-                object.text("prefix", rig.prefix.as_str());
-                object.text("state", rig.state.as_str());
-                object.object("beads", |object| {
-                    for (status, count) in counts {
-                        object.number(status, *count);
-                    }
-                });
-            });
-        }
-    });
+    needs.chain(help).collect()
 }
 
 /// A convoy in numbers, for programs.
-fn write_overview(object: &mut ObjectWriter<'_>, one: &Overview) {
+fn overview_document(one: &Overview) -> ConvoyOverviewDocument {
     let members = one.convoy.members;
-    object.text("id", one.convoy.bead.id.as_str());
-    object.text("title", one.convoy.bead.title.as_str());
-    object.count("completed", members.completed());
-    object.count("total", members.total);
-    object.count("failed", members.failed);
-    object.count("running", one.running);
-    object.count("queued", one.queued);
-    object.count("blocked", one.blocked);
-    if let Some(estimate) = &one.estimate {
-        write_estimate(object, estimate, one.eta());
+    ConvoyOverviewDocument {
+        id: one.convoy.bead.id.to_string(),
+        title: one.convoy.bead.title.to_string(),
+        completed: members.completed(),
+        total: members.total,
+        failed: members.failed,
+        running: one.running,
+        queued: one.queued,
+        blocked: one.blocked,
+        estimate: one.estimate.as_ref().map(|estimate| estimate_document(estimate, one.eta())),
     }
 }
 
@@ -316,7 +294,7 @@ fn print_rigs(printer: &Printer, rigs: &[(Rig, RigCounts)]) -> Result<(), CliErr
     printer.table(table)
 }
 
-/// What waits for a person comes before everything else.
+/// Prints the needs and messages that wait for a person, before everything else.
 fn lead(printer: &Printer, needs: &[Need], asking: &[Message]) -> Result<(), CliError> {
     if needs.is_empty() && asking.is_empty() {
         return Ok(());
@@ -331,13 +309,11 @@ fn lead(printer: &Printer, needs: &[Need], asking: &[Message]) -> Result<(), Cli
 }
 
 /// Something that waits for a person, for programs.
-pub(super) fn write_need(object: &mut ObjectWriter<'_>, need: &Need) {
-    object.text("code", need.code());
-    object.text("what", &need.what());
-    object.text("remedy", &need.remedy());
+pub(super) fn need_document(need: &Need) -> NeedDocument {
+    NeedDocument { code: need.code().to_owned(), what: need.what(), remedy: need.remedy() }
 }
 
-/// What waits for a person.
+/// Prints the needs that wait for a person.
 pub(super) fn print_needs(printer: &Printer, needs: &[Need]) -> Result<(), CliError> {
     if needs.is_empty() {
         return Ok(());

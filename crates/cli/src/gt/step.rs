@@ -1,13 +1,14 @@
 //! `gt step`.
 
 use clap::{Args, Subcommand};
-use gt_core::schedule::StepProgress;
-use gt_operations::worker::{self, StepView, StepsDone, StepsOfRun};
-use gt_records::ObjectWriter;
+use gt_api::{StepDocument, StepsDocument, StepsDoneDocument};
+use gt_beads::steps::{StepView, StepsDone, StepsOfRun};
+use gt_execution::worker;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Printer;
+use crate::values::texts;
 
 /// See and tick off the steps of a run
 #[derive(Debug, Args)]
@@ -65,15 +66,14 @@ pub(super) fn run(context: &Context<'_>, args: &StepArgs) -> Result<(), CliError
 fn list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
-    let found = worker::steps(&town, args.run.as_deref())?;
+    let found = gt_beads::steps::steps(&town, args.run.as_deref())?;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("run", &found.run.id.to_string());
-        write_progress(&mut object, found.progress);
-        write_steps(&mut object, &found);
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&StepsDocument {
+            run: found.run.id.to_string(),
+            progress: found.progress.into(),
+            steps: steps_documents(&found),
+            next: next_name(&found),
+        });
     }
     if found.steps.is_empty() {
         return printer.done(format!("{} follows no recipe", found.run.id));
@@ -85,12 +85,12 @@ fn list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
 fn done(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
-    let done = worker::finish_steps(&town, args.run.as_deref(), &args.steps, args.force)?;
+    let done = gt_beads::steps::finish_steps(&town, args.run.as_deref(), &args.steps, args.force)?;
     print_done(printer, &done)?;
     if done.fresh_session_due {
-        // Whoever called us is ended with its session, and we with it.
+        // The fresh session ends the calling agent, and this process with it.
         printer.flush()?;
-        // Without anybody who could begin another one, this session goes on.
+        // Without a supervisor to begin a fresh session, this one goes on.
         worker::begin_fresh_session(&town, &done.run)?;
     }
     Ok(())
@@ -98,7 +98,7 @@ fn done(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError> {
 
 fn print_done(printer: &Printer, done: &StepsDone) -> Result<(), CliError> {
     if printer.json() {
-        return printer.object(&done_json(done));
+        return printer.object(&done_document(done));
     }
     for (name, title) in &done.ticked {
         printer.done(format!("✓ {name}: {title}"))?;
@@ -136,51 +136,34 @@ pub(super) fn print_steps(printer: &Printer, found: &StepsOfRun) -> Result<(), C
     Ok(())
 }
 
-pub(super) fn write_progress(object: &mut ObjectWriter<'_>, progress: StepProgress) {
-    object.object("progress", |object| {
-        object.count("done", progress.done as u64);
-        object.count("total", progress.total as u64);
-    });
+/// The steps of a run, for programs.
+pub(super) fn steps_documents(found: &StepsOfRun) -> Vec<StepDocument> {
+    let document = |StepView { step, name, done, waits_for }: &StepView| StepDocument {
+        id: step.id.clone(),
+        name: name.clone(),
+        title: step.title.clone(),
+        description: step.description.clone(),
+        acceptance_criteria: step.acceptance.clone(),
+        done: done.is_some(),
+        done_at: done.as_ref().map(|done| done.at.into()),
+        done_by: done.as_ref().map(|done| done.by.clone()),
+        waits_for: texts(waits_for),
+    };
+    found.steps.iter().map(document).collect()
 }
 
-pub(super) fn write_steps(object: &mut ObjectWriter<'_>, found: &StepsOfRun) {
-    object.array("steps", |array| {
-        for StepView { step, name, done, waits_for } in &found.steps {
-            array.object(|object| {
-                object.text("id", &step.id);
-                object.text("name", name);
-                object.text("title", &step.title);
-                object.text_unless_empty("description", &step.description);
-                object.text_unless_empty("acceptance_criteria", &step.acceptance);
-                object.flag("done", done.is_some());
-                if let Some(done) = done {
-                    object.timestamp("done_at", done.at);
-                    object.text("done_by", &done.by);
-                }
-                object.array("waits_for", |array| {
-                    for name in waits_for {
-                        array.text(name);
-                    }
-                });
-            });
-        }
-    });
-    if let Some(next) = found.next() {
-        object.text("next", &next.name);
-    }
+/// The name of the step that comes next.
+pub(super) fn next_name(found: &StepsOfRun) -> Option<String> {
+    found.next().map(|next| next.name.clone())
 }
 
-fn done_json(done: &StepsDone) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("run", &done.run.to_string());
-    object.array("done", |array| done.ticked.iter().for_each(|(name, _)| array.text(name)));
-    object.array("already_done", |array| done.already.iter().for_each(|name| array.text(name)));
-    write_progress(&mut object, done.progress);
-    if let Some((name, _)) = &done.next {
-        object.text("next", name);
+fn done_document(done: &StepsDone) -> StepsDoneDocument {
+    StepsDoneDocument {
+        run: done.run.to_string(),
+        done: texts(done.ticked.iter().map(|(name, _)| name)),
+        already_done: texts(&done.already),
+        progress: done.progress.into(),
+        next: done.next.as_ref().map(|(name, _)| name.clone()),
+        fresh_session: done.fresh_session_due,
     }
-    object.flag("fresh_session", done.fresh_session_due);
-    object.finish();
-    out
 }

@@ -1,11 +1,11 @@
 //! `gt token`.
 
 use clap::{Args, Subcommand};
+use gt_api::{NewTokenDocument, TokenDocument};
 use gt_core::time::parse_duration;
 use gt_core::work::{Scopes, TokenId};
-use gt_operations::IfAbsent;
-use gt_operations::tokens::{self, NewToken};
-use gt_records::{new_token_json, token_json};
+use gt_town::IfAbsent;
+use gt_workqueue::tokens::{self, NewToken};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -45,9 +45,9 @@ enum TokenVerb {
 
 #[derive(Debug, Args)]
 struct CreateArgs {
-    /// Who will hold it; what they do is told under this name
+    /// The name of its holder; events of its requests carry this name
     name: String,
-    /// What its holder may do: read, submit, work or admin; several are separated by commas
+    /// The rights of its holder: read, submit, work or admin; several are separated by commas
     #[arg(long, value_name = "SCOPES", default_value = "read", value_parser = Scopes::parse)]
     scope: Scopes,
     /// The one agent that a token with the scope work takes work for and reports as; its own name unless said
@@ -78,7 +78,10 @@ fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
     };
     let (token, secret) = tokens::create(&town, new)?;
     if printer.json() {
-        return printer.object(&new_token_json(&token, &secret.reveal(), town.now()));
+        return printer.object(&NewTokenDocument {
+            token: TokenDocument::at(&token, town.now()),
+            secret: secret.reveal(),
+        });
     }
     let agent = match &token.agent {
         Some(agent) => format!(", agent {agent}"),
@@ -90,7 +93,7 @@ fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
     ))?;
     printer.data(secret.reveal())?;
     printer.note(
-        "note: this is the only time it is shown; whoever holds it may do what its scopes allow",
+        "note: this is the only time it is shown; every client that has it may do what its scopes allow",
     );
     Ok(())
 }
@@ -102,7 +105,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for token in &tokens {
-            list.push(&token_json(token, now))?;
+            list.push(&TokenDocument::at(token, now))?;
         }
         return list.finish();
     }
@@ -135,7 +138,7 @@ fn revoke(context: &Context<'_>, id: &str) -> Result<(), CliError> {
     let printer = context.printer;
     let (token, ended) = tokens::revoke(&town, &id)?;
     if printer.json() {
-        return printer.object(&token_json(&token, town.now()));
+        return printer.object(&TokenDocument::at(&token, town.now()));
     }
     printer.done(if ended {
         format!("✓ Revoked the token {id} of {}", token.name)

@@ -1,11 +1,12 @@
 //! `gt unsling`.
 
 use clap::Args;
-use gt_operations::runs::{self, Unslung};
-use gt_records::ObjectWriter;
+use gt_api::UnslungDocument;
+use gt_core::BeadId;
+use gt_execution::runs::{self, Unslung};
 
 use super::each::{Telling, do_each};
-use super::run::{cancelled_json, cancelled_sentence};
+use super::run::{cancelled_document, cancelled_sentence};
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -20,7 +21,7 @@ pub(super) struct UnslingArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &UnslingArgs) -> Result<(), CliError> {
     let town = context.town()?;
-    let telling = Telling { sentence, json, done: "taken back" };
+    let telling = Telling { sentence, document, done: "taken back" };
     do_each(context.printer, &args.beads, |input| runs::unsling(&town, input), &telling)
 }
 
@@ -34,25 +35,21 @@ fn sentence(unslung: &Unslung) -> String {
     }
 }
 
-fn json(unslung: &Unslung) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
+fn document(unslung: &Unslung) -> UnslungDocument {
+    let of = |bead: &BeadId, was: &str| UnslungDocument {
+        bead: bead.to_string(),
+        was: was.to_owned(),
+        run: None,
+        context: None,
+    };
     match unslung {
-        Unslung::Cancelled(cancelled) => {
-            object.text("bead", cancelled.run.bead.as_str());
-            object.text("was", "running");
-            object.raw("run", &cancelled_json(cancelled));
-        }
+        Unslung::Cancelled(cancelled) => UnslungDocument {
+            run: Some(cancelled_document(cancelled)),
+            ..of(&cancelled.run.bead, "running")
+        },
         Unslung::Cleared(bead, context) => {
-            object.text("bead", bead.as_str());
-            object.text("was", "scheduled");
-            object.text("context", context.as_str());
+            UnslungDocument { context: Some(context.to_string()), ..of(bead, "scheduled") }
         }
-        Unslung::Nothing(bead) => {
-            object.text("bead", bead.as_str());
-            object.text("was", "idle");
-        }
+        Unslung::Nothing(bead) => of(bead, "idle"),
     }
-    object.finish();
-    out
 }

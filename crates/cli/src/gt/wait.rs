@@ -1,9 +1,10 @@
 //! `gt wait`.
 
 use clap::Args;
+use gt_api::{ReasonTextDocument, WaitedBeadDocument, WaitedDocument};
 use gt_core::time::parse_duration;
-use gt_operations::runs::{self, Notice, Progress, RealWorld, WaitRequest, Waited, Watched};
-use gt_records::ObjectWriter;
+use gt_execution::runs::{self, Notice, Progress, WaitRequest, Waited, Watched};
+use gt_scheduling::processes::LocalProcesses;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -41,7 +42,7 @@ pub(super) fn run(context: &Context<'_>, args: &WaitArgs) -> Result<(), CliError
     let printer = context.printer;
     let request = WaitRequest { beads: args.beads.clone(), timeout };
     let mut printed = Ok(());
-    let waited = runs::wait(&town, &RealWorld::of(&town)?, &request, |notice| {
+    let waited = runs::wait(&town, &LocalProcesses::of(&town)?, &request, |notice| {
         match notice {
         Notice::Ended(watched) => {
             let told = printer.done(line(watched)).and_then(|()| printer.flush());
@@ -57,7 +58,7 @@ pub(super) fn run(context: &Context<'_>, args: &WaitArgs) -> Result<(), CliError
     })?;
     printed?;
     if printer.json() {
-        printer.object(&json(&waited))?;
+        printer.object(&document(&waited))?;
     } else {
         let ended =
             |watched: &&Watched| matches!(watched.progress, Progress::Done | Progress::Failed(_));
@@ -106,38 +107,27 @@ fn summary(waited: &Waited) -> String {
     format!("{time}of {of}, {}", parts.join(", "))
 }
 
-fn json(waited: &Waited) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.flag("ok", waited.is_well());
-    object.flag("timed_out", waited.timed_out);
-    object.array("beads", |array| {
-        for Watched { bead, title, progress } in &waited.beads {
-            array.object(|object| {
-                object.text("id", bead.as_str());
-                object.text("title", title);
-                match progress {
-                    Progress::Done => object.text("result", "done"),
-                    Progress::Going => object.text("result", "going"),
-                    Progress::Failed(why) => {
-                        object.text("result", "failed");
-                        object.text("why", why);
-                    }
-                    Progress::Stuck(reasons) => {
-                        object.text("result", "stuck");
-                        object.array("reasons", |array| {
-                            for reason in reasons {
-                                array.object(|object| {
-                                    object.text("code", reason.code());
-                                    object.text("text", &reason.to_string());
-                                });
-                            }
-                        });
-                    }
-                }
-            });
+fn document(waited: &Waited) -> WaitedDocument {
+    let bead = |Watched { bead, title, progress }: &Watched| {
+        let (result, why, reasons) = match progress {
+            Progress::Done => ("done", None, None),
+            Progress::Going => ("going", None, None),
+            Progress::Failed(why) => ("failed", Some(why.clone()), None),
+            Progress::Stuck(reasons) => {
+                ("stuck", None, Some(reasons.iter().map(ReasonTextDocument::from).collect()))
+            }
+        };
+        WaitedBeadDocument {
+            id: bead.to_string(),
+            title: title.clone(),
+            result: result.to_owned(),
+            why,
+            reasons,
         }
-    });
-    object.finish();
-    out
+    };
+    WaitedDocument {
+        ok: waited.is_well(),
+        timed_out: waited.timed_out,
+        beads: waited.beads.iter().map(bead).collect(),
+    }
 }

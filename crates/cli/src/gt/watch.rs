@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use gt_operations::events::Follower;
-use gt_operations::{Bell, EventFilter, OperationError, Town};
+use gt_beads::events::Follower;
+use gt_town::{Bell, EventFilter, OperationError, Town};
 
 use crate::context::Context;
 use crate::error::CliError;
 
-/// How often one looks for news. Looking costs one read of a counter.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How often a terminal is refreshed when nothing happens: time passes all the same.
+/// How often the event counter is read.
+const EVENT_POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// How often a terminal is refreshed without an event, so that ages and durations stay right.
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 
 /// Whether there is more to come.
@@ -22,8 +22,8 @@ pub(super) enum Next {
     End,
 }
 
-/// Looks at something and prints it, and again whenever something has happened in the town, until it is over or nobody reads
-/// any more. On a terminal it is refreshed in place, time that passes included; elsewhere it is printed when it has changed.
+/// Calls `look` and prints the result again after every event of the town, until it is over or the reader of the output
+/// has gone. A terminal is refreshed in place, also without an event; other outputs get a page when it has changed.
 pub(super) fn watch<T>(
     context: &Context<'_>,
     town: &Town,
@@ -36,7 +36,7 @@ pub(super) fn watch<T>(
     let mut news = News { follower: None, bell: town.bell(), is_away: false };
     let mut shown: Option<T> = None;
     loop {
-        // Before one looks, so that nothing that happens meanwhile is missed.
+        // The follower begins before the look, so that no event in between is missed.
         if let Some(seen) = news.ask(context, || {
             let follower = Follower::from_now(town, EventFilter::default())?;
             Ok((follower, look()?))
@@ -58,16 +58,16 @@ pub(super) fn watch<T>(
     }
 }
 
-/// Where one hears that something has happened.
+/// The event follower and the bell that wakes it.
 struct News {
-    /// What was seen so far; nothing if nobody could be asked.
+    /// The position in the event log; nothing while the store is away.
     follower: Option<Follower>,
     bell: Bell,
     is_away: bool,
 }
 
 impl News {
-    /// Asks the store; nothing if it is away and may come back. Whoever watches is meant to stay.
+    /// Asks the store; nothing if it is away and may come back, because a watch outlives a restart of the server.
     fn ask<T>(
         &mut self,
         context: &Context<'_>,
@@ -90,7 +90,7 @@ impl News {
         }
     }
 
-    /// Waits until something has happened, at most so long. Whether anybody still reads is looked at in between.
+    /// Waits for an event, at most this long. In between it checks whether the reader of the output has gone.
     fn wait(
         &mut self,
         context: &Context<'_>,
@@ -101,11 +101,11 @@ impl News {
         while waited < at_most {
             if self.bell.rings() {
                 context.printer.wait(Duration::ZERO)?;
-                self.bell.wait(LOOK_EVERY);
+                self.bell.wait(EVENT_POLL_INTERVAL);
             } else {
-                context.printer.wait(LOOK_EVERY)?;
+                context.printer.wait(EVENT_POLL_INTERVAL)?;
             }
-            waited = waited.saturating_add(LOOK_EVERY);
+            waited = waited.saturating_add(EVENT_POLL_INTERVAL);
             let Some(mut follower) = self.follower.take() else { return Ok(()) };
             let Some((follower, news)) = self.ask(context, || {
                 let news = follower.next(town)?;

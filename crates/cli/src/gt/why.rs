@@ -1,22 +1,25 @@
 //! `gt why`.
 
 use clap::Args;
+use gt_api::{
+    CauseDocument, ContextDocument, ConvoyReferenceDocument, FullRunDocument, LineDocument,
+    NeedsYouDocument, RemediedReasonDocument, StepProgressDocument, UtcTime, WhyBeadDocument,
+};
 use gt_core::decide::{ConvoyState, WaitReason};
 use gt_core::schedule::{Context as SlingContext, Run};
 use gt_core::{Bead, ExecutorKind, Outcome, Timestamp};
-use gt_operations::daemon::{self, DaemonAbsence};
-use gt_operations::queue::{self, Cause, Headline, Why};
-use gt_records::ObjectWriter;
+use gt_daemon::daemon::{self, DaemonAbsence};
+use gt_scheduling::queue::{self, Cause, Headline, Why};
 
-use super::daemon::{print_daemon_absence, write_daemon_absence};
-use super::mail::{print_needs_you, write_message};
-use super::run::{lasted, write_run};
-use super::scheduler::write_reasons;
-use super::status::{print_needs, write_need};
-use super::step::write_progress;
+use super::daemon::{absence_document, print_daemon_absence};
+use super::mail::print_needs_you;
+use super::run::lasted;
+use super::scheduler::reason_documents;
+use super::status::{need_document, print_needs};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, run_state_colour};
+use crate::values::texts;
 
 /// Say why a bead is not running: every reason, and what takes it away
 #[derive(Debug, Args)]
@@ -39,7 +42,7 @@ pub(super) fn run(context: &Context<'_>, args: &WhyArgs) -> Result<(), CliError>
         | Headline::Over => None,
     };
     if printer.json() {
-        return printer.object(&json(&why, absence));
+        return printer.object(&document(&why, absence));
     }
     print_daemon_absence(printer, absence)?;
     let now = town.now();
@@ -168,16 +171,16 @@ fn print_line(printer: &Printer, why: &Why) -> Result<(), CliError> {
     printer.line(format!("  after {more}{}", ahead.join(", ")))
 }
 
-/// How many of those are named who have the slots; whoever has more looks at their list.
+/// How many holders of slots are named; gt run list shows all of them.
 const HOLDERS_NAMED: usize = 10;
 
-/// Who has the slots that it waits for.
+/// Prints the runs that hold the slots for which the bead waits.
 fn print_holders(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), CliError> {
     if why.holders.is_empty() {
         return Ok(());
     }
     printer.line("")?;
-    printer.heading("Who holds the slots", "")?;
+    printer.heading("Slots are held by", "")?;
     let mut table = Table::new();
     for run in why.holders.iter().take(HOLDERS_NAMED) {
         table.row(vec![
@@ -253,109 +256,78 @@ fn scheduled(context: &SlingContext, now: Timestamp) -> String {
 }
 
 fn told(run: &Run, now: Timestamp) -> String {
-    let reason = if run.reason.is_empty() { String::new() } else { format!(": {}", run.reason) };
+    let reason = run.explanation();
+    let reason = if reason.is_empty() { reason } else { format!(": {reason}") };
     let when = ago(run.ended_at.unwrap_or(run.created_at), now);
     format!("{} {} {when}{reason} (gt run log {})", run.id, run.state.as_str(), run.id)
 }
 
-fn json(why: &Why, absence: Option<DaemonAbsence>) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    write_daemon_absence(&mut object, absence);
-    object.text("id", why.bead.id.as_str());
-    object.text("title", why.bead.title.as_str());
-    object.text("status", why.bead.status.as_str());
-    object.text("state", why.headline().as_str());
-    object.array("reasons", |array| {
-        for (reason, remedy) in why.reasons.iter().zip(&why.remedies) {
-            array.object(|object| {
-                object.text("code", reason.code());
-                object.text("text", &reason.to_string());
-                if let Some(until) = reason.until() {
-                    object.timestamp("until", until);
-                }
-                object.text("remedy", remedy);
-            });
-        }
-    });
-    if !why.causes.is_empty() {
-        object.array("causes", |array| {
-            why.causes.iter().for_each(|cause| array.object(|object| write_cause(object, cause)));
+fn document(why: &Why, absence: Option<DaemonAbsence>) -> WhyBeadDocument {
+    let reasons =
+        why.reasons.iter().zip(&why.remedies).map(|(reason, remedy)| RemediedReasonDocument {
+            code: reason.code().to_owned(),
+            text: reason.to_string(),
+            until: reason.until().map(UtcTime),
+            remedy: remedy.clone(),
         });
-    }
-    object.array("convoys", |array| {
-        for convoy in &why.convoys {
-            array.object(|object| {
-                object.text("id", convoy.id.as_str());
-                object.text("title", convoy.title.as_str());
-                object.text("status", convoy.status.as_str());
-            });
-        }
+    let convoys = why.convoys.iter().map(|convoy| ConvoyReferenceDocument {
+        id: convoy.id.to_string(),
+        title: convoy.title.to_string(),
+        status: convoy.status.to_string(),
     });
-    if let Some(outlook) = &why.outlook {
-        object.object("line", |object| {
-            object.count("position", outlook.position as u64);
-            object.count("of", outlook.of as u64);
-            object.array("ahead", |array| {
-                outlook.ahead.iter().for_each(|bead| array.text(bead.as_str()));
-            });
-        });
+    let needs = why.needs.iter().map(|need| NeedsYouDocument::Need(need_document(need)));
+    let messages =
+        why.needs_you.iter().map(|message| NeedsYouDocument::Message(Box::new(message.into())));
+    WhyBeadDocument {
+        daemon_absence: absence_document(absence),
+        id: why.bead.id.to_string(),
+        title: why.bead.title.to_string(),
+        status: why.bead.status.to_string(),
+        state: why.headline().as_str().to_owned(),
+        reasons: reasons.collect(),
+        causes: why.causes.iter().map(cause_document).collect(),
+        convoys: convoys.collect(),
+        line: why.outlook.as_ref().map(|outlook| LineDocument {
+            position: outlook.position as u64,
+            of: outlook.of as u64,
+            ahead: texts(&outlook.ahead),
+        }),
+        holders: why.holders.iter().map(FullRunDocument::from).collect(),
+        context: why.context.as_ref().map(context_document),
+        attempts: why.context.as_ref().map(|context| context.attempts.into()),
+        max_attempts: why.max_attempts.into(),
+        run: why.run.as_ref().map(FullRunDocument::from),
+        progress: why.progress.map(StepProgressDocument::from),
+        needs_you: needs.chain(messages).collect(),
     }
-    object.array("holders", |array| {
-        for run in &why.holders {
-            array.object(|object| write_run(object, run));
-        }
-    });
-    if let Some(context) = &why.context {
-        object.object("context", |object| write_context(object, context));
-        object.count("attempts", context.attempts.into());
-    }
-    object.count("max_attempts", why.max_attempts.into());
-    if let Some(run) = &why.run {
-        object.object("run", |object| write_run(object, run));
-    }
-    if let Some(progress) = why.progress {
-        write_progress(&mut object, progress);
-    }
-    object.array("needs_you", |array| {
-        for need in &why.needs {
-            array.object(|object| write_need(object, need));
-        }
-        for message in &why.needs_you {
-            array.object(|object| write_message(object, message));
-        }
-    });
-    object.finish();
-    out
 }
 
-fn write_cause(object: &mut ObjectWriter<'_>, cause: &Cause) {
-    object.text("id", cause.bead.id.as_str());
-    object.text("title", cause.bead.title.as_str());
-    object.text("status", cause.bead.status.as_str());
-    object.text_unless_empty("outcome", cause.bead.outcome.map_or("", |outcome| outcome.as_str()));
-    write_reasons(object, &cause.reasons);
-    object.text_unless_empty("remedy", &cause.remedy);
+fn cause_document(cause: &Cause) -> CauseDocument {
+    CauseDocument {
+        id: cause.bead.id.to_string(),
+        title: cause.bead.title.to_string(),
+        status: cause.bead.status.to_string(),
+        outcome: cause.bead.outcome.map(|outcome| outcome.as_str().to_owned()),
+        reasons: reason_documents(&cause.reasons),
+        remedy: cause.remedy.clone(),
+    }
 }
 
-fn write_context(object: &mut ObjectWriter<'_>, context: &SlingContext) {
-    object.text("id", context.id.as_str());
-    object.count("number", context.number);
-    object.text("rig", context.rig.as_str());
-    if let Some(place) = &context.place {
-        object.text("place", place.as_str());
-    }
-    object.text("origin", context.origin.as_str());
-    object.timestamp("enqueued_at", context.enqueued_at);
-    object.text("enqueued_by", &context.enqueued_by);
-    object.count("failures", context.failures.into());
-    object.text_unless_empty("last_failure", &context.last_failure);
-    if let Some(at) = context.next_attempt_at {
-        object.timestamp("next_attempt_at", at);
-    }
-    if let Some(closed) = &context.closed {
-        object.text("close_reason", closed.reason.as_str());
-        object.timestamp("closed_at", closed.at);
-        object.text("closed_by", &closed.by);
+fn context_document(context: &SlingContext) -> ContextDocument {
+    let closed = context.closed.as_ref();
+    ContextDocument {
+        id: context.id.to_string(),
+        number: context.number,
+        rig: context.rig.to_string(),
+        place: context.place.as_ref().map(|place| place.as_str().to_owned()),
+        origin: context.origin.as_str().to_owned(),
+        enqueued_at: context.enqueued_at.into(),
+        enqueued_by: context.enqueued_by.clone(),
+        failures: context.failures.into(),
+        last_failure: context.last_failure.clone(),
+        next_attempt_at: context.next_attempt_at.map(UtcTime),
+        close_reason: closed.map(|closed| closed.reason.as_str().to_owned()),
+        closed_at: closed.map(|closed| closed.at.into()),
+        closed_by: closed.map(|closed| closed.by.clone()),
     }
 }

@@ -1,4 +1,4 @@
-//! `gt worker`: what the scheduler starts around an agent.
+//! `gt worker`: the processes that the scheduler starts around an agent.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use gt_core::runtime::Pattern;
 use gt_core::schedule::RunId;
-use gt_operations::runs::TypedPrompt;
-use gt_operations::{landing, runs};
+use gt_execution::runs;
+use gt_execution::runs::TypedPrompt;
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;
@@ -28,17 +28,10 @@ enum WorkerVerb {
     /// refused, and then nothing is executed.
     Exec {
         /// The run, such as gt-abc#3
-        #[arg(required_unless_present = "stand_by")]
-        run: Option<String>,
-        /// When it has ended, say so and take further runs from standard input, each a line with the run and its agent
-        #[arg(long)]
-        stay: bool,
+        run: String,
         /// Speak into this pipe instead of standard output
-        #[arg(long, value_name = "PIPE", conflicts_with = "stay")]
+        #[arg(long, value_name = "PIPE")]
         voice: Option<PathBuf>,
-        /// Wait for the run at this pipe: one line with the run and its agent
-        #[arg(long, value_name = "PIPE", conflicts_with_all = ["run", "stay", "voice"])]
-        stand_by: Option<PathBuf>,
     },
     /// Serve a line from another machine on standard input and output
     #[command(hide = true)]
@@ -55,10 +48,10 @@ enum WorkerVerb {
         /// The process that the session was started with
         #[arg(long, value_name = "PROCESS")]
         supervisor: u32,
-        /// What the screen shows once the prompt can be typed
+        /// The text on the screen once the prompt can be typed
         #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
         ready: Option<String>,
-        /// What the screen shows once it has arrived
+        /// The text on the screen once the prompt has arrived
         #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
         confirm: String,
     },
@@ -71,21 +64,17 @@ enum WorkerVerb {
     /// Answer git, which asks before references change
     #[command(hide = true)]
     Fence {
-        /// What git calls the moment
+        /// The state of the transaction, as git names it
         moment: String,
     },
 }
 
 pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliError> {
     match &args.verb {
-        WorkerVerb::Exec { run, stay, voice, stand_by } => {
-            let done = match (stand_by, run) {
-                (Some(pipe), _) => stand_by_at(context, pipe),
-                (None, run) => speak(voice.as_deref())
-                    .and_then(|()| supervise(context, run.as_deref().unwrap_or_default(), *stay)),
-            };
+        WorkerVerb::Exec { run, voice } => {
+            let done = speak(voice.as_deref()).and_then(|()| supervise(context, run));
             if let Err(error) = &done {
-                // Whoever started us listens; everybody else reads the log that standard error goes to.
+                // The process that started us listens; standard error goes to a log.
                 runs::say_failed(&error.chain());
             }
             done
@@ -132,27 +121,18 @@ fn speak(voice: Option<&Path>) -> Result<(), CliError> {
     })
 }
 
-/// A person who works in the shared repository is nobody's worker, and is not kept from anything.
+/// Refuses ref updates that are not a worker's to make. A person who works in the shared repository is no worker, so no
+/// update of theirs is refused.
 fn fence(context: &Context<'_>) -> Result<(), CliError> {
     let Some(run) = context.environment.acting_run() else { return Ok(()) };
     let mut updates = Vec::new();
     std::io::stdin().lock().read_to_end(&mut updates).map_err(|error| {
         CliError::request(format!("cannot read what git wants to change: {error}"))
     })?;
-    Ok(landing::fence(&context.town_of_worker()?, &run, &updates)?)
+    Ok(gt_execution::trees::fence(&context.town_of_worker()?, &run, &updates)?)
 }
 
-fn stand_by_at(context: &Context<'_>, pipe: &Path) -> Result<(), CliError> {
-    runs::supervise_on_order(pipe, &this_program()?, || context.town_of_worker())
-}
-
-fn supervise(context: &Context<'_>, run: &str, stay: bool) -> Result<(), CliError> {
+fn supervise(context: &Context<'_>, run: &str) -> Result<(), CliError> {
     let id = RunId::parse(run)?;
-    let (town, program) = (context.town_of_worker()?, this_program()?);
-    let done = if stay {
-        runs::supervise_all(town, &id, &program)
-    } else {
-        runs::supervise(&town, &id, &program)
-    };
-    Ok(done?)
+    Ok(runs::supervise(&context.town_of_worker()?, &id, &this_program()?)?)
 }

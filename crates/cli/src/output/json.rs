@@ -1,7 +1,9 @@
 //! JSON that is printed while it is made, so that no list is ever held whole.
 
+use gt_api::to_json;
 use gt_core::Json;
 use gt_records::pretty;
+use serde::Serialize;
 
 use super::Printer;
 use crate::error::CliError;
@@ -52,8 +54,13 @@ impl<'p> JsonList<'p> {
         self.printer.raw(if self.envelope { "{\n  \"data\": [" } else { "[" })
     }
 
-    /// Adds an element, given as compact JSON.
-    pub(crate) fn push(&mut self, compact: &str) -> Result<(), CliError> {
+    /// Adds an element.
+    pub(crate) fn push(&mut self, document: &impl Serialize) -> Result<(), CliError> {
+        self.push_record(&to_json(document))
+    }
+
+    /// Adds a bead record, given as compact JSON.
+    pub(crate) fn push_record(&mut self, compact: &str) -> Result<(), CliError> {
         self.begin()?;
         self.elements.push(self.printer, compact)
     }
@@ -93,7 +100,7 @@ impl<'p> JsonSections<'p> {
         self.printer.raw(&format!("{before}{}: ", Json::string(name)))
     }
 
-    /// Opens an array under this name; what is pushed next goes there.
+    /// Opens an array under this name; the next elements go there.
     pub(crate) fn array(&mut self, name: &str) -> Result<(), CliError> {
         self.key(name)?;
         self.open =
@@ -102,18 +109,23 @@ impl<'p> JsonSections<'p> {
     }
 
     /// Adds an element to the open array.
-    pub(crate) fn push(&mut self, compact: &str) -> Result<(), CliError> {
+    pub(crate) fn push(&mut self, document: &impl Serialize) -> Result<(), CliError> {
+        self.push_record(&to_json(document))
+    }
+
+    /// Adds a bead record, given as compact JSON, to the open array.
+    pub(crate) fn push_record(&mut self, compact: &str) -> Result<(), CliError> {
         match &mut self.open {
             Some(elements) => elements.push(self.printer, compact),
             None => Ok(()),
         }
     }
 
-    /// Adds a field, given as compact JSON.
-    pub(crate) fn field(&mut self, name: &str, compact: &str) -> Result<(), CliError> {
+    /// Adds a field.
+    pub(crate) fn field(&mut self, name: &str, value: &impl Serialize) -> Result<(), CliError> {
         self.key(name)?;
         let indent = if self.envelope { "\n    " } else { "\n  " };
-        self.printer.raw(&pretty(compact).replace('\n', indent))
+        self.printer.raw(&pretty(&to_json(value)).replace('\n', indent))
     }
 
     /// Closes the object.
@@ -124,7 +136,7 @@ impl<'p> JsonSections<'p> {
             }
             return self.printer.data("\n  },\n  \"schema_version\": 1\n}");
         }
-        self.field("schema_version", "1")?;
+        self.field("schema_version", &1)?;
         self.printer.data("\n}")
     }
 }

@@ -17,8 +17,11 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use clap::error::{ContextKind, ErrorKind};
-use gt_operations::Environment;
+use gt_api::{ErrorDocument, to_json};
 use gt_records::{escape_html, pretty, sorted_object};
+use gt_town::Environment;
+
+use serde::Serialize;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -67,7 +70,7 @@ impl Printer {
         self.raw("\n")
     }
 
-    /// One line for people. Whatever text of others is in it, it stays one line and does nothing to
+    /// One line for people. Control characters in it are made harmless: it stays one line and does nothing to
     /// the terminal.
     pub(crate) fn line(&self, text: impl AsRef<str>) -> Result<(), CliError> {
         self.data(harmless(text.as_ref()))
@@ -91,16 +94,16 @@ impl Printer {
         if text.is_empty() { Ok(()) } else { self.data(text) }
     }
 
-    /// Makes sure that what was printed has left, for output that somebody waits for.
+    /// Writes out what is buffered, for output that a reader waits for.
     pub(crate) fn flush(&self) -> Result<(), CliError> {
         Ok(self.out.borrow_mut().flush()?)
     }
 
-    /// Lets what was printed leave, then waits this long, or until whoever reads it has gone.
+    /// Flushes, then waits this long, or until the reader of the output has gone.
     pub(crate) fn wait(&self, time: Duration) -> Result<(), CliError> {
         self.flush()?;
         let stdout = io::stdout();
-        // Nothing is asked for, so only an error or the end of the other side ends the wait early.
+        // No event is polled for, so only an error or a closed reader ends the wait early.
         let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
         let time = Timespec::try_from(time).map_err(|_| CliError::ClosedPipe)?;
         match poll(&mut watched, Some(&time)) {
@@ -111,7 +114,12 @@ impl Printer {
     }
 
     /// One JSON object; its keys are sorted and the version of the schema is added.
-    pub(crate) fn object(&self, compact: &str) -> Result<(), CliError> {
+    pub(crate) fn object(&self, document: &impl Serialize) -> Result<(), CliError> {
+        self.record(&to_json(document))
+    }
+
+    /// The same for a bead record, given as compact JSON.
+    pub(crate) fn record(&self, compact: &str) -> Result<(), CliError> {
         *self.wrote_json.borrow_mut() = true;
         if self.envelope {
             return self.data(pretty(&format!("{{\"data\":{compact},\"schema_version\":1}}")));
@@ -120,7 +128,12 @@ impl Printer {
     }
 
     /// One line of JSON, for output that goes on.
-    pub(crate) fn json_line(&self, compact: &str) -> Result<(), CliError> {
+    pub(crate) fn json_line(&self, document: &impl Serialize) -> Result<(), CliError> {
+        self.record_line(&to_json(document))
+    }
+
+    /// The same for a line that is compact JSON already.
+    pub(crate) fn record_line(&self, compact: &str) -> Result<(), CliError> {
         *self.wrote_json.borrow_mut() = true;
         self.data(escape_html(compact))
     }
@@ -148,13 +161,13 @@ impl Printer {
         self.raw("\x1b[H\x1b[2J\x1b[3J")
     }
 
-    /// How many lines somebody sees at once, if it is a terminal.
+    /// The height of the terminal in lines, if it is one.
     pub(crate) fn height(&self) -> Option<usize> {
         let (_, height) = self.terminal.then(terminal_size::terminal_size).flatten()?;
         Some(height.0.into())
     }
 
-    /// Bytes of somebody else, as they are. Not for terminals.
+    /// Bytes of another program, as they are. Not for terminals.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
         Ok(self.out.borrow_mut().write_all(bytes)?)
     }
@@ -167,14 +180,17 @@ impl Printer {
     /// A remark that is not data.
     pub(crate) fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            // After what was printed before it; if that cannot leave, the end of the command says so.
+            // Earlier output comes first; if it cannot be written, the end of the command says so.
             let _ = self.flush();
             tell(&harmless(&local_times(text.as_ref())));
         }
     }
 
     /// Says what went wrong with one part of a request that goes on, and gives the message back.
-    #[expect(clippy::unused_self, reason = "printing is asked of the printer, whatever it needs")]
+    #[expect(
+        clippy::unused_self,
+        reason = "callers print through the printer, also to standard error"
+    )]
     pub(crate) fn part_failed(&self, error: &CliError) -> String {
         let message = error.chain();
         tell(&format!("Error: {}", local_times(&message)));
@@ -190,9 +206,8 @@ impl Printer {
     pub(crate) fn failure(&self, error: &CliError) {
         let message = error.chain();
         if self.json && !*self.wrote_json.borrow() {
-            let text = gt_core::Json::string(&message);
             // If standard output is gone too, the exit code still tells.
-            let _ = self.object(&format!("{{\"error\":{text}}}"));
+            let _ = self.object(&ErrorDocument { error: message.clone() });
         }
         let _ = self.flush();
         if !matches!(error, CliError::AlreadyTold(_)) {
@@ -227,7 +242,7 @@ pub(crate) fn usage_error(error: &clap::Error, json: bool) {
     tell(format!("Error: {message}\n\n{rest}").trim_end());
 }
 
-/// What is wrong with arguments, in one line, and how they should be.
+/// The error in the arguments, in one line, and the usage.
 pub(crate) fn usage_message(error: &clap::Error) -> (String, String) {
     let rendered = error.render().to_string();
     let text = rendered.strip_prefix("error: ").unwrap_or(&rendered);
@@ -243,14 +258,13 @@ pub(crate) fn usage_message(error: &clap::Error) -> (String, String) {
     (message.split_whitespace().collect::<Vec<_>>().join(" "), rest.to_owned())
 }
 
-/// Writes to standard error. If nobody can be told, the exit code still tells.
+/// Writes to standard error. If that is closed, the exit code still tells.
 pub(crate) fn tell(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
 fn tell_programs(message: &str) {
     let printer = Printer::new(true, false, &Environment::default());
-    let message = gt_core::Json::string(message);
     // If standard output is gone too, the exit code still tells.
-    let _ = printer.object(&format!("{{\"error\":{message}}}"));
+    let _ = printer.object(&ErrorDocument { error: message.to_owned() });
 }

@@ -1,10 +1,10 @@
-//! How far a long command has come.
+//! Progress bars of long commands.
 
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar on standard error, if somebody sees it there.
+/// A bar on standard error, if that is a terminal.
 pub(crate) fn progress_bar(doing: &'static str, total: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

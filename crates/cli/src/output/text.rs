@@ -1,4 +1,4 @@
-//! Small words.
+//! Plurals, sizes and harmless lines.
 
 use std::borrow::Cow;
 

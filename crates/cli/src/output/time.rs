@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::{Clock as _, Timestamp};
-use gt_operations::SystemClock;
+use gt_town::SystemClock;
 use jiff::tz::TimeZone;
 
 /// An instant where the reader is, to the second: the time of day, and the date if it is not today.
@@ -17,7 +17,7 @@ fn moment_in(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     at.strftime(format).to_string()
 }
 
-/// A sentence of this program with every instant in it as [`moment`] writes it. What stands in quotation marks was written
+/// A sentence of this program with every instant in it as [`moment`] writes it. Text in quotation marks was written
 /// by others, and stays.
 pub(crate) fn local_times(text: &str) -> String {
     local_times_in(text, SystemClock.now(), &TimeZone::system())

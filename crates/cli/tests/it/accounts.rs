@@ -1,4 +1,4 @@
-//! `gt config account`: what runs are charged to.
+//! `gt config account`: the accounts that runs are charged to.
 
 use serde_json::json;
 
@@ -6,7 +6,6 @@ use crate::support::{Steps as _, assert_says, json_refusal, keys, refusal, strin
 
 #[test]
 fn accounts_are_added_listed_and_removed() {
-    // Rule 35.
     let town = town();
     assert_says(&town.gt(["config", "account", "list"]).ok().stdout, &["No accounts yet"]);
 
@@ -43,7 +42,7 @@ fn one_account_is_the_default_or_none() {
         let defaults = list.into_iter().filter(|account| account["default"] == true);
         defaults.map(|account| account["handle"].clone()).collect::<Vec<_>>()
     };
-    assert!(defaults().is_empty(), "nobody pays by surprise");
+    assert!(defaults().is_empty(), "no account is charged unless a default is set");
 
     let set = town.gt(["config", "account", "default", "one"]).ok();
     assert_says(&set.stdout, &["The default account is one"]);

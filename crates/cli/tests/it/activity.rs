@@ -1,4 +1,4 @@
-//! `bd activity` and `gt feed`: what happened, and what happens.
+//! `bd activity` and `gt feed`: past and new events.
 
 use gt_testkit::wait_until;
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ fn a_follower_for_people_prints_lines() {
 }
 
 #[test]
-fn a_follower_ends_when_nobody_reads_any_more() {
+fn a_follower_ends_when_its_output_is_closed() {
     let town = town();
     town.bead("hq-a", &[]);
 

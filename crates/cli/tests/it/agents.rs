@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::support::{Steps as _, town_with_rigs};
 
-/// What every agent begins with. It shouts if another agent of its bead is alive, writes down who it is and
-/// when it began, and ends by itself when the test is over.
+/// The first lines of every agent. They report another live agent of the bead, record the identity and the
+/// start of the agent, and end it when the test is over.
 const PRELUDE: &str = r#"
 bead=$1
 run=$2
@@ -41,7 +41,7 @@ wait_for() {
 pub(crate) fn town_with_agent(script: &str) -> Sandbox {
     let town = town_with_rigs(&["web"]);
     set_agent(&town, script);
-    // Whoever is asked to end gets little time: tests of that are not to take long.
+    // Agents that are asked to end get little time, so that such tests stay short.
     town.gt(["config", "set", "worker.kill_grace", "300ms"]).ok();
     town
 }
@@ -59,7 +59,7 @@ pub(crate) fn set_agent(town: &Sandbox, script: &str) {
     town.gt(["config", "set", "rig.web.command", &command]).ok();
 }
 
-/// What a test does with agents.
+/// Steps of tests with agents.
 pub(crate) trait Stage {
     /// A file that agents see.
     fn stage(&self, name: &str) -> PathBuf;
@@ -71,7 +71,7 @@ pub(crate) trait Stage {
     fn wait_for_agent(&self, run: &str);
     /// The process of the last agent of a bead.
     fn agent_of(&self, bead: &str) -> String;
-    /// What proves to be the worker of a run that has begun.
+    /// The token that proves to be the worker of a run that has begun.
     fn token_of(&self, run: &str) -> String;
     /// The process that supervises a run.
     fn supervisor_of(&self, run: &str) -> String;
@@ -83,7 +83,7 @@ pub(crate) trait Stage {
     fn run_of(&self, run: &str) -> Value;
     /// The states of all runs of a bead, newest first.
     fn states(&self, bead: &str) -> Vec<String>;
-    /// What `gt why --json` says.
+    /// The output of `gt why --json`.
     fn why(&self, bead: &str) -> Value;
     /// The codes of the reasons that `gt why` gives.
     fn reasons(&self, bead: &str) -> Vec<String>;

@@ -1,4 +1,4 @@
-//! Whatever stands on the command line: an answer or one line of error, never a panic.
+//! Every command line gets an answer or one line of error, never a panic.
 
 use gt_testkit::{Ran, Sandbox};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::support::{Steps as _, town};
 
-/// What each case costs is a few processes, so there are few of them.
+/// Each case starts a few processes, so there are few cases.
 const CASES: u32 = 24;
 
 /// Text as it may stand in an argument: anything but NUL.

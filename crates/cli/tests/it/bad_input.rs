@@ -1,4 +1,4 @@
-//! What people and programs get wrong: one line of error, exit code 1, nothing half-written.
+//! Wrong input of people and programs: one line of error, exit code 1, nothing half-written.
 
 use gt_testkit::Clock;
 use serde_json::json;
@@ -287,7 +287,7 @@ fn a_directory_that_is_gone_is_no_place_to_work_in() {
 }
 
 #[test]
-fn nobody_to_tell_is_no_reason_to_fall_over() {
+fn closed_standard_error_keeps_the_exit_code() {
     let town = town();
     for (command, code) in [
         ("bd show hq-none", 1),
@@ -297,8 +297,8 @@ fn nobody_to_tell_is_no_reason_to_fall_over() {
         ("--no-such-flag", 2),
         ("", 2),
     ] {
-        for nobody in ["2>/dev/full", "2>&-", "2> >(true)"] {
-            let script = format!("'{}' {command} {nobody}", town.gt_path().display());
+        for redirection in ["2>/dev/full", "2>&-", "2> >(true)"] {
+            let script = format!("'{}' {command} {redirection}", town.gt_path().display());
             town.command("bash").args(["-c", &script]).run().fails(code);
         }
     }

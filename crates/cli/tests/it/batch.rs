@@ -147,7 +147,7 @@ fn values_that_look_like_fields_stay_values() {
 }
 
 #[test]
-fn what_does_not_exist_here_is_noted_as_the_commands_do() {
+fn unknown_targets_are_noted_as_by_single_commands() {
     let town = town();
     town.bead("hq-a", &[]);
 

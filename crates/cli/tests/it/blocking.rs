@@ -1,11 +1,11 @@
-//! What holds a bead up, and what lets it go (rules 25 and 26).
+//! The dependencies that block a bead, and the changes that unblock it.
 
 use gt_testkit::Sandbox;
 use serde_json::json;
 
 use crate::support::{Steps as _, assert_says, town};
 
-/// What holds up this bead, as `bd blocked` has it; nothing if it is not blocked.
+/// The blockers of a bead, as `bd blocked` has them; nothing if it is not blocked.
 fn blockers(town: &Sandbox, id: &str) -> Vec<String> {
     let blocked = town.json(&["blocked"]);
     let beads = blocked.as_array().unwrap();

@@ -1,4 +1,4 @@
-//! What the environment of whoever calls `gt` does not do to a worker.
+//! The environment of the process that calls `gt` does not reach a worker.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn a_worker_knows_nothing_of_the_repository_in_which_it_was_slung() {
         let sling = sling.env("GIT_INDEX_FILE", here.join(".git/index")).env("GIT_EDITOR", "false");
         let sling = sling.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.hooksPath");
         let sling = sling.env("GIT_CONFIG_VALUE_0", "nowhere").env("GIT_SSH_COMMAND", "false");
-        let sling = sling.env("GIT_CONFIG_PARAMETERS", "'user.name'='nobody'");
+        let sling = sling.env("GIT_CONFIG_PARAMETERS", "'user.name'='intruder'");
         sling.env("COLOUR", "red").run().ok();
         wait_until("its work has landed", || town.show("we-1")["status"] == "closed");
 
@@ -49,7 +49,7 @@ fn a_worker_knows_nothing_of_the_repository_in_which_it_was_slung() {
 }
 
 #[test]
-fn whoever_is_told_about_a_run_is_not_its_worker() {
+fn a_notice_command_is_not_taken_for_the_worker() {
     let town = town_with_trees("process");
     town.script("we-1", "exit 3");
     assert_eq!(town.work("we-1", &[]), "failed");

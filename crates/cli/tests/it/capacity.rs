@@ -1,4 +1,4 @@
-//! What holds up starts besides slots: usage limits, budgets, memory, and the caps of runtimes and accounts.
+//! The limits on starts besides slots: usage limits, budgets, memory, and the caps of runtimes and accounts.
 
 use gt_testkit::{Sandbox, wait_until};
 use serde_json::json;
@@ -65,7 +65,7 @@ fn a_usage_limit_is_a_schedule_and_not_a_failure() {
         town.show("gt-a")["status"] == "closed"
     });
     assert_eq!(town.run_of("gt-a#2")["account"], "work");
-    // What follows ramps up instead of storming.
+    // The number of runs ramps up after a limit, instead of starting all at once.
     let status = town.gt_json(&["scheduler", "status"]);
     assert_eq!(status["parked"][0]["max_runs"], 2, "{status}");
 }
@@ -97,7 +97,7 @@ fn a_budget_of_runs_queues_what_is_beyond_it_and_says_until_when() {
 }
 
 #[test]
-fn what_an_agent_says_it_used_is_kept_and_counts() {
+fn the_reported_usage_of_an_agent_is_kept_and_counts() {
     let town = gastown_with("echo 'tokens used: 600'; echo 'cost: 0.25'");
     understand_output(&town);
     town.gt(["config", "set", "budget.tokens_per_day", "500"]).ok();
@@ -142,7 +142,7 @@ fn nothing_starts_while_memory_is_short_unless_nothing_runs() {
     town.cycle().ok();
     assert_eq!(town.reasons("gt-b"), ["memory"]);
 
-    // but when there is clearly more, or nobody is to look.
+    // but when there is clearly more, or the check is switched off.
     remains(800);
     town.cycle().ok();
     assert_eq!(town.states("gt-b"), ["running"]);
@@ -196,7 +196,11 @@ fn work_that_names_no_account_gets_another_one_if_they_are_spread() {
     town.gt(["config", "account", "default", "work"]).ok();
     scheduled(&town, &["gt-a", "gt-b", "gt-c"]);
     town.cycle().ok();
-    assert_eq!(town.reasons("gt-b"), ["no-slot"], "only the default, unless somebody says so");
+    assert_eq!(
+        town.reasons("gt-b"),
+        ["no-slot"],
+        "only the default account, unless accounts.spread is on"
+    );
 
     town.gt(["config", "set", "accounts.spread", "on"]).ok();
     town.cycle().ok();

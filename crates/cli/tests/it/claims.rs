@@ -45,7 +45,7 @@ fn claiming_again_is_fine_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_assigned_is_claimed_by_its_assignee_only() {
+fn an_assigned_bead_is_claimed_by_its_assignee_only() {
     let town = town();
     town.bead("hq-a", &["-a", "ann"]);
 
@@ -140,17 +140,17 @@ fn a_deferred_bead_whose_date_has_passed_can_be_claimed() {
 }
 
 #[test]
-fn somebody_without_a_name_claims_nothing() {
+fn a_claim_without_an_actor_name_is_refused() {
     let town = town();
     town.bead("hq-a", &[]);
-    let nobody = |words: &[&str]| {
+    let without_name = |words: &[&str]| {
         let bare = town.start_bd(words).env("GIT_CONFIG_GLOBAL", "/dev/null");
         bare.env_remove("USER").env_remove("LOGNAME").run()
     };
 
-    let ran = nobody(&["update", "hq-a", "--claim"]).fails(1);
+    let ran = without_name(&["update", "hq-a", "--claim"]).fails(1);
 
-    assert!(ran.stderr.contains("nobody knows who you are"), "{ran}");
-    nobody(&["ready", "--claim"]).fails(1);
-    nobody(&["update", "hq-a", "--claim", "--actor", "ada"]).ok();
+    assert!(ran.stderr.contains("your name is not known"), "{ran}");
+    without_name(&["ready", "--claim"]).fails(1);
+    without_name(&["update", "hq-a", "--claim", "--actor", "ada"]).ok();
 }

@@ -69,7 +69,7 @@ fn the_session_is_kept() {
 }
 
 #[test]
-fn what_something_blocks_is_not_closed() {
+fn a_blocked_bead_is_not_closed_without_force() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bead("hq-b", &["--deps", "hq-a"]);
@@ -170,7 +170,7 @@ fn closing_again_replaces_reason_and_outcome() {
 }
 
 #[test]
-fn what_becomes_ready_is_suggested() {
+fn close_suggests_beads_that_become_ready() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bead("hq-x", &[]);
@@ -201,7 +201,7 @@ fn a_molecule_is_over_when_its_last_step_is() {
 }
 
 #[test]
-fn an_epic_is_over_with_its_last_part_unless_nobody_wants_that() {
+fn an_epic_closes_with_its_last_part_unless_that_is_switched_off() {
     let town = town();
     town.bead("hq-e", &["-t", "epic"]);
     for title in ["One", "Two", "Three"] {
@@ -249,7 +249,7 @@ fn a_closed_bead_is_opened_again() {
 }
 
 #[test]
-fn what_is_open_already_is_said_to_be() {
+fn reopening_an_open_bead_changes_nothing() {
     let town = town();
     town.bead("hq-a", &[]);
     let before = town.last_event();

@@ -1,4 +1,4 @@
-//! Many commands at once: nothing lost, nothing done twice, nobody sent away.
+//! Many commands at once: nothing is lost, nothing is done twice, no command is refused.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
@@ -165,7 +165,7 @@ fn parts_made_at_once_get_numbers_of_their_own() {
 }
 
 #[test]
-fn eight_that_install_the_same_town_agree() {
+fn eight_concurrent_installs_of_one_town_agree() {
     let sandbox = crate::support::nowhere();
 
     let installed =
@@ -212,7 +212,7 @@ fn eight_that_add_the_same_rig_add_one() {
     assert_gapless(&town);
 }
 
-/// Whether somebody is inside a write transaction.
+/// Whether a process is inside a write transaction.
 fn is_writing(town: &Sandbox) -> bool {
     let lock = File::open(town.cwd().join(".gt/write.lock")).unwrap();
     matches!(lock.try_lock(), Err(TryLockError::WouldBlock))

@@ -35,7 +35,6 @@ fn negative_numbers_need_no_quoting() {
 
 #[test]
 fn older_names_mean_the_same_setting() {
-    // Rule 3.
     let town = town();
     for (alias, name, value) in [
         ("queue.batch_size", "scheduler.batch_size", "3"),
@@ -192,7 +191,7 @@ fn bd_remembers_what_scripts_tell_it() {
 #[test]
 fn free_keys_are_not_settings_of_the_town() {
     let town = town();
-    town.bd(["config", "set", "queue.enabled", "whatever"]).ok();
+    town.bd(["config", "set", "queue.enabled", "unchecked"]).ok();
 
     let get = town.gt(["config", "get", "queue.enabled"]).ok();
 
@@ -224,7 +223,7 @@ fn a_status_of_ones_own_must_be_registered() {
 }
 
 #[test]
-fn the_hint_for_a_new_status_keeps_those_there_are() {
+fn the_hint_for_a_new_status_keeps_the_existing_ones() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bd(["config", "set", "status.custom", "testing:wip"]).ok();
@@ -280,7 +279,7 @@ fn an_edit_leaves_alone_what_others_set_meanwhile() {
     );
     let refused = town.command(&gt).args(["config", "edit"]).env("EDITOR", &rival).run().fails(1);
 
-    assert!(refused.stderr.contains("changed by somebody else"), "{refused}");
+    assert!(refused.stderr.contains("changed by another process"), "{refused}");
     assert_eq!(town.gt(["config", "get", "scheduler.batch_size"]).ok().line(), "9");
 }
 

@@ -1,4 +1,4 @@
-//! `gt config` with the files of older versions (rule 4), and in an editor.
+//! `gt config` with the files of older versions, and in an editor.
 
 use std::fs;
 
@@ -177,7 +177,7 @@ fn the_editor_sees_every_setting_and_leaving_it_alone_changes_nothing() {
 }
 
 #[test]
-fn what_was_written_is_kept_when_it_is_wrong() {
+fn an_edited_file_with_errors_is_kept() {
     let town = town();
     for (line, problem) in [
         ("queue.enabled = perhaps", "line 1: queue.enabled"),

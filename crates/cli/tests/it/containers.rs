@@ -14,9 +14,9 @@ use crate::support::{files_in, nowhere};
 
 /// The user that the image works as.
 const USER: u32 = 10_001;
-/// What a host may give to a container in place of root.
-const NOBODY: u32 = 65_534;
-/// What the compose file of the work queue's specification looks like.
+/// The user `nobody`, which a host may give to a container in place of root.
+const HOST_GIVEN_USER: u32 = 65_534;
+/// The shape of the compose file in the work queue's specification.
 const PLAIN: &str = "crates/cli/tests/fixtures/containers/plain.yml";
 const OURS: &str = "docker-compose.yml";
 
@@ -57,14 +57,14 @@ fn words(json: &str) -> Vec<String> {
     texts(&serde_json::from_str(json).unwrap())
 }
 
-/// What the image gives to whatever runs in it.
+/// The environment variables that the image sets.
 fn image_environment() -> BTreeMap<String, String> {
     let variables = instruction("ENV");
     let pairs = variables.split_whitespace().map(|pair| pair.split_once('=').unwrap());
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// The same with what a compose file adds, where nobody has set a variable.
+/// The same with the additions of a compose file, where the caller's shell has set no variable.
 fn environment_of(service: &Value) -> BTreeMap<String, String> {
     let mut all = image_environment();
     match &service["environment"] {
@@ -95,7 +95,7 @@ fn unless_set(text: &str) -> String {
 /// A place for the files of a container, which its user may read.
 fn place() -> Sandbox {
     let place = nowhere();
-    // What the tests themselves use is for their user alone.
+    // Sandboxes are private to the user of the tests; another user needs access here.
     fs::set_permissions(place.root(), Permissions::from_mode(0o755)).unwrap();
     let programs = place.make_dir(place.root().join("bin"));
     fs::copy(place.gt_path(), programs.join("gt")).unwrap();
@@ -113,7 +113,7 @@ fn is_root(place: &Sandbox) -> bool {
     place.command("id").arg("-u").run().ok().line() == "0"
 }
 
-/// What the image does with a command, or with its own if there is none. `before` is what an engine does before.
+/// Runs a command in the image, or its default command. `before` is the command with which an engine wraps it.
 fn enter(
     place: &Sandbox,
     before: &[&str],
@@ -225,7 +225,7 @@ fn the_compose_file_of_the_specification_runs_unchanged() {
     let (place, ran) = stop(server);
     assert_eq!(warnings(&ran), 1, "{ran}");
 
-    // What was written is there when the container starts again.
+    // The data is there when the container starts again.
     let server = start(place, &[], &environment);
     assert_eq!(server.get(&format!("/work/{id}")).is(200).json()["status"], "queued");
     stop(server);
@@ -277,23 +277,23 @@ fn ours_needs_no_more_of_root_than_it_is_given() {
 #[test]
 fn a_container_that_is_given_a_user_stays_that_user() {
     let place = place();
-    let user = format!("--reuid={NOBODY}");
-    let group = format!("--regid={NOBODY}");
+    let user = format!("--reuid={HOST_GIVEN_USER}");
+    let group = format!("--regid={HOST_GIVEN_USER}");
     let is_root = is_root(&place);
     let before: &[&str] = if is_root { &["setpriv", &user, &group, "--clear-groups"] } else { &[] };
     let environment = image_environment();
 
     if is_root {
-        // What it may not write is said, and nothing is done about it.
+        // A directory that it may not write is an error, and its permissions are not changed.
         let ran = enter(&place, before, &environment, &[]).run().fails(1);
         assert!(ran.stderr.contains("cannot be written; check the permissions"), "{ran}");
         assert_eq!(files_in(data(&place)), [""; 0]);
-        chown(data(&place), Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(data(&place), Some(HOST_GIVEN_USER), Some(HOST_GIVEN_USER)).unwrap();
     }
     let server = start(place, before, &environment);
     server.submit("Water the plants");
     if is_root {
-        assert!(status_of(server.running.id(), "Uid").starts_with(&NOBODY.to_string()));
+        assert!(status_of(server.running.id(), "Uid").starts_with(&HOST_GIVEN_USER.to_string()));
     }
     // The image asks for its own health, at whichever port it was given.
     let health = instruction("HEALTHCHECK");
@@ -319,7 +319,7 @@ fn on_postgresql_nothing_is_kept_in_the_volume() {
 }
 
 #[test]
-fn ours_is_for_this_machine_alone_and_brings_postgresql_only_when_asked() {
+fn our_compose_file_listens_on_loopback_and_starts_postgresql_only_on_request() {
     let ours = yaml(OURS);
     let plain = &yaml(PLAIN)["services"]["work-queue-api"];
     let services = ours["services"].as_object().unwrap();

@@ -50,7 +50,7 @@ fn a_context_is_shown_as_the_bead_that_scripts_look_for() {
 }
 
 #[test]
-fn contexts_are_listed_for_whoever_asks_and_for_nobody_else() {
+fn contexts_are_listed_only_when_asked_for() {
     let town = scheduled();
     for asked in [
         &["list", "--label", "gt:sling-context"][..],
@@ -124,7 +124,7 @@ fn closing_a_context_takes_its_bead_out_of_the_queue() {
 }
 
 #[test]
-fn whatever_else_is_done_to_a_context_is_refused_with_what_to_do() {
+fn other_changes_of_a_context_are_refused_with_a_hint() {
     let town = scheduled();
     for arguments in [
         &["update", "hq-ctx-00001", "--title", "x"][..],

@@ -37,7 +37,7 @@ fn queued(town: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn what_is_made_is_live_and_everything_of_it_is_scheduled_at_once() {
+fn a_created_convoy_is_open_and_its_beads_are_scheduled_at_once() {
     let town = town();
     town.bd(["dep", "add", "we-b", "we-a"]).ok();
     town.bd(["close", "we-c"]).ok();
@@ -93,7 +93,7 @@ fn a_convoy_of_an_epic_tracks_what_has_to_be_done_of_it() {
 }
 
 #[test]
-fn what_cannot_travel_is_refused_and_nothing_is_half_made() {
+fn a_convoy_of_unsuitable_beads_is_refused_as_a_whole() {
     let town = town();
     town.bead("we-epic", &["--type", "epic"]);
     let convoy = create(&town, &["we-a"]);
@@ -140,7 +140,7 @@ fn one_without_beads_never_lands_and_takes_some_later() {
 }
 
 #[test]
-fn what_joins_one_that_has_landed_opens_it_again() {
+fn adding_a_bead_to_a_landed_convoy_reopens_it() {
     let town = town();
     let convoy = create(&town, &["we-a"]);
     town.bd(["close", "we-a"]).ok();
@@ -153,13 +153,13 @@ fn what_joins_one_that_has_landed_opens_it_again() {
     assert_eq!(queued(&town), ["we-b"]);
     town.bd(["close", "we-b"]).ok();
     assert_eq!(status(&town, &convoy)["landings"], 2);
-    // What is done already does not wait for anybody.
+    // A convoy of closed beads lands at once.
     let done = create(&town, &["we-a", "we-b"]);
     assert_eq!(status(&town, &done)["close_reason"], "landed");
 }
 
 #[test]
-fn what_joins_one_that_is_staged_waits_for_its_launch() {
+fn a_bead_added_to_a_staged_convoy_waits_for_its_launch() {
     let town = town();
     let staged = town.gt_json(&["convoy", "stage", "we-a"]);
     let convoy = staged["convoy_id"].as_str().unwrap();
@@ -176,7 +176,7 @@ fn what_joins_one_that_is_staged_waits_for_its_launch() {
 }
 
 #[test]
-fn what_leaves_lets_the_rest_land() {
+fn removing_the_last_open_bead_lands_the_convoy() {
     let town = town();
     let convoy = create(&town, &["we-a", "we-b"]);
     town.bd(["close", "we-a"]).ok();
@@ -217,7 +217,7 @@ fn a_bead_that_was_only_slung_or_queued_is_not_scheduled_when_it_is_reopened() {
 }
 
 #[test]
-fn what_is_open_again_is_scheduled_in_the_same_breath() {
+fn a_reopened_bead_of_a_convoy_is_scheduled_at_once() {
     let town = town();
     let convoy = create(&town, &["we-a", "we-b"]);
     for bead in ["we-a", "we-b"] {
@@ -231,7 +231,7 @@ fn what_is_open_again_is_scheduled_in_the_same_breath() {
     assert_says(&said.stderr, &["we-a is scheduled again", &convoy, "gt scheduler clear"]);
     assert_eq!(queued(&town), ["we-a"]);
     assert_eq!(status(&town, &convoy)["status"], "open");
-    // The convoy itself, too; and one that somebody closed does not come back with its beads.
+    // A reopened convoy schedules its beads too; one that was closed by hand is not reopened by its beads.
     town.bd(["close", "we-a"]).ok();
     town.gt(["convoy", "add", &convoy, "we-c"]).ok();
     town.gt(["scheduler", "clear", "--bead", "we-c"]).ok();
@@ -240,12 +240,12 @@ fn what_is_open_again_is_scheduled_in_the_same_breath() {
     assert_eq!(status(&town, &convoy)["close_reason"], "enough");
     assert_eq!(queued(&town), Vec::<String>::new());
     town.bd(["reopen", &convoy]).ok();
-    assert_eq!(queued(&town), ["we-b"], "somebody took we-c out of the queue");
+    assert_eq!(queued(&town), ["we-b"], "a person took we-c out of the queue");
     assert_says(&town.reasons("we-c").join(" "), &["cleared"]);
 }
 
 #[test]
-fn what_a_docked_rig_was_in_the_way_of_is_scheduled_when_it_serves_again() {
+fn beads_of_a_docked_rig_are_scheduled_when_it_is_undocked() {
     let town = town();
     town.gt(["rig", "dock", "web"]).ok();
     let convoy = create(&town, &["we-a", "we-b"]);
@@ -307,7 +307,7 @@ fn no_more_of_a_convoy_runs_than_its_cap_says() {
     );
     let live = || texts(&town.gt_json(&["run", "list"]), "bead").len();
     assert_eq!(live(), 3, "others are not held up");
-    // Less ends nobody, and without a cap the rest goes.
+    // A lower cap ends no run, and without a cap the rest starts.
     town.gt(["convoy", "cap", &convoy, "1"]).ok();
     town.cycle().ok();
     assert_eq!(live(), 3);
@@ -323,7 +323,7 @@ fn no_more_of_a_convoy_runs_than_its_cap_says() {
 }
 
 #[test]
-fn what_failed_stops_only_what_waits_for_it_and_is_tried_again() {
+fn a_failed_bead_stops_only_its_dependents_and_can_be_retried() {
     let town = town_with_agent("[ $bead != we-a ] || [ -e \"$stage/better\" ] || exit 1");
     town.gt(["config", "set", "scheduler.max_polecats", "5"]).ok();
     for bead in ["we-a", "we-b", "we-c", "we-d"] {
@@ -360,7 +360,7 @@ fn what_failed_stops_only_what_waits_for_it_and_is_tried_again() {
 }
 
 #[test]
-fn an_owner_lands_it_and_whoever_watches_is_told() {
+fn an_owner_lands_a_convoy_and_its_watchers_are_told() {
     let town = town();
     let convoy = create(&town, &["we-a", "we-b", "--owned"]);
     assert_says(&town.gt(["convoy", "watch", &convoy]).ok().stdout, &["✓ mayor is told when"]);
@@ -390,7 +390,7 @@ fn an_owner_lands_it_and_whoever_watches_is_told() {
 }
 
 #[test]
-fn one_is_closed_by_hand_only_when_somebody_insists() {
+fn an_unfinished_convoy_is_closed_only_with_force() {
     let town = town();
     let convoy = create(&town, &["we-a", "--notify"]);
     assert_says(&refusal(&town.gt(["convoy", "close", &convoy])), &["is not done", "--force"]);
@@ -399,7 +399,7 @@ fn one_is_closed_by_hand_only_when_somebody_insists() {
         town.gt(["convoy", "close", &convoy, "--force", "--reason", "not needed", "--notify"]).ok();
 
     assert_says(&closed.stdout, &["✓ Closed", "not needed"]);
-    assert_says(&closed.stderr, &["goes on without it"]);
+    assert_says(&closed.stderr, &["go on without it"]);
     assert_eq!(queued(&town), ["we-a"]);
     assert_eq!(status(&town, &convoy)["close_reason"], "not needed");
     assert_says(&town.gt_json(&["mail", "inbox"]).to_string(), &["is closed: not needed"]);
@@ -409,11 +409,11 @@ fn one_is_closed_by_hand_only_when_somebody_insists() {
 }
 
 #[test]
-fn what_is_stranded_is_found_and_fed_once_within_limits() {
+fn stranded_beads_are_found_and_scheduled_once_within_limits() {
     let town = town();
     let convoys = ["we-a", "we-b", "we-c"].map(|bead| {
         let convoy = create(&town, &[]);
-        // Somebody knows better than the commands.
+        // A bead that is tracked without `gt convoy add` is not scheduled.
         town.bd(["dep", "add", &convoy, bead, "--type", "tracks"]).ok();
         convoy
     });
@@ -522,7 +522,7 @@ fn a_cycle_by_hand_looks_after_convoys_too() {
 }
 
 #[test]
-fn what_agents_ask_for_travels_too() {
+fn work_items_can_be_in_a_convoy() {
     let town = town();
     let item = town.gt_json(&["work", "add", "chore", "Paint it"]);
     let item = item["id"].as_str().unwrap();

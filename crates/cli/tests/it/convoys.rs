@@ -32,7 +32,7 @@ fn town_at_rest() -> Sandbox {
 }
 
 #[test]
-fn what_is_slung_together_lands_together_and_people_are_told_once() {
+fn beads_slung_together_land_together_with_one_notice() {
     let town = town_with_agent("true");
     let program = town.write_script("tell", "cat >> told; echo >> told");
     town.gt(["config", "set", "notify.command", &format!("'{}'", program.display())]).ok();
@@ -61,7 +61,7 @@ fn what_is_slung_together_lands_together_and_people_are_told_once() {
 }
 
 #[test]
-fn its_status_names_everything_that_it_tracks() {
+fn the_status_of_a_convoy_names_all_tracked_beads() {
     let town = town_at_rest();
     town.bead("we-first", &[]);
     let convoy = sling(&town, &["we-a", "we-b"], &["--merge", "mr"]);
@@ -90,7 +90,7 @@ fn its_status_names_everything_that_it_tracks() {
 }
 
 #[test]
-fn what_failed_keeps_it_and_what_opens_again_opens_it() {
+fn a_failed_bead_keeps_a_convoy_open_and_a_reopened_one_reopens_it() {
     let town = town_at_rest();
     let convoy = sling(&town, &["we-a", "we-b"], &[]);
     town.bd(["close", "we-a", "--outcome", "failed"]).ok();
@@ -107,7 +107,7 @@ fn what_failed_keeps_it_and_what_opens_again_opens_it() {
 }
 
 #[test]
-fn an_owned_one_waits_for_its_owner() {
+fn an_owned_convoy_waits_for_its_owner() {
     let town = town_at_rest();
     let convoy = sling(&town, &["we-a"], &["--owned"]);
     town.bd(["close", "we-a"]).ok();
@@ -118,7 +118,7 @@ fn an_owned_one_waits_for_its_owner() {
 }
 
 #[test]
-fn what_came_in_done_lands_when_somebody_looks() {
+fn an_imported_convoy_of_closed_beads_lands_at_the_next_check() {
     let town = town_at_rest();
     let bead = |id: &str, more: &str| {
         format!(
@@ -144,7 +144,7 @@ fn what_came_in_done_lands_when_somebody_looks() {
 }
 
 #[test]
-fn what_is_no_convoy_is_refused() {
+fn a_bead_that_is_no_convoy_is_refused() {
     let town = town_at_rest();
     town.bead("we-a", &[]);
     assert_says(
@@ -156,7 +156,7 @@ fn what_is_no_convoy_is_refused() {
 }
 
 #[test]
-fn what_joins_or_leaves_by_an_edge_lands_it_or_opens_it_at_once() {
+fn adding_or_removing_a_tracks_edge_opens_or_lands_a_convoy_at_once() {
     let town = town_at_rest();
     let convoy = sling(&town, &["we-a", "we-b"], &[]);
     town.bd(["close", "we-a"]).ok();
@@ -172,7 +172,7 @@ fn what_joins_or_leaves_by_an_edge_lands_it_or_opens_it_at_once() {
 }
 
 #[test]
-fn what_its_owner_landed_stays_landed_while_the_rest_is_done() {
+fn a_convoy_landed_by_its_owner_stays_landed_while_the_rest_is_done() {
     let town = town_at_rest();
     let convoy = sling(&town, &["we-a", "we-b", "we-c"], &["--owned"]);
     town.gt(["convoy", "land", &convoy, "--force"]).ok();
@@ -191,20 +191,23 @@ fn a_convoy_of_one_slung_bead_is_listed_only_on_request_and_ends_with_its_bead()
     let cleared = sling(&town, &["we-a"], &["--queue"]);
     let unslung = sling(&town, &["we-b"], &["--queue"]);
     let batch = sling(&town, &["we-c", "we-d"], &["--queue"]);
+    let deleted = sling(&town, &["we-f"], &["--queue"]);
     let cancelled = sling(&town, &["we-e"], &[]);
     town.wait_for_agent("we-e#1");
     assert_eq!(statuses(&town, &[]), [format!("{batch} open")]);
-    assert_eq!(statuses(&town, &["--all"]).len(), 4);
+    assert_eq!(statuses(&town, &["--all"]).len(), 5);
     assert_eq!(town.gt_json(&["convoy", "status", &cleared])["status"], "open");
 
     town.gt(["scheduler", "clear", "--bead", "we-a"]).ok();
     town.gt(["unsling", "we-b"]).ok();
     town.gt(["run", "cancel", "we-e"]).ok();
+    town.bd(["delete", "we-f", "--force"]).ok();
     town.gt(["scheduler", "clear"]).ok();
 
     for (convoy, why) in [
         (&cleared, "we-a was taken out of the queue"),
         (&unslung, "we-b was taken out of the queue"),
+        (&deleted, "we-f was deleted"),
         (&cancelled, "we-e was cancelled"),
     ] {
         let shown = town.gt_json(&["convoy", "status", convoy]);

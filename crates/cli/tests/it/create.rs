@@ -43,7 +43,7 @@ fn ids_are_the_prefix_and_three_letters_or_digits() {
 }
 
 #[test]
-fn everything_can_be_said_at_once() {
+fn one_create_can_set_every_field() {
     let town = town();
 
     let created = town

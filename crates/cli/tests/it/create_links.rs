@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Steps as _, assert_says, refusal, texts, town};
 
-/// What a bead depends on: type and target.
+/// The dependencies of a bead: type and target.
 fn dependencies(bead: &Value) -> Vec<(String, String)> {
     let Some(edges) = bead["dependencies"].as_array() else {
         return Vec::new();
@@ -147,7 +147,7 @@ fn a_bead_can_wait_for_the_children_of_another() {
 }
 
 #[test]
-fn what_goes_wrong_with_a_link_leaves_no_bead() {
+fn a_failed_link_leaves_no_bead() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bead("hq-e", &["-t", "epic"]);

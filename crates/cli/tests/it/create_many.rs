@@ -36,7 +36,7 @@ P0
 ### Assignee
 ann
 ### Acceptance Criteria
-Somebody read them.
+A tester read them.
 ### Estimate
 30
 ### External Ref
@@ -94,7 +94,7 @@ fn a_markdown_file_makes_every_bead() {
     let docs = town.show(&ids[2]);
     assert_eq!(
         (&docs["assignee"], &docs["acceptance_criteria"]),
-        (&json!("ann"), &json!("Somebody read them."))
+        (&json!("ann"), &json!("A tester read them."))
     );
     assert_eq!((&docs["estimated_minutes"], &docs["external_ref"]), (&json!(30), &json!("gh-7")));
 }
@@ -209,13 +209,13 @@ fn a_dry_run_shows_everything_and_makes_nothing() {
     let listed = town.json(&["create", "--file", "plan.md", "--dry-run"]);
     assert_eq!(listed.as_array().unwrap().len(), 3);
     assert_eq!(count(&town), 1);
-    // What would be refused is refused in a rehearsal too.
+    // A dry run refuses the same input.
     town.write("bad.md", "## A\n### Deps\nhq-nothing\n");
     refusal(&town.bd(["create", "--file", "bad.md", "--dry-run"]));
 }
 
 #[test]
-fn what_describes_one_bead_does_not_go_with_a_file() {
+fn flags_for_one_bead_are_refused_with_a_file() {
     let town = town();
     town.write("plan.md", PLAN);
     for flags in [

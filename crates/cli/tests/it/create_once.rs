@@ -1,4 +1,4 @@
-//! `bd create --idempotency-key`: whoever asks twice gets one bead.
+//! `bd create --idempotency-key`: a repeated request makes one bead.
 
 use gt_testkit::{Cluster, Sandbox};
 use serde_json::json;

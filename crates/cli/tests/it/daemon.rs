@@ -1,6 +1,6 @@
-//! `gt daemon`, `gt up`, `gt down`: what happens by itself.
+//! `gt daemon`, `gt up`, `gt down`: work that starts by itself.
 //!
-//! Where nothing else is said the daemon looks at everything once an hour: whatever happens, happens because it was told.
+//! The daemon of these tests makes a full scan once an hour, unless a test sets another interval: so it acts on events.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ pub(crate) fn town_with_daemon(room: u32, script: &str) -> Sandbox {
     town
 }
 
-/// What the daemon says of itself.
+/// The status of the daemon.
 pub(crate) fn status(town: &Sandbox) -> Value {
     town.gt_json(&["daemon", "status"])
 }
@@ -29,7 +29,7 @@ pub(crate) fn process(town: &Sandbox) -> String {
     status(town)["pid"].to_string()
 }
 
-/// What the daemon has logged, as `gt daemon logs` prints it.
+/// The log of the daemon, as `gt daemon logs` prints it.
 fn log(town: &Sandbox) -> Vec<Value> {
     let logs = town.start_gt(&["daemon", "logs", "-n", "100000", "--json"]);
     logs.run().ok().json_lines()
@@ -75,7 +75,7 @@ fn it_is_started_once_and_stopped_once() {
 }
 
 #[test]
-fn whatever_is_scheduled_starts_and_nobody_is_told_to_start_a_daemon() {
+fn scheduled_beads_start_without_a_hint_to_start_a_daemon() {
     let town = town_with_daemon(3, "exit 0");
     town.bead("we-a", &[]);
 
@@ -89,7 +89,7 @@ fn whatever_is_scheduled_starts_and_nobody_is_told_to_start_a_daemon() {
 }
 
 #[test]
-fn what_waited_before_it_was_there_starts_with_it() {
+fn a_new_daemon_starts_beads_that_waited_for_it() {
     let town = town_with_agent("exit 0");
     town.gt(["config", "set", "scheduler.max_polecats", "2"]).ok();
     town.bead("we-a", &[]);
@@ -141,7 +141,7 @@ fn a_close_starts_everything_that_waited_for_it() {
 }
 
 #[test]
-fn what_waits_for_a_time_starts_when_it_has_come() {
+fn a_deferred_bead_starts_at_its_time() {
     let town = town_with_daemon(1, "exit 0");
     town.bead("we-a", &["--defer", "+1s"]);
     town.gt(["sling", "we-a"]).ok();
@@ -227,8 +227,8 @@ fn stopping_it_leaves_workers_alone_and_says_how_many_go_on() {
 }
 
 #[test]
-fn a_look_at_everything_counts_what_nobody_told_of() {
-    // Given a daemon that looks at everything all the time,
+fn a_full_scan_counts_changes_without_an_event() {
+    // Given a daemon that makes full scans all the time,
     let town = town_with_agent("exit 0");
     town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
     town.gt(["config", "set", "daemon.scan_every", "200ms"]).ok();
@@ -245,7 +245,7 @@ fn a_look_at_everything_counts_what_nobody_told_of() {
 }
 
 #[test]
-fn its_log_says_what_it_did_and_never_grows_beyond_its_room() {
+fn the_daemon_log_names_its_actions_and_keeps_to_its_size() {
     let town = town_with_daemon(3, "true");
     town.gt(["config", "set", "daemon.log_size", "4KiB"]).ok();
     let ids: Vec<String> = (0..150).map(|number| format!("we-{number}")).collect();

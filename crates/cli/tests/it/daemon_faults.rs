@@ -1,4 +1,4 @@
-//! What happens to the daemon, to supervisors and to agents, and what becomes of the work.
+//! Faults of the daemon, of supervisors and of agents, and the work that survives them.
 
 use std::fs;
 
@@ -51,7 +51,7 @@ fn a_worker_that_was_killed_with_its_supervisor_is_noticed_and_replaced() {
 
     wait_for_status(&town, "we-a", "closed");
     assert_eq!(town.states("we-a"), ["done", "lost"]);
-    assert_eq!(status(&town)["scans"], 0, "nobody had to look");
+    assert_eq!(status(&town)["scans"], 0, "no full scan was needed");
     assert!(has_logged(&town, "lost run"));
     town.assert_quiet();
 }
@@ -70,7 +70,7 @@ fn a_worker_whose_supervisor_was_killed_goes_on_and_its_end_is_noticed() {
     town.wait_for_agent("we-b#1");
     wait_for_status(&town, "we-b", "closed");
     town.assert_quiet();
-    assert_eq!(status(&town)["scans"], 0, "nobody had to look");
+    assert_eq!(status(&town)["scans"], 0, "no full scan was needed");
 }
 
 #[test]
@@ -87,12 +87,12 @@ fn a_worker_that_another_daemon_began_is_noticed_too() {
     town.signal("KILL", &format!("{supervisor} {}", town.agent_of("we-a")));
 
     wait_for_status(&town, "we-a", "closed");
-    assert_eq!(status(&town)["scans"], 0, "nobody had to look");
+    assert_eq!(status(&town)["scans"], 0, "no full scan was needed");
     town.assert_quiet();
 }
 
 #[test]
-fn whoever_is_stopped_keeps_nobody_else_and_goes_on_later() {
+fn a_stopped_process_delays_no_other_and_continues_later() {
     let town = town_with_daemon(2, "wait_for go");
     sling(&town, &["we-a", "we-b"]);
     town.wait_for_agent("we-a#1");
@@ -130,6 +130,9 @@ fn a_daemon_that_is_stopped_keeps_no_command_and_goes_on_later() {
     }
     town.gt(["sling", "we-0"]).ok();
     assert_says(&town.gt(["daemon", "status"]).ok().stdout, &["The daemon runs"]);
+    let said = town.gt(["status"]).ok().stdout;
+    let line = format!("The daemon (process {daemon}) is stopped and 1 bead is ready");
+    assert!(said.starts_with(&line), "{said}");
     assert_eq!(town.story(), [""; 0]);
 
     town.signal("CONT", &daemon);
@@ -139,10 +142,10 @@ fn a_daemon_that_is_stopped_keeps_no_command_and_goes_on_later() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_and_tried_again() {
+fn a_failed_pass_is_told_and_tried_again() {
     let town = town_with_daemon(2, "exit 0");
     let daemon = process(&town);
-    // Given settings that nobody can read,
+    // Given settings that are no JSON,
     let file = town.write("settings/config.json", "{not json");
     town.signal("HUP", &daemon);
     wait_until("it is told", || {
@@ -218,18 +221,15 @@ fn a_daemon_whose_town_was_removed_ends() {
 }
 
 #[test]
-fn supervisors_without_work_go_with_the_daemon() {
+fn a_supervisor_ends_with_its_run() {
     let town = town_with_daemon(3, "true");
     sling(&town, &["we-a", "we-b", "we-c"]);
     for id in ["we-a", "we-b", "we-c"] {
         wait_for_status(&town, id, "closed");
     }
-    let supervisors = children_of(&process(&town));
-    assert!((1..=3).contains(&supervisors.len()), "{supervisors:?}");
-
-    town.gt(["down"]).ok();
-
-    wait_until("they are gone", || supervisors.iter().all(|process| !is_alive(process)));
+    let daemon = process(&town);
+    wait_until("no supervisor is left", || children_of(&daemon).is_empty());
+    assert!(is_alive(&daemon));
 }
 
 /// The processes that any thread of a process has started.

@@ -1,4 +1,4 @@
-//! What happens to the machine under a daemon that has work: its disk, its clock, its database server.
+//! Faults of the machine under a daemon that has work: its disk, its clock, its database server.
 
 use std::fs;
 
@@ -89,7 +89,7 @@ fn work_that_ends_while_the_database_server_is_away_is_done_once() {
 }
 
 #[test]
-fn a_clock_that_is_set_while_a_daemon_works_loses_nothing_and_makes_nobody_wait() {
+fn a_clock_that_is_set_while_a_daemon_works_loses_nothing_and_delays_no_start() {
     let town = crate::agents::town_with_agent("wait_for \"go-$bead\"");
     let clock = Clock::wrong_by(&town, 0);
     let gt = |arguments: &[&str]| clock.read_by(town.start_gt(arguments)).run().ok();

@@ -9,7 +9,7 @@ use gt_testkit::{Sandbox, wait_until};
 use crate::agents::Stage as _;
 use crate::support::{Steps as _, assert_says, town};
 
-/// Whoever keeps a service running, as far as it is told anything.
+/// The service manager: it receives the notifications of the daemon.
 struct Keeper {
     socket: UnixDatagram,
     heard: String,
@@ -118,7 +118,7 @@ fn the_unit_is_printed_or_written_and_systemd_understands_it() {
     assert_says(&said, &[name, "systemctl --user daemon-reload", "enable --now", "enable-linger"]);
     let path = town.root().join("home/.config/systemd/user").join(name);
     assert_eq!(fs::read_to_string(&path).unwrap(), printed);
-    // Where there is no systemd nobody can be asked.
+    // The unit can be verified only where systemd is installed.
     if std::path::Path::new("/usr/bin/systemd-analyze").exists() {
         let verify = town.command("systemd-analyze").args(["--user", "verify"]).arg(&path);
         let verified = verify.run().ok();

@@ -178,7 +178,7 @@ fn locks_that_cannot_be_taken_stop_writers_and_not_readers() {
 }
 
 #[test]
-fn what_has_no_place_in_the_system_is_refused_cleanly() {
+fn paths_that_cannot_be_written_are_refused() {
     // Not even the superuser makes files there.
     let town = town();
     for command in [

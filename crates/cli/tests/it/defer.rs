@@ -53,7 +53,7 @@ fn a_time_that_has_passed_is_refused() {
 }
 
 #[test]
-fn what_is_so_already_is_said_and_changes_nothing() {
+fn deferring_a_deferred_bead_changes_nothing() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bead("hq-b", &["--defer", "2199-01-01"]);
@@ -104,7 +104,7 @@ fn each_bead_stands_alone_and_programs_get_an_array() {
 }
 
 #[test]
-fn undeferring_takes_only_the_date_from_what_somebody_is_at() {
+fn undeferring_a_bead_in_progress_removes_only_the_date() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bd(["update", "hq-a", "--status", "in_progress", "--defer", "2199-01-01"]).ok();

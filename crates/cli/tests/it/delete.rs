@@ -32,7 +32,7 @@ fn without_force_it_only_says_what_would_go() {
 }
 
 #[test]
-fn with_force_it_is_gone_with_everything_of_it() {
+fn a_forced_delete_removes_the_bead_and_its_edges() {
     let town = town();
     town.bead("hq-a", &["-l", "x"]);
     town.bead("hq-b", &["--deps", "hq-a"]);
@@ -94,7 +94,7 @@ fn ids_can_come_from_a_file_or_standard_input() {
 }
 
 #[test]
-fn something_has_to_be_named() {
+fn a_delete_without_an_id_is_refused() {
     let town = town();
     let error = refusal(&town.bd(["delete"]));
     assert_says(&error, &["which bead?", "bd delete"]);

@@ -15,7 +15,7 @@ fn everything_lands_although_one_crashes_and_one_reaches_a_limit() {
 
     let told = demo.json();
     assert_eq!((&told["beads"], &told["landed"]), (&11.into(), &11.into()), "{told}");
-    // Two of them needed a second worker, and nobody was more than there was room for.
+    // Two of them needed a second worker, and there were never more runs than the cap.
     assert_eq!(told["runs"], 13, "{told}");
     assert_eq!((&told["convoy_landed"], &told["waves"]), (&true.into(), &vec![1, 8, 1, 1].into()));
     assert!(told["most_at_once"].as_u64() <= told["cap"].as_u64(), "{told}");
@@ -34,7 +34,7 @@ fn a_town_that_is_kept_can_be_looked_at() {
     let demo = sandbox
         .start_gt(&["demo", "--keep"])
         .env("TMPDIR", &temporary)
-        .env("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nothing")
+        .env("DATABASE_URL", "postgres://absent@127.0.0.1:1/nothing")
         .run()
         .ok();
 

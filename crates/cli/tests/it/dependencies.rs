@@ -1,4 +1,4 @@
-//! `bd dep`: what depends on what.
+//! `bd dep`: dependencies between beads.
 
 use serde_json::json;
 
@@ -311,7 +311,7 @@ fn a_tree_can_be_cut_turned_and_drawn() {
 }
 
 #[test]
-fn what_is_missing_is_asked_for() {
+fn missing_arguments_are_named() {
     let town = town();
     town.bead("hq-a", &[]);
     assert_says(&refusal(&town.bd(["dep"])), &["bd dep add|remove|list|tree|cycles"]);

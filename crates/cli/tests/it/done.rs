@@ -1,4 +1,4 @@
-//! `gt done`: what is accepted, what is not and why, and who may say it.
+//! `gt done`: accepted and refused work, and the callers that may finish a run.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn everything_in_the_tree_is_committed() {
 }
 
 #[test]
-fn what_should_not_be_accepted_is_refused_with_what_to_do() {
+fn unacceptable_work_is_refused_with_a_hint() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
     let before = worker.git(&["rev-parse", "HEAD"]).ok().stdout;
@@ -61,7 +61,7 @@ fn what_should_not_be_accepted_is_refused_with_what_to_do() {
     refuses(&["is on no branch", &format!("git switch {}", worker.branch), "git merge"]);
     assert_eq!(worker.git(&["rev-parse", &worker.branch]).ok().stdout, before, "nothing changed");
 
-    // What it says works.
+    // The commands of the hint work.
     let head = worker.git(&["rev-parse", "HEAD"]).ok();
     worker.git(&["switch", "--quiet", &worker.branch]).ok();
     worker.git(&["merge", "--quiet", head.line()]).ok();
@@ -70,7 +70,7 @@ fn what_should_not_be_accepted_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn what_was_staged_and_taken_back_is_nothing_to_commit() {
+fn reverted_staged_changes_are_nothing_to_commit() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.write("new", "new\n");
@@ -89,14 +89,14 @@ fn what_was_staged_and_taken_back_is_nothing_to_commit() {
 }
 
 #[test]
-fn whoever_is_stuck_can_always_say_so() {
+fn a_stuck_worker_can_always_escalate() {
     let town = town_with_project(STAYS);
     let stuck = Worker::begin(&town, "we-a", &[]);
     let later = Worker::begin(&town, "we-b", &[]);
     let broken = Worker::begin(&town, "we-c", &[]);
     // Given one in the middle of a rebase, with conflicts,
     stuck.commit("README.md", "ours\n", "Ours");
-    town.somebody_lands("README.md", "theirs\n");
+    town.person_lands("README.md", "theirs\n");
     stuck.git(&["fetch", "--quiet", "--refmap=", "--no-tags", "origin", "main"]).ok();
     assert_ne!(stuck.git(&["rebase", "FETCH_HEAD"]).code, 0);
     // one on no branch, with what would be refused,
@@ -143,7 +143,7 @@ fn whoever_is_stuck_can_always_say_so() {
 fn another_branch_is_not_the_work_of_the_run() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
-    // Somebody who is no worker can make one.
+    // A person can make one.
     let made = worker.command("git").args(["switch", "--quiet", "-c", "aside"]);
     made.env_remove("GT_RUN").env_remove("GT_RUN_TOKEN").run().ok();
 
@@ -192,7 +192,7 @@ fn an_agent_that_goes_on_after_gt_done_is_ended_and_its_place_is_free() {
 }
 
 #[test]
-fn nobody_waits_for_a_polecat_whose_agent_is_still_leaving() {
+fn no_run_waits_for_a_polecat_whose_agent_is_still_leaving() {
     // Given an agent that is done and takes its time,
     let town = town_with_project(
         "if [ $bead = we-a ]; then\n    echo tea > tea; gt done > $stage/said\n    wait_for leave\nelse\n    wait_for end\nfi",
@@ -213,7 +213,7 @@ fn nobody_waits_for_a_polecat_whose_agent_is_still_leaving() {
     assert_says(&other.stdout, &["✓ Started we-b"]);
     assert_ne!(town.run_of("we-b")["agent"], json!(place));
     assert_says(&same.stdout, &["✓ Scheduled we-c", "waiting: backoff"]);
-    assert_says(&same.stderr, &["at the tree of"]);
+    assert_says(&same.stderr, &["uses the tree of"]);
     let context = town.why("we-c")["context"].clone();
     assert_eq!(
         (&context["failures"], &town.why("we-b")["context"]["failures"]),
@@ -255,27 +255,27 @@ fn in_a_session_the_agent_is_ended_too() {
 }
 
 #[test]
-fn whoever_is_no_worker_says_whose_work_is_done() {
+fn a_person_names_the_run_that_is_done() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
     let other = Worker::begin(&town, "we-b", &[]);
     worker.write("tea", "tea\n");
-    let somebody = |arguments: &[&str]| {
+    let person = |arguments: &[&str]| {
         let gt = worker.command(town.gt_path()).args(arguments);
         gt.env_remove("GT_RUN").env_remove("GT_RUN_TOKEN").run()
     };
 
-    assert_says(&refusal(&somebody(&["done"])), &["GT_RUN names no run", "gt done --run"]);
+    assert_says(&refusal(&person(&["done"])), &["GT_RUN names no run", "gt done --run"]);
     assert_says(
         &refusal(&other.gt(&["done", "--run", "we-a#1"])),
         &["this is the worker of we-b#1", "cannot finish we-a#1"],
     );
     assert_says(
-        &refusal(&somebody(&["done", "--run", "we-a#7"])),
+        &refusal(&person(&["done", "--run", "we-a#7"])),
         &["we-a has no run 7", "gt run list we-a"],
     );
     // A bead is enough where its run is meant.
-    let done = somebody(&["done", "--run", "we-a"]).ok();
+    let done = person(&["done", "--run", "we-a"]).ok();
     assert_says(&done.stderr, &["Acting for the worker of we-a#1"]);
     assert_eq!(town.landed("main"), ["First commit", "we-a"]);
 
@@ -290,7 +290,7 @@ fn whoever_is_no_worker_says_whose_work_is_done() {
 }
 
 #[test]
-fn what_is_over_cannot_be_done_again() {
+fn a_run_that_is_done_cannot_be_done_again() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.commit("tea", "tea\n", "Tea");

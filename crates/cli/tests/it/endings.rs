@@ -1,4 +1,4 @@
-//! What the end of a worker means for its run is the same, whoever finds out, and no work is lost by it.
+//! The end of a worker means the same for its run, in the supervisor and in a later pass, and no work is lost by it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn scripted(town: &Sandbox, lines: &str) -> String {
 }
 
 #[test]
-fn work_whose_supervisor_dies_before_it_lands_is_landed_by_whoever_finds_out() {
+fn work_whose_supervisor_dies_before_it_lands_is_landed_by_the_next_pass() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.write("tea", "tea\n");
@@ -46,12 +46,12 @@ fn work_whose_supervisor_dies_before_it_lands_is_landed_by_whoever_finds_out() {
 }
 
 #[test]
-fn work_that_cannot_land_is_never_a_success_of_whoever_finds_out() {
+fn work_that_cannot_land_is_no_success_in_the_next_pass() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.commit("README", "mine\n", "Mine");
     supervisor_died_after(&town, &worker, "exited 0");
-    town.somebody_lands("README", "theirs\n");
+    town.person_lands("README", "theirs\n");
 
     town.cycle().ok();
 
@@ -61,7 +61,7 @@ fn work_that_cannot_land_is_never_a_success_of_whoever_finds_out() {
 }
 
 #[test]
-fn an_agent_that_ended_without_a_word_is_lost_whoever_finds_out() {
+fn an_agent_that_ended_without_gt_done_is_lost_in_every_pass() {
     let town = town_with_scripts("process");
     for (number, end) in ["exited 0", "exited 3"].into_iter().enumerate() {
         let bead = scripted(&town, "edit tea tea\nhang");
@@ -102,7 +102,7 @@ fn a_tree_that_git_cannot_read_any_more_is_lost_and_kept() {
     assert_says(town.run_of(&bead)["reason"].as_str().unwrap(), &["exit status 0", "git"]);
     let tea = town.tree("furiosa").join("tea");
     assert_eq!(fs::read_to_string(tea).unwrap(), "precious\n");
-    // Whoever gets the tree next does not take it along.
+    // The next run in the worktree does not take it along.
     let next = scripted(&town, "edit milk milk\ndone");
     town.gt(["sling", &next]).ok();
     wait_until("the next one is done", || town.states(&next) == ["done"]);
@@ -148,7 +148,7 @@ fn cancelling_what_waits_for_the_origin_keeps_it_and_opens_its_bead() {
 
 #[test]
 fn work_that_had_arrived_when_its_run_was_cancelled_is_not_done_again() {
-    // Given work that the origin has, of which nobody has seen that it arrived,
+    // Given work that the origin has, whose arrival no process has seen,
     let town = town_with_project(STAYS);
     cut_off(&town, "post-receive", "").kill_all();
     assert_eq!(town.landed("main").len(), 3);
@@ -188,12 +188,12 @@ fn work_that_had_arrived_and_is_being_done_again_is_told_to_a_person() {
 }
 
 #[test]
-fn what_a_run_left_is_saved_before_its_polecat_is_nuked() {
+fn files_of_a_run_are_saved_before_its_polecat_is_nuked() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.commit("tea", "tea\n", "Tea");
     town.gt(["run", "cancel", "we-a"]).ok();
-    // Somebody looks after it, and leaves something more.
+    // A person looks at it, and leaves another file.
     worker.write("milk", "milk\n");
 
     town.gt(["polecat", "nuke", "web/furiosa"]).ok();
@@ -203,7 +203,7 @@ fn what_a_run_left_is_saved_before_its_polecat_is_nuked() {
 }
 
 #[test]
-fn what_is_lost_is_saved_at_once() {
+fn work_of_a_lost_run_is_saved_at_once() {
     let town = town_with_project(STAYS);
     town.gt(["config", "set", "recovery.cooldown", "1h"]).ok();
     let worker = Worker::begin(&town, "we-a", &[]);
@@ -246,12 +246,12 @@ fn a_daemon_that_outlives_its_run_does_not_write_into_the_tree_of_the_next() {
     let _ = daemon.wait();
     let next = Worker::of(&town, "we-a#2");
     assert!(!next.tree.join("late.txt").exists());
-    // What it had written was of the run that is lost.
+    // The late file belongs to the lost run.
     assert!(town.rescued("we-a#1", "late.txt").starts_with("late"));
 }
 
 #[test]
-fn a_tree_that_somebody_else_is_in_after_a_crash_is_given_to_nobody() {
+fn a_worktree_with_a_foreign_process_is_not_reused_after_a_crash() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
     let other = daemon_in_tree_of(&worker, town.cwd(), "we-zzz#9");
@@ -264,7 +264,7 @@ fn a_tree_that_somebody_else_is_in_after_a_crash_is_given_to_nobody() {
         town.states("we-a").first().is_some_and(|state| state == "running")
     });
 
-    // It belongs to nobody that we know, so it is left alone.
+    // The process belongs to no known run, so it is left alone.
     assert!(is_alive(number.trim()));
     let runs = town.gt_json(&["run", "list", "we-a"]);
     let last = runs[0]["id"].as_str().unwrap().to_owned();
@@ -274,7 +274,7 @@ fn a_tree_that_somebody_else_is_in_after_a_crash_is_given_to_nobody() {
 }
 
 #[test]
-fn what_comes_after_a_refused_done_is_saved_like_everything_else() {
+fn work_after_a_refused_done_is_saved() {
     let town = town_with_project(STAYS);
     town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
     town.origin_hook("pre-receive", "echo no; exit 1");
@@ -294,7 +294,7 @@ fn what_comes_after_a_refused_done_is_saved_like_everything_else() {
 }
 
 #[test]
-fn what_a_worker_did_on_an_older_branch_of_its_polecat_is_saved() {
+fn work_on_an_older_branch_of_the_polecat_is_saved() {
     let town = town_with_project(STAYS);
     let first = Worker::begin(&town, "we-a", &[]);
     first.commit("first", "first\n", "First");
@@ -323,7 +323,7 @@ fn commits_on_the_branch_of_a_run_are_saved_wherever_its_head_is() {
     let rescue = town.gt_json(&["rescue", "show", "we-a#1"]);
     let reference = rescue["reference"].as_str().unwrap();
     git(&town, &town.shared(), &["merge-base", "--is-ancestor", &tea, reference]);
-    // It is found from there, also when somebody deletes the branch.
+    // It is found from there, also when a person deletes the branch.
     git(&town, &town.shared(), &["update-ref", "-d", &format!("refs/heads/{}", worker.branch)]);
     let log = git(&town, &town.shared(), &["log", "--format=%s", reference]);
     assert_says(&log, &["Tea"]);
@@ -389,7 +389,7 @@ fn closing_by_force_ends_a_worker_in_a_session() {
 }
 
 #[test]
-fn a_session_that_somebody_keeps_open_keeps_no_run_from_starting() {
+fn a_session_with_an_extra_window_keeps_no_run_from_starting() {
     let town = town_with_project_by("tmux", STAYS);
     Worker::begin(&town, "we-a", &[]);
     tmux(&town, &["new-window", "-d", "-t", "we-furiosa", "sleep 300"]).ok();

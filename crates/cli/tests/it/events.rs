@@ -71,7 +71,7 @@ fn an_update_tells_the_old_and_the_new_value() {
 }
 
 #[test]
-fn the_log_has_no_gaps_whatever_failed_in_between() {
+fn failed_commands_leave_no_gaps_in_the_log() {
     let town = town();
     town.bead("hq-a", &[]);
     for wrong in [

@@ -1,4 +1,4 @@
-//! Whatever dies, and whenever: never two agents of one bead, never more than the cap, nothing lost.
+//! A process may die at any moment: never two agents of one bead, never more than the cap, nothing lost.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,7 +59,7 @@ fn cycles_that_are_killed_at_any_moment_lose_nothing_and_start_nothing_twice() {
         some_moment(round);
         cycle.kill();
         round += 1;
-        // What was cut off is taken up by whoever comes next, and most of those are killed too.
+        // The next cycle takes up what was cut off, and most of those cycles are killed too.
         if round.is_multiple_of(5) {
             town.cycle().ok();
         }
@@ -113,7 +113,7 @@ fn an_agent_whose_supervisor_was_killed_is_never_joined_by_another() {
         town.cycle().ok();
     }
 
-    // Nobody watches the agent, but it is there.
+    // The agent has no supervisor, but it is there.
     assert_eq!(town.states("we-a"), ["running"]);
     assert_eq!(town.run_of("we-a")["alive"], true);
     assert_eq!(town.show("we-a")["status"], "in_progress");
@@ -121,7 +121,7 @@ fn an_agent_whose_supervisor_was_killed_is_never_joined_by_another() {
     town.allow("we-a#1.go");
     let agent = town.agent_of("we-a");
     wait_until("the agent has ended", || !is_alive(&agent));
-    // How it ended nobody knows: it is lost, and done again.
+    // Its exit code is unknown: it is lost, and done again.
     town.cycle().ok();
     assert_eq!(town.states("we-a")[1..], ["lost"]);
     town.wait_for_agent("we-a#2");
@@ -175,7 +175,7 @@ fn supervisors_that_are_killed_as_soon_as_they_are_there_start_at_most_one_agent
             }
             killed || !town.states(id).is_empty() && town.states(id)[0] != "starting"
         });
-        // It says what came of it, in time, whatever that is.
+        // It ends in time, with any result.
         let _ = sling.wait();
     }
 
@@ -300,7 +300,7 @@ fn a_command_that_cannot_be_started_is_given_up_with_the_true_reason() {
 }
 
 #[test]
-fn running_work_finishes_whatever_is_closed_off_meanwhile() {
+fn running_work_finishes_under_a_lower_cap_and_in_a_parked_rig() {
     let town = town_with_agent("wait_for $bead.go");
     town.gt(["config", "set", "scheduler.max_polecats", "2"]).ok();
     for id in ["we-a", "we-b", "we-c"] {
@@ -350,15 +350,15 @@ fn a_bead_that_is_closed_by_force_takes_its_run_with_it() {
 }
 
 #[test]
-fn what_nobody_could_end_is_ended_before_the_next_agent_begins() {
+fn an_agent_that_survived_its_cancellation_is_ended_before_the_next_one_begins() {
     let town = town_with_agent("[ $run != we-a#1 ] || wait_for never");
     town.bead("we-a", &[]);
     town.gt(["sling", "we-a"]).ok();
     town.wait_for_agent("we-a#1");
     let agent = town.agent_of("we-a");
 
-    // Whoever closes it by force dies after the store knows and before the agent does. Meanwhile the
-    // supervisor cannot be reached, so that they look for it.
+    // The forced close dies after its commit and before it ends the agent. Meanwhile the supervisor
+    // cannot be reached, so that the close looks for the agent.
     let control = town.cwd().join(".gt/runs/we-a#1.control");
     let away = town.stage("control");
     fs::rename(&control, &away).unwrap();
@@ -381,7 +381,7 @@ fn what_nobody_could_end_is_ended_before_the_next_agent_begins() {
 }
 
 #[test]
-fn a_wish_to_cancel_outlives_whoever_had_it() {
+fn a_requested_cancellation_outlives_its_command() {
     let town = town_with_agent("trap '' TERM; wait_for never");
     // Long enough that the wish is cut off before it is granted.
     town.gt(["config", "set", "worker.kill_grace", "1h"]).ok();
@@ -416,10 +416,10 @@ fn a_run_whose_files_were_removed_is_not_taken_for_lost() {
     fs::rename(&runs, &away).unwrap();
     town.cycle().ok();
 
-    // Nobody can see its agent, but it is there.
+    // Its agent cannot be seen, but it is there.
     let run = town.run_of("we-a");
     assert_eq!((&run["state"], &run["alive"]), (&json!("running"), &json!(null)));
-    assert_says(&town.gt(["run", "show", "we-a"]).ok().stdout, &["nobody can say whether"]);
+    assert_says(&town.gt(["run", "show", "we-a"]).ok().stdout, &["it is unknown whether"]);
     let error = refusal(&town.gt(["run", "cancel", "we-a"]));
     assert_says(&error, &["we-a#1.lock is missing", "GT_RUN=we-a#1", "cancel we-a#1 --force"]);
     assert_eq!((town.run_of("we-a"), town.story()), (run, vec!["+ we-a#1".to_owned()]));
@@ -432,7 +432,7 @@ fn a_run_whose_files_were_removed_is_not_taken_for_lost() {
 }
 
 #[test]
-fn a_run_of_another_directory_is_left_alone_until_somebody_insists() {
+fn a_run_of_another_directory_is_left_alone_without_force() {
     let town = town_with_agent("wait_for go");
     town.bead("we-a", &[]);
     town.gt(["sling", "we-a"]).ok();
@@ -442,7 +442,7 @@ fn a_run_of_another_directory_is_left_alone_until_somebody_insists() {
     let shown = town.gt(["run", "show", "we-a"]).ok().stdout;
     assert!(shown.contains(name) && !shown.contains(identity), "{shown}");
 
-    // Another directory has another identity, on whatever machine it is, and no such run.
+    // Another directory has another identity, also on the same machine, and no such run.
     let file = town.cwd().join(".gt/host");
     assert!(fs::read_to_string(&file).unwrap().starts_with(&format!("{identity}\n")));
     fs::write(&file, "0123456789abcdef\n").unwrap();
@@ -457,7 +457,7 @@ fn a_run_of_another_directory_is_left_alone_until_somebody_insists() {
     let error = refusal(&town.gt(["run", "cancel", "we-a"]));
     assert_says(&error, &[name, "cancel it there", "gt run cancel we-a#1 --force"]);
 
-    // It is gone for good, says somebody.
+    // A person says that it is gone for good.
     let said = town.gt(["run", "cancel", "we-a", "--force", "--actor", "ann"]).ok();
     assert_says(
         &said.stdout,

@@ -44,7 +44,7 @@ fn a_worker_touches_nothing_that_others_share() {
     refused(&["branch", "-f", "main", "HEAD"], &["may not change refs/heads/main", &own]);
     refused(&["branch", "aside"], &["may not change refs/heads/aside"]);
     refused(&["update-ref", &of_other, "HEAD"], &["may not change", &other.branch]);
-    refused(&["tag", "v1"], &["refs/tags/v1", "leave them to a person"]);
+    refused(&["tag", "v1"], &["refs/tags/v1", "ask a person to change them"]);
     refused(&["update-ref", "refs/remotes/origin/main", "HEAD"], &["gt itself keeps"]);
     refused(&["update-ref", "refs/gt/rescue/we-a/1", "HEAD"], &["gt rescue list"]);
     refused(&["push"], &["gt done"]);
@@ -105,7 +105,7 @@ git commit --quiet -m Hooks
 }
 
 #[test]
-fn the_fence_holds_whatever_a_worker_writes_into_the_configuration_that_all_share() {
+fn the_fence_holds_after_a_worker_changes_the_shared_configuration() {
     for setting in [
         "git config core.hooksPath .husky",
         "git config --add core.hooksPath .husky; git config include.path ../elsewhere",
@@ -148,7 +148,7 @@ fn a_hook_that_a_project_puts_beside_ours_stays_there() {
 }
 
 #[test]
-fn work_lands_at_the_origin_of_the_rig_whatever_a_worker_makes_of_the_remote() {
+fn work_lands_at_the_origin_of_the_rig_after_a_worker_changes_the_remote() {
     for (remote, fetched) in [
         ("git remote set-url origin \"$GT_TOWN_ROOT/../fork.git\"", "0"),
         ("git remote set-url --push origin \"$GT_TOWN_ROOT/../fork.git\"", "0"),
@@ -170,7 +170,7 @@ fn work_lands_at_the_origin_of_the_rig_whatever_a_worker_makes_of_the_remote() {
             town.bead(bead, &[]);
             town.gt(["sling", bead]).ok();
             wait_until("it is closed", || town.show(bead)["status"] == "closed");
-            // A worker finds the remote as it should be, whatever the one before it did.
+            // Each worker finds the right remote, although the one before it changed that.
             let said = |name: &str| fs::read_to_string(town.stage(bead).join(name)).unwrap();
             assert_eq!((said("before").trim(), said("after").trim()), ("0", fetched), "{remote}");
         }
@@ -233,7 +233,7 @@ fn superseded(town: &Sandbox) -> Worker<'_> {
 }
 
 #[test]
-fn a_zombie_reaches_nobody_while_the_next_run_works() {
+fn a_zombie_changes_nothing_while_the_next_run_works() {
     let town = town_with_project(STAYS);
     let zombie = superseded(&town);
     zombie_tries_everything(&town, &zombie);
@@ -262,7 +262,7 @@ fn a_zombie_reaches_nobody_while_the_next_run_works() {
 
 #[test]
 fn an_agent_that_cannot_be_ended_is_fenced_off() {
-    // What it started has left its group, closed everything it inherited, hears no question, and does not bear its name.
+    // Its child process has left its group, closed all inherited files, ignores TERM, and was started without GT_RUN.
     let leaves = r#"
 says_where
 echo started > work

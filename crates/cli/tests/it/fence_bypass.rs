@@ -226,14 +226,14 @@ env -i PATH=/usr/bin:/bin git push --quiet --no-verify "$GT_TOWN_ROOT/../origin.
 fn commits_of_people_raise_nothing_even_if_a_worker_takes_them() {
     let town = town_with_project(TELLS);
     let worker = Worker::begin(&town, "we-a", &[]);
-    town.somebody_lands("theirs", "1\n");
+    town.person_lands("theirs", "1\n");
     as_worker(
         &town,
         &worker,
         "git fetch --quiet --refmap= --no-tags origin main && git merge --quiet FETCH_HEAD && echo mine > mine && gt done",
     )
     .ok();
-    town.somebody_lands("theirs", "2\n");
+    town.person_lands("theirs", "2\n");
     wait_until("it has ended", || town.run_of("we-a#1")["alive"] == false);
     crate::projects::project_agent(&town, "echo b > b");
     town.bead("we-b", &[]);
@@ -244,7 +244,7 @@ fn commits_of_people_raise_nothing_even_if_a_worker_takes_them() {
 }
 
 #[test]
-fn what_is_changed_in_the_shared_repository_past_the_fence_is_put_back_and_told() {
+fn changes_of_the_shared_repository_past_the_fence_are_undone_and_told() {
     let meddles = r#"
 says_where
 past() { env -i PATH=/usr/bin:/bin HOME=/nowhere GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b git -c core.hooksPath=/dev/null "$@"; }

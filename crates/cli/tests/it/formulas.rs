@@ -52,7 +52,7 @@ fn errors(stderr: &str) -> Vec<&str> {
 }
 
 #[test]
-fn what_comes_with_the_program_can_be_listed_shown_and_cooked() {
+fn built_in_formulas_can_be_listed_shown_and_cooked() {
     let town = town();
     let list = town.json(&["formula", "list"]);
 
@@ -269,7 +269,7 @@ fn values_that_a_variable_does_not_allow_are_refused() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
+fn an_unknown_formula_is_not_found() {
     let town = town();
     assert_says(&refusal(&town.bd(["cook", "coffee"])), &["\"coffee\" not found", "formula list"]);
     let said = json_refusal(&town.bd(["formula", "show", "coffee", "--json"]));
@@ -292,7 +292,7 @@ fn storing_a_cooked_formula_is_refused_not_pretended() {
 }
 
 #[test]
-fn what_cannot_be_cooked_is_shown_and_refused_by_name() {
+fn a_formula_without_steps_is_shown_and_not_cooked() {
     let town = town();
     town.write(".beads/formulas/design.formula.toml",
         "formula = \"design\"\ntype = \"convoy\"\n[inputs.problem]\nrequired = true\n[[legs]]\nid = \"api\"\n\

@@ -23,7 +23,7 @@ fn town_with_hooks(directory: &str) -> Sandbox {
     town
 }
 
-/// What the hooks were told so far, without the JSON.
+/// The calls of hooks so far, without the JSON.
 fn calls(town: &Sandbox) -> Vec<String> {
     let text = fs::read_to_string(town.cwd().join("calls")).unwrap_or_default();
     text.lines().map(|line| line.split(' ').take(3).collect::<Vec<_>>().join(" ")).collect()
@@ -111,7 +111,7 @@ fn one_transaction_calls_each_hook_once_per_bead() {
 }
 
 #[test]
-fn what_is_not_committed_calls_nobody() {
+fn changes_that_are_not_committed_call_no_hook() {
     let town = town_with_hooks(".gt/hooks");
 
     town.bd(["create", "Dry", "--dry-run"]).ok();
@@ -182,7 +182,7 @@ fn a_detached_child_of_a_hook_ends_with_the_time_of_the_hook() {
 }
 
 #[test]
-fn nobody_waits_for_a_hook_and_it_outlives_the_command() {
+fn a_command_does_not_wait_for_its_hook() {
     let town = town();
     // It ends when the test says so, which is after the command has ended.
     let hook = "while [ ! -e go ]; do sleep 0.05; done; echo done > calls";
@@ -197,7 +197,7 @@ fn nobody_waits_for_a_hook_and_it_outlives_the_command() {
 }
 
 #[test]
-fn what_a_hook_changes_calls_no_hook() {
+fn changes_by_a_hook_call_no_hook() {
     let town = town_with_hooks(".gt/hooks");
     let bd = town.bd_path();
     let script = format!("{} label add $1 seen && echo labelled >> calls", bd.display());

@@ -35,6 +35,7 @@ fn copied_town_declares_nothing_lost_and_starts_no_second_agent() {
     assert_eq!(town.states("we-a"), ["running"]);
     assert_eq!(town.story(), ["+ we-a#1"]);
     let told = gt_in(&town, &copy, &["doctor"]);
+    assert_eq!(told.code, 1, "{told}");
     assert_says(&told.stdout, &["this directory is a copy of"]);
     let refused = refusal(&gt_in(&town, &copy, &["host", "adopt"]));
     assert_says(&refused, &["still exists", "gt host adopt --force"]);

@@ -1,4 +1,4 @@
-//! What workers do to the repository that they share, by mistake or on purpose, and what becomes of the work.
+//! Workers damage the repository that they share, by mistake or on purpose, and no work is lost.
 
 use std::fs;
 

@@ -55,7 +55,7 @@ fn the_prefix_of_the_directory_is_tried_first() {
 }
 
 #[test]
-fn what_matches_nothing_is_not_found() {
+fn an_id_without_a_match_is_not_found() {
     let town = town();
     town.bead("hq-a", &[]);
     let long = "x".repeat(300);
@@ -66,7 +66,7 @@ fn what_matches_nothing_is_not_found() {
 }
 
 #[test]
-fn what_cannot_be_an_id_is_said_to_be_none() {
+fn an_invalid_id_is_refused() {
     let town = town();
     town.bead("hq-a", &[]);
     for input in ["", " ", "a b", "a\nb", "\u{1b}[31m"] {

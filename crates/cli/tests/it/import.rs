@@ -26,7 +26,7 @@ fn lines_of_another_tool_come_back_as_they_were() {
 }
 
 #[test]
-fn what_nobody_knows_is_kept_as_it_is_written() {
+fn unknown_fields_are_kept_as_they_are_written() {
     let town = town();
     let line = concat!(
         r#"{"_type":"issue","id":"hq-a","title":"a","status":"open","priority":2,"#,
@@ -171,7 +171,7 @@ fn an_equally_old_record_adds_what_it_has() {
 }
 
 #[test]
-fn whatever_a_record_adds_is_counted_and_told() {
+fn every_addition_of_a_record_is_counted_and_told() {
     let town = town();
     town.import(&version(1, ""));
     for (more, kind) in [
@@ -220,7 +220,7 @@ fn of_two_lines_about_a_bead_the_newer_one_counts() {
 }
 
 #[test]
-fn what_waits_looks_at_the_bead_that_is_there_and_not_at_a_skipped_record() {
+fn readiness_follows_the_stored_bead_and_not_a_skipped_record() {
     let town = town();
     town.import(&version(5, r#","status":"closed""#));
 
@@ -254,7 +254,7 @@ fn the_order_of_lines_does_not_matter() {
 }
 
 #[test]
-fn what_a_record_does_not_say_has_a_default() {
+fn missing_fields_of_a_record_have_defaults() {
     let town = town();
 
     town.import(r#"{"id":"hq-a","title":"a"}"#);
@@ -270,7 +270,7 @@ fn what_a_record_does_not_say_has_a_default() {
 fn headers_memories_and_tombstones_have_their_place() {
     let town = town();
     let lines = [
-        r#"{"_schema":"beads-jsonl/1","exported_by":"someone"}"#,
+        r#"{"_schema":"beads-jsonl/1","exported_by":"ann"}"#,
         r#"{"_type":"memory","key":"k <1>","value":{"z":1.50,"a":null}}"#,
         r#"{"_type":"memory","key":"b","value":"text"}"#,
         r#"{"id":"hq-gone","title":"gone","status":"tombstone"}"#,
@@ -314,7 +314,7 @@ fn beads_find_their_rig_by_the_longest_prefix() {
 }
 
 #[test]
-fn a_file_or_standard_input_with_whatever_line_ends() {
+fn a_file_or_standard_input_with_any_line_ends() {
     let town = town();
     let line = |id: &str| format!(r#"{{"id":"{id}","title":"t"}}"#);
     let text = format!("\u{feff}{}\r\n\r\n   \n{}", line("hq-a"), line("hq-b"));

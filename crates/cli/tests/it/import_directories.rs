@@ -62,7 +62,7 @@ fn a_dump_of_tables_becomes_beads_with_all_that_belongs_to_them() {
 }
 
 #[test]
-fn what_a_dump_has_besides_is_told() {
+fn the_parts_of_a_dump_that_are_left_out_are_told() {
     let town = town();
 
     let summary = town.json(&["import", fixture("dump").to_str().unwrap()]);
@@ -87,7 +87,7 @@ fn what_a_dump_has_besides_is_told() {
 }
 
 #[test]
-fn what_bd_config_knows_already_stays_and_is_listed() {
+fn existing_settings_stay_and_conflicts_are_listed() {
     let town = town();
     town.bd(["config", "set", "types.custom", "mine"]).ok();
     town.bd(["config", "set", "compaction_enabled", "false"]).ok();
@@ -351,7 +351,7 @@ fn a_backup_stands_in_for_a_database() {
 }
 
 #[test]
-fn routes_that_are_none_are_told_but_not_all_of_them() {
+fn invalid_routes_are_told_up_to_a_limit() {
     let town = town();
     copy_fixture(&town, "elsewhere", "elsewhere");
     town.write("elsewhere/.beads/routes.jsonl", "{\"id\":\"el-1\",\"title\":\"a\"}\n".repeat(100));

@@ -64,7 +64,7 @@ fn rigs_settings_and_beads_of_all_stores_come() {
 }
 
 #[test]
-fn what_has_no_meaning_yet_is_kept_or_told() {
+fn unsupported_settings_are_kept_or_told() {
     let town = town();
 
     let summary = import(&town);
@@ -85,7 +85,7 @@ fn what_has_no_meaning_yet_is_kept_or_told() {
             ".runtime/queue-state.json",
         ],
     );
-    // That it came is news; what it says may hold keys, and the log is read by many.
+    // The event names the setting without its value: it may hold keys, and the log is read by many.
     let events = town.events();
     let accounts = events.iter().find(|event| event["payload"]["key"] == "accounts");
     assert_eq!(accounts.unwrap()["payload"]["new"], "…");
@@ -195,7 +195,7 @@ fn a_town_named_by_the_environment_receives_it() {
 }
 
 #[test]
-fn everything_that_bd_takes_is_taken_too() {
+fn gt_import_takes_the_same_sources_as_bd_import() {
     for (name, source) in
         [("everything.jsonl", "jsonl"), ("dump", "table-dump"), ("project", "beads-directory")]
     {
@@ -378,7 +378,7 @@ fn anything_damaged_is_named_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn an_unreadable_file_is_named() {
     let town = with_copy();
     fs::remove_file(town.cwd().join("old/mayor/accounts.json")).unwrap();
     town.make_dir("old/mayor/accounts.json");

@@ -159,7 +159,7 @@ fn a_line_longer_than_64_mebibytes_is_a_wrong_line() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn an_unreadable_file_is_named() {
     let town = town();
     town.make_dir("directory");
     for (path, reason) in [
@@ -213,7 +213,7 @@ fn a_circle_with_what_is_there_already_is_left_out_too() {
 }
 
 #[test]
-fn contradictions_are_mended_and_said_to_be() {
+fn contradictions_are_repaired_and_told() {
     let town = town();
     let lines = [
         r#"{"id":"hq-a","title":"a","status":"closed","updated_at":"2026-01-02T00:00:00Z"}"#,

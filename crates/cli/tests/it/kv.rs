@@ -1,4 +1,4 @@
-//! `bd kv`: what scripts keep here.
+//! `bd kv`: values that scripts keep in the store.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn a_value_is_kept_until_it_is_cleared() {
 }
 
 #[test]
-fn what_is_not_there_is_a_failure() {
+fn an_unset_key_is_a_failure() {
     let town = town();
 
     assert_says(&refusal(&town.bd(["kv", "get", "x"])), &["x is not set"]);

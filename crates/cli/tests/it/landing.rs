@@ -1,4 +1,4 @@
-//! Where work goes when it is done, and what happens when several arrive at once or somebody dies on the way.
+//! Where finished work goes, also when several runs land at once or a process dies on the way.
 
 use std::fs;
 
@@ -70,7 +70,7 @@ fn work_lands_on_the_branch_it_was_slung_for() {
 }
 
 #[test]
-fn what_stays_on_its_branch_closes_the_bead_all_the_same() {
+fn work_kept_on_its_branch_closes_the_bead() {
     let town = town_with_project(STAYS);
 
     let local = Worker::begin(&town, "we-a", &["--merge", "local"]);
@@ -126,7 +126,7 @@ fn work_for_the_merge_queue_frees_its_slot_and_keeps_its_bead() {
     town.cycle().ok();
     assert_eq!(town.states("we-a"), ["done"], "nothing starts it again by itself");
 
-    // Nobody takes it for a hook that was forgotten, or has it done again without meaning to.
+    // It is no stale hook, and it is not done again without force.
     let hooks = town.gt(["deacon", "stale-hooks", "--max-age", "0s"]).ok().stdout;
     assert_says(&hooks, &["Left we-a alone: done by we-a#1, and not merged yet", "No stale hooks"]);
     let refused = refusal(&town.gt(["sling", "we-a"]));
@@ -134,7 +134,7 @@ fn work_for_the_merge_queue_frees_its_slot_and_keeps_its_bead() {
     let same = town.gt(["sling", "we-a", "web"]).ok().stdout;
     assert_says(&same, &["done already", "waits to be merged", "nothing to do"]);
 
-    // Whoever takes it in hand has it in hand.
+    // A person can claim it.
     town.bd(["update", "we-a", "--status", "open", "--assignee", ""]).ok();
     town.start_bd(&["update", "we-a", "--claim"]).run().ok();
     assert_eq!(town.reasons("we-a"), ["claimed"]);
@@ -163,7 +163,7 @@ fn work_that_waits_to_be_merged_is_done_again_by_force_and_stays_on_its_branch()
 }
 
 #[test]
-fn what_cannot_be_completed_is_for_a_person_or_for_later() {
+fn unfinished_work_is_escalated_or_deferred() {
     let town = town_with_project(STAYS);
     let stuck = Worker::begin(&town, "we-a", &[]);
     stuck.write("half", "half of it\n");
@@ -250,7 +250,7 @@ fn a_worker_that_has_changed_something_cannot_say_that_nothing_had_to_change() {
 fn commits_of_others_are_no_change_of_the_worker() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
-    town.somebody_lands("theirs", "1\n");
+    town.person_lands("theirs", "1\n");
     let other = Worker::begin(&town, "we-b", &[]);
     worker.git(&["merge", "--quiet", "origin/main"]).ok();
     assert_says(&refusal(&worker.gt(&["done"])), &["we-a#1 changed nothing"]);
@@ -309,15 +309,15 @@ fn a_conflict_names_the_files_and_a_rebase_puts_it_right() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.write("README.md", "ours\n");
-    town.somebody_lands("README.md", "theirs\n");
-    town.somebody_lands("other", "other\n");
+    town.person_lands("README.md", "theirs\n");
+    town.person_lands("other", "other\n");
 
     let refused = refusal(&worker.gt(&["done"]));
 
     assert_says(&refused, &["others have changed README.md on main", "git rebase origin/main"]);
     assert_eq!(worker.state(), "running");
     assert_eq!(town.landed("main").len(), 3);
-    // What it is told to do works, and begins from what was there a moment ago.
+    // The command of the hint works, and begins from the base that was fetched a moment ago.
     assert_ne!(worker.git(&["rebase", "origin/main"]).code, 0, "there is something to resolve");
     assert_says(&refusal(&worker.gt(&["done"])), &["a rebase has begun", "git rebase --continue"]);
     worker.write("README.md", "both\n");
@@ -330,19 +330,19 @@ fn a_conflict_names_the_files_and_a_rebase_puts_it_right() {
 }
 
 #[test]
-fn what_only_a_merge_has_lands_too() {
+fn changes_that_only_a_merge_commit_has_land_too() {
     let fetch = ["fetch", "--quiet", "--refmap=", "--no-tags", "origin", "main"];
     // Given a merge that gt done commits, with a file that no other commit has,
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
-    town.somebody_lands("theirs", "theirs\n");
+    town.person_lands("theirs", "theirs\n");
     worker.git(&fetch).ok();
     worker.git(&["merge", "--quiet", "--no-commit", "--no-ff", "FETCH_HEAD"]).ok();
     worker.write("precious", "precious\n");
     // and one that its worker has committed and amended, although it prefers no merges,
     let other = Worker::begin(&town, "we-b", &[]);
     other.commit("milk", "milk\n", "Milk");
-    town.somebody_lands("more", "more\n");
+    town.person_lands("more", "more\n");
     other.git(&fetch).ok();
     other.git(&["merge", "--quiet", "--no-edit", "FETCH_HEAD"]).ok();
     other.write("amended", "amended\n");
@@ -351,7 +351,7 @@ fn what_only_a_merge_has_lands_too() {
     other.git(&["config", "merge.ff", "only"]).ok();
 
     // when others land before they do,
-    town.somebody_lands("most", "most\n");
+    town.person_lands("most", "most\n");
     worker.gt(&["done"]).ok();
     other.gt(&["done"]).ok();
 
@@ -370,12 +370,12 @@ fn what_only_a_merge_has_lands_too() {
 fn a_conflict_of_work_with_merges_is_put_right_by_a_merge() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
-    town.somebody_lands("theirs", "theirs\n");
+    town.person_lands("theirs", "theirs\n");
     worker.git(&["fetch", "--quiet", "--refmap=", "--no-tags", "origin", "main"]).ok();
     worker.git(&["merge", "--quiet", "--no-commit", "--no-ff", "FETCH_HEAD"]).ok();
     worker.write("precious", "precious\n");
     worker.write("README.md", "ours\n");
-    town.somebody_lands("README.md", "theirs\n");
+    town.person_lands("README.md", "theirs\n");
 
     let refused = refusal(&worker.gt(&["done"]));
 
@@ -389,9 +389,9 @@ fn a_conflict_of_work_with_merges_is_put_right_by_a_merge() {
 }
 
 #[test]
-fn what_the_origin_has_taken_back_does_not_come_again() {
+fn commits_that_the_origin_dropped_do_not_land_again() {
     let town = town_with_project(STAYS);
-    town.somebody_lands("secret", "secret\n");
+    town.person_lands("secret", "secret\n");
     let worker = Worker::begin(&town, "we-a", &[]);
     let merging = Worker::begin(&town, "we-b", &[]);
     worker.commit("tea", "tea\n", "Tea");
@@ -420,7 +420,7 @@ fn what_the_origin_has_taken_back_does_not_come_again() {
 #[test]
 fn a_conflict_with_an_origin_that_took_commits_back_is_put_right_without_them() {
     let town = town_with_project(STAYS);
-    town.somebody_lands("secret", "secret\n");
+    town.person_lands("secret", "secret\n");
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.commit("README.md", "ours\n", "Ours");
     town.origin_git(&["update-ref", "refs/heads/main", "main~1"]).ok();
@@ -460,7 +460,7 @@ fn a_branch_that_the_origin_has_deleted_is_not_made_again() {
         (worker.state(), town.show("we-a")["status"].clone()),
         ("running".to_owned(), json!("in_progress"))
     );
-    // What it says works, and whoever makes the branch again has it landed.
+    // The command of the hint works, and keeps the work on its branch.
     let asked = worker.gt(&["done", "--status", "escalated", "-m", "next is gone"]).ok();
     assert_says(&asked.stdout, &["a person is asked", "kept on", &worker.branch]);
     assert_eq!(worker.git(&["log", "-1", "--format=%s", &worker.branch]).ok().line(), "Tea");
@@ -493,7 +493,7 @@ fn an_origin_that_cannot_move_its_branch_is_not_asked_a_hundred_times() {
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.commit("tea", "tea\n", "Tea");
     town.origin_hook("pre-receive", "echo pushed >> \"$stage/pushes\"");
-    // What a git that was killed there has left.
+    // The lock file of a git that was killed there.
     let lock = town.root().join("origin.git/refs/heads/main.lock");
     fs::create_dir_all(lock.parent().unwrap()).unwrap();
     fs::write(&lock, "").unwrap();
@@ -587,7 +587,7 @@ pub(crate) fn cut_off<'t>(town: &'t Sandbox, hook: &str, then: &str) -> Worker<'
     let worker = Worker::begin(town, "we-a", &[]);
     worker.commit("tea", "tea\n", "Tea");
     // Not a plain step forward, so that what is pushed is another commit than what was accepted.
-    town.somebody_lands("other", "other\n");
+    town.person_lands("other", "other\n");
     let then = format!("touch \"$stage/hook-is-over\"; {then}");
     town.origin_hook(hook, &kills_the_pusher(&then));
     assert_ne!(worker.gt(&["done"]).code, 0);
@@ -597,13 +597,13 @@ pub(crate) fn cut_off<'t>(town: &'t Sandbox, hook: &str, then: &str) -> Worker<'
 }
 
 #[test]
-fn whoever_dies_after_the_push_has_landed_and_does_not_land_again() {
-    let expected = ["First commit", "Somebody changes other", "Tea"];
+fn work_whose_processes_die_after_the_push_lands_once() {
+    let expected = ["First commit", "A person changes other", "Tea"];
 
-    // Everybody dies: the next cycle finds it there.
+    // All processes die: the next cycle finds it there.
     let town = town_with_project(STAYS);
     cut_off(&town, "post-receive", "").kill_all();
-    town.somebody_lands("more", "more\n");
+    town.person_lands("more", "more\n");
     town.cycle().ok();
     assert_eq!(town.landed("main")[..3], expected);
     assert_eq!((town.landed("main").len(), town.states("we-a")), (4, vec!["done".to_owned()]));
@@ -619,7 +619,7 @@ fn whoever_dies_after_the_push_has_landed_and_does_not_land_again() {
         (expected.map(str::to_owned).to_vec(), vec!["done".to_owned()])
     );
 
-    // Nobody else dies: the worker says it again.
+    // No other process dies: the worker repeats gt done.
     let town = town_with_project(STAYS);
     let worker = cut_off(&town, "post-receive", "");
     worker.gt(&["done"]).ok();
@@ -630,8 +630,8 @@ fn whoever_dies_after_the_push_has_landed_and_does_not_land_again() {
 }
 
 #[test]
-fn whoever_dies_before_the_push_arrives_lands_once_all_the_same() {
-    let expected = ["First commit", "Somebody changes other", "Tea"];
+fn work_whose_processes_die_before_the_push_arrives_lands_once() {
+    let expected = ["First commit", "A person changes other", "Tea"];
     let town = town_with_project(STAYS);
     let worker = cut_off(&town, "pre-receive", "exit 1");
     assert_eq!(town.landed("main").len(), 2);
@@ -647,7 +647,7 @@ fn whoever_dies_before_the_push_arrives_lands_once_all_the_same() {
 }
 
 #[test]
-fn a_branch_that_was_to_be_kept_does_not_land_because_somebody_died() {
+fn a_kept_branch_does_not_land_after_a_crash() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &["--no-merge"]);
     worker.commit("tea", "tea\n", "Tea");
@@ -680,7 +680,7 @@ fn a_supervisor_that_dies_during_gt_done_changes_nothing() {
 
     wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
     assert_eq!(town.landed("main"), ["First commit", "we-a"]);
-    // Nobody is there to end its agent, except whoever wants its place.
+    // Only a run that needs its worktree ends its agent.
     let agent = town.agent_of("we-a");
     assert!(is_alive(&agent));
     project_agent(&town, "echo milk > milk");

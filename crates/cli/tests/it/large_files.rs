@@ -10,7 +10,7 @@ use crate::projects::{Origin as _, STAYS, Worker, project_agent};
 use crate::support::{assert_says, refusal, town};
 use crate::trees::git;
 
-/// What git-lfs puts in the place of a file, here of one that nobody has.
+/// The pointer that git-lfs puts in the place of a file, here of one that no server has.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1
 oid sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 size 10
@@ -35,7 +35,7 @@ fn town_with_large_files() -> Sandbox {
     town
 }
 
-/// What somebody gets who clones the origin: the contents of a file on `main`.
+/// The contents of a file on `main` in a fresh clone of the origin.
 fn cloned(town: &Sandbox, name: &str) -> String {
     let place = town.root().join(format!("clone-of-{name}"));
     let clone = town.command("git").args(["clone", "--quiet"]).arg(town.root().join("origin.git"));
@@ -77,7 +77,7 @@ fn git_forgets_lfs(town: &Sandbox) {
 }
 
 #[test]
-fn what_a_worker_does_with_large_files_lands_with_their_contents() {
+fn large_files_of_a_worker_land_with_their_contents() {
     let town = town_with_large_files();
     let worker = Worker::begin(&town, "we-a", &[]);
     let seen = fs::read_to_string(worker.tree.join("first.bin")).unwrap();
@@ -100,7 +100,7 @@ fn large_files_land_on_top_of_what_others_have_done_and_as_a_branch_of_their_own
         (Worker::begin(&town, "we-a", &[]), Worker::begin(&town, "we-b", &["--no-merge"]));
     one.commit("second.bin", "the second", "Second");
     two.commit("third.bin", "the third", "Third");
-    town.somebody_lands("tea", "tea\n");
+    town.person_lands("tea", "tea\n");
 
     assert_says(&one.gt(&["done"]).ok().stdout, &["landed on main"]);
     assert_says(&two.gt(&["done"]).ok().stdout, &["pushed as"]);
@@ -134,7 +134,7 @@ fn a_pointer_to_nothing_does_not_land() {
 fn a_place_for_large_files_that_does_not_answer_is_waited_for() {
     let town = town_with_large_files();
     let worker = Worker::begin(&town, "we-a", &[]);
-    // A port that nobody listens at.
+    // A port at which no server listens.
     worker.write(".lfsconfig", "[lfs]\n\turl = http://127.0.0.1:9/large-files\n");
     worker.commit("second.bin", "the second", "Second");
 

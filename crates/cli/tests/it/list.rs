@@ -306,7 +306,7 @@ fn a_wrong_filter_is_an_error_in_json_too() {
 }
 
 #[test]
-fn a_status_that_nobody_knows_is_a_slip() {
+fn an_unknown_status_is_refused() {
     let town = town();
     town.bead("hq-a", &[]);
 

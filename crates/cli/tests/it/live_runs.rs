@@ -66,7 +66,7 @@ fn a_worker_that_closes_its_bead_is_told_how_to_finish() {
 }
 
 #[test]
-fn what_a_run_has_is_refused_to_strangers_and_to_workers_of_other_runs() {
+fn only_the_worker_of_a_run_may_change_its_bead() {
     let town = gastown_that_takes_time();
     town.bead("gt-abc", &[]);
     town.gt(["sling", "gt-abc"]).ok();

@@ -83,11 +83,11 @@ fn a_message_is_queued_then_delivered_then_seen() {
 }
 
 #[test]
-fn only_whoever_it_is_for_has_seen_a_message() {
+fn only_the_recipient_marks_a_message_as_seen() {
     let town = town_with_work();
     town.gt(["mail", "send", MAX, "-s", "News"]).ok();
 
-    // The person who sent it looks, and somebody else.
+    // The sender reads it, and another person.
     town.gt(["mail", "read", "msg-1"]).ok();
     town.gt(["mail", "inbox", MAX]).ok();
     town.start_gt(&["mail", "read", "1"]).env("GT_ROLE", "gastown/crew/ann").run().ok();
@@ -99,7 +99,7 @@ fn only_whoever_it_is_for_has_seen_a_message() {
 }
 
 #[test]
-fn an_answer_goes_back_to_whoever_wrote() {
+fn a_reply_goes_back_to_the_sender() {
     let town = town_with_work();
     town.gt(["mail", "send", "gt-a#1", "-s", "Which port?"]).ok();
 
@@ -111,7 +111,7 @@ fn an_answer_goes_back_to_whoever_wrote() {
     );
     assert_eq!(receipt(&town, "msg-1"), "seen", "what is answered was read");
 
-    // And back again, to whoever has the work by then.
+    // And back again, to the worker that has the bead by then.
     town.gt(["mail", "reply", "msg-2", "-m", "Thanks"]).ok();
     let thanks = town.gt_json(&["mail", "show", "msg-3"]);
     assert_eq!((&thanks["to"], &thanks["subject"]), (&json!("gt-a"), &json!("Re: Which port?")));
@@ -119,12 +119,12 @@ fn an_answer_goes_back_to_whoever_wrote() {
     town.gt(["mail", "reply", "msg-3", "-m", "Really"]).ok();
     assert_eq!(town.gt_json(&["mail", "show", "msg-4"])["to"], "gt-a");
     town.gt(["run", "cancel", "gt-a"]).ok();
-    let nobody = refusal(&town.gt(["mail", "reply", "msg-2", "-m", "Still there?"]));
-    assert_says(&nobody, &["nobody works on gt-a", "bd comments add gt-a"]);
+    let refused = refusal(&town.gt(["mail", "reply", "msg-2", "-m", "Still there?"]));
+    assert_says(&refused, &["gt-a has no worker", "bd comments add gt-a"]);
 }
 
 #[test]
-fn what_is_sent_to_a_bead_reaches_whoever_works_on_it_next() {
+fn a_message_to_a_bead_reaches_its_next_worker() {
     let town = town_with_work();
     town.gt(["nudge", "gt-a", "Mind the gap"]).ok();
     town.gt(["run", "cancel", "gt-a"]).ok();
@@ -138,7 +138,7 @@ fn what_is_sent_to_a_bead_reaches_whoever_works_on_it_next() {
 }
 
 #[test]
-fn who_is_not_there_gets_no_message() {
+fn a_message_to_an_unknown_recipient_is_refused() {
     let town = town_with_work();
     town.bead("gt-b", &[]);
     town.gt(["run", "cancel", "gt-a"]).ok();
@@ -146,10 +146,10 @@ fn who_is_not_there_gets_no_message() {
     let before = everything(&town);
     for (to, parts) in [
         (
-            "nobody",
-            &["\"nobody\" is neither an address nor a bead", "mayor", "<rig>/crew/<name>"][..],
+            "absent",
+            &["\"absent\" is neither an address nor a bead", "mayor", "<rig>/crew/<name>"][..],
         ),
-        ("gt-b", &["nobody works on gt-b", "bd comments add gt-b"]),
+        ("gt-b", &["gt-b has no worker", "bd comments add gt-b"]),
         ("gt-a#1", &["gt-a#1 has ended (cancelled)", "write to gt-a#2"]),
         ("web/witness", &["rig \"web\" not found; known rigs: gastown"]),
         (
@@ -202,7 +202,7 @@ fn a_nudge_can_wait_until_it_is_seen() {
     town.gt(["run", "cancel", "gt-a"]).ok();
     assert_says(
         &gone.wait().fails(1).stderr,
-        &["nobody has seen msg-3", "nobody works on gt-a any more"],
+        &["msg-3 was not read", "gt-a has no worker any more"],
     );
 }
 
@@ -215,13 +215,13 @@ fn a_long_message_comes_from_standard_input() {
     let nudge = town.start_gt(&["nudge", "gt-a", "-"]).stdin("three\n");
     nudge.run().ok();
     let inbox = worker(&town, &["mail", "inbox", "--mark", "--json"]).ok().json();
-    // What is sent to its place is for it too.
+    // A message to the address of the polecat is for its worker too.
     assert_eq!(texts(&inbox, "body"), ["one\n\ntwo", "three"]);
     assert_eq!((receipt(&town, "1"), receipt(&town, "2")), (json!("seen"), json!("seen")));
 }
 
 #[test]
-fn somebody_who_needs_a_person_is_heard() {
+fn an_escalation_reaches_a_person() {
     let town = town_with_work();
     let told = town.cwd().join("told");
     let program = town
@@ -277,7 +277,7 @@ fn somebody_who_needs_a_person_is_heard() {
 }
 
 #[test]
-fn what_is_over_needs_nobody() {
+fn an_escalation_of_a_closed_bead_needs_no_person() {
     let town = town_with_work();
     worker(&town, &["escalate", "Help"]).ok();
     town.bd(["close", "gt-a", "--actor", MAX]).ok();

@@ -1,4 +1,4 @@
-//! What `gt` and `bd` promise, asked of the real programs.
+//! The promises of `gt` and `bd`, tested with the real programs.
 //!
 //! Every test makes a town of its own and looks only at what a user sees: output, exit codes, files.
 
@@ -106,7 +106,6 @@ mod slow_landings;
 mod ssh;
 mod staging;
 mod standalone;
-mod standing_by;
 mod status_doctor;
 mod store;
 mod support;
@@ -119,6 +118,8 @@ mod update;
 mod wait;
 mod warm_trees;
 mod why;
+mod wire_format;
+mod wire_transcript;
 mod work;
 mod work_history;
 mod work_poll;

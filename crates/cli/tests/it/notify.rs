@@ -5,10 +5,11 @@ use std::net::TcpListener;
 
 use std::sync::Arc;
 
+use gt_beads::outbox::{NewNotice, notify};
 use gt_core::Json;
-use gt_operations::outbox::{NewNotice, notify};
-use gt_operations::{Actor, Environment, StoreOptions, SystemClock, Town};
+use gt_scheduling::Consequences;
 use gt_testkit::Sandbox;
+use gt_town::{Actor, Environment, StoreOptions, SystemClock, Town};
 use serde_json::{Value, json};
 
 use crate::support::{Steps as _, assert_says, json_refusal, refusal, town};
@@ -55,7 +56,7 @@ fn keys_are_shown_only_to_who_asks_for_them() {
 }
 
 #[test]
-fn a_test_needs_somebody_to_be_told() {
+fn a_test_notice_needs_a_command_or_webhook() {
     let town = town();
     let message = refusal(&town.gt(["outbox", "test"]));
     assert_says(&message, &["gt config set notify.command", "gt config set notify.webhook"]);
@@ -140,11 +141,20 @@ fn an_outbox_in_which_everything_has_arrived_says_so() {
     assert_says(&town.gt(["doctor"]).ok().stdout, &["notices"]);
 }
 
-/// Something needs a person: what the engine does when it does.
+/// Raises a need for a person, as the engine does.
 fn something_needs_a_person(town: &Sandbox, key: &str) {
     let actor = Actor { name: "engine".to_owned(), owner: String::new() };
     let (root, clock, options) = (town.cwd(), Arc::new(SystemClock), StoreOptions::default());
-    let opened = Town::open(root, root, &Environment::default(), actor, clock, options).unwrap();
+    let opened = Town::open(
+        root,
+        root,
+        &Environment::default(),
+        actor,
+        clock,
+        options,
+        Arc::new(Consequences),
+    )
+    .unwrap();
     let notice = NewNotice {
         key: key.to_owned(),
         kind: "circuit-broken",
@@ -158,7 +168,7 @@ fn something_needs_a_person(town: &Sandbox, key: &str) {
 }
 
 #[test]
-fn what_did_not_arrive_is_listed_and_sent_again() {
+fn undelivered_notices_are_listed_and_sent_again() {
     let town = town();
     let program = town.write_script(
         "tell",

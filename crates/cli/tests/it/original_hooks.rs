@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{Steps as _, assert_says, nowhere};
 
-/// What the original writes into hooks, in the words of several of its versions.
+/// The hooks that several versions of the original write.
 const HOOKS: [(&str, &str); 6] = [
     (
         "pre-commit",
@@ -69,7 +69,7 @@ fn git_goes_on_where_the_original_has_put_its_hooks() {
 }
 
 #[test]
-fn what_agents_of_the_original_are_told_to_run_does_nothing_and_says_so() {
+fn commands_of_the_original_without_a_use_here_do_nothing_and_say_so() {
     let place = nowhere();
     for (arguments, told) in [
         (&["sync"][..], "Nothing to sync"),

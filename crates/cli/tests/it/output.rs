@@ -213,7 +213,7 @@ fn without_a_terminal_there_is_no_colour_and_nothing_is_cut() {
     }
 }
 
-/// What a command prints on a terminal of this width.
+/// The output of a command on a terminal of this width.
 fn on_terminal(town: &Sandbox, columns: usize, environment: &str, command: &str) -> String {
     let command = format!(
         "stty cols {columns} rows 20; {environment} '{}' {command}",

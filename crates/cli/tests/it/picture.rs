@@ -17,7 +17,7 @@ fn picture(town: &Sandbox, convoy: &str) -> Value {
     town.gt_json(&["convoy", "status", convoy])
 }
 
-/// What a picture says of one bead.
+/// The entry of one bead in the status of a convoy.
 #[track_caller]
 fn tracked<'p>(picture: &'p Value, bead: &str) -> &'p Value {
     let tracked = picture["tracked"].as_array().unwrap();
@@ -107,7 +107,7 @@ fn everything_that_is_left_is_shown_with_what_keeps_it() {
 }
 
 #[test]
-fn what_is_shown_is_what_why_and_the_list_say() {
+fn the_convoy_status_agrees_with_why_and_the_queue() {
     let town = town_with_two_slots();
     let convoy = convoy_with_everything(&town);
     for (bead, priority) in [("we-p", "0"), ("we-q", "4")] {
@@ -159,7 +159,7 @@ fn what_is_shown_is_what_why_and_the_list_say() {
 }
 
 #[test]
-fn what_failed_is_shown_with_its_reason_and_what_waits_for_it() {
+fn a_failed_bead_is_shown_with_its_reason_and_its_dependents() {
     let town = town_with_agent("[ $bead != we-a ] || exit 3");
     for bead in ["we-a", "we-b", "we-c"] {
         town.bead(bead, &[]);
@@ -199,7 +199,11 @@ fn past_runs_say_when_it_is_done() {
     }
     town.bd(["dep", "add", "we-b", "we-a"]).ok();
     let staged = town.gt_json(&["convoy", "stage", "we-a", "we-b", "we-c"]);
-    assert_eq!(staged["estimate_seconds"], Value::Null, "nobody knows how long anything takes");
+    assert_eq!(
+        staged["estimate_seconds"],
+        Value::Null,
+        "no run has ended yet, so there is no estimate"
+    );
     town.gt(["sling", "--no-boot", "we-past"]).ok();
     town.cycle().ok();
     town.gt(["wait", "we-past"]).ok();
@@ -226,7 +230,7 @@ fn past_runs_say_when_it_is_done() {
         &town.gt(["convoy", "status", convoy]).ok().stdout,
         &["At today's pace: done in about "],
     );
-    // One that nobody will start is not counted.
+    // A bead that is not scheduled is not counted.
     town.gt(["scheduler", "clear", "--bead", "we-c"]).ok();
     let shown = picture(&town, convoy);
     assert_eq!((state(&shown, "we-c").as_str(), &shown["left_out"]), ("idle", &json!(1)));
@@ -269,7 +273,7 @@ fn the_status_of_the_town_counts_the_convoys_that_are_under_way() {
 }
 
 #[test]
-fn whoever_watches_sees_each_change_until_it_has_landed() {
+fn a_watch_of_a_convoy_shows_each_change_until_it_has_landed() {
     let town = town_with_agent("true");
     town.gt(["scheduler", "pause"]).ok();
     for bead in ["we-a", "we-b"] {
@@ -280,7 +284,7 @@ fn whoever_watches_sees_each_change_until_it_has_landed() {
     let reading = town.start_gt(&["convoy", "status", &convoy, "--watch"]).start();
     let lines = || watching.stdout().lines().count();
     wait_until("it is shown", || lines() == 1 && reading.stdout().contains("0/2 done"));
-    // What has nothing to do with it changes nothing.
+    // An unrelated bead changes nothing.
     town.bead("we-other", &[]);
     town.bd(["close", "we-a"]).ok();
     wait_until("the change is shown", || lines() == 2 && reading.stdout().contains("1/2 done"));
@@ -298,7 +302,7 @@ fn whoever_watches_sees_each_change_until_it_has_landed() {
 }
 
 #[test]
-fn whoever_watches_the_town_sees_it_again_when_something_happens() {
+fn a_watch_of_the_town_shows_it_again_after_each_event() {
     let town = town_with_agent("true");
     let watching = town.start_gt(&["status", "--watch", "--json"]).start();
     let seen = || -> Vec<Value> {
@@ -348,7 +352,7 @@ fn staging_a_large_set_shows_how_far_it_is_on_a_terminal() {
     assert_says(&drawn.stdout, &["staging ", "%", "\"convoy_id\""]);
 
     let staged = town.gt(["convoy", "stage", "we-epic", "--json"]).ok();
-    assert_eq!(staged.stderr, "", "nobody sees it");
+    assert_eq!(staged.stderr, "", "no progress bar without a terminal");
     assert_eq!(waves_of_plan(&staged.json()), [5_000]);
 }
 

@@ -110,13 +110,13 @@ fn a_tree_that_was_nuked_comes_back_as_it_was() {
 }
 
 #[test]
-fn of_several_that_are_nuked_those_that_can_be_are() {
+fn one_failed_nuke_does_not_stop_the_others() {
     let town = town_with_trees("process");
     town.script("we-1", "");
     town.work("we-1", &[]);
-    let ran = town.gt(["polecat", "nuke", "web/nobody", "web/furiosa"]);
+    let ran = town.gt(["polecat", "nuke", "web/absent", "web/furiosa"]);
     assert_eq!(ran.code, 1, "{ran}");
-    assert_says(&ran.stderr, &["web has no polecat \"nobody\""]);
+    assert_says(&ran.stderr, &["web has no polecat \"absent\""]);
     assert_eq!(texts(&town.trash(), "name"), ["furiosa"]);
 }
 
@@ -138,7 +138,7 @@ fn a_tree_does_not_come_back_over_another_one() {
 }
 
 #[test]
-fn what_is_in_the_trash_is_deleted_when_its_time_has_come_and_that_is_said_before() {
+fn trash_is_purged_at_its_time_and_announced_before() {
     let town = town_with_trees("process");
     for (bead, keep) in [("we-1", "30d"), ("we-2", "2d"), ("we-3", "0s")] {
         // Caches of build tools are often read-only.
@@ -197,6 +197,6 @@ fn a_tree_that_goes_soon_is_told_of_by_the_next_pass_and_only_once() {
         texts(&json!(told().iter().map(|one| &one["payload"]).collect::<Vec<_>>()), "number"),
         ["2"]
     );
-    // Nothing goes that nobody could know of.
+    // A due tree is announced and still there: people can act on the notice.
     assert_eq!(files_in(town.cwd().join("web/.trash")), [".lock", "1-furiosa", "2-furiosa"]);
 }

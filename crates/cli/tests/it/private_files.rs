@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use gt_testkit::{Ran, Sandbox};
 
 use crate::agents::{Stage as _, set_agent};
+use crate::projects::town_with_project;
 use crate::support::{Steps as _, assert_says, nowhere, wait_for_status};
 
 /// `gt` with a umask that takes nothing from others.
@@ -76,4 +77,18 @@ fn existing_town_is_tightened_when_it_is_opened() {
 
     assert_says(&doctor.stdout, &["read by its owner alone"]);
     assert_eq!(open_to_others(&directory), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn files_about_a_rig_and_a_runtime_are_private_with_any_umask() {
+    let town = town_with_project("echo tea > tea");
+    town.bead("we-a", &[]);
+    open_handed(&town, &["config", "agent", "set", "claude", "environment.API_KEY", "hush"]).ok();
+
+    open_handed(&town, &["sling", "we-a"]).ok();
+    wait_for_status(&town, "we-a", "closed");
+    town.assert_quiet();
+
+    assert!(town.cwd().join(".gt/fence/web").is_dir());
+    assert_eq!(open_to_others(&town.cwd().join(".gt")), Vec::<PathBuf>::new());
 }

@@ -34,7 +34,7 @@ pub(crate) fn town_with_project_by(executor: &str, script: &str) -> Sandbox {
     town.command("git").args(clone).arg(&project).arg(origin(&town)).run().ok();
     town.gt(["rig", "add", "web", "../origin.git", "--executor", executor]).ok();
     project_agent(&town, script);
-    // Whoever is asked to end gets little time: tests of that are not to take long.
+    // Agents that are asked to end get little time, so that such tests stay short.
     town.gt(["config", "set", "worker.kill_grace", "300ms"]).ok();
     town
 }
@@ -73,7 +73,7 @@ impl Drop for Sessions<'_> {
     }
 }
 
-/// What a test does with an origin.
+/// Steps of tests with an origin.
 pub(crate) trait Origin {
     /// Git in the origin.
     fn origin_git(&self, arguments: &[&str]) -> Ran;
@@ -85,8 +85,8 @@ pub(crate) trait Origin {
     fn origin_references(&self) -> Vec<String>;
     /// Gives the origin a hook.
     fn origin_hook(&self, name: &str, script: &str);
-    /// Somebody else commits a file to `main` of the origin.
-    fn somebody_lands(&self, name: &str, contents: &str);
+    /// A person commits a file to `main` of the origin.
+    fn person_lands(&self, name: &str, contents: &str);
     /// Takes the origin away, or brings it back.
     fn origin_is_there(&self, is_there: bool);
 }
@@ -122,8 +122,8 @@ impl Origin for Sandbox {
     }
 
     #[track_caller]
-    fn somebody_lands(&self, name: &str, contents: &str) {
-        let place = self.root().join("somebody");
+    fn person_lands(&self, name: &str, contents: &str) {
+        let place = self.root().join("person");
         if !place.exists() {
             let clone = self.command("git").args(["clone", "--quiet"]);
             clone.arg(origin(self)).arg(&place).run().ok();
@@ -132,7 +132,7 @@ impl Origin for Sandbox {
         git(&["pull", "--quiet", "--rebase"]);
         fs::write(place.join(name), contents).unwrap();
         git(&["add", "--all"]);
-        git(&["commit", "--quiet", "--message", &format!("Somebody changes {name}")]);
+        git(&["commit", "--quiet", "--message", &format!("A person changes {name}")]);
         git(&["push", "--quiet", "origin", "HEAD:main"]);
     }
 
@@ -177,7 +177,7 @@ impl<'t> Worker<'t> {
     /// A program in the tree, with the environment of the worker.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Invocation {
         let command = self.town.command(program).dir(&self.tree);
-        let command = command.env("GT_RUN", &self.run).env("BD_ACTOR", "web/polecats/somebody");
+        let command = command.env("GT_RUN", &self.run).env("BD_ACTOR", "web/polecats/other");
         command.env("GT_RUN_TOKEN", self.town.token_of(&self.run))
     }
 
@@ -210,7 +210,7 @@ impl<'t> Worker<'t> {
         self.town.run_of(&self.run)["state"].as_str().unwrap().to_owned()
     }
 
-    /// Kills the supervisor and the agent, so that nobody of the run is left to say anything.
+    /// Kills the supervisor and the agent, so that no process of the run is left to report.
     #[track_caller]
     pub(crate) fn kill_all(&self) {
         let supervisor = self.town.supervisor_of(&self.run);

@@ -73,7 +73,7 @@ fn closed_beads_are_left_out_until_the_query_speaks_of_them() {
 }
 
 #[test]
-fn what_lists_hide_is_hidden_until_the_query_speaks_of_it() {
+fn hidden_kinds_are_found_only_when_the_query_names_them() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bead("hq-wisp-1", &["--ephemeral"]);

@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 #[test]
-fn what_is_queued_in_direct_mode_waits_for_a_run_by_hand() {
+fn a_bead_queued_in_direct_mode_waits_for_gt_queue_run() {
     let town = gastown();
     town.bead("gt-a", &[]);
 
@@ -247,7 +247,7 @@ fn a_rig_that_is_parked_meanwhile_keeps_its_work() {
 }
 
 #[test]
-fn what_failed_is_retried_by_name_and_otherwise_left_alone() {
+fn failed_beads_are_retried_only_by_name() {
     let town = gastown_with("exit 1");
     town.bead("gt-1", &[]);
     town.bead("gt-2", &[]);
@@ -264,7 +264,7 @@ fn what_failed_is_retried_by_name_and_otherwise_left_alone() {
 }
 
 #[test]
-fn what_could_not_start_anyway_is_not_retried() {
+fn a_failed_bead_that_cannot_start_is_not_retried() {
     let town = gastown_with("exit 1");
     town.bead("gt-1", &[]);
     town.gt(["sling", "gt-1"]).ok();

@@ -1,4 +1,4 @@
-//! Everybody feeds the same work at once: the races and questions of `docs/questions.md`, asked of the real program.
+//! All dispatchers schedule the same work at once: the races and questions of `docs/questions.md`, with the real program.
 
 use gt_testkit::{Ran, Running, Sandbox, wait_until};
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn town_with_room(script: &str) -> Sandbox {
     town
 }
 
-/// Brings in a convoy that is under way, with beads that nobody has scheduled.
+/// Imports a convoy that is under way, with beads that are not scheduled.
 fn strand(town: &Sandbox, convoy: &str, beads: &[&str]) {
     let times = "\"created_at\":\"2026-01-01T00:00:00Z\",\"updated_at\":\"2026-01-01T00:00:00Z\"";
     let edge = |bead: &&str| {
@@ -43,7 +43,7 @@ fn all_at_once(town: &Sandbox, times: usize, commands: &[&[&str]]) -> Vec<Ran> {
     running.into_iter().map(Running::wait).collect()
 }
 
-/// Expects that whoever came too late was told so, and that nothing broke.
+/// Expects that a command that came too late says so, and that nothing broke.
 #[track_caller]
 fn assert_polite(ran: &[Ran]) {
     for ran in ran {
@@ -102,7 +102,7 @@ fn race_1_two_who_feed_one_convoy_schedule_and_start_each_bead_once() {
 }
 
 #[test]
-fn race_1_in_direct_mode_whoever_feeds_starts_and_nobody_starts_it_again() {
+fn race_1_in_direct_mode_each_fed_bead_starts_once() {
     let town = town_with_agent("wait_for go");
     let beads = &TEN[..4];
     strand(&town, "hq-cv-old01", beads);
@@ -118,7 +118,7 @@ fn race_1_in_direct_mode_whoever_feeds_starts_and_nobody_starts_it_again() {
 }
 
 #[test]
-fn race_2_a_recovered_bead_is_dispatched_once_whoever_finds_it() {
+fn race_2_a_recovered_bead_is_dispatched_once() {
     // Given a worker that is killed with its supervisor while a daemon watches,
     let town = town_with_daemon(5, "case $run in *#1) wait_for never;; *) wait_for go;; esac");
     town.bead("we-a", &[]);
@@ -127,11 +127,11 @@ fn race_2_a_recovered_bead_is_dispatched_once_whoever_finds_it() {
     let victims = format!("{} {}", town.supervisor_of("we-a#1"), town.agent_of("we-a"));
     town.signal("KILL", &victims);
 
-    // when everybody who recovers does so at once,
+    // when all commands that recover run at once,
     let redispatch: &[&str] = &["deacon", "redispatch", "we-a", "--cooldown", "0s"];
     let ran = all_at_once(&town, 3, &[redispatch, FEED, RUN, &["sling", "we-a"]]);
 
-    // then there is one other run, and nobody was pushed aside.
+    // then there is one other run, and no run was cancelled for it.
     assert_polite(&ran);
     town.wait_for_agent("we-a#2");
     assert_eq!(town.states("we-a"), ["running", "lost"]);
@@ -204,7 +204,7 @@ fn questions_3_and_4_one_feed_schedules_all_of_a_convoy_and_one_run_starts_them(
 }
 
 #[test]
-fn questions_5_and_6_a_chain_goes_on_without_anybody_looking() {
+fn questions_5_and_6_a_chain_goes_on_without_a_full_scan() {
     let town = town_with_daemon(2, "true");
     town.gt(["scheduler", "pause"]).ok();
     let chain = &TEN[..5];
@@ -226,7 +226,7 @@ fn questions_5_and_6_a_chain_goes_on_without_anybody_looking() {
 }
 
 #[test]
-fn question_7_whatever_is_scheduled_stands_in_one_line_with_contexts_of_one_kind() {
+fn question_7_all_scheduled_beads_share_one_queue_and_one_kind_of_context() {
     let town = town_with_room("true");
     town.gt(["scheduler", "pause"]).ok();
     for bead in ["we-a", "we-b", "we-c"] {
@@ -249,7 +249,7 @@ fn question_7_whatever_is_scheduled_stands_in_one_line_with_contexts_of_one_kind
 }
 
 #[test]
-fn questions_8_and_11_nobody_who_looks_schedules_what_is_scheduled() {
+fn questions_8_and_11_a_scan_does_not_schedule_scheduled_beads_again() {
     // Given a convoy of which something runs, something is queued and something is blocked,
     let town = town_with_daemon(1, "wait_for go");
     for bead in ["we-a", "we-b", "we-c"] {
@@ -259,12 +259,12 @@ fn questions_8_and_11_nobody_who_looks_schedules_what_is_scheduled() {
     town.gt(["convoy", "create", "C", "we-a", "we-b", "we-c"]).ok();
     town.wait_for_agent("we-a#1");
 
-    // when it is looked at all the time by everybody,
+    // when the daemon and the commands scan all the time,
     town.gt(["config", "set", "daemon.scan_every", "100ms"]).ok();
     town.gt(["down"]).ok();
     town.gt(["up"]).ok();
     let ran = all_at_once(&town, 3, &[FEED, &["convoy", "stranded"]]);
-    wait_until("it was looked often", || status(&town)["scans"].as_u64() > Some(3));
+    wait_until("several full scans were made", || status(&town)["scans"].as_u64() > Some(3));
 
     // then nothing is scheduled that was.
     for ran in ran {
@@ -297,13 +297,13 @@ fn question_10_contexts_outlive_a_daemon_and_the_first_pass_of_the_next_starts_t
     for bead in &TEN[..6] {
         town.wait_for_agent(&format!("{bead}#1"));
     }
-    assert_eq!(status(&town)["scans"], 0, "nobody had to look again");
+    assert_eq!(status(&town)["scans"], 0, "no full scan was needed");
     town.allow("go");
     assert_done_once(&town, &TEN[..6]);
 }
 
 #[test]
-fn question_12_a_redispatch_takes_nothing_from_anybody() {
+fn question_12_a_redispatch_takes_no_bead_from_its_holder() {
     let town = town_with_room("wait_for go");
     for bead in ["we-mine", "we-runs"] {
         town.bead(bead, &[]);

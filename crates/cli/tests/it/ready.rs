@@ -1,4 +1,4 @@
-//! `bd ready`: what can be worked on now, and why the rest cannot.
+//! `bd ready`: beads that can be worked on now, and the reasons why others cannot.
 
 use gt_testkit::Sandbox;
 use serde_json::json;

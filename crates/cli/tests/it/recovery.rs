@@ -66,7 +66,7 @@ fn a_command_that_always_fails_burns_three_beads_and_says_so_once() {
     let parked = || heard().iter().filter(|notice| notice["kind"] == "parked").count();
     wait_until("people are told", || parked() == 1);
 
-    // Somebody puts it right.
+    // A person repairs the runtime.
     set_agent(&town, "exit 0");
     let resumed = town.gt(["config", "agent", "resume", "web/command"]).ok();
     assert_says(&resumed.stdout, &["Work starts again with the runtime web/command"]);
@@ -92,7 +92,7 @@ fn agents_that_are_killed_at_once_cost_their_beads_nothing() {
 }
 
 #[test]
-fn what_is_not_parked_is_not_resumed() {
+fn resuming_an_account_or_runtime_that_is_not_parked_does_nothing() {
     let town = town_with_agent("exit 0");
     for words in [&["deacon", "resume", "runtime"][..], &["config", "agent", "resume"]] {
         let said = town.start_gt(words).arg("claude").run().ok();
@@ -105,7 +105,7 @@ fn what_is_not_parked_is_not_resumed() {
 }
 
 #[test]
-fn an_account_whose_runs_come_to_nothing_keeps_nobody_else() {
+fn an_account_whose_runs_fail_delays_no_other_account() {
     let town = town_with_room_for_one("[ \"$KEY\" = good ]");
     town.gt(["config", "account", "add", "work", "--env", "KEY=revoked"]).ok();
     town.gt(["config", "account", "add", "lab", "--env", "KEY=good"]).ok();
@@ -183,7 +183,7 @@ fn redispatches_keep_their_distance_and_end() {
     let used_up = town.gt(["deacon", "redispatch", "we-a"]);
     assert_eq!(used_up.code, 1, "{used_up}");
     assert_says(&used_up.stdout, &["used up its attempts", "gt scheduler retry we-a"]);
-    // Unless somebody allows more.
+    // Unless a person allows more.
     let more = town.gt(["deacon", "redispatch", "we-a", "--max-attempts", "5"]);
     assert_eq!(more.code, 0, "{more}");
 }
@@ -202,7 +202,7 @@ fn in_direct_mode_a_redispatch_starts_at_once_and_workers_do_not_redispatch() {
 }
 
 #[test]
-fn hooks_that_nobody_is_at_are_released_in_all_rigs() {
+fn stale_hooks_are_released_in_all_rigs() {
     let town = town_with_agent("wait_for go");
     town.gt(["rig", "add", "api", "--prefix", "ap"]).ok();
     for id in ["we-claimed", "ap-claimed", "we-running", "we-crew"] {
@@ -250,7 +250,7 @@ fn hooks_that_nobody_is_at_are_released_in_all_rigs() {
 }
 
 #[test]
-fn what_is_left_of_a_run_without_supervisor_and_agent_needs_a_person() {
+fn a_process_left_by_a_dead_run_needs_a_person() {
     // Given an agent that has started something which runs away,
     let script =
         "setsid sleep 1000 < /dev/null > /dev/null 2>&1 &\necho $! > \"$stage/left\"\nwait_for go";
@@ -293,7 +293,7 @@ fn an_agent_whose_supervisor_was_killed_is_told_at_once_and_settled_when_it_ends
     // when only its supervisor is killed,
     town.signal("KILL", &supervisor);
 
-    // then everybody who asks is told, and nothing is started beside it.
+    // then status, why and run show tell it, and no second agent is started.
     let needs = || town.gt_json(&["status"])["needs_you"].clone();
     wait_until("it is noticed", || texts(&needs(), "code") == ["unsupervised"]);
     assert_says(needs()[0]["what"].as_str().unwrap(), &["we-a#1", &agent]);
@@ -332,7 +332,7 @@ fn a_worker_that_says_nothing_is_told_once_each_time_and_left_alone() {
         texts(&needs(), "code") == ["stalled"]
     });
 
-    // then everybody who asks is told, once, and the worker goes on.
+    // then status and why tell it, once, and the worker goes on.
     let told = town.gt(["status"]).ok().stdout;
     assert_says(&told, &["Needs you", "we-a#1 has said nothing since", "gt peek we-a"]);
     assert!(told.find("Needs you") < told.find("Scheduler:"), "{told}");
@@ -358,7 +358,7 @@ fn a_worker_that_says_nothing_is_told_once_each_time_and_left_alone() {
 }
 
 #[test]
-fn what_is_printed_for_programs_has_known_fields() {
+fn stale_hooks_as_json_has_known_fields() {
     let town = town_with_agent("exit 0");
     let hooks = town.gt_json(&["deacon", "stale-hooks"]);
     assert_eq!(crate::support::keys(&hooks), ["dry_run", "kept", "released", "schema_version"]);

@@ -1,10 +1,10 @@
-//! `gt rescue`: what was saved of runs that did not end well.
+//! `gt rescue`: the saved work of runs that did not end well.
 
 use crate::support::{Steps as _, assert_says, refusal, texts};
 use crate::trees::{Trees as _, git, town_with_trees};
 
 #[test]
-fn what_was_saved_is_listed_shown_and_restored() {
+fn rescued_work_is_listed_shown_and_restored() {
     let town = town_with_trees("process");
     assert_says(&town.gt(["rescue", "list"]).ok().stdout, &["Nothing had to be saved"]);
     town.script("we-1", "echo one > one.txt; git add -A; git commit -qm one; echo two > two.txt; mkfifo pipe; exit 1");
@@ -47,7 +47,7 @@ fn of_a_run_that_left_nothing_nothing_is_saved() {
 }
 
 #[test]
-fn what_is_too_large_to_be_saved_is_said_and_stays_in_the_tree() {
+fn a_file_too_large_to_rescue_is_named_and_stays_in_the_tree() {
     let town = town_with_trees("process");
     town.gt(["config", "set", "rescue.max", "1MiB"]).ok();
     town.script("we-1", "head -c 3000000 /dev/zero > large.bin; echo small > small.txt; exit 1");

@@ -38,7 +38,8 @@ fn a_rig_is_added_with_the_path_of_its_repository() {
 #[test]
 fn the_branch_can_be_named() {
     let town = town();
-    town.git_repository("project");
+    let repository = town.git_repository("project");
+    town.command("git").args(["branch", "develop"]).dir(&repository).run().ok();
 
     let rig = town.gt_json(&["rig", "add", "web", "../project", "--branch", "develop"]);
 
@@ -90,7 +91,7 @@ fn a_directory_that_is_no_repository_is_refused() {
 }
 
 #[test]
-fn what_is_said_about_a_rig_can_be_changed() {
+fn executor_title_and_branch_of_a_rig_can_be_changed() {
     let town = town();
     let repository = town.git_repository("project");
     town.command("git").args(["branch", "trunk"]).dir(&repository).run().ok();
@@ -116,7 +117,7 @@ fn a_rig_goes_to_another_machine_only_if_it_is_known_which() {
     town.gt(["rig", "add", "nightly"]).ok();
 
     let error = refusal(&town.gt(["rig", "set", "nightly", "executor", "ssh"]));
-    assert_says(&error, &["which machine", "rig.nightly.ssh.host"]);
+    assert_says(&error, &["has no machine", "rig.nightly.ssh.host"]);
     assert_eq!(town.gt_json(&["rig", "status", "nightly"])["executor"], "process");
 
     town.gt(["rig", "set", "nightly", "executor", "ssh", "--host", "builder"]).ok();
@@ -126,7 +127,7 @@ fn a_rig_goes_to_another_machine_only_if_it_is_known_which() {
 }
 
 #[test]
-fn how_a_rig_is_carried_out_stays_while_something_of_it_runs() {
+fn the_executor_of_a_rig_cannot_change_while_a_run_is_live() {
     let town = town_with_rigs(&["web"]);
     town.gt(["config", "set", "rig.web.command", "sleep 600"]).ok();
     town.bd(["create", "Long", "--id", "we-a", "--rig", "web"]).ok();
@@ -140,7 +141,7 @@ fn how_a_rig_is_carried_out_stays_while_something_of_it_runs() {
 }
 
 #[test]
-fn what_cannot_be_changed_about_a_rig_is_refused() {
+fn other_changes_of_a_rig_are_refused() {
     let town = town_with_rigs(&["web"]);
     for (arguments, says) in [
         (["web", "prefix", "wb"], "what can is executor, title and branch"),
@@ -479,6 +480,10 @@ fn a_branch_that_the_origin_does_not_have_is_refused() {
     assert_says(
         &refusal(&town.gt(["rig", "set", "web", "branch", "nonesuch"])),
         &["no branch nonesuch"],
+    );
+    assert_says(
+        &refusal(&town.gt(["rig", "add", "api", "../project", "--branch", "nonesuch"])),
+        &["the origin of the rig api has no branch nonesuch"],
     );
     assert_eq!(town.last_event(), last, "nothing happened");
 

@@ -125,7 +125,7 @@ fn live_worker_changes_its_own_work_alone() {
 }
 
 #[test]
-fn nothing_is_heard_of_a_worker_that_is_over_or_proves_nothing() {
+fn reports_of_an_ended_or_unproven_worker_are_refused() {
     let town = town_at_work();
     let (own, other) = (town.token_of("we-1#1"), town.token_of("we-4#1"));
     let all = || FOREIGN.iter().map(|(arguments, _)| *arguments).chain(OWN.iter().copied());

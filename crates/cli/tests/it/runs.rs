@@ -1,4 +1,4 @@
-//! Runs: what workers do, what is kept of it, and how it is ended.
+//! Runs: their work, their output, and their end.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::agents::{Stage as _, is_alive, set_agent, town_with_agent};
 use crate::support::{Steps as _, assert_says, files_in, json_refusal, keys, refusal, texts};
 
 #[test]
-fn a_run_that_ends_well_closes_its_bead_though_nobody_looks() {
+fn a_successful_run_closes_its_bead_without_a_cycle() {
     let town = town_with_agent("echo working on $bead");
     town.bead("we-a", &[]);
 
@@ -43,6 +43,8 @@ fn a_run_that_ends_well_closes_its_bead_though_nobody_looks() {
         &shown.stdout,
         &["we-a#1  we-a", "done", "exit status", "Steps", ".gt/runs/we-a#1.log"],
     );
+    let scheduled = shown.stdout.lines().find(|line| line.starts_with("scheduled")).unwrap();
+    assert!(!scheduled.contains('Z'), "a time for people is local: {scheduled}");
     town.assert_quiet();
 }
 
@@ -83,7 +85,7 @@ fn an_agent_knows_who_it_is_and_what_is_to_be_done() {
     let town = town_with_agent("cat > $stage/prompt; env > $stage/env; bd_is=$BD_ACTOR");
     town.create("Boil water", &["--id", "we-a", "--force", "-d", "Until it bubbles"]);
 
-    // Whoever dispatches may have a name of their own.
+    // The name of the dispatcher must not become the name of the agent.
     town.start_gt(&["sling", "we-a"]).env("BEADS_ACTOR", "ann").run().ok();
     wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");
 
@@ -154,7 +156,7 @@ fn runs_are_listed_and_narrowed_down() {
 }
 
 #[test]
-fn what_a_worker_prints_is_kept_to_the_byte() {
+fn the_output_of_a_worker_is_kept_to_the_byte() {
     let town = town_with_agent(r"printf 'a\000\377\033[31mred\r\nno end'");
     town.bead("we-a", &[]);
     town.gt(["sling", "we-a"]).ok();
@@ -207,7 +209,7 @@ fn a_follower_sees_everything_and_ends_with_the_run() {
 }
 
 #[test]
-fn a_follower_ends_when_nobody_reads_any_more() {
+fn a_follower_ends_when_its_output_is_closed() {
     let town = town_with_agent("echo one; wait_for go");
     town.bead("we-a", &[]);
     town.gt(["sling", "we-a"]).ok();
@@ -276,7 +278,7 @@ fn cancelling_ends_everything_that_a_worker_started() {
 }
 
 #[test]
-fn what_a_worker_leaves_behind_ends_with_it() {
+fn processes_that_a_worker_leaves_end_with_it() {
     let town = town_with_agent(
         "setsid sh -c 'echo $$ > \"$0/new\"; mv \"$0/new\" \"$0/left\"; \
             while [ -d \"$0\" ]; do sleep 0.05; done' \"$stage\" > /dev/null 2>&1 &
@@ -343,7 +345,7 @@ fn a_worker_may_give_its_own_work_back() {
 }
 
 #[test]
-fn a_worker_ends_nobody_elses_work() {
+fn a_worker_cannot_end_the_run_of_another() {
     let town = town_with_agent("wait_for end");
     for id in ["we-a", "we-b"] {
         town.bead(id, &[]);

@@ -91,7 +91,7 @@ fn a_runtime_is_changed_in_a_file_of_the_town() {
     let file = std::fs::read_to_string(town.cwd().join(".gt/runtimes/codex.toml")).unwrap();
     assert_eq!(file, "# ours\nexit_zero = \"ask\" # for now\nmemory_mb = 2048\n");
 
-    // What others must not know is not printed.
+    // Secrets are not printed.
     let secret = town.gt(["config", "agent", "set", "codex", "environment.TOKEN", "s3cret"]).ok();
     assert!(!secret.stdout.contains("s3cret"), "{secret}");
     let shown = town.gt(["config", "agent", "show", "codex", "--json"]).ok();
@@ -115,13 +115,13 @@ fn a_new_runtime_begins_from_another() {
 
     let circle = refusal(&town.gt(["config", "agent", "set", "mine", "extends", "yours"]));
     assert_says(&circle, &["leads to no end"]);
-    let nobody = refusal(&town.gt(["config", "agent", "set", "mine", "extends", "nobody"]));
-    assert_says(&nobody, &["runtime \"nobody\" not found"]);
+    let unknown = refusal(&town.gt(["config", "agent", "set", "mine", "extends", "absent"]));
+    assert_says(&unknown, &["runtime \"absent\" not found"]);
     assert_eq!(files_in(town.cwd().join(".gt/runtimes")), ["mine.toml", "yours.toml"]);
 }
 
 #[test]
-fn what_is_wrong_in_a_file_is_told_with_its_line() {
+fn an_error_in_a_runtime_file_is_told_with_its_line() {
     let town = town();
     town.write(".gt/runtimes/claude.toml", "\nprompt = \"shout\"\n");
     town.write(".gt/runtimes/codex.toml", "memroy_mb = 3\n");
@@ -175,7 +175,7 @@ fn wrong_changes_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn what_was_set_is_taken_back_and_kept() {
+fn an_unset_runtime_file_is_kept_under_another_name() {
     let town = town();
     let command = |town: &gt_testkit::Sandbox| {
         town.gt_json(&["config", "agent", "show", "codex"])["command"].clone()
@@ -276,7 +276,7 @@ fn follow(town: &Sandbox, script: &str) -> gt_testkit::Ran {
 }
 
 #[test]
-fn a_runtime_that_nobody_knows_is_refused_when_work_is_scheduled() {
+fn an_unknown_runtime_is_refused_when_work_is_scheduled() {
     let town = town_with_rigs(&["web"]);
     town.gt(["config", "set", "rig.web.command", "true {bead}"]).ok();
     town.bead("we-a", &[]);
@@ -296,7 +296,7 @@ fn a_runtime_that_nobody_knows_is_refused_when_work_is_scheduled() {
     std::fs::remove_file(town.cwd().join(".gt/runtimes/mine.toml")).unwrap();
     let refused = refusal(&town.gt(["sling", "we-a"]));
     assert_says(&refused, &["\"mine\" not found", "gt config set rig.web.runtime", "--agent"]);
-    // Who has a person do it needs none.
+    // A bead for a person needs no runtime.
     town.gt(["sling", "we-a", "web/crew/joe"]).ok();
 }
 
@@ -425,7 +425,7 @@ fn a_script_is_taken_from_the_bead_that_it_works_for() {
 
 #[test]
 fn a_rig_can_be_worked_on_by_a_script() {
-    // What a rig's command is today works the same way.
+    // The command of a rig works the same way.
     let town = town_with_rigs(&["web"]);
     let command = format!("{} scripted", town.gt_path().display());
     town.gt(["config", "set", "rig.web.command", &command]).ok();

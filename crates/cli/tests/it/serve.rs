@@ -1,4 +1,4 @@
-//! The work queue over HTTP: seed 002.
+//! The work queue over HTTP.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ fn a_dispatcher_and_an_agent_work_as_in_the_seed() {
     let project_id = text(&project.json()["id"]);
     assert_eq!(project.header("location"), Some(format!("/projects/{project_id}").as_str()));
 
-    // The dispatcher submits; the item is queued whoever it is for.
+    // The dispatcher submits; the item is queued, also with an agent.
     let item = server
         .post(
             "/work",
@@ -118,7 +118,7 @@ fn a_server_needs_no_town_and_keeps_its_work_in_the_database_it_is_told() {
     assert!(told.contains(&format!("bd reopen {bead}")), "{told}");
     run("bd", &["reopen", &bead]).ok();
     assert_eq!(server.get(&path).is(200).json()["status"], "queued");
-    // What needs a directory says how to get one.
+    // A command that needs a town says how to make one.
     let refused = run("gt", &["rig", "list"]).fails(1);
     assert!(refused.stderr.contains("gt install <dir>"), "{}", refused.stderr);
     server.stop();
@@ -164,7 +164,7 @@ fn projects_are_made_listed_read_and_renamed() {
     assert_eq!(field(&assert_problem(&wrong, 422, "invalid")), "colour");
     assert_problem(&server.get("/projects/00000000-0000-7000-8000-000000000000"), 404, "not-found");
     assert_problem(&server.get("/projects/%20"), 400, "malformed");
-    assert_problem(&server.patch("/projects/nobody", &json!({"name": "x"})), 404, "not-found");
+    assert_problem(&server.patch("/projects/absent", &json!({"name": "x"})), 404, "not-found");
     server.stop();
 }
 
@@ -256,7 +256,7 @@ fn a_list_without_a_limit_is_all_of_it() {
 }
 
 #[test]
-fn what_is_submitted_together_is_there_together_or_not_at_all() {
+fn a_batch_of_items_is_submitted_as_a_whole_or_not_at_all() {
     let server = Served::new();
     let first = server.submit("Dig the hole");
     let wrong = json!([
@@ -287,7 +287,7 @@ fn what_is_submitted_together_is_there_together_or_not_at_all() {
     }
     assert_eq!(server.get("/work").json().as_array().unwrap().len(), 1);
 
-    // What waits for something cannot begin before that is done.
+    // An item cannot begin before the items it depends on are done.
     let tree = server
         .post("/work", &json!({"type": "task", "description": "Plant", "depends_on": [first]}));
     let tree = text(&tree.is(201).json()["id"]);
@@ -312,7 +312,7 @@ fn what_is_submitted_together_is_there_together_or_not_at_all() {
 }
 
 #[test]
-fn what_is_not_possible_is_refused_with_what_is() {
+fn a_refused_change_names_the_allowed_ones() {
     let server = Served::new();
     let id = server.submit("One");
     let path = format!("/work/{id}");
@@ -330,7 +330,7 @@ fn what_is_not_possible_is_refused_with_what_is() {
         "agent-busy",
     );
     assert_eq!(busy["item"], json!(id));
-    // Whoever began cannot be cancelled; whoever did not can.
+    // An item in progress cannot be cancelled; one that has not begun can.
     assert_problem(&server.ask("DELETE", &path, &[], ""), 409, "not-allowed");
     let gone = server.ask("DELETE", &second, &[], "").is(204);
     assert!(gone.body.is_empty());
@@ -471,7 +471,7 @@ fn an_agent_that_waits_is_woken_by_work_from_anywhere() {
         })
     };
     let is_waiting = |count: u32| {
-        gt_testkit::wait_until("somebody waits", || {
+        gt_testkit::wait_until("an agent waits", || {
             let metrics = server.get("/metrics").is(200).text();
             metrics.lines().any(|line| line == format!("gt_http_waiting_for_work {count}"))
         });
@@ -486,8 +486,8 @@ fn an_agent_that_waits_is_woken_by_work_from_anywhere() {
     is_waiting(1);
     server.town.gt(["bd", "create", "For bob", "--rig", "inbox"]).ok();
     assert_eq!(waiting.join().unwrap()["item"]["description"], "For bob");
-    assert!(began.elapsed().as_secs() < 55, "nobody waited in vain");
-    // And a server that stops sends everybody home.
+    assert!(began.elapsed().as_secs() < 55, "no agent waited until its timeout");
+    // And a server that stops answers all waiting requests.
     let waiting = waits("cid", 60);
     is_waiting(1);
     server.stop();

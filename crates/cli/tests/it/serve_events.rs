@@ -1,4 +1,4 @@
-//! What happens, as it happens: `GET /events`.
+//! Events as they happen: `GET /events`.
 
 use gt_testkit::http::Heard;
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn a_listener_hears_everything_once_and_in_order() {
     for at in 0..20 {
         server.submit(&format!("item {at}"));
     }
-    // What a command beside the server does is heard, too.
+    // The stream has events of other commands, too.
     server.town.gt(["bd", "create", "From elsewhere", "--rig", "inbox"]).ok();
     let mut created = 0;
     let mut last = None;
@@ -38,7 +38,7 @@ fn a_listener_hears_everything_once_and_in_order() {
 }
 
 #[test]
-fn whoever_comes_back_goes_on_where_they_were() {
+fn a_reconnecting_listener_continues_after_its_last_event() {
     let server = Served::new();
     for at in 0..30 {
         server.submit(&format!("item {at}"));
@@ -57,7 +57,7 @@ fn whoever_comes_back_goes_on_where_they_were() {
     assert_eq!(rest[..3], all[all.len() - 3..]);
     assert!(number(&rest[3]) == last + 1 && !id.is_empty());
 
-    // Whoever is ahead of the store learns that it is another one.
+    // A listener that is ahead of the store learns that it is another store.
     let mut listener = server.listen("/events?since=1000000", &[]);
     let told = listener.next().unwrap();
     assert_eq!((told.id, told.event.as_str()), (None, "truncated"));
@@ -70,7 +70,7 @@ fn whoever_comes_back_goes_on_where_they_were() {
 }
 
 #[test]
-fn whoever_comes_back_after_too_long_is_told_what_they_missed() {
+fn a_listener_that_returns_too_late_is_told_what_it_missed() {
     let server = Served::new();
     for at in 0..5 {
         server.submit(&format!("item {at}"));
@@ -82,7 +82,7 @@ fn whoever_comes_back_after_too_long_is_told_what_they_missed() {
     let root = server.town.cwd().to_str().unwrap().to_owned();
     server.town.gt(["__keep-house", &root]).ok();
 
-    // when somebody goes on after one of them, then they hear of it first, and after that everything that there is.
+    // when a listener continues after one of them, then it is told so first, and after that gets all kept events.
     let from = missed.to_string();
     let mut listener = server.listen("/events", &[("Last-Event-ID", &from)]);
     let told = listener.next().unwrap();

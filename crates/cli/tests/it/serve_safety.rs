@@ -1,4 +1,4 @@
-//! Who may ask a server for what, and what it survives.
+//! The rights of the clients of a server, and the faults it survives.
 
 use std::io::{Read as _, Write as _};
 
@@ -49,7 +49,7 @@ fn a_token_opens_what_its_scopes_say() {
             }
         }
     }
-    // Who submitted is known by the token.
+    // The token names the client that submitted.
     let made = ask(&tokens[1].1, "POST", "/work", &item).is(201).json();
     assert_eq!(made["created_by"], "submiter");
 
@@ -129,7 +129,7 @@ fn a_page_of_others_gets_nothing_unless_it_may() {
 }
 
 #[test]
-fn whatever_is_sent_the_server_answers_the_next_one() {
+fn garbage_does_not_keep_the_server_from_answering() {
     let server = Served::new();
     let long_line = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(200_000));
     let many_headers = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(5_000));
@@ -156,14 +156,14 @@ fn whatever_is_sent_the_server_answers_the_next_one() {
     }
     let mut stream = http::connect(&server.address).unwrap();
     stream.write_all(b"GET /work HTTP/1.1\r\n\r\n").unwrap();
-    let to_nobody = http::read_answer(stream).unwrap();
-    assert_eq!(field(&assert_problem(&to_nobody, 400, "malformed")), "Host");
+    let without_host = http::read_answer(stream).unwrap();
+    assert_eq!(field(&assert_problem(&without_host, 400, "malformed")), "Host");
     let no_text = server.get("/work?q=%ff");
     assert_eq!(field(&assert_problem(&no_text, 400, "malformed")), "q");
     server.get("/work?q=%EF%BF%BD").is(200);
     let headers = [("content-type", "application/json"), ("content-length", "99999999999")];
     assert_problem(&server.ask("POST", "/work", &headers, ""), 413, "too-large");
-    // A body whose size nobody has announced.
+    // A body without a content-length.
     let mut stream = http::connect(&server.address).unwrap();
     let head = "POST /work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).unwrap();
@@ -183,7 +183,7 @@ fn whatever_is_sent_the_server_answers_the_next_one() {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_after_a_kill() {
+fn acknowledged_items_survive_a_kill() {
     let server = Served::of(town(), &["--log", "off"]);
     let address = server.address.clone();
     let clients: Vec<_> = (0..8)

@@ -46,7 +46,7 @@ fn way_to(status: &str, agent: &str) -> Vec<Value> {
     }
 }
 
-/// What can be seen of an item, and the version of that.
+/// The document of an item, and its version.
 fn seen(server: &Served, path: &str) -> (Value, String) {
     let answer = server.get(path).is(200);
     (answer.json(), answer.header("etag").unwrap_or_default().to_owned())
@@ -55,7 +55,7 @@ fn seen(server: &Served, path: &str) -> (Value, String) {
 /// Asks for one change of an item that stands somewhere, and checks the answer and what became of the item.
 fn try_it(server: &Served, from: &str, to: &str, outcome: Option<&str>, agent: Option<&str>) {
     let case = format!("{from} → {to}, outcome {outcome:?}, agent {agent:?}");
-    let own = agent.unwrap_or("somebody");
+    let own = agent.unwrap_or("agent-0");
     let path = format!("/work/{}", server.submit(&case));
     for step in way_to(from, own) {
         server.patch(&path, &step).is(200);
@@ -109,7 +109,7 @@ fn try_it(server: &Served, from: &str, to: &str, outcome: Option<&str>, agent: O
     end(server, &path, from);
 }
 
-/// Has an item that stands there keep no agent any more, so that nobody is in the way of the next case.
+/// Ends an item, so that its agent is free for the next case.
 fn end(server: &Served, path: &str, status: &str) {
     let cancelled = json!({"status": "cancelled"});
     let failed = json!({"status": "failed", "outcome": "failed"});

@@ -69,7 +69,7 @@ fn creates_closes_and_claims_at_once_all_do_what_they_say() {
 }
 
 #[test]
-fn of_those_that_want_the_same_on_a_server_one_wins() {
+fn one_of_several_conflicting_commands_on_a_server_wins() {
     let town = town_on_server();
     for round in 0..4 {
         let (a, b) = (format!("hq-{round}a"), format!("hq-{round}b"));
@@ -93,7 +93,7 @@ fn of_those_that_want_the_same_on_a_server_one_wins() {
 }
 
 #[test]
-fn six_that_install_a_town_on_the_same_empty_database_agree() {
+fn six_concurrent_installs_on_one_empty_database_agree() {
     let sandbox = crate::support::nowhere();
     let url = gt_testkit::Cluster::shared().fresh_database();
 

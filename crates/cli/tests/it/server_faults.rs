@@ -1,4 +1,4 @@
-//! What people see when the database server fails them.
+//! Messages and results when the database server fails.
 
 use gt_testkit::{Cluster, wait_until};
 use serde_json::json;
@@ -37,7 +37,7 @@ fn a_follower_outlives_a_restart_of_the_server_and_says_so_once() {
 
 #[test]
 fn a_change_whose_connection_is_killed_is_refused_whole_and_safe_to_repeat() {
-    // Given a server that ends whoever commits a bead,
+    // Given a server that ends each connection that commits a bead,
     let url = Cluster::shared().fresh_database();
     let town = town_on(&url);
     Cluster::shared().sql(

@@ -39,7 +39,7 @@ fn a_town_remembers_its_server_and_is_not_led_astray() {
 }
 
 #[test]
-fn a_variable_that_is_not_meant_for_us_is_said_to_be_so() {
+fn a_foreign_database_url_is_refused_or_ignored() {
     let town = town_on_file();
     town.bead("hq-a", &[]);
 
@@ -75,9 +75,9 @@ fn a_stand_alone_store_says_where_it_is_and_does_not_join() {
 #[test]
 fn a_server_that_cannot_be_reached_leaves_nothing_behind() {
     let sandbox = nowhere();
-    let nobody = "postgres://me:secret@127.0.0.1:1/town";
+    let unreachable = "postgres://me:secret@127.0.0.1:1/town";
 
-    let error = refusal(&install(&sandbox, nobody, "."));
+    let error = refusal(&install(&sandbox, unreachable, "."));
 
     assert_says(&error, &["cannot reach postgres://me@127.0.0.1:1/town"]);
     assert!(!error.contains("secret"), "{error}");

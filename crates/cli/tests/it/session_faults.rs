@@ -1,4 +1,4 @@
-//! The same faults where workers have trees and sessions: whoever dies, nothing is lost, doubled, or waits for ever.
+//! The same faults with worktrees and sessions: after the death of any process nothing is lost, doubled, or waits for ever.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn kill_server(town: &Sandbox) {
     wait_until("the server is gone", || !is_alive(&server));
 }
 
-/// What is written down about a run for those who come when its supervisor is gone.
+/// The record of a run, which a later pass reads when the supervisor is gone.
 fn record_of(town: &Sandbox, run: &str) -> String {
     fs::read_to_string(town.cwd().join(format!(".gt/runs/{run}.lock"))).unwrap()
 }
@@ -56,7 +56,7 @@ fn an_agent_in_a_session_whose_supervisor_was_killed_is_never_joined_by_another(
     assert_eq!(town.states("we-a"), ["running"]);
     assert_eq!(town.run_of("we-a")["alive"], true);
 
-    // How it ends nobody sees: it is saved, lost, and done again by one that begins anew.
+    // No process sees how it ends: its work is saved, the run is lost, and a new run does it again.
     town.signal("KILL", &town.agent_of("we-a"));
     worker.wait_until_gone();
     town.cycle().ok();
@@ -273,7 +273,7 @@ fn a_session_begins_and_waits_to_land_while_the_origin_is_away() {
 }
 
 #[test]
-fn what_the_origin_rejects_is_kept_and_told() {
+fn work_that_the_origin_rejects_is_kept_and_told() {
     let town = town_with_sessions("says_where; echo tea > tea");
     town.origin_hook("pre-receive", "echo 'sign the agreement first'; exit 1");
     Worker::begin(&town, "we-a", &[]);
@@ -286,7 +286,7 @@ fn what_the_origin_rejects_is_kept_and_told() {
 }
 
 #[test]
-fn a_clock_that_jumps_loses_nothing_doubles_nothing_and_makes_nobody_wait() {
+fn a_clock_that_jumps_loses_nothing_doubles_nothing_and_delays_no_run() {
     for days in [2, -2] {
         let town =
             town_with_sessions("says_where; wait_for \"go-$bead\"; echo \"$bead\" > \"$bead\"");
@@ -334,7 +334,7 @@ fn a_clock_that_jumps_loses_nothing_doubles_nothing_and_makes_nobody_wait() {
     }
 }
 
-/// How much a worker prints where everybody runs this; by hand it was 1024.
+/// How much a worker prints. A run by hand used 1024; this keeps the suite fast.
 const FLOOD_MEGABYTES: u64 = 64;
 /// How much memory a supervisor may take for that, in kilobytes: far less than what was printed.
 const MEMORY_KB_MAX: u64 = 40_000;
@@ -387,7 +387,7 @@ fn a_worker_that_floods_its_session_is_kept_whole_in_little_memory() {
 const GIGABYTE: u64 = 1_000_000_000;
 
 #[test]
-fn a_gigabyte_that_nobody_committed_is_moved_and_not_copied() {
+fn an_uncommitted_gigabyte_is_moved_and_not_copied() {
     let town = town_with_trees("tmux");
     let huge = format!("truncate -s {GIGABYTE} huge.bin; echo small > small.txt; exit 1");
     town.script("we-1", &huge);

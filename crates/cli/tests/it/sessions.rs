@@ -20,7 +20,7 @@ fn happened(town: &Sandbox, kind: &str) -> Vec<Value> {
     town.events().into_iter().filter(|event| event["event_type"] == kind).collect()
 }
 
-/// What a run printed.
+/// The output of a run.
 fn log(town: &Sandbox, run: &str) -> String {
     fs::read_to_string(town.cwd().join(".gt/runs").join(format!("{run}.log"))).unwrap()
 }
@@ -140,7 +140,7 @@ fn a_person_can_begin_a_fresh_session_too() {
 }
 
 #[test]
-fn what_has_no_session_of_ours_is_not_handed_over() {
+fn a_run_without_a_session_is_not_handed_over() {
     let town = town_with_agent("exit 0");
     town.bead("we-1", &[]);
     assert_says(&refusal(&town.gt(["handoff"])), &["GT_RUN names no run", "--run"]);
@@ -168,13 +168,13 @@ fn a_supervisor_that_is_killed_while_it_hands_over_leaves_one_agent_or_none() {
     // When its supervisor dies.
     let supervisor = town.supervisor_of("we-a#1");
     town.signal("KILL", &supervisor);
-    wait_until("nobody looks after it", || !crate::agents::is_alive(&supervisor));
+    wait_until("the supervisor is gone", || !crate::agents::is_alive(&supervisor));
 
-    // Then nobody else works on the bead while the agent is there,
+    // Then no second run works on the bead while the agent is there,
     town.cycle().ok();
     assert_eq!(town.states("we-a"), ["running"]);
     let message = refusal(&town.gt(["handoff", "--run", "we-a"]));
-    assert_says(&message, &["nobody looks after we-a#1", "gt run show we-a#1"]);
+    assert_says(&message, &["we-a#1 has no supervisor", "gt run show we-a#1"]);
     // and when it is gone, the next run begins with what it left.
     town.allow("let-go");
     wait_until("the next run is done", || {
@@ -373,14 +373,14 @@ fn a_nudge_that_cannot_be_typed_now_is_typed_later() {
     let town = town_with_scripted_screens();
     script_bead(&town, "we-1", "touch begun\nread typed.log\nwait-for go.log\ndone");
     town.begin("we-1");
-    // While somebody else types,
+    // While another process types,
     let typing = town.cwd().join(".gt/runs/we-1#1.typing");
     let file = fs::File::options().write(true).create(true).truncate(false).open(typing).unwrap();
     file.lock().unwrap();
     let nudged = town.gt(["nudge", "we-1", "Hurry"]).ok().stdout;
     assert_says(
         &nudged,
-        &["✓ msg-1 is queued for we-1", "at the next gt hook", "somebody else is typing"],
+        &["✓ msg-1 is queued for we-1", "at the next gt hook", "another process is typing"],
     );
     assert_eq!(town.gt_json(&["mail", "show", "1"])["receipt"], "queued");
     // it waits, and the next pass does it.
@@ -394,7 +394,7 @@ fn a_nudge_that_cannot_be_typed_now_is_typed_later() {
 }
 
 #[test]
-fn what_takes_nothing_while_it_works_is_not_typed_into() {
+fn a_nudge_to_a_worker_without_input_stays_queued() {
     for (executor, why) in
         [("process", "its worker has no session"), ("tmux", "takes nothing while it works")]
     {

@@ -150,7 +150,7 @@ fn if_none_is_found_the_command_fails() {
 }
 
 #[test]
-fn people_see_everything_too() {
+fn text_output_shows_every_field() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bead(
@@ -186,7 +186,7 @@ fn people_see_everything_too() {
             "hq-b  hq-b\n",
             "P2 · task · open · @ann",
             "by Test Person",
-            "due 2031-01-01T00:00:00Z",
+            "due 2031-01-01 00:00:00",
             "labels: hot, wet",
             "Description\nAt length",
             "Design\nLike this",

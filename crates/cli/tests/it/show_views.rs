@@ -27,7 +27,7 @@ fn the_children_of_beads_are_shown_by_parent() {
 }
 
 #[test]
-fn references_are_dependents_and_whoever_speaks_of_a_bead() {
+fn references_are_dependents_and_beads_that_mention_a_bead() {
     let town = town();
     town.bead("hq-a", &[]);
     town.bead("hq-b", &["--deps", "hq-a"]);
@@ -65,7 +65,7 @@ fn references_are_dependents_and_whoever_speaks_of_a_bead() {
             "hq-d open · hq-d (in description, notes)",
         ],
     );
-    assert_says(&town.bd(["show", "hq-d", "--refs"]).ok().stdout, &["nobody refers to it"]);
+    assert_says(&town.bd(["show", "hq-d", "--refs"]).ok().stdout, &["no bead refers to it"]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn bead(wave: usize, at: usize) -> String {
     format!("{}-{wave}x{at}", RIGS[at % RIGS.len()].1)
 }
 
-/// What a bead of a wave waits for, in the wave before.
+/// The beads of the wave before for which a bead waits.
 fn needs(wave: usize, at: usize) -> Vec<String> {
     if wave == 1 {
         return Vec::new();
@@ -104,7 +104,7 @@ fn status(town: &Sandbox, convoy: &str) -> Value {
     town.gt_json(&["convoy", "status", convoy])
 }
 
-/// What has to wait because these failed: whatever needs one of them, and whatever needs that.
+/// The beads that wait because these failed: all that depend on one of them, directly or not.
 fn behind(failed: &[String]) -> Vec<String> {
     let mut held: Vec<String> = failed.to_vec();
     for (wave, at) in places() {
@@ -146,7 +146,7 @@ fn sixty_beads_in_four_waves_over_three_rigs_land_as_the_plan_says() {
         (&shown["completed"], &shown["failed"]) == (&json!(done), &json!(failed.len()))
     });
 
-    // What failed stops what waits for it, and nothing else.
+    // A failed bead stops the beads that wait for it, and no others.
     let shown = status(&town, &convoy);
     assert_eq!(shown["status"], "open");
     let tracked = shown["tracked"].as_array().unwrap();

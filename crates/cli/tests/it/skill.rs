@@ -9,7 +9,7 @@ use crate::support::town;
 
 const SKILL: &str = include_str!("../../../../integrations/work-queue/SKILL.md");
 
-/// What an agent does under a heading: its blocks of commands, in order.
+/// The blocks of commands under a heading, in order.
 #[track_caller]
 fn blocks(heading: &str) -> Vec<&'static str> {
     let begin = SKILL.find(&format!("\n{heading}")).unwrap_or_else(|| panic!("no {heading}"));
@@ -82,7 +82,7 @@ fn a_dispatcher_with_nothing_but_curl_submits_dispatches_and_follows_work() {
     agent.run(update[1]).ok();
     assert_eq!(agent.item()["status"], "cancelled");
 
-    // Whatever is refused ends with an error and says why.
+    // A refused request ends with an error and the reason.
     let refused = agent.run(update[0]);
     assert_eq!(refused.code, 22);
     assert_eq!(refused.json()["status"], 409);

@@ -8,7 +8,7 @@ use crate::support::{
     part, refusal, texts, wait_for_status,
 };
 
-/// `gt sling … --json`, whatever the exit code.
+/// `gt sling … --json`, with any exit code.
 fn sling(town: &Sandbox, arguments: &[&str]) -> (i32, Value) {
     let ran = town.command(town.gt_path()).arg("sling").args(arguments).arg("--json").run();
     (ran.code, ran.json())
@@ -30,13 +30,13 @@ fn in_direct_mode_a_bead_starts_at_once_and_closes_when_its_work_is_done() {
     let said = town.gt(["sling", "gt-abc", "gastown"]).ok();
 
     assert!(said.stdout.starts_with("✓ Started gt-abc (gt-abc#1)\nConvoy: hq-cv-"), "{said}");
-    assert_eq!(said.stderr, "", "nobody is told to start a daemon");
+    assert_eq!(said.stderr, "", "no hint to start a daemon");
     wait_for_status(&town, "gt-abc", "closed");
     assert_eq!(town.show("gt-abc")["outcome"], "success");
 }
 
 #[test]
-fn with_a_cap_a_bead_is_scheduled_and_nobody_starts_it_without_a_daemon() {
+fn with_a_cap_a_bead_is_scheduled_and_waits_for_a_daemon() {
     let town = gastown();
     defer(&town);
     town.bead("gt-abc", &[]);
@@ -118,7 +118,7 @@ fn a_start_that_fails_is_told_and_the_bead_stays_scheduled() {
 }
 
 #[test]
-fn what_finds_no_slot_says_so_before_and_after() {
+fn a_bead_without_a_slot_says_so_in_dry_run_and_sling() {
     let town = gastown_that_takes_time();
     town.gt(["config", "set", "rig.gastown.max_polecats", "1"]).ok();
     town.bead("gt-a", &["--priority", "3"]);
@@ -168,7 +168,7 @@ fn an_unknown_name_stops_a_batch_before_anything_is_scheduled() {
                 &["gt-b", "nowhere"],
                 &["no issue and no rig found matching \"nowhere\"", "known rigs"],
             ),
-            // A mistyped id, wherever it stands and whatever stands beside it.
+            // A mistyped id, in any place and beside any argument.
             (
                 &["gt-b", "gt-a2", "gastown"],
                 &["no issue found matching \"gt-a2\"; did you mean gt-a1?"],
@@ -292,7 +292,7 @@ fn a_formula_goes_on_beads_from_the_command_line_a_file_or_standard_input() {
 }
 
 #[test]
-fn what_was_said_reaches_the_worker() {
+fn instructions_from_standard_input_reach_the_worker() {
     let town = gastown_with("cat > \"$GT_TOWN_ROOT/prompt-$1\"");
     town.bead("gt-a", &[]);
     let sling = town.command(town.gt_path()).args(["sling", "gt-a", "--stdin"]);
@@ -353,7 +353,7 @@ fn a_dry_run_says_what_would_happen_and_changes_nothing() {
 }
 
 #[test]
-fn what_cannot_be_scheduled_is_refused_with_the_reason() {
+fn unschedulable_beads_are_refused_with_the_reason() {
     let town = gastown();
     town.gt(["rig", "add", "beads", "--prefix", "bd"]).ok();
     town.gt(["rig", "add", "dry", "--prefix", "dr"]).ok();
@@ -483,13 +483,13 @@ fn work_for_agents_that_ask_waits_for_them() {
     town.gt(["rig", "add", "x", "--executor", "cloud"]).fails(2);
 }
 
-/// What is dispatched to an agent, and waits for it.
+/// The beads that are dispatched to an agent and wait for it.
 fn queue_of(town: &Sandbox, agent: &str) -> Vec<String> {
     texts(&town.gt_json(&["work", "list", "--agent", agent, "--status", "dispatched"]), "bead")
 }
 
 #[test]
-fn what_is_slung_to_an_agent_is_in_its_queue_and_in_nobody_elses() {
+fn a_bead_slung_to_an_agent_is_only_in_its_queue() {
     let town = gastown();
     town.gt(["rig", "add", "inboxes", "--prefix", "ib", "--executor", "pull"]).ok();
     for id in ["ib-first", "ib-later", "ib-own", "gt-a"] {
@@ -502,7 +502,7 @@ fn what_is_slung_to_an_agent_is_in_its_queue_and_in_nobody_elses() {
     assert_eq!(queue_of(&town, "ann"), ["ib-first"]);
     assert_says(&town.gt(["sling", "ib-first", "inboxes/ann"]).ok().stdout, &["already with ann"]);
     assert_says(&refusal(&town.gt(["sling", "ib-first", "inboxes/bob"])), &["is with ann"]);
-    // Somebody who has had work is known by name.
+    // An agent that has had work is known by name.
     town.gt(["sling", "ib-own", "ann"]).ok();
     assert_eq!(queue_of(&town, "ann"), ["ib-first", "ib-own"]);
     assert_says(
@@ -510,7 +510,7 @@ fn what_is_slung_to_an_agent_is_in_its_queue_and_in_nobody_elses() {
         &["ann", "starts its workers itself"],
     );
 
-    // What has to wait waits for that agent, whoever asks meanwhile.
+    // A blocked bead waits for that agent, also while others ask.
     let said = town.gt(["sling", "ib-blocked", "inboxes/ann"]).ok();
     assert_says(&said.stdout, &["✓ Scheduled ib-blocked", "blocked by ib-first"]);
     town.gt(["sling", "ib-later", "inboxes"]).ok();

@@ -11,7 +11,7 @@ use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
 use crate::support::Steps as _;
 
 #[test]
-fn a_bead_starts_while_somebody_else_is_landing() {
+fn a_bead_starts_while_another_run_is_landing() {
     let town = town_with_project(STAYS);
     let dead = cut_off(&town, "pre-receive", "exit 1");
     dead.kill_all();
@@ -23,7 +23,7 @@ fn a_bead_starts_while_somebody_else_is_landing() {
     town.gt(["sling", "we-b"]).ok();
     town.wait_for_agent("we-b#1");
 
-    // What waits for its turn is as it was, until a pass finds that it can land.
+    // The waiting run is unchanged until a pass finds that it can land.
     assert_eq!((dead.state(), town.landed("main").len()), ("running".to_owned(), 2));
     drop(landing);
     town.cycle().ok();
@@ -33,7 +33,7 @@ fn a_bead_starts_while_somebody_else_is_landing() {
 }
 
 #[test]
-fn a_pass_that_finds_finished_work_does_not_wait_for_somebody_elses_landing() {
+fn a_pass_that_finds_finished_work_does_not_wait_for_another_landing() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.commit("tea", "tea\n", "Tea");
@@ -73,7 +73,7 @@ fn a_bead_starts_while_an_origin_thinks_about_work_that_was_on_its_way() {
 }
 
 #[test]
-fn what_waited_for_a_landing_starts_in_the_pass_that_confirms_it() {
+fn a_bead_that_waits_for_a_landing_starts_in_the_pass_that_confirms_it() {
     let town = town_with_project(STAYS);
     let dead = cut_off(&town, "post-receive", "");
     dead.kill_all();

@@ -66,7 +66,7 @@ impl Elsewhere {
         wait_until("the keeper is gone", || !is_alive(&keeper));
     }
 
-    /// Who stays with a run at home.
+    /// The processes on this machine that supervise a run.
     #[track_caller]
     fn supervisors(&self, run: &str) -> Vec<String> {
         let root = format!("-C {} ", self.cwd().display());
@@ -96,7 +96,7 @@ fn a_bead_is_done_on_another_machine() {
         (&run["state"], &run["exit_code"], &run["executor"], &run["agent"]),
         (&json!("done"), &json!(0), &json!("ssh"), &json!("web/ssh"))
     );
-    // What it printed is here, and it was started there.
+    // Its output is here, and it was started there.
     let output = format!("{}\ndone with we-a\n", there.directory().display());
     assert_eq!(there.gt(["run", "log", "we-a"]).ok().stdout, output);
     let environment = fs::read_to_string(there.stage("env")).unwrap();
@@ -108,7 +108,7 @@ fn a_bead_is_done_on_another_machine() {
 }
 
 #[test]
-fn a_worker_over_there_that_says_nothing_is_reported_while_it_can_be_heard() {
+fn a_silent_remote_worker_is_reported_while_its_machine_answers() {
     let there = Elsewhere::with_agent("wait_for speak; echo hello; wait_for go");
     there.bead("we-a", &[]);
     there.gt(["sling", "we-a"]).ok();
@@ -135,7 +135,7 @@ fn a_worker_over_there_that_says_nothing_is_reported_while_it_can_be_heard() {
 }
 
 #[test]
-fn an_agent_over_there_has_a_terminal_and_a_file_to_read_if_it_needs_them() {
+fn a_remote_agent_has_a_terminal_and_a_prompt_file_if_it_needs_them() {
     let there = Elsewhere::with_agent("true");
     let stage = there.stage("").display().to_string();
     let agent = there.write_script(
@@ -159,7 +159,7 @@ fn an_agent_over_there_has_a_terminal_and_a_file_to_read_if_it_needs_them() {
 }
 
 #[test]
-fn a_worker_that_fails_or_is_killed_over_there_ends_its_run_the_same_way() {
+fn a_remote_worker_that_fails_or_is_killed_ends_its_run_the_same_way() {
     let there =
         Elsewhere::with_agent("case $bead in we-a) echo no; exit 3;; we-b) kill -9 $$;; esac");
     for bead in ["we-a", "we-b"] {
@@ -228,7 +228,7 @@ fn a_gt_that_speaks_another_protocol_is_refused_in_a_sentence() {
 }
 
 #[test]
-fn what_a_shell_over_there_prints_first_is_in_nobodys_way() {
+fn the_greeting_of_a_remote_shell_is_skipped() {
     let there = Elsewhere::with_agent("echo here");
     let gt = format!("echo Welcome; echo 'gt-remote is fun'; {}", there.gt_path().display());
     there.gt(["config", "set", "rig.web.ssh.gt", &gt]).ok();
@@ -314,7 +314,7 @@ fn two_beads_of_one_rig_are_worked_on_side_by_side() {
 }
 
 #[test]
-fn cancelling_ends_everything_over_there() {
+fn cancelling_ends_all_remote_processes() {
     let there = Elsewhere::with_agent(
         "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > '$stage'/child; sleep 600' & wait_for never",
     );
@@ -340,12 +340,12 @@ fn a_line_that_breaks_says_nothing_about_a_run() {
 
     there.sshd.stop();
 
-    wait_until("nobody can say whether it lives", || there.run_of("we-a")["alive"].is_null());
+    wait_until("it is unknown whether it lives", || there.run_of("we-a")["alive"].is_null());
     there.cycle().ok();
     assert_eq!(there.states("we-a"), ["running"]);
     assert_says(&there.gt(["run", "show", "we-a"]).ok().stdout, &["builder cannot be reached"]);
 
-    // It ends while nobody can see it.
+    // It ends while the machine cannot be reached.
     there.allow("go");
     wait_until("the agent is gone", || !is_alive(&there.agent_of("we-a")));
     there.cycle().ok();
@@ -379,7 +379,7 @@ fn a_run_that_was_to_end_while_its_machine_was_away_ends_when_it_is_back() {
 }
 
 #[test]
-fn a_run_whose_supervisor_at_home_was_killed_is_stayed_with_again() {
+fn a_remote_run_gets_a_new_supervisor_when_its_supervisor_was_killed() {
     let there = Elsewhere::with_agent("echo before; wait_for go; echo after");
     there.bead("we-a", &[]);
     there.gt(["sling", "we-a"]).ok();
@@ -391,7 +391,7 @@ fn a_run_whose_supervisor_at_home_was_killed_is_stayed_with_again() {
     assert!(there.run_of("we-a")["alive"].is_null());
     there.cycle().ok();
 
-    wait_until("somebody stays with it", || there.run_of("we-a")["alive"] == true);
+    wait_until("a supervisor attends it", || there.run_of("we-a")["alive"] == true);
     assert_eq!(there.states("we-a"), ["running"]);
     there.cycle().ok();
     assert_eq!(there.supervisors("we-a#1").len(), 1);
@@ -405,7 +405,7 @@ fn a_run_whose_supervisor_at_home_was_killed_is_stayed_with_again() {
 }
 
 #[test]
-fn what_ended_while_nobody_at_home_was_there_is_found_and_nothing_is_done_twice() {
+fn a_run_that_ended_without_its_supervisor_is_found_and_nothing_is_done_twice() {
     let there = Elsewhere::with_agent("wait_for go; exit 4");
     there.bead("we-a", &[]);
     there.gt(["sling", "we-a"]).ok();
@@ -423,7 +423,7 @@ fn what_ended_while_nobody_at_home_was_there_is_found_and_nothing_is_done_twice(
 }
 
 #[test]
-fn a_run_that_is_cancelled_while_nobody_stays_with_it_ends_over_there() {
+fn a_run_that_is_cancelled_without_its_supervisor_ends_on_the_other_machine() {
     let there = Elsewhere::with_agent("wait_for never");
     there.bead("we-a", &[]);
     there.gt(["sling", "we-a"]).ok();
@@ -440,7 +440,7 @@ fn a_run_that_is_cancelled_while_nobody_stays_with_it_ends_over_there() {
 }
 
 #[test]
-fn an_agent_that_outlives_its_keeper_over_there_is_waited_for() {
+fn a_remote_agent_that_outlives_its_keeper_is_waited_for() {
     let there = Elsewhere::with_agent("wait_for go");
     there.bead("we-a", &[]);
     there.gt(["sling", "we-a"]).ok();
@@ -450,13 +450,13 @@ fn an_agent_that_outlives_its_keeper_over_there_is_waited_for() {
 
     assert_eq!(there.run_of("we-a")["alive"], true);
     there.allow("go");
-    // Nobody saw how it ended.
+    // Its exit code was not recorded.
     wait_until("it is lost", || there.states("we-a").last().unwrap() == "lost");
     assert_says(there.run_of("we-a#1")["reason"].as_str().unwrap(), &["left on builder"]);
 }
 
 #[test]
-fn an_agent_that_outlives_its_keeper_over_there_can_be_cancelled() {
+fn a_remote_agent_that_outlives_its_keeper_can_be_cancelled() {
     let there = Elsewhere::with_agent("wait_for never");
     there.bead("we-a", &[]);
     there.gt(["sling", "we-a"]).ok();
@@ -470,7 +470,7 @@ fn an_agent_that_outlives_its_keeper_over_there_can_be_cancelled() {
 }
 
 #[test]
-fn what_is_left_over_there_of_a_run_that_was_given_up_ends_before_the_next_begins() {
+fn a_remote_agent_of_a_cancelled_run_ends_before_the_next_run_begins() {
     let mut there = Elsewhere::with_agent("[ $run != we-a#1 ] || wait_for never");
     there.bead("we-a", &[]);
     there.gt(["sling", "we-a"]).ok();
@@ -480,7 +480,7 @@ fn what_is_left_over_there_of_a_run_that_was_given_up_ends_before_the_next_begin
     wait_until("it is away", || there.run_of("we-a")["alive"].is_null());
 
     there.gt(["run", "cancel", "we-a", "--force"]).ok();
-    // Nobody is left who could end it when the machine is back.
+    // No process is left to end it when the machine is back.
     there.signal("KILL", &supervisor);
     wait_until("it is gone", || !is_alive(&supervisor));
     there.sshd.resume();
@@ -498,7 +498,7 @@ fn what_is_left_over_there_of_a_run_that_was_given_up_ends_before_the_next_begin
 }
 
 #[test]
-fn an_agent_over_there_reaches_home() {
+fn a_remote_agent_reaches_the_town() {
     let there = Elsewhere::with_agent(
         "gt hook > $stage/hook; bd show $bead --json > $stage/bead
          echo 'from there' | bd comments add $bead --file - && bd create 'Found over there' --silent > $stage/new
@@ -533,7 +533,7 @@ fn an_agent_over_there_reaches_home() {
 }
 
 #[test]
-fn whatever_dies_at_home_and_between_no_bead_gets_two_workers() {
+fn no_bead_gets_two_workers_when_supervisors_and_connections_die() {
     let mut there = Elsewhere::with_agent("echo one; wait_for go; echo two");
     let beads = ["we-a", "we-b", "we-c"];
     for bead in beads {

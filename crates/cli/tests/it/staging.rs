@@ -119,7 +119,7 @@ fn record(id: &str, issue_type: &str, edges: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_named_and_nothing_is_written() {
+fn a_faulty_set_is_refused_and_nothing_is_written() {
     let town = town_with_epic();
     // No edge closes a circle, and yet none of them can ever start. Commands refuse that, an import does not.
     let records = [
@@ -277,7 +277,7 @@ fn nonsense_is_refused_by_name() {
 }
 
 #[test]
-fn who_waits_for_whom_can_be_drawn() {
+fn dependencies_are_drawn_as_a_graph() {
     let town = town_with_epic();
     let dot = town.gt(["convoy", "stage", "we-epic", "--graph", "dot"]).ok().stdout;
     assert_says(
@@ -304,12 +304,12 @@ fn a_rig_that_is_parked_is_named_and_one_that_is_docked_leaves_its_beads_out() {
         }
         town.gt(["rig", undo, "web"]).ok();
     }
-    // Whatever was left out goes when the rig serves again.
+    // The beads that were left out are scheduled when the rig serves again.
     assert_eq!(town.gt_json(&["scheduler", "list"]).as_array().unwrap().len(), 4);
 }
 
 #[test]
-fn what_is_closed_or_gone_between_stage_and_launch_is_left_out() {
+fn beads_closed_or_deleted_between_stage_and_launch_are_left_out() {
     let town = town_with_epic();
     town.gt(["scheduler", "pause"]).ok();
     let staged = town.gt_json(&["convoy", "stage", "we-a", "we-b", "we-c"]);

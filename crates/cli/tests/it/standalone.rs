@@ -99,7 +99,7 @@ fn inside_a_town_there_is_nothing_to_do() {
 }
 
 #[test]
-fn what_was_interrupted_can_be_done_again() {
+fn an_interrupted_init_can_be_repeated() {
     let project = project("kitchen");
     project.bd(["init"]).ok();
     // As if the power had gone just before the end.

@@ -184,7 +184,7 @@ fn a_damaged_file_fails_the_check() {
     let found = town.gt(["store", "check", "--json"]).fails(1);
 
     assert!(found.stdout.contains("damage"), "{found}");
-    // Nobody wants a backup of that, least of all instead of an older one.
+    // A damaged store is not backed up: the copy could replace an older, good one.
     let error = refusal(&town.gt(["store", "backup", "copy.db"]));
     assert_says(&error, &["gt.db is damaged"]);
     assert_eq!(files_in(town.cwd()), [".gt"]);

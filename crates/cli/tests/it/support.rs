@@ -44,15 +44,15 @@ pub(crate) fn town_with_rigs(names: &[&str]) -> Sandbox {
     town
 }
 
-/// What a test does in a town.
+/// Steps of tests in a town.
 pub(crate) trait Steps {
     /// `bd`, ready to be given more.
     fn start_bd(&self, arguments: &[&str]) -> Invocation;
     /// `bd` with one more variable in its environment.
     fn bd_with(&self, variable: &str, value: impl AsRef<OsStr>, arguments: &[&str]) -> Ran;
-    /// What `bd … --json` prints.
+    /// The output of `bd … --json`.
     fn json(&self, arguments: &[&str]) -> Value;
-    /// What `gt … --json` prints.
+    /// The output of `gt … --json`.
     fn gt_json(&self, arguments: &[&str]) -> Value;
     /// The ids in the array that `bd … --json` prints, in its order.
     fn ids(&self, arguments: &[&str]) -> Vec<String>;

@@ -1,4 +1,4 @@
-//! `gt token`: who may speak to the server.
+//! `gt token`: tokens for clients of the server.
 
 use serde_json::json;
 

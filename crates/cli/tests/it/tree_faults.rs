@@ -1,4 +1,4 @@
-//! Whoever dies, and whenever: not a line that a worker wrote is lost. It is in its tree, in the trash, or saved.
+//! A process may die at any moment: no line that a worker wrote is lost. It is in its worktree, in the trash, or saved.
 
 use std::fs;
 use std::path::PathBuf;
@@ -37,11 +37,11 @@ fn assert_not_lost(town: &Sandbox, bead: &str, file: &str, text: &str) {
 }
 
 #[test]
-fn whoever_is_killed_the_work_is_still_there() {
+fn work_survives_the_death_of_worker_and_supervisor() {
     for executor in ["process", "tmux"] {
         let town = town_with_trees(executor);
         town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
-        let victims = ["worker", "supervisor", "everybody"];
+        let victims = ["worker", "supervisor", "both"];
         for (number, victim) in victims.iter().enumerate() {
             let bead = format!("we-{number}");
             let text = format!("precious {executor} {victim}");
@@ -72,7 +72,7 @@ fn whoever_is_killed_the_work_is_still_there() {
     }
 }
 
-/// A `git` that stands before the real one on the path, and kills itself (and whoever called it, if `caller`) once, when
+/// A `git` that stands before the real one on the path, and kills itself (and its parent process, if `caller`) once, when
 /// it is asked for something that has `word` in it.
 fn town_with_fragile_git(word: &str, caller: bool) -> (Sandbox, String) {
     let town = town_with_trees("process");
@@ -108,7 +108,7 @@ fn git_that_dies_in_the_middle_costs_a_try_and_no_work() {
             for bead in ["we-0", "we-1", "we-2", "we-3"] {
                 let ran = town.start_gt(&["sling", bead]).env("PATH", &path).run();
                 wait_until(&format!("{bead} has ended ({word}, {caller})\n{ran}"), || {
-                    // Nobody has to wait until a start may be tried again.
+                    // The clock goes ahead, so that the test need not wait for the next try of a start.
                     later += 10;
                     let cycle = town.start_gt_later(&["scheduler", "run"], later);
                     let _ = cycle.env("PATH", &path).run();
@@ -132,7 +132,7 @@ fn some_moment(round: u64) {
 }
 
 #[test]
-fn whoever_starts_work_may_be_killed_at_any_moment() {
+fn a_process_that_starts_work_may_be_killed_at_any_moment() {
     for (executor, rounds) in [("process", 14), ("tmux", 10)] {
         starts_are_killed(executor, rounds);
     }
@@ -168,12 +168,12 @@ fn starts_are_killed(executor: &str, rounds: u64) {
 }
 
 #[test]
-fn trees_that_are_taken_away_while_others_need_them_are_those_that_were_meant() {
+fn concurrent_nukes_take_no_tree_from_a_running_worker() {
     let town = town_with_trees("process");
     for round in 0..10 {
         let bead = format!("we-{round}");
         let text = format!("precious {round}");
-        // Whoever has a tree finds it again after a while.
+        // The worker finds its own text in its worktree after a while.
         let script = format!(
             "echo '{text}' > work.txt; sleep 0.05; grep -q '{text}' work.txt && exit 1; exit 77"
         );
@@ -211,7 +211,7 @@ pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// With room for so many megabytes. Nothing where mounting is not allowed, and then it says so.
-    #[expect(clippy::print_stderr, reason = "whoever reads the log is to know what was not tried")]
+    #[expect(clippy::print_stderr, reason = "the log must show which test was skipped")]
     pub(crate) fn at(sandbox: &Sandbox, directory: PathBuf, megabytes: u32) -> Option<Self> {
         let size = format!("size={megabytes}m");
         let mount = sandbox.command("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]);

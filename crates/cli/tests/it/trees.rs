@@ -17,7 +17,7 @@ fi
 ";
 
 /// A town with the rig `web` (prefix `we`) on the branch `main` of a repository that is called `origin.git` and
-/// ignores `*.log`. What its worker does for a bead is said with [`Trees::script`].
+/// ignores `*.log`. [`Trees::script`] sets the script of its worker for a bead.
 pub(crate) fn town_with_trees(executor: &str) -> Sandbox {
     let town = town();
     let seed = town.git_repository("seed");
@@ -46,14 +46,14 @@ fn add_web(town: &Sandbox, origin: &Path, executor: &str) {
     town.gt(["config", "set", "worker.kill_grace", "300ms"]).ok();
 }
 
-/// What git answers, in a directory.
+/// The output of git in a directory.
 #[track_caller]
 pub(crate) fn git(town: &Sandbox, directory: &Path, arguments: &[&str]) -> String {
     let answer = town.command("git").args(arguments).dir(directory).run().ok();
     answer.stdout.trim_end().to_owned()
 }
 
-/// What a test does with trees.
+/// Steps of tests with worktrees.
 pub(crate) trait Trees {
     /// A new bead whose worker does this; the first of the names it is known by.
     fn script(&self, bead: &str, script: &str);
@@ -67,7 +67,7 @@ pub(crate) trait Trees {
     fn shared(&self) -> PathBuf;
     /// The polecats of `web`.
     fn polecats(&self) -> Value;
-    /// What was moved away.
+    /// The worktrees in the trash.
     fn trash(&self) -> Value;
     /// The file as it is in what was saved of a run.
     fn rescued(&self, run: &str, file: &str) -> String;
@@ -150,7 +150,7 @@ fn a_run_works_on_a_branch_of_its_own_and_an_idle_tree_is_used_again() {
 }
 
 #[test]
-fn what_a_failed_run_left_is_saved_and_moved_away_and_the_next_one_gets_a_clean_tree() {
+fn files_of_a_failed_run_are_saved_and_the_next_run_gets_a_clean_tree() {
     let town = town_with_trees("process");
     let mess = "echo changed >> README.md; echo new > new.txt; echo ignored > build.log; mkfifo pipe; exit 3";
     town.script("we-1", mess);
@@ -158,7 +158,7 @@ fn what_a_failed_run_left_is_saved_and_moved_away_and_the_next_one_gets_a_clean_
     assert_eq!(town.work("we-1", &[]), "failed");
     assert_eq!(town.rescued("we-1", "new.txt"), "new");
     assert!(town.rescued("we-1#1", "README.md").ends_with("changed"));
-    // The tree stays as it is until somebody needs it.
+    // The worktree stays as it is until a run needs it.
     assert!(town.tree("furiosa").join("new.txt").exists());
 
     assert_eq!(town.work("we-2", &[]), "done");
@@ -231,7 +231,7 @@ fn work_begins_from_the_branch_that_was_named() {
 }
 
 #[test]
-fn an_origin_that_cannot_be_reached_keeps_nobody_from_beginning_where_it_was() {
+fn a_run_begins_at_the_last_known_base_without_its_origin() {
     let town = town_with_trees("process");
     town.script("we-1", "exit 1");
     town.script("we-2", "echo two > two.txt; exit 1");
@@ -263,7 +263,7 @@ fn an_origin_that_was_never_reached_is_waited_for() {
     let why = town.why("we-1");
     assert_eq!(why["context"]["failures"], 0, "{why}");
     assert_says(&town.gt(["why", "we-1"]).ok().stdout, &["cannot reach", "origin.git"]);
-    // Other places have the same origin: nobody looks for one.
+    // Other worktrees have the same origin: no other polecat is tried.
     assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
 
     fs::rename(&away, &origin).unwrap();
@@ -289,7 +289,7 @@ fn a_rig_that_is_added_again_with_another_repository_lands_there() {
     let away = town.root().join("away.git");
     fs::rename(&other, &away).unwrap();
     town.script("we-2", "cat other.txt; echo two > two.txt");
-    // What is known is of the repository before.
+    // The fetched commits belong to the former repository, so no run begins with them.
     let ran = town.gt(["sling", "we-2"]);
     assert_says(&format!("{ran}"), &["the repository of the rig web", "other.git"]);
     fs::rename(&away, &other).unwrap();
@@ -374,7 +374,7 @@ fn many_at_once_get_different_polecats_and_after_the_names_come_numbers() {
 }
 
 #[test]
-fn what_a_worker_on_a_terminal_shows_can_be_peeked_at() {
+fn peek_shows_the_screen_of_a_worker() {
     let town = town_with_trees("tmux");
     let worker = town.cwd().join("worker.sh");
     let runtime = format!(

@@ -1,4 +1,4 @@
-//! `bd stale`, `bd children`, `bd lint`: what needs somebody's eye.
+//! `bd stale`, `bd children`, `bd lint`: beads that need a person's attention.
 
 use serde_json::json;
 
@@ -30,7 +30,7 @@ fn neglected() -> gt_testkit::Sandbox {
 }
 
 #[test]
-fn what_nobody_touched_comes_first_and_closed_beads_not_at_all() {
+fn the_stalest_bead_comes_first_and_closed_beads_are_left_out() {
     let town = neglected();
 
     assert_eq!(town.ids(&["stale"]), ["hq-a", "hq-b", "hq-c"]);

@@ -303,7 +303,7 @@ fn the_first_start_is_remembered() {
 }
 
 #[test]
-fn what_cannot_all_be_done_is_not_done_at_all() {
+fn an_update_with_one_invalid_field_changes_nothing() {
     let town = town();
     town.bead("hq-a", &["-l", "old"]);
     town.bead("hq-b", &[]);

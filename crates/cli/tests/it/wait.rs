@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::agents::{Stage as _, town_with_agent};
 use crate::support::{Steps as _, assert_says, json_refusal, refusal, texts};
 
-/// What became of each bead, as `gt wait --json` says.
+/// The result of each bead, as `gt wait --json` prints it.
 fn results(waited: &Value) -> Vec<(String, String)> {
     let beads = waited["beads"].as_array().unwrap();
     let text = |bead: &Value, field: &str| bead[field].as_str().unwrap().to_owned();
@@ -26,7 +26,7 @@ fn waiting_ends_when_the_work_has_ended_well() {
 
     let waited = waiting.wait().ok();
     assert_says(&waited.stdout, &["✓ we-a is done: we-a\n", "✓ we-b is done: we-b\n"]);
-    // What is over is not waited for.
+    // A run that is over is not waited for.
     let again = town.gt_json(&["wait", "we-a"]);
     assert_eq!((&again["ok"], &again["timed_out"]), (&json!(true), &json!(false)));
     assert_eq!(results(&again), [("we-a".to_owned(), "done".to_owned())]);
@@ -34,7 +34,7 @@ fn waiting_ends_when_the_work_has_ended_well() {
 }
 
 #[test]
-fn what_failed_is_said_with_the_reason() {
+fn a_failed_bead_is_told_with_the_reason() {
     let town = town_with_agent("[ $bead = we-a ] && exit 7");
     town.bead("we-a", &[]);
     town.bead("we-b", &[]);
@@ -71,14 +71,14 @@ fn the_time_may_be_up_first() {
 }
 
 #[test]
-fn what_needs_a_person_is_not_waited_for() {
+fn a_bead_that_needs_a_person_is_not_waited_for() {
     let town = town_with_agent("");
     for id in ["we-a", "we-b", "we-c", "we-d"] {
         town.bead(id, &[]);
     }
     town.bd(["dep", "add", "we-c", "we-b"]).ok();
     town.gt(["sling", "we-a", "--queue"]).ok();
-    // we-c is scheduled, and waits for we-b, which nobody has scheduled.
+    // we-c is scheduled, and waits for we-b, which is not scheduled.
     town.gt(["sling", "we-c"]).ok();
     town.bd(["update", "we-d", "--claim", "--actor", "ann"]).ok();
 
@@ -98,7 +98,7 @@ fn what_needs_a_person_is_not_waited_for() {
 }
 
 #[test]
-fn what_waits_for_work_that_goes_on_is_waited_for() {
+fn a_bead_blocked_by_running_work_is_waited_for() {
     let town = town_with_agent("[ $bead = we-a ] && wait_for go");
     town.bead("we-a", &[]);
     town.bead("we-b", &["--deps", "we-a"]);
@@ -119,7 +119,7 @@ fn what_waits_for_work_that_goes_on_is_waited_for() {
 }
 
 #[test]
-fn everything_is_waited_for_also_what_comes_meanwhile() {
+fn wait_all_includes_work_scheduled_meanwhile() {
     let town = town_with_agent("wait_for $bead.go; [ $bead != we-b ] || exit 1");
     assert_eq!(town.gt(["wait", "--all"]).ok().line(), "Nothing is scheduled or running");
     town.bead("we-a", &[]);
@@ -164,7 +164,7 @@ fn a_run_whose_processes_died_is_noticed() {
     town.wait_for_agent("we-a#1");
     let waiting = town.start_gt(&["wait", "we-a", "--json"]).start();
 
-    // Nobody is left who could write down the end.
+    // No process is left to record the end.
     let supervisor = town.supervisor_of("we-a#1");
     town.signal("KILL", &supervisor);
     town.signal("KILL", &town.agent_of("we-a"));
@@ -176,7 +176,7 @@ fn a_run_whose_processes_died_is_noticed() {
 }
 
 #[test]
-fn somebody_is_told_when_nobody_dispatches() {
+fn a_wait_without_a_dispatcher_says_so() {
     let town = town_with_agent("");
     town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
     town.bead("we-a", &[]);
@@ -191,7 +191,7 @@ fn somebody_is_told_when_nobody_dispatches() {
 }
 
 #[test]
-fn something_has_to_be_named() {
+fn a_wait_without_a_bead_is_refused() {
     let town = town_with_agent("");
     town.gt(["wait"]).fails(2);
     town.gt(["wait", "we-a", "--all"]).fails(2);

@@ -1,4 +1,4 @@
-//! Trees that stand ready before anybody needs them.
+//! Worktrees that are made ready before a run needs them.
 
 use std::fs;
 
@@ -6,13 +6,13 @@ use gt_testkit::{Sandbox, wait_until};
 
 use crate::agents::Stage as _;
 use crate::support::{Steps as _, assert_says, texts};
-use crate::trees::{Trees as _, git, town_with_trees};
+use crate::trees::{Trees as _, WAIT, git, town_with_trees};
 
-/// What a test does with warm trees.
+/// Steps of tests with warm trees.
 trait Warmth {
-    /// Wants so many warm trees, and has them seen to; what that said.
+    /// Sets the number of warm trees and runs one pass; returns its output.
     fn want(&self, count: &str) -> String;
-    /// Has whoever looks after everything do so; what it said.
+    /// Runs one pass of the reconcilers; returns its output.
     fn look_after(&self) -> String;
     /// Each polecat with what it does.
     fn standing(&self) -> Vec<String>;
@@ -75,7 +75,7 @@ fn warm_trees_are_given_away_at_once_and_made_again() {
     assert_eq!(town.standing(), ["furiosa warm", "nux warm"]);
     assert_eq!(town.setups(), 2);
     assert!(town.tree("nux").join("setup.log").exists());
-    // What is there is left alone.
+    // Trees that are warm already are left alone.
     town.look_after();
     assert_eq!(town.setups(), 2);
 
@@ -86,7 +86,7 @@ fn warm_trees_are_given_away_at_once_and_made_again() {
     let printed = town.gt(["polecat", "log", "web/furiosa"]).ok().stdout;
     assert_says(&printed, &["polecat/furiosa/we-1@", "ready"]);
 
-    // It is free again, and as good as a new one. What landed has moved the base.
+    // It is free again, and as good as a new one. The landed work has moved the base.
     assert_eq!(town.standing(), ["furiosa idle", "nux warm"]);
     town.look_after();
     assert_eq!(town.standing(), ["furiosa warm", "nux warm"]);
@@ -102,7 +102,7 @@ fn warm_trees_follow_the_base_and_a_start_never_gets_an_old_one() {
     let town = town_with_setup();
     town.want("2");
     let moved = town.move_base("moved.txt");
-    // Nobody has fetched it yet, and whoever starts does.
+    // The new base is not fetched yet; the start fetches it.
     town.script("we-1", "git rev-parse HEAD; ls moved.txt");
     assert_eq!(town.work("we-1", &[]), "done");
     assert_says(&town.gt(["polecat", "log", "we-1"]).ok().stdout, &[&moved, "moved.txt"]);
@@ -137,7 +137,7 @@ fn trees_that_are_not_wanted_any_more_are_moved_away() {
 }
 
 #[test]
-fn what_somebody_left_in_a_warm_tree_is_kept() {
+fn uncommitted_files_in_a_warm_tree_are_kept() {
     let town = town_with_setup();
     town.want("1");
     fs::write(town.tree("furiosa").join("mine.txt"), "of a person").unwrap();
@@ -149,7 +149,7 @@ fn what_somebody_left_in_a_warm_tree_is_kept() {
 }
 
 #[test]
-fn what_a_failed_run_left_stays_where_it_is() {
+fn the_tree_of_a_failed_run_is_not_warmed() {
     let town = town_with_setup();
     town.want("1");
     town.script("we-1", "echo precious > work.txt; exit 1");
@@ -183,7 +183,7 @@ fn a_command_that_fails_is_told_once_and_not_tried_again_at_once() {
 }
 
 #[test]
-fn a_tree_that_nobody_lived_to_finish_is_not_taken_for_ready() {
+fn a_half_made_tree_is_not_taken_for_ready() {
     let town = town_with_setup();
     let slow = format!(
         "{SETUP}; touch \"$GT_TOWN_ROOT/begun\"; \
@@ -193,7 +193,7 @@ fn a_tree_that_nobody_lived_to_finish_is_not_taken_for_ready() {
     town.gt(["config", "set", "rig.web.warm_worktrees", "1"]).ok();
     let keeper = town.start_gt(&["scheduler", "run"]).start();
     wait_until("the command has begun", || town.cwd().join("begun").exists());
-    // While somebody is at it, nobody else is, and nobody waits.
+    // While one process makes the tree, another neither makes it too nor waits.
     town.look_after();
     assert_eq!((town.standing(), town.setups()), (vec!["furiosa absent".to_owned()], 1));
     keeper.kill();
@@ -206,7 +206,7 @@ fn a_tree_that_nobody_lived_to_finish_is_not_taken_for_ready() {
 }
 
 #[test]
-fn whoever_makes_trees_ahead_may_be_killed_at_any_moment() {
+fn a_process_that_makes_warm_trees_may_be_killed_at_any_moment() {
     let town = town_with_setup();
     town.gt(["config", "set", "rig.web.warm_worktrees", "2"]).ok();
     for round in 0..10_u64 {
@@ -214,7 +214,7 @@ fn whoever_makes_trees_ahead_may_be_killed_at_any_moment() {
         let keeper = town.start_gt(&["scheduler", "run"]).start();
         std::thread::sleep(std::time::Duration::from_millis(round * 23 % 200));
         keeper.kill();
-        // Whatever there is, a run begins where the base is, in a tree that was set up.
+        // In any case a run begins at the base, in a worktree that was set up.
         let bead = format!("we-{round}");
         town.script(&bead, "git rev-parse HEAD; git status --short; cat setup.log");
         assert_eq!(town.work(&bead, &[]), "done");
@@ -236,5 +236,29 @@ fn a_daemon_sees_to_them_by_itself() {
     wait_until("they are warm", || town.standing() == ["furiosa warm", "nux warm"]);
     town.gt(["config", "set", "rig.web.warm_worktrees", "0"]).ok();
     wait_until("they are gone", || town.standing().is_empty());
+    town.gt(["down"]).ok();
+}
+
+#[test]
+fn files_that_a_person_left_in_a_warm_tree_of_a_daemon_are_kept_and_not_part_of_the_next_run() {
+    let town = town_with_trees("tmux");
+    town.gt(["config", "set", "rig.web.warm_worktrees", "1"]).ok();
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    town.gt(["up"]).ok();
+    wait_until("a tree is warm", || town.standing() == ["furiosa warm"]);
+    town.script("we-1", WAIT);
+    town.script("we-2", "ls");
+    for bead in ["we-1", "we-2"] {
+        town.gt(["sling", bead]).ok();
+    }
+    wait_until("the next tree is warm", || town.standing() == ["furiosa working", "nux warm"]);
+    fs::write(town.tree("nux").join("mine.txt"), "of a person").unwrap();
+
+    town.write("go", "");
+
+    wait_until("it is done", || town.states("we-2") == ["done"]);
+    assert!(!town.gt(["polecat", "log", "we-2"]).ok().stdout.contains("mine.txt"));
+    let path = town.trash()[0]["path"].as_str().unwrap().to_owned();
+    assert!(town.cwd().join(path).join("tree/mine.txt").exists());
     town.gt(["down"]).ok();
 }

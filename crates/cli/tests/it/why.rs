@@ -7,7 +7,7 @@ use crate::agents::{Stage as _, set_agent, town_with_agent};
 use crate::support::{Steps as _, assert_says, keys, refusal, strings, texts};
 
 #[test]
-fn a_bead_that_nobody_scheduled_says_so_whatever_else_keeps_it() {
+fn an_unscheduled_bead_says_so_before_other_reasons() {
     let town = town_with_agent("");
     town.bead("we-a", &[]);
     town.bead("we-b", &["--deps", "we-a"]);
@@ -71,7 +71,7 @@ fn without_a_slot_it_names_who_has_them_and_who_is_before_it() {
             "waits, for this reason:",
             "gt config set scheduler.max_polecats <n>",
             "In line  2 of 2\n  after we-b\n",
-            "Who holds the slots\n  we-a#1  running",
+            "Slots are held by\n  we-a#1  running",
             "Scheduled  hq-ctx-0000",
         ],
     );

@@ -35,7 +35,6 @@ fn listed(town: &Sandbox, flags: &[&str]) -> Vec<String> {
 
 #[test]
 fn an_item_has_the_fields_of_the_specification() {
-    // Seed 002, rules 39 and 43.
     let town = town();
     let flags = ["--payload", r#"{"pr":3}"#, "--priority", "2", "--agent", "steve-w"];
     let item = add(&town, "Review PR #3\nof the shop", &flags);
@@ -80,7 +79,6 @@ fn an_item_has_the_fields_of_the_specification() {
 
 #[test]
 fn a_dispatcher_dispatches_and_an_agent_reports() {
-    // Rule 46.
     let town = town();
     let item = add(&town, "Review it", &[]);
     let item = bead(&item);
@@ -121,17 +119,17 @@ fn an_agent_takes_what_is_next_and_has_one_thing_at_a_time() {
     assert!(beat["lease_expires_at"].as_str() >= taken["lease_expires_at"].as_str());
     update(&town, bead(&urgent), &["--status", "failed", "--run-id", run]);
     let late = town.gt(["work", "heartbeat", bead(&urgent), "--run-id", run]);
-    assert_says(&refusal(&late), &["does not have", "whatever you did is over"]);
+    assert_says(&refusal(&late), &["does not have", "your work on it is over"]);
     assert_says(&town.gt(["work", "next", "--agent", "ann"]).ok().stdout, &["Usual", "#1"]);
 }
 
 #[test]
 fn one_that_waits_for_work_gets_it_when_it_comes() {
     let town = town();
-    add(&town, "Not for everybody", &["--agent", "bob"]);
+    add(&town, "Only for bob", &["--agent", "bob"]);
     let asks = ["work", "next", "--agent", "ann", "--wait", "60s", "--json"];
     let waiting = town.command(town.gt_path()).args(asks).start();
-    let item = add(&town, "For anybody", &[]);
+    let item = add(&town, "For any agent", &[]);
     let taken = waiting.wait().ok().json();
     assert_eq!(taken["item"]["bead"], item["bead"]);
 }
@@ -169,8 +167,7 @@ fn a_bad_request_names_what_is_wrong_and_changes_nothing() {
 }
 
 #[test]
-fn what_a_worker_has_is_changed_through_its_run_only() {
-    // Rule 41.
+fn an_item_of_a_worker_is_changed_through_its_run_only() {
     let town = crate::support::gastown_that_takes_time();
     let id = town.create("Fix it", &["--rig", "gastown"]);
     town.gt(["sling", &id]).ok();
@@ -191,7 +188,6 @@ fn what_a_worker_has_is_changed_through_its_run_only() {
 
 #[test]
 fn silent_work_is_blocked_and_told() {
-    // Rule 44.
     let town = town();
     let told = town.write("told", "");
     let program = town.write_script("tell.sh", &format!("cat >> '{}'", told.display()));
@@ -207,7 +203,7 @@ fn silent_work_is_blocked_and_told() {
     let blocked = show(&town, bead(&item));
     assert_eq!(blocked["status"], "blocked");
     assert_says(blocked["notes"].as_str().unwrap(), &["Stale: steve-w has said nothing since"]);
-    wait_until("somebody is told", || {
+    wait_until("the notice is sent", || {
         std::fs::read_to_string(&told).is_ok_and(|text| text.contains("is blocked: Stale"))
     });
     let queued = update(&town, bead(&item), &["--status", "queued"]);

@@ -44,7 +44,7 @@ enum End {
     Released,
 }
 
-/// What a client has done, and what it was told.
+/// A request of a client, and the answer.
 #[derive(Debug, Clone)]
 enum Fact {
     /// An item is in the queue, said the server.
@@ -67,7 +67,7 @@ struct Arena {
 
 impl Arena {
     fn open(town: Sandbox) -> Self {
-        // Nobody else gets the port meanwhile: those who ask for any get another.
+        // The port stays free meanwhile: processes that ask for any port get another.
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap().to_string();
         drop(free);
@@ -109,7 +109,7 @@ impl Arena {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner).push(fact);
     }
 
-    /// What the server answers; nothing if it does not, or cannot at the moment. Then nobody knows what it did.
+    /// The answer of the server; nothing if it gives none. Then it is unknown whether it made the change.
     fn ask(
         &self,
         method: &str,
@@ -139,7 +139,7 @@ impl Arena {
             text.len()
         );
         if let Ok(mut stream) = connect(&self.address) {
-            // Whether it arrives is nobody's business any more.
+            // The request may arrive or not: its caller does not wait.
             let _ = stream.write_all(head.as_bytes());
         }
     }
@@ -255,7 +255,7 @@ impl Arena {
 
     /// All items, and everything that agents have tried, once nothing happens any more.
     fn settle(&self, clock: i64) -> BTreeMap<String, Value> {
-        // Whatever somebody has forgotten is queued again, and done by one who forgets nothing.
+        // The leases of abandoned items run out, and an agent that abandons nothing completes them.
         self.clock.set(clock + 4000);
         let asked = |method: &str, path: &str, body: Value| {
             let mut answer = None;
@@ -325,7 +325,11 @@ fn check(facts: &[Fact], items: &BTreeMap<String, Value>) {
             Fact::Taken { agent, item, run } => {
                 assert!(handed_out.insert(run), "the run {run} was handed out twice");
                 let kept = attempts.get(run).unwrap_or_else(|| panic!("the run {run} is lost"));
-                assert_eq!((&kept.agent, &kept.item), (agent, item), "{run} is somebody else's");
+                assert_eq!(
+                    (&kept.agent, &kept.item),
+                    (agent, item),
+                    "{run} belongs to another agent or item"
+                );
             }
             Fact::Ended { item, run, end, told } => {
                 asked_for.insert((run.clone(), *end));
@@ -366,7 +370,7 @@ fn check(facts: &[Fact], items: &BTreeMap<String, Value>) {
         };
         assert!(
             asked_for.contains(&(run.clone(), end)),
-            "nobody said that {run} was {}",
+            "no agent reported that {run} was {}",
             attempt.state
         );
     }
@@ -386,7 +390,7 @@ fn replay(events: &[Value]) {
         } else if ["run_done", "run_failed", "run_lost", "run_cancelled"].contains(&kind.as_str()) {
             let count = has.len();
             has.retain(|_, held| held != run);
-            assert_eq!(has.len() + 1, count, "{run} ended, and nobody had it");
+            assert_eq!(has.len() + 1, count, "{run} ended, and no agent had it");
         }
     }
 }
@@ -441,7 +445,7 @@ fn play(town: Sandbox, trouble: impl Fn(&Arena) + Sync) {
 }
 
 #[test]
-fn whoever_checks_a_history_sees_what_is_wrong_with_it() {
+fn the_history_check_finds_each_kind_of_fault() {
     let logged = |run: &str, state: &str| json!({"id": run, "agent": "ann", "state": state});
     let item = |status: &str, log: Vec<Value>| {
         let item = json!({"status": status, "completed_at": "then", "dispatch_log": log});
@@ -462,14 +466,14 @@ fn whoever_checks_a_history_sees_what_is_wrong_with_it() {
     let done = || item("completed", vec![logged("r", "done")]);
     let completed = || ended("r", End::Completed, true);
     assert!(is_right(vec![submitted("a"), taken("ann"), completed()], done()));
-    // An answer that nobody heard of may mean either.
+    // A lost answer may mean either.
     assert!(is_right(vec![ended("r", End::Completed, false)], done()));
     assert!(is_right(vec![ended("r", End::Failed, false), completed()], done()));
 
     assert!(!is_right(vec![submitted("b"), completed()], done()), "an item is lost");
-    assert!(!is_right(vec![taken("bob"), completed()], done()), "somebody else has it");
+    assert!(!is_right(vec![taken("bob"), completed()], done()), "another agent has it");
     assert!(!is_right(vec![taken("ann"), taken("ann"), completed()], done()), "handed out twice");
-    assert!(!is_right(vec![], done()), "nobody completed it");
+    assert!(!is_right(vec![], done()), "no agent completed it");
     let lost = item("completed", vec![logged("r", "lost"), logged("s", "done")]);
     let both = vec![completed(), ended("s", End::Completed, true)];
     assert!(!is_right(both.clone(), lost), "a completion is lost");

@@ -9,7 +9,7 @@ use crate::agents::{Stage as _, is_alive};
 use crate::serving::{Served, text};
 use crate::support::{Steps as _, assert_says, files_in, nowhere, refusal, town};
 
-/// Whoever polls: in a town, or with the address of a server.
+/// A poller: in a town, or with the address of a server.
 struct Poller {
     sandbox: Sandbox,
     url: Option<String>,
@@ -43,7 +43,7 @@ impl Poller {
     }
 }
 
-/// What a poller has told so far.
+/// The events that a poller has printed so far.
 fn told(lines: &str) -> Vec<String> {
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.map(|line| text(&line["event"])).collect()
@@ -89,7 +89,7 @@ fn a_command_does_the_work_and_its_exit_status_is_the_outcome() {
         let ran = poller.run(&ONCE, "true").ok();
         assert_eq!(told(&ran.stdout), ["nothing"]);
     }
-    // Where the output is kept, unless somebody says.
+    // The default directory for output.
     assert_eq!(files_in(town.cwd().join(".gt/work")).len(), 2);
 }
 
@@ -133,8 +133,7 @@ fn a_command_may_report_itself() {
 }
 
 #[test]
-fn somebody_who_polls_takes_what_was_dispatched_and_what_is_in_progress_and_nobody_holds() {
-    // Rule 46.
+fn a_poll_takes_dispatched_items_and_items_in_progress_without_a_holder() {
     let server = Served::new();
     for poller in [Poller::here(&server.town), Poller::away(&server)] {
         let begun = add(&server.town, "Begun", &[]);
@@ -151,7 +150,7 @@ fn somebody_who_polls_takes_what_was_dispatched_and_what_is_in_progress_and_nobo
 }
 
 #[test]
-fn what_another_poller_of_the_same_name_has_is_left_alone() {
+fn an_item_of_another_poller_with_the_same_name_is_left_alone() {
     let server = Served::new();
     let town = &server.town;
     let item = add(town, "Mine", &[]);
@@ -200,7 +199,7 @@ fn a_poller_that_is_asked_to_stop_ends_its_command_and_gives_the_item_back() {
 }
 
 #[test]
-fn a_command_whose_item_is_somebody_elses_is_ended() {
+fn a_command_whose_item_another_agent_gets_is_ended() {
     let server = Served::new();
     let item = add(&server.town, "Taken away", &[]);
     let poller = Poller::away(&server);
@@ -235,7 +234,7 @@ fn a_server_that_is_away_is_waited_for_and_told_of_once() {
     wait_until("the command is at work", || told(&running.stdout()) == ["began"]);
     let (address, town) = (server.address.clone(), server.town.clone());
     server.running.kill();
-    // The command ends while nobody can be told.
+    // The command ends while the server is away.
     poller.sandbox.write("go", "");
     wait_until("it is told", || running.stderr().contains("waiting for the queue"));
     let again = town.start_gt(&["serve", "--bind", &address, "--json"]).start();

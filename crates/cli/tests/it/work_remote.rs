@@ -7,7 +7,7 @@ use crate::agents::Stage as _;
 use crate::serving::{Served, text};
 use crate::support::{Steps as _, assert_says, json_refusal, nowhere, refusal, texts, town};
 
-/// Somebody on another machine: no town, only the address of a server.
+/// A client on another machine: no town, only the address of a server.
 struct Elsewhere {
     sandbox: Sandbox,
     url: String,
@@ -34,14 +34,14 @@ impl Elsewhere {
 }
 
 #[test]
-fn what_a_dispatcher_and_an_agent_do_can_be_done_from_elsewhere() {
-    // The methods of seed 002's skill.
+fn dispatchers_and_agents_can_work_over_the_network() {
+    // The methods of the skill for agents.
     let server = Served::new();
     let away = Elsewhere::of(&server);
     let flags = ["--priority", "2", "--payload", r#"{"pr":3}"#, "--notes", "soon"];
     let item = away.json(&[&["work", "add", "code_review", "Review PR #3"], &flags[..]].concat());
     assert_eq!((&item["status"], &item["payload"]), (&json!("queued"), &json!({"pr": 3})));
-    assert_eq!(item["created_by"], "Test Person", "whoever asks without a token says who they are");
+    assert_eq!(item["created_by"], "Test Person", "a client without a token names itself");
     let bead = text(&item["bead"]);
 
     away.gt(&["work", "dispatch", &bead, "steve-w"]).ok();
@@ -69,7 +69,7 @@ fn what_a_dispatcher_and_an_agent_do_can_be_done_from_elsewhere() {
 }
 
 #[test]
-fn a_server_is_told_and_asked_in_the_same_words_as_a_town() {
+fn commands_have_the_same_output_with_a_server_as_in_a_town() {
     let server = Served::new();
     let away = Elsewhere::of(&server);
     server.town.gt(["rig", "add", "web", "--executor", "pull"]).ok();
@@ -79,13 +79,13 @@ fn a_server_is_told_and_asked_in_the_same_words_as_a_town() {
     let waits = ["work", "add", "task", "Second", "--depends-on", &first];
     let waits = text(&server.town.gt_json(&waits)["bead"]);
     server.town.gt(["work", "dispatch", &first, "ann"]).ok();
-    // What is asked for and what is refused: from the town itself and from elsewhere.
+    // Queries and refusals are the same in the town and over the network.
     for arguments in [
         &["work", "list", "--json"][..],
         &["work", "list", "--status", "queued,in_progress", "--limit", "1", "--json"],
         &["work", "list", "--project", "web", "--type", "task", "--search", "FIRST", "--json"],
         &["work", "list", "--executor", "pull"],
-        &["work", "list", "--agent", "nobody"],
+        &["work", "list", "--agent", "absent"],
         &["work", "list", "--project", "nothing"],
         &["work", "list", "--status", "lost"],
         &["work", "list", "--since", "2020-01-01", "--json"],
@@ -196,7 +196,7 @@ fn a_server_that_is_away_or_none_is_told_apart() {
 }
 
 #[test]
-fn whoever_watches_from_elsewhere_goes_on_after_the_connection_broke() {
+fn a_remote_watch_continues_after_the_connection_broke() {
     let server = Served::new();
     let away = Elsewhere::of(&server);
     let watching = away.start(&["work", "watch", "--type", "task", "--json"]);
@@ -211,7 +211,7 @@ fn whoever_watches_from_elsewhere_goes_on_after_the_connection_broke() {
     server.submit("One");
     wait_until("the first is seen", || seen(&watching) == ["One queued"]);
 
-    // The server is gone without a word; what happens meanwhile is not lost.
+    // The server is killed; events of the meantime are not lost.
     let (address, town) = (server.address.clone(), server.town.clone());
     server.running.kill();
     wait_until("it is told", || watching.stderr().contains("waiting for it"));

@@ -1,4 +1,4 @@
-//! What a worker sees and says: `gt prime`, `gt hook`, `gt step`.
+//! The commands of a worker: `gt prime`, `gt hook`, `gt step`.
 
 use std::fs;
 
@@ -116,7 +116,7 @@ msg-1 from Test Person
 - Tick off each step when it is done: gt step done <step>
 - Write down what the next one needs to know: bd comments add gt-a \"…\". Your memory ends with your session.
 - Messages reach you through gt prime and gt mail inbox; answer with gt mail reply <message> -m \"…\"
-- When a command says that your run is over, stop: somebody else may have the work, and yours does not count any more.
+- When a command says that your run is over, stop: another worker may have the work, and yours does not count any more.
 
 ## How to finish
 
@@ -128,7 +128,7 @@ msg-1 from Test Person
 "
     );
     assert_eq!(told, expected);
-    // What was printed was seen.
+    // Printed messages count as seen.
     assert_eq!(town.gt_json(&["mail", "show", "1"])["receipt"], "seen");
     assert!(!worker(&town, &["prime"]).ok().stdout.contains("Hurry"));
 }
@@ -237,7 +237,7 @@ fn the_worker_of_a_run_that_is_over_is_told_to_stop() {
     }
     assert_eq!(everything(&town), before);
 
-    // Somebody else has it now.
+    // Another worker has it now.
     sling(&town);
     for arguments in over {
         let told = refusal(&worker(&town, arguments));
@@ -248,7 +248,7 @@ fn the_worker_of_a_run_that_is_over_is_told_to_stop() {
 }
 
 #[test]
-fn whoever_takes_over_is_told_how_far_the_last_one_came() {
+fn the_next_worker_is_told_how_far_the_last_one_came() {
     let town = town_with_tea();
     town.bd(["update", "gt-a", "--claim", "--actor", MAX]).ok();
     worker(&town, &["step", "done", "boil", "steep"]).ok();
@@ -268,7 +268,7 @@ fn whoever_takes_over_is_told_how_far_the_last_one_came() {
 }
 
 #[test]
-fn without_a_run_one_sees_the_town() {
+fn prime_without_a_run_shows_the_town() {
     let town = town_with_tea();
     worker(&town, &["escalate", "Which cup?", "--severity", "high"]).ok();
 
@@ -296,7 +296,7 @@ fn without_a_run_one_sees_the_town() {
 }
 
 #[test]
-fn the_hook_holds_what_one_works_on() {
+fn the_hook_holds_the_bead_of_the_worker() {
     let town = town_with_tea();
     town.bead("gt-b", &[]);
     town.gt(["nudge", "gt-a", "Hurry"]).ok();
@@ -312,13 +312,13 @@ fn the_hook_holds_what_one_works_on() {
         &worker(&town, &["hook"]).ok().stdout,
         &["gt-a  Make tea", "steps 0/3", "1 unread message", "gt prime"],
     );
-    // Who has no run, but an address, has what was slung there.
+    // A crew member without a run has the beads that were slung to its address.
     let crew = town.start_gt(&["hook", "--json"]).env("GT_ROLE", MAX).run().ok().json();
     assert_eq!(crew[0]["run"]["id"], "gt-a#1");
     assert_says(&town.gt(["hook"]).ok().stdout, &["Nothing is on your hook"]);
     assert_eq!(town.gt_json(&["hook"]), json!([]));
     assert_says(&town.gt(["hook", "gt-a"]).ok().stdout, &["gt-a#1 by gastown/crew/max"]);
-    assert_says(&town.gt(["hook", "gt-b"]).ok().stdout, &["on nobody's hook", "gt why gt-b"]);
+    assert_says(&town.gt(["hook", "gt-b"]).ok().stdout, &["is on no hook", "gt why gt-b"]);
     assert_says(&refusal(&town.gt(["hook", "gt-z"])), &["gt-z"]);
 }
 

@@ -1,40 +1,41 @@
 //! Making and changing convoys.
 
 use clap::Args;
+use gt_beads::convoys::{self, ConvoyClose, NewConvoy};
 use gt_core::BeadId;
 use gt_core::schedule::Merge;
-use gt_operations::convoys::{self, ConvoyClose, NewConvoy};
-use gt_operations::schedule::{SlingRequest, Travel};
+use gt_execution::trees::nuke;
+use gt_scheduling::schedule::{SlingRequest, Travel};
 
 use super::super::sling;
-use super::{convoy_json, progress, standing};
+use super::{convoy_document, progress, standing};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{moment, plural};
 
 /// Make a convoy of beads, and schedule all of them
 ///
-/// What waits for others starts as soon as these are done. It lands with the close of the last one, unless it is owned.
+/// Blocked beads start when their blockers are done. The convoy lands with the close of the last bead, unless it is owned.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt convoy create \"Search\" web-1 web-2 api-7
   gt convoy create \"Search\" --from-epic web-epic-1 --notify
   gt convoy create \"Release\" web-1 --owned --notify=web/crew/max")]
 pub(super) struct CreateArgs {
-    /// What it is called
+    /// Its name
     name: String,
     /// The beads that it tracks, or work items
     ids: Vec<String>,
     /// Everything below this epic
     #[arg(long, value_name = "EPIC", conflicts_with = "ids")]
     from_epic: Option<String>,
-    /// Whoever makes it lands it, too
+    /// You land it yourself, with gt convoy land
     #[arg(long)]
     owned: bool,
-    /// Whose it is
+    /// Its owner
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
-    /// Tell somebody when it lands: whoever makes it, or this address
+    /// Send a message when it lands: to you, or to this address
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     notify: Vec<String>,
     /// How its work is merged: direct, mr or local
@@ -56,7 +57,7 @@ pub(super) struct AddArgs {
     beads: Vec<String>,
 }
 
-/// Take beads out of a convoy; what they are at goes on
+/// Take beads out of a convoy; their runs go on
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  gt convoy remove hq-cv-x7k2p web-4")]
 pub(super) struct RemoveArgs {
@@ -88,7 +89,7 @@ pub(super) struct CloseArgs {
 
 /// Land a convoy that its owner lands
 ///
-/// The trees of those who worked on it are moved to the trash, unless somebody works there again.
+/// The worktrees of its workers are moved to the trash, unless another run uses them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt convoy land hq-cv-x7k2p --dry-run
@@ -112,7 +113,7 @@ pub(super) struct LandArgs {
 pub(super) struct WatchArgs {
     /// The convoy
     id: String,
-    /// Who is told when it lands, if not whoever asks: mayor, deacon or <rig>/crew/<name>
+    /// Tell this address instead of you when it lands: mayor, deacon or <rig>/crew/<name>
     #[arg(long = "for", value_name = "ADDRESS")]
     who: Option<String>,
 }
@@ -176,7 +177,7 @@ pub(super) fn add(context: &Context<'_>, args: &AddArgs) -> Result<(), CliError>
         } else {
             let names: Vec<&str> = slung.added.iter().map(BeadId::as_str).collect();
             context.printer.done(format!("✓ {convoy} tracks {}", names.join(", ")))?;
-            let convoy = convoys::status(&town, convoy)?.convoy;
+            let convoy = gt_scheduling::convoy_planning::status(&town, convoy)?.convoy;
             if convoy.bead.status.as_str().starts_with("staged") {
                 let id = &convoy.bead.id;
                 context
@@ -193,7 +194,7 @@ pub(super) fn remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), Cli
     let done = convoys::remove(&context.town()?, &args.id, &args.beads)?;
     let printer = context.printer;
     if printer.json() {
-        return printer.object(&convoy_json(&done.convoy));
+        return printer.object(&convoy_document(&done.convoy));
     }
     let id = &done.convoy.bead.id;
     for bead in &done.removed {
@@ -212,7 +213,7 @@ pub(super) fn close(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliEr
     let (convoy, changed) = convoys::close(&context.town()?, &args.id, &how)?;
     let printer = context.printer;
     if printer.json() {
-        return printer.object(&convoy_json(&convoy));
+        return printer.object(&convoy_document(&convoy));
     }
     let id = &convoy.bead.id;
     if !changed {
@@ -226,7 +227,7 @@ pub(super) fn close(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliEr
     if convoy.members.open > 0 {
         let open = plural(convoy.members.open, "bead");
         printer.note(format!(
-            "What is open goes on without it ({open}); gt scheduler clear --bead <id> stops one"
+            "Its open beads go on without it ({open}); gt scheduler clear --bead <id> stops one"
         ));
     }
     Ok(())
@@ -240,10 +241,12 @@ pub(super) fn land(context: &Context<'_>, args: &LandArgs) -> Result<(), CliErro
     let trees = if args.keep_worktrees {
         Vec::new()
     } else {
-        convoys::clear_trees(&town, &convoy.bead.id, args.dry_run)?
+        convoys::clear_trees(&town, &convoy.bead.id, |place| {
+            nuke(&town, place.as_str(), args.dry_run).map(drop)
+        })?
     };
     if printer.json() {
-        return printer.object(&convoy_json(&convoy));
+        return printer.object(&convoy_document(&convoy));
     }
     let (did, moved) =
         if args.dry_run { ("Would land", "Would move") } else { ("✓ Landed", "✓ Moved") };
@@ -271,7 +274,7 @@ pub(super) fn watch(
     let (convoy, who, changed) = convoys::watch(&town, &args.id, args.who.as_deref(), watches)?;
     let printer = context.printer;
     if printer.json() {
-        return printer.object(&convoy_json(&convoy));
+        return printer.object(&convoy_document(&convoy));
     }
     let id = &convoy.bead.id;
     printer.done(match (changed, watches) {
@@ -329,7 +332,7 @@ pub(super) fn cap(context: &Context<'_>, args: &CapArgs) -> Result<(), CliError>
 
 fn tell(context: &Context<'_>, convoy: &convoys::Convoy, said: String) -> Result<(), CliError> {
     let printer = context.printer;
-    if printer.json() { printer.object(&convoy_json(convoy)) } else { printer.done(said) }
+    if printer.json() { printer.object(&convoy_document(convoy)) } else { printer.done(said) }
 }
 
 /// Try again what failed of a convoy
@@ -343,7 +346,7 @@ pub(super) struct RetryArgs {
 pub(super) fn retry(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let town = context.town()?;
-    let (convoy, retried) = convoys::retry(&town, &args.id)?;
+    let (convoy, retried) = gt_scheduling::convoy_planning::retry(&town, &args.id)?;
     crate::gt::scheduler::tell_retried(
         context,
         &town,

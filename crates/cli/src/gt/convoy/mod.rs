@@ -5,22 +5,23 @@ mod stage;
 mod status;
 mod stranded;
 
-pub(super) use status::write_estimate;
+pub(super) use status::estimate_document;
 
 use clap::{Args, Subcommand};
+use gt_api::{ConvoyDocument, UtcTime};
+use gt_beads::convoys::{self, Convoy, ConvoyFilter};
 use gt_core::Status;
 use gt_core::decide::ConvoyState;
-use gt_operations::convoys::{self, Convoy, ConvoyFilter};
-use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, plural, status_colour};
+use crate::values::texts;
 
 /// Plan, launch and follow beads that travel together
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What is slung together travels in a convoy, and so does what is staged and launched.
+    after_help = "Beads that are slung together travel in a convoy, and so do beads that are staged and launched.
 It lands by itself with the close of its last bead, if none of them failed. One that
 was slung with --owned is closed by its owner.
 
@@ -53,7 +54,7 @@ enum ConvoyVerb {
     Create(change::CreateArgs),
     Add(change::AddArgs),
     Remove(change::RemoveArgs),
-    /// Start nothing of a convoy until it is resumed; what runs goes on
+    /// Start nothing of a convoy until it is resumed; running beads go on
     Pause(change::OneArgs),
     /// Let what a convoy tracks start again
     Resume(change::OneArgs),
@@ -130,11 +131,13 @@ fn list(context: &Context<'_>, filter: &ConvoyFilter, tree: bool) -> Result<(), 
     if printer.json() {
         let mut list = printer.list();
         for convoy in &convoys {
-            list.push(&if tree {
-                status::picture_json(&convoys::status(&town, convoy.bead.id.as_str())?)
+            if tree {
+                let picture =
+                    gt_scheduling::convoy_planning::status(&town, convoy.bead.id.as_str())?;
+                list.push(&status::picture_document(&picture))?;
             } else {
-                convoy_json(convoy)
-            })?;
+                list.push(&convoy_document(convoy))?;
+            }
         }
         return list.finish();
     }
@@ -144,13 +147,13 @@ fn list(context: &Context<'_>, filter: &ConvoyFilter, tree: bool) -> Result<(), 
             let said =
                 format!("  {} {}  {}", standing(convoy), progress(convoy), convoy.bead.title);
             printer.heading(id, &said)?;
-            let picture = convoys::status(&town, id)?;
+            let picture = gt_scheduling::convoy_planning::status(&town, id)?;
             status::print_beads(printer, picture.tracked.iter(), now)?;
         }
         return Ok(());
     }
     if convoys.is_empty() {
-        return printer.done("No convoys; what is slung together travels in one (gt sling)");
+        return printer.done("No convoys; beads that are slung together travel in one (gt sling)");
     }
     let mut table = Table::with_header(&["CONVOY", "STATUS", "DONE", "MADE", "TITLE"]);
     for convoy in &convoys {
@@ -165,7 +168,7 @@ fn list(context: &Context<'_>, filter: &ConvoyFilter, tree: bool) -> Result<(), 
     printer.table(table)
 }
 
-/// Where a convoy stands, in a word.
+/// The state of a convoy, in a word.
 fn standing(convoy: &Convoy) -> String {
     match convoy.state() {
         ConvoyState::Open if convoy.paused.is_some() => "paused".to_owned(),
@@ -186,14 +189,15 @@ fn progress(convoy: &Convoy) -> String {
     format!("{}/{}{failed}", members.completed(), members.total)
 }
 
-/// Lets a person choose a convoy and look at it, until they have enough.
+/// Lets a person choose a convoy and look at it, until they quit.
 fn choose(context: &Context<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     loop {
         let convoys = convoys::list(&town, &ConvoyFilter::default())?;
         if convoys.is_empty() {
-            return printer.done("No convoys; what is slung together travels in one (gt sling)");
+            return printer
+                .done("No convoys; beads that are slung together travel in one (gt sling)");
         }
         for (number, convoy) in convoys.iter().enumerate() {
             let (id, title) = (&convoy.bead.id, &convoy.bead.title);
@@ -224,7 +228,7 @@ fn check(context: &Context<'_>, args: &CheckArgs) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for convoy in &landed {
-            list.push(&convoy_json(convoy))?;
+            list.push(&convoy_document(convoy))?;
         }
         return list.finish();
     }
@@ -239,41 +243,28 @@ fn check(context: &Context<'_>, args: &CheckArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-fn write_convoy(object: &mut ObjectWriter<'_>, convoy: &Convoy) {
-    let (bead, is_owned) = (&convoy.bead, convoy.is_owned());
-    object.text("id", bead.id.as_str());
-    object.text("title", bead.title.as_str());
-    object.text("status", bead.status.as_str());
-    object.flag("owned", is_owned);
-    object.text("lifecycle", if is_owned { "caller-managed" } else { "system-managed" });
-    object.text_unless_empty("merge_strategy", &convoy.said("merge").unwrap_or_default());
-    object.text_unless_empty("base_branch", &convoy.said("base_branch").unwrap_or_default());
-    object.text_unless_empty("close_reason", &bead.close_reason);
-    object.timestamp("created_at", bead.created_at);
-    if let Some(at) = bead.closed_at {
-        object.timestamp("closed_at", at);
+fn convoy_document(convoy: &Convoy) -> ConvoyDocument {
+    let (bead, is_owned, paused) = (&convoy.bead, convoy.is_owned(), convoy.paused.as_ref());
+    ConvoyDocument {
+        id: bead.id.to_string(),
+        title: bead.title.to_string(),
+        status: bead.status.to_string(),
+        owned: is_owned,
+        lifecycle: if is_owned { "caller-managed" } else { "system-managed" }.to_owned(),
+        merge_strategy: convoy.said("merge").unwrap_or_default(),
+        base_branch: convoy.said("base_branch").unwrap_or_default(),
+        close_reason: bead.close_reason.clone(),
+        created_at: bead.created_at.into(),
+        closed_at: bead.closed_at.map(UtcTime),
+        completed: convoy.members.completed(),
+        failed: convoy.members.failed,
+        total: convoy.members.total,
+        landings: convoy.landings,
+        owner: bead.owner.clone(),
+        cap: convoy.cap.into(),
+        paused: paused.is_some(),
+        paused_by: paused.map(|pause| pause.by.clone()),
+        paused_at: paused.map(|pause| pause.at.into()),
+        watchers: texts(convoy.watchers()),
     }
-    object.count("completed", convoy.members.completed());
-    object.count("failed", convoy.members.failed);
-    object.count("total", convoy.members.total);
-    object.count("landings", convoy.landings);
-    object.text_unless_empty("owner", &bead.owner);
-    object.count("cap", convoy.cap.into());
-    object.flag("paused", convoy.paused.is_some());
-    if let Some(pause) = &convoy.paused {
-        object.text("paused_by", &pause.by);
-        object.timestamp("paused_at", pause.at);
-    }
-    let watchers = convoy.watchers();
-    if !watchers.is_empty() {
-        object.array("watchers", |array| watchers.iter().for_each(|who| array.text(who)));
-    }
-}
-
-fn convoy_json(convoy: &Convoy) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    write_convoy(&mut object, convoy);
-    object.finish();
-    out
 }

@@ -3,13 +3,17 @@
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
+use gt_api::{
+    FindingDocument, RawJson, StagedBeadDocument, StagedDocument, StagedTaskDocument,
+    StagedWaveDocument, to_json,
+};
 use gt_core::BeadId;
 use gt_core::decide::Finding;
 use gt_core::schedule::Merge;
-use gt_operations::Town;
-use gt_operations::convoys::{self, Sketch, StageRequest, Staged};
-use gt_operations::schedule::SlingReport;
-use gt_records::{ArrayWriter, ObjectWriter};
+use gt_scheduling::convoy_planning::{Sketch, StageRequest, Staged};
+use gt_scheduling::schedule::SlingReport;
+use gt_town::Town;
+use gt_town::tree_paths::lacks_branch;
 use indicatif::ProgressBar;
 
 use super::super::sling;
@@ -17,6 +21,7 @@ use super::status::about;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural, progress_bar, status_colour};
+use crate::values::texts;
 
 /// Show what a set of beads would do, and what is wrong with it, before anything runs
 ///
@@ -32,10 +37,10 @@ pub(super) struct StageArgs {
     /// An epic, beads, or a convoy that is staged
     #[arg(required = true, value_name = "EPIC|BEAD|CONVOY")]
     ids: Vec<String>,
-    /// What the convoy is called
+    /// The name of the convoy
     #[arg(long)]
     title: Option<String>,
-    /// Whoever stages it lands it, too
+    /// You land it yourself, with gt convoy land
     #[arg(long)]
     owned: bool,
     /// How its work is merged: direct, mr or local
@@ -44,7 +49,7 @@ pub(super) struct StageArgs {
     /// The branch that its work begins from and lands on
     #[arg(long, value_name = "BRANCH")]
     base_branch: Option<String>,
-    /// Print who waits for whom as a graph, and nothing else
+    /// Print only the dependencies, as a graph
     #[arg(long, value_enum)]
     graph: Option<Graph>,
     /// Launch it, if nothing is wrong with it
@@ -64,7 +69,7 @@ enum Graph {
 
 /// Launch a convoy: open it, and schedule everything it tracks at once
 ///
-/// What waits for others starts as soon as these are done. An epic or a list of beads is staged first. A rig that is
+/// Blocked beads start when their blockers are done. An epic or a list of beads is staged first. A rig that is
 /// parked or docked, or a branch that is missing, refuses the launch unless it is forced; other warnings are printed, and
 /// the launch goes on. A launch that is refused leaves it staged.
 #[derive(Debug, Args)]
@@ -109,26 +114,31 @@ pub(super) fn launch(context: &Context<'_>, args: &LaunchArgs) -> Result<(), Cli
     begin(context, &town, &look(&town, &request)?, args.force)
 }
 
-/// Sets smaller than this are looked at before anybody could see how far that is.
-const LARGE: usize = 5_000;
+/// Fewer beads than this are staged too quickly for a progress bar to be of use.
+const PROGRESS_BAR_MIN_BEADS: usize = 5_000;
 
 /// Stages a set, and shows how far it is if that takes a while.
 fn look(town: &Town, request: &StageRequest) -> Result<Staged, CliError> {
     let mut bar: Option<ProgressBar> = None;
-    let staged = convoys::stage_telling(town, request, &mut |done, total| {
-        if total >= LARGE {
-            // To write it down takes about as long as to look at it.
-            bar.get_or_insert_with(|| progress_bar("staging", 2 * total as u64))
-                .set_position(done as u64);
-        }
-    });
+    let staged = gt_scheduling::convoy_planning::stage_telling(
+        town,
+        request,
+        &|rig, branch| lacks_branch(town, rig, branch),
+        &mut |done, total| {
+            if total >= PROGRESS_BAR_MIN_BEADS {
+                // Writing the convoy takes about as long as reading the beads.
+                bar.get_or_insert_with(|| progress_bar("staging", 2 * total as u64))
+                    .set_position(done as u64);
+            }
+        },
+    );
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
     Ok(staged?)
 }
 
-/// Launches what is staged, unless something speaks against it.
+/// Launches a staged convoy, unless a check fails.
 fn begin(context: &Context<'_>, town: &Town, staged: &Staged, force: bool) -> Result<(), CliError> {
     let Some(convoy) = staged.convoy.as_ref() else {
         show(context.printer, staged, None)?;
@@ -162,7 +172,7 @@ fn said_of(finding: &Finding) -> String {
     format!("{}: {}", finding.category, finding.message)
 }
 
-/// What is wrong is the exit code's business too.
+/// Fails the command if nothing was staged.
 fn verdict(staged: &Staged) -> Result<(), CliError> {
     match staged.convoy {
         Some(_) => Ok(()),
@@ -187,7 +197,7 @@ fn show(
     launched: Option<&SlingReport>,
 ) -> Result<(), CliError> {
     if printer.json() {
-        return printer.object(&staged_json(staged, launched));
+        return printer.object(&document(staged, launched));
     }
     print_tree(printer, staged)?;
     for (number, wave) in staged.plan.waves.iter().enumerate().take(WAVES_SHOWN) {
@@ -238,15 +248,15 @@ fn names(beads: &[BeadId]) -> String {
     beads.iter().map(BeadId::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// What a bead of a wave waits for.
+/// The beads for which a bead of a wave waits.
 fn waited_for(staged: &Staged, at: usize) -> String {
     let ids = staged.waits_for[at].iter().map(|at| staged.beads[*at].id.clone());
     names(&ids.collect::<Vec<_>>())
 }
 
-/// How far a bead is moved to the right at most.
-const DEEPEST: usize = 12;
-/// How many beads of the tree are shown, how many waves, and how many beads of each: nobody reads more, and programs get all.
+/// Beads that are nested deeper are indented no further.
+const INDENT_MAX_DEPTH: usize = 12;
+/// Limits for people: beads of the tree, waves, and beads of each wave. JSON has all of them.
 const TREE_SHOWN: usize = 200;
 const WAVES_SHOWN: usize = 30;
 const WAVE_SHOWN: usize = 60;
@@ -256,7 +266,7 @@ fn print_tree(printer: &Printer, staged: &Staged) -> Result<(), CliError> {
     for (at, depth) in staged.outline.iter().take(TREE_SHOWN) {
         let bead = &staged.beads[*at];
         table.row(vec![
-            Cell::bold(format!("{}{}", "  ".repeat((*depth).min(DEEPEST)), bead.id)),
+            Cell::bold(format!("{}{}", "  ".repeat((*depth).min(INDENT_MAX_DEPTH)), bead.id)),
             Cell::coloured(bead.status.as_str(), status_colour(&bead.status)),
             Cell::new(bead.issue_type.as_str()),
             Cell::new(bead.rig.as_ref().map_or("", |rig| rig.as_str())),
@@ -267,7 +277,7 @@ fn print_tree(printer: &Printer, staged: &Staged) -> Result<(), CliError> {
     tell_more(printer, staged.outline.len().saturating_sub(TREE_SHOWN))
 }
 
-/// Says that there is more than was shown, if there is.
+/// Prints how many more there are than were shown.
 fn tell_more(printer: &Printer, more: usize) -> Result<(), CliError> {
     match more as u64 {
         0 => Ok(()),
@@ -293,7 +303,7 @@ fn print_beads<'b>(
     tell_more(printer, beads.count())
 }
 
-/// Who waits for whom, in a language for graphs.
+/// The dependencies of the beads, in a language for graphs.
 fn drawn(staged: &Staged, graph: Graph) -> String {
     let title = |bead: &Sketch| bead.title.as_str().replace(['"', '\\', '\n'], "'");
     let mut text = match graph {
@@ -322,92 +332,58 @@ fn drawn(staged: &Staged, graph: Graph) -> String {
     text
 }
 
-fn staged_json(staged: &Staged, launched: Option<&SlingReport>) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("status", staged.status);
-    object.text("convoy_id", staged.convoy.as_ref().map_or("", BeadId::as_str));
-    object.flag("restaged", staged.restaged);
+fn document(staged: &Staged, launched: Option<&SlingReport>) -> StagedDocument {
     let plan = &staged.plan;
-    for (name, wanted) in [("errors", true), ("warnings", false)] {
-        object.array(name, |array| {
-            let found = plan.findings.iter();
-            found
-                .filter(|finding| finding.category.is_error() == wanted)
-                .for_each(|finding| array.object(|object| write_finding(object, finding)));
-        });
-    }
-    object.array("waves", |array| {
-        for (number, wave) in plan.waves.iter().enumerate() {
-            array.object(|object| {
-                object.count("number", number as u64 + 1);
-                object.array("tasks", |array| {
-                    for at in wave {
-                        write_task(array, staged, *at, None);
-                    }
-                });
-            });
-        }
+    let findings = |wanted: bool| {
+        let found = plan.findings.iter();
+        found.filter(|one| one.category.is_error() == wanted).map(finding_document).collect()
+    };
+    let waves = plan.waves.iter().enumerate().map(|(at, wave)| StagedWaveDocument {
+        number: at as u64 + 1,
+        tasks: wave.iter().map(|at| task_document(staged, *at, None)).collect(),
     });
-    if !plan.gated.is_empty() {
-        object.array("gated", |array| {
-            plan.gated.iter().for_each(|(at, gates)| write_task(array, staged, *at, Some(gates)));
-        });
+    let gated = plan.gated.iter();
+    StagedDocument {
+        status: staged.status.to_owned(),
+        convoy_id: staged.convoy.as_ref().map(ToString::to_string).unwrap_or_default(),
+        restaged: staged.restaged,
+        errors: findings(true),
+        warnings: findings(false),
+        waves: waves.collect(),
+        gated: gated.map(|(at, gates)| task_document(staged, *at, Some(gates))).collect(),
+        estimate_seconds: staged.estimate.as_ref().map(|estimate| estimate.remaining.as_secs()),
+        added: staged.restaged.then(|| texts(&staged.added)),
+        removed: staged.restaged.then(|| texts(&staged.removed)),
+        tree: RawJson::record(tree_json(staged)),
+        launched: launched.map(|_| true),
+        overridden: launched
+            .map(|_| texts(plan.to_override().map(|finding| finding.category.as_str()))),
+        scheduled: launched.map(|slung| slung.contexts.len() as u64),
     }
-    if let Some(estimate) = &staged.estimate {
-        object.count("estimate_seconds", estimate.remaining.as_secs());
-    }
-    if staged.restaged {
-        write_ids(&mut object, "added", &staged.added);
-        write_ids(&mut object, "removed", &staged.removed);
-    }
-    object.raw("tree", &tree_json(staged));
-    if let Some(slung) = launched {
-        object.flag("launched", true);
-        object.array("overridden", |array| {
-            plan.to_override().for_each(|finding| array.text(finding.category.as_str()));
-        });
-        object.count("scheduled", slung.contexts.len() as u64);
-    }
-    object.finish();
-    out
 }
 
-fn write_ids(object: &mut ObjectWriter<'_>, name: &str, beads: &[BeadId]) {
-    object.array(name, |array| beads.iter().for_each(|bead| array.text(bead.as_str())));
+fn finding_document(finding: &Finding) -> FindingDocument {
+    FindingDocument {
+        category: finding.category.as_str().to_owned(),
+        bead_ids: texts(&finding.beads),
+        message: finding.message.clone(),
+        suggested_fix: finding.suggested_fix.clone().filter(|fix| !fix.is_empty()),
+    }
 }
 
-fn write_finding(object: &mut ObjectWriter<'_>, finding: &Finding) {
-    object.text("category", finding.category.as_str());
-    write_ids(object, "bead_ids", &finding.beads);
-    object.text("message", &finding.message);
-    object.text_unless_empty("suggested_fix", finding.suggested_fix.as_deref().unwrap_or_default());
-}
-
-fn write_task(
-    array: &mut ArrayWriter<'_>,
-    staged: &Staged,
-    at: usize,
-    gates: Option<&Vec<BeadId>>,
-) {
+fn task_document(staged: &Staged, at: usize, gates: Option<&Vec<BeadId>>) -> StagedTaskDocument {
     let bead = &staged.beads[at];
-    array.object(|object| {
-        object.text("id", bead.id.as_str());
-        object.text("title", bead.title.as_str());
-        object.text("type", bead.issue_type.as_str());
-        object.text_unless_empty("rig", bead.rig.as_ref().map_or("", |rig| rig.as_str()));
-        let awaited: Vec<BeadId> =
-            staged.waits_for[at].iter().map(|at| staged.beads[*at].id.clone()).collect();
-        if !awaited.is_empty() {
-            write_ids(object, "blocked_by", &awaited);
-        }
-        if let Some(gates) = gates {
-            write_ids(object, "gated_by", gates);
-        }
-    });
+    StagedTaskDocument {
+        id: bead.id.to_string(),
+        title: bead.title.to_string(),
+        r#type: bead.issue_type.to_string(),
+        rig: bead.rig.as_ref().map(ToString::to_string),
+        blocked_by: texts(staged.waits_for[at].iter().map(|at| &staged.beads[*at].id)),
+        gated_by: gates.map(texts),
+    }
 }
 
-/// The beads under what they are a part of. Not by recursion: nobody knows how deep they stand.
+/// The beads under what they are a part of. Not by recursion: there is no limit to how deep they stand.
 fn tree_json(staged: &Staged) -> String {
     let mut out = "[".to_owned();
     for (number, (at, depth)) in staged.outline.iter().enumerate() {
@@ -431,13 +407,11 @@ fn tree_json(staged: &Staged) -> String {
 }
 
 fn bead_json(bead: &Sketch) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("id", bead.id.as_str());
-    object.text("title", bead.title.as_str());
-    object.text_unless_empty("rig", bead.rig.as_ref().map_or("", |rig| rig.as_str()));
-    object.text("type", bead.issue_type.as_str());
-    object.text("status", bead.status.as_str());
-    object.finish();
-    out
+    to_json(&StagedBeadDocument {
+        id: bead.id.to_string(),
+        title: bead.title.to_string(),
+        rig: bead.rig.as_ref().map(ToString::to_string),
+        r#type: bead.issue_type.to_string(),
+        status: bead.status.to_string(),
+    })
 }

@@ -2,18 +2,24 @@
 
 use clap::Args;
 use comfy_table::Color;
+use gt_api::{
+    ConvoyStatusDocument, EstimateDocument, ReasonTextDocument, TrackedDocument, WaveDocument,
+};
+use gt_beads::convoys::ConvoyFilter;
+use gt_core::Timestamp;
 use gt_core::decide::ConvoyState;
-use gt_core::{BeadId, Timestamp};
-use gt_operations::convoys::{self, ConvoyFilter, Estimate, Picture, Tracked, TrackedState};
-use gt_operations::{OperationError, Town, daemon, queue};
-use gt_records::{ArrayWriter, ObjectWriter};
+use gt_daemon::daemon;
+use gt_scheduling::convoy_planning::{Estimate, Picture, Tracked, TrackedState};
+use gt_scheduling::queue;
+use gt_town::{OperationError, Town};
 
 use super::super::run::lasted;
 use super::super::watch::{Next, watch};
-use super::{list, standing, write_convoy};
+use super::{convoy_document, list, standing};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, moment, plural, roughly};
+use crate::values::texts;
 
 /// Show how far a convoy is; all that are under way, if none is named
 ///
@@ -47,7 +53,7 @@ pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliErr
     let look = || look(&town, id);
     watch(context, &town, look, Picture::is_like, |picture| {
         if printer.json() {
-            printer.json_line(&picture_json(picture))?;
+            printer.json_line(&picture_document(picture))?;
         } else {
             print(printer, picture, printer.height().unwrap_or(usize::MAX))?;
             if !printer.is_terminal() {
@@ -62,7 +68,7 @@ pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliErr
 
 /// Reads a convoy. Without a daemon nothing starts, so no estimate would be true.
 fn look(town: &Town, id: &str) -> Result<Picture, OperationError> {
-    let mut picture = convoys::status(town, id)?;
+    let mut picture = gt_scheduling::convoy_planning::status(town, id)?;
     if picture.estimate.is_some() && daemon::absence(town, &queue::status(town)?).is_some() {
         picture.estimate = None;
     }
@@ -74,16 +80,16 @@ pub(super) fn show(context: &Context<'_>, town: &Town, id: &str) -> Result<(), C
     let printer = context.printer;
     let picture = look(town, id)?;
     if printer.json() {
-        printer.object(&picture_json(&picture))
+        printer.object(&picture_document(&picture))
     } else {
         print(printer, &picture, usize::MAX)
     }
 }
 
 /// How many waves or beads are named in a line before it says how many more there are.
-const NAMED: usize = 8;
-/// How many lines stand above the beads at most, and below.
-const LINES_AROUND: usize = 7;
+const NAMED_PER_LINE_MAX: usize = 8;
+/// The most lines that are printed above and below the beads.
+const SURROUNDING_LINES_MAX: usize = 7;
 
 /// Prints it in so many lines, if it is long.
 fn print(printer: &Printer, picture: &Picture, height: usize) -> Result<(), CliError> {
@@ -106,7 +112,7 @@ fn print(printer: &Printer, picture: &Picture, height: usize) -> Result<(), CliE
     print_outlook(printer, picture)?;
     let mut shown: Vec<&Tracked> = picture.tracked.iter().collect();
     shown.sort_by_key(|one| (order(one.state), one.place, one.wave.unwrap_or(usize::MAX)));
-    let room = height.saturating_sub(LINES_AROUND).max(1);
+    let room = height.saturating_sub(SURROUNDING_LINES_MAX).max(1);
     printer.line("")?;
     print_beads(printer, shown.iter().copied().take(room), now)?;
     match shown.len().saturating_sub(room) {
@@ -126,7 +132,7 @@ pub(super) fn print_beads<'t>(
     printer.table(table)
 }
 
-/// What is of interest comes first.
+/// The place of a state in the list: failed and running beads come first.
 fn order(state: TrackedState) -> usize {
     let first = [
         TrackedState::Failed,
@@ -142,7 +148,7 @@ fn order(state: TrackedState) -> usize {
     first.iter().position(|one| *one == state).unwrap_or(first.len())
 }
 
-/// How many of what is left stand in which way.
+/// The number of unfinished beads by state.
 fn counts(picture: &Picture) -> String {
     let left = TrackedState::ALL.into_iter().filter(|state| *state != TrackedState::Done);
     let counted = left.map(|state| (picture.count(state), state.as_str()));
@@ -151,7 +157,7 @@ fn counts(picture: &Picture) -> String {
     said.concat()
 }
 
-/// In which order what is left goes, and when it would be done.
+/// The order of the unfinished beads, and the estimate of their end.
 fn print_outlook(printer: &Printer, picture: &Picture) -> Result<(), CliError> {
     let waves: Vec<String> = picture.waves.iter().map(|wave| wave.len().to_string()).collect();
     if !waves.is_empty() {
@@ -173,16 +179,16 @@ fn print_outlook(printer: &Printer, picture: &Picture) -> Result<(), CliError> {
 
 /// The first of many, and how many more there are.
 fn first_of<T>(all: &[T]) -> (&[T], String) {
-    let more = match all.len().saturating_sub(NAMED) {
+    let more = match all.len().saturating_sub(NAMED_PER_LINE_MAX) {
         0 => String::new(),
         more => format!(" … {more} more"),
     };
-    (&all[..all.len().min(NAMED)], more)
+    (&all[..all.len().min(NAMED_PER_LINE_MAX)], more)
 }
 
 fn estimate_line(estimate: &Estimate, eta: Timestamp) -> String {
     let at = match estimate.remaining.as_secs() {
-        // Farther off nobody knows which day a time is of.
+        // Beyond half a day a time without a date is ambiguous.
         0..43_200 => format!(" ({})", moment(eta)),
         _ => String::new(),
     };
@@ -245,96 +251,57 @@ fn why(one: &Tracked) -> String {
     said.join("; ")
 }
 
-pub(super) fn picture_json(picture: &Picture) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    write_convoy(&mut object, &picture.convoy);
-    object.object("states", |object| {
-        for state in TrackedState::ALL {
-            object.count(state.as_str(), picture.count(state));
-        }
-    });
-    let id = |at: &usize| picture.tracked[*at].row.bead.id.as_str();
-    object.array("waves", |array| {
-        for (number, wave) in picture.waves.iter().enumerate() {
-            array.object(|object| {
-                object.count("number", number as u64 + 1);
-                object.array("beads", |array| wave.iter().for_each(|at| array.text(id(at))));
-            });
-        }
-    });
-    object.array("critical_path", |array| {
-        picture.critical_path.iter().for_each(|at| array.text(id(at)));
-    });
-    if let Some(estimate) = &picture.estimate {
-        write_estimate(&mut object, estimate, picture.eta());
+pub(super) fn picture_document(picture: &Picture) -> ConvoyStatusDocument {
+    let ids = |places: &[usize]| texts(places.iter().map(|at| &picture.tracked[*at].row.bead.id));
+    let states = TrackedState::ALL.into_iter();
+    let waves = picture.waves.iter().enumerate();
+    ConvoyStatusDocument {
+        convoy: convoy_document(&picture.convoy),
+        states: states.map(|state| (state.as_str().to_owned(), picture.count(state))).collect(),
+        waves: waves
+            .map(|(at, wave)| WaveDocument { number: at as u64 + 1, beads: ids(wave) })
+            .collect(),
+        critical_path: ids(&picture.critical_path),
+        estimate: picture
+            .estimate
+            .as_ref()
+            .map(|estimate| estimate_document(estimate, picture.eta())),
+        tracked: picture.tracked.iter().map(|one| tracked(one, picture.as_of)).collect(),
     }
-    object.array("tracked", |array| {
-        picture.tracked.iter().for_each(|one| write_tracked(array, one, picture.as_of));
-    });
-    object.finish();
-    out
 }
 
 /// How long something takes, for programs.
-pub(in crate::gt) fn write_estimate(
-    object: &mut ObjectWriter<'_>,
+pub(in crate::gt) fn estimate_document(
     estimate: &Estimate,
     eta: Option<Timestamp>,
-) {
-    if let Some(eta) = eta {
-        object.timestamp("eta", eta.floor_to_second());
+) -> EstimateDocument {
+    EstimateDocument {
+        eta: eta.map(|eta| eta.floor_to_second().into()),
+        remaining_seconds: estimate.remaining.as_secs(),
+        left_out: estimate.left_out as u64,
     }
-    object.count("remaining_seconds", estimate.remaining.as_secs());
-    object.count("left_out", estimate.left_out as u64);
 }
 
-fn write_tracked(array: &mut ArrayWriter<'_>, one: &Tracked, now: Timestamp) {
-    let bead = &one.row.bead;
-    array.object(|object| {
-        object.text("id", bead.id.as_str());
-        object.text("title", bead.title.as_str());
-        object.text("status", bead.status.as_str());
-        object.text_unless_empty("outcome", bead.outcome.map_or("", |one| one.as_str()));
-        object.text("state", one.state.as_str());
-        object.text("dependency_type", "tracks");
-        object.text("issue_type", bead.issue_type.as_str());
-        object.flag_if_set("blocked", bead.open_blockers > 0);
-        object.text_unless_empty("assignee", &bead.assignee);
-        write_texts(object, "labels", one.row.labels.iter().map(String::as_str));
-        if let Some(run) = &one.run {
-            object.text("worker", &run.agent);
-            object.text("worker_age", &lasted(run, now));
-            object.text("run", &run.id.to_string());
-        }
-        if let Some(wave) = one.wave {
-            object.count("wave", wave as u64);
-        }
-        if let Some(place) = one.place {
-            object.count("place", place as u64);
-        }
-        write_texts(object, "blocked_by", one.blocked_by.iter().map(BeadId::as_str));
-        if !one.reasons.is_empty() {
-            object.array("reasons", |array| {
-                for reason in &one.reasons {
-                    array.object(|object| {
-                        object.text("code", reason.code());
-                        object.text("text", &reason.to_string());
-                    });
-                }
-            });
-        }
-        object.text_unless_empty("failure", &one.failure);
-    });
-}
-
-/// Some texts, if there are any.
-fn write_texts<'t>(
-    object: &mut ObjectWriter<'_>,
-    name: &str,
-    texts: impl ExactSizeIterator<Item = &'t str>,
-) {
-    if texts.len() > 0 {
-        object.array(name, |array| texts.for_each(|text| array.text(text)));
+fn tracked(one: &Tracked, now: Timestamp) -> TrackedDocument {
+    let (bead, run) = (&one.row.bead, one.run.as_ref());
+    TrackedDocument {
+        id: bead.id.to_string(),
+        title: bead.title.to_string(),
+        status: bead.status.to_string(),
+        outcome: bead.outcome.map(|outcome| outcome.as_str().to_owned()),
+        state: one.state.as_str().to_owned(),
+        dependency_type: "tracks".to_owned(),
+        issue_type: bead.issue_type.to_string(),
+        blocked: bead.open_blockers > 0,
+        assignee: bead.assignee.clone(),
+        labels: one.row.labels.clone(),
+        worker: run.map(|run| run.agent.clone()),
+        worker_age: run.map(|run| lasted(run, now)),
+        run: run.map(|run| run.id.to_string()),
+        wave: one.wave.map(|wave| wave as u64),
+        place: one.place.map(|place| place as u64),
+        blocked_by: texts(&one.blocked_by),
+        reasons: one.reasons.iter().map(ReasonTextDocument::from).collect(),
+        failure: one.failure.clone(),
     }
 }

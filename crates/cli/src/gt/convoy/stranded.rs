@@ -1,12 +1,13 @@
 //! `gt convoy stranded`.
 
 use clap::Args;
-use gt_operations::convoys::{self, StrandedConvoy};
-use gt_records::ObjectWriter;
+use gt_api::StrandedDocument;
+use gt_scheduling::convoy_planning::StrandedConvoy;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Table};
+use crate::values::texts;
 
 /// Show convoys of which something is not scheduled, for no reason
 ///
@@ -16,12 +17,12 @@ use crate::output::{Cell, Table};
 pub(super) struct StrandedArgs {}
 
 pub(super) fn run(context: &Context<'_>, _: &StrandedArgs) -> Result<(), CliError> {
-    let found = convoys::stranded(&context.town()?)?;
+    let found = gt_scheduling::convoy_planning::stranded(&context.town()?)?;
     let printer = context.printer;
     if printer.json() {
         let mut list = printer.list();
         for stranded in &found {
-            list.push(&json(stranded))?;
+            list.push(&document(stranded))?;
         }
         return list.finish();
     }
@@ -45,20 +46,16 @@ pub(super) fn run(context: &Context<'_>, _: &StrandedArgs) -> Result<(), CliErro
     Ok(())
 }
 
-fn json(stranded: &StrandedConvoy) -> String {
+fn document(stranded: &StrandedConvoy) -> StrandedDocument {
     let convoy = &stranded.convoy;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("id", convoy.bead.id.as_str());
-    object.text("title", convoy.bead.title.as_str());
-    object.count("tracked_count", convoy.members.total);
-    object.count("ready_count", stranded.ready.len() as u64);
-    for (name, beads) in [("ready_issues", &stranded.ready), ("waiting_issues", &stranded.waiting)]
-    {
-        object.array(name, |array| beads.iter().for_each(|bead| array.text(bead.as_str())));
+    StrandedDocument {
+        id: convoy.bead.id.to_string(),
+        title: convoy.bead.title.to_string(),
+        tracked_count: convoy.members.total,
+        ready_count: stranded.ready.len() as u64,
+        ready_issues: texts(&stranded.ready),
+        waiting_issues: texts(&stranded.waiting),
+        created_at: convoy.bead.created_at.into(),
+        base_branch: convoy.said("base_branch").unwrap_or_default(),
     }
-    object.timestamp("created_at", convoy.bead.created_at);
-    object.text_unless_empty("base_branch", &convoy.said("base_branch").unwrap_or_default());
-    object.finish();
-    out
 }

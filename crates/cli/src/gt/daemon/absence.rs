@@ -1,7 +1,7 @@
 //! The line and the field that say that ready work waits for a daemon that does not run.
 
-use gt_operations::daemon::DaemonAbsence;
-use gt_records::ObjectWriter;
+use gt_api::DaemonAbsenceDocument;
+use gt_daemon::daemon::DaemonAbsence;
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -18,15 +18,12 @@ pub(in crate::gt) fn print_daemon_absence(
 }
 
 /// The field `daemon_absence`; no field while a daemon runs or nothing is ready.
-pub(in crate::gt) fn write_daemon_absence(
-    object: &mut ObjectWriter<'_>,
+pub(in crate::gt) fn absence_document(
     absence: Option<DaemonAbsence>,
-) {
-    if let Some(absence) = absence {
-        object.object("daemon_absence", |object| {
-            object.text("text", &absence.to_string());
-            object.count("ready", absence.ready);
-            object.text("remedy", "gt up");
-        });
-    }
+) -> Option<DaemonAbsenceDocument> {
+    absence.map(|absence| DaemonAbsenceDocument {
+        text: absence.to_string(),
+        ready: absence.ready,
+        remedy: absence.remedy(),
+    })
 }

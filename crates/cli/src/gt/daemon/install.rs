@@ -1,15 +1,15 @@
 //! `gt daemon install`.
 
 use clap::Args;
-use gt_operations::daemon;
-use gt_records::ObjectWriter;
+use gt_api::UnitDocument;
+use gt_daemon::daemon;
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;
 
 /// Write a unit that makes it a service of systemd, for this person
 ///
-/// Nothing is started; what to type next is said.
+/// Nothing is started; the output names the next command.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gt daemon install\n  gt daemon install --print > gt.service")]
 pub(super) struct InstallArgs {
@@ -25,14 +25,12 @@ pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliEr
         daemon::install_unit(&unit)?;
     }
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.flag("written", !args.print);
-        object.text("name", &unit.name);
-        object.text("path", &unit.path.display().to_string());
-        object.text("text", &unit.text);
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&UnitDocument {
+            written: !args.print,
+            name: unit.name,
+            path: unit.path.display().to_string(),
+            text: unit.text,
+        });
     }
     if args.print {
         return printer.data(unit.text.trim_end());

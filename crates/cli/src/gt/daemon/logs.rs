@@ -8,14 +8,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use gt_operations::daemon::{self, Entry};
+use gt_daemon::daemon::{self, Entry};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Printer, moment};
 
-/// How often one looks whether there is more.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often the log is read for new lines.
+const LOG_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Show what it did
 ///
@@ -23,10 +23,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gt daemon logs -n 20\n  gt daemon logs --follow")]
 pub(super) struct LogsArgs {
-    /// Go on showing what comes
+    /// Go on with new lines
     #[arg(short, long)]
     follow: bool,
-    /// So many lines of the past
+    /// Begin with this many past lines
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
     lines: usize,
 }
@@ -66,7 +66,7 @@ pub(super) fn run(context: &Context<'_>, args: &LogsArgs) -> Result<(), CliError
                 print(printer, &line)?;
             }
         }
-        // What was moved away is read to its end first.
+        // A rotated log is read to its end before the new one is opened.
         if growing.as_ref().is_none_or(|growing| was_moved(growing, &path)) {
             let fresh = File::open(&path).ok().map(BufReader::new);
             if fresh.is_some() {
@@ -74,7 +74,7 @@ pub(super) fn run(context: &Context<'_>, args: &LogsArgs) -> Result<(), CliError
                 continue;
             }
         }
-        printer.wait(LOOK_EVERY)?;
+        printer.wait(LOG_POLL_INTERVAL)?;
     }
 }
 
@@ -85,7 +85,7 @@ fn keep(past: &mut VecDeque<String>, line: String, most: usize) {
     }
 }
 
-/// The next whole line; what is written of the one after it stays in `rest`.
+/// The next whole line; a partial line after it stays in `rest`.
 fn next_line(file: &mut BufReader<File>, rest: &mut String) -> std::io::Result<Option<String>> {
     file.read_line(rest)?;
     if !rest.ends_with('\n') {
@@ -105,8 +105,8 @@ fn was_moved(file: &BufReader<File>, path: &Path) -> bool {
 fn print(printer: &Printer, line: &str) -> Result<(), CliError> {
     let entry = Entry::parse(line);
     if printer.json() {
-        // What is not ours would not be JSON.
-        return if entry.is_some() { printer.json_line(line) } else { Ok(()) };
+        // A line that the daemon did not write is not JSON.
+        return if entry.is_some() { printer.record_line(line) } else { Ok(()) };
     }
     let Some(entry) = entry else { return printer.line(line) };
     let level = if entry.level == "info" { String::new() } else { format!("{}: ", entry.level) };

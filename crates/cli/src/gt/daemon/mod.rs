@@ -5,13 +5,13 @@ mod install;
 mod logs;
 mod status;
 
-pub(super) use absence::{print_daemon_absence, write_daemon_absence};
+pub(super) use absence::{absence_document, print_daemon_absence};
 
 use clap::{Args, Subcommand};
+use gt_api::{DaemonStartedDocument, DaemonStoppedDocument};
 use gt_core::decide::Right;
-use gt_operations::daemon::{self, Report, Started, Stopped, Surroundings};
-use gt_operations::queue;
-use gt_records::ObjectWriter;
+use gt_daemon::daemon::{self, Report, Started, Stopped, Surroundings};
+use gt_scheduling::queue;
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;
@@ -31,13 +31,13 @@ pub(super) struct DaemonArgs {
 
 #[derive(Debug, Subcommand)]
 enum DaemonVerb {
-    /// Be the daemon, until somebody stops it
+    /// Run the daemon in the foreground until it is stopped
     ///
     /// Says one line when it has looked at everything once. TERM and one INT stop it when it has ended what it is at, a
     /// second INT at once; HUP makes it open its log anew and look at everything. Workers go on in any case.
     #[command(after_help = "Example:\n  gt daemon run")]
     Run {
-        /// Leave the terminal and the session of whoever starts it
+        /// Leave the terminal and the session of the process that starts it
         #[arg(long, hide = true)]
         detached: bool,
     },
@@ -52,7 +52,7 @@ enum DaemonVerb {
     Install(install::InstallArgs),
 }
 
-/// Start the daemon, which starts whatever is ready by itself
+/// Start the daemon, which starts ready beads by itself
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gt up\n  gt daemon status                      # how it is")]
 pub(super) struct UpArgs {}
@@ -78,7 +78,7 @@ pub(super) fn run(context: &Context<'_>, args: &DaemonArgs) -> Result<(), CliErr
 fn be_daemon(context: &Context<'_>, detached: bool) -> Result<(), CliError> {
     if detached {
         daemon::detach().map_err(|error| {
-            CliError::request(format!("cannot leave the session of whoever started this: {error}"))
+            CliError::request(format!("cannot leave the session of the calling process: {error}"))
         })?;
     }
     let (town, program) = (context.town_of_worker()?, this_program()?);
@@ -87,12 +87,12 @@ fn be_daemon(context: &Context<'_>, detached: bool) -> Result<(), CliError> {
         program: &program,
         version: env!("CARGO_PKG_VERSION"),
         environment: &context.environment,
-        // Without it there is only no server; whoever wants one finds that in the log.
+        // A server that cannot start does not stop the daemon; the log has the reason.
         beside: &|town, tell| Box::new(gt_server::Beside::start(town, tell)),
     };
     let printer = context.printer;
     daemon::run(town, &around, &mut |report: &Report| {
-        // Whoever started it may not listen any more.
+        // The process that started the daemon may have closed the pipe.
         let _ = printer
             .line(format!(
                 "The daemon is ready (process {}); it logs to {}",
@@ -115,16 +115,12 @@ pub(super) fn up(context: &Context<'_>) -> Result<(), CliError> {
     };
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.flag("started", is_new);
-        object.flag("ready", matches!(started, Started::Ready { .. }));
-        if let Some(pid) = pid {
-            object.count("pid", pid.into());
-        }
-        object.text("log", &log.display().to_string());
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&DaemonStartedDocument {
+            started: is_new,
+            ready: matches!(started, Started::Ready { .. }),
+            pid: pid.map(Into::into),
+            log: log.display().to_string(),
+        });
     }
     match started {
         Started::Ready { pid } => {
@@ -155,17 +151,15 @@ pub(super) fn down(context: &Context<'_>) -> Result<(), CliError> {
     let live = context.town().ok().and_then(|town| Some(queue::status(&town).ok()?.live));
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.flag("stopped", matches!(stopped, Stopped::Ended { .. }));
-        if let Stopped::Ended { pid } = stopped {
-            object.count("pid", pid.into());
-        }
-        if let Some(live) = live {
-            object.count("live_runs", live.into());
-        }
-        object.finish();
-        return printer.object(&out);
+        let pid = match stopped {
+            Stopped::Ended { pid } => Some(pid.into()),
+            Stopped::NotRunning => None,
+        };
+        return printer.object(&DaemonStoppedDocument {
+            stopped: pid.is_some(),
+            pid,
+            live_runs: live.map(Into::into),
+        });
     }
     match stopped {
         Stopped::NotRunning => printer.done("No daemon runs")?,

@@ -1,9 +1,10 @@
 //! `gt daemon status`.
 
 use clap::Args;
+use gt_api::NotRunningDocument;
 use gt_core::Timestamp;
-use gt_operations::daemon::{self, LatencyReport, Report, Standing};
-use gt_operations::queue;
+use gt_daemon::daemon::{self, LatencyReport, Report, Standing};
+use gt_scheduling::queue;
 
 use super::who;
 use crate::context::Context;
@@ -11,7 +12,7 @@ use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago};
 
 /// A daemon that has said nothing for longer than this does not move, in seconds.
-const SILENT_AFTER: u64 = 30;
+const SILENT_AFTER_SECONDS: u64 = 30;
 
 /// Show whether it runs and how it is
 ///
@@ -26,7 +27,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let printer = context.printer;
     let Standing::Running { pid, since, report } = standing else {
         if printer.json() {
-            printer.object("{\"running\":false}")?;
+            printer.object(&NotRunningDocument { running: false })?;
         } else {
             printer.line("The daemon is not running; gt up starts it")?;
         }
@@ -44,7 +45,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
         fields.insert("since".to_owned(), since.into());
         fields.insert("live_runs".to_owned(), live.into());
         fields.insert("log".to_owned(), daemon::log_path(&root).display().to_string().into());
-        return printer.object(&serde_json::Value::Object(fields).to_string());
+        return printer.object(&fields);
     }
     printer.line(format!("The daemon runs{}", who(pid, &since)))?;
     if let Some(live) = live {
@@ -63,7 +64,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
 fn text(printer: &Printer, report: &Report, now: Option<Timestamp>) -> Result<(), CliError> {
     let seen = Timestamp::parse(&report.seen_at).ok();
     if let (Some(now), Some(seen)) = (now, seen)
-        && now.since(seen).as_secs() > SILENT_AFTER
+        && now.since(seen).as_secs() > SILENT_AFTER_SECONDS
     {
         printer.line(format!(
             "It has not moved since {}: it is stopped or stuck, or its disk is full; to kill it does no harm",
@@ -81,7 +82,7 @@ fn text(printer: &Printer, report: &Report, now: Option<Timestamp>) -> Result<()
         report.last_event, report.adopted, report.watched
     ))?;
     printer.line(format!(
-        "Looks at everything: {}, which found {} that nobody had told of",
+        "Full scans: {}, which found {} that no event had announced",
         report.scans, report.scan_findings
     ))?;
     latency(printer, "Close → start", &report.close_to_start)?;

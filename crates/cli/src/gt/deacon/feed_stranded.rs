@@ -1,20 +1,20 @@
 //! `gt deacon feed-stranded`.
 
 use clap::Args;
+use gt_api::{FeedDetailDocument, FeedDocument};
 use gt_core::time::parse_duration;
-use gt_operations::convoys::{self, Feed, FeedAction, FeedDetail};
-use gt_operations::dispatch::{Pass, pass};
-use gt_operations::{daemon, queue};
-use gt_records::ObjectWriter;
+use gt_daemon::{daemon, reconcile};
+use gt_scheduling::convoy_planning::{Feed, FeedAction, FeedDetail};
+use gt_scheduling::queue;
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;
 use crate::gt::sling::refuse_workers;
 
-/// Schedule what convoys track and nobody has scheduled
+/// Schedule tracked beads of convoys that are not scheduled
 ///
-/// Goes through the same door as everything else: what is scheduled or runs already is left alone, and whoever comes second
-/// does nothing. What a person took out of the queue, ended or has to look at is named and left to people.
+/// Uses the same checks as gt sling. Beads that are scheduled or running are left alone, so a second call at the same time
+/// does nothing. Beads that a person unscheduled, ended or has to look at are named and left to people.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code: 1 if something went wrong.
 
@@ -35,15 +35,14 @@ pub(super) fn run(context: &Context<'_>, args: &FeedStrandedArgs) -> Result<(), 
     refuse_workers(&context.environment)?;
     let how = Feed { max_feeds: args.max_feeds, cooldown: parse_duration(&args.cooldown)? };
     let town = context.town()?;
-    let details = convoys::feed(&town, &how)?;
+    let details = gt_scheduling::convoy_planning::feed(&town, &how)?;
     let contexts: Vec<u64> = details.iter().flat_map(|detail| detail.contexts.clone()).collect();
     if !contexts.is_empty() && !queue::status(&town)?.settings.is_deferred() {
-        let program = this_program()?;
-        pass(&town, Pass { only: Some(contexts.clone()), ..Pass::by_hand(&program) })?;
+        reconcile::start_contexts(&town, contexts.clone(), &this_program()?)?;
     }
     let printer = context.printer;
     if printer.json() {
-        printer.object(&json(&details))?;
+        printer.object(&document(&details))?;
     } else if details.is_empty() {
         printer.done("Nothing is stranded")?;
     } else {
@@ -65,28 +64,20 @@ pub(super) fn run(context: &Context<'_>, args: &FeedStrandedArgs) -> Result<(), 
     if failed.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(failed.join("; "))) }
 }
 
-fn json(details: &[FeedDetail]) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    for (name, action) in [
-        ("fed", FeedAction::Fed),
-        ("closed", FeedAction::Closed),
-        ("skipped", FeedAction::Skipped),
-        ("needs_attention", FeedAction::NeedsAttention),
-        ("errors", FeedAction::Error),
-    ] {
-        let count = details.iter().filter(|detail| detail.action == action).count();
-        object.count(name, count as u64);
-    }
-    object.array("details", |array| {
-        for detail in details {
-            array.object(|object| {
-                object.text("convoy_id", detail.convoy.as_str());
-                object.text("action", detail.action.as_str());
-                object.text("message", &detail.message);
-            });
-        }
+fn document(details: &[FeedDetail]) -> FeedDocument {
+    let count =
+        |action: FeedAction| details.iter().filter(|detail| detail.action == action).count() as u64;
+    let told = details.iter().map(|detail| FeedDetailDocument {
+        convoy_id: detail.convoy.to_string(),
+        action: detail.action.as_str().to_owned(),
+        message: detail.message.clone(),
     });
-    object.finish();
-    out
+    FeedDocument {
+        fed: count(FeedAction::Fed),
+        closed: count(FeedAction::Closed),
+        skipped: count(FeedAction::Skipped),
+        needs_attention: count(FeedAction::NeedsAttention),
+        errors: count(FeedAction::Error),
+        details: told.collect(),
+    }
 }

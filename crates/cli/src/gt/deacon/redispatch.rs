@@ -1,13 +1,15 @@
 //! `gt deacon redispatch`.
 
 use clap::Args;
+use gt_api::RedispatchDocument;
 use gt_core::BeadId;
 use gt_core::schedule::RunId;
 use gt_core::time::parse_duration;
-use gt_operations::dispatch::{NotStarted, Pass, pass};
-use gt_operations::recovery::{self, Redispatch, Redispatched};
-use gt_operations::{Town, daemon, queue};
-use gt_records::ObjectWriter;
+use gt_daemon::{daemon, reconcile};
+use gt_scheduling::dispatch::NotStarted;
+use gt_scheduling::queue;
+use gt_scheduling::recovery::{self, Redispatch, Redispatched};
+use gt_town::Town;
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;
@@ -16,8 +18,8 @@ use crate::output::local_times;
 
 /// Give an open bead that has no run another one
 ///
-/// Goes through the same checks and the same line as everything that is slung, and is never forced. What somebody took out
-/// of the queue, or what was given up, is left to people.
+/// Uses the same checks and the same queue as gt sling, and is never forced. Beads that a person took out of the queue,
+/// and beads that were given up, are left to people.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit code: 0 if it is scheduled or started, 1 if that failed or its attempts are used up, 2 if the \
@@ -104,7 +106,7 @@ pub(super) fn run(context: &Context<'_>, args: &RedispatchArgs) -> Result<(), Cl
     if told.code == 0 { Ok(()) } else { Err(CliError::Said(told.code)) }
 }
 
-/// What came of the start of what was scheduled.
+/// The result of starting the scheduled bead.
 enum Started {
     Run(RunId),
     Failed(String),
@@ -112,24 +114,22 @@ enum Started {
     Waits,
 }
 
-/// Starts what was scheduled just now, if work is started at once in this town.
+/// Starts the bead that was scheduled just now, if the town starts work at once.
 fn start(town: &Town, context: u64) -> Result<Started, CliError> {
     if queue::status(town)?.settings.is_deferred() {
         return Ok(Started::Waits);
     }
-    let program = this_program()?;
-    let how = Pass { only: Some(vec![context]), ..Pass::by_hand(&program) };
-    let (_, done) = pass(town, how)?;
+    let done = reconcile::start_contexts(town, vec![context], &this_program()?)?;
     let run = done.dispatched.into_iter().find_map(|started| started.run);
     Ok(match (run, done.errors.into_iter().next()) {
         (Some(run), _) => Started::Run(run.id),
-        // Something keeps it now, and passes.
+        // The obstacle is temporary.
         (None, Some((_, NotStarted::Changed(_))) | None) => Started::Waits,
         (None, Some((_, error))) => Started::Failed(error.to_string()),
     })
 }
 
-/// What people and programs are told.
+/// The result of the command, for people and for programs.
 struct Told {
     bead: BeadId,
     action: &'static str,
@@ -147,12 +147,10 @@ impl Told {
         if !printer.json() {
             return printer.line(local_times(&self.said));
         }
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("bead", self.bead.as_str());
-        object.text("action", self.action);
-        object.text("message", &self.said);
-        object.finish();
-        printer.object(&out)
+        printer.object(&RedispatchDocument {
+            bead: self.bead.to_string(),
+            action: self.action.to_owned(),
+            message: self.said.clone(),
+        })
     }
 }

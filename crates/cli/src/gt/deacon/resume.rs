@@ -1,9 +1,8 @@
 //! `gt deacon resume`, `gt config account resume` and `gt config agent resume`.
 
 use clap::{Args, ValueEnum};
+use gt_api::ResumedDocument;
 use gt_core::schedule::{Means, MeansKind};
-use gt_operations::recovery;
-use gt_records::ObjectWriter;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -11,7 +10,7 @@ use crate::error::CliError;
 /// Start work again with a runtime or an account that is parked
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What is parked is shown by gt scheduler status. The own command of a rig is called <rig>/command.
+    after_help = "gt scheduler status shows parked runtimes and accounts. The own command of a rig is called <rig>/command.
 
 Examples:
   gt deacon resume runtime claude
@@ -19,9 +18,9 @@ Examples:
   gt deacon resume account work"
 )]
 pub(super) struct ResumeArgs {
-    /// What kind of thing
+    /// Whether a runtime or an account is parked
     kind: Kind,
-    /// Which one
+    /// Its name
     name: String,
 }
 
@@ -39,7 +38,7 @@ pub(super) fn run(context: &Context<'_>, args: &ResumeArgs) -> Result<(), CliErr
     resume(context, &Means { kind, name: args.name.clone() })
 }
 
-/// What `gt config account resume <handle>` does.
+/// Carries out `gt config account resume <handle>`.
 pub(in super::super) fn resume_account(
     context: &Context<'_>,
     handle: &str,
@@ -47,29 +46,27 @@ pub(in super::super) fn resume_account(
     resume(context, &Means::account(handle))
 }
 
-/// What `gt config agent resume <name>` does.
+/// Carries out `gt config agent resume <name>`.
 pub(in super::super) fn resume_runtime(context: &Context<'_>, name: &str) -> Result<(), CliError> {
     resume(context, &Means { kind: MeansKind::Runtime, name: name.to_owned() })
 }
 
 fn resume(context: &Context<'_>, means: &Means) -> Result<(), CliError> {
     let town = context.town()?;
-    let changed = recovery::resume(&town, means)?;
+    let changed = gt_scheduling::dispatch::resume(&town, means)?;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("kind", means.kind.as_str());
-        object.text("name", &means.name);
-        object.flag("changed", changed);
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&ResumedDocument {
+            kind: means.kind.as_str().to_owned(),
+            name: means.name.clone(),
+            changed,
+        });
     }
     if changed {
         return printer.done(format!("✓ Work starts again with the {means}"));
     }
     printer.done(format!("The {means} is not parked; nothing to do"))?;
-    let parked = recovery::parked(&town)?;
+    let parked = gt_scheduling::dispatch::parked(&town)?;
     let names: Vec<String> = parked.iter().map(|parked| parked.park.means.to_string()).collect();
     if names.is_empty() { Ok(()) } else { printer.done(format!("Parked: {}", names.join(", "))) }
 }

@@ -1,15 +1,15 @@
 //! `gt deacon stale-hooks`.
 
 use clap::Args;
+use gt_api::{KeptHookDocument, ReleasedHookDocument, StaleHooksDocument};
 use gt_core::time::parse_duration;
-use gt_operations::recovery::{self, StaleHook, StaleHooks};
-use gt_records::ObjectWriter;
+use gt_execution::stale_hooks::{StaleHook, StaleHooks};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Printer, plural, span};
 
-/// Take back beads that somebody is said to have, and nobody is at
+/// Release beads that have an assignee but no live run
 ///
 /// Looks at the hooked and claimed beads of all rigs. A bead without a live run that was not touched for a while is open
 /// again, without an assignee. A bead with a running worker, a bead that is being merged, and a bead that a person has begun
@@ -35,17 +35,17 @@ pub(super) struct StaleHooksArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &StaleHooksArgs) -> Result<(), CliError> {
     let max_age = parse_duration(&args.max_age)?;
-    let found = recovery::stale_hooks(&context.town()?, max_age, args.dry_run)?;
+    let found = gt_execution::stale_hooks::stale_hooks(&context.town()?, max_age, args.dry_run)?;
     let printer = context.printer;
     if printer.json() {
-        return printer.object(&json(&found, args.dry_run));
+        return printer.object(&document(&found, args.dry_run));
     }
     text(printer, &found, args.dry_run)
 }
 
 fn text(printer: &Printer, found: &StaleHooks, rehearsal: bool) -> Result<(), CliError> {
     for hook in &found.released {
-        let who = if hook.assignee.is_empty() { "nobody" } else { &hook.assignee };
+        let who = if hook.assignee.is_empty() { "no assignee" } else { &hook.assignee };
         let idle = span(hook.idle);
         let StaleHook { bead, status, .. } = hook;
         printer.line(if rehearsal {
@@ -66,30 +66,18 @@ fn text(printer: &Printer, found: &StaleHooks, rehearsal: bool) -> Result<(), Cl
     printer.done(end)
 }
 
-fn json(found: &StaleHooks, rehearsal: bool) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.flag("dry_run", rehearsal);
-    object.array("released", |array| {
-        for hook in &found.released {
-            array.object(|object| {
-                object.text("id", hook.bead.as_str());
-                object.text("title", &hook.title);
-                object.text("assignee", &hook.assignee);
-                object.text("status", hook.status.as_str());
-                object.count("idle_seconds", hook.idle.as_secs());
-            });
-        }
+fn document(found: &StaleHooks, rehearsal: bool) -> StaleHooksDocument {
+    let released = found.released.iter().map(|hook| ReleasedHookDocument {
+        id: hook.bead.to_string(),
+        title: hook.title.clone(),
+        assignee: hook.assignee.clone(),
+        status: hook.status.to_string(),
+        idle_seconds: hook.idle.as_secs(),
     });
-    object.array("kept", |array| {
-        for (bead, kept) in &found.kept {
-            array.object(|object| {
-                object.text("id", bead.as_str());
-                object.text("code", kept.code());
-                object.text("reason", &kept.to_string());
-            });
-        }
+    let kept = found.kept.iter().map(|(bead, kept)| KeptHookDocument {
+        id: bead.to_string(),
+        code: kept.code().to_owned(),
+        reason: kept.to_string(),
     });
-    object.finish();
-    out
+    StaleHooksDocument { dry_run: rehearsal, released: released.collect(), kept: kept.collect() }
 }

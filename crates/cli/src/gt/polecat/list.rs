@@ -2,15 +2,16 @@
 
 use clap::Args;
 use comfy_table::Color;
+use gt_api::{AwaitedOriginDocument, PolecatDocument, TrashedDocument};
 use gt_core::Timestamp;
-use gt_core::schedule::Trashed;
-use gt_operations::trees::{self, PolecatState, ShownPolecat};
-use gt_records::ObjectWriter;
+use gt_core::schedule::{Run, Trashed};
+use gt_execution::polecats::{PolecatState, ShownPolecat};
+use gt_execution::trees;
 
-use super::super::run::write_awaited_origin;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, plural};
+use crate::values::texts;
 
 /// List the polecats, or the trees that were moved away
 #[derive(Debug, Args)]
@@ -45,17 +46,17 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     let printer = context.printer;
     if args.trash {
         if let Some(rig) = &args.rig {
-            gt_operations::rigs::status(&town, rig)?;
+            gt_town::rigs::status(&town, rig)?;
         }
         let mut trash = trees::trash(&town)?;
         trash.retain(|one| args.rig.as_ref().is_none_or(|rig| one.rig.as_str() == rig));
         return list_trash(printer, &trash, town.now());
     }
-    let polecats = trees::polecats(&town, args.rig.as_deref(), args.dirty)?;
+    let polecats = gt_execution::polecats::polecats(&town, args.rig.as_deref(), args.dirty)?;
     if printer.json() {
         let mut list = printer.list();
         for polecat in &polecats {
-            list.push(&json(polecat))?;
+            list.push(&document(polecat))?;
         }
         return list.finish();
     }
@@ -87,9 +88,9 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
 pub(super) fn status(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
-    let one = trees::polecat(&town, &args.polecat)?;
+    let one = gt_execution::polecats::polecat(&town, &args.polecat)?;
     if printer.json() {
-        return printer.object(&json(&one));
+        return printer.object(&document(&one));
     }
     printer.heading(&name(&one), &format!("  {}", one.state.as_str()))?;
     let mut table = Table::new();
@@ -157,49 +158,40 @@ fn uncommitted(one: &ShownPolecat) -> String {
     }
 }
 
-fn json(one: &ShownPolecat) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("rig", one.polecat.rig.as_str());
-    object.text("name", &one.polecat.name);
-    object.text("state", one.state.as_str());
-    object.text("host", &one.polecat.host);
-    object.text("path", &one.path.display().to_string());
-    object.text_unless_empty("branch", &one.polecat.branch);
-    if let Some(run) = &one.run {
-        object.text("bead", run.id.bead.as_str());
-        object.text("run", &run.id.to_string());
-        object.text("run_state", run.state.as_str());
-        write_awaited_origin(&mut object, run);
+fn document(one: &ShownPolecat) -> PolecatDocument {
+    let (run, status) = (one.run.as_ref(), one.status.as_ref());
+    PolecatDocument {
+        rig: one.polecat.rig.to_string(),
+        name: one.polecat.name.clone(),
+        state: one.state.as_str().to_owned(),
+        host: one.polecat.host.clone(),
+        path: one.path.display().to_string(),
+        branch: one.polecat.branch.clone(),
+        bead: run.map(|run| run.id.bead.to_string()),
+        run: run.map(|run| run.id.to_string()),
+        run_state: run.map(|run| run.state.as_str().to_owned()),
+        waits_for_origin: run
+            .and_then(Run::awaits_origin)
+            .as_ref()
+            .map(AwaitedOriginDocument::from),
+        session: one.session.clone(),
+        session_alive: one.session_alive,
+        uncommitted: status
+            .map(|status| texts(status.changes.paths().map(|path| path.to_string_lossy()))),
+        unpushed: status.map(|status| status.unpushed),
+        unfinished: status
+            .and_then(|status| status.unfinished)
+            .map(|unfinished| unfinished.command().to_owned()),
+        created_at: one.polecat.created_at.into(),
+        updated_at: one.polecat.updated_at.into(),
     }
-    if let Some(session) = &one.session {
-        object.text("session", session);
-    }
-    if let Some(alive) = one.session_alive {
-        object.flag("session_alive", alive);
-    }
-    if let Some(status) = &one.status {
-        object.array("uncommitted", |array| {
-            for path in status.changes.paths() {
-                array.text(&path.to_string_lossy());
-            }
-        });
-        object.count("unpushed", status.unpushed);
-        if let Some(unfinished) = status.unfinished {
-            object.text("unfinished", unfinished.command());
-        }
-    }
-    object.timestamp("created_at", one.polecat.created_at);
-    object.timestamp("updated_at", one.polecat.updated_at);
-    object.finish();
-    out
 }
 
 fn list_trash(printer: &Printer, trash: &[Trashed], now: Timestamp) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for one in trash {
-            list.push(&trashed_json(one, now))?;
+            list.push(&trashed_document(one, now))?;
         }
         return list.finish();
     }
@@ -240,24 +232,6 @@ fn deletion(one: &Trashed, now: Timestamp) -> String {
 }
 
 /// A tree that was moved away, for programs.
-pub(super) fn trashed_json(one: &Trashed, now: Timestamp) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.count("number", one.number);
-    object.text("rig", one.rig.as_str());
-    object.text("name", &one.name);
-    object.text("host", &one.host);
-    object.text_unless_empty("path", &one.path);
-    object.text_unless_empty("branch", &one.branch);
-    if let Some(run) = &one.run {
-        object.text("run", &run.to_string());
-    }
-    object.text("reason", &one.reason);
-    object.text("state", one.state.as_str());
-    object.timestamp("moved_at", one.moved_at);
-    object.text("moved_by", &one.moved_by);
-    object.timestamp("purge_at", one.purge_at);
-    object.flag("due_soon", trees::is_due_soon(one, now));
-    object.finish();
-    out
+pub(super) fn trashed_document(one: &Trashed, now: Timestamp) -> TrashedDocument {
+    TrashedDocument::of(one, trees::is_due_soon(one, now))
 }

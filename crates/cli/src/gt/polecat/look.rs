@@ -3,8 +3,7 @@
 use std::io::IsTerminal as _;
 
 use clap::Args;
-use gt_operations::trees;
-use gt_records::ObjectWriter;
+use gt_api::PeekDocument;
 
 use super::super::run;
 use crate::context::Context;
@@ -45,7 +44,7 @@ pub(super) struct LogArgs {
 }
 
 pub(in crate::gt) fn attach(context: &Context<'_>, args: &AttachArgs) -> Result<(), CliError> {
-    let command = trees::attach(&context.town()?, &args.polecat)?;
+    let command = gt_execution::polecats::attach(&context.town()?, &args.polecat)?;
     if !context.printer.is_terminal() || !std::io::stdin().is_terminal() {
         return Err(CliError::request(format!(
             "a session needs a terminal, and this is none; gt polecat peek {} prints what it shows",
@@ -56,18 +55,16 @@ pub(in crate::gt) fn attach(context: &Context<'_>, args: &AttachArgs) -> Result<
 }
 
 pub(in crate::gt) fn peek(context: &Context<'_>, args: &PeekArgs) -> Result<(), CliError> {
-    let glimpse = trees::peek(&context.town()?, &args.polecat, args.lines)?;
+    let glimpse = gt_execution::polecats::peek(&context.town()?, &args.polecat, args.lines)?;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("run", &glimpse.run.id.to_string());
-        object.text("state", glimpse.run.state.as_str());
-        object.text("source", if glimpse.session.is_some() { "session" } else { "log" });
-        object.text_unless_empty("session", glimpse.session.as_deref().unwrap_or_default());
-        object.text("output", &glimpse.text);
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&PeekDocument {
+            run: glimpse.run.id.to_string(),
+            state: glimpse.run.state.as_str().to_owned(),
+            source: if glimpse.session.is_some() { "session" } else { "log" }.to_owned(),
+            session: glimpse.session.filter(|session| !session.is_empty()),
+            output: glimpse.text,
+        });
     }
     if glimpse.text.is_empty() {
         printer.note(format!("{} shows nothing", glimpse.run.id));
@@ -77,6 +74,6 @@ pub(in crate::gt) fn peek(context: &Context<'_>, args: &PeekArgs) -> Result<(), 
 
 pub(super) fn log(context: &Context<'_>, args: &LogArgs) -> Result<(), CliError> {
     let town = context.town()?;
-    let run = trees::run_of(&town, &args.polecat)?;
+    let run = gt_execution::polecats::run_of(&town, &args.polecat)?;
     run::print_log(context, &town, &run, &args.how)
 }

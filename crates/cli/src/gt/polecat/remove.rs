@@ -1,12 +1,12 @@
 //! `gt polecat nuke`, `gt polecat undelete` and `gt polecat purge`.
 
 use clap::Args;
+use gt_api::NukedDocument;
 use gt_core::schedule::{Polecat, Trashed};
-use gt_operations::trees;
-use gt_records::ObjectWriter;
+use gt_execution::trees;
 
 use super::super::each::{Telling, do_each};
-use super::list::trashed_json;
+use super::list::trashed_document;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::plural;
@@ -47,7 +47,7 @@ pub(super) struct PurgeArgs {
     dry_run: bool,
 }
 
-/// What became of a polecat.
+/// The result of removing one polecat.
 struct Nuked {
     polecat: Polecat,
     trashed: Option<Trashed>,
@@ -67,19 +67,16 @@ impl Nuked {
         }
     }
 
-    fn json(&self) -> String {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("rig", self.polecat.rig.as_str());
-        object.text("name", &self.polecat.name);
-        object.flag("dry_run", self.dry_run);
-        if let Some(trashed) = &self.trashed {
-            object.count("number", trashed.number);
-            object.text("path", &trashed.path);
-            object.timestamp("purge_at", trashed.purge_at);
+    fn document(&self) -> NukedDocument {
+        let trashed = self.trashed.as_ref();
+        NukedDocument {
+            rig: self.polecat.rig.to_string(),
+            name: self.polecat.name.clone(),
+            dry_run: self.dry_run,
+            number: trashed.map(|trashed| trashed.number),
+            path: trashed.map(|trashed| trashed.path.clone()),
+            purge_at: trashed.map(|trashed| trashed.purge_at.into()),
         }
-        object.finish();
-        out
     }
 }
 
@@ -90,8 +87,11 @@ pub(super) fn nuke(context: &Context<'_>, args: &NukeArgs) -> Result<(), CliErro
         let (polecat, trashed) = trees::nuke(&town, input, dry_run)?;
         Ok(Nuked { polecat, trashed, dry_run })
     };
-    let telling =
-        Telling { sentence: Nuked::sentence, json: Nuked::json, done: "taken out of service" };
+    let telling = Telling {
+        sentence: Nuked::sentence,
+        document: Nuked::document,
+        done: "taken out of service",
+    };
     do_each(context.printer, &args.polecats, act, &telling)
 }
 
@@ -99,7 +99,7 @@ pub(super) fn undelete(context: &Context<'_>, args: &UndeleteArgs) -> Result<(),
     let town = context.town()?;
     let trashed = trees::undelete(&town, &args.tree)?;
     if context.printer.json() {
-        return context.printer.object(&trashed_json(&trashed, town.now()));
+        return context.printer.object(&trashed_document(&trashed, town.now()));
     }
     let name = format!("{}/{}", trashed.rig, trashed.name);
     context.printer.done(format!(
@@ -114,7 +114,7 @@ pub(super) fn purge(context: &Context<'_>, args: &PurgeArgs) -> Result<(), CliEr
     if printer.json() {
         let mut list = printer.list();
         for one in &gone {
-            list.push(&trashed_json(one, town.now()))?;
+            list.push(&trashed_document(one, town.now()))?;
         }
         return list.finish();
     }

@@ -1,13 +1,12 @@
 //! `gt run list`.
 
 use clap::Args;
+use gt_api::{ListedRunDocument, StepProgressDocument};
 use gt_core::schedule::RunState;
-use gt_operations::rigs;
-use gt_operations::runs::{self, ListedRun, RunFilter};
-use gt_records::ObjectWriter;
+use gt_execution::runs::{self, ListedRun, RunFilter};
+use gt_town::rigs;
 
-use super::super::step::write_progress;
-use super::{lasted, state_words, write_run};
+use super::{lasted, state_words};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, run_state_colour};
@@ -65,15 +64,11 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     if printer.json() {
         let mut list = printer.list();
         for ListedRun { run, title, progress } in &found {
-            let mut out = String::new();
-            let mut object = ObjectWriter::new(&mut out);
-            write_run(&mut object, run);
-            object.text("title", title);
-            if let Some(progress) = progress {
-                write_progress(&mut object, *progress);
-            }
-            object.finish();
-            list.push(&out)?;
+            list.push(&ListedRunDocument {
+                run: run.into(),
+                title: title.clone(),
+                progress: progress.map(StepProgressDocument::from),
+            })?;
         }
         return list.finish();
     }

@@ -3,20 +3,19 @@
 use std::time::Duration;
 
 use clap::Args;
-use gt_core::Json;
+use gt_api::{RunLineDocument, RunLogDocument, RunStateDocument};
 use gt_core::schedule::{Run, RunId};
-use gt_operations::Town;
-use gt_operations::runs::{self, RunOutput};
-use gt_records::ObjectWriter;
+use gt_execution::runs::RunOutput;
+use gt_town::Town;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Printer;
 
-/// How often one looks whether more was printed. Looking costs one read of a file.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How many times that one looks before asking the store whether the run has ended.
-const LOOKS_PER_QUESTION: u32 = 3;
+/// How often the file is read for new output.
+const OUTPUT_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// After so many reads the store is asked whether the run has ended, because that costs more.
+const POLLS_PER_STORE_READ: u32 = 3;
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Print what the worker of a run printed
@@ -48,7 +47,7 @@ pub(in crate::gt) struct LogOptions {
 
 pub(super) fn run(context: &Context<'_>, args: &LogArgs) -> Result<(), CliError> {
     let town = context.town()?;
-    let run = runs::resolve(&town, &args.run)?;
+    let run = gt_beads::run_records::resolve(&town, &args.run)?;
     print_log(context, &town, &run, &args.how)
 }
 
@@ -72,9 +71,8 @@ pub(in crate::gt) fn print_log(
                 lines.add(bytes).into_iter().try_for_each(|line| print_line(printer, &line))
             })?;
             lines.rest().into_iter().try_for_each(|line| print_line(printer, &line))?;
-            let ended = runs::resolve(town, &run.id.to_string())?;
-            let state = Json::string(ended.state.as_str());
-            printer.json_line(&format!("{{\"state\":{state}}}"))
+            let ended = gt_beads::run_records::resolve(town, &run.id.to_string())?;
+            printer.json_line(&RunStateDocument { state: ended.state.as_str().to_owned() })
         }
         (false, true) => {
             let mut text = Lines::default();
@@ -96,7 +94,7 @@ pub(in crate::gt) fn print_log(
     }
 }
 
-/// Hands over what is there.
+/// Hands over the output so far.
 fn copy(
     output: &mut RunOutput,
     mut each: impl FnMut(&[u8]) -> Result<(), CliError>,
@@ -110,7 +108,7 @@ fn copy(
     }
 }
 
-/// Hands over what is there and what comes, until the run has ended.
+/// Hands over the output so far and new output, until the run has ended.
 fn follow(
     printer: &Printer,
     town: &Town,
@@ -119,18 +117,18 @@ fn follow(
     mut each: impl FnMut(&[u8]) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     loop {
-        // Asked first: what was printed before the end is there when the end is known.
-        let has_ended = match runs::resolve(town, &id.to_string()) {
+        // The store is asked before the file is read, so that no output before the end is missed.
+        let has_ended = match gt_beads::run_records::resolve(town, &id.to_string()) {
             Ok(run) => !run.state.is_live(),
             Err(error) if error.may_pass() => false,
             Err(error) => return Err(error.into()),
         };
-        for _ in 0..LOOKS_PER_QUESTION {
+        for _ in 0..POLLS_PER_STORE_READ {
             copy(output, &mut each)?;
             if has_ended {
                 return Ok(());
             }
-            printer.wait(LOOK_EVERY)?;
+            printer.wait(OUTPUT_POLL_INTERVAL)?;
         }
     }
 }
@@ -156,8 +154,7 @@ pub(in crate::gt) fn plain(line: &[u8]) -> String {
 }
 
 fn print_line(printer: &Printer, line: &[u8]) -> Result<(), CliError> {
-    let text = Json::string(&String::from_utf8_lossy(line));
-    printer.json_line(&format!("{{\"line\":{text}}}"))
+    printer.json_line(&RunLineDocument { line: String::from_utf8_lossy(line).into_owned() })
 }
 
 fn whole_as_json(printer: &Printer, run: &Run, output: &mut RunOutput) -> Result<(), CliError> {
@@ -166,16 +163,14 @@ fn whole_as_json(printer: &Printer, run: &Run, output: &mut RunOutput) -> Result
         bytes.extend_from_slice(more);
         Ok(())
     })?;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("id", &run.id.to_string());
-    object.text("state", run.state.as_str());
-    object.text("path", &output.path().display().to_string());
-    object.count("bytes", bytes.len() as u64);
-    object.flag("is_text", str::from_utf8(&bytes).is_ok());
-    object.text("output", &String::from_utf8_lossy(&bytes));
-    object.finish();
-    printer.object(&out)
+    printer.object(&RunLogDocument {
+        id: run.id.to_string(),
+        state: run.state.as_str().to_owned(),
+        path: output.path().display().to_string(),
+        bytes: bytes.len() as u64,
+        is_text: str::from_utf8(&bytes).is_ok(),
+        output: String::from_utf8_lossy(&bytes).into_owned(),
+    })
 }
 
 /// Makes lines of bytes that come in pieces.
@@ -212,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_colours_or_moves_does_not_reach_a_terminal() {
+    fn escape_sequences_do_not_reach_a_terminal() {
         assert_eq!(plain(b"\x1b[31mred\x1b[0m and \x1b]0;title\x07more\r"), "red and more");
         assert_eq!(plain(b"10%\r50%\r100%"), "100%");
         assert_eq!(plain(b"\xff\xfe"), "\u{fffd}\u{fffd}");

@@ -1,13 +1,14 @@
 //! `gt run show`.
 
 use clap::Args;
+use gt_api::{RawJson, RunContextDocument, ShownRunDocument};
 use gt_core::schedule::{Context as SlingContext, Run, Usage};
-use gt_operations::runs::{self, Alive, RealWorld, ShownRun};
-use gt_records::ObjectWriter;
+use gt_execution::runs::{self, ShownRun};
+use gt_scheduling::processes::{Alive, LocalProcesses};
 
-use super::super::status::{print_needs, write_need};
-use super::super::step::{print_steps, write_progress};
-use super::{landed_commit, lasted, write_run};
+use super::super::status::{need_document, print_needs};
+use super::super::step::print_steps;
+use super::{landed_commit, lasted};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, moment, short_commit};
@@ -23,9 +24,9 @@ pub(super) struct ShowArgs {
 pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
-    let shown = runs::show(&town, &RealWorld::of(&town)?, &args.run)?;
+    let shown = runs::show(&town, &LocalProcesses::of(&town)?, &args.run)?;
     if printer.json() {
-        return printer.object(&json(&shown));
+        return printer.object(&document(&shown));
     }
     let now = town.now();
     let ShownRun { run, bead, context, log, .. } = &shown;
@@ -53,7 +54,7 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     row("ended", run.ended_at.map(moment).unwrap_or_default());
     row("lasted", lasted(run, now));
     row("exit status", exit_status(run));
-    row("why", run.reason.clone());
+    row("why", run.explanation());
     row("ended by", run.ended_by.clone());
     if let Some(context) = context {
         row("scheduled", scheduled(context));
@@ -79,7 +80,7 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
     print_steps(printer, &shown.steps)
 }
 
-/// What a run has used, as far as anybody knows.
+/// The usage of a run, as far as it was reported.
 fn used(usage: &Usage) -> String {
     let known = [
         usage.tokens.map(|tokens| format!("{tokens} tokens")),
@@ -99,10 +100,10 @@ fn state(shown: &ShownRun) -> String {
     let processes = match (run.state.is_live(), shown.alive) {
         (_, Alive::Unknown) if away.is_some() => away.unwrap_or_default(),
         (_, Alive::Unknown) if shown.elsewhere.is_some() => {
-            "nobody here stays with it; the next pass sees to that"
+            "no process here attends it; the next pass starts one"
         }
         (_, Alive::Unknown) if !shown.is_here => "its processes are not on this machine",
-        (_, Alive::Unknown) => "its lock cannot be read, so nobody can say whether it is alive",
+        (_, Alive::Unknown) => "its lock cannot be read, so it is unknown whether it is alive",
         (true, Alive::Yes) if shown.is_unsupervised() => "its agent goes on without a supervisor",
         (true, Alive::Yes) => "its processes are there",
         (true, Alive::No) if run.running_at.is_none() => "its worker has not taken it yet",
@@ -127,50 +128,36 @@ fn scheduled(context: &SlingContext) -> String {
         context.id,
         context.origin.as_str(),
         context.enqueued_by,
-        context.enqueued_at
+        moment(context.enqueued_at)
     )
 }
 
-fn json(shown: &ShownRun) -> String {
+fn document(shown: &ShownRun) -> ShownRunDocument {
     let ShownRun { run, steps, bead, context, alive, elsewhere, needs, log, .. } = shown;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    write_run(&mut object, run);
-    object.text("title", bead.as_ref().map_or("", |bead| bead.title.as_str()));
-    match alive {
-        Alive::Yes => object.flag("alive", true),
-        Alive::No => object.flag("alive", false),
-        Alive::Unknown => object.raw("alive", "null"),
+    let has_steps = !steps.steps.is_empty();
+    let done = steps.steps.iter().filter(|view| view.done.is_some());
+    ShownRunDocument {
+        run: run.into(),
+        title: bead.as_ref().map(|bead| bead.title.to_string()).unwrap_or_default(),
+        alive: match alive {
+            Alive::Yes => Some(true),
+            Alive::No => Some(false),
+            Alive::Unknown => None,
+        },
+        log: log.display().to_string(),
+        machine: elsewhere.as_ref().map(|elsewhere| elsewhere.machine.clone()),
+        away: elsewhere.as_ref().map(|elsewhere| elsewhere.away.clone().unwrap_or_default()),
+        needs_you: needs.iter().map(need_document).collect(),
+        steps: RawJson::from(&run.steps),
+        progress: has_steps.then(|| steps.progress.into()),
+        steps_done: has_steps.then(|| done.map(|view| view.name.clone()).collect()),
+        attempt: context.as_ref().map(|context| u64::from(context.attempts) + 1),
+        context: context.as_ref().map(|context| RunContextDocument {
+            id: context.id.to_string(),
+            origin: context.origin.as_str().to_owned(),
+            enqueued_by: context.enqueued_by.clone(),
+            enqueued_at: context.enqueued_at.into(),
+            args: context.parameters.args.clone().unwrap_or_default(),
+        }),
     }
-    object.text("log", &log.display().to_string());
-    if let Some(elsewhere) = elsewhere {
-        object.text("machine", &elsewhere.machine);
-        object.text("away", elsewhere.away.as_deref().unwrap_or_default());
-    }
-    object.array("needs_you", |array| {
-        for need in needs {
-            array.object(|object| write_need(object, need));
-        }
-    });
-    object.raw("steps", run.steps.as_str());
-    if !steps.steps.is_empty() {
-        write_progress(&mut object, steps.progress);
-        object.array("steps_done", |array| {
-            let done = steps.steps.iter().filter(|view| view.done.is_some());
-            done.for_each(|view| array.text(&view.name));
-        });
-    }
-    if let Some(context) = context {
-        object.count("attempt", u64::from(context.attempts) + 1);
-        object.object("context", |object| {
-            object.text("id", context.id.as_str());
-            object.text("origin", context.origin.as_str());
-            object.text("enqueued_by", &context.enqueued_by);
-            object.timestamp("enqueued_at", context.enqueued_at);
-            object
-                .text_unless_empty("args", context.parameters.args.as_deref().unwrap_or_default());
-        });
-    }
-    object.finish();
-    out
 }

@@ -1,15 +1,15 @@
 //! `gt scheduler adopt`.
 
 use clap::Args;
-use gt_operations::adopt::{Adoption, adopt};
-use gt_records::ObjectWriter;
+use gt_api::{AdoptedDocument, AdoptionDocument, CleanedDocument, QuarantinedDocument};
+use gt_beads::adopt::{Adoption, adopt};
 
 use crate::context::Context;
 use crate::error::CliError;
 
 /// Turn what older queues left with imported beads into contexts
 ///
-/// A bead with a queue block, a queue label or an open context bead becomes scheduled; what is damaged is set aside and can
+/// A bead with a queue block, a queue label or an open context bead becomes scheduled; a damaged block is set aside and can
 /// be retried. Blocks and labels are removed; the event log keeps the old text.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -26,7 +26,7 @@ pub(super) fn run(context: &Context<'_>, args: &AdoptArgs) -> Result<(), CliErro
     let printer = context.printer;
     let adoption = adopt(&town, args.dry_run)?;
     if printer.json() {
-        return printer.object(&json(&adoption, args.dry_run));
+        return printer.object(&document(&adoption, args.dry_run));
     }
     let Adoption { adopted, quarantined, cleaned } = &adoption;
     if adopted.is_empty() && quarantined.is_empty() && cleaned.is_empty() {
@@ -50,41 +50,28 @@ pub(super) fn run(context: &Context<'_>, args: &AdoptArgs) -> Result<(), CliErro
     ))
 }
 
-fn json(adoption: &Adoption, dry_run: bool) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.array("adopted", |array| {
-        for one in &adoption.adopted {
-            array.object(|object| {
-                object.text("id", one.bead.as_str());
-                object.text("context", one.context.as_str());
-                object.text("target_rig", one.rig.as_str());
-                object.number("dispatch_failures", one.failures.into());
-                object.flag("gated", one.gated);
-            });
-        }
+fn document(adoption: &Adoption, dry_run: bool) -> AdoptionDocument {
+    let adopted = adoption.adopted.iter().map(|one| AdoptedDocument {
+        id: one.bead.to_string(),
+        context: one.context.to_string(),
+        target_rig: one.rig.to_string(),
+        dispatch_failures: one.failures.into(),
+        gated: one.gated,
     });
-    object.array("quarantined", |array| {
-        for one in &adoption.quarantined {
-            array.object(|object| {
-                object.text("id", one.bead.as_str());
-                if let Some(context) = &one.context {
-                    object.text("context", context.as_str());
-                }
-                object.text("reason", one.reason.as_str());
-                object.text("why", &one.why);
-            });
-        }
+    let quarantined = adoption.quarantined.iter().map(|one| QuarantinedDocument {
+        id: one.bead.to_string(),
+        context: one.context.as_ref().map(ToString::to_string),
+        reason: one.reason.as_str().to_owned(),
+        why: one.why.clone(),
     });
-    object.array("cleaned", |array| {
-        for one in &adoption.cleaned {
-            array.object(|object| {
-                object.text("id", one.bead.as_str());
-                object.text("why", &one.why);
-            });
-        }
-    });
-    object.flag("dry_run", dry_run);
-    object.finish();
-    out
+    let cleaned = adoption
+        .cleaned
+        .iter()
+        .map(|one| CleanedDocument { id: one.bead.to_string(), why: one.why.clone() });
+    AdoptionDocument {
+        adopted: adopted.collect(),
+        quarantined: quarantined.collect(),
+        cleaned: cleaned.collect(),
+        dry_run,
+    }
 }

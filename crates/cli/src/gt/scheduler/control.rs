@@ -4,17 +4,18 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use clap::Args;
+use gt_api::{ClearedDocument, DrainDocument, PauseDocument};
 use gt_core::Invalid;
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::parse_duration;
-use gt_operations::queue;
-use gt_operations::runs::RealWorld;
-use gt_records::ObjectWriter;
+use gt_scheduling::processes::LocalProcesses;
+use gt_scheduling::queue;
 
 use super::run::note_unrecovered;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Printer, moment, plural};
+use crate::values::texts;
 
 /// Start nothing any more, and wait until nothing runs
 #[derive(Debug, Args)]
@@ -47,14 +48,12 @@ pub(super) fn pause(context: &Context<'_>) -> Result<(), CliError> {
     let (pause, changed) = queue::pause(&context.store_town()?)?;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.flag("changed", changed);
-        object.flag("paused", true);
-        object.text("paused_by", &pause.by);
-        object.timestamp("paused_at", pause.at);
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&PauseDocument {
+            changed,
+            paused: true,
+            paused_by: Some(pause.by),
+            paused_at: Some(pause.at.into()),
+        });
     }
     printer.done(if changed {
         "✓ Paused: nothing starts until gt scheduler resume; what runs goes on".to_owned()
@@ -67,12 +66,12 @@ pub(super) fn resume(context: &Context<'_>) -> Result<(), CliError> {
     let was = queue::resume(&context.store_town()?)?;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.flag("changed", was.is_some());
-        object.flag("paused", false);
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&PauseDocument {
+            changed: was.is_some(),
+            paused: false,
+            paused_by: None,
+            paused_at: None,
+        });
     }
     printer.done(match was {
         Some(pause) => {
@@ -91,19 +90,16 @@ pub(super) fn drain(context: &Context<'_>, args: &DrainArgs) -> Result<(), CliEr
             printer.note(format!("Waiting for {}", names(running)));
         }
     };
-    let drained = queue::drain(&town, &RealWorld::of(&town)?, args.timeout, tell)?;
+    let drained =
+        gt_execution::drain::drain(&town, &LocalProcesses::of(&town)?, args.timeout, tell)?;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.flag("drained", drained.running.is_empty());
-        object.flag("paused", true);
-        object.text("paused_by", &drained.pause.by);
-        object.timestamp("paused_at", drained.pause.at);
-        object.array("running", |array| {
-            drained.running.iter().for_each(|run| array.text(&run.id.to_string()));
-        });
-        object.finish();
-        printer.object(&out)?;
+        printer.object(&DrainDocument {
+            drained: drained.running.is_empty(),
+            paused: true,
+            paused_by: drained.pause.by.clone(),
+            paused_at: drained.pause.at.into(),
+            running: texts(drained.running.iter().map(|run| &run.id)),
+        })?;
     }
     if !drained.running.is_empty() {
         return Err(CliError::request(format!(
@@ -152,17 +148,11 @@ pub(super) fn clear(context: &Context<'_>, args: &ClearArgs) -> Result<(), CliEr
     }
     let cleared = queue::clear(&town, &args.beads)?;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.count("cleared", cleared.cleared.len() as u64);
-        object.array("beads", |array| {
-            cleared.cleared.iter().for_each(|bead| array.text(bead.as_str()));
+        return printer.object(&ClearedDocument {
+            cleared: cleared.cleared.len() as u64,
+            beads: texts(&cleared.cleared),
+            starting: texts(&cleared.starting),
         });
-        object.array("starting", |array| {
-            cleared.starting.iter().for_each(|bead| array.text(bead.as_str()));
-        });
-        object.finish();
-        return printer.object(&out);
     }
     printer.done(format!("Cleared {} bead(s) from queue", cleared.cleared.len()))?;
     for bead in &cleared.starting {

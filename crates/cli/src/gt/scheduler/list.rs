@@ -1,15 +1,15 @@
-//! `gt scheduler list`: who waits, as the next cycle of the daemon would see them, whoever looks.
+//! `gt scheduler list`: the queued beads, in the order in which the next cycle of the daemon would see them.
 
 use std::collections::BTreeMap;
 
+use gt_api::QueuedDocument;
 use gt_core::decide::WaitReason;
-use gt_operations::daemon::{self, DaemonAbsence};
-use gt_operations::dispatch::Caller;
-use gt_operations::queue::{Queued, list, status};
-use gt_records::ObjectWriter;
+use gt_daemon::daemon::{self, DaemonAbsence};
+use gt_scheduling::dispatch::Caller;
+use gt_scheduling::queue::{Queued, list, status};
 
-use super::super::daemon::{print_daemon_absence, write_daemon_absence};
-use super::{reason_text, write_reasons};
+use super::super::daemon::{absence_document, print_daemon_absence};
+use super::{reason_documents, reason_text};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Printer;
@@ -22,7 +22,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
         for entry in &queued {
-            list.push(&json(entry, absence))?;
+            list.push(&document(entry, absence))?;
         }
         return list.finish();
     }
@@ -58,32 +58,25 @@ fn title(entry: &Queued) -> &str {
     entry.row.as_ref().map_or("", |row| row.bead.title.as_str())
 }
 
-/// A scheduled bead as JSON.
-pub(super) fn json(entry: &Queued, absence: Option<DaemonAbsence>) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    if entry.is_ready() {
-        write_daemon_absence(&mut object, absence);
-    }
+/// A scheduled bead, for programs.
+pub(super) fn document(entry: &Queued, absence: Option<DaemonAbsence>) -> QueuedDocument {
     let context = &entry.context;
-    object.text("id", context.bead.as_str());
-    object.text("title", title(entry));
-    object.text("status", entry.row.as_ref().map_or("deleted", |row| row.bead.status.as_str()));
-    object.text("target_rig", context.rig.as_str());
-    object.flag_if_set("blocked", !entry.is_ready());
-    object.text("context", context.id.as_str());
-    object.number("priority", context.priority.number());
-    object.timestamp("enqueued_at", context.enqueued_at);
-    object.text("enqueued_by", &context.enqueued_by);
-    object.flag_if_set("gated", context.gated);
-    if context.failures > 0 {
-        object.count("dispatch_failures", context.failures.into());
-        object.text("last_failure", &context.last_failure);
+    let has_failed = context.failures > 0;
+    QueuedDocument {
+        daemon_absence: absence_document(absence).filter(|_| entry.is_ready()),
+        id: context.bead.to_string(),
+        title: title(entry).to_owned(),
+        status: entry.row.as_ref().map_or("deleted", |row| row.bead.status.as_str()).to_owned(),
+        target_rig: context.rig.to_string(),
+        blocked: !entry.is_ready(),
+        context: context.id.to_string(),
+        priority: context.priority.number(),
+        enqueued_at: context.enqueued_at.into(),
+        enqueued_by: context.enqueued_by.clone(),
+        gated: context.gated,
+        dispatch_failures: has_failed.then(|| context.failures.into()),
+        last_failure: has_failed.then(|| context.last_failure.clone()),
+        reason: entry.reasons.first().map(ToString::to_string),
+        reasons: reason_documents(&entry.reasons),
     }
-    if let Some(reason) = entry.reasons.first() {
-        object.text("reason", &reason.to_string());
-    }
-    write_reasons(&mut object, &entry.reasons);
-    object.finish();
-    out
 }

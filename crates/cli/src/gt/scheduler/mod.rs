@@ -9,17 +9,17 @@ mod status;
 mod until_done;
 
 use clap::{Args, Subcommand};
+use gt_api::WaitReasonDocument;
 use gt_core::decide::WaitReason;
-use gt_operations::Environment;
-use gt_operations::dispatch::Caller;
-use gt_records::ObjectWriter;
+use gt_scheduling::dispatch::Caller;
+use gt_town::Environment;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::local_times;
 
 pub(super) use retry::tell_retried;
-pub(super) use status::{budget_line, parked_line, write_budgets, write_parked};
+pub(super) use status::{budget_documents, budget_line, parked_documents, parked_line};
 
 /// Look at the scheduler, and steer it
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ pub(super) fn run_verb(context: &Context<'_>, verb: &SchedulerVerb) -> Result<()
     }
 }
 
-/// Who runs a cycle with this command: a person, or the daemon.
+/// The caller of this command: a person, or the daemon.
 fn caller(environment: &Environment) -> Caller {
     match environment.get("GT_DAEMON") {
         Some(value) if !matches!(value, "0" | "false") => Caller::Daemon,
@@ -94,17 +94,7 @@ pub(super) fn reason_text(reasons: &[WaitReason]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-/// The field `reasons`.
-pub(super) fn write_reasons(object: &mut ObjectWriter<'_>, reasons: &[WaitReason]) {
-    object.array("reasons", |array| {
-        for reason in reasons {
-            array.object(|object| {
-                object.text("code", reason.code());
-                object.text("text", &reason.to_string());
-                if let Some(until) = reason.until() {
-                    object.timestamp("until", until);
-                }
-            });
-        }
-    });
+/// Reasons for programs.
+pub(super) fn reason_documents(reasons: &[WaitReason]) -> Vec<WaitReasonDocument> {
+    reasons.iter().map(WaitReasonDocument::from).collect()
 }

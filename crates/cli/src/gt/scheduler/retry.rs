@@ -1,9 +1,10 @@
 //! `gt scheduler retry`.
 
 use clap::Args;
-use gt_operations::schedule::{Retried, retry};
-use gt_operations::{OperationError, Town, daemon};
-use gt_records::ObjectWriter;
+use gt_api::{RetriedDocument, RetryDocument};
+use gt_daemon::daemon;
+use gt_scheduling::schedule::{Retried, retry};
+use gt_town::{OperationError, Town};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -34,7 +35,7 @@ pub(super) fn run(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliErro
     tell_retried(context, &town, retried, "Nothing failed or was given up")
 }
 
-/// Says what became of what was tried again; `nothing`, if there was nothing.
+/// Prints the result for each retried bead; `nothing`, if there was none.
 pub(in crate::gt) fn tell_retried(
     context: &Context<'_>,
     town: &Town,
@@ -50,22 +51,14 @@ pub(in crate::gt) fn tell_retried(
         }
     }
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.array("retried", |array| {
-            for retried in &done {
-                array.object(|object| {
-                    object.text("id", retried.bead.as_str());
-                    object.text("target_rig", retried.context.rig.as_str());
-                    object.text("context", retried.context.id.as_str());
-                    object.flag("reopened", retried.reopened);
-                    object.flag_if_set("now", retried.hastened);
-                });
-            }
+        let retried = done.iter().map(|retried| RetriedDocument {
+            id: retried.bead.to_string(),
+            target_rig: retried.context.rig.to_string(),
+            context: retried.context.id.to_string(),
+            reopened: retried.reopened,
+            now: retried.hastened,
         });
-        object.array("errors", |array| refused.iter().for_each(|error| array.text(error)));
-        object.finish();
-        printer.object(&out)?;
+        printer.object(&RetryDocument { retried: retried.collect(), errors: refused.clone() })?;
     } else {
         for retried in &done {
             let (bead, context) = (&retried.bead, &retried.context);

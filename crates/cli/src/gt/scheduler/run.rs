@@ -1,20 +1,27 @@
 //! `gt scheduler run`: one dispatch cycle, or as many as it takes.
 
+use std::sync::Arc;
+
 use clap::Args;
+use gt_api::{
+    AwaitingRunDocument, BeadErrorDocument, DispatchedDocument, RunErrorDocument, StartedDocument,
+};
 use gt_core::BeadId;
 use gt_core::schedule::RunId;
-use gt_operations::dispatch::{Dispatched, NotStarted, Overrides, Pass, SpawnError, Started, pass};
-use gt_operations::runs::{RealWorld, Recovered};
-use gt_operations::trees::Warmed;
-use gt_operations::{Town, warm_trees};
-use gt_records::ObjectWriter;
+use gt_daemon::{reconcile, warm_trees};
+use gt_execution::runs::{Recovered, RunSpawner};
+use gt_execution::trees::Warmed;
+use gt_scheduling::dispatch::{Dispatched, Dispatcher, NotStarted, SpawnError, Started};
+use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
+use gt_town::scheduler_settings::Overrides;
 
-use super::status::{free, write_limit};
-use super::until_done::until_done;
+use super::status::free;
+use super::until_done::{Doorbell, until_done};
 use super::{caller, capacity, unlimited};
 use crate::context::{Context, this_program};
 use crate::error::CliError;
 use crate::output::{Printer, moment};
+use crate::values::texts;
 
 /// Start what may start now
 #[derive(Debug, Args)]
@@ -47,46 +54,45 @@ pub(in crate::gt) struct RunArgs {
 
 pub(super) fn run(context: &Context<'_>, args: &RunArgs) -> Result<(), CliError> {
     let town = context.town()?;
-    let program = this_program()?;
-    let how = Pass {
-        caller: caller(&context.environment),
-        overrides: Overrides {
-            max_polecats: args.max_polecats,
-            batch_size: args.batch,
-            spawn_parallelism: args.spawn_batch_size,
-        },
-        dry_run: args.dry_run,
-        ..Pass::by_hand(&program)
+    let (processes, program) = (LocalProcesses::of(&town)?, this_program()?);
+    let overrides = Overrides {
+        max_polecats: args.max_polecats,
+        batch_size: args.batch,
+        spawn_parallelism: args.spawn_batch_size,
     };
+    let bell = Arc::new(Doorbell::default());
+    let ringer = Arc::clone(&bell);
+    let spawner = RunSpawner::new(&town, &program).with_on_end(Arc::new(move || ringer.ring()));
+    let dispatcher = Dispatcher::new(&town, &spawner)
+        .with_caller(caller(&context.environment))
+        .with_overrides(overrides)
+        .with_dry_run(args.dry_run)
+        .with_starter_lock(processes.host());
     if args.until_done {
-        return until_done(context, &town, how);
+        return until_done(context, &town, &processes, &dispatcher, &bell);
     }
-    let (recovered, done) = pass(&town, how)?;
+    let (recovered, done) = reconcile::all(&town, &processes, &dispatcher)?;
     let printer = context.printer;
     note_unrecovered(printer, &recovered.errors);
-    // Whoever could start has started, so nobody waits for this.
-    let warmed = if args.dry_run { Warmed::default() } else { made_ahead(&town)? };
+    // All startable runs have started, so warming trees delays no start.
+    let warmed = if args.dry_run { Warmed::default() } else { warm_trees(&town, &processes)? };
     for (rig, why) in &warmed.problems {
         printer.note(format!("note: no tree can be made ahead in {rig}: {why}"));
     }
     if printer.json() {
-        printer.object(&json(&recovered, &done, args.dry_run))?;
+        printer.object(&document(&recovered, &done, args.dry_run))?;
     } else {
         text(printer, &recovered, &done, args.dry_run)?;
     }
     verdict(printer, &done.errors)
 }
 
-fn made_ahead(town: &Town) -> Result<Warmed, CliError> {
-    Ok(warm_trees(town, &RealWorld::of(town)?)?)
-}
-
-/// Says what could not be started. What turned out to have to wait is no error.
+/// Prints the beads that could not be started. A bead that has to wait is no error.
 pub(super) fn verdict(printer: &Printer, errors: &[(BeadId, NotStarted)]) -> Result<(), CliError> {
     let mut failed = Vec::new();
     for (bead, error) in errors {
         match error {
-            // What an earlier run left behind has to go first; the next cycle tries again.
+            // The remains of an earlier run have to go first; the next cycle tries again.
             NotStarted::Changed(_)
             | NotStarted::Spawn(SpawnError::Busy(_) | SpawnError::Taken(_)) => {
                 printer.note(format!("{bead} was not started: {error}"));
@@ -108,7 +114,7 @@ pub(super) fn verdict(printer: &Printer, errors: &[(BeadId, NotStarted)]) -> Res
     if failed.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(failed.join("; "))) }
 }
 
-/// What happened to runs and contexts before the cycle.
+/// Prints the changes of runs and contexts before the cycle.
 pub(super) fn tell_recovered(printer: &Printer, recovered: &Recovered) -> Result<(), CliError> {
     for run in &recovered.lost {
         printer.done(format!("Lost: {run} has no process left"))?;
@@ -131,7 +137,7 @@ pub(super) fn tell_recovered(printer: &Printer, recovered: &Recovered) -> Result
     Ok(())
 }
 
-/// Says which runs are still as they were though something is wrong with them.
+/// Prints the runs that could not be recovered.
 pub(super) fn note_unrecovered(printer: &Printer, errors: &[(RunId, String)]) {
     for (run, error) in errors {
         printer.note(format!("note: {run} cannot be recovered: {error}"));
@@ -145,7 +151,7 @@ pub(super) fn started_line(started: &Started) -> String {
     format!("  {bead} → {rig}{run}  {}", started.title)
 }
 
-/// Who paused the scheduler, if it is paused.
+/// The line about a pause, with the person who paused the scheduler.
 pub(super) fn paused_line(done: &Dispatched) -> Option<String> {
     let pause = done.paused.as_ref()?;
     let more = if done.dispatched.is_empty() { "nothing" } else { "nothing more" };
@@ -166,7 +172,7 @@ fn text(
     tell_recovered(printer, recovered)
 }
 
-/// What a cycle did. One that was paused before its first start says only that.
+/// The lines about a cycle. One that was paused before its first start has only the line about the pause.
 fn lines(done: &Dispatched, dry_run: bool) -> Vec<String> {
     let paused = paused_line(done);
     if let Some(paused) = paused.as_ref().filter(|_| done.dispatched.is_empty()) {
@@ -198,75 +204,53 @@ fn lines(done: &Dispatched, dry_run: bool) -> Vec<String> {
     lines
 }
 
-fn json(recovered: &Recovered, done: &Dispatched, dry_run: bool) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.flag("dry_run", dry_run);
-    object.flag("paused", done.paused.is_some());
-    if let Some(pause) = &done.paused {
-        object.text("paused_by", &pause.by);
-        object.timestamp("paused_at", pause.at);
+fn document(recovered: &Recovered, done: &Dispatched, dry_run: bool) -> DispatchedDocument {
+    let started = done.dispatched.iter().map(|started| StartedDocument {
+        id: started.bead.to_string(),
+        title: started.title.clone(),
+        target_rig: started.context.rig.to_string(),
+        context: started.context.id.to_string(),
+        run: started.run.as_ref().map(|run| run.id.to_string()),
+    });
+    let errors = done
+        .errors
+        .iter()
+        .map(|(bead, error)| BeadErrorDocument { id: bead.to_string(), error: error.to_string() });
+    let waiting = recovered.waiting.iter().map(|(run, awaited)| AwaitingRunDocument {
+        run: run.to_string(),
+        since: awaited.since.into(),
+        why: awaited.why.clone(),
+    });
+    let unrecovered = recovered
+        .errors
+        .iter()
+        .map(|(run, error)| RunErrorDocument { run: run.to_string(), error: error.clone() });
+    DispatchedDocument {
+        dry_run,
+        paused: done.paused.is_some(),
+        paused_by: done.paused.as_ref().map(|pause| pause.by.clone()),
+        paused_at: done.paused.as_ref().map(|pause| pause.at.into()),
+        queued_total: done.queued,
+        queued_ready: done.ready,
+        active_polecats: done.live.into(),
+        capacity: done.cap.map(Into::into),
+        free_slots: free(done.slots()).map(Into::into),
+        skipped: done.skipped,
+        gated: done.gated,
+        reason: done.reason.map(|reason| reason.as_str().to_owned()),
+        dispatched: started.collect(),
+        errors: errors.collect(),
+        lost: texts(&recovered.lost),
+        waiting_for_origin: waiting.collect(),
+        recovery_errors: unrecovered.collect(),
     }
-    object.count("queued_total", done.queued);
-    object.count("queued_ready", done.ready);
-    object.count("active_polecats", done.live.into());
-    write_limit(&mut object, "capacity", done.cap);
-    write_limit(&mut object, "free_slots", free(done.slots()));
-    object.count("skipped", done.skipped);
-    object.count("gated", done.gated);
-    if let Some(reason) = done.reason {
-        object.text("reason", reason.as_str());
-    }
-    object.array("dispatched", |array| {
-        for started in &done.dispatched {
-            array.object(|object| {
-                object.text("id", started.bead.as_str());
-                object.text("title", &started.title);
-                object.text("target_rig", started.context.rig.as_str());
-                object.text("context", started.context.id.as_str());
-                if let Some(run) = &started.run {
-                    object.text("run", &run.id.to_string());
-                }
-            });
-        }
-    });
-    object.array("errors", |array| {
-        for (bead, error) in &done.errors {
-            array.object(|object| {
-                object.text("id", bead.as_str());
-                object.text("error", &error.to_string());
-            });
-        }
-    });
-    object.array("lost", |array| {
-        recovered.lost.iter().for_each(|run| array.text(&run.to_string()));
-    });
-    object.array("waiting_for_origin", |array| {
-        for (run, awaited) in &recovered.waiting {
-            array.object(|object| {
-                object.text("run", &run.to_string());
-                object.timestamp("since", awaited.since);
-                object.text("why", &awaited.why);
-            });
-        }
-    });
-    object.array("recovery_errors", |array| {
-        for (run, error) in &recovered.errors {
-            array.object(|object| {
-                object.text("run", &run.to_string());
-                object.text("error", error);
-            });
-        }
-    });
-    object.finish();
-    out
 }
 
 #[cfg(test)]
 mod tests {
     use gt_core::schedule::{Context, ContextId, Origin, SlingParameters};
     use gt_core::{Priority, RigSlug, Timestamp};
-    use gt_operations::queue::Pause;
+    use gt_scheduling::queue::Pause;
 
     use super::*;
 

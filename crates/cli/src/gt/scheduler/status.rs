@@ -1,16 +1,17 @@
 //! `gt scheduler status`.
 
-use gt_core::decide::{Budget, BudgetKind, Hold, Slots};
-use gt_core::schedule::Money;
-use gt_operations::Town;
-use gt_operations::daemon::{self, DaemonAbsence};
-use gt_operations::dispatch::Caller;
-use gt_operations::queue::{QueueStatus, list, status};
-use gt_operations::recovery::Parked;
-use gt_records::ObjectWriter;
+use gt_api::{
+    BudgetDocument, ParkedDocument, QueuedDocument, RigQueueDocument, SchedulerStatusDocument,
+};
+use gt_core::decide::{Budget, Hold, Slots};
+use gt_daemon::daemon::{self, DaemonAbsence};
+use gt_scheduling::dispatch::Caller;
+use gt_scheduling::dispatch::Parked;
+use gt_scheduling::queue::{QueueStatus, list, status};
+use gt_town::Town;
 
-use super::super::daemon::{print_daemon_absence, write_daemon_absence};
-use super::{capacity, list::json as bead_json, unlimited};
+use super::super::daemon::{absence_document, print_daemon_absence};
+use super::{capacity, list::document as queued_document, unlimited};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, moment};
@@ -21,8 +22,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let absence = daemon::absence(&town, &status);
     if context.printer.json() {
         let beads = list(&town, Caller::Daemon)?;
-        let beads: Vec<String> = beads.iter().map(|bead| bead_json(bead, absence)).collect();
-        return context.printer.object(&json(&status, absence, &beads));
+        let beads = beads.iter().map(|bead| queued_document(bead, absence)).collect();
+        return context.printer.object(&document(&status, absence, beads));
     }
     print_daemon_absence(context.printer, absence)?;
     text(context.printer, &town, &status)
@@ -86,38 +87,19 @@ fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliE
     printer.table(table)
 }
 
-/// What was used of a budget, and until when nothing is left.
+/// The used part of a budget, and the end of a spent one.
 pub(in super::super) fn budget_line(budget: &Budget) -> String {
     let until =
         if budget.is_spent() { format!("; until {}", moment(budget.until)) } else { String::new() };
     format!("Budget: {budget}{until}")
 }
 
-/// The field `budgets`.
-pub(in super::super) fn write_budgets(object: &mut ObjectWriter<'_>, budgets: &[Budget]) {
-    object.array("budgets", |array| {
-        for budget in budgets {
-            array.object(|object| {
-                object.text("setting", budget.kind.setting());
-                if let Some(rig) = &budget.rig {
-                    object.text("rig", rig.as_str());
-                }
-                if budget.kind == BudgetKind::CostPerDay {
-                    object.text("limit", &Money(budget.limit).to_string());
-                    object.text("used", &Money(budget.used).to_string());
-                } else {
-                    object.count("limit", budget.limit);
-                    object.count("used", budget.used);
-                }
-                if budget.is_spent() {
-                    object.timestamp("until", budget.until);
-                }
-            });
-        }
-    });
+/// Budgets for programs.
+pub(in super::super) fn budget_documents(budgets: &[Budget]) -> Vec<BudgetDocument> {
+    budgets.iter().map(BudgetDocument::from).collect()
 }
 
-/// What is parked, how long, and why.
+/// The line about one parked or limited account or runtime, with its end and the reason.
 pub(in super::super) fn parked_line(parked: &Parked) -> String {
     let Parked { park, hold } = parked;
     let word = if park.is_limit() { "Limited" } else { "Parked" };
@@ -128,79 +110,65 @@ pub(in super::super) fn parked_line(parked: &Parked) -> String {
     )
 }
 
-/// The field `parked`.
-pub(in super::super) fn write_parked(object: &mut ObjectWriter<'_>, parked: &[Parked]) {
-    object.array("parked", |array| {
-        for Parked { park, hold } in parked {
-            array.object(|object| {
-                object.text("kind", park.means.kind.as_str());
-                object.text("name", &park.means.name);
-                object.flag("limit", park.is_limit());
-                object.text("reason", &park.reason);
-                if let Some(closed) = park.closed {
-                    object.timestamp("since", closed.since);
-                    object.timestamp("until", closed.until);
-                }
-                match hold {
-                    Hold::Trial(run) => object.text("trial", &run.to_string()),
-                    Hold::Ramp(most, next) => {
-                        object.count("max_runs", (*most).into());
-                        object.timestamp("more_at", *next);
-                    }
-                    Hold::Until(_) | Hold::Once => {}
-                }
-            });
+/// The same, for programs.
+pub(in super::super) fn parked_documents(parked: &[Parked]) -> Vec<ParkedDocument> {
+    let document = |Parked { park, hold }: &Parked| {
+        let parked = ParkedDocument {
+            kind: park.means.kind.as_str().to_owned(),
+            name: park.means.name.clone(),
+            limit: park.is_limit(),
+            reason: park.reason.clone(),
+            since: park.closed.map(|closed| closed.since.into()),
+            until: park.closed.map(|closed| closed.until.into()),
+            ..ParkedDocument::default()
+        };
+        match hold {
+            Hold::Trial(run) => ParkedDocument { trial: Some(run.to_string()), ..parked },
+            Hold::Ramp(most, next) => ParkedDocument {
+                max_runs: Some((*most).into()),
+                more_at: Some((*next).into()),
+                ..parked
+            },
+            Hold::Until(_) | Hold::Once => parked,
         }
-    });
+    };
+    parked.iter().map(document).collect()
 }
 
-fn json(status: &QueueStatus, absence: Option<DaemonAbsence>, beads: &[String]) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    write_daemon_absence(&mut object, absence);
-    let settings = &status.settings;
-    object.text("mode", if settings.is_deferred() { "deferred" } else { "direct" });
-    object.flag("paused", status.paused.is_some());
-    if let Some(pause) = &status.paused {
-        object.text("paused_by", &pause.by);
-        object.timestamp("paused_at", pause.at);
-    }
-    if let Some((at, count)) = status.last_dispatch {
-        object.timestamp("last_dispatch_at", at);
-        object.count("last_dispatch_count", count);
-    }
-    object.count("queued_total", status.queued);
-    object.count("queued_ready", status.ready);
-    object.count("active_polecats", status.live.into());
-    object.number("max_polecats", settings.max_polecats.map_or(-1, i64::from));
-    object.count("queue_max_polecats", settings.queue_max_polecats.unwrap_or(0).into());
-    object.flag("queue_enabled", settings.queue_enabled);
-    write_limit(&mut object, "capacity", status.cap);
-    write_limit(&mut object, "free_slots", free(status.slots()));
-    write_parked(&mut object, &status.parked);
-    write_budgets(&mut object, &status.budgets);
-    super::write_reasons(&mut object, &status.short);
-    object.array("rigs", |array| {
-        for (name, rig) in &status.rigs {
-            array.object(|object| {
-                object.text("name", name);
-                object.text("state", rig.state.map_or("gone", |state| state.as_str()));
-                object.count("queued", rig.queued);
-                object.count("ready", rig.ready);
-                object.count("running", rig.running.into());
-                write_limit(object, "max_polecats", rig.cap);
-            });
-        }
+fn document(
+    status: &QueueStatus,
+    absence: Option<DaemonAbsence>,
+    beads: Vec<QueuedDocument>,
+) -> SchedulerStatusDocument {
+    let (settings, paused) = (&status.settings, status.paused.as_ref());
+    let rigs = status.rigs.iter().map(|(name, rig)| RigQueueDocument {
+        name: name.clone(),
+        state: rig.state.map_or("gone", |state| state.as_str()).to_owned(),
+        queued: rig.queued,
+        ready: rig.ready,
+        running: rig.running.into(),
+        max_polecats: rig.cap.map(Into::into),
     });
-    object.array("beads", |array| beads.iter().for_each(|bead| array.raw(bead)));
-    object.finish();
-    out
-}
-
-/// A number; null for no limit.
-pub(super) fn write_limit(object: &mut ObjectWriter<'_>, name: &str, limit: Option<u32>) {
-    match limit {
-        Some(limit) => object.count(name, limit.into()),
-        None => object.raw(name, "null"),
+    SchedulerStatusDocument {
+        daemon_absence: absence_document(absence),
+        mode: if settings.is_deferred() { "deferred" } else { "direct" }.to_owned(),
+        paused: paused.is_some(),
+        paused_by: paused.map(|pause| pause.by.clone()),
+        paused_at: paused.map(|pause| pause.at.into()),
+        last_dispatch_at: status.last_dispatch.map(|(at, _)| at.into()),
+        last_dispatch_count: status.last_dispatch.map(|(_, count)| count),
+        queued_total: status.queued,
+        queued_ready: status.ready,
+        active_polecats: status.live.into(),
+        max_polecats: settings.max_polecats.map_or(-1, i64::from),
+        queue_max_polecats: settings.queue_max_polecats.unwrap_or(0).into(),
+        queue_enabled: settings.queue_enabled,
+        capacity: status.cap.map(Into::into),
+        free_slots: free(status.slots()).map(Into::into),
+        parked: parked_documents(&status.parked),
+        budgets: budget_documents(&status.budgets),
+        reasons: super::reason_documents(&status.short),
+        rigs: rigs.collect(),
+        beads,
     }
 }

@@ -1,37 +1,44 @@
 //! `gt scheduler run --until-done`: cycles until nothing waits for a slot and nothing runs.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use gt_api::WorkedOffDocument;
+use gt_beads::events::Follower;
 use gt_core::schedule::RunState;
 use gt_core::{BeadId, EventKind};
-use gt_operations::dispatch::{Pass, Passes};
-use gt_operations::events::Follower;
-use gt_operations::{EventFilter, Town, queue, runs};
-use gt_records::ObjectWriter;
+use gt_daemon::reconcile;
+use gt_scheduling::dispatch::Dispatcher;
+use gt_scheduling::processes::LocalProcesses;
+use gt_scheduling::queue;
+use gt_town::{EventFilter, Town};
 
 use super::run::{note_unrecovered, paused_line, tell_recovered, verdict};
 use crate::bd::event_line;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::values::texts;
 
-/// How often one looks whether anything has happened that nobody rang for: a run of another command ended, work was
-/// scheduled. Looking costs one read of a counter.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// After so many looks a cycle is made whether anything has happened or not: dates pass without an event, and so may the
-/// death of a worker that somebody else started.
-const LOOKS_MAX: u32 = 5;
+/// How often the event counter is read. Runs of other commands end, and work is scheduled, without a ring of the doorbell.
+const EVENT_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// After so many reads a cycle is made in any case: a date passes without an event, and a worker of another process may
+/// die without one.
+const POLLS_PER_CYCLE_MAX: u32 = 5;
+
+/// The least time between two passes of all reconcilers. Short runs cause hundreds of cycles a second, and each full pass
+/// costs reads that no start needs.
+const FULL_PASS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Rung when a run that was started here has ended.
 #[derive(Default)]
-struct Doorbell {
+pub(super) struct Doorbell {
     rung: Mutex<bool>,
     condition: Condvar,
 }
 
 impl Doorbell {
-    fn ring(&self) {
+    pub(super) fn ring(&self) {
         *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.condition.notify_all();
     }
@@ -45,7 +52,7 @@ impl Doorbell {
     }
 }
 
-/// What all cycles together came to.
+/// The totals of all cycles.
 #[derive(Default)]
 struct Sum {
     started: u64,
@@ -58,20 +65,25 @@ struct Sum {
 pub(super) fn until_done(
     context: &Context<'_>,
     town: &Town,
-    how: Pass<'_>,
+    processes: &LocalProcesses,
+    dispatcher: &Dispatcher<'_>,
+    bell: &Doorbell,
 ) -> Result<(), CliError> {
     let printer = context.printer;
-    let bell = Arc::new(Doorbell::default());
-    let ringer = Arc::clone(&bell);
-    let how = Pass { on_end: Some(Arc::new(move || ringer.ring())), ..how };
-    let mut passes = Passes::new(town, how)?;
+    let mut looked_at_all: Option<Instant> = None;
     let mut log = Follower::from_now(town, EventFilter::default())?;
     let mut sum = Sum::default();
     let mut unrecovered = BTreeSet::new();
     loop {
-        // What happens from here on is news, even if this cycle sees it already.
+        // Events from here on count as new, even if this cycle sees their effect already.
         let mut news = Follower::from_now(town, EventFilter::default())?;
-        let (mut recovered, done) = passes.pass()?;
+        let (mut recovered, done) =
+            if looked_at_all.is_some_and(|at| at.elapsed() < FULL_PASS_INTERVAL) {
+                reconcile::recover_and_start(town, processes, dispatcher)?
+            } else {
+                looked_at_all = Some(Instant::now());
+                reconcile::all(town, processes, dispatcher)?
+            };
         recovered.errors.retain(|(run, _)| unrecovered.insert(run.clone()));
         recovered.waiting.retain(|(run, _)| unrecovered.insert(run.clone()));
         note_unrecovered(printer, &recovered.errors);
@@ -93,7 +105,7 @@ pub(super) fn until_done(
         if done.dispatched.is_empty() && !soon && queue::status(town)?.live == 0 {
             break;
         }
-        wait(town, &bell, &mut news)?;
+        wait(town, bell, &mut news)?;
         tell_events(context, town, &mut log, &mut sum)?;
     }
     // The last ones may have ended after the last look at the log, and before that at what is live.
@@ -103,8 +115,8 @@ pub(super) fn until_done(
 
 /// Waits until there may be something to do.
 fn wait(town: &Town, bell: &Doorbell, news: &mut Follower) -> Result<(), CliError> {
-    for _ in 0..LOOKS_MAX {
-        if bell.wait(LOOK_EVERY) || !news.next(town)?.is_empty() {
+    for _ in 0..POLLS_PER_CYCLE_MAX {
+        if bell.wait(EVENT_POLL_INTERVAL) || !news.next(town)?.is_empty() {
             break;
         }
     }
@@ -139,24 +151,22 @@ fn finish(context: &Context<'_>, town: &Town, mut sum: Sum) -> Result<(), CliErr
     // One that failed may have been tried again, with better luck.
     let mut failed = Vec::new();
     for bead in std::mem::take(&mut sum.failed) {
-        if runs::resolve(town, bead.as_str())?.state == RunState::Failed {
+        if gt_beads::run_records::resolve(town, bead.as_str())?.state == RunState::Failed {
             failed.push(bead);
         }
     }
     let status = queue::status(town)?;
     let printer = context.printer;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.flag("paused", status.paused.is_some());
-        object.count("started", sum.started);
-        object.count("done", sum.done);
-        object.array("failed", |array| failed.iter().for_each(|bead| array.text(bead.as_str())));
-        object.count("queued_total", status.queued);
-        object.count("queued_ready", status.ready);
-        object.count("active_polecats", status.live.into());
-        object.finish();
-        printer.object(&out)?;
+        printer.object(&WorkedOffDocument {
+            paused: status.paused.is_some(),
+            started: sum.started,
+            done: sum.done,
+            failed: texts(&failed),
+            queued_total: status.queued,
+            queued_ready: status.ready,
+            active_polecats: status.live.into(),
+        })?;
     } else {
         printer.line(format!(
             "Started {}, done {}, failed {}; {} still queued",
@@ -168,7 +178,7 @@ fn finish(context: &Context<'_>, town: &Town, mut sum: Sum) -> Result<(), CliErr
     }
     if status.queued > 0 {
         printer
-            .note("What is still queued waits for something else; gt scheduler list says for what");
+            .note("The queued beads wait for something else; gt scheduler list shows the reasons");
     }
     let names: Vec<String> = failed.iter().map(ToString::to_string).collect();
     match (names.is_empty(), sum.errors.is_empty()) {

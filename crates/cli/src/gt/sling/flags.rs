@@ -2,7 +2,7 @@
 
 use clap::Args;
 use gt_core::schedule::Merge;
-use gt_operations::schedule::{Flags, read_list};
+use gt_scheduling::schedule::{Flags, read_list};
 
 use crate::error::CliError;
 use crate::values::{binding, source_name, text_of};
@@ -34,7 +34,7 @@ pub(in crate::gt) struct SlingFlags {
     /// Keep the branch, and do not merge it
     #[arg(long, conflicts_with = "merge")]
     no_merge: bool,
-    /// Leave the bead open for somebody to look at the work
+    /// Leave the bead open for a person to review the work
     #[arg(long, conflicts_with = "merge")]
     review_only: bool,
     /// Charge this account

@@ -6,10 +6,11 @@ mod report;
 use std::collections::HashMap;
 
 use clap::Args;
-use gt_operations::dispatch::{Dispatched, NotStarted, Pass, Passes};
-use gt_operations::queue::why;
-use gt_operations::schedule::{Fate, SlingReport, SlingRequest, Travel};
-use gt_operations::{Environment, Town, daemon};
+use gt_daemon::{daemon, reconcile};
+use gt_scheduling::dispatch::{Dispatched, NotStarted};
+use gt_scheduling::queue::why;
+use gt_scheduling::schedule::{Fate, SlingReport, SlingRequest, Travel};
+use gt_town::{Environment, Town};
 
 use crate::context::{Context, this_program};
 use crate::error::CliError;
@@ -38,7 +39,7 @@ pub(super) struct SlingArgs {
     words: Vec<String>,
     #[command(flatten)]
     flags: SlingFlags,
-    /// Queue it: whatever the mode, it waits for a slot, and in direct mode for gt queue run
+    /// Queue it: in every mode it waits for a slot, and in direct mode for gt queue run
     #[arg(long)]
     queue: bool,
 }
@@ -47,7 +48,7 @@ pub(super) fn run(context: &Context<'_>, args: &SlingArgs) -> Result<(), CliErro
     sling_words(context, &args.words, &args.flags, args.queue)
 }
 
-/// What `gt sling` and `gt queue <bead>` do.
+/// Carries out `gt sling` and `gt queue <bead>`.
 pub(super) fn sling_words(
     context: &Context<'_>,
     words: &[String],
@@ -74,8 +75,7 @@ pub(super) fn sling_words(
 
 /// Schedules what a request names, and starts what may start at once.
 pub(super) fn carry_out(town: &Town, request: &SlingRequest) -> Result<SlingReport, CliError> {
-    let program = this_program()?;
-    let (mut slung, started) = Passes::new(town, Pass::by_hand(&program))?.sling(request)?;
+    let (mut slung, started) = reconcile::sling_and_start(town, request, &this_program()?)?;
     if let Some(dispatched) = started {
         note_starts(town, &mut slung, dispatched)?;
     }
@@ -89,7 +89,7 @@ pub(super) fn launch(town: &Town, convoy: &str) -> Result<SlingReport, CliError>
     carry_out(town, &SlingRequest { arguments, travel, ..SlingRequest::default() })
 }
 
-/// Says what became of what travels in a convoy that was launched, made or joined.
+/// Prints the result for the beads of a convoy that was launched, made or joined.
 pub(super) fn tell_travelling(
     context: &Context<'_>,
     town: &Town,
@@ -98,7 +98,7 @@ pub(super) fn tell_travelling(
     tell(context, town, slung, false, false)
 }
 
-/// Says what became of it, and what is needed for the rest.
+/// Prints the result for each bead, and hints for the waiting ones.
 fn tell(
     context: &Context<'_>,
     town: &Town,
@@ -107,7 +107,7 @@ fn tell(
     no_boot: bool,
 ) -> Result<(), CliError> {
     report::print(context.printer, slung, dry_run)?;
-    // In direct mode too: what is blocked starts later, and this command is over by then.
+    // In direct mode too: a blocked bead starts later, and this command is over by then.
     let waits_for_daemon = report::has_scheduled(slung) && !dry_run;
     if report::waits_at_the_gate(slung) {
         context.printer.note(
@@ -119,7 +119,7 @@ fn tell(
     report::verdict(slung)
 }
 
-/// Workers do what they were given, and leave it to others who does what they find.
+/// Refuses workers: a worker does the bead it was given, and schedules no other work.
 pub(super) fn refuse_workers(environment: &Environment) -> Result<(), CliError> {
     let worker = match (environment.acting_run(), environment.polecat()) {
         (Some(run), _) => format!("GT_RUN says that this is the worker of {run}"),
@@ -131,7 +131,7 @@ pub(super) fn refuse_workers(environment: &Environment) -> Result<(), CliError> 
     )))
 }
 
-/// Notes down what became of each that was to start at once.
+/// Records the result of each bead that was to start at once.
 fn note_starts(
     town: &Town,
     slung: &mut SlingReport,
@@ -149,7 +149,7 @@ fn note_starts(
         let fate = match (runs.remove(id), error) {
             (Some(run), _) => Fate::Started(run),
             (None, Some(NotStarted::Changed(reasons))) => Fate::Scheduled(id.clone(), reasons),
-            // What keeps it goes away, and the next cycle starts it.
+            // The obstacle is temporary, and the next cycle starts the bead.
             (None, Some(error)) if error.is_busy() => {
                 entry.consequence = Some(error.to_string());
                 Fate::Scheduled(id.clone(), why(town, &entry.name)?.reasons)

@@ -1,13 +1,13 @@
-//! What a sling says about itself.
+//! The output of `gt sling`, for people and for programs.
 
 use std::collections::BTreeMap;
 
+use gt_api::{SlingDocument, SlingEntryDocument, WaitReasonDocument};
 use gt_core::decide::WaitReason;
-use gt_operations::schedule::{Entry, Fate, Skip, SlingReport};
-use gt_records::ObjectWriter;
+use gt_scheduling::schedule::{Entry, Fate, Skip, SlingReport};
 
 use crate::error::CliError;
-use crate::gt::scheduler::{reason_text, write_reasons};
+use crate::gt::scheduler::{reason_documents, reason_text};
 use crate::output::{Printer, moment};
 
 /// Whether anything is scheduled now that was not before, and not running.
@@ -23,7 +23,7 @@ pub(super) fn waits_at_the_gate(report: &SlingReport) -> bool {
     })
 }
 
-/// Whether the command did what it was asked; what was refused has been told.
+/// The exit status of the command; refusals were printed already.
 pub(in crate::gt) fn verdict(report: &SlingReport) -> Result<(), CliError> {
     let refused: Vec<String> = report.entries.iter().filter_map(failure).collect();
     if refused.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(refused.join("; "))) }
@@ -35,7 +35,7 @@ pub(super) fn print(
     rehearsal: bool,
 ) -> Result<(), CliError> {
     if printer.json() {
-        printer.object(&json(report, rehearsal))?;
+        printer.object(&document(report, rehearsal))?;
     } else {
         text(printer, report, rehearsal)?;
     }
@@ -45,7 +45,7 @@ pub(super) fn print(
     Ok(())
 }
 
-/// What went wrong with a bead, with its name.
+/// The failure of a bead, with its name.
 fn failure(entry: &Entry) -> Option<String> {
     let name = &entry.name;
     match &entry.fate {
@@ -94,7 +94,7 @@ fn text(printer: &Printer, report: &SlingReport, rehearsal: bool) -> Result<(), 
     if let Some((kind, id)) = report.container.as_ref().filter(|_| report.entries.is_empty()) {
         printer.done(format!("The {kind} {id} has nothing in it; nothing to do"))?;
     }
-    // Of one that was made or joined on purpose everything was said.
+    // The command that made or joined a convoy has printed it already.
     if let Some(convoy) = report.convoy.as_ref().filter(|_| report.made_by_itself) {
         printer.done(if rehearsal {
             "Would make a convoy for it".to_owned()
@@ -112,7 +112,7 @@ fn text(printer: &Printer, report: &SlingReport, rehearsal: bool) -> Result<(), 
     Ok(())
 }
 
-/// What is said of a bead that goes, or will.
+/// The line for a bead that was started or scheduled, or would be.
 fn good_line(entry: &Entry, report: &SlingReport, rehearsal: bool) -> String {
     let name = &entry.name;
     let rig = entry.rig.as_deref().unwrap_or("?");
@@ -134,64 +134,47 @@ fn good_line(entry: &Entry, report: &SlingReport, rehearsal: bool) -> String {
     }
 }
 
-fn json(report: &SlingReport, rehearsal: bool) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("mode", if report.deferred { "deferred" } else { "direct" });
-    object.flag("dry_run", rehearsal);
-    object.flag("paused", report.paused.is_some());
-    if let Some((kind, id)) = &report.container {
-        object.text(kind, id.as_str());
+fn document(report: &SlingReport, rehearsal: bool) -> SlingDocument {
+    let container = report.container.iter().map(|(kind, id)| ((*kind).to_owned(), id.to_string()));
+    let convoy = report.convoy.as_ref().filter(|_| !rehearsal);
+    SlingDocument {
+        mode: if report.deferred { "deferred" } else { "direct" }.to_owned(),
+        dry_run: rehearsal,
+        paused: report.paused.is_some(),
+        container: container.collect(),
+        convoy: convoy.map(ToString::to_string),
+        entries: report.entries.iter().map(|entry| entry_document(entry, rehearsal)).collect(),
     }
-    if let Some(convoy) = report.convoy.as_ref().filter(|_| !rehearsal) {
-        object.text("convoy", convoy.as_str());
-    }
-    object.array("entries", |array| {
-        for entry in &report.entries {
-            array.object(|object| write_entry(object, entry, rehearsal));
-        }
-    });
-    object.finish();
-    out
 }
 
-fn write_entry(object: &mut ObjectWriter<'_>, entry: &Entry, rehearsal: bool) {
-    object.text("id", &entry.name);
-    object.text_unless_empty("title", &entry.title);
-    if let Some(rig) = &entry.rig {
-        object.text("target_rig", rig);
-    }
-    if let Some(consequence) = &entry.consequence {
-        object.text("consequence", consequence);
-    }
-    let mut said = |status: &str, code: &str, text: &str| {
-        object.text("status", status);
-        object.array("reasons", |array| {
-            array.object(|object| {
-                object.text("code", code);
-                object.text("text", text);
-            });
-        });
+fn entry_document(entry: &Entry, rehearsal: bool) -> SlingEntryDocument {
+    let told = |status: &str, reasons: Vec<WaitReasonDocument>| SlingEntryDocument {
+        id: entry.name.clone(),
+        title: entry.title.clone(),
+        target_rig: entry.rig.clone(),
+        consequence: entry.consequence.clone(),
+        status: status.to_owned(),
+        context: None,
+        run: None,
+        reasons,
+    };
+    let said = |status: &str, code: &str, text: String| {
+        told(status, vec![WaitReasonDocument { code: code.to_owned(), text, until: None }])
     };
     match &entry.fate {
-        Fate::Scheduled(context, reasons) => {
-            object.text("status", "scheduled");
-            if !rehearsal {
-                object.text("context", context.as_str());
-            }
-            write_reasons(object, reasons);
-        }
+        Fate::Scheduled(context, reasons) => SlingEntryDocument {
+            context: (!rehearsal).then(|| context.to_string()),
+            ..told("scheduled", reason_documents(reasons))
+        },
         Fate::Started(run) => {
-            object.text("status", "started");
-            object.text("run", &run.to_string());
-            write_reasons(object, &[]);
+            SlingEntryDocument { run: Some(run.to_string()), ..told("started", Vec::new()) }
         }
-        Fate::NotStarted(context, why) => {
-            said("failed", "start-failed", why);
-            object.text("context", context.as_str());
-        }
-        Fate::Nothing(why) => said("noop", "already", why),
-        Fate::Skipped(skip, why) => said("skipped", skip.code(), why),
-        Fate::Refused(error) => said("refused", "refused", &error.to_string()),
+        Fate::NotStarted(context, why) => SlingEntryDocument {
+            context: Some(context.to_string()),
+            ..said("failed", "start-failed", why.clone())
+        },
+        Fate::Nothing(why) => said("noop", "already", why.clone()),
+        Fate::Skipped(skip, why) => said("skipped", skip.code(), why.clone()),
+        Fate::Refused(error) => said("refused", "refused", error.to_string()),
     }
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gt_operations::IfAbsent;
-use gt_operations::store::{self, Existing};
-use gt_records::ObjectWriter;
+use gt_api::BackupDocument;
+use gt_beads::store::{self, Existing};
+use gt_town::IfAbsent;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -13,8 +13,8 @@ use crate::output::{plural, progress_bar, size};
 
 /// Write the whole store to a file, while others go on working
 ///
-/// The file is a SQLite store that gt can open, whatever the town uses: of one moment, looked at
-/// after it was written, and there only when it is complete.
+/// The file is a SQLite store that gt can open, also if the town uses PostgreSQL. It is a snapshot of one moment, is
+/// checked after it was written, and appears only when it is complete.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt store backup
@@ -42,14 +42,12 @@ pub(super) fn run(context: &Context<'_>, args: &BackupArgs) -> Result<(), CliErr
     let backup = backup?;
     let (beads, events) = (backup.totals.beads, backup.totals.events);
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.text("path", &backup.path.display().to_string());
-        object.count("beads", beads);
-        object.count("events", events);
-        object.count("bytes", backup.bytes);
-        object.finish();
-        return printer.object(&out);
+        return printer.object(&BackupDocument {
+            path: backup.path.display().to_string(),
+            beads,
+            events,
+            bytes: backup.bytes,
+        });
     }
     printer.done(format!(
         "✓ Backed up {} and {} to {} ({})",

@@ -2,18 +2,19 @@
 
 use clap::Args;
 use comfy_table::Color;
-use gt_operations::IfAbsent;
-use gt_operations::store::{self, Verdict};
-use gt_records::{ArrayWriter, ObjectWriter};
+use gt_api::{DifferenceDocument, StoreCheckDocument};
+use gt_beads::store::{self, Verdict};
+use gt_town::IfAbsent;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};
+use crate::values::texts;
 
 /// How many findings of a kind are listed for people; JSON has more.
 const LISTED_MAX: usize = 20;
 
-/// Look at everything in the store, and recompute whatever is derived
+/// Check every record of the store, and recompute the derived values
 #[derive(Debug, Args)]
 #[command(after_help = "Exits with 1 if anything is wrong. Nothing is changed.
 
@@ -26,7 +27,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let printer = context.printer;
     let verdict = store::check(&town)?;
     if printer.json() {
-        printer.object(&json(&verdict))?;
+        printer.object(&document(&verdict))?;
     } else {
         print(printer, &verdict)?;
     }
@@ -73,32 +74,19 @@ fn findings(table: &mut Table, name: &str, good: &str, count: u64, found: &[Stri
     }
 }
 
-fn json(verdict: &Verdict) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.count("problems", verdict.problems());
-    object.array("damage", |array| verdict.damage.iter().for_each(|line| array.text(line)));
-    object.array("warnings", |array| verdict.warnings.iter().for_each(|line| array.text(line)));
-    object.count("difference_count", verdict.differences.count);
-    object.array("differences", |array| {
-        for difference in &verdict.differences.first {
-            array.object(|object| {
-                object.text("about", &difference.about);
-                object.text("value", &difference.value);
-                object.text("stored", &difference.stored);
-                object.text("computed", &difference.computed);
-            });
-        }
+fn document(verdict: &Verdict) -> StoreCheckDocument {
+    let differences = verdict.differences.first.iter().map(|difference| DifferenceDocument {
+        about: difference.about.clone(),
+        value: difference.value.clone(),
+        stored: difference.stored.clone(),
+        computed: difference.computed.clone(),
     });
-    object.array("circles", |array| {
-        for circle in &verdict.circles {
-            let mut beads = ArrayWriter::new(array.element());
-            for id in circle {
-                beads.text(id.as_str());
-            }
-            beads.finish();
-        }
-    });
-    object.finish();
-    out
+    StoreCheckDocument {
+        problems: verdict.problems(),
+        damage: verdict.damage.clone(),
+        warnings: verdict.warnings.clone(),
+        difference_count: verdict.differences.count,
+        differences: differences.collect(),
+        circles: verdict.circles.iter().map(texts).collect(),
+    }
 }

@@ -1,10 +1,10 @@
 //! `gt store info`.
 
 use clap::Args;
+use gt_api::{EventsGrowthDocument, GrowthDocument, RawJson, StoreInfoDocument, TableDocument};
+use gt_beads::store::{self, Growth, Info, SCHEMA_LEVEL};
 use gt_core::Timestamp;
-use gt_operations::IfAbsent;
-use gt_operations::store::{self, Growth, Info, SCHEMA_LEVEL};
-use gt_records::ObjectWriter;
+use gt_town::IfAbsent;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -19,7 +19,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let town = context.town_or_database(IfAbsent::Refuse)?;
     let printer = context.printer;
     let info = store::info(&town)?;
-    if printer.json() { printer.object(&json(&info)) } else { print(printer, &info) }
+    if printer.json() { printer.object(&document(&info)) } else { print(printer, &info) }
 }
 
 fn print(printer: &Printer, info: &Info) -> Result<(), CliError> {
@@ -73,52 +73,44 @@ fn per_day(count: u64, days: u64) -> String {
     format!("{:.1}", count as f64 / days as f64)
 }
 
-fn json(info: &Info) -> String {
-    let said = &info.store;
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("town", &info.town);
-    object.text("root", &info.root.display().to_string());
-    object.text("place", said.place.as_deref().unwrap_or_default());
-    object.text("engine", said.engine.engine);
-    object.text("engine_version", &said.engine.version);
-    object.number("schema", said.schema);
-    object.number("schema_known", SCHEMA_LEVEL);
-    object.count("bytes", said.engine.bytes);
-    object.object("sizes", |object| {
-        said.engine.parts.iter().for_each(|(name, bytes)| object.count(name, *bytes));
+fn document(info: &Info) -> StoreInfoDocument {
+    let (said, engine) = (&info.store, &info.store.engine);
+    let tables = said.tables.iter().map(|table| TableDocument {
+        name: table.name.to_owned(),
+        rows: table.rows,
+        bytes: table.bytes,
     });
-    object.object("settings", |object| {
-        said.engine.settings.iter().for_each(|(name, value)| object.text(name, value));
-    });
-    object.array("tables", |array| {
-        for table in &said.tables {
-            array.object(|object| {
-                object.text("name", table.name);
-                object.count("rows", table.rows);
-                if let Some(bytes) = table.bytes {
-                    object.count("bytes", bytes);
-                }
-            });
-        }
-    });
-    object.object("events", |object| {
-        object.count("first", said.event_numbers.0);
-        object.count("last", said.event_numbers.1);
-        growth(object, &said.events);
-    });
-    object.object("beads", |object| growth(object, &said.beads));
-    object.finish();
-    out
+    let sizes = engine.parts.iter().map(|(name, bytes)| (name.to_string(), *bytes));
+    let settings = engine.settings.iter().map(|(name, value)| (name.to_string(), value.clone()));
+    StoreInfoDocument {
+        town: info.town.clone(),
+        root: info.root.display().to_string(),
+        place: said.place.clone().unwrap_or_default(),
+        engine: engine.engine.to_owned(),
+        engine_version: engine.version.clone(),
+        schema: said.schema,
+        schema_known: SCHEMA_LEVEL,
+        bytes: engine.bytes,
+        sizes: sizes.collect(),
+        settings: settings.collect(),
+        tables: tables.collect(),
+        events: EventsGrowthDocument {
+            first: said.event_numbers.0,
+            last: said.event_numbers.1,
+            growth: growth(&said.events),
+        },
+        beads: growth(&said.beads),
+    }
 }
 
-fn growth(object: &mut ObjectWriter<'_>, growth: &Growth) {
-    if let (Some(oldest), Some(newest)) = (growth.oldest, growth.newest) {
-        object.timestamp("oldest", oldest);
-        object.timestamp("newest", newest);
+fn growth(growth: &Growth) -> GrowthDocument {
+    let times = growth.oldest.zip(growth.newest);
+    GrowthDocument {
+        oldest: times.map(|(oldest, _)| oldest.into()),
+        newest: times.map(|(_, newest)| newest.into()),
+        last_7_days: growth.week,
+        last_30_days: growth.month,
+        per_day_in_7_days: RawJson::record(per_day(growth.week, 7)),
+        per_day_in_30_days: RawJson::record(per_day(growth.month, 30)),
     }
-    object.count("last_7_days", growth.week);
-    object.count("last_30_days", growth.month);
-    object.raw("per_day_in_7_days", &per_day(growth.week, 7));
-    object.raw("per_day_in_30_days", &per_day(growth.month, 30));
 }

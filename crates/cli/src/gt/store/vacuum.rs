@@ -1,8 +1,8 @@
 //! `gt store vacuum`.
 
 use clap::Args;
-use gt_operations::store;
-use gt_records::ObjectWriter;
+use gt_api::VacuumDocument;
+use gt_beads::store;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -11,7 +11,7 @@ use crate::output::size;
 /// Give back the room of what is gone
 ///
 /// A file is written anew and becomes as small as it can be; commands that write wait meanwhile. On
-/// PostgreSQL the room is kept for new rows, and nobody waits.
+/// PostgreSQL the room is kept for new rows, and no command waits.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  gt store vacuum")]
 pub(super) struct VacuumArgs {}
@@ -21,12 +21,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     let printer = context.printer;
     let sizes = store::vacuum(&town)?;
     if printer.json() {
-        let mut out = String::new();
-        let mut object = ObjectWriter::new(&mut out);
-        object.count("bytes_before", sizes.before);
-        object.count("bytes_after", sizes.after);
-        object.finish();
-        return printer.object(&out);
+        let (bytes_before, bytes_after) = (sizes.before, sizes.after);
+        return printer.object(&VacuumDocument { bytes_before, bytes_after });
     }
     printer.done(format!("✓ Vacuumed: {} before, {} after", size(sizes.before), size(sizes.after)))
 }

@@ -3,29 +3,29 @@
 use clap::Args;
 use gt_core::bead::RequestKey;
 use gt_core::work::{ItemRef, ProjectRef, WorkPriority};
-use gt_operations::work::{Door, NewItem, Submission, WorkError};
+use gt_workqueue::work::{Door, NewItem, Submission, WorkError};
 
 use super::print_item;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::values::{comma_separated, json_argument};
 
-/// Submit work; it is queued until somebody dispatches or takes it
+/// Submit work; it is queued until it is dispatched or an agent takes it
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt work add code_review \"Review PR #3 in shopping-list-api\" --agent steve-w --priority 2
   gt work add bug_fix \"Fix the login\" --project web --payload '{\"issue\":7}'
   gt work add infra_setup \"Renew the certificate\" --depends-on wq-abc --idempotency-key renew-7")]
 pub(super) struct AddArgs {
-    /// What kind of work it is: a word of your own
+    /// The kind of work: a word of your own
     #[arg(value_name = "TYPE")]
     kind: String,
-    /// What is to be done; its first line is the title
+    /// The work to do; its first line is the title
     description: String,
-    /// Whatever its kind needs, as JSON or @file
+    /// The data that its kind needs, as JSON or @file
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// Who is to have it when it is dispatched
+    /// The agent that gets it when it is dispatched
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// The project it belongs to: a UUID or the name of a rig
@@ -37,10 +37,10 @@ pub(super) struct AddArgs {
     /// Notes that it has from the beginning
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
-    /// What must be done first; may be repeated
+    /// An item that must be done first; may be repeated
     #[arg(long, value_name = "ITEM")]
     depends_on: Vec<String>,
-    /// Who submits it; you unless said
+    /// The person or program that submits it; by default you
     #[arg(long, value_name = "NAME")]
     created_by: Option<String>,
     /// A name for this request: however often it is repeated, the item is made once
@@ -58,7 +58,7 @@ pub(super) fn priority(text: &str) -> Result<WorkPriority, gt_core::Invalid> {
     WorkPriority::new(number)
 }
 
-/// What must be done first. What is not there is a wrong field, as it is for a server.
+/// The item that must be done first. An unknown one is an invalid field, as it is for a server.
 fn dependency(door: &Door, input: &str) -> Result<ItemRef, WorkError> {
     door.item_named(input).map_err(|error| match error {
         WorkError::NotFound { .. } => {

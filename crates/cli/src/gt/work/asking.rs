@@ -1,17 +1,17 @@
-//! What an agent asks for, whoever asks in its name.
+//! The arguments with which an agent asks for work, shared by `gt work next` and `gt work poll`.
 
 use clap::Args;
 use gt_core::Invalid;
 use gt_core::time::parse_duration;
 use gt_core::work::{Lease, ProjectRef, work_type};
-use gt_operations::work::NextRequest;
+use gt_workqueue::work::NextRequest;
 
 use crate::values::comma_separated;
 
-/// What an agent asks for.
+/// The agent that asks for work, and the work it accepts.
 #[derive(Debug, Args)]
 pub(super) struct Asking {
-    /// Who asks for work
+    /// The agent that asks for work
     #[arg(long, value_name = "NAME")]
     agent: String,
     /// Only these kinds of work; several are separated by commas

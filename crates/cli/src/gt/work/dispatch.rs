@@ -1,9 +1,9 @@
 //! `gt work dispatch`.
 
 use clap::Args;
+use gt_beads::beads::Edit;
 use gt_core::work::WorkStatus;
-use gt_operations::beads::Edit;
-use gt_operations::work::{Door, ItemChange};
+use gt_workqueue::work::{Door, ItemChange};
 
 use super::print_item;
 use crate::context::Context;
@@ -17,9 +17,9 @@ use crate::error::CliError;
 pub(super) struct DispatchArgs {
     /// Which item: its UUID or its bead
     item: String,
-    /// Who gets it; whoever it was submitted for unless said
+    /// The agent that gets it; by default the one it was submitted for
     agent: Option<String>,
-    /// Only give it to the agent, who says itself when it picks it up
+    /// Only give it to the agent, which reports itself when it picks it up
     #[arg(long)]
     no_start: bool,
 }

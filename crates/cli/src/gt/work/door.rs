@@ -1,15 +1,15 @@
-//! Which work queue a command asks.
+//! The work queue that a command uses: that of the town, or of a server.
 
 use clap::Args;
 use gt_core::WebAddress;
 use gt_core::work::TokenSecret;
-use gt_operations::work::{Door, Remote};
+use gt_workqueue::work::{Door, Remote};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::values::text_of;
 
-/// Which work queue.
+/// The arguments that select the work queue.
 #[derive(Debug, Args)]
 pub(super) struct DoorArgs {
     /// Ask the server at this address instead of the town around; the same as `GT_WORK_URL`
@@ -67,7 +67,7 @@ impl DoorArgs {
                 None => return Ok(None),
             },
         };
-        // What is wrong with it is not said, because it may be nearly right.
+        // The error does not repeat the text, because it may be most of a real token.
         let secret = TokenSecret::parse(text.trim()).ok_or_else(|| {
             CliError::request(format!(
                 "{place} has no token in it; tokens begin with gtw_, and gt token create makes them"

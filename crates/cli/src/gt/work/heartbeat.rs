@@ -1,9 +1,9 @@
 //! `gt work heartbeat`.
 
 use clap::Args;
+use gt_api::HeartbeatAnswerDocument;
 use gt_core::work::{Lease, RunRef};
-use gt_operations::work::{Door, Heartbeat};
-use gt_records::lease_json;
+use gt_workqueue::work::{Door, Heartbeat};
 
 use super::asking::lease;
 use super::until;
@@ -36,7 +36,7 @@ pub(super) fn run(
     let lease = door.heartbeat(&reference, heartbeat)?;
     let printer = context.printer;
     if printer.json() {
-        return printer.object(&lease_json(lease));
+        return printer.object(&HeartbeatAnswerDocument { lease_expires_at: lease.into() });
     }
     printer.done(format!("✓ {} has it, {}", args.run_id, until(lease, door.now())))
 }

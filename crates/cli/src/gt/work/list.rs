@@ -1,10 +1,10 @@
 //! `gt work list`.
 
 use clap::Args;
+use gt_api::WorkItemDocument;
 use gt_core::ExecutorKind;
 use gt_core::work::{Cursor, Project, ProjectRef, WorkFilter, WorkStatus, work_type};
-use gt_operations::work::Door;
-use gt_records::work_item_json;
+use gt_workqueue::work::Door;
 
 use super::{colour, first_line};
 use crate::context::Context;
@@ -33,7 +33,7 @@ pub(super) struct ListArgs {
     cursor: Option<Cursor>,
 }
 
-/// Which items.
+/// The arguments that select items.
 #[derive(Debug, Args)]
 pub(super) struct WhichArgs {
     /// Only those that stand like this; several are separated by commas
@@ -60,7 +60,7 @@ pub(super) struct WhichArgs {
 }
 
 impl WhichArgs {
-    /// What is asked for.
+    /// The filter that the arguments describe.
     pub(super) fn filter(&self, door: &Door) -> Result<WorkFilter, CliError> {
         let statuses = comma_separated(&self.status);
         let statuses = statuses.iter().map(|name| WorkStatus::parse(name));
@@ -89,7 +89,9 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &ListArgs) -> Result
     let printer = context.printer;
     if printer.json() {
         let mut list = printer.list();
-        door.list(&filter, args.cursor.as_ref(), limit, |item| list.push(&work_item_json(&item)))?;
+        door.list(&filter, args.cursor.as_ref(), limit, |item| {
+            list.push(&WorkItemDocument::from(&item))
+        })?;
         return list.finish();
     }
     let now = door.now();

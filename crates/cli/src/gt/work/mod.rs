@@ -15,9 +15,9 @@ mod watch;
 
 use clap::{Args, Subcommand};
 use comfy_table::Color;
+use gt_api::WorkItemDocument;
 use gt_core::Timestamp;
 use gt_core::work::{WorkItem, WorkStatus};
-use gt_records::work_item_json;
 
 use self::door::DoorArgs;
 use crate::context::Context;
@@ -79,10 +79,10 @@ pub(super) fn run(context: &Context<'_>, args: &WorkArgs) -> Result<(), CliError
     }
 }
 
-/// Prints an item that was just changed: for programs all of it, for people what became of it.
+/// Prints an item that was just changed: all of it for programs, its new state for people.
 fn print_item(printer: &Printer, item: &WorkItem, done: &str) -> Result<(), CliError> {
     if printer.json() {
-        return printer.object(&work_item_json(item));
+        return printer.object(&WorkItemDocument::from(item));
     }
     printer.done(format!("✓ {done}"))
 }
@@ -103,7 +103,7 @@ fn first_line(item: &WorkItem) -> &str {
     item.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
-/// Until when an agent has its work.
+/// The end of the lease of an item.
 fn until(lease: Timestamp, now: Timestamp) -> String {
     if lease <= now {
         return format!("ended {}", ago(lease, now));

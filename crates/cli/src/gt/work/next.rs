@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
+use gt_api::NextAnswerDocument;
 use gt_core::time::parse_duration;
-use gt_operations::work::{Door, Next};
-use gt_records::{no_work_json, taken_json};
+use gt_workqueue::work::{Door, Next};
 
 use super::asking::Asking;
 use super::{first_line, until};
@@ -15,8 +15,8 @@ use crate::error::CliError;
 /// Take the next thing to do, if there is one
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What was dispatched to the agent comes first, then the most urgent and oldest of what is ready. Whoever \
-takes something has it for the time of its lease; gt work heartbeat renews that.
+    after_help = "Items dispatched to the agent come first, then the most urgent and oldest ready item. The agent has the \
+item for the time of its lease; gt work heartbeat renews that.
 
 Examples:
   gt work next --agent steve-w
@@ -36,7 +36,8 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &NextArgs) -> Result
     let printer = context.printer;
     match door.next(&request, args.wait, None)? {
         Next::Item(taken) if printer.json() => {
-            printer.object(&taken_json(&taken.item, taken.run_uid, taken.lease_expires_at))
+            let (item, lease) = (&taken.item, taken.lease_expires_at);
+            printer.object(&NextAnswerDocument::taken(item, taken.run_uid, lease))
         }
         Next::Item(taken) => {
             let (run, line) = (door.run_of(&taken), first_line(&taken.item));
@@ -45,7 +46,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &NextArgs) -> Result
             printer.line(format!("It is {}'s as {run}, {lease}", request.agent))
         }
         Next::Nothing(why) if printer.json() => {
-            printer.object(&no_work_json(why.code(), &why.to_string()))
+            printer.object(&NextAnswerDocument::nothing(why.code(), why.to_string()))
         }
         Next::Nothing(why) => printer.done(format!("Nothing to do: {why}")),
     }

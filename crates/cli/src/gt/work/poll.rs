@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use gt_api::PollDocument;
 use gt_core::time::parse_duration;
 use gt_core::work::WorkItem;
-use gt_operations::work::{Door, PollEnd, PollNews, Polled, Polling, poll};
-use gt_records::ObjectWriter;
+use gt_workqueue::work::{Door, PollEnd, PollNews, Polled, Polling, poll};
 
 use super::asking::Asking;
 use super::first_line;
@@ -21,7 +21,7 @@ use crate::output::{Printer, plural};
 /// the item is completed, else it has failed; the last lines of its output are noted, and all of it is kept in a file. A command
 /// may report itself with gt work update: then that counts.
 ///
-/// The lease is renewed at a third of its time while the command is at work. If the item becomes somebody else's, the command is ended. TERM, INT and
+/// The lease is renewed at a third of its time while the command is at work. If another agent gets the item, the command is ended. TERM, INT and
 /// HUP end the command and give the item back. A server that is away is waited for.
 #[derive(Debug, Args)]
 #[command(
@@ -66,12 +66,12 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &PollArgs) -> Result
         command: args.command.clone(),
         directory: context.directory.clone(),
         output: output(context, door, args)?,
-        // A directory that somebody named is theirs to tidy up.
+        // Old output in a directory that the user named is left to the user.
         keep: if args.output.is_some() { None } else { Some(door.history_kept()?) },
         grace: args.grace,
     };
     let printer = context.printer;
-    // An item is not dropped because nobody reads what is printed about it.
+    // A closed output does not end the poll: the item would be dropped.
     let polled = poll(door, &polling, &mut |news| {
         let _ = tell(printer, news).and_then(|()| printer.flush());
     })?;
@@ -91,7 +91,7 @@ fn output(context: &Context<'_>, door: &Door, args: &PollArgs) -> Result<PathBuf
         Door::Local(town) => Ok(town.root().join(".gt").join("work")),
         Door::Remote(_) => state().ok_or_else(|| {
             CliError::request(
-                "nobody says where your home is; say with --output where output is kept",
+                "neither HOME nor XDG_STATE_HOME is set; say with --output where output is kept",
             )
         }),
     }
@@ -100,20 +100,21 @@ fn output(context: &Context<'_>, door: &Door, args: &PollArgs) -> Result<PathBuf
 fn tell(printer: &Printer, news: &PollNews<'_>) -> Result<(), CliError> {
     match news {
         PollNews::Began { item, output } if printer.json() => {
-            let output = output.display().to_string();
-            let line = event("began", Some(item), |object| object.text("output", &output));
-            printer.json_line(&line)
+            let output = Some(output.display().to_string());
+            printer.json_line(&PollDocument { output, ..event("began", Some(item)) })
         }
         PollNews::Began { item, output } => {
             printer.done(format!("{} began: {}", item.bead, first_line(item)))?;
             printer.done(format!("  its output is in {}", output.display()))
         }
         PollNews::Ended { item, end } if printer.json() => {
-            printer.json_line(&event(end.code(), Some(item), |object| match end {
-                PollEnd::Failed(why) | PollEnd::Lost(why) => object.text("reason", why),
-                PollEnd::Reported(status) => object.text("status", status.as_str()),
+            let mut told = event(end.code(), Some(item));
+            match end {
+                PollEnd::Failed(why) | PollEnd::Lost(why) => told.reason = Some(why.clone()),
+                PollEnd::Reported(status) => told.status = Some(status.to_string()),
                 PollEnd::Completed | PollEnd::GivenBack => {}
-            }))
+            }
+            printer.json_line(&told)
         }
         PollNews::Ended { item, end } => printer.done(match end {
             PollEnd::Completed => format!("✓ {} is completed", item.bead),
@@ -127,7 +128,8 @@ fn tell(printer: &Printer, news: &PollNews<'_>) -> Result<(), CliError> {
             PollEnd::GivenBack => format!("{} was given back", item.bead),
         }),
         PollNews::Nothing(why) if printer.json() => {
-            printer.json_line(&event("nothing", None, |object| object.text("reason", why)))
+            let reason = Some(why.to_string());
+            printer.json_line(&PollDocument { reason, ..event("nothing", None) })
         }
         PollNews::Nothing(why) => printer.done(format!("Nothing to do: {why}")),
         PollNews::Busy(why) => {
@@ -145,17 +147,13 @@ fn tell(printer: &Printer, news: &PollNews<'_>) -> Result<(), CliError> {
     }
 }
 
-fn event(name: &str, item: Option<&WorkItem>, more: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
-    let mut out = String::new();
-    let mut object = ObjectWriter::new(&mut out);
-    object.text("event", name);
-    if let Some(item) = item {
-        object.text("id", &item.uid.to_string());
-        object.text("bead", item.bead.as_str());
+fn event(name: &str, item: Option<&WorkItem>) -> PollDocument {
+    PollDocument {
+        event: name.to_owned(),
+        id: item.map(|item| item.uid.to_string()),
+        bead: item.map(|item| item.bead.to_string()),
+        ..PollDocument::default()
     }
-    more(&mut object);
-    object.finish();
-    out
 }
 
 fn summary(polled: &Polled) -> String {

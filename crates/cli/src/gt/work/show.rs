@@ -1,8 +1,8 @@
 //! `gt work show`.
 
 use clap::Args;
-use gt_operations::work::Door;
-use gt_records::work_details_json;
+use gt_api::WorkDetailsDocument;
+use gt_workqueue::work::Door;
 
 use super::{colour, until};
 use crate::context::Context;
@@ -23,7 +23,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &ShowArgs) -> Result
     let (printer, item, now) = (context.printer, &details.item, door.now());
     if printer.json() {
         let (log, depends_on) = (&details.dispatch_log, &details.depends_on);
-        return printer.object(&work_details_json(item, log, depends_on));
+        return printer.object(&WorkDetailsDocument::of(item, log, depends_on));
     }
     printer.heading(item.bead.as_str(), &format!("  {}", item.uid))?;
     printer.text(&item.description)?;

@@ -1,8 +1,8 @@
 //! `gt work stale-check`.
 
 use clap::Args;
-use gt_operations::work::Door;
-use gt_records::overdue_json;
+use gt_api::OverdueDocument;
+use gt_workqueue::work::Door;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -25,10 +25,11 @@ pub(super) fn run(
     let found = door.check_overdue()?;
     let printer = context.printer;
     if printer.json() {
-        return printer.object(&overdue_json(&found.stale, &found.lost, found.due));
+        return printer.object(&OverdueDocument::of(&found.stale, &found.lost, found.due));
     }
     for run in &found.stale {
-        printer.line(format!("{} is blocked: nobody has heard of {run} for too long", run.bead))?;
+        printer
+            .line(format!("{} is blocked: {run} has sent no heartbeat for too long", run.bead))?;
     }
     for run in &found.lost {
         printer.line(format!("{} is queued again: the lease of {run} has ended", run.bead))?;

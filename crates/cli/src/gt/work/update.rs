@@ -1,10 +1,10 @@
 //! `gt work update`.
 
 use clap::Args;
+use gt_beads::beads::Edit;
 use gt_core::Outcome;
 use gt_core::work::{ProjectRef, RunRef, Version, WorkPriority, WorkStatus};
-use gt_operations::beads::Edit;
-use gt_operations::work::{Door, ItemChange, Precondition};
+use gt_workqueue::work::{Door, ItemChange, Precondition};
 
 use super::add::priority;
 use super::print_item;
@@ -30,25 +30,25 @@ pub(super) struct UpdateArgs {
     /// Where it stands now
     #[arg(short, long, value_parser = WorkStatus::parse)]
     status: Option<WorkStatus>,
-    /// How it ended: success, failed or cancelled; what goes with the status unless said
+    /// How it ended: success, failed or cancelled; by default the one that goes with the status
     #[arg(long, value_parser = Outcome::parse)]
     outcome: Option<Outcome>,
     /// Notes in place of the old ones
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
-    /// Who should have it; empty for nobody
+    /// The agent it is for; empty for none
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// How urgent it is, from 1 (highest) to 5
     #[arg(short, long, value_name = "1-5", value_parser = priority)]
     priority: Option<WorkPriority>,
-    /// What kind of work it is
+    /// The kind of work
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// What is to be done
+    /// The work to do
     #[arg(short, long, value_name = "TEXT")]
     description: Option<String>,
-    /// Whatever its kind needs, as JSON or @file; null for nothing
+    /// The data that its kind needs, as JSON or @file; null for nothing
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
     /// The project it belongs to: a UUID or the name of a rig; empty for none
@@ -85,7 +85,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &UpdateArgs) -> Resu
     print_item(context.printer, &item, &format!("{} is {}", item.bead, item.status))
 }
 
-/// What to do with a field that may be empty.
+/// The change of a field that may be empty.
 fn edit<T>(value: Option<T>, is_empty: impl Fn(&T) -> bool) -> Edit<T> {
     match value {
         None => Edit::Keep,

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use clap::Args;
+use gt_api::WorkItemDocument;
 use gt_core::BeadId;
 use gt_core::work::{ItemRef, Version, WorkFilter, WorkItem};
-use gt_operations::work::{Door, Watch};
-use gt_records::work_item_json;
+use gt_workqueue::work::{Door, Watch};
 
 use super::first_line;
 use super::list::WhichArgs;
@@ -28,9 +28,9 @@ pub(super) struct WatchArgs {
     which: WhichArgs,
 }
 
-/// How long one waits at a time; in between one looks whether anybody still reads.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How long one waits for a queue that is away.
+/// How long one wait for an event lasts; in between it is checked whether the reader of the output has gone.
+const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
+/// The pause between two tries to reach a queue that is away.
 const AWAY_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) fn run(context: &Context<'_>, door: &Door, args: &WatchArgs) -> Result<(), CliError> {
@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &WatchArgs) -> Resul
     printer.note("note: watching; what changes is shown here");
     loop {
         printer.wait(Duration::ZERO)?;
-        let seen = match watch.next_within(LOOK_EVERY) {
+        let seen = match watch.next_within(OUTPUT_CHECK_INTERVAL) {
             Ok(seen) => seen,
             Err(error) if error.may_pass() => {
                 if !std::mem::replace(&mut is_away, true) {
@@ -69,7 +69,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &WatchArgs) -> Resul
                 continue;
             }
             if printer.json() {
-                printer.json_line(&work_item_json(&item))?;
+                printer.json_line(&WorkItemDocument::from(&item))?;
             } else {
                 printer.line(line(&item))?;
             }
@@ -83,7 +83,7 @@ fn line(item: &WorkItem) -> String {
     format!("[{at}] {} {}{agent} · {}", item.bead, item.status, first_line(item))
 }
 
-/// Whether somebody who watches with this filter wants to see an item.
+/// Whether an item matches the filter of the watch.
 fn is_wanted(filter: &WorkFilter, item: &WorkItem) -> bool {
     let text = filter.text.as_ref().map(|text| text.to_lowercase());
     filter.wanted().contains(&item.status)
