@@ -1,6 +1,6 @@
 //! Makes the library behind [`Clock`](src/clock.rs) with the compiler that Rust links with.
 
-#![expect(clippy::disallowed_methods, reason = "whoever builds has no executors yet")]
+#![expect(clippy::disallowed_methods, reason = "a build script cannot use gt-executors yet")]
 
 use std::env;
 use std::path::Path;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use crate::sample::Sample;
 use crate::{Result, baseline, benchmarks, measure};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub(crate) const USAGE: &str = "\
 Usage: scripts/bench [--quick | --long] [--only NAME]... [--write FILE]
 
@@ -22,20 +22,20 @@ Measures gt against baselines in the same run and prints a Markdown table.
   --help         this text
 ";
 
-/// What was asked for.
+/// The parsed arguments.
 pub(crate) enum Request {
     /// The text above.
     Help,
     /// Measurements.
     Run(Run),
-    /// What the program starts itself for.
+    /// A part of a measurement, for which the program starts itself.
     Part(Part),
 }
 
-/// Which measurements.
+/// The choice of measurements.
 #[derive(Default)]
 pub(crate) struct Run {
-    /// Small and few.
+    /// Few and small measurements.
     pub(crate) quick: bool,
     /// As much as it should be where that takes minutes.
     pub(crate) long: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Run {
     pub(crate) write: Option<PathBuf>,
 }
 
-/// What a measurement needs in a process of its own.
+/// A part of a measurement that needs a process of its own.
 pub(crate) enum Part {
     /// Writes the file that is imported, to try things by hand.
     Sample { beads: u32, file: PathBuf },
@@ -68,7 +68,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Does it.
+    /// Runs the part.
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self {
             Self::Sample { beads, file } => Sample::new(beads).write(&file)?,

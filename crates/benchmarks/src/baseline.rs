@@ -1,4 +1,4 @@
-//! What the same rows cost with SQLite alone.
+//! The cost of the same rows with SQLite alone.
 
 use std::path::Path;
 use std::time::Instant;
@@ -23,19 +23,19 @@ pub(crate) const INSERT_BEAD: &str = "INSERT INTO beads (id, uid, rig, status, o
 /// Adds the event of it.
 pub(crate) const INSERT_EVENT: &str = "INSERT INTO events (number, at, type, bead, rig, run, actor, payload) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-/// Counts it.
+/// Counts a bead of a prefix.
 pub(crate) const COUNT_PREFIX: &str = "INSERT INTO prefixes (prefix, beads) VALUES (?1, 1) \
     ON CONFLICT (prefix) DO UPDATE SET beads = prefixes.beads + 1";
 /// Remembers the last event.
 pub(crate) const COUNT_EVENTS: &str = "UPDATE counters SET value = ?1 WHERE name = 'event'";
 
-/// What the title of every created bead is.
+/// The title of every created bead.
 pub(crate) const TITLE: &str = "Retry the landing queue when the remote is slow";
-/// Who the creator is, as in the configuration of the lab.
+/// The creator, as in the configuration of the lab.
 pub(crate) const CREATOR: &str = "Bench Mark";
-/// And their address.
+/// The e-mail address of the creator.
 pub(crate) const OWNER: &str = "bench@example.com";
-/// What the event of a creation says.
+/// The payload of the event of a creation.
 pub(crate) const PAYLOAD: &str = r#"{"title":"Retry the landing queue when the remote is slow","issue_type":"task","status":"open","priority":2}"#;
 
 /// A new database with the product's tables.

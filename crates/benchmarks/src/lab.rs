@@ -27,9 +27,9 @@ pub(crate) struct Scale {
     pub(crate) middle: u32,
     /// Rounds of programs that take milliseconds.
     pub(crate) short_rounds: usize,
-    /// Rounds of what takes seconds.
+    /// Rounds of programs that take seconds.
     pub(crate) long_rounds: usize,
-    /// What each of the threads writes in a round of grouped creates.
+    /// The beads that each of the threads writes in a round of grouped creates.
     pub(crate) creates_per_thread: u32,
     /// How often sixteen programs write at once, beside a busy writer and without.
     pub(crate) bursts: usize,
@@ -37,15 +37,15 @@ pub(crate) struct Scale {
     pub(crate) claims: u32,
     /// Those of them that are given in a round of a comparison, at most.
     pub(crate) claims_compared: u32,
-    /// Those who listen to the events of a server.
+    /// Listeners to the events of a server.
     pub(crate) listeners: u32,
     /// Connections to it on which nothing happens.
     pub(crate) idle: u32,
-    /// What is submitted while they listen.
+    /// The items that are submitted while they listen.
     pub(crate) submissions: u32,
 }
 
-/// The directory, removed with this value, and what lies in it.
+/// The directory, removed with this value, and its contents.
 pub(crate) struct Lab {
     directory: TempDir,
     binaries: PathBuf,
@@ -71,7 +71,8 @@ impl Town {
 }
 
 impl Lab {
-    /// An empty one. `quick` makes everything in it small, `long` what takes minutes as large as it should be.
+    /// An empty one. `quick` makes everything in it small, `long` gives measurements of minutes
+    /// their full size.
     pub(crate) fn new(quick: bool, long: bool) -> Result<Self> {
         let directory = tempfile::Builder::new().prefix("gt-bench-").tempdir()?;
         fs::create_dir(directory.path().join("home"))?;
@@ -165,7 +166,7 @@ impl Lab {
         if status.success() { Ok(took) } else { Err(self.failure(command)) }
     }
 
-    /// What a command prints.
+    /// The output of a command.
     pub(crate) fn output(&self, command: &mut Command) -> Result<String> {
         let output = command.stdout(Stdio::piped()).spawn()?.wait_with_output()?;
         if output.status.success() {
@@ -226,12 +227,12 @@ impl Lab {
         Ok(town)
     }
 
-    /// A town with few beads that nobody changes.
+    /// A town with few beads that no benchmark changes.
     pub(crate) fn small(&self) -> Result<&Town> {
         self.kept(&self.small, "small", self.scale.small)
     }
 
-    /// A town with many beads that nobody changes.
+    /// A town with many beads that no benchmark changes.
     pub(crate) fn large(&self) -> Result<&Town> {
         self.kept(&self.large, "large", self.scale.large)
     }

@@ -2,9 +2,9 @@
 //!
 //! # Architecture invariants
 //!
-//! - Nothing is compared with a number from another run or another machine. What is measured and its
+//! - Nothing is compared with a number from another run or another machine. A measurement and its
 //!   baseline alternate, and the medians of many rounds are compared.
-//! - A baseline is what the same rows cost with SQLite alone: no logic, no checks, no output.
+//! - A baseline is the cost of the same rows with SQLite alone: no logic, no checks, no output.
 //! - Programs run with an environment built from nothing, in a directory that is removed. Everything
 //!   that is started is also ended.
 
@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use crate::arguments::{Request, Run, USAGE};
 use crate::lab::Lab;
 
-/// Anything that goes wrong ends the run; there is nobody to handle it.
+/// Any error ends the run; no caller could handle it.
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {

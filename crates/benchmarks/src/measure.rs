@@ -8,18 +8,18 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::Result;
 
-/// What is measured: something that takes a while and says how long.
+/// One arm of a measurement: it takes a while and returns how long.
 pub(crate) type Arm<'a> = Box<dyn FnMut() -> Result<Duration> + 'a>;
 
-/// Runs all arms once per round, so that whatever disturbs the machine disturbs all of them alike.
-/// The first round is not counted. Returns the sorted times of each arm.
+/// Runs all arms once per round, so that disturbances of the machine affect all of them alike. The
+/// first round is not counted. Returns the sorted times of each arm.
 pub(crate) fn alternate<const ARMS: usize>(
     rounds: usize,
     mut arms: [Arm<'_>; ARMS],
 ) -> Result<[Vec<Duration>; ARMS]> {
     let mut times = [const { Vec::new() }; ARMS];
     for round in 0..=rounds {
-        // Whoever comes second finds warmer caches, so the order changes.
+        // The second arm finds warmer caches, so the order changes.
         for turn in 0..ARMS {
             let arm = (turn + round) % ARMS;
             let took = arms[arm]()?;

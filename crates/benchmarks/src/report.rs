@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gt_core::Clock;
-use gt_operations::SystemClock;
+use gt_town::SystemClock;
 
 use crate::Result;
 
@@ -15,15 +15,15 @@ const END: &str = "<!-- written by scripts/bench: end -->\n";
 
 /// One line of the table.
 pub(crate) struct Row {
-    /// What was measured.
+    /// The name of the measurement.
     pub(crate) name: String,
-    /// How we did.
+    /// Our result.
     pub(crate) ours: String,
-    /// How the baseline did.
+    /// The result of the baseline.
     pub(crate) baseline: String,
     /// Ours against the baseline.
     pub(crate) ratio: String,
-    /// What it should be.
+    /// The target of the ratio.
     pub(crate) target: String,
     /// Whether it is; nothing if there is no target.
     pub(crate) met: Option<bool>,
@@ -46,6 +46,17 @@ impl Row {
             target: most.map_or("–".to_owned(), |most| format!("≤ {most}")),
             met: most.map(|most| ratio <= most),
         }
+    }
+
+    /// Times compared; the target is the longest time that is good enough; the baseline sets none.
+    pub(crate) fn within(
+        name: impl Into<String>,
+        ours: Duration,
+        baseline: Duration,
+        most: Duration,
+    ) -> Self {
+        let (target, met) = (format!("≤ {}", milliseconds(most)), Some(ours <= most));
+        Self { target, met, ..Self::times(name, ours, baseline, None) }
     }
 
     /// Speeds compared; the target is the least share of the baseline's that is good enough.
@@ -150,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_between_the_markers_is_rewritten() {
+    fn only_text_between_the_markers_is_rewritten() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("page.md");
         let old = "old\n| a: x | 1 |\n| b: x | 1 |\n| a: y | 1 |\n";

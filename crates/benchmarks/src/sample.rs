@@ -42,7 +42,7 @@ const WORDS: [&str; 40] = [
     "at",
     "once",
     "and",
-    "nobody",
+    "neighbour",
     "notices",
     "until",
     "morning",

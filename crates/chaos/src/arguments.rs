@@ -1,4 +1,4 @@
-//! What is asked for.
+//! The arguments of the program.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ process is left.
   --engine E      where the records are: sqlite (the default), or postgres, whose
                   server crashes and ends connections too
   --clock         set the clock of the town forward and back, too
-  --keep          keep the last town, whatever became of it
+  --keep          keep the last town, even if it is sound
   --help          this text
 
 Exit code 1 says that something was not true; then the seed and the town, which
@@ -33,7 +33,7 @@ is kept, are named. A seed decides what is there to do, and in which order
 whom something happens to; what the machine makes of it is different each time.
 ";
 
-/// What is asked for.
+/// The parsed arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Request {
     /// Nothing is one town, however long that takes.
@@ -65,7 +65,7 @@ impl Request {
     }
 }
 
-/// What is asked for; nothing if that is help.
+/// Parses the arguments; nothing if they ask for help.
 pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Request>, String> {
     let mut request = Request {
         time: None,

@@ -1,4 +1,5 @@
-//! What became of the work, from outside: as the commands tell it, as git has it, and as the files are.
+//! The state of the work, from outside: as the commands tell it, as git has it, and as the files
+//! are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,14 +9,14 @@ use serde_json::Value;
 
 use crate::town::{ChaosTown, RIGS};
 
-/// What is known of the runs of a town.
+/// The facts about the runs of a town.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     /// How many ended how.
     pub(crate) by_state: BTreeMap<String, u64>,
 }
 
-/// Looks at everything; what is not as it should be.
+/// Checks everything; returns the violations.
 pub(crate) fn check(town: &ChaosTown) -> (Runs, Vec<String>) {
     let mut runs = Runs::default();
     let mut violations = Vec::new();
@@ -41,7 +42,7 @@ fn array(value: &Value) -> Result<&Vec<Value>, String> {
     value.as_array().ok_or_else(|| format!("expected an array: {value}"))
 }
 
-/// What one of a town's beads waits for, by bead.
+/// The beads that each bead waits for.
 type Needs = BTreeMap<String, Vec<String>>;
 
 /// A file and its size.
@@ -131,7 +132,8 @@ fn not_landed_once(needs: &Needs, subjects: &str) -> Vec<String> {
     wrong.map(|bead| format!("{bead} has {} commits on main of its origin", times(bead))).collect()
 }
 
-/// What a run has written, by the witness that it left, is in a tree, in the trash, in what was saved, or has landed.
+/// The files of a run, known by its witness, are in a tree, in the trash, in a rescue, or have
+/// landed.
 fn nothing_is_lost(town: &ChaosTown) -> Result<Vec<String>, String> {
     let mut found = BTreeSet::new();
     for (rig, _, _) in RIGS {
@@ -151,7 +153,7 @@ fn nothing_is_lost(town: &ChaosTown) -> Result<Vec<String>, String> {
     Ok(runs.flat_map(|run| lost(&run, &found)).collect())
 }
 
-/// What a run wrote and is not among what was found: a file that git keeps, and one that it ignores.
+/// The files of a run that were not found: one that git keeps, and one that it ignores.
 fn lost(run: &str, found: &BTreeSet<Entry>) -> Vec<String> {
     // The name of the run and a new line.
     let size = run.len() as u64 + 1;
@@ -167,7 +169,8 @@ fn entry_of(line: &str) -> Option<Entry> {
     Some((path.rsplit('/').next()?.to_owned(), size))
 }
 
-/// Names and sizes of the files below a directory. What git keeps for itself is asked of git.
+/// Names and sizes of the files below a directory. Git's own files are skipped: git is asked
+/// instead.
 fn collect(directory: &Path, found: &mut BTreeSet<Entry>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_compare_whatever_their_precision() {
+    fn instants_of_different_precision_compare() {
         assert!("2026-01-01T00:00:01.5Z" >= seconds_of("2026-01-01T00:00:01Z"));
         assert!("2026-01-01T00:00:00.9Z" < seconds_of("2026-01-01T00:00:01.2Z"));
     }

@@ -1,4 +1,4 @@
-//! What is done to a town while it works.
+//! The faults that are injected into a town while it works.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,14 +13,14 @@ use crate::arguments::Request;
 use crate::processes::{Kind, Process, Table};
 use crate::town::{ChaosTown, RIGS};
 
-/// The longest that somebody is stopped, in milliseconds.
+/// The longest that a process is stopped, in milliseconds.
 const STOPPED_MS_MAX: u64 = 1500;
 
 /// How often a person looks after the town.
-const PERSON_EVERY: Duration = Duration::from_secs(2);
+const PERSON_INTERVAL: Duration = Duration::from_secs(2);
 
 /// By how many seconds a clock may be wrong: a little, by more than any backoff, by more than a day, and not at all.
-const WRONG_BY: [i64; 9] = [3, -3, 400, -400, 7200, -7200, 100_000, -100_000, 0];
+const CLOCK_OFFSETS_SECONDS: [i64; 9] = [3, -3, 400, -400, 7200, -7200, 100_000, -100_000, 0];
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,16 +40,17 @@ pub(crate) enum Fault {
     SetClock,
     /// The directory of the town is copied, and a person waits in the copy: it must judge no run of the original.
     CopyTown,
-    /// Somebody cancels a run.
+    /// A person cancels a run.
     Cancel,
-    /// Somebody has a run go on in a fresh session.
+    /// A person has a run go on in a fresh session.
     HandOff,
     /// A worker changes the configuration that all workers of its rig share.
     HostileGit,
 }
 
-/// What a worker writes into the configuration that it shares with others, and that must not reach a landing: each is a
-/// name and a value, in which `{origin}` is the address of the rig's origin and `{elsewhere}` that of another repository.
+/// Settings that a worker writes into the shared configuration, and that must not reach a landing.
+/// Each is a name and a value, in which `{origin}` is the address of the rig's origin and
+/// `{elsewhere}` that of another repository.
 const HOSTILE: [(&str, &str); 8] = [
     ("url.{elsewhere}.insteadOf", "{origin}"),
     ("url.{elsewhere}.pushInsteadOf", "{origin}"),
@@ -101,21 +102,23 @@ impl Fault {
     }
 }
 
-/// How often what happened to somebody.
+/// How often each fault happened.
 pub(crate) type Happened = BTreeMap<Fault, u64>;
 
-/// Lets things happen until everything is done or the time is over. At the end nobody is stopped any more.
-pub(crate) fn happen(town: &ChaosTown, random: &mut Random, request: &Request) -> Happened {
+/// Injects faults until everything is done or the time is over. At the end no process is stopped
+/// any more.
+pub(crate) fn inject_faults(town: &ChaosTown, random: &mut Random, request: &Request) -> Happened {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
-        // Others, because whoever is stopped may hold what a command of theirs waits for.
+        // In another thread, because a stopped process may hold a lock that one of its commands
+        // waits for.
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 look_after(town);
                 if town.closed().is_some_and(|closed| closed.len() == town.beads.len()) {
                     is_over.store(true, Ordering::Relaxed);
                 }
-                thread::sleep(PERSON_EVERY);
+                thread::sleep(PERSON_INTERVAL);
             }
         });
         let mut happened = Happened::new();
@@ -198,7 +201,7 @@ fn wait_in_copy(town: &ChaosTown, name: &str) {
     let copy = town.sandbox.root().join("copies").join(name);
     town.sandbox.make_dir(&copy);
     let original = town.sandbox.cwd().join(".gt");
-    // What is removed meanwhile is not copied.
+    // Files that are removed meanwhile are not copied.
     drop(town.sandbox.command("cp").arg("-a").arg(original).arg(&copy).run());
     drop(town.gt(&["-C", &copy.to_string_lossy(), "wait", "--all", "--timeout", "2s"]));
     let _ = std::fs::remove_dir_all(&copy);
@@ -232,11 +235,11 @@ fn change_configuration(town: &ChaosTown, chosen: u64) -> bool {
 
 /// By how many seconds the clock is wrong next.
 fn wrong_by(chosen: u64) -> i64 {
-    WRONG_BY[usize::try_from(chosen % WRONG_BY.len() as u64).unwrap_or(0)]
+    CLOCK_OFFSETS_SECONDS[usize::try_from(chosen % CLOCK_OFFSETS_SECONDS.len() as u64).unwrap_or(0)]
 }
 
-/// What somebody does who looks after a town: a cycle by hand, beside the daemon, and a runtime that was parked because so
-/// many workers died goes on.
+/// The commands of a person who looks after a town: a cycle by hand, beside the daemon, and
+/// `resume` for a runtime that was parked because so many workers died.
 pub(crate) fn look_after(town: &ChaosTown) {
     let _ = town.gt(&["scheduler", "run"]);
     let _ = town.gt(&["deacon", "resume", "runtime", "scripted"]);

@@ -1,11 +1,12 @@
-//! A whole town under random kills, and an outside checker of what became of its work.
+//! A whole town under random kills, and an outside checker of its work.
 //!
 //! # Architecture invariants
 //!
 //! - It knows the product from outside alone: its commands, its files, git, and the process table. No library of ours but
-//!   the sandbox is used, so that what is wrong in one cannot hide itself.
-//! - What there is to do, and in which order whom something happens to, follows from the seed.
-//! - Whatever is signalled belongs to the sandbox, by its environment, and is held by a descriptor: nobody else can be hit.
+//!   the sandbox is used, so that a fault in one cannot hide itself.
+//! - The beads, and the order of faults and their targets, follow from the seed.
+//! - Every process that gets a signal belongs to the sandbox, by its environment, and is held by a descriptor: no other
+//!   process can be hit.
 
 mod arguments;
 mod check;
@@ -28,7 +29,7 @@ use faults::Happened;
 use sampler::{Counted, Sampler};
 use town::ChaosTown;
 
-/// More of what is wrong need not be shown.
+/// The most violations that are shown.
 const SHOWN_MAX: usize = 20;
 
 fn main() -> ExitCode {
@@ -71,7 +72,7 @@ fn gt_beside_us() -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::NotFound, told))
 }
 
-/// What happened in a town.
+/// The results of a town.
 struct Told {
     happened: Happened,
     counted: Counted,
@@ -110,8 +111,8 @@ fn live(request: &Request, gt: &Path, out: &mut impl Write) -> io::Result<bool> 
 fn go_through(request: &Request, town: &ChaosTown, random: &mut Random) -> Told {
     let sampler = Sampler::start(town.sandbox.root(), request.cap);
     town.gt(&["up"]).ok();
-    let happened = faults::happen(town, random, request);
-    let ended = peace::come_to_an_end(town);
+    let happened = faults::inject_faults(town, random, request);
+    let ended = peace::run_to_completion(town);
     let counted = sampler.stop();
     let (help, mut violations) = match ended {
         Ok(help) => (help, Vec::new()),

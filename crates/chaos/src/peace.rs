@@ -1,4 +1,5 @@
-//! Nothing happens any more: whatever can be done is done, with the help of a person where one is asked for.
+//! The end of a town, without faults: everything that can be done is done, with the help of a
+//! person where one is asked for.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +12,14 @@ use crate::faults::look_after;
 use crate::processes::Table;
 use crate::town::{ChaosTown, RIGS};
 
-/// The pause between two looks of the person.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The pause between two rounds of the person.
+const PERSON_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A town in which nothing has changed for so long stands still. A start that failed is tried again after five minutes at
+/// A town in which nothing has changed for so long is stalled. A start that failed is tried again after five minutes at
 /// the latest, but never waits that long in a town whose beads were just retried.
-const STANDS_STILL_AFTER: Duration = Duration::from_mins(2);
+const STALLED_AFTER: Duration = Duration::from_mins(2);
 
-/// What a person had to do.
+/// The actions that a person had to take.
 #[derive(Debug, Default)]
 pub(crate) struct Help {
     /// How many beads were given new attempts.
@@ -30,8 +31,8 @@ pub(crate) struct Help {
 /// A lock of git that is older than this belongs to a process that was killed: no push of a town takes this long.
 const LOCK_AGE_MAX: Duration = Duration::from_secs(10);
 
-/// Removes the locks that a killed push has left on the branches of the origins. A person has to do that, because the lock
-/// does not say whose it is; `gt why` repeats what git says about it.
+/// Removes the locks that a killed push has left on the branches of the origins. A person has to do
+/// that, because the lock does not name its process; `gt why` repeats git's message about it.
 fn remove_stale_locks(town: &ChaosTown) -> usize {
     let is_stale = |path: &Path| {
         let age = path.metadata().and_then(|file| file.modified()).map(|at| at.elapsed());
@@ -44,8 +45,8 @@ fn remove_stale_locks(town: &ChaosTown) -> usize {
     locks.filter(|lock| fs::remove_file(lock).is_ok()).count()
 }
 
-/// Lets a town come to its end; what is wrong with it if it does not.
-pub(crate) fn come_to_an_end(town: &ChaosTown) -> Result<Help, Vec<String>> {
+/// Lets a town come to its end; returns the faults that prevent it.
+pub(crate) fn run_to_completion(town: &ChaosTown) -> Result<Help, Vec<String>> {
     let mut help = Help::default();
     let explanations = unexplained(town);
     if !explanations.is_empty() {
@@ -63,8 +64,8 @@ pub(crate) fn come_to_an_end(town: &ChaosTown) -> Result<Help, Vec<String>> {
         if is_done && retried == 0 {
             break;
         }
-        // What was cancelled is left to whoever did it; the others have a place in line, and keep it. Some may be closed by
-        // now, which is refused.
+        // A cancelled bead is left to its canceller; the others have a place in line, and keep it.
+        // Some may be closed by now, which is refused.
         let open = town.beads.keys().filter(|bead| !closed.contains(bead));
         town.sling(&open.collect::<Vec<_>>());
         look_after(town);
@@ -73,17 +74,18 @@ pub(crate) fn come_to_an_end(town: &ChaosTown) -> Result<Help, Vec<String>> {
         if now != last {
             (last, changed) = (now, Instant::now());
         }
-        if changed.elapsed() > STANDS_STILL_AFTER {
+        if changed.elapsed() > STALLED_AFTER {
             let open = town.beads.keys().filter(|bead| !closed.contains(bead));
             let why = open.map(|bead| format!("{bead} is not done: {}", why(town, bead)));
             return Err(why.collect());
         }
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(PERSON_INTERVAL);
     }
     Ok(help)
 }
 
-/// Ends the daemon, and waits until nothing of the town is there any more; what is left nevertheless.
+/// Ends the daemon, and waits until no process of the town is left; returns those that are left
+/// nevertheless.
 pub(crate) fn go_down(town: &ChaosTown) -> Vec<String> {
     town.gt(&["down"]).ok();
     let mut table = Table::of(town.sandbox.root());

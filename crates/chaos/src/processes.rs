@@ -1,4 +1,4 @@
-//! The process table, as everybody on this machine can read it.
+//! The process table, as every user of this machine can read it.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,7 +14,7 @@ pub(crate) const ESCAPED: &str = "gt-escaped";
 /// Set while a process has been forked and has not yet become another program (`PF_FORKNOEXEC`).
 const FORKED_ONLY: u64 = 0x40;
 
-/// Who is hit.
+/// The kind of process that is hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Daemon,
@@ -50,7 +50,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Process {
     id: Pid,
-    /// When it began, in ticks: with its number, it is nobody else.
+    /// When it began, in ticks: with its number, that identifies it.
     began: u64,
     pub(crate) kind: Kind,
     /// The run it works for, if it does.
@@ -65,10 +65,10 @@ impl Process {
         Stat::of(self.id.as_raw_pid()).is_some_and(|stat| stat.began == self.began && !stat.is_over)
     }
 
-    /// Sends it a signal; whether it was there to get one. Nobody else can get it.
+    /// Sends it a signal; says whether it was there to get one. No other process can get it.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         let Ok(descriptor) = pidfd_open(self.id, PidfdFlags::empty()) else { return false };
-        // The number may have become somebody else's before it was opened, but not since.
+        // The number may have been reused before it was opened, but not since.
         self.is_alive() && pidfd_send_signal(descriptor, signal).is_ok()
     }
 }
@@ -92,7 +92,7 @@ impl fmt::Display for Process {
     }
 }
 
-/// What the kernel says of a process in one line.
+/// The kernel's line about a process.
 struct Stat {
     began: u64,
     is_forked_only: bool,
@@ -183,8 +183,8 @@ impl Table {
         let words: Vec<String> =
             command.split(|byte| *byte == 0).map(text).filter(|word| !word.is_empty()).collect();
         let name = fs::read_to_string(format!("/proc/{id}/comm")).ok()?;
-        // Whoever was forked a moment ago still looks like its parent. The server of tmux stays like that, under a name of
-        // its own.
+        // A process that was forked a moment ago still looks like its parent. The server of tmux
+        // stays like that, under a name of its own.
         let kind = match kind_of(&name, &words) {
             Kind::Sessions => Kind::Sessions,
             _ if stat.is_forked_only => Kind::Helper,
@@ -203,7 +203,7 @@ impl Table {
         let words: Vec<&[u8]> = command.split(|byte| *byte == 0).collect();
         let at = words.iter().position(|word| *word == ESCAPED.as_bytes())?;
         let root = self.home.strip_prefix(b"HOME=")?.strip_suffix(b"/home")?;
-        // What is about to become one, or has been forked by one, is not counted.
+        // A process that is about to become one, or was forked by one, is not counted.
         let is_one = words.get(at + 1) == Some(&root) && words.first() == Some(&b"bash".as_slice());
         let run = is_one.then(|| words.get(at + 2)).flatten()?;
         Some(Process {
@@ -216,7 +216,7 @@ impl Table {
     }
 }
 
-/// What a process is, from its name and its command line.
+/// The kind of a process, from its name and its command line.
 fn kind_of(name: &str, words: &[String]) -> Kind {
     let has = |wanted: &[&str]| words.windows(wanted.len()).any(|some| some == wanted);
     let program = words.first().and_then(|program| Path::new(program).file_name());
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_hit_is_known_by_name_and_words() {
+    fn the_kind_of_a_process_follows_from_name_and_words() {
         assert_eq!(kind("gt", "/x/gt daemon run"), Kind::Daemon);
         assert_eq!(kind("gt", "/x/gt worker exec we-1#2"), Kind::Supervisor);
         assert_eq!(kind("gt", "/x/gt scripted"), Kind::Agent);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_brackets_confuses_nobody() {
+    fn a_name_with_brackets_is_parsed() {
         let line = "42 (a) b) S 1 1 1 0 -1 4194368 1 0 0 0 0 0 0 0 20 0 1 0 777 1 1";
         let stat = Stat::parse(line).unwrap();
         assert_eq!((stat.began, stat.is_forked_only, stat.is_over), (777, true, false));

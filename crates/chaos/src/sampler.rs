@@ -1,4 +1,4 @@
-//! Somebody who counts agents all the time, without asking anybody.
+//! A thread that counts agents all the time, from the process table alone.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,19 +10,19 @@ use std::time::Duration;
 use crate::processes::{Kind, Process, Table};
 
 /// The pause between two looks.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Whoever has found so many need not go on.
+/// How many violations are enough to stop.
 const FOUND_MAX: usize = 5;
 
-/// What was counted.
+/// The results of the counting.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
-    /// How often somebody looked.
+    /// How often it has counted.
     pub(crate) looks: u64,
     /// How many agents there were at most.
     pub(crate) most: usize,
-    /// What was not as it should be.
+    /// The violations.
     pub(crate) violations: Vec<String>,
 }
 
@@ -89,17 +89,17 @@ impl Sampler {
             let mut counted = Counted::default();
             while !is_over.load(Ordering::Relaxed) {
                 counted.add(&table.workers_at_once(), cap);
-                thread::sleep(LOOK_EVERY);
+                thread::sleep(SAMPLE_INTERVAL);
             }
             counted
         });
         Self { over, thread }
     }
 
-    /// Ends the counting; what was counted.
+    /// Ends the counting, and returns the results.
     pub(crate) fn stop(self) -> Counted {
         self.over.store(true, Ordering::Relaxed);
-        self.thread.join().expect("whoever counts does not fail")
+        self.thread.join().expect("the counting thread does not panic")
     }
 }
 

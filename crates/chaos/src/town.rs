@@ -11,23 +11,23 @@ use serde_json::{Value, json};
 use crate::arguments::Request;
 use crate::processes::ESCAPED;
 
-/// A rig: what it is called, the prefix of its beads, and how its workers are carried out.
+/// A rig: its name, the prefix of its beads, and the executor of its workers.
 pub(crate) const RIGS: [(&str, &str, &str); 2] = [("web", "we", "tmux"), ("api", "ap", "process")];
 
-/// A town, and what is to be done in it.
+/// A town, and its beads.
 #[derive(Debug)]
 pub(crate) struct ChaosTown {
     pub(crate) sandbox: Sandbox,
     /// The server of its records, if they are on one.
     pub(crate) cluster: Option<Cluster>,
-    /// The clock that everybody in the town reads, if it can be set.
+    /// The clock that all processes of the town read, if it can be set.
     pub(crate) clock: Option<Clock>,
     /// Every bead, with those that it waits for.
     pub(crate) beads: BTreeMap<String, Vec<String>>,
 }
 
 impl ChaosTown {
-    /// Makes it, with everything slung and no daemon yet. What is in it follows from the seed.
+    /// Makes it, with everything slung and no daemon yet. Its contents follow from the seed.
     pub(crate) fn make(request: &Request, gt: &Path, random: &mut Random) -> Self {
         let cluster = (request.engine == Engine::Postgres).then(|| Cluster::start(""));
         let sandbox = match &cluster {
@@ -40,7 +40,7 @@ impl ChaosTown {
         let clock = request.clock.then(|| Clock::wrong_by(&sandbox, 0));
         let mut town = Self { sandbox, cluster, clock, beads: BTreeMap::new() };
         let cap = request.cap.to_string();
-        // Now and then starts are given up while whoever was started is stopped, and goes on later.
+        // Now and then starts are given up while the started process is stopped, and goes on later.
         let start_timeout = if random.one_in(3) { "1s" } else { "5m" };
         for (key, value) in [
             ("scheduler.max_polecats", cap.as_str()),
@@ -129,7 +129,7 @@ impl ChaosTown {
         }
     }
 
-    /// Sends beads to their rigs. What has a place in line, or is at work, stays as it is.
+    /// Sends beads to their rigs. A bead that has a place in line, or is at work, stays as it is.
     pub(crate) fn sling(&self, beads: &[&String]) -> Vec<Ran> {
         let mut slung = Vec::new();
         for (rig, prefix, _) in RIGS {
@@ -143,17 +143,17 @@ impl ChaosTown {
         slung
     }
 
-    /// What `gt … --json` prints, or what went wrong with it.
+    /// The output of `gt … --json`, or its error.
     pub(crate) fn ask(&self, arguments: &[&str]) -> Result<Value, String> {
         Self::answer(self.start(self.sandbox.gt_path(), arguments))
     }
 
-    /// What `bd … --json` prints, or what went wrong with it.
+    /// The output of `bd … --json`, or its error.
     pub(crate) fn ask_bd(&self, arguments: &[&str]) -> Result<Value, String> {
         Self::answer(self.start(&self.sandbox.bd_path(), arguments))
     }
 
-    /// What came of `gt`.
+    /// The result of `gt`.
     pub(crate) fn gt(&self, arguments: &[&str]) -> Ran {
         self.start(self.sandbox.gt_path(), arguments).run()
     }
@@ -191,8 +191,9 @@ fn escaping(root: &Path) -> String {
     )
 }
 
-/// What a worker does: it writes a file that git keeps and one that git ignores, leaves a witness of that outside of its
-/// tree, commits, and ends in one way or the other. The files carry the name of its run. Some have a child that escapes.
+/// The script of a worker: it writes a file that git keeps and one that git ignores, leaves a
+/// witness of that outside of its tree, commits, and ends in one way or the other. The files carry
+/// the name of its run. Some have a child that escapes.
 fn script(witnesses: &Path, escape: &Path, random: &mut Random) -> String {
     let mut pause = |most: u64| random.between(5, most);
     let (first, second, third) = (pause(300), pause(1200), pause(300));

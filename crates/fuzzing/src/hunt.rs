@@ -14,13 +14,13 @@ use crate::{INPUT_BYTES_MAX, Target};
 /// An input that breaks a promise.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// Whose.
+    /// The target that broke its promise.
     pub target: &'static str,
-    /// Which, as the panic said it.
+    /// The message of the panic.
     pub message: String,
     /// The input, made smaller as far as that was easy.
     pub input: Vec<u8>,
-    /// Where it came from.
+    /// The origin of the input.
     pub origin: String,
     /// The seed that leads to it again.
     pub seed: u64,
@@ -86,7 +86,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What the target says if this input breaks its promise.
+/// The message of the target's panic if this input breaks its promise.
 fn broken(target: &Target, input: &[u8]) -> Option<String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -109,7 +109,7 @@ fn words_of(panic: &(dyn Any + Send)) -> String {
     literal.or_else(|| panic.downcast_ref().cloned()).unwrap_or_else(|| "a panic".to_owned())
 }
 
-/// Leaves out whatever the failure does not need, larger pieces first.
+/// Removes every piece of the input that the failure does not need, larger pieces first.
 fn smaller(target: &Target, mut message: String, input: &[u8]) -> (String, Vec<u8>) {
     const ATTEMPTS_MAX: usize = 2_000;
     let mut input = input.to_vec();

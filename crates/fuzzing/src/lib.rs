@@ -1,10 +1,10 @@
-//! What must hold for every parser of outside data, whatever it is given.
+//! Properties that every parser of outside data keeps for any input.
 //!
 //! # Architecture invariants
 //!
 //! - [`TARGETS`] is the only list. The test of this crate runs all of it on stable Rust, `scripts/fuzz`
-//!   runs the same functions under libFuzzer, and `fuzz/corpus/<name>` holds what both begin with.
-//! - A target panics if and only if a promise is broken. It takes bytes, because that is what files are.
+//!   runs the same functions under libFuzzer, and `fuzz/corpus/<name>` holds the first inputs of both.
+//! - A target panics if and only if a promise is broken. It takes bytes, because files are bytes.
 //! - Nothing here opens a file that an input names, starts a program, or connects to anything.
 //! - Work is bounded by the size of the input ([`INPUT_BYTES_MAX`]) and the number of rounds, never by
 //!   a clock.

@@ -1,13 +1,13 @@
-//! What the targets promise, in words that several of them share.
+//! The promises that several targets share.
 
 use std::fmt::{Debug, Display};
 
-/// The input as text; what is not UTF-8 is refused before any parser of text sees it.
+/// The input as text; input that is not UTF-8 is refused before any parser of text sees it.
 pub(crate) fn text(input: &[u8]) -> Option<&str> {
     std::str::from_utf8(input).ok()
 }
 
-/// Two texts for parsers that take two: what stands before the first NUL, and what stands behind it.
+/// Two texts for parsers that take two: the text before the first NUL, and the text behind it.
 pub(crate) fn two_texts(input: &[u8]) -> Option<(&str, &str)> {
     let text = text(input)?;
     Some(text.split_once('\0').unwrap_or((text, "")))
@@ -27,7 +27,7 @@ pub(crate) fn accepted<T, E: Display>(parsed: Result<T, E>) -> Option<T> {
     parsed.inspect_err(tells_on_one_line).ok()
 }
 
-/// What is printed reads back as the same.
+/// The printed form of a value parses back to the same value.
 #[track_caller]
 pub(crate) fn reads_back<T: PartialEq + Debug, E: Debug>(
     value: &T,

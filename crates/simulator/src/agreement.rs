@@ -1,10 +1,10 @@
 //! The questions that people ask, and whether their answers are true and agree.
 
 use gt_core::decide::{Cap, Hold, WaitReason};
-use gt_core::schedule::{CloseReason, Means, MeansKind, Run, RunState, Said};
+use gt_core::schedule::{CloseReason, Means, MeansKind, RunState, Said};
 use gt_core::{BeadId, RigState, Status};
-use gt_operations::dispatch::{Caller, Dispatcher, MemorySpawner};
-use gt_operations::queue::{self, Queued};
+use gt_scheduling::dispatch::{Caller, Dispatcher, MemorySpawner};
+use gt_scheduling::queue::{self, Queued};
 
 use crate::check::Snapshot;
 use crate::simulation::Simulation;
@@ -26,7 +26,7 @@ impl Simulation {
         }
     }
 
-    /// What the list says would start is what a cycle would start, and the numbers fit.
+    /// The list names exactly the beads that a cycle would start, and the numbers fit.
     pub(crate) fn check_agreement(&self) {
         let town = self.town_without_seam("observer");
         let list = self.certain("list", queue::list(&town, Caller::Hand));
@@ -49,10 +49,11 @@ impl Simulation {
         }
         let status = self.certain("status", queue::status(&town));
         let live = self.read(|reader| reader.live_runs());
-        let live = live.into_iter().filter(|run| Run::takes_slot(run.executor)).count();
+        let live = live.into_iter().filter(|run| run.executor.takes_slot()).count();
         let waiting: Vec<&Queued> = list.iter().filter(|queued| !queued.context.starting).collect();
         let ready = waiting.iter().filter(|queued| queued.is_ready()).count();
-        // Whoever was woken stays awake when the clock is set back; the evaluator still looks at the date.
+        // A bead that was woken stays awake when the clock is set back; the evaluator still looks
+        // at the date.
         let ready = if self.state().set_back { status.ready } else { ready as u64 };
         let counted = (status.queued, status.ready, status.live as usize);
         let found = (waiting.len() as u64, ready, live);

@@ -1,18 +1,18 @@
-//! What must always be true, looked at after every step.
+//! The invariants of the store, checked after every step.
 
+use gt_town::scheduler_settings::SchedulerSettings;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::decide::{BACKOFF_MAX, is_due_within};
 use gt_core::schedule::{CloseReason, Context, Means, Origin, Park, Run, RunId, RunState};
 use gt_core::{BeadId, DependencyType, Outcome, Rig, RigState, Status};
-use gt_operations::dispatch::SchedulerSettings;
 use gt_store::{BeadRow, Reader, StoreError};
 
 use crate::landing::{SeenConvoy, Told, convoys_in};
 use crate::simulation::Simulation;
 use crate::violation::Invariant;
 
-/// What was seen before.
+/// The facts of earlier checks.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     last_event: u64,
@@ -48,7 +48,7 @@ impl Snapshot {
         of_bead.max_by_key(|run| run.id.epoch)
     }
 
-    /// What blocks a bead, computed from the edges alone.
+    /// The beads that block a bead, computed from the edges alone.
     pub(crate) fn blockers(&self, bead: &BeadRow) -> Vec<BeadId> {
         let blocks = |target: &BeadId| {
             let target = self.beads.get(target).map(|row| &row.bead);
@@ -71,7 +71,7 @@ impl Simulation {
             let mut state = self.state();
             let memory = &mut state.memory;
             memory.looks += 1;
-            // A few changes tell nobody of themselves.
+            // A few changes write no event.
             let unchanged = memory.last_event == last_event && !memory.looks.is_multiple_of(16);
             memory.last_event = last_event;
             (unchanged, memory.looks.is_multiple_of(32))
@@ -144,7 +144,7 @@ impl Simulation {
         snapshot
     }
 
-    /// At most one agent for each bead, whatever the store says.
+    /// At most one agent for each bead, even if the store says otherwise.
     pub(crate) fn observe_world(&self) {
         let agents: Vec<RunId> = self.state().world.agents().cloned().collect();
         for pair in agents.windows(2) {
@@ -198,7 +198,7 @@ impl Simulation {
             let fits = context.is_some_and(|context| {
                 let open = context.closed.is_none();
                 // A person needs no process: with the hook the work is theirs.
-                let starting = run.state == RunState::Starting && Run::takes_slot(run.executor);
+                let starting = run.state == RunState::Starting && run.executor.takes_slot();
                 context.number == run.context && open == starting && context.starting == starting
             });
             if !fits {
@@ -263,10 +263,10 @@ impl Simulation {
         }
     }
 
-    /// What is parked is tried by one run when its time has come, and used by nobody else; after a usage limit, by no more
-    /// than the ramp lets.
+    /// A parked runtime or account is tried by one run when its time has come, and used by no other; after a
+    /// usage limit, by no more than the ramp lets.
     fn check_parked(&self, snapshot: &Snapshot, run: &Run) {
-        if !Run::takes_slot(run.executor) {
+        if !run.executor.takes_slot() {
             return;
         }
         let means = Means::of_run(run);
@@ -291,7 +291,7 @@ impl Simulation {
         }
     }
 
-    /// The bead of a run that was taken by what took everything else has used no attempt for it.
+    /// A run that was lost with the machine or its server, or to a usage limit, has used no attempt of its bead.
     fn check_prices(&self, snapshot: &Snapshot) {
         let free = |run: &&Run| {
             let taken = ["went down", "has reached its limit"];
@@ -314,7 +314,7 @@ impl Simulation {
         }
     }
 
-    /// What somebody has put an end to is scheduled again by a person, or not at all.
+    /// A bead whose run was cancelled is scheduled again by a person, or not at all.
     fn check_ends(&self, snapshot: &Snapshot) {
         for run in snapshot.runs.iter().filter(|run| run.state == RunState::Cancelled) {
             let next = {
@@ -324,13 +324,13 @@ impl Simulation {
             };
             if matches!(next, Some(Origin::Recovery | Origin::Convoy)) {
                 let said = run.said.map_or("cancelled", gt_core::schedule::Said::as_str);
-                let found = format!("{} was {said}, and nobody asked for it again", run.id);
+                let found = format!("{} was {said}, and no person asked for it again", run.id);
                 self.violated(Invariant::EndsStay, found);
             }
         }
     }
 
-    /// What somebody was told is written down is there.
+    /// Messages and steps that were acknowledged are in the store.
     pub(crate) fn check_said(&self) {
         let (sent, ticked) = {
             let state = self.state();
@@ -350,7 +350,7 @@ impl Simulation {
     }
 
     fn check_caps(&self, snapshot: &Snapshot, settings: &SchedulerSettings, new: &[&Run]) {
-        let takes_slot = |run: &&Run| run.state.is_live() && Run::takes_slot(run.executor);
+        let takes_slot = |run: &&Run| run.state.is_live() && run.executor.takes_slot();
         let live: Vec<&Run> = snapshot.runs.iter().filter(takes_slot).collect();
         let new: Vec<&Run> = new.iter().copied().filter(takes_slot).collect();
         if new.is_empty() {
@@ -406,7 +406,8 @@ impl Simulation {
                 format!("{id} says that {} block it, {blockers} do", bead.open_blockers),
             );
         }
-        // Who has finished a bead stays written down, but nobody has one that is open again.
+        // A closed bead keeps the name of its worker, but an open one has no worker without a live
+        // run.
         let with_worker = bead.status != Status::Closed && bead.assignee.contains('/');
         if live.is_none() && (bead.status == Status::Hooked || with_worker) {
             self.violated(

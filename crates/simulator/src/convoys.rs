@@ -1,20 +1,23 @@
-//! What people do with convoys and epics, and who looks after them.
+//! The actions of people on convoys and epics, and of the daemon that looks after them.
 
 use std::time::Duration;
 
+use gt_beads::beads::{self, NewBead};
+use gt_beads::convoys::{self, ConvoyClose, NewConvoy};
+use gt_beads::dependencies;
 use gt_core::decide::ConvoyState;
 use gt_core::{BeadId, DependencyType, IssueType};
-use gt_operations::beads::{self, NewBead};
-use gt_operations::convoys::{self, ConvoyClose, Feed, NewConvoy, StageRequest};
-use gt_operations::schedule::{Flags, SlingRequest, Travel};
-use gt_operations::{OperationError, Town, attend_convoys, dependencies};
+use gt_daemon::attend_convoys;
+use gt_scheduling::convoy_planning::{Feed, StageRequest};
+use gt_scheduling::schedule::{Flags, SlingRequest, Travel};
+use gt_town::{OperationError, Town};
 
 use crate::landing::convoys_in;
 use crate::planted::Planted;
 use crate::simulation::Simulation;
 use crate::world::ProcessId;
 
-/// What a person may want of convoys.
+/// The requests of a person about convoys.
 #[derive(Debug, Clone, Copy)]
 enum Wish {
     Create,
@@ -55,7 +58,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// One command of somebody about convoys.
+    /// One command of a person about convoys.
     pub(crate) fn convoy(&self, id: ProcessId, town: &Town) -> String {
         let wishes = vec![
             (8, Wish::Create),
@@ -121,7 +124,7 @@ impl Simulation {
                 let cap = u32::try_from(self.choose(0, 2)).unwrap_or(0);
                 convoys::cap(town, &convoy(&[Open]), cap).map(shown)
             }
-            Wish::Retry => convoys::retry(town, &convoy(&[Open]))
+            Wish::Retry => gt_scheduling::convoy_planning::retry(town, &convoy(&[Open]))
                 .map(|(convoy, retried)| format!("{} {}", convoy.bead.id, self.retried(retried))),
             Wish::Close => {
                 let how = ConvoyClose { force: true, notify: true, ..ConvoyClose::default() };
@@ -186,18 +189,21 @@ impl Simulation {
 
     fn stage(&self, town: &Town, inputs: Vec<String>) -> Result<String, OperationError> {
         let owned = self.choose(0, 4) == 0;
-        let staged =
-            convoys::stage(town, &StageRequest { inputs, owned, ..StageRequest::default() })?;
+        let staged = gt_scheduling::convoy_planning::stage(
+            town,
+            &StageRequest { inputs, owned, ..StageRequest::default() },
+            &|_, _| false,
+        )?;
         Ok(format!("{:?} {}, again: {}", staged.convoy, staged.status, staged.restaged))
     }
 
-    /// Somebody looks after all convoys, as a daemon does now and then.
+    /// Looks after all convoys, as a daemon does now and then.
     pub(crate) fn scan_convoys(&self) {
         self.as_process("look at all convoys", |id| {
             let town = self.town(id, "daemon");
             match self.planted {
-                Some(Planted::LandsAgain) => self.land_whatever_is_done(),
-                Some(Planted::StagedIsFed) => self.feed_what_is_staged(),
+                Some(Planted::LandsAgain) => self.land_all_that_are_done(),
+                Some(Planted::StagedIsFed) => self.feed_staged_convoys(),
                 _ => {}
             }
             let done = self.certain("look after convoys", attend_convoys(&town));
@@ -217,7 +223,7 @@ impl Simulation {
                 max_feeds: u32::try_from(most).unwrap_or(0),
                 cooldown: Duration::from_mins(u64::try_from(minutes).unwrap_or(0)),
             };
-            let details = self.certain("feed", convoys::feed(&town, &how));
+            let details = self.certain("feed", gt_scheduling::convoy_planning::feed(&town, &how));
             let contexts = details.iter().flat_map(|detail| detail.contexts.clone());
             self.state().acknowledged.extend(contexts);
             let shown = details.iter().map(|detail| (detail.action, detail.convoy.as_str()));
@@ -228,7 +234,7 @@ impl Simulation {
         });
     }
 
-    /// Nobody holds anything up any more.
+    /// Resumes every paused convoy.
     pub(crate) fn resume_convoys(&self) {
         let town = self.town_without_seam("caretaker");
         for convoy in self.read(convoys_in).iter().filter(|convoy| convoy.is_paused()) {

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use gt_core::decide::Traces;
 use gt_core::schedule::Run;
-use gt_operations::dispatch::{Caller, Dispatcher, Overrides, SpawnError, Spawner};
-use gt_operations::runs::{self, Alive, World};
+use gt_execution::runs;
+use gt_scheduling::dispatch::{Caller, Dispatcher, SpawnError, Spawner};
+use gt_scheduling::processes::{Alive, ProcessProbe};
+use gt_town::scheduler_settings::Overrides;
 
 use crate::planted::Planted;
 use crate::simulation::{Liberties, Simulation};
@@ -22,7 +24,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) from_elsewhere: bool,
 }
 
-impl World for Seen<'_> {
+impl ProcessProbe for Seen<'_> {
     fn host(&self) -> &str {
         if self.from_elsewhere { "elsewhere" } else { HOST }
     }
@@ -54,7 +56,7 @@ impl World for Seen<'_> {
         self.simulation.state().world.traces.get(&run.id).copied().unwrap_or_default()
     }
 
-    fn end_worker(&self, run: &Run, _: Duration) -> gt_operations::Result<()> {
+    fn end_worker(&self, run: &Run, _: Duration) -> gt_town::Result<()> {
         for _ in 0..20 {
             self.simulation.seam(self.process);
             let state = self.simulation.state();
@@ -68,7 +70,7 @@ impl World for Seen<'_> {
                 self.simulation.supervise(supervisor);
             }
         }
-        Err(gt_operations::OperationError::rejected("something of it does not end"))
+        Err(gt_town::OperationError::rejected("something of it does not end"))
     }
 }
 
@@ -91,7 +93,7 @@ impl Spawner for SimulatedSpawner<'_> {
         }
         let supervisor = simulation.start_supervisor(&run.id);
         if simulation.fault(25) {
-            // Longer than any start may take; somebody notices, and somebody starts it again.
+            // Longer than any start may take: recovery notices, and a cycle starts it again.
             simulation.clock.advance(Duration::from_mins(6));
             simulation.recover();
             simulation.clock.advance(Duration::from_mins(1));
@@ -129,7 +131,7 @@ impl Simulation {
         self.as_process("cycle", |id| self.dispatch(id, liberties, overrides, None));
     }
 
-    /// What a process does that dispatches.
+    /// The steps of a process that dispatches.
     pub(crate) fn dispatch(
         &self,
         id: ProcessId,

@@ -5,8 +5,10 @@ use std::time::Duration;
 use gt_core::decide::WaitReason;
 use gt_core::schedule::Run;
 use gt_core::{RigState, Status};
-use gt_operations::dispatch::{Caller, Overrides};
-use gt_operations::{queue, rigs};
+use gt_scheduling::dispatch::Caller;
+use gt_scheduling::queue;
+use gt_town::rigs;
+use gt_town::scheduler_settings::Overrides;
 
 use crate::simulation::{Liberties, Simulation};
 use crate::violation::Invariant;
@@ -89,8 +91,8 @@ impl Simulation {
     fn check_rest(&self) {
         let stuck = |what: String| -> ! { self.violated(Invariant::Progress, what) };
         let snapshot = self.snapshot();
-        // What a person has lasts until they say so.
-        let ends_by_itself = |run: &&Run| run.state.is_live() && Run::takes_slot(run.executor);
+        // A run of a person lasts until they end it.
+        let ends_by_itself = |run: &&Run| run.state.is_live() && run.executor.takes_slot();
         if let Some(run) = snapshot.runs.iter().find(ends_by_itself) {
             stuck(format!("{} is {} for ever", run.id, run.state.as_str()));
         }
@@ -127,7 +129,7 @@ impl Simulation {
     }
 }
 
-/// Whether somebody has to do something before this goes away. What blocks a bead is looked at itself.
+/// Whether a person has to act before this reason goes away. A blocking bead is looked at itself.
 fn needs_a_person(reason: &WaitReason) -> bool {
     match reason {
         WaitReason::BlockedBy(_)

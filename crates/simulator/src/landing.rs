@@ -1,11 +1,10 @@
-//! What must always be true of convoys and epics.
+//! The invariants of convoys and epics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::decide::{ConvoyState, Members, PARTS_DONE, is_owned};
 use gt_core::schedule::{CloseReason, Context, Origin, Run, RunState};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Outcome, RigSlug, Status};
-use gt_operations::convoys;
 use gt_store::{BeadFilter, EventFilter, Reader, StatusFilter, StoreError, Tally};
 
 use crate::check::Snapshot;
@@ -65,7 +64,7 @@ pub(crate) fn convoys_in(reader: &Reader<'_>) -> Result<Vec<SeenConvoy>, StoreEr
     Ok(seen)
 }
 
-/// What events have told of convoys.
+/// The facts about convoys from past events.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     last_event: u64,
@@ -74,7 +73,7 @@ pub(crate) struct Told {
     landings: BTreeMap<BeadId, (u64, bool)>,
 }
 
-/// What has happened since somebody looked last.
+/// The changes since the last check.
 #[derive(Default)]
 struct Fresh {
     /// The beads and convoys that are open again.
@@ -98,7 +97,8 @@ impl Simulation {
         self.check_fed(snapshot, &fresh);
     }
 
-    /// What is new; whoever lands has not landed before, or was open again since.
+    /// The new events. Checks that a convoy that lands has not landed before, or was open again
+    /// since.
     fn hear(&self) -> Fresh {
         let (heard, known) = {
             let state = self.state();
@@ -184,7 +184,7 @@ impl Simulation {
         }
     }
 
-    /// Nobody but people schedules what is staged, or what somebody has put an end to.
+    /// Only people schedule beads that are staged, or whose last run was cancelled.
     fn check_scheduling(&self, snapshot: &Snapshot, context: &Context) {
         let bead = &context.bead;
         let by_itself = matches!(context.origin, Origin::Convoy | Origin::Recovery);
@@ -193,7 +193,7 @@ impl Simulation {
             let mut before = state.memory.contexts.range(..context.number);
             before.rfind(|(_, before)| before.bead == *bead).map(|(_, before)| before.clone())
         };
-        // What did not start, or is tried again, waits as it was scheduled before.
+        // A bead that did not start, or is tried again, waits as it was scheduled before.
         let goes_on = before.as_ref().is_some_and(|before| {
             let run = snapshot.last_run(bead).filter(|run| run.context == before.number);
             before.origin == context.origin && run.is_some_and(|run| run.state == RunState::Failed)
@@ -204,7 +204,7 @@ impl Simulation {
             Some(CloseReason::Cleared | CloseReason::CircuitBroken | CloseReason::Quarantined)
         );
         if by_itself && is_for_people {
-            let found = format!("{bead} was {ended:?}, and nobody asked for it again");
+            let found = format!("{bead} was {ended:?}, and no person asked for it again");
             self.violated(Invariant::EndsStay, found);
         }
         if context.origin == Origin::Convoy && !goes_on {
@@ -221,13 +221,13 @@ impl Simulation {
         }
     }
 
-    /// What is open again, or whose rig serves again, is scheduled with that.
+    /// A bead that is open again, or whose rig serves again, is scheduled in the same change.
     fn check_fed(&self, snapshot: &Snapshot, fresh: &Fresh) {
         if fresh.reopened.is_empty() && fresh.rigs.is_empty() {
             return;
         }
         let town = self.town_without_seam("observer");
-        for stranded in self.certain("stranded", convoys::stranded(&town)) {
+        for stranded in self.certain("stranded", gt_scheduling::convoy_planning::stranded(&town)) {
             let convoy = &stranded.convoy.bead.id;
             for bead in stranded.ready.iter().chain(&stranded.waiting) {
                 let rig = snapshot.beads.get(bead).and_then(|row| row.bead.rig.as_ref());
@@ -235,17 +235,19 @@ impl Simulation {
                     || fresh.reopened.contains(convoy)
                     || rig.is_some_and(|rig| fresh.rigs.contains(rig));
                 if has_changed {
-                    let found = format!("{bead} of {convoy} could be scheduled, and nobody did");
+                    let found = format!("{bead} of {convoy} could be scheduled, and was not");
                     self.violated(Invariant::Fed, found);
                 }
             }
         }
     }
 
-    /// After somebody has looked, nothing is left that nobody has scheduled.
+    /// After a look at all convoys, no bead is left that could be scheduled and is not.
     pub(crate) fn check_nothing_stranded(&self) {
         let town = self.town_without_seam("observer");
-        if let Some(first) = self.certain("stranded", convoys::stranded(&town)).first() {
+        if let Some(first) =
+            self.certain("stranded", gt_scheduling::convoy_planning::stranded(&town)).first()
+        {
             let (ready, waiting) = (&first.ready, &first.waiting);
             let found = format!("{}: {ready:?} and {waiting:?}", first.convoy.bead.id);
             self.violated(Invariant::Fed, found);
@@ -254,7 +256,7 @@ impl Simulation {
 
     /// Nothing starts of a convoy that is paused, and no more than its cap lets.
     pub(crate) fn check_convoy_starts(&self, snapshot: &Snapshot, new: &[&Run]) {
-        let is_live = |run: &&Run| run.state.is_live() && Run::takes_slot(run.executor);
+        let is_live = |run: &&Run| run.state.is_live() && run.executor.takes_slot();
         for convoy in snapshot.convoys.iter().filter(|convoy| !convoy.is_over()) {
             let id = &convoy.bead.id;
             let of_convoy = |run: &&Run| convoy.tracks(&run.id.bead);

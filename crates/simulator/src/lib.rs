@@ -1,15 +1,15 @@
 //! The engine under simulated crashes, clocks and interleavings, from a seed.
 //!
-//! A seed furnishes a small town and lets cycles, supervisors, agents, recoverers and people act on it, one
-//! step at a time, in an order that the seed decides. Everybody may be interrupted by the others, or die,
-//! between any two transactions. What must always be true is checked after every step; at the end nothing
-//! goes wrong any more, and everything that can be dispatched must be.
+//! A seed furnishes a small town and lets cycles, supervisors, agents, recoverers and people act on
+//! it, one step at a time, in an order that the seed decides. Each of them may be interrupted by
+//! the others, or die, between any two transactions. The invariants are checked after every step;
+//! at the end nothing goes wrong any more, and everything that can be dispatched must be.
 //!
 //! # Architecture invariants
 //!
 //! - The operations, the decisions and the store are the real ones. Simulated are the clock, the processes
 //!   and their locks, and what people want.
-//! - There are no threads. Whoever stands between two transactions lets the others go first by calling them.
+//! - There are no threads. A process between two transactions lets the others go first by calling them.
 //! - The same seed gives the same steps: nothing here reads a clock, an address or a hash in order.
 
 #![expect(
@@ -41,14 +41,14 @@ pub use violation::{Invariant, Violation};
 
 use simulation::Simulation;
 
-/// What came of a seed.
+/// The result of a seed.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// How many steps there were.
     pub steps: u64,
     /// A digest of everything that happened: two histories with the same one were the same.
     pub digest: u64,
-    /// What was not true, if anything was not.
+    /// The invariant that was violated, if any.
     pub violation: Option<Violation>,
 }
 

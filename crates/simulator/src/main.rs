@@ -1,11 +1,11 @@
-//! Runs seeds, and says what they found.
+//! Runs seeds, and reports the violations.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use gt_operations::parallel;
 use gt_simulator::{Outcome, Stores, simulate};
 use gt_testkit::{Engine, read_arguments};
+use gt_town::parallel;
 
 const USAGE: &str = "\
 Usage: scripts/sim [--seeds N] [--from S] [--engine sqlite|postgres]
@@ -23,7 +23,7 @@ Exit code 1 says that something was not true; then the seed, what it was, and
 the last steps are printed.
 ";
 
-/// Whoever finds this many has enough to look at.
+/// How many violations are printed in full.
 const SHOWN_IN_FULL: u64 = 3;
 /// So many seeds are given out at once.
 const CHUNK: u64 = 32;
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     answer.unwrap_or(ExitCode::FAILURE)
 }
 
-/// What is asked for; nothing if that is help.
+/// Parses the arguments; nothing if they ask for help.
 fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Request>, String> {
     let mut request = Request { seeds: 1000, from: 1, engine: Engine::Sqlite };
     let wants_help = read_arguments(arguments, &[], |argument| {

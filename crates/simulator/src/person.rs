@@ -1,16 +1,18 @@
-//! What people do, at the worst moments.
+//! The commands of people, at the worst moments.
 
+use gt_beads::beads::{self, BeadChanges, Close, NewBead};
+use gt_beads::{dependencies, messages};
 use gt_core::schedule::{Account, RunState};
 use gt_core::{
     BeadId, DependencyType, ExecutorKind, Outcome, Prefix, Priority, Rig, RigSlug, RigState, Status,
 };
-use gt_operations::beads::{self, BeadChanges, Close, NewBead};
-use gt_operations::dispatch::Overrides;
-use gt_operations::recovery::{self, Redispatch, Redispatched};
-use gt_operations::runs;
-use gt_operations::schedule::{Fate, Flags, SlingRequest, retry, sling};
-use gt_operations::{OperationError, Town, dependencies, messages, queue, rigs, settings};
+use gt_execution::runs;
+use gt_scheduling::queue;
+use gt_scheduling::recovery::{self, Redispatch, Redispatched};
+use gt_scheduling::schedule::{Fate, Flags, SlingRequest, retry, sling};
 use gt_store::Authorship;
+use gt_town::scheduler_settings::Overrides;
+use gt_town::{OperationError, Town, rigs, settings};
 
 use crate::cycle::Seen;
 use crate::planted::Planted;
@@ -22,7 +24,7 @@ use crate::world::ProcessId;
 /// The accounts there are.
 const ACCOUNT: &str = "acme";
 
-/// What a person may want.
+/// The commands of a person.
 #[derive(Debug, Clone, Copy)]
 enum Wish {
     Sling,
@@ -78,7 +80,12 @@ impl Simulation {
             } else {
                 rigs::add(&town, &new)?;
             }
-            settings::set(&town, &format!("rig.{name}.command"), "/bin/true {bead}")?;
+            settings::set(
+                &town,
+                &format!("rig.{name}.command"),
+                "/bin/true {bead}",
+                gt_scheduling::runtimes::check_name,
+            )?;
         }
         for id in &self.beads {
             let priority = Priority::new(self.choose(0, 4))?;
@@ -99,7 +106,9 @@ impl Simulation {
             }
         }
         self.add_epic(&town)?;
-        let set = |name: &str, value: &str| settings::set(&town, name, value).map(|_| ());
+        let set = |name: &str, value: &str| {
+            settings::set(&town, name, value, gt_scheduling::runtimes::check_name).map(|_| ())
+        };
         // Workers of the pool are threads, whose order no seed decides.
         set("scheduler.spawn_parallelism", "1")?;
         if self.choose(0, 9) < 6 {
@@ -129,8 +138,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Adds a rig with a repository, so that its runs are given polecats. There is none: what is in the trees is not
-    /// simulated, only who has them.
+    /// Adds a rig with a repository, so that its runs are given polecats. There is none: only the
+    /// owners of trees are simulated, not their contents.
     fn add_rig_with_trees(&self, town: &Town, name: &str) -> Result<(), OperationError> {
         let by = Authorship { actor: "founder".to_owned(), at: town.now(), worker: None };
         let (slug, prefix) = (RigSlug::parse(name)?, Prefix::parse(name)?);
@@ -140,11 +149,11 @@ impl Simulation {
         Ok(self.store.write(&by, |writer| writer.insert_rig(&rig))?)
     }
 
-    /// Somebody reads what asks for a person.
+    /// A person reads a message that asks for a person.
     fn read_mail(&self, town: &Town) -> Result<String, OperationError> {
         let asking = messages::needs_you(town)?;
         let Some(message) = self.state().random.pick(&asking).cloned() else {
-            return Ok("nobody asks for a person".to_owned());
+            return Ok("no message asks for a person".to_owned());
         };
         messages::mark_seen(town, None, std::slice::from_ref(&message))?;
         Ok(format!("{} is read", message.id))
@@ -166,7 +175,7 @@ impl Simulation {
         self.state().random.pick(&self.rigs).copied().unwrap_or("web")
     }
 
-    /// One command of somebody.
+    /// One command of a person.
     pub(crate) fn person(&self) {
         let wishes = vec![
             (14, Wish::Sling),
@@ -222,13 +231,14 @@ impl Simulation {
             Wish::Redispatch => self.redispatch(town, &bead),
             Wish::StaleHooks => {
                 let max_age = std::time::Duration::from_mins(self.state().random.between(0, 30));
-                recovery::stale_hooks(town, max_age, false).map(|found| format!("{found:?}"))
+                gt_execution::stale_hooks::stale_hooks(town, max_age, false)
+                    .map(|found| format!("{found:?}"))
             }
             Wish::ResumeMeans => {
                 let parks = self.read(|reader| reader.parks());
                 let park = self.state().random.pick(&parks).cloned();
                 match park {
-                    Some(park) => recovery::resume(town, &park.means)
+                    Some(park) => gt_scheduling::dispatch::resume(town, &park.means)
                         .map(|changed| format!("{} {changed}", park.means)),
                     None => Ok("nothing is parked".to_owned()),
                 }
@@ -278,8 +288,13 @@ impl Simulation {
             Wish::RigCap => self.set(town, &format!("rig.{}.max_polecats", self.some_rig()), 0, 2),
             Wish::Gate => {
                 let open = self.choose(0, 1) == 1;
-                settings::set(town, "queue.enabled", &open.to_string())
-                    .map(|_| format!("the gate is open: {open}"))
+                settings::set(
+                    town,
+                    "queue.enabled",
+                    &open.to_string(),
+                    gt_scheduling::runtimes::check_name,
+                )
+                .map(|_| format!("the gate is open: {open}"))
             }
             Wish::Prioritise => {
                 let priority = Priority::new(self.choose(0, 4)).ok();
@@ -293,7 +308,8 @@ impl Simulation {
             | Wish::Release => {
                 let changed = self.change_status(town, wish, &bead);
                 self.seam(id);
-                // Whoever insisted has cancelled the run in the store, and now ends its processes.
+                // An insistent command has cancelled the run in the store, and now ends its
+                // processes.
                 self.end_cancelled(&bead);
                 changed
             }
@@ -323,11 +339,11 @@ impl Simulation {
 
     fn set(&self, town: &Town, name: &str, low: i64, high: i64) -> Result<String, OperationError> {
         let value = self.choose(low, high).to_string();
-        settings::set(town, name, &value)?;
+        settings::set(town, name, &value, gt_scheduling::runtimes::check_name)?;
         Ok(format!("{name} = {value}"))
     }
 
-    /// Ends what is running by force, and schedules it again before its agent can have ended.
+    /// Ends a run by force, and schedules its bead again before its agent can have ended.
     fn restart(&self, town: &Town) -> Result<String, OperationError> {
         let live: Vec<BeadId> = self.state().world.agents().map(|run| run.bead.clone()).collect();
         let Some(bead) = self.state().random.pick(&live).cloned() else {
@@ -351,7 +367,7 @@ impl Simulation {
         Ok(format!("{bead} is restarted"))
     }
 
-    /// What the status table decides.
+    /// The commands that the status table decides.
     fn change_status(
         &self,
         town: &Town,
@@ -409,7 +425,7 @@ impl Simulation {
 
     pub(crate) fn retried(
         &self,
-        retried: Vec<Result<gt_operations::schedule::Retried, OperationError>>,
+        retried: Vec<Result<gt_scheduling::schedule::Retried, OperationError>>,
     ) -> String {
         let shown = retried.into_iter().map(|retried| match self.sound("retry", retried) {
             Ok(retried) => {

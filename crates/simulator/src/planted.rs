@@ -3,8 +3,8 @@
 use gt_core::decide::{Cap, ConvoyState, WaitReason};
 use gt_core::schedule::{CloseReason, Means, Origin, Run, RunState};
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, RunId, Status, Uid};
-use gt_operations::dispatch::{Caller, Spawner as _};
-use gt_operations::queue;
+use gt_scheduling::dispatch::{Caller, Spawner as _};
+use gt_scheduling::queue;
 use gt_store::{Authorship, NewContext, StoreError, Writer};
 
 use crate::cycle::{HOST, SimulatedSpawner};
@@ -19,7 +19,7 @@ pub enum Planted {
     PauseOutsideTransaction,
     /// A start does not ask again whether the bead was blocked or put off, or its rig parked, meanwhile.
     StandingOutsideTransaction,
-    /// A start does not ask whether what it needs is parked.
+    /// A start does not ask whether its runtime or account is parked.
     ParkIgnored,
     /// The context is closed when its worker is spawned, not when that has taken the run.
     ContextClosedBeforeSwap,
@@ -33,19 +33,19 @@ pub enum Planted {
     EpochIgnored,
     /// A supervisor does not look whether an earlier run of its bead is gone.
     EarlierIgnored,
-    /// A supervisor does not look whether somebody is still in the tree that its run was given.
+    /// A supervisor does not check that the previous run has left the tree that its run was given.
     TreeIgnored,
-    /// Recovery schedules again what a person or its worker has put an end to.
+    /// Recovery schedules again a bead whose run a person or its worker has ended.
     EndIgnored,
     /// A start does not ask for the cap of a convoy.
     ConvoyCapIgnored,
     /// A start does not ask whether a convoy is paused.
     ConvoyPauseIgnored,
-    /// Whoever looks after convoys lands what is done without asking whether it has landed.
+    /// The daemon lands a convoy that is done without asking whether it has landed.
     LandsAgain,
-    /// Whoever looks after convoys schedules what is staged too.
+    /// The daemon schedules staged convoys too.
     StagedIsFed,
-    /// What is open again is not scheduled with that.
+    /// A bead that is open again is not scheduled in the same change.
     ReopenedNotScheduled,
 }
 
@@ -88,7 +88,7 @@ impl Simulation {
         });
     }
 
-    /// Schedules what has lost its worker, and leaves its run as it is.
+    /// Schedules a bead that has lost its worker, and leaves its run as it is.
     pub(crate) fn reschedule_without_end(&self) {
         for run in self.read(|reader| reader.live_runs()) {
             let gone = !self.state().world.is_held(&run.id);
@@ -115,7 +115,7 @@ impl Simulation {
         }
     }
 
-    /// Schedules what somebody has put an end to.
+    /// Schedules beads whose last run was cancelled.
     pub(crate) fn reschedule_cancelled(&self) {
         for bead in &self.beads {
             self.write(|writer| {
@@ -136,7 +136,7 @@ impl Simulation {
     }
 
     /// Lands every convoy of which everything is done, whether it has landed or not.
-    pub(crate) fn land_whatever_is_done(&self) {
+    pub(crate) fn land_all_that_are_done(&self) {
         self.write(|writer| {
             for tally in writer.convoy_tallies()?.iter().filter(|tally| tally.members.are_done()) {
                 if let Some(convoy) =
@@ -149,8 +149,8 @@ impl Simulation {
         });
     }
 
-    /// Schedules what a convoy tracks that is staged.
-    pub(crate) fn feed_what_is_staged(&self) {
+    /// Schedules the members of staged convoys.
+    pub(crate) fn feed_staged_convoys(&self) {
         self.write(|writer| {
             for tally in writer.convoy_tallies()? {
                 let convoy = writer.bead(&tally.convoy)?;
@@ -158,7 +158,8 @@ impl Simulation {
                 let Some(convoy) = convoy.filter(is_staged) else { continue };
                 for edge in writer.edges_from(&convoy.id)? {
                     let Some(bead) = writer.bead(&edge.target)? else { continue };
-                    // What was scheduled before may be for people to look at, which is another matter.
+                    // A bead that was scheduled before may be for people to look at, which is
+                    // another matter.
                     let is_free =
                         bead.status == Status::Open && writer.latest_context(&bead.id)?.is_none();
                     let Some(rig) = bead.rig.clone().filter(|_| is_free) else { continue };
@@ -185,8 +186,8 @@ impl Simulation {
         format!("{id} is open again")
     }
 
-    /// A cycle that looks first, lets others act, and then starts what it saw, asking again for everything
-    /// but one thing.
+    /// A cycle that looks first, lets others act, and then starts the beads that it saw, checking
+    /// again everything but one condition.
     pub(crate) fn wrong_cycle(
         &self,
         caller: Caller,
@@ -209,7 +210,7 @@ impl Simulation {
         let seen: Vec<u64> = seen.map(|queued| queued.context.number).collect();
         self.seam(spawner.process);
         for number in seen {
-            // The last moment at which everything is as it should be, but for what is not asked again.
+            // The last moment at which everything is checked, but for the omitted condition.
             let list = self.certain("list", queue::list(&town, caller));
             let again = list.iter().find(|queued| queued.context.number == number);
             let Some(again) = again else { continue };
@@ -225,7 +226,7 @@ impl Simulation {
                 && let Some(run) = self.start_anyway(number, starter)
             {
                 self.tell(format!("{} starts {}", spawner.process, run.id));
-                // Whatever becomes of it, recovery finds it.
+                // Recovery finds the run, even if the start fails.
                 let _ = spawner.spawn(&run);
             }
         }

@@ -1,4 +1,5 @@
-//! The scheduler of the simulation: one step at a time, and a crash or somebody else between any two.
+//! The scheduler of the simulation: one step at a time, with a crash or a step of another process
+//! between any two.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -9,9 +10,10 @@ use std::time::Duration;
 
 use gt_core::decide::Traces;
 use gt_core::{BeadId, MessageId};
-use gt_operations::{Actor, OperationError, Town};
+use gt_scheduling::Consequences;
 use gt_store::Store;
 use gt_testkit::Random;
+use gt_town::{Actor, OperationError, Town};
 
 use crate::Outcome;
 use crate::check::Memory;
@@ -20,9 +22,9 @@ use crate::planted::Planted;
 use crate::violation::{Invariant, Violation};
 use crate::world::{AgentEnd, ProcessId, Said, Stage, Supervisor, World};
 
-/// How deep steps may stand in each other: whoever stands between two transactions waits for the others.
+/// How deep steps may be nested: a process between two transactions waits for the others.
 const DEPTH_MAX: u32 = 4;
-/// How many of the last steps are kept for whoever looks at a violation.
+/// How many of the last steps are kept for the report of a violation.
 const STEPS_KEPT: usize = 60;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -33,14 +35,14 @@ struct Crash;
 /// The simulation is over: something was not true.
 struct Halt;
 
-/// How a cycle differs from what the settings say.
+/// The differences of a cycle from the settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Liberties {
     pub(crate) cap: Option<i64>,
     pub(crate) by_hand: bool,
 }
 
-/// What changes.
+/// The mutable state.
 pub(crate) struct State {
     pub(crate) random: Random,
     pub(crate) world: World,
@@ -49,21 +51,21 @@ pub(crate) struct State {
     /// Whether anything may go wrong by itself.
     pub(crate) faults: bool,
     trace: VecDeque<String>,
-    /// Of everything that was ever told.
+    /// The digest of the whole trace.
     digest: DefaultHasher,
     pub(crate) violation: Option<Violation>,
     pub(crate) memory: Memory,
-    /// What each starter was allowed.
+    /// The permissions of each starter.
     pub(crate) liberties: BTreeMap<String, Liberties>,
     /// The beads that a person opened again.
     pub(crate) reopened: BTreeSet<BeadId>,
-    /// The contexts that somebody was told of.
+    /// The contexts that a command has acknowledged.
     pub(crate) acknowledged: BTreeSet<u64>,
     /// The clock was set back at some time.
     pub(crate) set_back: bool,
     /// Every agent comes to nothing.
     pub(crate) sick: bool,
-    /// The messages that somebody was told are sent, and the steps that somebody was told are done.
+    /// The messages that were acknowledged as sent, and the steps that were acknowledged as done.
     pub(crate) sent: BTreeSet<MessageId>,
     pub(crate) ticked: BTreeMap<gt_core::RunId, BTreeSet<String>>,
 }
@@ -82,14 +84,14 @@ pub(crate) struct Simulation {
     me: Weak<Self>,
 }
 
-/// What may happen next.
+/// The actions that may come next.
 enum Action {
     Supervise(ProcessId),
     AgentEnds,
     AgentActs,
     Cycle,
     Recover,
-    /// Somebody looks after all convoys.
+    /// The daemon looks after all convoys.
     Scan,
     /// The deacon feeds convoys.
     Feed,
@@ -145,7 +147,7 @@ impl Simulation {
         })
     }
 
-    /// What changes. Nobody keeps it while others act.
+    /// The mutable state. The lock must not be kept while others act.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,7 +175,7 @@ impl Simulation {
         }
     }
 
-    /// Tells the trace what happened.
+    /// Adds a line to the trace.
     pub(crate) fn tell(&self, what: impl Into<String>) {
         let mut state = self.state();
         let indented = format!("{}{}", "  ".repeat(state.depth as usize), what.into());
@@ -204,11 +206,11 @@ impl Simulation {
         }))
     }
 
-    /// The town as somebody sees it whom nobody disturbs.
+    /// The town for a process that is never interrupted.
     pub(crate) fn town_without_seam(&self, name: &str) -> Town {
         let actor = Actor { name: name.to_owned(), owner: String::new() };
         let clock: Arc<SimulatedClock> = Arc::clone(&self.clock);
-        Town::over(self.store.clone(), actor, clock)
+        Town::over(self.store.clone(), actor, clock, Arc::new(Consequences))
     }
 
     /// A moment between two steps of a process.
@@ -246,7 +248,7 @@ impl Simulation {
         }
     }
 
-    /// Runs what a process does in one go. Nothing comes back if it died on the way.
+    /// Runs all steps of a process in one go. Nothing comes back if it died on the way.
     pub(crate) fn as_process<T>(&self, what: &str, work: impl FnOnce(ProcessId) -> T) -> Option<T> {
         let id = self.state().world.begin(what.to_owned(), None);
         let done = self.guarded(id, || work(id));
@@ -278,7 +280,7 @@ impl Simulation {
         self.violated(Invariant::Soundness, format!("a panic: {}", text.unwrap_or_default()))
     }
 
-    /// One step of somebody.
+    /// One step of one process.
     pub(crate) fn step(&self) {
         let action = {
             let mut state = self.state();
@@ -315,7 +317,7 @@ impl Simulation {
             Some(Action::Feed) => self.feed_convoys(),
             Some(Action::Person) => self.person(),
             Some(Action::Clock) => self.move_clock(),
-            Some(Action::Kill) => self.kill_somebody(),
+            Some(Action::Kill) => self.kill_one(),
             Some(Action::PowerCut) => self.cut_power(),
             Some(Action::ServerDies) => self.kill_server(),
             Some(Action::Spell) => {
@@ -347,7 +349,7 @@ impl Simulation {
         }
     }
 
-    /// Starts a supervisor, which goes on without whoever started it.
+    /// Starts a supervisor, which goes on without its starter.
     pub(crate) fn start_supervisor(&self, run: &gt_core::RunId) -> ProcessId {
         let supervisor = Supervisor { run: run.clone(), stage: Stage::Begun };
         let id = self.state().world.begin(format!("supervisor of {run}"), Some(supervisor));
@@ -355,7 +357,8 @@ impl Simulation {
         id
     }
 
-    /// What a supervisor said first, or nothing if it has not yet; an empty failure if it never will.
+    /// The first word of a supervisor, or nothing if it has not spoken yet; an empty failure if it
+    /// never will.
     pub(crate) fn word_of(&self, supervisor: ProcessId) -> Option<Said> {
         let mut state = self.state();
         if let Some(said) = state.world.said.remove(&supervisor) {
@@ -422,7 +425,7 @@ impl Simulation {
         self.tell(format!("{id} ({what}) is killed"));
     }
 
-    fn kill_somebody(&self) {
+    fn kill_one(&self) {
         let (victim, agent) = {
             let mut state = self.state();
             let agents: Vec<_> = state.world.agents().cloned().collect();
@@ -480,7 +483,7 @@ impl Simulation {
         }
     }
 
-    /// What an operation answered. It may refuse, but not break.
+    /// The answer of an operation. It may refuse, but not break.
     pub(crate) fn sound<T>(
         &self,
         what: &str,
@@ -497,7 +500,7 @@ impl Simulation {
         }
     }
 
-    /// The same for what nobody has a reason to refuse.
+    /// The same for an operation that has no reason to refuse.
     pub(crate) fn certain<T>(&self, what: &str, answer: Result<T, OperationError>) -> T {
         match self.sound(what, answer) {
             Ok(done) => done,

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use gt_core::BeadId;
 use gt_core::schedule::{Run, RunId, RunState, Workplace};
-use gt_operations::recovery;
-use gt_operations::runs::{self, Claim};
+use gt_scheduling::run_transitions::Claim;
 
 use crate::planted::Planted;
 use crate::simulation::Simulation;
@@ -69,7 +68,7 @@ impl Simulation {
         false
     }
 
-    /// Asks the supervisor of a run to end it; what is left of one without a supervisor is killed.
+    /// Asks the supervisor of a run to end it; the agent of one without a supervisor is killed.
     pub(crate) fn ask_to_end(&self, run: &RunId) {
         let mut state = self.state();
         if state.world.holders(run).supervisor.is_some() {
@@ -81,8 +80,8 @@ impl Simulation {
         }
     }
 
-    /// Ends what is left in the world of the runs of a bead that are over in the store, because somebody cancelled them
-    /// or their worker said so.
+    /// Ends the processes of a bead's runs that are over in the store, because a person cancelled
+    /// them or their worker said so.
     pub(crate) fn end_cancelled(&self, bead: &BeadId) {
         for run in self.read(|reader| reader.runs_of(bead)) {
             self.end_if_over(&run);
@@ -108,7 +107,7 @@ impl Simulation {
         }
     }
 
-    /// Takes the tree that its run was given, unless whoever had it before is still there.
+    /// Takes the tree that its run was given, unless the previous run is still there.
     fn take_place(&self, id: ProcessId, run: &RunId) -> bool {
         let known = self.read(|reader| reader.run(run));
         let Some(place) = known.and_then(|run| run.place).filter(|place| !place.is_crew()) else {
@@ -134,12 +133,18 @@ impl Simulation {
 
     fn claim(&self, id: ProcessId, run: &RunId) -> bool {
         let town = self.town(id, "supervisor");
-        let mut answer = self.certain("claim", runs::claim(&town, run, &Workplace::default()));
+        let mut answer = self.certain(
+            "claim",
+            gt_scheduling::run_transitions::claim(&town, run, &Workplace::default()),
+        );
         if self.planted == Some(Planted::EpochIgnored)
             && matches!(answer, Claim::Refused(_))
             && let Some(other) = self.starting_run_of(&run.bead)
         {
-            answer = self.certain("claim", runs::claim(&town, &other, &Workplace::default()));
+            answer = self.certain(
+                "claim",
+                gt_scheduling::run_transitions::claim(&town, &other, &Workplace::default()),
+            );
         }
         self.observe();
         match answer {
@@ -158,7 +163,10 @@ impl Simulation {
         if self.fault(15) {
             let town = self.town(id, "supervisor");
             let why = "no such program";
-            self.certain("exec_failed", runs::exec_failed(&town, run, why));
+            self.certain(
+                "exec_failed",
+                gt_scheduling::run_transitions::exec_failed(&town, run, why),
+            );
             self.say(id, Said::Failed(why.to_owned()));
             return false;
         }
@@ -178,9 +186,15 @@ impl Simulation {
         let followed = if end == AgentEnd::Limited {
             let minutes = self.state().random.between(0, 30);
             let until = self.clock.peek().plus(Duration::from_mins(minutes));
-            self.certain("limited", recovery::limited(&town, run, until, "come back later"))
+            self.certain(
+                "limited",
+                gt_scheduling::run_transitions::limited(&town, run, until, "come back later"),
+            )
         } else {
-            self.certain("finish", runs::finish(&town, run, &end.run_end()))
+            self.certain(
+                "finish",
+                gt_scheduling::run_transitions::finish(&town, run, &end.run_end()),
+            )
         };
         self.tell(format!("{id} writes the end of {run}: {end:?}, {followed:?}"));
         false

@@ -1,8 +1,8 @@
-//! What must always be true, and how it is told that it was not.
+//! The invariants, and the report of a violation.
 
 use std::fmt;
 
-/// What must always be true.
+/// A property that must always hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invariant {
     /// A bead has at most one live run in the store.
@@ -11,9 +11,9 @@ pub enum Invariant {
     OneAgent,
     /// A tree has at most one live agent in the world.
     OneInTree,
-    /// What a person or its worker has put an end to is scheduled by nobody but a person.
+    /// A bead whose run a person or its worker has ended is scheduled only by a person.
     EndsStay,
-    /// What was written to somebody is there until they have read it, and a step that is done stays done.
+    /// A message stays until its reader has read it, and a step that is done stays done.
     Said,
     /// An agent executes for the run that it was started for, while that is running.
     AgentHasRun,
@@ -21,31 +21,32 @@ pub enum Invariant {
     Cap,
     /// Nothing starts while the scheduler, or a convoy of it, is paused.
     Pause,
-    /// Nothing starts with what is parked, but for the one run that tries it.
+    /// Nothing starts with a parked runtime or account, but for the one run that tries it.
     Parked,
-    /// A run that was taken by what took everything else costs its bead nothing.
+    /// A run that was lost with the machine or its server, or to a usage limit, costs its bead no attempt.
     Price,
-    /// What starts was scheduled, ready and due in that moment.
+    /// A bead that starts was scheduled, ready and due in that moment.
     Recheck,
     /// The status of a bead agrees with its live run.
     Status,
     /// A context agrees with its run.
     Context,
-    /// What was scheduled is scheduled, running, or has a recorded end.
+    /// A bead that was scheduled is scheduled, running, or has a recorded end.
     Kept,
-    /// A bead waits exactly for what blocks it: a close lets go in the same transaction.
+    /// A bead waits exactly for the beads that block it: a close lets go in the same transaction.
     Blocking,
     /// A convoy lands, and an epic is over, when all of it is closed and nothing of it failed, and once.
     Landing,
-    /// What a convoy tracks that is under way is scheduled with the change that let it be, and never before it is launched.
+    /// A member of a convoy under way is scheduled in the change that makes it possible, and never
+    /// before the launch.
     Fed,
-    /// Derived values are what they are derived to, and events are numbered without gaps.
+    /// Derived values are as computed from their sources, and events are numbered without gaps.
     Derived,
     /// Every bead that is not running has true reasons.
     Reason,
     /// The list, the status, the explanations and a dry run agree.
     Agreement,
-    /// Operations fail only because of what was asked of them.
+    /// Operations fail only because of their request.
     Soundness,
     /// When nothing goes wrong any more, everything that can be dispatched is, and ends.
     Progress,
@@ -81,16 +82,16 @@ impl Invariant {
     }
 }
 
-/// Something that must always be true was not.
+/// The violation of an invariant.
 #[derive(Debug, Clone)]
 pub struct Violation {
     /// The seed that shows it.
     pub seed: u64,
-    /// What should have been true.
+    /// The violated invariant.
     pub invariant: Invariant,
-    /// What was found instead.
+    /// The state that violates it.
     pub found: String,
-    /// What happened before, the last step last.
+    /// The steps before it, the last step last.
     pub steps: Vec<String>,
 }
 

@@ -1,24 +1,24 @@
-//! What agents say while they work: steps, questions, letters, and that they are done.
+//! The messages of agents while they work: steps, questions, letters, and that they are done.
 
+use gt_beads::messages::{self, Escalation, Letter};
 use gt_core::message::Severity;
 use gt_core::schedule::{RunId, RunState, Said};
-use gt_operations::landing::{DoneRequest, done};
-use gt_operations::messages::{self, Escalation, Letter};
-use gt_operations::{Actor, OperationError, Town, worker};
+use gt_execution::landing::{DoneRequest, done};
+use gt_town::{Actor, OperationError, Town};
 
 use crate::simulation::Simulation;
 use crate::violation::Invariant;
 
-/// What an agent may say.
+/// A message of an agent.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     /// Its next step is done.
     Step,
     /// It needs a person, and goes on.
     Ask,
-    /// It tells somebody something.
+    /// It writes to another agent or a person.
     Write,
-    /// It has read what was written to it.
+    /// It has read its messages.
     Read,
     /// It is done, in this way.
     Done(Said),
@@ -57,7 +57,7 @@ impl Simulation {
             let said = self.sound(&format!("{word:?} of {run}"), answer);
             self.tell(format!("{run} says {word:?}: {said:?}"));
         });
-        // Whoever is done is asked to leave; whoever asks may have died before.
+        // An agent that is done is asked to leave; the process that asks may have died before.
         let over = self.read(|reader| reader.run(&run));
         let is_over = over.is_some_and(|run| {
             run.said.is_some() && matches!(run.state, RunState::Done | RunState::Cancelled)
@@ -70,11 +70,11 @@ impl Simulation {
     fn say_word(&self, town: &Town, run: &RunId, word: Word) -> Result<String, OperationError> {
         match word {
             Word::Step => {
-                let steps = worker::steps(town, None)?;
+                let steps = gt_beads::steps::steps(town, None)?;
                 let Some(next) = steps.next().map(|view| view.name.clone()) else {
                     return Ok("no step is left".to_owned());
                 };
-                let ticked = worker::finish_steps(town, None, &[next], false)?;
+                let ticked = gt_beads::steps::finish_steps(town, None, &[next], false)?;
                 let done = self.read(|reader| reader.steps_done(run));
                 let ids = done.into_iter().map(|done| done.step);
                 self.state().ticked.entry(run.clone()).or_default().extend(ids);

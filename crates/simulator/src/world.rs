@@ -1,4 +1,4 @@
-//! What is really there: processes, locks and agents.
+//! The simulated machine: processes, locks and agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ pub(crate) type ProcessId = u32;
 /// A simulated process.
 #[derive(Debug)]
 pub(crate) struct Process {
-    /// What it does, for the trace.
+    /// Its task, for the trace.
     pub(crate) what: String,
     /// It has been killed, and does nothing any more when its turn comes.
     pub(crate) doomed: bool,
     /// It is in the middle of a step: others act while it stands between two transactions.
     pub(crate) busy: bool,
-    /// What it is at, if it supervises a run; everybody else does all in one step.
+    /// Its stage, if it supervises a run; all other processes do everything in one step.
     pub(crate) supervisor: Option<Supervisor>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Stage {
     Claimed,
     /// Its agent works.
     Working,
-    /// Its agent has ended, and nobody has written that down.
+    /// Its agent has ended, and that is not in the store yet.
     Ended(AgentEnd),
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum AgentEnd {
 }
 
 impl AgentEnd {
-    /// What that means for its run, as the real supervisor says it.
+    /// The end of its run, as the real supervisor reports it.
     pub(crate) fn run_end(self) -> RunEnd {
         let plain = |state, reason| RunEnd::without_status(state, reason);
         match self {
@@ -67,7 +67,8 @@ impl AgentEnd {
             Self::Badly => {
                 RunEnd { exit_code: Some(1), ..plain(RunState::Failed, "exit status 1") }
             }
-            // Without whoever understands what it says, such a one has just ended.
+            // The simulation does not parse the output of agents, so a usage limit looks like any
+            // other end.
             Self::Killed | Self::Limited => {
                 RunEnd { exit_signal: Some(9), ..plain(RunState::Lost, "signal 9") }
             }
@@ -76,17 +77,17 @@ impl AgentEnd {
     }
 }
 
-/// What a supervisor says to whoever started it.
+/// The first word of a supervisor to its starter.
 #[derive(Debug, Clone)]
 pub(crate) enum Said {
     Started,
     Busy(String),
-    /// Whoever had its place before has not left it.
+    /// The previous run in its place has not left it.
     Taken(String),
     Failed(String),
 }
 
-/// Who holds the lock of a run: it is free when nobody does.
+/// The holders of the lock of a run: it is free when there are none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Holders {
     pub(crate) supervisor: Option<ProcessId>,
@@ -99,13 +100,13 @@ pub(crate) struct World {
     pub(crate) processes: BTreeMap<ProcessId, Process>,
     last: ProcessId,
     locks: BTreeMap<RunId, Holders>,
-    /// The words that nobody has heard yet.
+    /// The words that their starters have not heard yet.
     pub(crate) said: BTreeMap<ProcessId, Said>,
     /// The runs whose supervisor was asked to end them.
     pub(crate) asked: BTreeSet<RunId>,
     /// The run that had each polecat last.
     pub(crate) places: BTreeMap<WorkerPlace, RunId>,
-    /// What is known of runs that ended together with everything else.
+    /// The traces of runs that ended in a power cut, or with the server of their sessions.
     pub(crate) traces: BTreeMap<RunId, Traces>,
 }
 
@@ -117,7 +118,7 @@ impl World {
         self.last
     }
 
-    /// The process is gone, and what it held is free; its agent stays.
+    /// The process is gone, and its locks are free; its agent stays.
     pub(crate) fn end(&mut self, id: ProcessId) {
         let Some(process) = self.processes.remove(&id) else { return };
         if let Some(supervisor) = process.supervisor

@@ -19,7 +19,7 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// What it is called, `--` included.
+    /// Its name, `--` included.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -47,7 +47,7 @@ impl Argument {
         }
     }
 
-    /// What to answer if nobody knows it.
+    /// The error for an unknown argument.
     pub fn unknown(&self) -> String {
         format!("unknown argument {}", self.name)
     }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_argument() {
         for (words, why) in [
             (&["--many"][..], "--many needs a value"),
             (&["--many", "x"], "--many needs a number"),

@@ -58,8 +58,8 @@ impl Certificates {
         self.file("server.key")
     }
 
-    /// Lines for the settings of a server that uses the certificate, and takes nobody from the
-    /// network who does not.
+    /// Lines for the settings of a server that uses the certificate, and refuses unencrypted
+    /// network connections.
     pub fn settings(&self) -> String {
         let access = self.file("access");
         let rules = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";

@@ -8,7 +8,7 @@ use crate::{Invocation, Sandbox};
 /// The library that stands before that of the system, made from `clock.c`.
 const LIBRARY: &str = concat!(env!("OUT_DIR"), "/clock.so");
 
-/// A clock that everybody reads who was started with it, and that can be set while they do.
+/// A clock for all programs that are started with it. It can be set while they run.
 #[derive(Debug)]
 pub struct Clock(PathBuf);
 
@@ -22,7 +22,7 @@ impl Clock {
 
     /// By how many seconds it is wrong from now on. The next clock of the same sandbox is the same one.
     pub fn set(&self, seconds: i64) {
-        // In one step: whoever reads a file that is being written has another time.
+        // In one step: a program that reads a half-written file would see a wrong time.
         let next = self.0.with_extension("next");
         fs::write(&next, seconds.to_string()).expect("write how wrong the clock is");
         fs::rename(&next, &self.0).expect("set the clock");
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_a_clock_sees_how_it_is_set() {
+    fn a_program_sees_how_its_clock_is_set() {
         let sandbox = Sandbox::new("gt");
         let clock = Clock::wrong_by(&sandbox, 0);
         let right = year(&sandbox, &clock);

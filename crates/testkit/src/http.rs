@@ -1,4 +1,5 @@
-//! Asking a server, byte by byte: what is sent is what the test says, and nothing is hidden by a library.
+//! An HTTP client, byte by byte: it sends exactly the bytes of the test, and no library hides
+//! anything.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -143,7 +144,7 @@ fn read_chunk(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Vec<u
     Ok((length > 0).then_some(chunk))
 }
 
-/// Somebody who listens to server-sent events.
+/// A client that listens to server-sent events.
 #[derive(Debug)]
 pub struct Listener {
     reader: BufReader<TcpStream>,
@@ -155,9 +156,9 @@ pub struct Listener {
 pub struct Heard {
     /// Its number, if it has one.
     pub id: Option<u64>,
-    /// What kind it is.
+    /// Its kind.
     pub event: String,
-    /// What it says.
+    /// Its data.
     pub data: String,
 }
 

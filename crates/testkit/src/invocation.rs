@@ -172,12 +172,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// What it has written to standard output so far.
+    /// Its standard output so far.
     pub fn stdout(&self) -> String {
         self.stdout.text()
     }
 
-    /// What it has written to standard error so far.
+    /// Its standard error so far.
     pub fn stderr(&self) -> String {
         self.stderr.text()
     }
@@ -215,7 +215,7 @@ impl Running {
         }
     }
 
-    /// Kills it if it still runs, and returns what it wrote until then.
+    /// Kills it if it still runs, and returns its output until then.
     pub fn kill(mut self) -> Ran {
         let status = self.end();
         holds_within(LAST_OUTPUT_LIMIT, || self.stdout.finished() && self.stderr.finished());

@@ -12,7 +12,8 @@ use tempfile::TempDir;
 use crate::postgres::{command, server_user, text};
 use crate::{Cluster, wait_until};
 
-/// A `pgbouncer`, which gives every transaction whichever connection to the server is free.
+/// A `pgbouncer`, which gives every transaction a connection to the server that is free at that
+/// moment.
 ///
 /// It listens on a socket in its own directory. A shell beside it holds a pipe to this process and
 /// ends it when that closes.

@@ -27,7 +27,7 @@ pub struct Cluster {
     databases: AtomicU64,
 }
 
-/// Who runs the server if we are root, which PostgreSQL refuses to be.
+/// The user that runs the server if we are root, which PostgreSQL refuses to be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct User {
     pub(crate) id: u32,
@@ -84,7 +84,7 @@ impl Cluster {
 
     /// Starts a cluster that listens on a port of this machine too.
     pub fn start_with_port(settings: &str) -> Self {
-        // Somebody else may take the port between our looking and the server's.
+        // Another process may take the port between our looking and the server's.
         for _ in 0..10 {
             let free = std::net::TcpListener::bind("127.0.0.1:0").expect("find a free port");
             let port = free.local_addr().expect("it has an address").port();
@@ -125,7 +125,7 @@ impl Cluster {
         format!("postgres://postgres@localhost:{port}/{database}")
     }
 
-    /// Runs SQL and gives what `psql` prints: a line per row, `|` between columns.
+    /// Runs SQL and gives the output of `psql`: a line per row, `|` between columns.
     #[track_caller]
     pub fn sql(&self, database: &str, sql: &str) -> String {
         let port = self.port.map_or_else(|| "5432".to_owned(), |port| port.to_string());
@@ -143,7 +143,7 @@ impl Cluster {
         self.run("pg_ctl", ["-D", text(&self.data()), "-l", text(&log), "-s", "-w", "start"]);
     }
 
-    /// Stops the server without asking anybody: every connection breaks.
+    /// Stops the server at once: every connection breaks.
     pub fn stop(&self) {
         let data = self.data();
         self.run("pg_ctl", ["-D", text(&data), "-s", "-w", "-m", "immediate", "stop"]);

@@ -1,4 +1,4 @@
-//! What a finished program left behind, and what a test expects of it.
+//! The result of a finished program, and the expectations of a test.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ const TRANSCRIPT_BYTES_MAX: usize = 16 * 1024;
 pub struct Ran {
     /// The exit code; 128 plus the signal's number if a signal ended it, as in a shell.
     pub code: i32,
-    /// What it wrote to standard output. Bytes that are not UTF-8 are replaced.
+    /// Its standard output. Bytes that are not UTF-8 are replaced.
     pub stdout: String,
-    /// What it wrote to standard error. Bytes that are not UTF-8 are replaced.
+    /// Its standard error. Bytes that are not UTF-8 are replaced.
     pub stderr: String,
     /// The command line and its directory, for messages.
     pub command: String,

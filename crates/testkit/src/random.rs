@@ -16,7 +16,7 @@ impl Random {
     /// The next number, by the method called `SplitMix64`, which needs no tables and passes the usual tests.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it never ends, so nobody has to look for an end"
+        reason = "it never ends, so an Option would be of no use"
     )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_weight_is_never_chosen() {
+    fn a_choice_without_weight_is_never_chosen() {
         let mut random = Random::new(1);
         for _ in 0..100 {
             assert_eq!(random.weighted(vec![(0, 'a'), (3, 'b'), (0, 'c')]), Some('b'));

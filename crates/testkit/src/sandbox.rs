@@ -60,7 +60,8 @@ impl Drop for Directory {
     }
 }
 
-/// A test that fails tells what became of the work in its town, for those who only have its output.
+/// A test that fails prints the state of the work in its town, for a reader who only has its
+/// output.
 impl Drop for Sandbox {
     #[expect(
         clippy::print_stderr,
@@ -83,7 +84,8 @@ impl Drop for Sandbox {
     }
 }
 
-/// Ends the daemon of a town, if one runs: whoever holds its lock, by the number that it wrote there.
+/// Ends the daemon of a town, if one runs: the process that holds its lock, by the number that it
+/// wrote there.
 fn end_daemon(town: &Path) {
     let path = town.join(".gt/daemon.lock");
     let Ok(file) = fs::File::open(&path) else { return };
@@ -92,7 +94,7 @@ fn end_daemon(town: &Path) {
     }
     let text = fs::read_to_string(&path).unwrap_or_default();
     let Some(pid) = text.split(' ').next().filter(|pid| pid.parse::<u32>().is_ok()) else { return };
-    // It may have ended meanwhile, and its number may be somebody else's.
+    // It may have ended meanwhile, and its number may have been reused.
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     if String::from_utf8_lossy(&command).contains("daemon") {
         let _ = std::process::Command::new("kill").args(["-KILL", pid]).output();
@@ -148,8 +150,8 @@ impl Sandbox {
         &self.root
     }
 
-    /// Leaves the directory where it is when the last view of it is gone, for whoever has to look at what went wrong.
-    /// Daemons and servers in it are not ended then.
+    /// Keeps the directory when the last view of it is gone, so that a person can look at a
+    /// failure. Daemons and servers in it are not ended then.
     pub fn keep(&self) {
         std::mem::forget(Arc::clone(&self.directory));
     }
@@ -370,7 +372,7 @@ mod tests {
         assert_eq!(git(&["branch", "--show-current"]), "main");
         assert_eq!(git(&["log", "--format=%an <%ae>"]), "Test Person <test@example.com>");
         assert_eq!(git(&["status", "--porcelain"]), "");
-        // The same every time, and for everyone.
+        // The same in every sandbox.
         let other = shell();
         let other = other.in_dir(other.git_repository("kitchen"));
         let hash = other.command("git").args(["rev-parse", "HEAD"]).run().ok();

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::postgres::text;
 use crate::wait_until;
 
-/// What the machine is called in [`Sshd::client_config`].
+/// The name of the machine in [`Sshd::client_config`].
 const HOST: &str = "builder";
 
 /// An ssh server of one's own on a free port of this machine, with keys of its own. It is gone when the test is, however
@@ -57,7 +57,7 @@ impl Sshd {
             let _ = fs::set_permissions("/run/sshd", PermissionsExt::from_mode(0o755));
         }
         let mut sshd = Self { directory, program, port: 0, running: None };
-        // Somebody else may take the port between our looking and the server's.
+        // Another process may take the port between our looking and the server's.
         for _ in 0..10 {
             let free = TcpListener::bind("127.0.0.1:0").expect("find a free port");
             sshd.port = free.local_addr().expect("it has an address").port();
@@ -70,7 +70,7 @@ impl Sshd {
         panic!("sshd does not start: {}", sshd.log());
     }
 
-    /// What the machine is called.
+    /// The name of the machine.
     pub fn host(&self) -> &'static str {
         HOST
     }
@@ -85,7 +85,7 @@ impl Sshd {
         self.path("wrong-config")
     }
 
-    /// Stops the server and breaks every line to it. What was started over them goes on.
+    /// Stops the server and breaks every line to it. Processes that were started over them go on.
     pub fn stop(&mut self) {
         let Some(Running { mut guard, process }) = self.running.take() else { return };
         drop(guard.stdin.take());

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use gt_core::Clock;
-use gt_operations::SystemClock;
 use gt_store::{Options, Store, StoreError};
+use gt_town::SystemClock;
 
 use super::grouped::create;
 use crate::Result;
@@ -99,14 +99,14 @@ impl Saturated {
 
 impl Drop for Saturated {
     fn drop(&mut self) {
-        // After `stop` there is nobody left to end.
+        // After `stop` the process has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The whole of `gt-benchmarks saturate`: many threads create beads until standard input ends, which
-/// it also does if whoever started this dies.
+/// The whole of `gt-benchmarks saturate`: many threads create beads until standard input ends,
+/// which it also does if the parent process dies.
 pub(crate) fn saturate(path: &Path) -> Result<()> {
     let store = Store::open(&path.into(), SystemClock.now(), Options::default())?;
     let (stop, number) = (AtomicBool::new(false), AtomicU32::new(0));

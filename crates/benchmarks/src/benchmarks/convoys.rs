@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gt_operations::beads::{self, Close};
-use gt_operations::{Actor, Environment, StoreOptions, SystemClock};
+use gt_beads::beads::{self, Close};
+use gt_scheduling::Consequences;
+use gt_town::{Actor, Environment, StoreOptions, SystemClock};
 use rusqlite::{Connection, OpenFlags};
 
 use super::memory::{megabytes, peak};
@@ -25,7 +26,7 @@ const SMALL: u32 = 200;
 /// How much memory a stage may need.
 const LIMIT_KIB: u64 = 300_000_000 / 1024;
 
-/// All three.
+/// Runs the three measurements of convoys.
 pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
     let mut rows = stage(lab)?;
     rows.push(close(lab)?);
@@ -169,11 +170,19 @@ fn convoys(lab: &Lab, name: &str, beads: u32, convoys: u32, rounds: u32) -> Resu
     Ok(town)
 }
 
-fn open(town: &Town) -> Result<gt_operations::Town> {
+fn open(town: &Town) -> Result<gt_town::Town> {
     let actor = Actor::find(Some("bench"), &Environment::default(), &town.path);
     let (clock, options) = (Arc::new(SystemClock), StoreOptions::default());
     let environment = Environment::default();
-    Ok(gt_operations::Town::open(&town.path, &town.path, &environment, actor, clock, options)?)
+    Ok(gt_town::Town::open(
+        &town.path,
+        &town.path,
+        &environment,
+        actor,
+        clock,
+        options,
+        Arc::new(Consequences),
+    )?)
 }
 
 /// A close that makes a hundred ready, in a large convoy against a small one.
@@ -185,7 +194,7 @@ fn close(lab: &Lab) -> Result<Row> {
         convoys(lab, "convoy-small", SMALL, rounds, rounds)?,
     ];
     let opened = [open(&towns[0])?, open(&towns[1])?];
-    let arm = |town: &'_ gt_operations::Town| -> Arm<'_> {
+    let arm = |town: &'_ gt_town::Town| -> Arm<'_> {
         let town = town.clone();
         let mut round = 0;
         Box::new(move || {

@@ -11,8 +11,8 @@ use gt_core::limits::WRITE_GROUP_MAX;
 use gt_core::{
     Bead, BeadId, Clock, EventKind, IssueType, Prefix, Priority, Status, Timestamp, Title, Uid,
 };
-use gt_operations::SystemClock;
 use gt_store::{Authorship, Options, Store, StoreError, Writer};
+use gt_town::SystemClock;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::Result;
@@ -124,7 +124,7 @@ fn bead(id: BeadId, title: Title, now: Timestamp) -> Bead {
     }
 }
 
-/// One bead that somebody waits for.
+/// One bead, and the thread that waits for it.
 pub(super) struct Job {
     pub(super) id: String,
     pub(super) at: i64,
@@ -163,7 +163,7 @@ fn ask(sender: &SyncSender<Job>, thread: u32, each: u32) {
     let (done, answer) = mpsc::sync_channel(1);
     for _ in 0..each {
         let job = Job { id: random.id(7), at: SystemClock.now().as_nanos(), done: done.clone() };
-        // Nobody answers after an error, which the other end reports.
+        // The channel is closed after an error, which the other end reports.
         if sender.send(job).is_err() || answer.recv().is_err() {
             return;
         }

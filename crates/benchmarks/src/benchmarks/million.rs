@@ -1,11 +1,11 @@
-//! What can be worked on, in towns of very different sizes, on both engines.
+//! The list of ready beads, in towns of very different sizes, on both engines.
 
 use std::time::{Duration, Instant};
 
 use gt_core::{BeadId, Clock};
-use gt_operations::SystemClock;
 use gt_store::{Address, BeadFilter, Options, Readiness, Server, Store, StoreError};
 use gt_testkit::Cluster;
+use gt_town::SystemClock;
 
 use super::server::DURABLE;
 use crate::Result;
@@ -16,7 +16,7 @@ use crate::transfer;
 
 const SHOWN: usize = 20;
 const ARGUMENTS: [&str; 4] = ["ready", "--json", "--limit", "20"];
-const MOST: f64 = 3.0;
+const RATIO_MAX: f64 = 3.0;
 
 /// The first twenty ready beads of a huge town against those of a small one: the question alone, and
 /// the command as a person runs it.
@@ -63,7 +63,7 @@ fn compare(
     let run = alternate(rounds, [command(&towns[0]), command(&towns[1])])?;
     let row = |what: &str, times: &[Vec<Duration>; 2]| {
         let name = format!("million: {what} on {engine}, {sizes}");
-        Row::times(name, median(&times[0]), median(&times[1]), Some(MOST))
+        Row::times(name, median(&times[0]), median(&times[1]), Some(RATIO_MAX))
     };
     Ok(vec![
         row("the first 20 ready beads, asked again and again", &asked),

@@ -27,11 +27,11 @@ use crate::report::Row;
 
 /// Something that can be measured.
 pub(crate) struct Benchmark {
-    /// What `--only` calls it.
+    /// Its name for `--only`.
     pub(crate) name: &'static str,
-    /// What it does, for people who wait.
+    /// Its description, for people who wait.
     pub(crate) about: &'static str,
-    /// Does it.
+    /// Runs it.
     pub(crate) run: fn(&Lab) -> Result<Vec<Row>>,
 }
 

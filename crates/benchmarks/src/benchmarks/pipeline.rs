@@ -25,8 +25,8 @@ const COMMITS_PER_RUN: u32 = 3;
 pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
     let beads = if lab.scale.long_rounds > 1 { 1_000 } else { 50 };
     let rounds = lab.scale.long_rounds.min(3);
-    // What a round leaves stays until everything is measured: a file system that has just lost thousands of
-    // files is slow to make new ones, and the next round would pay for it.
+    // The files of a round stay until everything is measured: a file system that has just lost
+    // thousands of files is slow to make new ones, and the next round would pay for it.
     let directories = |what: &'static str| (0..).map(move |round| format!("{what}-{round}"));
     let mut towns = directories("pipeline");
     let ours: Arm<'_> = Box::new(move || through_us(lab, &towns.next().unwrap_or_default(), beads));

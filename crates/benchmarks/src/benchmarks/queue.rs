@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gt_beads::beads::{self, NewBead};
 use gt_core::schedule::{Origin, RunEnd, RunState, SlingParameters};
 use gt_core::{BeadId, Clock, Priority, RigSlug};
-use gt_operations::beads::{self, NewBead};
-use gt_operations::dispatch::{Dispatcher, MemorySpawner, Started};
-use gt_operations::schedule::{Flags, SlingRequest, sling};
-use gt_operations::{Actor, Environment, StoreOptions, SystemClock, runs};
+use gt_scheduling::dispatch::{Dispatcher, MemorySpawner, Started};
+use gt_scheduling::schedule::{Flags, SlingRequest, sling};
 use gt_store::{Address, Authorship, NewContext, Options, Server, Store, StoreError};
 use gt_testkit::Cluster;
+use gt_town::{Actor, Environment, StoreOptions, SystemClock};
 
 use super::server::DURABLE;
 use crate::Result;
@@ -22,9 +22,11 @@ use crate::measure::{Arm, alternate, median};
 use crate::report::Row;
 
 /// How many slots are free in every cycle.
-const FREE: usize = 8;
+const FREE_SLOTS: usize = 8;
 /// How many beads one command schedules.
 const SCHEDULED: u32 = 1_000;
+/// How long `gt scheduler status` may take. It counts everything that waits.
+const STATUS_TIME_MAX: Duration = Duration::from_millis(50);
 /// The share of contexts that stand ahead in line and cannot start.
 const STUCK_PERCENT: u32 = 90;
 
@@ -82,12 +84,12 @@ fn compare(
     let times = alternate(lab.scale.bursts, [large.arm(), small.arm()])?;
     let cycle = Row::times(
         format!(
-            "queue: a cycle with {FREE} free slots on {engine}, {many} contexts against {few}, \
+            "queue: a cycle with {FREE_SLOTS} free slots on {engine}, {many} contexts against {few}, \
              {STUCK_PERCENT}% ahead in line and stuck"
         ),
         median(&times[0]),
         median(&times[1]),
-        Some(2.0),
+        Some(3.0),
     );
     let middle = crowd("crowd-middle", lab.scale.small)?;
     let status = |crowd: &Crowd| -> Result<Duration> {
@@ -101,7 +103,7 @@ fn compare(
         "queue: `gt scheduler status` on {engine}, {many} contexts against {}",
         lab.scale.small
     );
-    let status = Row::times(name, median(&times[0]), median(&times[1]), Some(2.0));
+    let status = Row::within(name, median(&times[0]), median(&times[1]), STATUS_TIME_MAX);
     for crowd in [large, small, middle] {
         fs::remove_dir_all(crowd.place)?;
     }
@@ -111,7 +113,7 @@ fn compare(
 /// A town in which much is scheduled and little can start.
 struct Crowd {
     place: PathBuf,
-    town: gt_operations::Town,
+    town: gt_town::Town,
 }
 
 impl Crowd {
@@ -122,8 +124,8 @@ impl Crowd {
             let start = Instant::now();
             let started = self.cycle()?;
             let took = start.elapsed();
-            if started.len() != FREE {
-                return Err(format!("{} of {FREE} slots were filled", started.len()).into());
+            if started.len() != FREE_SLOTS {
+                return Err(format!("{} of {FREE_SLOTS} slots were filled", started.len()).into());
             }
             self.finish(&started)?;
             self.refill(round)?;
@@ -133,14 +135,19 @@ impl Crowd {
 
     fn cycle(&self) -> Result<Vec<Started>> {
         let spawner = MemorySpawner::default();
-        Ok(Dispatcher::new(&self.town, &spawner).dispatch()?.dispatched)
+        // Like the daemon, which counts nothing.
+        Ok(Dispatcher::new(&self.town, &spawner).with_counts(false).dispatch()?.dispatched)
     }
 
     /// Ends what was started, so that the next cycle finds as many slots.
     fn finish(&self, started: &[Started]) -> Result<()> {
         for run in started.iter().filter_map(|started| started.run.as_ref()) {
-            runs::claim(&self.town, &run.id, &run.workplace)?;
-            runs::finish(&self.town, &run.id, &RunEnd::without_status(RunState::Done, "done"))?;
+            gt_scheduling::run_transitions::claim(&self.town, &run.id, &run.workplace)?;
+            gt_scheduling::run_transitions::finish(
+                &self.town,
+                &run.id,
+                &RunEnd::without_status(RunState::Done, "done"),
+            )?;
         }
         Ok(())
     }
@@ -148,7 +155,7 @@ impl Crowd {
     /// Schedules as much as was started.
     fn refill(&self, round: u32) -> Result<()> {
         let mut arguments = Vec::new();
-        for number in 0..FREE {
+        for number in 0..FREE_SLOTS {
             let id = format!("web-more{round}x{number}");
             let new = NewBead { title: id.clone(), id: Some(id.clone()), ..NewBead::default() };
             beads::create(&self.town, &new, false)?;
@@ -170,7 +177,7 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> Result<Crow
     for name in ["web", "parked", "capped"] {
         rig(lab, &town, name)?;
     }
-    let free = (FREE + 1).to_string();
+    let free = (FREE_SLOTS + 1).to_string();
     gt(lab, &town, &["config", "set", "scheduler.max_polecats", &free])?;
     gt(lab, &town, &["config", "set", "rig.capped.max_polecats", "1"])?;
     gt(lab, &town, &["rig", "park", "parked"])?;
@@ -230,9 +237,17 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> Result<Crow
     let actor = Actor::find(Some("bench"), &Environment::default(), &town.path);
     let environment = Environment::default();
     let clock = Arc::new(SystemClock);
-    let open = gt_operations::Town::open;
+    let open = gt_town::Town::open;
     let options = StoreOptions::default();
-    let opened = open(&town.path, &town.path, &environment, actor, clock, options)?;
+    let opened = open(
+        &town.path,
+        &town.path,
+        &environment,
+        actor,
+        clock,
+        options,
+        Arc::new(gt_scheduling::Consequences),
+    )?;
     let crowd = Crowd { place: town.path, town: opened };
     // The first cycle also starts the one that the capped rig admits, and that one stays.
     let mut started = crowd.cycle()?;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use gt_core::Clock;
 use gt_core::limits::SERVER_WRITE_GROUP_MAX;
-use gt_operations::SystemClock;
 use gt_store::{Address, Options, Server, Store};
 use gt_testkit::Cluster;
+use gt_town::SystemClock;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Statement};
@@ -22,15 +22,15 @@ use crate::lab::Lab;
 use crate::measure::{Arm, alternate, median};
 use crate::report::Row;
 
-/// What a server that people rely on has, and a server for tests has not.
+/// The settings of a server that people rely on, which a server for tests does not have.
 pub(crate) const DURABLE: &str = "fsync = on\nfull_page_writes = on\n";
 
 /// The lock that the product takes, as a statement of its own.
 pub(super) const LOCK: &str = "BEGIN; SET LOCAL search_path = gt; \
     SELECT pg_advisory_xact_lock(hashtextextended('gt town gt', 0))";
 
-/// Whether the baseline waits for the answer to each statement, as a loop that anybody would write, or
-/// sends all statements of a group at once.
+/// Whether the baseline waits for the answer to each statement, in a straightforward loop, or sends
+/// all statements of a group at once.
 #[derive(Clone, Copy)]
 enum Manner {
     OneByOne,

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{CWD, Mode, mkfifoat};
@@ -14,31 +14,41 @@ use crate::lab::{Lab, Town};
 
 /// How long anything may take before it is taken for stuck.
 const LIMIT: Duration = Duration::from_mins(2);
-const PAUSE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What a worker of [`arrive`] waits for, where there is one: a pipe that somebody opens and closes. With a name, it is
-/// only for the worker of that name.
+/// The pipe that a worker of [`arrive`] waits for, where there is one: the benchmark opens and
+/// closes it. With a name, it is only for the worker of that name.
 pub(super) const HOLD: &str = "hold";
 /// How many milliseconds each worker works, if this file is there.
 const LINGER: &str = "linger";
 /// Every worker that has begun, one on each line.
 const ALL_BEGUN: &str = "all";
 
-/// What the worker of a run does: it writes down when it began, waits if there is a pipe to wait for, and writes down when
-/// it ended.
+/// The worker of a run: it writes down when it began, waits if there is a pipe to wait for, writes down when it ended, and
+/// reports that its work is done.
 pub(crate) fn arrive(directory: &Path, name: &str) -> Result<()> {
     write_moment(directory, name)?;
     let own = directory.join(format!("{HOLD}-{name}"));
     let hold = if own.exists() { own } else { directory.join(HOLD) };
     if hold.exists() {
-        // Opened when somebody writes, and at its end when they are gone.
+        // It opens when the benchmark opens the other end, and ends when the benchmark closes it.
         File::open(hold)?.read_to_end(&mut Vec::new())?;
     } else if let Ok(linger) = fs::read_to_string(directory.join(LINGER)) {
         let all = File::options().create(true).append(true).open(directory.join(ALL_BEGUN));
         all?.write_all(format!("{name}\n").as_bytes())?;
         std::thread::sleep(Duration::from_millis(linger.parse()?));
     }
-    write_moment(directory, &format!("{name}.left"))
+    write_moment(directory, &format!("{name}.left"))?;
+    // A run whose tree is unchanged is over only if its worker says so.
+    let is_run = std::env::var_os("GT_RUN").is_some();
+    if is_run && Path::new(".git").exists() {
+        let done = ["done", "--no-changes", "-m", "a benchmark"];
+        let status = Command::new("gt").args(done).stdout(Stdio::null()).status()?;
+        if !status.success() {
+            return Err(format!("gt done of {name} failed").into());
+        }
+    }
+    Ok(())
 }
 
 fn write_moment(directory: &Path, name: &str) -> Result<()> {
@@ -60,7 +70,7 @@ pub(super) fn left(arrivals: &Path, name: &str) -> Result<SystemTime> {
     began(arrivals, &format!("{name}.left"))
 }
 
-/// The time, the worker and its parent, as somebody wrote them down.
+/// The time, the worker and its parent, as the worker wrote them down.
 fn moment(arrivals: &Path, name: &str) -> Result<[u64; 3]> {
     let file = arrivals.join(name);
     wait_until(&format!("{name} was written down"), || file.exists())?;
@@ -75,7 +85,7 @@ pub(super) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) -> Result<
         if start.elapsed() > LIMIT {
             return Err(format!("waited too long until {what}").into());
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
@@ -112,7 +122,7 @@ impl<'l> Site<'l> {
         Ok(command)
     }
 
-    /// What a program of ours prints in the town.
+    /// The output of a program of ours in the town.
     pub(super) fn output(&self, name: &str, words: &[&str]) -> Result<String> {
         self.lab.output(self.command(name)?.args(words))
     }
@@ -163,7 +173,8 @@ impl<'l> Site<'l> {
         left(&self.arrivals, bead)
     }
 
-    /// Kills the worker of a bead and whoever started it, and forgets that it was there; when that was.
+    /// Kills the worker of a bead and its supervisor, and forgets that it was there; returns the
+    /// time of that.
     pub(super) fn kill(&self, bead: &str) -> Result<SystemTime> {
         let [_, worker, supervisor] = moment(&self.arrivals, bead)?;
         fs::remove_file(self.arrivals.join(bead))?;
@@ -212,7 +223,7 @@ impl<'l> Site<'l> {
             if start.elapsed() > LIMIT {
                 return Err(format!("the daemon did not log {event} of {bead}").into());
             }
-            std::thread::sleep(PAUSE / 4);
+            std::thread::sleep(POLL_INTERVAL / 4);
         }
     }
 
@@ -225,7 +236,7 @@ impl<'l> Site<'l> {
         Ok(number.ok_or_else(|| format!("bd count said {said}"))?)
     }
 
-    /// The processes of workers that are there, as anybody can see them.
+    /// The processes of workers that are there, from the process table.
     pub(super) fn workers(&self) -> Vec<i32> {
         let is_worker = |line: &[u8]| {
             let mut words = line.split(|byte| *byte == 0);

@@ -16,7 +16,7 @@ use crate::report::Row;
 const FILES: u32 = 2_000;
 /// How many sessions the list has.
 const SESSIONS: u32 = 200;
-/// What keeps a tmux server from ending between two rounds.
+/// The session that keeps a tmux server from ending between two rounds.
 const KEEPER: &str = "keeper";
 
 /// Starts on a new tree, on a tree that is used again and on a warm one, and the list of sessions.
@@ -39,12 +39,12 @@ enum Ground {
     New,
     /// That of an earlier worker.
     UsedAgain,
-    /// One that was made ahead.
+    /// One that `rig.<slug>.warm_worktrees` asked for.
     Warm,
 }
 
 impl Ground {
-    /// What it is called in a row.
+    /// Its name in a row.
     fn name(self) -> &'static str {
         match self {
             Self::New => "a new tree",
@@ -63,8 +63,8 @@ impl Ground {
     }
 }
 
-/// From the start of `gt sling` to the first instruction of the worker, against a bare `git worktree add` (or `git
-/// switch -C`, where the tree is there already) and `tmux new-session`. On both sides the server of the sessions runs.
+/// From the start of `gt sling` to the first instruction of the worker, against a bare `git fetch`, `git worktree add` (or
+/// `git switch -C`, where the tree is there already) and `tmux new-session`. On both sides the tmux server runs.
 fn starts(lab: &Lab, ground: Ground, files: u32, rounds: usize) -> Result<Row> {
     let place = Place::new(lab, ground.word(), files)?;
     if ground == Ground::Warm {
@@ -82,12 +82,15 @@ fn starts(lab: &Lab, ground: Ground, files: u32, rounds: usize) -> Result<Row> {
     let times = alternate(rounds, [ours, bare])?;
     place.end()?;
     let tree = ground.name();
-    let by_hand = if ground == Ground::New { "`git worktree add`" } else { "`git switch -C`" };
+    let (by_hand, limit) = match ground {
+        Ground::New => ("`git worktree add`", 2.0),
+        Ground::UsedAgain | Ground::Warm => ("`git switch -C`", 5.0),
+    };
     let name = format!(
         "workers: `gt sling` to the first instruction of the worker on {tree} of {files} files, against \
-         {by_hand} and `tmux new-session`"
+         `git fetch`, {by_hand} and `tmux new-session`"
     );
-    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(2.0)))
+    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(limit)))
 }
 
 /// `gt polecat list` with so many sessions, against one `tmux list-panes -a` on the same server.
@@ -98,7 +101,7 @@ fn list(lab: &Lab, sessions: u32) -> Result<Row> {
     for id in &ids {
         place.create(id)?;
     }
-    // As many as a machine starts without anybody losing patience.
+    // As many as a machine starts without a timeout.
     for some in ids.chunks(20) {
         lab.time(place.program("gt", &place.town.path)?.arg("sling").args(some).arg("--no-boot"))?;
     }
@@ -276,17 +279,29 @@ impl<'l> Place<'l> {
             self.git(&self.bare, &["worktree", "add", "--quiet"], &[&tree])?;
         }
         let start = SystemTime::now();
+        self.fetch_by_hand()?;
         if is_fresh {
-            let words = ["worktree", "add", "--quiet", "-b", name];
-            self.git(&self.bare, &words, &[&tree, Path::new("main")])?;
+            let words = ["worktree", "add", "--quiet", "--no-track", "-b", name];
+            self.git(&self.bare, &words, &[&tree, Path::new("origin/main")])?;
         } else {
-            self.git(&tree, &["switch", "--quiet", "-C", name, "main"], &[])?;
+            self.switch_by_hand(&tree, name)?;
         }
         let mut tmux = self.program_of_system("tmux")?;
         tmux.args(["-L", "bare", "-f", "/dev/null", "new-session", "-d", "-s", name, "-c"]);
         tmux.arg(&tree).arg("--").arg(worker.get_program()).arg("arrive");
         self.lab.time(tmux.arg(&self.arrivals).arg(name))?;
         Ok(self.arrival(name)?.duration_since(start)?)
+    }
+
+    /// Brings the repository of the baseline up to date with the origin.
+    pub(super) fn fetch_by_hand(&self) -> Result<()> {
+        let branches = "+refs/heads/*:refs/remotes/origin/*";
+        self.git(&self.bare, &["fetch", "--quiet", "origin", branches], &[])
+    }
+
+    /// Puts a tree of the baseline on a new branch that begins where the origin is.
+    pub(super) fn switch_by_hand(&self, tree: &Path, branch: &str) -> Result<()> {
+        self.git(tree, &["switch", "--quiet", "--no-track", "-C", branch, "origin/main"], &[])
     }
 
     /// When the worker of this name began.
@@ -324,7 +339,7 @@ impl<'l> Place<'l> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        // Whatever is left when something went wrong, and the server of the baseline in any case.
+        // The processes that are left after an error, and the server of the baseline in any case.
         let bare = self.program_of_system("tmux").map(|mut tmux| {
             tmux.args(["-L", "bare", "-f", "/dev/null"]);
             tmux

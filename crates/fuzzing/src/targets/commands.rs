@@ -1,10 +1,10 @@
-//! What is typed, or piped into a command.
+//! Text that is typed, or piped into a command.
 
 use std::ffi::OsString;
 
+use gt_beads::hooks::Call;
 use gt_cli::outside;
 use gt_core::words::split;
-use gt_operations::hooks::Call;
 use gt_records::contains_nul;
 
 use crate::promise::{accepted, is_json_line, text};
@@ -59,7 +59,7 @@ pub(super) fn command_line(input: &[u8]) {
     }
 }
 
-/// A line of what the helper that runs hooks is given.
+/// A line of the input of the helper that runs hooks.
 pub(super) fn hook_call(input: &[u8]) {
     let Some(line) = text(input) else { return };
     if let Some(call) = accepted(Call::parse(line)) {

@@ -1,4 +1,4 @@
-//! What other programs kept in the descriptions of beads.
+//! Data that other programs kept in the descriptions of beads.
 
 use gt_core::decide::{AdoptionFacts, OldState, adopt};
 use gt_core::queue_block::{DELIMITER, Found, parse};
@@ -18,7 +18,7 @@ pub(super) const BLOCKS: &[&str] = &[
     "\r\n",
 ];
 
-/// The block of the first queue: nothing of what stands around it is lost.
+/// The block of the first queue: none of the text around it is lost.
 pub(super) fn queue_block(input: &[u8]) {
     let Some(description) = text(input) else { return };
     match parse(description) {
@@ -53,7 +53,7 @@ pub(super) const CONTEXTS: &[&str] = &[
     "}",
 ];
 
-/// A context that was a bead: what is read names its bead and its rig, and is decided upon.
+/// A context that was a bead: the result names its bead and its rig, and a decision about it exists.
 pub(super) fn context(input: &[u8]) {
     let Some(description) = text(input) else { return };
     let Ok(record) = parse_context(description) else { return };
@@ -63,7 +63,7 @@ pub(super) fn context(input: &[u8]) {
     assert!(successor.closed.is_some(), "there is no rig it could go to");
 }
 
-/// What remains is the description without the lines of the block, which stand in it side by side.
+/// `remaining` is the description without the lines of the block, which stand in it side by side.
 fn is_taken_out(description: &str, block: &str, remaining: &str) {
     assert!(block.starts_with(DELIMITER));
     let around = description.match_indices(block).any(|(at, _)| {

@@ -4,15 +4,15 @@ use std::error::Error;
 
 use gt_core::Json;
 use gt_executors::git::Identity;
-use gt_operations::{Scope, TownFile, settings};
 use gt_records::{
     flat_settings, json_settings, parse_route, pause_remark, redirect_target, rig_entries,
 };
 use gt_store::Server;
+use gt_town::{Scope, TownFile, settings};
 
 use crate::promise::{accepted, tells_on_one_line, text, two_texts};
 
-/// Routes, redirects and flat settings beside beads; and what `bd config` may be told.
+/// Routes, redirects and flat settings beside beads; and the values of `bd config`.
 pub(super) fn places(input: &[u8]) {
     let Some(file) = text(input) else { return };
     if let Some(target) = redirect_target(file) {
@@ -115,7 +115,7 @@ pub(super) const URLS: &[&str] = &[
 /// A password that must never be shown.
 const PASSWORD: &str = "hunter2";
 
-/// The URL of a database. Wherever the password stands, nobody gets to see it.
+/// The URL of a database. A password is never shown, in any part of the URL.
 pub(super) fn database_url(input: &[u8]) {
     let Some((before, behind)) = two_texts(input) else { return };
     if before.contains(PASSWORD) || behind.contains(PASSWORD) {

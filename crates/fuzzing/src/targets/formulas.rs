@@ -1,4 +1,4 @@
-//! Formula files, and what is cooked from them.
+//! Formula files, and the results of cooking them.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ pub(super) fn json(input: &[u8]) {
     check(input, FormulaFormat::Json);
 }
 
-/// What the formulas of inputs may use besides themselves.
+/// An expansion that the formulas of inputs may use.
 const EXPANSION: &str = "formula = \"expansion\"\ntype = \"expansion\"\n\
     [[template]]\nid = \"{target}.draft\"\ntitle = \"Draft {target.title}\"\n\
     [[template]]\nid = \"{target}.check\"\ntitle = \"Check\"\nneeds = [\"{target}.draft\"]\n";

@@ -10,7 +10,7 @@ mod runtimes;
 mod values;
 mod work;
 
-/// A parser, or several that read the same kind of text, and what they promise.
+/// A parser, or several that read the same kind of text, and their promises.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
     /// Its name, also the name of its directory in `fuzz/corpus`.

@@ -50,7 +50,7 @@ fn exported(record: &Record) -> String {
     })
 }
 
-/// A line of a JSONL file: what was accepted once is written so that it is read as the same forever.
+/// A line of a JSONL file: an accepted line is written so that it always reads back as the same.
 pub(super) fn record_line(input: &[u8]) {
     let Some(line) = text(input) else { return };
     match accepted(parse_line(line, IMPORTED_AT)) {
@@ -60,7 +60,7 @@ pub(super) fn record_line(input: &[u8]) {
             is_json_line(&first);
             is_json_line(&sorted_object(&first));
             assert!(serde_json::from_str::<&serde_json::value::RawValue>(&pretty(&first)).is_ok());
-            // Whoever reads it later must not need the time of the first import.
+            // A later reader must not need the time of the first import.
             match parse_line(&first, Timestamp::from_nanos(0)) {
                 Ok(Line::Issue(again)) => {
                     assert_eq!(again.repairs, Vec::<String>::new(), "{first}");

@@ -1,4 +1,4 @@
-//! Files about runtimes, what programs say about limits, and scripts.
+//! Files about runtimes, the messages of programs about limits, and scripts.
 
 use std::sync::LazyLock;
 
@@ -73,7 +73,7 @@ fn name() -> RuntimeName {
     RuntimeName::parse("fuzz").expect("a plain name")
 }
 
-/// The end of what a program printed.
+/// The end of a program's output.
 pub(super) fn limit(input: &[u8]) {
     let output = String::from_utf8_lossy(input);
     let zones = Zones { local: TimeZone::UTC, named: &|_| None };

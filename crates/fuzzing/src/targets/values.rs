@@ -112,7 +112,7 @@ pub(super) fn names(input: &[u8]) {
         assert_eq!(link.other.trim(), link.other);
         assert!(!link.other.is_empty());
     }
-    // However many are taken, what is derived is a prefix, and a free one.
+    // However many are taken, the derived text is a valid and free prefix.
     let taken = |candidate: &str| candidate.len() < name.len().min(4);
     if let Some(prefix) = accepted(Prefix::derive(name, taken)) {
         reads_back(&prefix, prefix.as_str(), Prefix::parse);
@@ -131,7 +131,7 @@ pub(super) fn texts(input: &[u8]) {
     if let Some(title) = accepted(Title::parse(given)) {
         reads_back(&title, title.as_str(), Title::parse);
         assert!(!title.as_str().chars().any(char::is_control));
-        // What a person may write, a file may bring.
+        // A title that a person may write is also valid in a file.
         reads_back(&title, title.as_str(), Title::imported);
     }
     keeps(given, Title::imported, ToString::to_string);
@@ -303,7 +303,7 @@ pub(super) const QUERIES: &[&str] = &[
     "!=",
 ];
 
-/// What `bd query` is asked.
+/// The queries of `bd query`.
 pub(super) fn query(input: &[u8]) {
     const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
     let Some(asked) = text(input) else { return };

@@ -1,4 +1,4 @@
-//! What clients of the work queue write: names of things, cursors, tokens, small values.
+//! Texts that clients of the work queue write: names of things, cursors, tokens, small values.
 
 use gt_core::bead::RequestKey;
 use gt_core::work::{

@@ -1,4 +1,4 @@
-//! The harness itself: it finds what is there to be found, and it comes to an end.
+//! The harness itself: it finds the failures that exist, and it ends.
 
 use std::cell::RefCell;
 

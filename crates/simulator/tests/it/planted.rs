@@ -2,10 +2,10 @@
 
 use gt_simulator::{Invariant, Planted, Stores, simulate};
 
-/// So many seeds must be enough to find what is wrong.
+/// So many seeds must be enough to find a planted fault.
 const SEEDS: u64 = 1000;
 
-/// The simulation finds what was planted, and calls it by its name. Which seed finds it changes with every
+/// The simulation finds the planted fault, and names the violated invariant. Which seed finds it changes with every
 /// change of the engine, so there are far more than are needed.
 fn assert_found(planted: Planted, names: &[Invariant]) {
     for seed in 1..=SEEDS {
@@ -35,7 +35,7 @@ fn a_start_that_does_not_look_again_at_its_bead_and_rig() {
 }
 
 #[test]
-fn a_start_that_does_not_ask_what_is_parked_is_found() {
+fn a_start_that_ignores_parked_runtimes_and_accounts() {
     assert_found(Planted::ParkIgnored, &[Invariant::Parked]);
 }
 
@@ -70,12 +70,12 @@ fn a_supervisor_that_does_not_look_for_earlier_runs() {
 }
 
 #[test]
-fn an_agent_that_is_begun_in_a_tree_that_somebody_is_still_in() {
+fn an_agent_that_is_started_in_a_tree_still_in_use() {
     assert_found(Planted::TreeIgnored, &[Invariant::OneInTree]);
 }
 
 #[test]
-fn a_recovery_that_lifts_what_somebody_has_put_an_end_to() {
+fn a_recovery_that_reschedules_a_cancelled_bead() {
     assert_found(Planted::EndIgnored, &[Invariant::EndsStay]);
 }
 
@@ -95,7 +95,7 @@ fn a_convoy_that_lands_twice() {
 }
 
 #[test]
-fn a_look_after_convoys_that_schedules_what_is_staged() {
+fn a_daemon_that_schedules_staged_convoys() {
     assert_found(Planted::StagedIsFed, &[Invariant::Fed]);
 }
 

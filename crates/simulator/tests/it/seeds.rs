@@ -1,9 +1,9 @@
 //! Histories in which everything must stay true.
 
-use gt_operations::parallel;
 use gt_simulator::{Outcome, Stores, simulate};
+use gt_town::parallel;
 
-/// What came of each of these seeds.
+/// The result of each of these seeds.
 fn outcomes(stores: &Stores, seeds: std::ops::RangeInclusive<u64>) -> Vec<Outcome> {
     let at_once = std::thread::available_parallelism().map_or(1, usize::from);
     let live = |seed: &u64| stores.with_store(|store| simulate(*seed, store, None));
@@ -20,12 +20,12 @@ fn assert_nothing_violated(outcomes: &[Outcome]) {
 }
 
 #[test]
-fn everything_stays_true_in_memory() {
+fn all_invariants_hold_in_memory() {
     assert_nothing_violated(&outcomes(&Stores::Memory, 1..=80));
 }
 
 #[test]
-fn everything_stays_true_on_postgresql() {
+fn all_invariants_hold_on_postgresql() {
     assert_nothing_violated(&outcomes(&Stores::postgres(), 81..=100));
 }
 

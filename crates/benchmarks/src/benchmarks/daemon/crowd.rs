@@ -16,9 +16,9 @@ const CAP: u32 = 200;
 /// How long each worker works.
 const WORK: Duration = Duration::from_secs(2);
 /// How often all processes of the machine are looked at.
-const SAMPLE_EVERY: Duration = Duration::from_millis(50);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 /// How often it is asked whether all is done.
-const ASK_EVERY: Duration = Duration::from_millis(500);
+const DONE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// How long it may take before it is taken for stuck.
 const LIMIT: Duration = Duration::from_mins(5);
 
@@ -50,8 +50,8 @@ fn through(lab: &Lab, town: &Town, how: &str, beads: u32, cap: u32) -> Result<Ro
     loop {
         most = most.max(site.workers().len());
         samples += 1;
-        std::thread::sleep(SAMPLE_EVERY);
-        if asked.elapsed() >= ASK_EVERY {
+        std::thread::sleep(SAMPLE_INTERVAL);
+        if asked.elapsed() >= DONE_CHECK_INTERVAL {
             asked = Instant::now();
             if site.count("closed")? == beads {
                 break;

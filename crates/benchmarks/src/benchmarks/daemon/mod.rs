@@ -1,5 +1,5 @@
-//! What the daemon costs: between the end of a run and the next, for many starts at once, when nothing happens, and under a
-//! crowd.
+//! The cost of the daemon: between the end of a run and the next, for many starts at once, when
+//! nothing happens, and under a crowd.
 
 mod crowd;
 mod next;
@@ -9,7 +9,7 @@ use crate::Result;
 use crate::lab::Lab;
 use crate::report::Row;
 
-/// All of it.
+/// Runs all measurements of the daemon.
 pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
     let mut rows = next::run(lab)?;
     rows.extend(watch::run(lab)?);

@@ -20,7 +20,7 @@ use crate::report::Row;
 const FILES: u32 = 2_000;
 /// How many beads one close unblocks.
 const UNBLOCKED: usize = 10;
-/// How long it stays quiet before a round: what follows upon the one before is over then.
+/// How long it stays quiet before a round: the work that follows the round before is over then.
 const QUIET: Duration = Duration::from_millis(300);
 
 pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
@@ -110,7 +110,7 @@ impl<'l> Race<'l> {
         *self.round.borrow()
     }
 
-    /// Two commits and a session.
+    /// Two commits, a tree on a fresh branch, and a session.
     fn one_by_hand(&self) -> Result<Duration> {
         *self.bare_round.borrow_mut() += 1;
         let name = format!("bare-{}", self.bare_round.borrow());
@@ -118,20 +118,22 @@ impl<'l> Race<'l> {
         let start = SystemTime::now();
         self.commit(&format!("{name}-ended"))?;
         self.commit(&format!("{name}-begun"))?;
+        self.place.fetch_by_hand()?;
+        self.place.switch_by_hand(&self.bare_tree(0), &name)?;
         self.session(&name, 0)?;
         Ok(began(&self.place.arrivals, &name)?.duration_since(start)?)
     }
 
-    /// Ten times: a tree on a fresh branch, a commit, and a session.
+    /// One fetch, and ten times: a tree on a fresh branch, a commit, and a session.
     fn ten_by_hand(&self) -> Result<Duration> {
         *self.bare_round.borrow_mut() += 1;
         let round = *self.bare_round.borrow();
         let name = |number: usize| format!("bare-{round}-{number}");
         std::thread::sleep(QUIET);
         let start = SystemTime::now();
+        self.place.fetch_by_hand()?;
         for number in 0..self.slots {
-            let words = ["switch", "--quiet", "-C", &name(number), "main"];
-            self.place.git(&self.bare_tree(number), &words, &[])?;
+            self.place.switch_by_hand(&self.bare_tree(number), &name(number))?;
             self.commit(&name(number))?;
             self.session(&name(number), number)?;
         }
@@ -187,10 +189,10 @@ fn one_after_the_other(lab: &Lab, files: u32, rounds: usize) -> Result<Row> {
     let bare: Arm<'_> = Box::new(|| race.one_by_hand());
     let times = alternate(rounds, [ours, bare])?;
     let name = format!(
-        "daemon: the last instruction of a worker to the first of the next, on a tree of {files} files that was made ready \
-         ahead, against `tmux new-session` and two commits"
+        "daemon: the last instruction of a worker to the first of the next, on a warm tree of {files} files, against two \
+         commits, `git fetch`, `git switch -C` and `tmux new-session`"
     );
-    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(3.0)))
+    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(5.0)))
 }
 
 fn ten_at_once(lab: &Lab, files: u32, rounds: usize) -> Result<Row> {
@@ -200,7 +202,7 @@ fn ten_at_once(lab: &Lab, files: u32, rounds: usize) -> Result<Row> {
     let times = alternate(rounds, [ours, bare])?;
     let name = format!(
         "daemon: `bd close` of what {UNBLOCKED} beads wait for to the first instruction of the last of their workers, against \
-         {UNBLOCKED} times `git switch -C`, a commit and `tmux new-session`"
+         one `git fetch` and {UNBLOCKED} times `git switch -C`, a commit and `tmux new-session`"
     );
     Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(2.0)))
 }

@@ -1,4 +1,4 @@
-//! How soon the end of a worker is noticed, and what the daemon needs when nothing happens.
+//! How soon the end of a worker is noticed, and the cost of the daemon when nothing happens.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use crate::lab::Lab;
 use crate::measure::median;
 use crate::report::{Row, milliseconds};
 
-/// How many workers are many.
-const MANY: u32 = 200;
+/// How many workers sleep in the long measurement.
+const WORKERS: u32 = 200;
 /// The end of a worker is to be noticed within this time.
 const NOTICED_WITHIN: Duration = Duration::from_millis(50);
-/// How long it is watched what the daemon needs.
+/// How long the cost of the daemon is measured.
 const IDLE: Duration = Duration::from_mins(1);
 /// The share of one processor that it may use then, in percent, and the megabytes.
 const IDLE_PERCENT_MAX: f64 = 0.1;
@@ -24,7 +24,7 @@ const SETTLE: Duration = Duration::from_secs(5);
 
 pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
     let is_long = lab.scale.long_rounds > 1;
-    let (many, rounds) = if is_long { (MANY, 20) } else { (MANY / 20, 3) };
+    let (many, rounds) = if is_long { (WORKERS, 20) } else { (WORKERS / 20, 3) };
     let idle = if is_long { IDLE } else { IDLE / 30 };
     let town = lab.empty_town("watched")?;
     rig(lab, &town, "web")?;
@@ -105,12 +105,12 @@ fn ends(beads: &mut Beads<'_>, live: u32, rounds: u32) -> Result<Vec<Row>> {
     Ok(vec![
         row("the end of a worker is noticed", in_order, within),
         row("that a worker and its supervisor were killed is noticed", killed, within),
-        // Before, it looks at all processes, for whatever the worker may have left.
+        // Before, it looks at all processes, for those that the worker may have left.
         row("what a killed worker had begun is back in line", settled, None),
     ])
 }
 
-/// What the daemon needs while so many workers sleep.
+/// The cost of the daemon while so many workers sleep.
 fn rest(site: &Site<'_>, live: u32, time: Duration) -> Result<Row> {
     std::thread::sleep(SETTLE);
     let daemon = site.daemon()?;

@@ -14,7 +14,7 @@ use axum::http::{HeaderName, StatusCode, header};
 use axum::routing::{get, post};
 use gt_core::limits::WRITE_GROUP_MAX;
 use gt_core::{Clock, Timestamp};
-use gt_operations::SystemClock;
+use gt_town::SystemClock;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use tokio::sync::oneshot;
 
@@ -25,21 +25,22 @@ use crate::baseline::{
 use crate::benchmarks::grouped::WAITING_MAX;
 use crate::sample::Random;
 
-/// What the event of a submission says.
+/// The payload of the event of a submission.
 const PAYLOAD: &str = r#"{"title":"Retry the landing queue when the remote is slow","issue_type":"deploy","status":"open","priority":2}"#;
-/// What an item carries.
+/// The metadata of an item.
 const METADATA: &str = r#"{"branch":"main","attempt":1}"#;
 
 const READ: &str = "SELECT id, status, priority, issue_type, assignee, created_at, updated_at, title, created_by, \
     metadata, notes FROM beads WHERE uid = ?1";
 
-/// What all handlers share.
+/// The state that all handlers share.
 struct Shared {
     jobs: SyncSender<oneshot::Sender<()>>,
     database: PathBuf,
 }
 
-/// Says where it listens, and serves until standard input ends, which it also does if whoever started this dies.
+/// Says where it listens, and serves until standard input ends, which it also does if the parent
+/// process dies.
 pub(super) fn serve(router: Router) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -79,7 +80,7 @@ fn open(database: &Path) -> Result<Connection> {
 
 /// JSON, as it is sent.
 pub(super) type Sent = (StatusCode, [(HeaderName, &'static str); 1], Bytes);
-/// The same, or what went wrong.
+/// The same, or the error.
 pub(super) type Answer = std::result::Result<Sent, StatusCode>;
 
 pub(super) fn json(status: StatusCode, body: Bytes) -> Sent {
@@ -146,7 +147,7 @@ fn insert_groups(mut connection: Connection, jobs: &Receiver<oneshot::Sender<()>
         transaction.prepare_cached(COUNT_EVENTS)?.execute([event])?;
         transaction.commit()?;
         for done in group {
-            // Whoever does not wait any more has nothing to hear.
+            // A client that has gone does not need the answer.
             let _ = done.send(());
         }
     }
@@ -162,7 +163,8 @@ pub(super) fn uid(at: i64, number: i64) -> [u8; 16] {
 }
 
 thread_local! {
-    /// A connection for each thread that serves: nobody waits for another, and nothing changes threads.
+    /// A connection for each thread that serves: no thread waits for another, and nothing changes
+    /// threads.
     static CONNECTION: RefCell<Option<Connection>> = const { RefCell::new(None) };
 }
 

@@ -13,8 +13,8 @@ use axum::routing::post;
 use futures_util::future::try_join_all;
 use gt_core::limits::SERVER_WRITE_GROUP_MAX;
 use gt_core::{Clock, Uid};
-use gt_operations::SystemClock;
 use gt_testkit::Cluster;
+use gt_town::SystemClock;
 use tokio::sync::oneshot;
 use tokio_postgres::{Client, NoTls, Statement};
 
@@ -22,7 +22,7 @@ use super::bare::{Answer, json, serve, uid};
 use super::client::{ask_all, field, request};
 use super::fill::fill_database;
 use super::serving::{Serving, make_store};
-use super::{CONNECTIONS, LEAST};
+use super::{CONNECTIONS, SPEED_SHARE_MIN};
 use crate::Result;
 use crate::baseline::{COUNT_EVENTS, INSERT_EVENT};
 use crate::benchmarks::grouped::WAITING_MAX;
@@ -31,13 +31,13 @@ use crate::lab::Lab;
 use crate::measure::{Arm, alternate, median};
 use crate::report::Row;
 
-/// The part that claims one by one, as a loop that anybody would write.
+/// The part that claims one by one, in a straightforward loop.
 pub(crate) const ONE_BY_ONE: &str = "bare-claims";
 /// The part that looks for a whole group at once and sends all of its statements without waiting.
 pub(crate) const TOGETHER: &str = "bare-claims-together";
 
-/// A server that only has to say to whom it gave what: with so many items, waiting for the disk would be most of the time.
-/// One that people rely on is what the comparison is with.
+/// Settings of a server that only counts claims: with so many items, waiting for the disk would
+/// take most of the time. The comparison uses a durable server.
 const HASTY: &str = "fsync = off\nfull_page_writes = off\nsynchronous_commit = off\nshared_buffers = '1GB'\n\
     max_wal_size = '4GB'\nautovacuum_naptime = 10s\n";
 
@@ -73,7 +73,7 @@ fn compared(lab: &Lab) -> Result<Vec<Row>> {
             count,
             ours,
             one_by_one,
-            Some(LEAST),
+            Some(SPEED_SHARE_MIN),
         ),
         Row::speeds(
             format!("{name}, against one that sends a group at once"),
@@ -85,7 +85,7 @@ fn compared(lab: &Lab) -> Result<Vec<Row>> {
     ])
 }
 
-/// The name of a database with so many items for anybody.
+/// The name of a database with so many items that any agent may claim.
 fn template(lab: &Lab, cluster: &Cluster, items: u32) -> Result<String> {
     let url = cluster.fresh_database();
     make_store(lab, &url)?;
@@ -102,7 +102,7 @@ fn claim_all(serving: &Serving, each: u32) -> Result<Duration> {
         CONNECTIONS,
         each,
         |connection, number| {
-            // A lease that ended meanwhile would give an item to somebody else, rightly.
+            // A lease that ended meanwhile would rightly give an item to another agent.
             let body = format!(r#"{{"agent":"agent-{connection}-{number}","lease_s":3600}}"#);
             request("POST", "/work/next", &body)
         },
@@ -155,7 +155,7 @@ const INSERT_RUN: &str = "INSERT INTO runs (bead, epoch, uid, context, rig, exec
     accepted_commit, running_at, lease_s, lease_expires_at) VALUES ($1, 1, $2, 0, 'inbox', 'pull', '', $3, '', '', '', 0, \
     'running', '', '', '{}', $4, 'api', '', '', '', '', '', '', $4, 300, $4 + 300000000000)";
 
-/// Somebody who asks, and where they wait for what they get.
+/// An agent's request, and the channel for its answer.
 struct Job {
     agent: String,
     done: oneshot::Sender<String>,
@@ -202,7 +202,7 @@ fn claim_groups(url: &str, jobs: &Receiver<Job>, together: bool) -> Result<()> {
         let agents: Vec<&str> = group.iter().map(|job| job.agent.as_str()).collect();
         let items = runtime.block_on(bare.claim_group(&agents, together))?;
         for (job, item) in group.into_iter().zip(items) {
-            // Whoever does not wait any more has nothing to hear.
+            // A client that has gone does not need the answer.
             let _ = job.done.send(item);
         }
     }

@@ -1,10 +1,10 @@
-//! Very many who listen, and more who only stay connected.
+//! Very many listeners, and more connections that stay idle.
 
 use std::time::Instant;
 
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use gt_operations::daemon::make_room_for_files;
+use gt_daemon::daemon::make_room_for_files;
 
 use super::client::{Line, request, runtime};
 use super::serving::{SUBMISSION, Serving, make_file, text};
@@ -15,8 +15,8 @@ use crate::report::{Row, milliseconds};
 /// The most memory that the server may have had.
 const LIMIT_KIB: u64 = 300 * 1000 * 1000 / 1024;
 /// Connections that are made at the same time.
-const AT_ONCE: usize = 64;
-/// Those who submit at the same time.
+const CONNECTING_AT_ONCE: usize = 64;
+/// Clients that submit at the same time.
 const SUBMITTERS: u32 = 16;
 
 /// Every listener hears of everything that is submitted, once and in order, while the others stay connected.
@@ -31,7 +31,7 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
         let connect = |count: u32| {
             stream::iter(0..count)
                 .map(|_| Line::connect(serving.address))
-                .buffered(AT_ONCE)
+                .buffered(CONNECTING_AT_ONCE)
                 .try_collect::<Vec<Line>>()
         };
         let health = request("GET", "/health", "");

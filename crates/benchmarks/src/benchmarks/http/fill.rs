@@ -58,8 +58,9 @@ pub(super) fn uid_of(number: u32) -> String {
     Uid::from_bytes(bytes).to_string()
 }
 
-/// The statements that fill a database of a server with items that are for anybody. Only what was filled is counted, as the
-/// product and the server itself would: of a table that is known to be empty all is read, until somebody counts again.
+/// The statements that fill a database of a server with items that any agent may claim. Only filled
+/// tables are analysed, as the product and the server itself would: a table that the statistics
+/// call empty is read as a whole until the next analysis.
 pub(super) fn fill_database(items: u32) -> String {
     let counted = format!(
         "WITH numbers AS (SELECT n::bigint AS n FROM generate_series(0, {}) AS n)",

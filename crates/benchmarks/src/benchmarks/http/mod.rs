@@ -25,9 +25,9 @@ use crate::sample::Random;
 /// How many ask at the same time.
 const CONNECTIONS: u32 = 64;
 /// The least share of a bare server's speed.
-const LEAST: f64 = 0.5;
+const SPEED_SHARE_MIN: f64 = 0.5;
 /// The most that a list may take longer in a store that is a hundred times as large.
-const MOST: f64 = 2.0;
+const LIST_RATIO_MAX: f64 = 2.0;
 /// The part that serves a file without any logic.
 pub(crate) const BARE: &str = "bare-http";
 
@@ -58,7 +58,7 @@ fn submissions(lab: &Lab) -> Result<Vec<Row>> {
     let name =
         format!("http: durable `POST /work`, {CONNECTIONS} connections, against a bare server");
     let count = CONNECTIONS * each;
-    Ok(vec![Row::speeds(name, count, median(&times[0]), median(&times[1]), Some(LEAST))])
+    Ok(vec![Row::speeds(name, count, median(&times[0]), median(&times[1]), Some(SPEED_SHARE_MIN))])
 }
 
 /// Removes a store and the directory it was made in.
@@ -94,7 +94,7 @@ fn reads_and_lists(lab: &Lab) -> Result<Vec<Row>> {
     );
     let count = CONNECTIONS * each;
     let mut rows =
-        vec![Row::speeds(name, count, median(&times[0]), median(&times[1]), Some(LEAST))];
+        vec![Row::speeds(name, count, median(&times[0]), median(&times[1]), Some(SPEED_SHARE_MIN))];
 
     let lists = |serving, items| -> Arm<'_> {
         let mut random = Random::new(7);
@@ -105,7 +105,7 @@ fn reads_and_lists(lab: &Lab) -> Result<Vec<Row>> {
     let name = format!(
         "http: `GET /work?agent=…&status=…`, {OF_AGENT} items of {huge} against {OF_AGENT} of {middle}"
     );
-    rows.push(Row::times(name, median(&times[0]), median(&times[1]), Some(MOST)));
+    rows.push(Row::times(name, median(&times[0]), median(&times[1]), Some(LIST_RATIO_MAX)));
     drop((servers, bare));
     for path in paths {
         remove(&path)?;

@@ -11,7 +11,7 @@ use super::client::{Line, field, request, runtime};
 use crate::Result;
 use crate::lab::Lab;
 
-/// What is submitted.
+/// The body of a submission.
 pub(super) const SUBMISSION: &str = r#"{"type":"deploy","description":"Retry the landing queue when the remote is slow","priority":3,"created_by":"Bench Mark","payload":{"branch":"main","attempt":1}}"#;
 
 /// A server; it ends with this value.
@@ -44,7 +44,7 @@ impl Serving {
         let said = lines.next().ok_or("a server ended before it listened")??;
         let (_, address) = said.rsplit_once("http://").ok_or("a server did not say where it is")?;
         serving.address = address.trim().parse()?;
-        // Whatever else it says should not block it.
+        // Its further output is read, so that it does not block.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(serving)
     }
