@@ -1,12 +1,12 @@
 //! Rules of the house, checked as tests.
 //!
-//! The rules themselves are in `tests/`, a file for each subject; here is what they are made of:
+//! The rules themselves are in `tests/`, a file for each subject; this library holds their parts:
 //! reading the workspace, and the small readers of text that decide whether a rule is kept.
 //!
 //! # Architecture invariants
 //!
 //! - Nothing depends on this crate, and no rule needs the network.
-//! - A broken rule is reported with file and line and with what to do about it, all at once.
+//! - A broken rule is reported with file and line and with the way to fix it, all at once.
 //! - What looks for something is tested with text that contains it: a search that finds nothing
 //!   would keep every rule.
 

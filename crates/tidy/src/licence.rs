@@ -42,7 +42,7 @@ impl<'a> Parser<'a> {
     fn alternatives(&mut self) -> Result<bool, String> {
         let mut verdict = self.conjunction()?;
         while self.accept("OR") {
-            // Read even when the verdict is clear: what follows has to make sense.
+            // Read even when the verdict is clear: the rest has to be valid too.
             verdict |= self.conjunction()?;
         }
         Ok(verdict)
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_an_error() {
+    fn an_unreadable_expression_is_an_error() {
         for expression in [
             "",
             " ",

@@ -1,4 +1,4 @@
-//! Manifests read as text, because the rules are about what a person wrote there: comments, and
+//! Manifests read as text, because the rules are about the text itself: comments, and
 //! where a version is named.
 
 /// A dependency as it is written in a manifest.
@@ -10,7 +10,7 @@ pub struct Entry {
     pub line: usize,
     /// Whether the line above is a comment.
     pub commented: bool,
-    /// What stands after the equals sign, on this line.
+    /// The text after the equals sign, on this line.
     pub value: String,
 }
 
@@ -55,7 +55,7 @@ pub fn entries(manifest: &str, wanted: impl Fn(&str) -> bool) -> Vec<Entry> {
                 None => entry(key, value),
             }
         }
-        // What follows an open bracket belongs to the same entry.
+        // The lines after an open bracket belong to the same entry.
         let count = |brackets: [char; 2]| line.matches(brackets).count();
         open_brackets = (open_brackets + count(['[', '{'])).saturating_sub(count([']', '}']));
     }

@@ -1,4 +1,4 @@
-//! What is allowed: the layers of the workspace, and which packages of others we build upon.
+//! The policy: the layers of the workspace, and which packages of others we build upon.
 
 /// Which of our crates a crate may depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub enum MayUse {
 pub struct Layer {
     /// The name of the package.
     pub package: &'static str,
-    /// What it may depend on, tests aside.
+    /// The packages it may depend on, tests aside.
     pub may_use: MayUse,
-    /// Why not more.
+    /// Why it may use no more.
     pub why: &'static str,
 }
 
@@ -26,6 +26,11 @@ pub const LAYERS: &[Layer] = &[
         package: "gt-core",
         may_use: MayUse::Only(&[]),
         why: "decisions stay pure, so that they can be tested without a world around them",
+    },
+    Layer {
+        package: "gt-api",
+        may_use: MayUse::Only(&["gt-core"]),
+        why: "the wire format is data; what it is made from converts itself into it",
     },
     Layer {
         package: "gt-records",
@@ -40,21 +45,99 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         package: "gt-executors",
         may_use: MayUse::Only(&["gt-core"]),
-        why: "whoever starts programs must not know what is stored about them",
+        why: "the crate that starts programs must not know what is stored about them",
     },
     Layer {
-        package: "gt-operations",
+        package: "gt-town",
         may_use: MayUse::Only(&["gt-core", "gt-records", "gt-store", "gt-executors"]),
-        why: "an operation is the same whether a person or a program asks for it",
+        why: "a town, its settings and its rigs know nothing of the work that is done in it",
+    },
+    Layer {
+        package: "gt-beads",
+        may_use: MayUse::Only(&["gt-core", "gt-records", "gt-store", "gt-executors", "gt-town"]),
+        why: "beads can be kept without ever being scheduled",
+    },
+    Layer {
+        package: "gt-scheduling",
+        may_use: MayUse::Only(&[
+            "gt-core",
+            "gt-records",
+            "gt-store",
+            "gt-executors",
+            "gt-town",
+            "gt-beads",
+        ]),
+        why: "the scheduler decides what starts; starting it is a trait that others implement",
+    },
+    Layer {
+        package: "gt-workqueue",
+        may_use: MayUse::Only(&[
+            "gt-core",
+            "gt-api",
+            "gt-records",
+            "gt-store",
+            "gt-executors",
+            "gt-town",
+            "gt-beads",
+            "gt-scheduling",
+        ]),
+        why: "pulled work needs no supervisor and no worktree",
+    },
+    Layer {
+        package: "gt-execution",
+        may_use: MayUse::Only(&[
+            "gt-core",
+            "gt-records",
+            "gt-store",
+            "gt-executors",
+            "gt-town",
+            "gt-beads",
+            "gt-scheduling",
+        ]),
+        why: "supervisors and worktrees do not depend on how work is asked for",
+    },
+    Layer {
+        package: "gt-daemon",
+        may_use: MayUse::Only(&[
+            "gt-core",
+            "gt-store",
+            "gt-executors",
+            "gt-town",
+            "gt-beads",
+            "gt-scheduling",
+            "gt-workqueue",
+            "gt-execution",
+        ]),
+        why: "the daemon calls operations in turn; no operation calls the daemon",
     },
     Layer {
         package: "gt-server",
-        may_use: MayUse::Only(&["gt-core", "gt-records", "gt-operations"]),
+        may_use: MayUse::Only(&[
+            "gt-core",
+            "gt-api",
+            "gt-town",
+            "gt-beads",
+            "gt-scheduling",
+            "gt-workqueue",
+            "gt-execution",
+            "gt-daemon",
+        ]),
         why: "a handler asks an operation, as a command does; it prints nothing and knows no command",
     },
     Layer {
         package: "gt-cli",
-        may_use: MayUse::Only(&["gt-core", "gt-records", "gt-operations", "gt-server"]),
+        may_use: MayUse::Only(&[
+            "gt-core",
+            "gt-api",
+            "gt-records",
+            "gt-town",
+            "gt-beads",
+            "gt-scheduling",
+            "gt-workqueue",
+            "gt-execution",
+            "gt-daemon",
+            "gt-server",
+        ]),
         why: "a command asks an operation; with the store at hand it would go around them",
     },
     Layer {
@@ -73,13 +156,13 @@ pub const LAYERS: &[Layer] = &[
     Layer { package: "gt-tidy", may_use: MayUse::Anything, why: "it checks every layer" },
 ];
 
-/// What speaks to a database.
+/// The database drivers.
 pub const DATABASE_DRIVERS: &[&str] = &["rusqlite", "libsqlite3-sys", "tokio-postgres"];
 
 /// The packages that may use those: the store, and the baselines it is measured against.
 pub const MAY_USE_DATABASES: &[&str] = &["gt-store", "gt-benchmarks"];
 
-/// The licences of packages we may ship. Permissive ones only: nobody who uses the binary should
+/// The licences of packages we may ship. Permissive ones only: a user of the binary should not
 /// have to think about them. `deny.toml` has the same list.
 pub const ALLOWED_LICENCES: &[&str] = &[
     "0BSD",
@@ -97,7 +180,7 @@ pub const ALLOWED_LICENCES: &[&str] = &[
     "Zlib",
 ];
 
-/// Packages we do not use whatever their manifest says, and why. `deny.toml` has the same list.
+/// Packages we do not use, even if their licence is in the list above, and why. `deny.toml` has the same list.
 pub const BANNED_PACKAGES: &[(&str, &str)] = &[
     ("asupersync", "its licence forbids our use"),
     ("beads_rust", "its licence forbids our use"),

@@ -22,7 +22,7 @@ const MACHINE_PATHS: &[&str] = &[
     concat!("/Us", "ers/"),
 ];
 
-/// What a string with SQL begins with, after white space. `UPDATE` is looked at separately: it is
+/// The first word of a string with SQL, after white space. `UPDATE` is looked at separately: it is
 /// an English word as well.
 const SQL: &[&str] = &[
     concat!("SEL", "ECT "),
@@ -83,14 +83,14 @@ pub fn sql(source: &str) -> Vec<usize> {
 fn is_sql_update(begin: &str) -> bool {
     let mut words = begin.split_whitespace();
     words.next() == Some("UPDATE")
-        // The string itself has to have it, not what follows in the program.
+        // The string itself has to have it, not the code after it.
         && words
             .take(WORDS_BEFORE_SET_MAX + 1)
             .take_while(|word| !word.contains('"'))
             .any(|word| word == "SET")
 }
 
-/// The lines with one of `needles` where what stands directly before and after it is accepted.
+/// The lines with one of `needles` where the characters directly before and after it are accepted.
 fn lines_with(
     text: &str,
     needles: &[&str],

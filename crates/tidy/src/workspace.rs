@@ -1,4 +1,4 @@
-//! Reading the workspace: its root, its files, what cargo knows about it.
+//! Reading the workspace: its root, its files, and its metadata from cargo.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use serde_json::Value;
 pub struct SourceFile {
     /// The path from the root of the workspace, with slashes.
     pub path: String,
-    /// What is in it.
+    /// Its contents.
     pub text: String,
 }
 
@@ -23,10 +23,15 @@ impl SourceFile {
         self.has_extension(&["rs"])
     }
 
+    /// Whether it is a page for people.
+    pub fn is_page(&self) -> bool {
+        self.has_extension(&["md"])
+    }
+
     /// Whether it is data rather than something a person reads and edits: its length says nothing,
     /// and its words are not ours.
     pub fn is_data(&self) -> bool {
-        self.has_extension(&["json", "jsonl", "lock", "snap"])
+        self.has_extension(&["json", "jsonl", "lock", "snap"]) || self.path.contains("/fixtures/")
     }
 
     /// Whether it is written by a program, or by lawyers.
@@ -85,7 +90,7 @@ pub fn files() -> Vec<SourceFile> {
     files
 }
 
-/// `cargo metadata` of our own packages, without what they depend on.
+/// `cargo metadata` of our own packages, without their dependencies.
 pub fn own_metadata() -> Value {
     metadata(&["--no-deps"])
 }
@@ -113,7 +118,7 @@ pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     }
 }
 
-/// What a program writes when it runs in the root; it has to succeed.
+/// The output of a program that runs in the root; it has to succeed.
 #[track_caller]
 pub fn output(program: &str, arguments: &[&str]) -> String {
     match try_output(program, arguments) {

@@ -11,7 +11,7 @@ use gt_tidy::policy::{
 use gt_tidy::workspace::{array, files, full_metadata, own_metadata, read, text};
 use serde_json::Value;
 
-/// What a package is built with. Tests may use more, because nothing is built upon them.
+/// The dependencies that a package is built with. Tests may use more, because nothing is built upon them.
 fn shipped_dependencies(package: &Value) -> impl Iterator<Item = &str> {
     array(package, "dependencies")
         .iter()

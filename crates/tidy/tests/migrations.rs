@@ -1,4 +1,4 @@
-//! A migration that somebody may have run is never changed: stores exist that it has made.
+//! A migration that was released is never changed: stores exist that it has made.
 
 use std::collections::BTreeMap;
 use std::fs;

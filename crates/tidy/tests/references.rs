@@ -1,11 +1,15 @@
-//! Generated references are what the program would generate today.
+//! Generated references are up to date with the program.
+
+mod support;
 
 use std::env;
 use std::fs;
 
 use gt_tidy::workspace::{files, root};
 
-/// What to run after a setting or a command has changed.
+use support::tests_of;
+
+/// The command to run after a setting or a command has changed.
 const UPDATE: &str = "UPDATE_REFERENCES=1 cargo test -p gt-tidy --test references";
 
 #[track_caller]
@@ -26,7 +30,7 @@ fn check(path: &str, generated: &str) {
     );
 }
 
-/// One line is enough to see what it is about; the whole text would hide it.
+/// One line is enough to find the difference; the whole text would hide it.
 fn first_difference(written: &str, generated: &str) -> String {
     let mut generated_lines = generated.lines();
     let mut written_lines = written.lines();
@@ -65,18 +69,6 @@ const ONLY_ON: [(&str, &[&str]); 2] = [
     ("SQLite", &["crates/store/tests/it/sqlite/"]),
     ("PostgreSQL", &["crates/store/tests/it/postgres/", "crates/store/tests/it/deferred.rs"]),
 ];
-
-/// The names of the tests in a file, in words.
-fn tests_of(source: &str) -> Vec<String> {
-    let mut lines = source.lines().map(str::trim);
-    let mut found = Vec::new();
-    while lines.any(|line| line == "#[test]") {
-        let declared = lines.find_map(|line| line.strip_prefix("fn "));
-        let name = declared.and_then(|rest| rest.split('(').next()).unwrap_or_default();
-        found.push(name.replace('_', " "));
-    }
-    found
-}
 
 fn conformance_markdown() -> String {
     let mut lines = vec![gt_store::conformance::reference()];

@@ -1,4 +1,4 @@
-//! What may stand in our files.
+//! The rules for the text of our files.
 
 use gt_tidy::assert_none;
 use gt_tidy::policy::FILE_LINES_MAX;
