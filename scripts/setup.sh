@@ -1,8 +1,8 @@
-# What scripts/test and scripts/demo share: finding Rust, installing what is missing, a clean
-# environment. Sourced by them, never run by itself. Callers have `set -euo pipefail`.
+# The parts that scripts/test and scripts/demo share: finding Rust, installing missing tools, a
+# clean environment. Sourced by them, never run by itself. Callers have `set -euo pipefail`.
 # shellcheck shell=bash
 
-# What the messages start with.
+# The prefix of the messages.
 program=scripts/$(basename -- "$0")
 
 fail() {
@@ -22,7 +22,7 @@ quietly() {
     return "$status"
 }
 
-# Compiling a program shows what looking for `cc` does not: that the headers are there too.
+# Compiling a program also shows that the headers are there, which looking for `cc` does not.
 can_compile_c() {
     local directory status=0
     command -v cc >/dev/null || return 1
@@ -34,13 +34,13 @@ can_compile_c() {
 }
 
 # Installs the system packages we need and do not have. Debian and its relatives only; elsewhere
-# it says what is missing.
+# it names the missing ones.
 install_system_packages() {
     local -a missing=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get)
     command -v git >/dev/null || missing+=(git)
     # SQLite is C, compiled in; Rust needs the same compiler to link.
     can_compile_c || missing+=(gcc libc6-dev)
-    # The tests look at what a terminal shows.
+    # The tests read the contents of terminals.
     command -v script >/dev/null || missing+=(bsdutils)
     # The tests start servers of their own, encrypted ones among them, and a pooler before them.
     compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql)
@@ -53,7 +53,7 @@ install_system_packages() {
     command -v ssh >/dev/null || missing+=(openssh-client)
     # Projects of the tests keep large files.
     command -v git-lfs >/dev/null || missing+=(git-lfs)
-    # What a container is asked with, and what coding agents speak to the work queue with.
+    # Programs that check a container, and with which coding agents call the work queue.
     command -v wget >/dev/null || missing+=(wget)
     command -v curl >/dev/null || missing+=(curl)
     # Linters and Schemathesis come from PyPI, into a directory of their own.
@@ -106,7 +106,7 @@ ensure_python_tools() {
     export PATH
 }
 
-# A developer's own town, or the git hook this runs in, must not leak into what we start.
+# A developer's own town, or the git hook this runs in, must not leak into programs that we start.
 clean_environment() {
     local variable
     while read -r variable; do
