@@ -213,7 +213,6 @@ fn the_end_of_an_agent_is_reported() {
     assert_eq!(run(LONG, "kill -9 $$").end(), "Ok(Signalled(9))");
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn the_end_of_an_agent_outlives_a_supervisor_that_could_not_report_it() {
     // Given an agent that has ended, and left something that its supervisor waits for.

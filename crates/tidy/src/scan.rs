@@ -12,6 +12,16 @@ const LEFT_BEHIND_MACROS: &[&str] =
 /// The attribute of a test that does not run.
 const IGNORED: &str = concat!("#[", "ignore");
 
+/// Conditions that choose code by the operating system. The jobs of continuous integration compile for Linux alone.
+const SYSTEM_CONDITIONS: &[&str] = &[
+    concat!("target_", "os"),
+    concat!("target_", "vendor"),
+    concat!("target_", "family"),
+    concat!("cfg(", "windows"),
+    concat!("cfg(", "unix"),
+    concat!("cfg(not(", "unix"),
+];
+
 /// Where the files of developers and of build machines lie. Addresses of the work queue begin like the first of them.
 const MACHINE_PATHS: &[&str] = &[
     concat!("/wo", "rk/main"),
@@ -56,6 +66,11 @@ pub fn left_behind_macros(source: &str) -> Vec<usize> {
 /// Tests that are switched off, in Rust.
 pub fn ignored_tests(source: &str) -> Vec<usize> {
     lines_with(source, &[IGNORED], |_, after| !after.is_some_and(is_word))
+}
+
+/// Code for one operating system among several, in Rust.
+pub fn system_conditions(source: &str) -> Vec<usize> {
+    lines_with(source, SYSTEM_CONDITIONS, |before, _| !before.is_some_and(is_word))
 }
 
 /// Absolute paths that exist on one machine only. The same words further inside a path, as in a

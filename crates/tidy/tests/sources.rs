@@ -49,6 +49,12 @@ fn every_test_runs() {
 }
 
 #[test]
+fn no_code_waits_for_a_system_that_no_job_compiles() {
+    let findings = search(SourceFile::is_rust, scan::system_conditions);
+    assert_none("gt runs on Linux; add a job to .github/workflows/ci.yml first:", &findings);
+}
+
+#[test]
 fn files_stay_short() {
     let findings: Vec<String> = files()
         .into_iter()

@@ -56,16 +56,9 @@ fn jump(awake: Duration, passed: Duration, before: Timestamp, after: Timestamp) 
 }
 
 /// How long ago the machine was started, its sleep included.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 fn since_boot() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     Duration::try_from(time).unwrap_or_default()
-}
-
-/// Where the kernel has no such clock, a sleep is seen as a jump of the other one.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn since_boot() -> Duration {
-    Duration::ZERO
 }
 
 #[cfg(test)]

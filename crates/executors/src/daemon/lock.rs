@@ -145,7 +145,6 @@ pub fn ask_to_end(path: &Path, holder: &Holder) -> io::Result<bool> {
 }
 
 /// Sends `TERM` to a process if it is still the one that is meant once its number cannot come back any more.
-#[cfg(target_os = "linux")]
 fn send_end(pid: Pid, is_meant: impl FnOnce() -> bool) -> Result<bool, Errno> {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
     let process = pidfd_open(pid, PidfdFlags::empty())?;
@@ -153,15 +152,6 @@ fn send_end(pid: Pid, is_meant: impl FnOnce() -> bool) -> Result<bool, Errno> {
         return Ok(false);
     }
     pidfd_send_signal(&process, Signal::TERM).map(|()| true)
-}
-
-/// Where a process cannot be held by its number, it is asked for just before.
-#[cfg(not(target_os = "linux"))]
-fn send_end(pid: Pid, is_meant: impl FnOnce() -> bool) -> Result<bool, Errno> {
-    if !is_meant() {
-        return Ok(false);
-    }
-    rustix::process::kill_process(pid, Signal::TERM).map(|()| true)
 }
 
 /// Waits until the lock is free, at most `limit`; says whether it is.

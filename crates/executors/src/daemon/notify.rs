@@ -36,16 +36,10 @@ fn connect(address: &str) -> Option<UnixDatagram> {
     Some(socket)
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
 fn connect_by_name(socket: &UnixDatagram, name: &str) -> Option<()> {
     use std::os::linux::net::SocketAddrExt as _;
     let address = std::os::unix::net::SocketAddr::from_abstract_name(name).ok()?;
     socket.connect_addr(&address).ok()
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn connect_by_name(_socket: &UnixDatagram, _name: &str) -> Option<()> {
-    None
 }
 
 /// How often they want to hear that we make progress: half of the time after which they lose patience. Nothing if they do
@@ -73,7 +67,6 @@ mod tests {
         assert_eq!(&heard[..length], b"READY=1\nSTATUS=well");
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_service_manager_is_reached_by_abstract_name() {
         use std::os::linux::net::SocketAddrExt as _;

@@ -243,11 +243,8 @@ pub(super) fn agent_end(status: WaitStatus, is_cancelled: bool) -> AgentEnd {
 
 /// Makes the kernel give us the children of those of our descendants that end before them.
 pub(super) fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
-    {
-        // Without it, the process group still holds together the processes that do not leave it.
-        let _ = rustix::process::set_child_subreaper(Some(getpid()));
-    }
+    // Without it, the process group still holds together the processes that do not leave it.
+    let _ = rustix::process::set_child_subreaper(Some(getpid()));
 }
 
 /// An agent that was started.
@@ -285,7 +282,7 @@ fn start(
 ) -> io::Result<Begun> {
     let output = crate::private::options().append(true).create(true).open(files.output_path())?;
     let Some(launcher) = &agent.terminal else {
-        let child = start_plainly(files, lock, agent, output)?;
+        let child = start_plainly(lock, agent, output)?;
         return Ok(Begun { child, relay: None, prompting: None });
     };
     // The keyboard is locked until the agent is there and has its prompt.
@@ -302,22 +299,17 @@ fn start(
     let child = started.map_err(|error| explained(agent, error))?;
     let relay = Some(terminal.relay(output, display)?);
     let prompting = agent.prompter.as_ref().map(|prompter| {
-        let begun = prompter.start(files, &agent.prompt, keyboard, process);
+        let begun = prompter.start(&agent.prompt, keyboard, process);
         begun.map_err(|error| format!("its prompt cannot be typed: {error}"))
     });
     Ok(Begun { child, relay, prompting })
 }
 
-fn start_plainly(
-    files: &RunFiles,
-    lock: &RunLock,
-    agent: &Agent,
-    output: File,
-) -> io::Result<Child> {
+fn start_plainly(lock: &RunLock, agent: &Agent, output: File) -> io::Result<Child> {
     let Some((program, arguments)) = agent.argv.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     };
-    let prompt = prompt_file(files.root(), &agent.prompt)?;
+    let prompt = prompt_file(&agent.prompt)?;
     let is_path = program.contains('/');
     let found = if is_path { agent.directory.join(program) } else { program.into() };
     let mut command = command_in(found, &agent.directory);
@@ -341,20 +333,10 @@ fn explained(agent: &Agent, error: io::Error) -> io::Error {
 }
 
 /// Something to read the prompt from that never makes the writer wait.
-#[cfg(target_os = "linux")]
-pub(super) fn prompt_file(_scratch: &Path, prompt: &[u8]) -> io::Result<File> {
+pub(super) fn prompt_file(prompt: &[u8]) -> io::Result<File> {
     // In memory: a file on a disk would be made, and kept, for every run.
     let file = rustix::fs::memfd_create("gt prompt", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = File::from(file);
-    file.write_all(prompt)?;
-    file.rewind()?;
-    Ok(file)
-}
-
-/// Something to read the prompt from that never makes the writer wait.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn prompt_file(scratch: &Path, prompt: &[u8]) -> io::Result<File> {
-    let mut file = crate::background::nameless_file(scratch)?;
     file.write_all(prompt)?;
     file.rewind()?;
     Ok(file)

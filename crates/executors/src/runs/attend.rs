@@ -311,12 +311,9 @@ pub(super) fn collect(agent: Pid, is_over: bool) -> Result<Option<WaitStatus>, E
 
 /// A descriptor that can be read from when the child has ended.
 pub(super) fn end_of(child: Pid) -> Option<OwnedFd> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{PidfdFlags, pidfd_open};
-        if let Ok(end) = pidfd_open(child, PidfdFlags::empty()) {
-            return Some(end);
-        }
+    use rustix::process::{PidfdFlags, pidfd_open};
+    if let Ok(end) = pidfd_open(child, PidfdFlags::empty()) {
+        return Some(end);
     }
     pipe_closed_at_end_of(child).ok()
 }

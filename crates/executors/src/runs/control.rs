@@ -208,21 +208,9 @@ impl AsFd for Control {
     }
 }
 
-#[cfg(not(target_vendor = "apple"))]
 pub(super) fn make_pipe(path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
-}
-
-/// Where the call cannot be made without unsafe code; the program is part of the system.
-#[cfg(target_vendor = "apple")]
-pub(super) fn make_pipe(path: &Path) -> io::Result<()> {
-    if path.try_exists()? {
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
-    let mut make = crate::process::command("/usr/bin/mkfifo");
-    make.args(["-m", "600"]).arg(path);
-    crate::process::capture(make).map(|_| ()).map_err(io::Error::other)
 }
 
 #[cfg(test)]

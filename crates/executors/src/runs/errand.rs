@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
@@ -59,8 +59,6 @@ pub struct Order<'a> {
     pub input: &'a [u8],
     /// Where its output goes.
     pub output: File,
-    /// A directory on whose file system its input may be kept meanwhile.
-    pub scratch: &'a Path,
     /// How long it may take to end when it is asked to.
     pub grace: Duration,
     /// For how long no other command can get the same work.
@@ -213,7 +211,6 @@ fn begin(order: Order<'_>) -> io::Result<Errand> {
     command
         .args(&order.attendant.arguments)
         .args([number(order.grace), number(order.time_left), order.input.len().to_string()])
-        .arg(order.scratch)
         .args(order.argv)
         .envs(order.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
@@ -235,18 +232,17 @@ fn begin(order: Order<'_>) -> io::Result<Errand> {
 /// It reports on standard output; its standard error is the output of the command.
 pub fn attend_errand(words: &[OsString]) -> io::Result<()> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "the attendant was called wrongly");
-    let [grace, time_left, length, scratch, argv @ ..] = words else { return Err(wrong()) };
+    let [grace, time_left, length, argv @ ..] = words else { return Err(wrong()) };
     let number =
         |word: &OsString| word.to_str().and_then(|word| word.parse().ok()).ok_or_else(wrong);
     let grace = Duration::from_millis(number(grace)?);
     let deadline = Instant::now() + Duration::from_millis(number(time_left)?);
-    let (length, scratch) =
-        (usize::try_from(number(length)?).map_err(|_| wrong())?, PathBuf::from(scratch));
+    let length = usize::try_from(number(length)?).map_err(|_| wrong())?;
     let mut input = vec![0; length];
     let mut orders = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     orders.read_exact(&mut input)?;
     adopt_orphans();
-    let child = match start(argv, &scratch, &input) {
+    let child = match start(argv, &input) {
         Ok(child) => child,
         Err(error) => {
             say(&format!("{NOT_STARTED}{}", error.raw_os_error().unwrap_or_default()));
@@ -312,7 +308,7 @@ fn stay(orders: &mut File, child: Pid, mut deadline: Instant) -> Stayed {
     }
 }
 
-fn start(argv: &[OsString], scratch: &Path, input: &[u8]) -> io::Result<Pid> {
+fn start(argv: &[OsString], input: &[u8]) -> io::Result<Pid> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
@@ -321,7 +317,7 @@ fn start(argv: &[OsString], scratch: &Path, input: &[u8]) -> io::Result<Pid> {
     let errors = io::stderr();
     command
         .args(arguments)
-        .stdin(prompt_file(scratch, input)?)
+        .stdin(prompt_file(input)?)
         .stdout(errors.as_fd().try_clone_to_owned()?)
         .stderr(errors.as_fd().try_clone_to_owned()?)
         .process_group(0);
@@ -371,7 +367,6 @@ mod tests {
             environment: &[("COLOUR", "red".to_owned())],
             input: b"an item",
             output,
-            scratch: directory.path(),
             grace,
             time_left: LONG,
         };
@@ -415,7 +410,6 @@ mod tests {
             environment: &[],
             input: b"",
             output: File::create(directory.path().join("output")).unwrap(),
-            scratch: directory.path(),
             grace: LONG,
             time_left: LONG,
         };

@@ -11,7 +11,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::RunFiles;
 use super::agent::prompt_file;
 use super::files::Keyboard;
 use crate::background::spawn;
@@ -42,7 +41,6 @@ impl Prompter {
     /// has not before.
     pub(super) fn start(
         &self,
-        files: &RunFiles,
         prompt: &[u8],
         keyboard: Keyboard,
         process: Pid,
@@ -51,7 +49,7 @@ impl Prompter {
         program
             .args(&self.arguments)
             .args(["--supervisor", &process.as_raw_pid().to_string()])
-            .stdin(prompt_file(files.root(), prompt)?)
+            .stdin(prompt_file(prompt)?)
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         // The supervisor collects all of the agent's children, and this one too.

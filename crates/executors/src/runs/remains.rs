@@ -128,7 +128,6 @@ fn is_same(one: &Process, other: &Process) -> bool {
 
 /// Sends a signal to exactly this process. One that has ended needs none.
 fn send(process: &Process, signal: Signal) -> Result<(), Errno> {
-    #[cfg(target_os = "linux")]
     if let Some(handle) = handle(process) {
         return gone_is_fine(rustix::process::pidfd_send_signal(handle, signal));
     }
@@ -145,19 +144,11 @@ fn gone_is_fine(sent: Result<(), Errno>) -> Result<(), Errno> {
 
 /// A descriptor for exactly this process that can be read from when it has ended, where there is such a thing.
 fn handle(process: &Process) -> Option<OwnedFd> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{PidfdFlags, pidfd_open};
-        let handle = pidfd_open(process.pid, PidfdFlags::empty()).ok()?;
-        // The handle belongs to the process that has the number now; check that it is still the one
-        // we saw.
-        processes::look(process.pid).filter(|seen| is_same(seen, process)).map(|_| handle)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = process;
-        None
-    }
+    use rustix::process::{PidfdFlags, pidfd_open};
+    let handle = pidfd_open(process.pid, PidfdFlags::empty()).ok()?;
+    // The handle belongs to the process that has the number now; check that it is still the one
+    // we saw.
+    processes::look(process.pid).filter(|seen| is_same(seen, process)).map(|_| handle)
 }
 
 /// Our children as they are now, who have nothing to do with the run that is about to start.

@@ -316,7 +316,6 @@ mod tests {
         }
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn processes_of_a_run_are_ended_and_those_in_its_tree_are_only_found() {
         use std::process::Stdio;
@@ -349,7 +348,6 @@ mod tests {
     }
 
     /// Waits until a script that closed everything and left its session says its number.
-    #[cfg(target_os = "linux")]
     fn number_in(file: &Path) -> i32 {
         gt_testkit::wait_until("the process has begun", || {
             fs::read_to_string(file).is_ok_and(|text| text.ends_with('\n'))
@@ -357,13 +355,11 @@ mod tests {
         fs::read_to_string(file).unwrap().trim().parse().unwrap()
     }
 
-    #[cfg(target_os = "linux")]
     fn kill(number: i32) {
         let pid = Pid::from_raw(number).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_process_is_seen_by_its_place_its_program_its_files_and_its_parent() {
         use std::process::Stdio;
@@ -413,7 +409,6 @@ mod tests {
         assert_eq!(strays_of(town.path(), &suspects), [Strays::default()]);
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_process_in_the_session_of_the_agent_is_seen_and_ended_if_it_is_in_the_tree_too() {
         use std::process::Stdio;
@@ -442,12 +437,10 @@ mod tests {
         kill(outside);
     }
 
-    #[cfg(target_os = "linux")]
     fn of_child(child: &std::process::Child) -> i32 {
         i32::try_from(child.id()).unwrap()
     }
 
-    #[cfg(target_os = "linux")]
     fn command_path(name: &str) -> PathBuf {
         ["/bin", "/usr/bin"]
             .iter()

@@ -92,9 +92,6 @@ impl Connection {
             inner.pragma_update(None, "journal_mode", "wal")?;
         }
         inner.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL;")?;
-        if cfg!(target_os = "macos") {
-            inner.execute_batch("PRAGMA fullfsync = ON;")?;
-        }
         match access {
             Access::Read => inner.execute_batch("PRAGMA query_only = ON;"),
             Access::Write | Access::Create => self.allow_writing(),

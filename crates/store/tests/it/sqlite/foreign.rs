@@ -73,7 +73,6 @@ fn a_directory_is_refused_untouched() {
     assert_eq!(listing(&path).len(), 1);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_socket_is_refused_untouched() {
     let (_directory, path) = place();

@@ -90,7 +90,6 @@ fn begin(poller: &Poller<'_>, held: &Held) -> Result<(Errand, PathBuf), Operatio
         environment: &environment,
         input: input.as_bytes(),
         output,
-        scratch: &polling.output,
         grace: polling.grace,
         time_left: time_left(poller, item.lease_expires_at),
     })?;
