@@ -90,6 +90,7 @@ struct Rules {
     instant: Regex,
     port: Regex,
     cursor: Regex,
+    root: Regex,
     generated: Vec<(&'static str, Regex)>,
 }
 
@@ -107,6 +108,7 @@ impl Rules {
             instant: regex(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"),
             port: regex(r"\[::1\]:\d+"),
             cursor: regex(r"\bcursor=[0-9a-f]+"),
+            root: regex(r"\bROOT\b"),
             generated: GENERATED.iter().map(|(name, pattern)| (*name, regex(pattern))).collect(),
         }
     }
@@ -212,7 +214,9 @@ impl Stage {
         for (value, name) in named {
             text = text.replace(name, value);
         }
-        text.replace("ROOT", &self.sandbox.root().display().to_string())
+        // The whole word: a script may name the variable GT_TOWN_ROOT.
+        let root = self.sandbox.root().display().to_string();
+        self.rules.root.replace_all(&text, root.as_str()).into_owned()
     }
 
     /// Puts names in place of what differs from one run to the next.
