@@ -1,27 +1,30 @@
 //! Speaking to a web service: one request, one answer, a limited time.
 //!
-//! A client of our own, because all we need is one request at a time without redirects, cookies, proxies or reuse of
-//! connections, over the TLS that is there for PostgreSQL anyway.
+//! `ureq` writes requests, reads answers and encrypts. Redirects, cookies, proxies, compression and reuse of connections
+//! are switched off. Waits are ours (`connection`): they end at a deadline, or when the caller interrupts them.
 
-mod answer;
-mod body;
 mod connection;
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gt_core::WebAddress;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use rustls::RootCertStore;
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
 use sha2::Sha256;
+use ureq::http::HeaderMap;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::unversioned::transport::{Connector as _, RustlsConnector};
+use ureq::{Agent, BodyReader, RequestBuilder};
 
-pub use self::answer::Head;
-use self::answer::{one_line, read_head};
-use self::body::Decoder;
-use self::connection::{Channel, Deadline, Interrupted, system_roots};
+use self::connection::{CONNECT_MAX, Deadline, NamedResolver, TimedConnector};
 
+/// Longest head of an answer that is read, in bytes.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// How many bytes of the body of an answer to a notification are kept.
 const WORDS_BYTES_MAX: usize = 200;
 
@@ -34,16 +37,6 @@ pub enum Method {
     Post,
     /// Changes data.
     Patch,
-}
-
-impl Method {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Patch => "PATCH",
-        }
-    }
 }
 
 /// The body of a request and its type.
@@ -70,6 +63,21 @@ pub struct Request<'a> {
     pub limit: Duration,
     /// Waiting for the answer stops when this becomes readable.
     pub interrupt: Option<BorrowedFd<'a>>,
+}
+
+/// The status and the fields of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The status.
+    pub status: u16,
+    fields: HeaderMap,
+}
+
+impl Head {
+    /// The value of a field, if it is text.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        str::from_utf8(self.fields.get(name)?.as_bytes()).ok()
+    }
 }
 
 /// The answer of a web service to a notification.
@@ -147,11 +155,10 @@ pub enum WebError {
 }
 
 /// An answer of which only the head has been read.
-struct Begun<'a> {
-    channel: Channel<'a>,
+struct Begun {
     head: Head,
-    /// Bytes of the body that came with the head.
-    rest: Vec<u8>,
+    body: BodyReader<'static>,
+    deadline: Deadline,
 }
 
 impl Request<'_> {
@@ -161,127 +168,164 @@ impl Request<'_> {
         self.tell_trusting(system_roots)
     }
 
-    fn tell_trusting(&self, roots: impl FnOnce() -> RootCertStore) -> Result<Answer, WebError> {
-        let Begun { head, rest, .. } = self.begin(self.interrupt, roots)?;
+    fn tell_trusting(
+        &self,
+        roots: impl FnOnce() -> Vec<CertificateDer<'static>>,
+    ) -> Result<Answer, WebError> {
+        let Begun { head, mut body, .. } = self.begin(roots)?;
         let location = head.field("location").map(|place| one_line(place.as_bytes()));
-        let words = one_line(&rest[..rest.len().min(WORDS_BYTES_MAX)]);
-        Ok(Answer { status: head.status, location, words })
+        let mut words = [0; WORDS_BYTES_MAX];
+        // The status is the answer; its text may be missing.
+        let count = body.read(&mut words).unwrap_or(0);
+        Ok(Answer { status: head.status, location, words: one_line(&words[..count]) })
     }
 
     /// Sends the request and waits for all of the answer. Redirects are told, not followed.
     pub fn ask(&self, bytes_max: usize) -> Result<Reply, WebError> {
-        let Begun { mut channel, head, rest } = self.begin(self.interrupt, system_roots)?;
-        let mut decoder = Decoder::of(&head);
-        let mut body = Vec::new();
-        let mut part = rest;
-        loop {
-            decoder.feed(&part, &mut body).map_err(|_| self.strange())?;
-            if body.len() > bytes_max {
-                return Err(WebError::TooLong { origin: self.address.origin(), bytes_max });
-            }
-            if decoder.is_over() {
-                return Ok(Reply { head, body });
-            }
-            part = match channel.read_some() {
-                Ok(part) if part.is_empty() && decoder.may_end() => {
-                    return Ok(Reply { head, body });
-                }
-                Ok(part) if part.is_empty() => {
-                    return Err(self.failed(io::ErrorKind::UnexpectedEof.into()));
-                }
-                Ok(part) => part,
-                Err(error) => return Err(self.failed(error)),
-            };
-        }
+        let Begun { head, body, .. } = self.begin(system_roots)?;
+        self.read_all(head, body, bytes_max)
     }
 
     /// Sends the request and waits for the head of an answer that has no end. If it does not begin well, the answer is
-    /// read like any other. Nothing interrupts this; how long to wait for what follows is said each time.
+    /// read like any other. How long to wait for what follows is said each time.
     pub fn listen(&self, bytes_max: usize) -> Result<Listening, WebError> {
-        let Begun { mut channel, head, rest } = self.begin(None, system_roots)?;
-        let mut decoder = Decoder::of(&head);
-        let mut heard = Vec::new();
-        decoder.feed(&rest, &mut heard).map_err(|_| self.strange())?;
+        let Begun { head, body, deadline } = self.begin(system_roots)?;
         if head.status == 200 {
-            let stream = Stream { channel, decoder, heard, origin: self.address.origin() };
+            let stream = Stream { body, deadline, origin: self.address.origin() };
             return Ok(Listening::Begun(Box::new(stream)));
         }
-        while !decoder.is_over() && heard.len() <= bytes_max {
-            match channel.read_some() {
-                Ok(part) if part.is_empty() => break,
-                Ok(part) => decoder.feed(&part, &mut heard).map_err(|_| self.strange())?,
-                Err(error) => return Err(self.failed(error)),
-            }
-        }
-        Ok(Listening::Refused(Reply { head, body: heard }))
+        Ok(Listening::Refused(self.read_all(head, body, bytes_max)?))
     }
 
-    fn begin<'i>(
+    fn read_all(
         &self,
-        interrupt: Option<BorrowedFd<'i>>,
-        roots: impl FnOnce() -> RootCertStore,
-    ) -> Result<Begun<'i>, WebError> {
-        let text = self.head()?;
-        let deadline = Deadline::after(self.limit);
-        let mut channel = Channel::open(self.address, deadline, interrupt, roots)?;
-        let body = self.content.map_or(&[][..], |content| content.body);
-        let asked = channel
-            .write_all(text.as_bytes())
-            .and_then(|()| channel.write_all(body))
-            .and_then(|()| channel.flush());
-        let answered = match &asked {
-            // A service that refuses early has answered before it has read everything.
-            Err(error) if !is_cut(error) => Ok(None),
-            Ok(()) | Err(_) => read_head(&mut channel),
-        };
-        match (answered, asked) {
-            (Ok(Some((head, rest))), _) => Ok(Begun { channel, head, rest }),
-            (_, Err(error)) | (Err(error), Ok(())) => Err(self.failed(error)),
-            (Ok(None), Ok(())) => Err(self.strange()),
+        head: Head,
+        stream: BodyReader<'_>,
+        bytes_max: usize,
+    ) -> Result<Reply, WebError> {
+        let origin = || self.address.origin();
+        let mut body = Vec::new();
+        let read = stream.take(bytes_max as u64 + 1).read_to_end(&mut body);
+        read.map_err(|error| failed(origin(), error.into()))?;
+        if body.len() > bytes_max {
+            return Err(WebError::TooLong { origin: origin(), bytes_max });
         }
+        Ok(Reply { head, body })
     }
 
-    fn head(&self) -> Result<String, WebError> {
-        let mut head = format!(
-            "{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: gt\r\nAccept: */*\r\nConnection: close\r\n",
-            self.method.as_str(),
-            self.address.target(),
-            self.address.authority(),
-        );
-        if let Some(Content { kind, body }) = self.content {
-            let _ = write!(head, "Content-Type: {kind}\r\nContent-Length: {}\r\n", body.len());
-        }
-        for (name, value) in self.headers {
+    fn begin(
+        &self,
+        roots: impl FnOnce() -> Vec<CertificateDer<'static>>,
+    ) -> Result<Begun, WebError> {
+        let deadline = Deadline::after(self.limit);
+        let agent = self.agent(&deadline, roots)?;
+        let address = encoded(self.address);
+        let body = self.content.map_or(&[][..], |content| content.body);
+        let answered = match self.method {
+            Method::Get => self.with_fields(agent.get(address))?.call(),
+            Method::Post => self.with_fields(agent.post(address))?.send(body),
+            Method::Patch => self.with_fields(agent.patch(address))?.send(body),
+        };
+        let answered = answered.map_err(|error| failed(self.address.origin(), error))?;
+        let (head, body) = answered.into_parts();
+        let head = Head { status: head.status.as_u16(), fields: head.headers };
+        Ok(Begun { head, body: body.into_reader(), deadline })
+    }
+
+    fn with_fields<Any>(
+        &self,
+        mut request: RequestBuilder<Any>,
+    ) -> Result<RequestBuilder<Any>, WebError> {
+        let kind = self.content.map(|content| ("Content-Type", content.kind));
+        for (name, value) in self.headers.iter().copied().chain(kind) {
             // A line break would let the value begin another field, or another request.
             if value.chars().any(char::is_control) {
-                return Err(WebError::Field((*name).to_owned()));
+                return Err(WebError::Field(name.to_owned()));
             }
-            let _ = write!(head, "{name}: {value}\r\n");
+            request = request.header_raw(name, value.as_bytes());
         }
-        head.push_str("\r\n");
-        Ok(head)
+        Ok(request.header_raw("Connection", b"close"))
     }
 
-    fn strange(&self) -> WebError {
-        WebError::Strange(self.address.origin())
-    }
-
-    fn failed(&self, error: io::Error) -> WebError {
-        failed(self.address.origin(), error)
+    fn agent(
+        &self,
+        deadline: &Deadline,
+        roots: impl FnOnce() -> Vec<CertificateDer<'static>>,
+    ) -> Result<Agent, WebError> {
+        let origin = self.address.origin();
+        let connect_max = CONNECT_MAX.min(self.limit);
+        let interrupt = self.interrupt.map(|interrupt| interrupt.try_clone_to_owned());
+        let interrupt = interrupt.transpose();
+        let interrupt =
+            interrupt.map_err(|source| WebError::Unreachable { origin: origin.clone(), source })?;
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .user_agent("gt")
+            .max_idle_connections(0)
+            .max_response_header_size(HEAD_BYTES_MAX)
+            .timeout_resolve(Some(connect_max));
+        if self.address.is_secure() {
+            let roots = roots();
+            if roots.is_empty() {
+                let why = "the system has no certificates".to_owned();
+                return Err(WebError::Untrusted { origin, why });
+            }
+            let roots = roots.iter().map(|root| Certificate::from_der(root).to_owned());
+            config = config.tls_config(
+                TlsConfig::builder()
+                    .root_certs(RootCerts::from(roots))
+                    .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
+                    .build(),
+            );
+        }
+        let connector = TimedConnector {
+            origin,
+            connect_by: Deadline::after(connect_max),
+            deadline: deadline.clone(),
+            interrupt: interrupt.map(Arc::new),
+        };
+        let connector = connector.chain(RustlsConnector::default());
+        Ok(Agent::with_parts(config.build(), connector, NamedResolver))
     }
 }
 
-fn is_cut(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+/// The address with the characters encoded that `ureq` refuses.
+fn encoded(address: &WebAddress) -> String {
+    let mut text = address.to_string();
+    for (character, code) in [("\"", "%22"), ("<", "%3C"), (">", "%3E"), ("`", "%60")] {
+        text = text.replace(character, code);
+    }
+    text
 }
 
-fn failed(origin: String, error: io::Error) -> WebError {
-    let inner = error.get_ref();
-    let interrupted: Option<&Interrupted> = inner.and_then(|inner| inner.downcast_ref());
-    if interrupted.is_some() {
-        return WebError::Interrupted(origin);
-    }
-    match inner.and_then(|inner| inner.downcast_ref()) {
+/// The certificates that this machine trusts.
+fn system_roots() -> Vec<CertificateDer<'static>> {
+    rustls_native_certs::load_native_certs().certs
+}
+
+/// Text of others on one line, without anything that a terminal would obey.
+fn one_line(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn failed(origin: String, error: ureq::Error) -> WebError {
+    let error = match error {
+        ureq::Error::Other(error) => match error.downcast() {
+            Ok(error) => return *error,
+            Err(other) => io::Error::other(other),
+        },
+        ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
+            return WebError::Strange(origin);
+        }
+        ureq::Error::Tls(why) => return WebError::Untrusted { origin, why: why.to_owned() },
+        error => error.into_io(),
+    };
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
         Some(rustls::Error::InvalidCertificate(why)) => {
             WebError::Untrusted { origin, why: format!("its certificate: {why}") }
         }
@@ -299,12 +343,9 @@ pub enum Listening {
 }
 
 /// An answer that comes bit by bit, and may have no end.
-#[derive(Debug)]
 pub struct Stream {
-    channel: Channel<'static>,
-    decoder: Decoder,
-    /// Bytes that have come and were not handed out.
-    heard: Vec<u8>,
+    body: BodyReader<'static>,
+    deadline: Deadline,
     origin: String,
 }
 
@@ -319,26 +360,27 @@ pub enum Heard {
     End,
 }
 
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
 impl Stream {
     /// Waits for the service to say something, but no longer than this.
     pub fn next_within(&mut self, limit: Duration) -> Result<Heard, WebError> {
-        self.channel.set_deadline(Deadline::after(limit));
-        loop {
-            if !self.heard.is_empty() {
-                return Ok(Heard::Bytes(std::mem::take(&mut self.heard)));
+        self.deadline.restart(limit);
+        let mut bytes = vec![0; 16 * 1024];
+        match self.body.read(&mut bytes) {
+            Ok(0) => Ok(Heard::End),
+            Ok(count) => {
+                bytes.truncate(count);
+                Ok(Heard::Bytes(bytes))
             }
-            if self.decoder.is_over() {
-                return Ok(Heard::End);
-            }
-            match self.channel.read_some() {
-                Ok(part) if part.is_empty() => return Ok(Heard::End),
-                Ok(part) => {
-                    let fed = self.decoder.feed(&part, &mut self.heard);
-                    fed.map_err(|_| WebError::Strange(self.origin.clone()))?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(Heard::Nothing),
-                Err(error) => return Err(failed(self.origin.clone(), error)),
-            }
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(Heard::Nothing),
+            // The connection ended before the stream did.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Heard::End),
+            Err(error) => Err(failed(self.origin.clone(), error.into())),
         }
     }
 }
