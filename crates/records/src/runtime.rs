@@ -7,6 +7,7 @@ use gt_core::runtime::{
 use gt_core::schedule::check_variable_name;
 use gt_core::time::parse_duration;
 use gt_core::{Invalid, Json, words};
+use toml_edit::{DocumentMut, Item, TableLike, TomlError};
 
 use crate::formula::node::{Node, Value};
 use crate::formula::table::{Found, Table};
@@ -259,61 +260,40 @@ fn limit(node: Node, source: &Source, found: &mut Found) -> Option<Limit> {
 /// and `usage.cost`.
 pub fn set_runtime_key(text: &str, key: &str, value: &str) -> Result<String, Invalid> {
     let spelled = spelled(key, value)?;
-    let line = format!("{key} = {spelled}");
-    let lines: Vec<&str> = text.lines().collect();
-    let root = toml::parse(text).map_err(|errors| {
+    toml::parse(text).map_err(|errors| {
         let (line, message) = errors.into_iter().next().unwrap_or_default();
         Invalid(line.map_or(message.clone(), |line| format!("line {line}: {message}")))
     })?;
-    let mut edited: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-    match line_of(&root, key) {
-        Some(number) => {
-            let line = lines.get(number - 1).copied().unwrap_or_default();
-            // A value over several lines must be edited by hand.
-            if !is_whole(line) {
-                return Err(Invalid(format!(
-                    "line {number}: {key} goes over several lines; change it in the file"
-                )));
-            }
-            let name = line.split('=').next().unwrap_or_default().trim_end();
-            edited[number - 1] = format!("{name} = {spelled}");
+    let refused = |error: TomlError| Invalid(error.message().to_owned());
+    let mut file: DocumentMut = text.parse().map_err(refused)?;
+    let value: toml_edit::Value = spelled.parse().map_err(refused)?;
+    let (table, name): (&mut dyn TableLike, &str) = match key.split_once('.') {
+        None => (file.as_table_mut(), key),
+        Some((table, name)) => {
+            let dotted = || {
+                let mut table = toml_edit::Table::new();
+                table.set_dotted(true);
+                Item::Table(table)
+            };
+            let item = file.entry(table).or_insert_with(dotted);
+            (item.as_table_like_mut().ok_or_else(|| other_kind(table))?, name)
         }
-        None => match key.split_once('.') {
-            Some((table, name)) if header(&lines, table).is_some() => {
-                let place = header(&lines, table).map_or(0, |at| at + 1);
-                edited.insert(place, format!("{name} = {spelled}"));
-            }
-            _ => {
-                let tables = lines.iter().position(|line| line.trim_start().starts_with('['));
-                edited.insert(tables.unwrap_or(lines.len()), line);
-            }
-        },
+    };
+    match table.get_mut(name) {
+        None => drop(table.insert(name, Item::Value(value))),
+        Some(Item::Value(old)) => {
+            // The comment behind the old value stays.
+            let decor = old.decor().clone();
+            *old = value;
+            *old.decor_mut() = decor;
+        }
+        Some(_) => return Err(other_kind(key)),
     }
-    Ok(edited.join("\n") + "\n")
+    Ok(file.to_string())
 }
 
-/// The line of a key that is set already.
-fn line_of(root: &Node, key: &str) -> Option<usize> {
-    let field = |node: &'_ Node, name: &str| match &node.value {
-        Value::Table(fields) => {
-            fields.iter().find(|(key, _)| key == name).map(|(_, node)| node.clone())
-        }
-        _ => None,
-    };
-    let node = match key.split_once('.') {
-        Some((table, name)) => field(&field(root, table)?, name),
-        None => field(root, key),
-    };
-    node.map(|node| node.line)
-}
-
-/// Whether a line is `key = value` to its end.
-fn is_whole(line: &str) -> bool {
-    line.contains('=') && toml::parse(line).is_ok()
-}
-
-fn header(lines: &[&str], table: &str) -> Option<usize> {
-    lines.iter().position(|line| line.trim() == format!("[{table}]"))
+fn other_kind(key: &str) -> Invalid {
+    Invalid(format!("{key} is something else in the file; change it there"))
 }
 
 /// A value as the file spells it.
@@ -464,37 +444,45 @@ mod tests {
 
     #[test]
     fn one_key_is_changed_and_the_rest_stays() {
-        let file = "# mine\ncommand = 'a' # why\n\n[environment]\n# keys\nA = '1'\n";
-        for (key, value, expected) in [
-            (
-                "command",
-                "b \"c\"",
-                "# mine\ncommand = \"b \\\"c\\\"\"\n\n[environment]\n# keys\nA = '1'\n",
-            ),
-            (
-                "memory_mb",
-                "9",
-                "# mine\ncommand = 'a' # why\n\nmemory_mb = 9\n[environment]\n# keys\nA = '1'\n",
-            ),
-            (
-                "environment.A",
-                "2",
-                "# mine\ncommand = 'a' # why\n\n[environment]\n# keys\nA = \"2\"\n",
-            ),
-            (
-                "environment.B",
-                "2",
-                "# mine\ncommand = 'a' # why\n\n[environment]\nB = \"2\"\n# keys\nA = '1'\n",
-            ),
-            (
-                "paste.confirm",
-                "x",
-                "# mine\ncommand = 'a' # why\n\npaste.confirm = \"x\"\n[environment]\n# keys\nA = '1'\n",
-            ),
+        let file = "# mine\ncommand = 'a' # why\n\n[environment] # keys\n# one\nA = '1'\n";
+        for (key, value, before, after) in [
+            ("command", "b \"c\"", "command = 'a'", "command = \"b \\\"c\\\"\""),
+            ("memory_mb", "9", "# why\n", "# why\nmemory_mb = 9\n"),
+            ("environment.A", "2", "A = '1'", "A = \"2\""),
+            ("environment.B", "2", "A = '1'\n", "A = '1'\nB = \"2\"\n"),
+            ("paste.confirm", "x", "# why\n", "# why\npaste.confirm = \"x\"\n"),
         ] {
+            let expected = file.replacen(before, after, 1);
             assert_eq!(set_runtime_key(file, key, value).unwrap(), expected);
         }
         assert_eq!(set_runtime_key("", "interactive", "yes").unwrap(), "interactive = true\n");
+    }
+
+    #[test]
+    fn a_key_is_set_however_the_file_is_laid_out() {
+        for (file, key, expected) in [
+            ("[ environment ]\n", "environment.B", "[ environment ]\nB = \"2\"\n"),
+            (
+                "environment = { A = '1' }",
+                "environment.B",
+                "environment = { A = '1' , B = \"2\" }\n",
+            ),
+            (
+                "environment.A = '1'",
+                "environment.B",
+                "environment.A = '1'\nenvironment.B = \"2\"\n",
+            ),
+            (
+                "command = \"\"\"\n[x]\"\"\"\n",
+                "program",
+                "command = \"\"\"\n[x]\"\"\"\nprogram = \"2\"\n",
+            ),
+            ("command = \"\"\"\na\"\"\" # b\n", "command", "command = \"2\" # b\n"),
+        ] {
+            let set = set_runtime_key(file, key, "2").unwrap();
+            assert_eq!(set, expected);
+            assert_eq!(read_runtime(&set, "x.toml").problems, []);
+        }
     }
 
     #[test]
@@ -506,7 +494,8 @@ mod tests {
             ("", "environment.A B", "a", "\"A B\" is not the name of a variable"),
             ("", "memory_mb", "much", "memory_mb: \"much\" is not a whole number"),
             ("", "interactive", "maybe", "interactive: \"maybe\" is not a yes or no"),
-            ("command = '''\na'''", "command", "b", "line 1: command goes over several lines"),
+            ("[command]", "command", "b", "command is something else in the file"),
+            ("environment = 1", "environment.A", "b", "environment is something else in the file"),
             ("command =", "command", "b", "line 1: not valid TOML"),
         ] {
             let refused = set_runtime_key(file, key, value).unwrap_err().to_string();
