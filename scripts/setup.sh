@@ -40,6 +40,8 @@ install_system_packages() {
     command -v git >/dev/null || missing+=(git)
     # SQLite is C, compiled in; Rust needs the same compiler to link.
     can_compile_c || missing+=(gcc libc6-dev)
+    # Links the test programs in a tenth of the time.
+    command -v mold >/dev/null || missing+=(mold)
     # The tests read the contents of terminals.
     command -v script >/dev/null || missing+=(bsdutils)
     # The tests start servers of their own, encrypted ones among them, and a pooler before them.
@@ -81,6 +83,15 @@ find_rust() {
     esac
     export PATH
     command -v cargo >/dev/null || fail "cargo not found: install Rust with rustup first"
+}
+
+# Links with mold. A caller's own flags for the compiler stay as they are.
+link_with_mold() {
+    local target variable
+    [ -z "${RUSTFLAGS-}${CARGO_ENCODED_RUSTFLAGS-}" ] || return 0
+    target=$(rustc -vV | sed -n 's/^host: //p')
+    variable=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")_RUSTFLAGS
+    [ -n "${!variable-}" ] || export "$variable=-C link-arg=-fuse-ld=mold"
 }
 
 # The minimal profile of rustup comes without rustfmt and clippy.
