@@ -10,7 +10,6 @@
 //! - What looks for something is tested with text that contains it: a search that finds nothing
 //!   would keep every rule.
 
-pub mod licence;
 pub mod manifest;
 pub mod policy;
 pub mod scan;

@@ -162,35 +162,6 @@ pub const DATABASE_DRIVERS: &[&str] = &["rusqlite", "libsqlite3-sys", "tokio-pos
 /// The packages that may use those: the store, and the baselines it is measured against.
 pub const MAY_USE_DATABASES: &[&str] = &["gt-store", "gt-benchmarks"];
 
-/// The licences of packages we may ship. Permissive ones only: a user of the binary should not
-/// have to think about them. `deny.toml` has the same list.
-pub const ALLOWED_LICENCES: &[&str] = &[
-    "0BSD",
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "CC0-1.0",
-    "ISC",
-    "MIT",
-    "Unicode-3.0",
-    "Unicode-DFS-2016",
-    "Unlicense",
-    "Zlib",
-];
-
-/// Packages we do not use, even if their licence is in the list above, and why. `deny.toml` has the same list.
-pub const BANNED_PACKAGES: &[(&str, &str)] = &[
-    ("asupersync", "its licence forbids our use"),
-    ("beads_rust", "its licence forbids our use"),
-    ("chrono", "we use jiff; one library for time"),
-    ("fsqlite", "its licence forbids our use"),
-    ("openssl-sys", "needs a system library at build and at run time"),
-    ("rich_rust", "its licence forbids our use"),
-    ("tru", "its licence forbids our use"),
-];
-
 /// Dependencies that need no comment in the root manifest: every reader of Rust knows them.
 pub const WELL_KNOWN: &[&str] = &["serde", "thiserror"];
 

@@ -92,12 +92,8 @@ pub fn files() -> Vec<SourceFile> {
 
 /// `cargo metadata` of our own packages, without their dependencies.
 pub fn own_metadata() -> Value {
-    metadata(&["--no-deps"])
-}
-
-/// `cargo metadata` of every package in `Cargo.lock`, those for other platforms too.
-pub fn full_metadata() -> Value {
-    metadata(&["--locked"])
+    let text = output("cargo", &["metadata", "--format-version", "1", "--offline", "--no-deps"]);
+    serde_json::from_str(&text).expect("cargo writes JSON")
 }
 
 /// An array in JSON that has to be there.
@@ -120,40 +116,18 @@ pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// The output of a program that runs in the root; it has to succeed.
 #[track_caller]
-pub fn output(program: &str, arguments: &[&str]) -> String {
-    match try_output(program, arguments) {
-        Ok(text) => text,
-        Err(problem) => panic!("{problem}"),
-    }
-}
-
 #[expect(clippy::disallowed_methods, reason = "the rules must not depend on what they check")]
-fn try_output(program: &str, arguments: &[&str]) -> Result<String, String> {
+pub fn output(program: &str, arguments: &[&str]) -> String {
     // The cargo that runs this test, rather than the one on the path.
     let path = match program {
         "cargo" => env::var_os("CARGO").unwrap_or_else(|| OsString::from(program)),
         other => OsString::from(other),
     };
-    let mut command = Command::new(path);
-    let output = command
-        .args(arguments)
-        .current_dir(root())
-        .output()
-        .map_err(|error| format!("cannot start {program}: {error}"))?;
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{program} {} failed:\n{stderr}", arguments.join(" ")));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-#[track_caller]
-fn metadata(arguments: &[&str]) -> Value {
-    let arguments = [&["metadata", "--format-version", "1", "--offline"], arguments].concat();
-    let text = match try_output("cargo", &arguments) {
-        Ok(text) => text,
-        // A build fetches the packages of its own platform only, and the rules hold for all.
-        Err(problem) => panic!("{problem}\nif a package is missing: cargo fetch --locked"),
+    let output = match Command::new(path).args(arguments).current_dir(root()).output() {
+        Ok(output) => output,
+        Err(error) => panic!("cannot start {program}: {error}"),
     };
-    serde_json::from_str(&text).expect("cargo writes JSON")
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {} failed:\n{stderr}", arguments.join(" "));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -1,14 +1,12 @@
-//! Dependencies: between our crates they point one way; on others they are few, justified, and
-//! under licences we can pass on.
+//! Dependencies: between our crates they point one way; on others they are few and justified. Licences, banned packages
+//! and sources are in `deny.toml`, which `scripts/deny` checks.
 
 use gt_tidy::assert_none;
-use gt_tidy::licence;
-use gt_tidy::manifest::{entries, is_inherited, is_ours, lists_dependencies, quoted_in_array};
+use gt_tidy::manifest::{entries, is_inherited, is_ours, lists_dependencies};
 use gt_tidy::policy::{
-    ALLOWED_LICENCES, BANNED_PACKAGES, DATABASE_DRIVERS, LAYERS, MAY_USE_DATABASES, MayUse,
-    ROOT_MANIFESTS, WELL_KNOWN,
+    DATABASE_DRIVERS, LAYERS, MAY_USE_DATABASES, MayUse, ROOT_MANIFESTS, WELL_KNOWN,
 };
-use gt_tidy::workspace::{array, files, full_metadata, own_metadata, read, text};
+use gt_tidy::workspace::{array, files, own_metadata, read, text};
 use serde_json::Value;
 
 /// The dependencies that a package is built with. Tests may use more, because nothing is built upon them.
@@ -68,52 +66,6 @@ fn databases_are_used_by_the_store_alone() {
         }
     }
     assert_none("databases are behind gt-store:", &findings);
-}
-
-#[test]
-fn every_package_may_be_used() {
-    let metadata = full_metadata();
-    let root = text(&metadata, "workspace_root");
-    let mut findings = Vec::new();
-    for package in array(&metadata, "packages") {
-        let name = format!("{}@{}", text(package, "name"), text(package, "version"));
-        if let Some((_, why)) =
-            BANNED_PACKAGES.iter().find(|(banned, _)| *banned == text(package, "name"))
-        {
-            findings.push(format!(
-                "{name} is banned: {why}; `cargo tree --workspace --invert {name}` says who uses it"
-            ));
-        }
-        match package["license"].as_str() {
-            None => findings.push(format!("{name} names no licence")),
-            Some(expression) => match licence::is_allowed(expression, ALLOWED_LICENCES) {
-                Ok(true) => {}
-                Ok(false) => {
-                    findings.push(format!("{name}: the licence {expression} is not allowed"));
-                }
-                Err(reason) => {
-                    findings
-                        .push(format!("{name}: cannot read the licence `{expression}`: {reason}"));
-                }
-            },
-        }
-        let manifest = text(package, "manifest_path");
-        match package["source"].as_str() {
-            Some(source) if source.starts_with("registry+") || source.starts_with("sparse+") => {}
-            Some(source) => findings.push(format!("{name} comes from {source}, not a registry")),
-            None if manifest.starts_with(root) => {}
-            None => findings.push(format!("{name} lies outside the workspace, in {manifest}")),
-        }
-    }
-    assert_none("packages we build upon, see crates/tidy/src/policy.rs:", &findings);
-}
-
-#[test]
-fn deny_toml_has_the_same_rules() {
-    let deny = read("deny.toml");
-    let banned: Vec<&str> = BANNED_PACKAGES.iter().map(|(name, _)| *name).collect();
-    assert_eq!(quoted_in_array(&deny, "\nallow = [", ""), ALLOWED_LICENCES);
-    assert_eq!(quoted_in_array(&deny, "\ndeny = [", "crate = "), banned);
 }
 
 #[test]
