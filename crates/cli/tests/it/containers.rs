@@ -19,6 +19,7 @@ const HOST_GIVEN_USER: u32 = 65_534;
 /// The shape of the compose file in the work queue's specification.
 const PLAIN: &str = "crates/cli/tests/fixtures/containers/plain.yml";
 const OURS: &str = "docker-compose.yml";
+const CI: &str = ".github/workflows/ci.yml";
 
 #[track_caller]
 fn file(path: &str) -> String {
@@ -371,27 +372,74 @@ fn the_image_is_built_from_what_the_context_has() {
     // The program that is built is the one that this workspace says it needs.
     let rust = env!("CARGO_PKG_RUST_VERSION");
     assert!(whole.contains(&format!("FROM rust:{rust}-slim")), "{rust}");
-    assert!(file(".github/workflows/ci.yml").contains(&format!("rustup default {rust}")));
+    assert!(file(CI).contains(&format!("rustup default {rust}")));
+}
+
+#[test]
+fn the_jobs_of_the_workflow_run_every_part_of_the_tests() {
+    let workflow = yaml(CI);
+    let jobs = workflow["jobs"].as_object().unwrap();
+    let runs = |job: &str| -> Vec<String> {
+        let steps = jobs[job]["steps"].as_array().unwrap().iter();
+        steps.filter_map(|step| step["run"].as_str()).map(str::to_owned).collect()
+    };
+    let mut parts = Vec::new();
+    for job in ["lint", "test", "postgres", "chaos"] {
+        assert_eq!(jobs[job]["needs"], Value::Null, "{job} waits for another");
+        let named = runs(job);
+        let named = named.iter().filter_map(|run| run.strip_prefix("scripts/test --only "));
+        parts.extend(named.flat_map(|rest| rest.split(" --only ").map(str::to_owned)));
+    }
+    assert!(runs("dependencies").contains(&"scripts/deny advisories bans licenses sources".into()));
+    parts.push("dependencies".to_owned());
+    assert!(runs("chaos").iter().any(|run| run.starts_with("scripts/sim ")));
+
+    let script = file("scripts/test");
+    let mut known: Vec<&str> = script
+        .lines()
+        .filter_map(|line| line.strip_prefix("if wants "))
+        .filter_map(|rest| rest.split([' ', ';']).next())
+        .collect();
+    parts.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(parts, known);
 }
 
 #[test]
 fn the_workflow_pushes_from_main_alone_and_trusts_what_it_names() {
-    let workflow = yaml(".github/workflows/ci.yml");
+    let workflow = yaml(CI);
     assert_eq!(workflow["permissions"], json!({"contents": "read"}));
     let jobs = workflow["jobs"].as_object().unwrap();
     for (name, job) in jobs {
         assert!(job["timeout-minutes"].is_number(), "{name}");
         for step in job["steps"].as_array().unwrap() {
             let Some(action) = step["uses"].as_str() else { continue };
-            let (_, version) = action.split_once("@v").unwrap();
-            assert!(version.parse::<u32>().is_ok(), "{action}");
+            let (action, commit) = action.split_once('@').unwrap();
+            let is_digit = |digit: char| matches!(digit, '0'..='9' | 'a'..='f');
+            assert!(
+                commit.len() == 40 && commit.chars().all(is_digit),
+                "{name}: {action}@{commit}"
+            );
+            if action == "actions/cache" {
+                let key = text(&step["with"]["key"]);
+                let older = text(&step["with"]["restore-keys"]);
+                assert!(key.starts_with(&older) && key.len() > older.len(), "{name}: {older}");
+            }
         }
     }
-    let runs = jobs["test"]["steps"].as_array().unwrap();
-    assert!(runs.iter().any(|step| step["run"] == "scripts/test"));
+    // Every pin names the version that it is.
+    for line in file(CI).lines().filter(|line| line.contains("uses: ")) {
+        assert!(
+            line.split_once(" # v").is_some_and(|(_, version)| version.contains('.')),
+            "{line}"
+        );
+    }
 
     let image = &jobs["image"];
-    assert_eq!(image["needs"], "test");
+    let others: Vec<&String> = jobs.keys().filter(|name| *name != "image").collect();
+    let mut needed = texts(&image["needs"]);
+    needed.sort_unstable();
+    assert_eq!(needed.iter().collect::<Vec<_>>(), others);
     let push = text(&image["env"]["PUSH"]);
     assert!(push.contains("refs/heads/main") && push.contains("vars.IMAGE"), "{push}");
     let steps = image["steps"].as_array().unwrap();
