@@ -31,21 +31,18 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::arguments::{Request, Run, USAGE};
+use clap::Parser as _;
+
+use crate::arguments::{Request, Run};
 use crate::lab::Lab;
 
 /// Any error ends the run; no caller could handle it.
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    let result = match arguments::parse(std::env::args_os().skip(1)) {
-        Ok(Request::Help) => {
-            print!("{USAGE}");
-            Ok(ExitCode::SUCCESS)
-        }
-        Ok(Request::Run(run)) => measure_all(&run).map(|()| ExitCode::SUCCESS),
-        Ok(Request::Part(part)) => part.run(),
-        Err(error) => Err(error),
+    let result = match Request::parse() {
+        Request { part: Some(part), .. } => part.run(),
+        Request { part: None, run } => measure_all(&run).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         eprintln!("gt-benchmarks: {error}");

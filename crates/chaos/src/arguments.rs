@@ -1,54 +1,50 @@
 //! The arguments of the program.
 
+use std::num::{NonZeroU32, ParseIntError};
 use std::time::Duration;
 
-use gt_testkit::{Engine, read_arguments};
+use clap::Parser;
+use clap::builder::RangedU64ValueParser;
+use gt_testkit::Engine;
 
-/// The text of `--help`.
-pub(crate) const USAGE: &str = "\
-Usage: scripts/chaos [--minutes N] [--seed S] [--beads B] [--cap C] [--clock] [--engine sqlite|postgres]
-
-Makes a town with two rigs and a pile of beads that depend on each other, lets
-its daemon get them done, and meanwhile kills and stops daemon, supervisors,
-agents and tmux server at random. Then everything is left in peace until all is
-done, and what became of it is checked from outside: every bead is done exactly
-once, the cap was never exceeded, no line that a worker wrote is lost, and no
-process is left.
-
-  --minutes N     one town after the other, the last one begun within N minutes;
-                  without it, one town
-  --seed S        of the first town (1); the next one has the next
-  --beads B       in each town (200)
-  --cap C         how many workers at once (8)
-  --chaos S       how many seconds of each town are chaotic, at most (60)
-  --pause MS      the longest pause between two faults, in milliseconds (500)
-  --engine E      where the records are: sqlite (the default), or postgres, whose
-                  server crashes and ends connections too
-  --clock         set the clock of the town forward and back, too
-  --keep          keep the last town, even if it is sound
-  --help          this text
-
-Exit code 1 says that something was not true; then the seed and the town, which
-is kept, are named. A seed decides what is there to do, and in which order
-whom something happens to; what the machine makes of it is different each time.
-";
-
-/// The parsed arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Kills and stops the processes of a working town at random, and checks the town from outside.
+///
+/// Makes a town with two rigs and a pile of beads that depend on each other, lets its daemon get them done, and meanwhile
+/// kills and stops daemon, supervisors, agents and tmux server at random. Then everything is left in peace until all is
+/// done, and what became of it is checked from outside: every bead is done exactly once, the cap was never exceeded, no
+/// line that a worker wrote is lost, and no process is left.
+///
+/// Exit code 1 says that something was not true; then the seed and the town, which is kept, are named. A seed decides
+/// what is there to do, and in which order the faults happen; the machine decides at which moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Parser)]
+#[command(name = "scripts/chaos", bin_name = "scripts/chaos")]
 pub(crate) struct Request {
-    /// Nothing is one town, however long that takes.
+    /// One town after the other, the last one begun within so many minutes; without it, one town
+    #[arg(long = "minutes", value_name = "N", value_parser = minutes)]
     pub(crate) time: Option<Duration>,
+    /// Seed of the first town; the next one has the next
+    #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Beads in each town
+    #[arg(long, value_name = "B", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) beads: u64,
+    /// Workers at once
+    #[arg(long, value_name = "C", default_value_t = 8, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) cap: usize,
-    /// How long each town is chaotic at most.
+    /// Seconds of each town that are chaotic, at most
+    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]
     pub(crate) chaos: Duration,
-    /// The longest pause between two faults.
+    /// Longest pause between two faults, in milliseconds
+    #[arg(long, value_name = "MS", default_value = "500", value_parser = milliseconds)]
     pub(crate) pause: Duration,
+    /// Where the records are; a PostgreSQL server crashes and ends connections too
+    #[arg(long, value_name = "E", value_enum, default_value_t = Engine::Sqlite)]
     pub(crate) engine: Engine,
-    /// Whether the clock is set, too.
+    /// Set the clock of the town forward and back, too
+    #[arg(long)]
     pub(crate) clock: bool,
-    /// Whether a town in which everything is well is kept, too.
+    /// Keep the last town, even if it is sound
+    #[arg(long)]
     pub(crate) keep: bool,
 }
 
@@ -65,38 +61,16 @@ impl Request {
     }
 }
 
-/// Parses the arguments; nothing if they ask for help.
-pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Request>, String> {
-    let mut request = Request {
-        time: None,
-        seed: 1,
-        beads: 200,
-        cap: 8,
-        chaos: Duration::from_mins(1),
-        pause: Duration::from_millis(500),
-        engine: Engine::Sqlite,
-        clock: false,
-        keep: false,
-    };
-    let wants_help = read_arguments(arguments, &["--keep", "--clock"], |argument| {
-        let milliseconds = |number: u32| Duration::from_millis(number.into());
-        match argument.name() {
-            "--keep" => request.keep = true,
-            "--clock" => request.clock = true,
-            "--minutes" => {
-                request.time = Some(Duration::from_mins(argument.number::<u32>()?.into()));
-            }
-            "--seed" => request.seed = argument.number()?,
-            "--beads" => request.beads = argument.positive::<u32>()?.into(),
-            "--cap" => request.cap = argument.positive::<u32>()? as usize,
-            "--chaos" => request.chaos = Duration::from_secs(argument.number::<u32>()?.into()),
-            "--pause" => request.pause = milliseconds(argument.positive()?),
-            "--engine" => request.engine = argument.engine()?,
-            _ => return Err(argument.unknown()),
-        }
-        Ok(())
-    })?;
-    Ok((!wants_help).then_some(request))
+fn minutes(text: &str) -> Result<Duration, ParseIntError> {
+    text.parse::<u32>().map(|number| Duration::from_mins(number.into()))
+}
+
+fn seconds(text: &str) -> Result<Duration, ParseIntError> {
+    text.parse::<u32>().map(|number| Duration::from_secs(number.into()))
+}
+
+fn milliseconds(text: &str) -> Result<Duration, ParseIntError> {
+    text.parse::<NonZeroU32>().map(|number| Duration::from_millis(number.get().into()))
 }
 
 #[cfg(test)]
@@ -105,17 +79,17 @@ mod tests {
 
     #[test]
     fn arguments_are_understood() {
-        let read = |words: &[&str]| parse(words.iter().map(|word| (*word).to_owned()));
-        let request = read(&["--minutes=5", "--seed", "7", "--beads", "20", "--cap", "3"]);
-        let request = request.unwrap().unwrap();
+        let read =
+            |words: &str| Request::try_parse_from(format!("chaos {words}").split_whitespace());
+        let request = read("--minutes=5 --seed 7 --beads 20 --cap 3").unwrap();
         assert_eq!(request.time, Some(Duration::from_mins(5)));
         assert_eq!((request.seed, request.beads, request.cap), (7, 20, 3));
-        let again = request.again();
-        let again = read(&again.split(' ').collect::<Vec<_>>()).unwrap().unwrap();
+        let again = read(&request.again()).unwrap();
         assert_eq!(again, Request { time: None, ..request });
-        assert!(read(&["--help"]).unwrap().is_none());
-        for wrong in [&["--cap", "0"][..], &["--x", "1"]] {
-            assert!(read(wrong).is_err(), "{wrong:?}");
+        let plain = "--seed 1 --beads 200 --cap 8 --chaos 60 --pause 500";
+        assert_eq!(read("").unwrap().again(), plain);
+        for wrong in ["--cap 0", "--beads 0", "--pause 0", "--engine oracle", "--x 1"] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -22,9 +22,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use clap::Parser as _;
 use gt_testkit::Random;
 
-use arguments::{Request, USAGE, parse};
+use arguments::Request;
 use faults::Happened;
 use sampler::{Counted, Sampler};
 use town::ChaosTown;
@@ -33,16 +34,8 @@ use town::ChaosTown;
 const SHOWN_MAX: usize = 20;
 
 fn main() -> ExitCode {
-    let mut out = io::stdout().lock();
-    let answer = match parse(std::env::args().skip(1)) {
-        Ok(Some(request)) => run(&request, &mut out),
-        Ok(None) => out.write_all(USAGE.as_bytes()).map(|()| ExitCode::SUCCESS),
-        Err(wrong) => {
-            let told = writeln!(io::stderr(), "scripts/chaos: {wrong}; see scripts/chaos --help");
-            told.map(|()| ExitCode::from(2))
-        }
-    };
-    answer.unwrap_or(ExitCode::FAILURE)
+    let request = Request::parse();
+    run(&request, &mut io::stdout().lock()).unwrap_or(ExitCode::FAILURE)
 }
 
 /// One town after the other, until one is not as it should be.

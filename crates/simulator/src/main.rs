@@ -1,65 +1,40 @@
 //! Runs seeds, and reports the violations.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
+use clap::Parser;
 use gt_simulator::{Outcome, Stores, simulate};
-use gt_testkit::{Engine, read_arguments};
+use gt_testkit::Engine;
 use gt_town::parallel;
-
-const USAGE: &str = "\
-Usage: scripts/sim [--seeds N] [--from S] [--engine sqlite|postgres]
-
-Lives through N simulated histories of a town, with crashes, clocks that jump
-and everything happening at once, and checks after every step what must always
-be true. The same seed is the same history.
-
-  --seeds N       how many (1000)
-  --from S        the first seed (1)
-  --engine E      the store: sqlite, in memory (the default), or postgres
-  --help          this text
-
-Exit code 1 says that something was not true; then the seed, what it was, and
-the last steps are printed.
-";
 
 /// How many violations are printed in full.
 const SHOWN_IN_FULL: u64 = 3;
 /// So many seeds are given out at once.
 const CHUNK: u64 = 32;
 
+/// Lives through simulated histories of a town, and checks after every step what must always be true.
+///
+/// The histories have crashes, clocks that jump, and everything happening at once. The same seed is the same history.
+///
+/// Exit code 1 says that something was not true; then the seed, what it was, and the last steps are printed.
+#[derive(Parser)]
+#[command(name = "scripts/sim", bin_name = "scripts/sim")]
 struct Request {
+    /// How many histories
+    #[arg(long, value_name = "N", default_value_t = 1000)]
     seeds: u64,
+    /// The first seed
+    #[arg(long, value_name = "S", default_value_t = 1)]
     from: u64,
+    /// The store; SQLite is in memory
+    #[arg(long, value_name = "E", value_enum, default_value_t = Engine::Sqlite)]
     engine: Engine,
 }
 
 fn main() -> ExitCode {
-    let mut out = io::stdout().lock();
-    let answer = match parse(std::env::args().skip(1)) {
-        Ok(Some(request)) => run(&request, &mut out),
-        Ok(None) => out.write_all(USAGE.as_bytes()).map(|()| ExitCode::SUCCESS),
-        Err(wrong) => {
-            let told = writeln!(io::stderr(), "scripts/sim: {wrong}; see scripts/sim --help");
-            told.map(|()| ExitCode::from(2))
-        }
-    };
-    answer.unwrap_or(ExitCode::FAILURE)
-}
-
-/// Parses the arguments; nothing if they ask for help.
-fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Request>, String> {
-    let mut request = Request { seeds: 1000, from: 1, engine: Engine::Sqlite };
-    let wants_help = read_arguments(arguments, &[], |argument| {
-        match argument.name() {
-            "--seeds" => request.seeds = argument.number()?,
-            "--from" => request.from = argument.number()?,
-            "--engine" => request.engine = argument.engine()?,
-            _ => return Err(argument.unknown()),
-        }
-        Ok(())
-    })?;
-    Ok((!wants_help).then_some(request))
+    let request = Request::parse();
+    run(&request, &mut io::stdout().lock()).unwrap_or(ExitCode::FAILURE)
 }
 
 fn run(request: &Request, out: &mut impl io::Write) -> io::Result<ExitCode> {
@@ -117,10 +92,11 @@ mod tests {
 
     #[test]
     fn arguments_are_understood() {
-        let read = |words: &[&str]| parse(words.iter().map(|word| (*word).to_owned()));
-        let request = read(&["--seeds=5", "--from", "7", "--engine", "postgres"]).unwrap().unwrap();
+        let read = |words: &str| Request::try_parse_from(format!("sim {words}").split_whitespace());
+        let request = read("--seeds=5 --from 7 --engine postgres").unwrap();
         assert_eq!((request.seeds, request.from, request.engine), (5, 7, Engine::Postgres));
-        assert!(read(&["--help"]).unwrap().is_none());
-        assert!(read(&["--x", "1"]).is_err());
+        let request = read("").unwrap();
+        assert_eq!((request.seeds, request.from, request.engine), (1000, 1, Engine::Sqlite));
+        assert!(read("--x 1").is_err());
     }
 }

@@ -21,9 +21,9 @@
     reason = "tests run the product as a user does; gt-executors is part of what they test"
 )]
 
-mod arguments;
 mod certificates;
 mod clock;
+mod engine;
 pub mod http;
 mod invocation;
 mod pooler;
@@ -34,9 +34,9 @@ mod sandbox;
 mod sshd;
 mod wait;
 
-pub use arguments::{Argument, Engine, read_arguments};
 pub use certificates::Certificates;
 pub use clock::Clock;
+pub use engine::Engine;
 pub use invocation::{Invocation, Running, TIME_LIMIT};
 pub use pooler::Pooler;
 pub use postgres::Cluster;
