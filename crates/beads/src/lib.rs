@@ -11,6 +11,7 @@ pub mod adopt;
 pub mod batch;
 pub mod bead_facts;
 pub mod beads;
+pub mod containers;
 pub mod convoys;
 pub mod deletion;
 pub mod dependencies;

@@ -83,3 +83,11 @@ pub fn release_as(writer: &mut Writer<'_>, id: &BeadId, kind: EventKind) -> Resu
     writer.save_bead(&old, &new, kind)?;
     Ok(())
 }
+
+/// Takes a bead that was closed out of the line, if it waits there.
+pub(crate) fn close_context_of(writer: &mut Writer<'_>, id: &BeadId) -> Result<()> {
+    if let Some(context) = writer.open_context(id)? {
+        writer.close_context(&context, CloseReason::StaleWorkBead, "its bead was closed")?;
+    }
+    Ok(())
+}

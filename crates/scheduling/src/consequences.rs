@@ -6,6 +6,7 @@ use gt_store::{Unscheduled, Writer};
 
 use crate::dispatch::{Caller, DispatchInputs, SchedulingSnapshot};
 use crate::schedule::{feed_in, strays};
+use gt_beads::containers::settle_in;
 use gt_beads::outbox::tell_news;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::town::{CommitFollower, CommitHook};
@@ -28,19 +29,15 @@ struct Follower {
 }
 
 impl CommitFollower for Follower {
-    /// A convoy or an epic that a bead joined or left lands or opens again; beads that opened again in a launched convoy,
-    /// or whose rig serves again, are scheduled; people are told what needs them.
+    /// Containers whose members changed close, land or open again; beads that opened again in a launched convoy, or whose
+    /// rig serves again, are scheduled; people are told what needs them.
     fn before_commit(&mut self, writer: &mut Writer<'_>) -> Result<()> {
         writer.as_consequence(|writer| follow_in(writer, &self.files, self.now))
     }
 }
 
 fn follow_in(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
-    for (container, joined) in writer.take_recounted() {
-        if let Some(tally) = writer.convoy_tally(&container)? {
-            writer.settle_convoy(&tally, joined)?;
-        }
-    }
+    settle_in(writer, files)?;
     feed(writer, files, now)?;
     tell_news(writer, files)
 }

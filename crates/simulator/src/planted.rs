@@ -1,8 +1,10 @@
 //! Steps that are wrong on purpose. The simulation has to find each of them.
 
-use gt_core::decide::{Cap, ConvoyState, WaitReason};
+use gt_beads::containers::settle_in;
+use gt_core::decide::{Cap, ConvoyState, LANDED, WaitReason};
 use gt_core::schedule::{CloseReason, Means, Origin, Run, RunState};
-use gt_core::{Bead, BeadId, EventKind, ExecutorKind, RunId, Status, Uid};
+use gt_core::settings::Layers;
+use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, RunId, Status, Uid};
 use gt_scheduling::dispatch::{Caller, Spawner as _};
 use gt_scheduling::queue;
 use gt_store::{Authorship, NewContext, StoreError, Writer};
@@ -142,7 +144,14 @@ impl Simulation {
                 if let Some(convoy) =
                     writer.bead(&tally.convoy)?.filter(|b| b.issue_type.is_convoy())
                 {
-                    writer.land_convoy(&convoy, tally)?;
+                    let landed = Bead {
+                        status: Status::Closed,
+                        outcome: Some(Outcome::Success),
+                        closed_at: Some(writer.now()),
+                        close_reason: LANDED.to_owned(),
+                        ..convoy.clone()
+                    };
+                    writer.land_convoy(&convoy, &landed)?;
                 }
             }
             Ok(())
@@ -173,16 +182,18 @@ impl Simulation {
         });
     }
 
-    /// Opens a bead again, and nothing follows from that.
+    /// Opens a bead again and settles its containers, but schedules nothing.
     pub(crate) fn reopen_alone(&self, id: &BeadId) -> String {
-        self.write(|writer| {
+        let written = self.store.write(&self.author(), |writer| {
             let old = writer.bead(id)?.filter(|bead| bead.status == Status::Closed);
             let Some(old) = old else { return Ok(()) };
             let (status, outcome) = (Status::Open, None);
             let new = Bead { status, outcome, closed_at: None, ..old.clone() };
             let new = Bead { assignee: String::new(), close_reason: String::new(), ..new };
-            writer.save_bead(&old, &new, EventKind::Reopened).map(|_| ())
+            writer.save_bead(&old, &new, EventKind::Reopened)?;
+            settle_in(writer, &Layers::default()).map(drop)
         });
+        self.certain("a planted step", written);
         format!("{id} is open again")
     }
 

@@ -42,6 +42,6 @@ pub use verbs::{
     Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Booking, Bulk, CountGroup,
     DependencyChange, Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, HostRow,
     Lane, LiveSteps, NewContext, Offer, Offered, Pause, Readiness, RigCounts, SchedulerState,
-    Scope, Sketch, Spent, Statistics, StatusFilter, Tally, Totals, Traveller, Unscheduled,
-    UnsentNotices, all_statements, differing_fields,
+    Scope, Sketch, Spent, Statistics, StatusFilter, Tally, Totals, TouchedContainer, Traveller,
+    Unscheduled, UnsentNotices, all_statements, differing_fields,
 };

@@ -7,7 +7,7 @@ use std::ops::{ControlFlow, Deref};
 use gt_core::{BeadId, NewEvent, Timestamp};
 
 use crate::engine::{Link, Param, Row, Session};
-use crate::verbs::WorkerGuard;
+use crate::verbs::{TouchedContainer, WorkerGuard};
 use crate::{Authorship, StoreError};
 
 /// The reading verbs, over one consistent state of the store.
@@ -115,7 +115,8 @@ pub struct Writer<'a> {
     /// The number of the last event that is written.
     last_event: i64,
     notices: u64,
-    recounted: BTreeMap<BeadId, bool>,
+    /// The containers whose members this work has changed. The layer above decides about them before the commit.
+    touched: BTreeMap<BeadId, TouchedContainer>,
     /// Checks the writes of a worker.
     guard: Option<WorkerGuard>,
 }
@@ -289,14 +290,16 @@ impl Writer<'_> {
         self.notices
     }
 
-    /// The convoys and epics that a member has left, or joined (`true`); each is returned once. The caller decides
-    /// what follows from it.
-    pub fn take_recounted(&mut self) -> BTreeMap<BeadId, bool> {
-        std::mem::take(&mut self.recounted)
+    /// The next container whose members this work has changed, with the counts as they are now. It is returned once, and
+    /// again if its members change after that.
+    pub fn take_touched_container(&mut self) -> Option<TouchedContainer> {
+        self.touched.pop_first().map(|(_, touched)| touched)
     }
 
-    pub(crate) fn note_recounted(&mut self, container: &BeadId, joined: bool) {
-        *self.recounted.entry(container.clone()).or_default() |= joined;
+    pub(crate) fn note_touched(&mut self, touched: TouchedContainer) {
+        let less_before = self.touched.get(&touched.id).is_some_and(|before| before.less_is_done);
+        let less_is_done = touched.less_is_done || less_before;
+        self.touched.insert(touched.id.clone(), TouchedContainer { less_is_done, ..touched });
     }
 
     pub(crate) fn note_notice(&mut self) {
@@ -404,8 +407,8 @@ impl<'c> Group<'c> {
         let reader = self.reader();
         let guard = by.worker.as_ref().map(|worker| reader.guard(worker)).transpose()?;
         let last_event = self.last_event;
-        let (events, recounted) = (Vec::new(), BTreeMap::new());
-        let mut writer = Writer { reader, by, events, last_event, notices: 0, recounted, guard };
+        let (events, touched) = (Vec::new(), BTreeMap::new());
+        let mut writer = Writer { reader, by, events, last_event, notices: 0, touched, guard };
         let value = work(&mut writer)?;
         self.check_open()?;
         writer.write_events()?;

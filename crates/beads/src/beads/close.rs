@@ -7,8 +7,10 @@ use gt_core::{Bead, BeadId, EventKind, Json, Outcome, Status};
 use gt_store::Writer;
 
 use super::contexts::clear;
-use super::status::{Applied, apply, apply_with_end, close_context_of, finish};
+use super::status::{Applied, apply, apply_with_end, finish};
+use crate::containers::settle_in;
 use crate::lookup::{resolve_in, resolve_shown_id_in};
+use crate::run_records::close_context_of;
 use gt_town::{OperationError, Result, Town};
 
 /// How beads are to be closed.
@@ -67,14 +69,25 @@ pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<C
         let resolved = inputs.iter().map(|input| resolve_shown_id_in(town, reader, input));
         resolved.collect::<Result<Vec<_>>>()
     })?;
-    let acting = town.acting_run();
+    let (acting, files) = (town.acting_run(), town.file_settings());
     town.write_each(ids.iter().enumerate(), |writer, (at, id)| {
-        close_in(writer, id, how, at, acting)
+        let waiting = dependents_waiting(writer, id)?;
+        let mut closed = close_in(writer, id, how, at, acting)?;
+        // Here and not only before the commit, because the caller is told of it.
+        let changed = settle_in(writer, &files)?.into_iter();
+        let molecules = changed.filter(|container| container.issue_type.is_molecule());
+        closed.also_closed = molecules.map(|molecule| molecule.id).collect();
+        for id in waiting {
+            if writer.bead(&id)?.is_some_and(|bead| bead.open_blockers == 0) {
+                closed.unblocked.push(id);
+            }
+        }
+        Ok(closed)
     })
 }
 
 /// Closes one bead or clears one context, the one at place `at` among those that are closed together. A run
-/// that is cancelled for it still has processes to be ended.
+/// that is cancelled for it still has processes to be ended. What follows for other beads is not in the answer.
 pub fn close_in(
     writer: &mut Writer<'_>,
     id: &BeadId,
@@ -98,17 +111,9 @@ pub fn close_in(
         new.carried.push(("closed_by_session".to_owned(), Json::string(session)));
     }
     new.updated_at = writer.now().max(old.updated_at);
-    let waiting = dependents_waiting(writer, id)?;
     writer.save_bead(&old, &new, kind.unwrap_or(EventKind::Closed))?;
     close_context_of(writer, id)?;
-    let also_closed = close_finished_molecules(writer, id)?;
-    let mut unblocked = Vec::new();
-    for id in waiting {
-        if writer.bead(&id)?.is_some_and(|bead| bead.open_blockers == 0) {
-            unblocked.push(id);
-        }
-    }
-    Ok(Closed { bead: new, unblocked, also_closed, cancelled })
+    Ok(Closed { bead: new, unblocked: Vec::new(), also_closed: Vec::new(), cancelled })
 }
 
 /// Open beads that a close of `id` may unblock: what waits for it or for its parents' parts.
@@ -126,43 +131,6 @@ fn dependents_waiting(writer: &Writer<'_>, id: &BeadId) -> Result<Vec<BeadId>> {
         }
     }
     Ok(found)
-}
-
-/// A molecule is over when its last step is.
-fn close_finished_molecules(writer: &mut Writer<'_>, id: &BeadId) -> Result<Vec<BeadId>> {
-    let mut closed = Vec::new();
-    // Not by recursion: molecules may be nested deeper than the stack of a thread.
-    let mut waiting = writer.parents(id)?;
-    waiting.reverse();
-    while let Some(parent) = waiting.pop() {
-        let Some(old) = writer.bead(&parent)? else {
-            continue;
-        };
-        let over = old.status == Status::Closed || !old.issue_type.is_molecule();
-        if over || writer.has_open_children(&parent)? {
-            continue;
-        }
-        // A run that has it says itself when it is over.
-        if writer.live_run(&parent)?.is_some() {
-            continue;
-        }
-        let Applied { old, mut new, kind, .. } =
-            apply(writer, &old, &Verb::Close { force: true }, "close", None)?;
-        // A bead that waits for the molecule waits for its steps, and one of them failed.
-        let mut outcome = None;
-        for step in writer.children(&parent)? {
-            if writer.bead(&step)?.is_some_and(|step| step.outcome == Some(Outcome::Failed)) {
-                outcome = Some(Outcome::Failed);
-            }
-        }
-        finish(&mut new, "all steps complete", outcome);
-        new.updated_at = writer.now().max(old.updated_at);
-        writer.save_bead(&old, &new, kind.unwrap_or(EventKind::Closed))?;
-        close_context_of(writer, &parent)?;
-        waiting.extend(writer.parents(&parent)?.into_iter().rev());
-        closed.push(parent);
-    }
-    Ok(closed)
 }
 
 /// Opens each bead again, or says why not. `false` for one that is open already.

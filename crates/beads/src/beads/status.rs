@@ -2,7 +2,7 @@
 
 use gt_core::decide::{ConvoyState, RunFate, Speaker, Transition, Verb, refuse_convoy_status};
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
-use gt_core::{Bead, BeadId, EventKind, Outcome, Status};
+use gt_core::{Bead, EventKind, Outcome, Status};
 use gt_store::Writer;
 
 use crate::rulings::{Answer, ask};
@@ -171,14 +171,6 @@ fn settle_run(writer: &mut Writer<'_>, answer: &Answer, end: &RunEnd) -> Result<
             Ok(Some(run.clone()))
         }
     }
-}
-
-/// Takes a bead that was closed out of the line, if it waits there.
-pub(super) fn close_context_of(writer: &mut Writer<'_>, id: &BeadId) -> Result<()> {
-    if let Some(context) = writer.open_context(id)? {
-        writer.close_context(&context, CloseReason::StaleWorkBead, "its bead was closed")?;
-    }
-    Ok(())
 }
 
 /// How a close is told from a plain change of status.

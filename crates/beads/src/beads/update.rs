@@ -8,13 +8,14 @@ use gt_core::{
 use gt_store::{Reader, Scope, Writer};
 
 use super::moving::move_to;
-use super::status::{apply, claim_in, close_context_of};
+use super::status::{apply, claim_in};
 use super::types::check_type;
 use crate::dependencies::add_edge;
 use crate::lookup::edge;
 use crate::lookup::{require, resolve_in};
 use crate::notes::{give_label, take_label};
 use crate::rulings::refuse_if_over;
+use crate::run_records::close_context_of;
 use gt_town::settings::{CUSTOM_STATUSES, known_custom_statuses};
 use gt_town::{OperationError, Result, Town};
 

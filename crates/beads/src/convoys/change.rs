@@ -10,6 +10,7 @@ use gt_store::{Reader, Writer};
 use super::make::{ConvoyToMake, kept, make};
 use super::watchers::{own_address, tell_watchers, watcher, write_watchers};
 use super::{Convoy, require};
+use crate::containers::{self, land_if_done};
 use crate::lookup::resolve_in;
 use gt_town::{OperationError, Result, Town};
 
@@ -98,7 +99,7 @@ pub fn board(
     let added: Vec<BeadId> = beads.iter().filter(|bead| !known.contains(bead)).cloned().collect();
     let state = ConvoyState::of(&convoy);
     if matches!(state, ConvoyState::Closed | ConvoyState::Landed) && !added.is_empty() {
-        writer.reopen_container(&convoy)?;
+        containers::reopen(writer, &convoy)?;
     }
     writer.track(&convoy.id, &added)?;
     let is_under_way = match state {
@@ -107,14 +108,6 @@ pub fn board(
         ConvoyState::Closed | ConvoyState::Landed => !added.is_empty(),
     };
     Ok(Joined { convoy: convoy.id, added, is_under_way })
-}
-
-/// Lands a convoy of which everything is done, unless its owner does that.
-pub fn settle(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()> {
-    if let Some(tally) = writer.convoy_tally(convoy)? {
-        writer.settle_convoy(&tally, false)?;
-    }
-    Ok(())
 }
 
 /// The result of taking beads out of a convoy.
@@ -146,7 +139,7 @@ pub fn remove(town: &Town, convoy: &str, beads: &[String]) -> Result<Removed> {
                 None => unknown.push(bead),
             }
         }
-        settle(writer, &convoy.id)?;
+        land_if_done(writer, &convoy.id)?;
         Ok(Removed { convoy: again(writer, &convoy.id)?, removed, unknown })
     })
 }
@@ -288,10 +281,10 @@ pub fn land(town: &Town, convoy: &str, force: bool, rehearsal: bool) -> Result<C
                 members.open, members.total, members.failed
             ));
         }
-        let Some(tally) = writer.convoy_tally(id)? else {
+        if writer.convoy_tally(id)?.is_none() {
             return refused(format!("{id} tracks nothing; gt convoy close {id} closes it"));
-        };
-        writer.land_convoy(&old, &tally)?;
+        }
+        containers::land(writer, &old)?;
         again(writer, id)
     })
 }

@@ -6,7 +6,7 @@ mod make;
 mod watchers;
 
 use gt_core::decide::{
-    ConvoyChange, ConvoyState, Members, convoy_change, is_bookkeeping, is_owned,
+    ContainerChange, ConvoyState, Members, convoy_change, is_bookkeeping, is_owned,
 };
 use gt_core::schedule::Origin;
 use gt_core::{Bead, BeadId, EventKind, IssueType, Json, Status};
@@ -14,12 +14,13 @@ use gt_store::{BeadFilter, BeadOrder, Pause, Reader, StatusFilter, Tally, Writer
 
 pub(crate) use change::close_bookkeeping;
 pub use change::{ConvoyClose, NewConvoy, Removed, clear_trees, close, land, remove};
-pub use change::{again, board, create_in, end_bookkeeping, settle};
+pub use change::{again, board, create_in, end_bookkeeping};
 pub use limits::{cap, pause, resume};
 pub use make::{ConvoyToMake, kept, make};
 pub(crate) use watchers::tell_watchers;
 pub use watchers::watch;
 
+use crate::containers::land_if_done;
 use crate::lookup::resolve_in;
 use gt_town::{OperationError, Result, Town};
 
@@ -128,7 +129,7 @@ pub fn landable(reader: &Reader<'_>) -> Result<Vec<Convoy>> {
         let Some(bead) = reader.bead(&tally.convoy)? else { continue };
         let convoy = Convoy::of(bead, Some(tally));
         let change = convoy_change(convoy.state(), convoy.is_owned(), convoy.members);
-        if change == Some(ConvoyChange::Lands) {
+        if change == Some(ContainerChange::Lands) {
             landable.push(convoy);
         }
     }
@@ -143,7 +144,7 @@ pub fn check(town: &Town, input: Option<&str>, rehearsal: bool) -> Result<Vec<Co
         let mut landed = landable(writer)?;
         landed.retain(|convoy| wanted.as_ref().is_none_or(|wanted| wanted.id == convoy.bead.id));
         for convoy in &landed {
-            settle(writer, &convoy.bead.id)?;
+            land_if_done(writer, &convoy.bead.id)?;
         }
         Ok(landed)
     })
@@ -162,7 +163,7 @@ pub fn open_staged(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()> {
     let open = Bead { status: Status::Open, updated_at, ..old.clone() };
     writer.save_bead(&old, &open, EventKind::StatusChanged)?;
     // Everything may have been done meanwhile.
-    settle(writer, convoy)
+    land_if_done(writer, convoy)
 }
 
 /// Those of these beads that are scheduled because a convoy tracks them, in order, each with that convoy.

@@ -5,6 +5,7 @@ mod adoption;
 mod blocking;
 mod breaker;
 mod budget;
+mod containers;
 mod convoy;
 mod delivery;
 mod dispatch_order;
@@ -38,10 +39,11 @@ pub use breaker::{
     is_due_within,
 };
 pub use budget::{Budget, BudgetKind};
-pub use convoy::{
-    ConvoyChange, ConvoyState, LANDED, Members, PARTS_DONE, convoy_change, epic_change,
-    is_bookkeeping, is_owned, refuse_convoy_status,
+pub use containers::{
+    ContainerChange, ContainerRules, Members, PARTS_DONE, STEPS_DONE, container_change,
+    convoy_change,
 };
+pub use convoy::{ConvoyState, LANDED, is_bookkeeping, is_owned, refuse_convoy_status};
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, Place, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};

@@ -11,7 +11,8 @@ use gt_store::{Reader, Unscheduled};
 
 use crate::dispatch::{Caller, DispatchInputs, SchedulingSnapshot};
 use crate::schedule::{Stray, feed_in, strays};
-use gt_beads::convoys::{Convoy, again, end_bookkeeping, landable, settle};
+use gt_beads::containers::land_if_done;
+use gt_beads::convoys::{Convoy, again, end_bookkeeping, landable};
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
@@ -104,7 +105,7 @@ pub fn attend(town: &Town, inputs: &DispatchInputs) -> Result<Attended> {
         let fed = feed_in(writer, &snapshot, &found)?;
         let landed: Vec<BeadId> = landable(writer)?.into_iter().map(|done| done.bead.id).collect();
         for convoy in &landed {
-            settle(writer, convoy)?;
+            land_if_done(writer, convoy)?;
         }
         // The command that cancels a run may be gone before it could do this.
         for bead in taken_back(writer, &found)? {
@@ -198,7 +199,7 @@ pub fn feed(town: &Town, how: &Feed) -> Result<Vec<FeedDetail>> {
         Ok((convoys, landable(reader)?, stuck(reader, &found)?))
     })?;
     for convoy in done.into_iter().map(|done| done.bead.id) {
-        town.write(|writer| settle(writer, &convoy))?;
+        town.write(|writer| land_if_done(writer, &convoy))?;
         let message = "everything it tracks is done; it has landed".to_owned();
         details.push(FeedDetail {
             convoy,

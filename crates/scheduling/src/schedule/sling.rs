@@ -17,7 +17,8 @@ use crate::dispatch::{
     start_in,
 };
 use gt_beads::bead_facts::BeadFacts;
-use gt_beads::convoys::{ConvoyToMake, board, create_in, kept, make, open_staged, settle};
+use gt_beads::containers::land_if_done;
+use gt_beads::convoys::{ConvoyToMake, board, create_in, kept, make, open_staged};
 use gt_beads::run_records::merging_in;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
@@ -248,13 +249,13 @@ impl Scheduling<'_> {
         }
         self.schedule(writer, &mut report, going, target, load.title.as_deref())?;
         match (&self.request.travel, &report.convoy) {
-            (Travel::In(_), Some(convoy)) => settle(writer, convoy)?,
+            (Travel::In(_), Some(convoy)) => land_if_done(writer, convoy)?,
             // The convoy is under way, and so is everything it tracks.
             (Travel::With(_), Some(convoy)) => {
                 let others = strays(writer, &self.snapshot, Unscheduled::In(convoy))?;
                 let fed = feed_in(writer, &self.snapshot, &others)?;
                 report.contexts.extend(fed.scheduled.iter().map(|context| context.number));
-                settle(writer, convoy)?;
+                land_if_done(writer, convoy)?;
             }
             _ => {}
         }

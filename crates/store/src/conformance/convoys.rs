@@ -1,15 +1,12 @@
-//! Convoys: the states of their members, and when they land.
+//! Convoys and epics: the counts of their members, the marks for the layer above, and the limits of convoys.
 
-use gt_core::decide::{LANDED, Members, PARTS_DONE};
+use gt_core::decide::{LANDED, Members};
 use gt_core::{Bead, DependencyType, EventKind, Outcome, Status};
 
 use super::Subject;
 use super::contexts::{new, schedule};
-use super::kit::{ACTOR, Town, at, bead, closed, edge, id, import, json, kind, slug};
-use crate::{Pause, Unscheduled};
-
-/// How deep epics are nested in one case.
-const LEVELS: u32 = 1000;
+use super::kit::{ACTOR, Town, at, bead, closed, edge, id, import, kind, slug};
+use crate::{Pause, StoreError, TouchedContainer, Unscheduled, Writer};
 
 fn convoy(text: &str) -> Bead {
     Bead { issue_type: kind("convoy"), ..bead(text) }
@@ -50,73 +47,135 @@ fn landed() -> (String, String) {
     ("closed".to_owned(), LANDED.to_owned())
 }
 
-pub(super) fn a_convoy_lands_with_the_close_of_its_last_bead(subject: &dyn Subject) {
-    let town = town_with(subject, convoy("hq-cv-1"));
-    assert_eq!(tally(&town, "hq-cv-1"), (3, 3, 0, 0));
-    town.close("gt-a");
-    town.close_as("gt-b", Some(Outcome::Cancelled));
-    assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((3, 1, 0, 0), open()));
-
-    let story = town.story_of(|town| town.close("gt-c"));
-
-    assert_eq!(story, ["closed gt-c", "closed hq-cv-1", "convoy_landed hq-cv-1"]);
-    assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((3, 0, 0, 1), landed()));
-    assert_eq!(town.get("hq-cv-1").outcome, Some(Outcome::Success));
-}
-
-pub(super) fn a_failed_member_keeps_a_convoy_open_until_it_is_done(subject: &dyn Subject) {
-    let town = town_with(subject, convoy("hq-cv-1"));
-    town.close_as("gt-a", Some(Outcome::Failed));
-    town.close("gt-b");
-    town.close("gt-c");
-    assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((3, 0, 1, 0), open()));
-    town.reopen("gt-a");
-    assert_eq!(tally(&town, "hq-cv-1"), (3, 1, 0, 0));
-    town.close("gt-a");
-    assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((3, 0, 0, 1), landed()));
-}
-
-pub(super) fn an_owned_or_staged_convoy_does_not_land_by_itself(subject: &dyn Subject) {
-    let owned = Bead { metadata: Some(json(r#"{"owned":true}"#)), ..convoy("hq-cv-1") };
-    let town = town_with(subject, owned);
-    let staged = Status::parse("staged_ready").expect("that is a status");
-    town.add(Bead { status: staged, ..convoy("hq-cv-2") });
-    track(&town, "hq-cv-2", &["gt-a", "gt-b", "gt-c"]);
-    for bead in ["gt-a", "gt-b", "gt-c"] {
-        town.close(bead);
-    }
-    assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((3, 0, 0, 0), open()));
-    assert_eq!(standing(&town, "hq-cv-2").0, "staged_ready");
-}
-
-pub(super) fn a_bead_that_opens_again_opens_its_convoy_which_lands_again(subject: &dyn Subject) {
-    let town = town_with(subject, convoy("hq-cv-1"));
-    for bead in ["gt-a", "gt-b", "gt-c"] {
-        town.close(bead);
-    }
-
-    let story = town.story_of(|town| town.reopen("gt-b"));
-
-    assert_eq!(story, ["reopened gt-b", "reopened hq-cv-1"]);
-    assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((3, 1, 0, 1), open()));
-    town.close("gt-b");
-    assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((3, 0, 0, 2), landed()));
-
-    // A convoy that was closed for another reason stays closed.
-    town.change("hq-cv-1", EventKind::Updated, |convoy| {
-        "given up".clone_into(&mut convoy.close_reason);
+/// Writes that a convoy has landed, as the layer above does.
+fn land(town: &Town, convoy: &str) {
+    town.write(|writer| {
+        let old = writer.bead(&id(convoy))?.expect("the convoy is there");
+        let new = Bead {
+            status: Status::Closed,
+            outcome: Some(Outcome::Success),
+            closed_at: Some(writer.now()),
+            close_reason: LANDED.to_owned(),
+            ..old.clone()
+        };
+        writer.land_convoy(&old, &new)
     });
-    town.reopen("gt-b");
-    assert_eq!(standing(&town, "hq-cv-1").1, "given up");
 }
 
-pub(super) fn a_bead_may_be_in_several_convoys(subject: &dyn Subject) {
+/// The containers that this work marks: the id, the counts if it has any, and whether less is done than before.
+fn touched(
+    town: &Town,
+    work: impl FnOnce(&mut Writer<'_>) -> Result<(), StoreError>,
+) -> Vec<(String, Option<(u64, u64, u64)>, bool)> {
+    let marks = town.write(|writer| {
+        work(writer)?;
+        Ok(std::iter::from_fn(|| writer.take_touched_container()).collect::<Vec<_>>())
+    });
+    let counts = |Members { total, open, failed }| (total, open, failed);
+    let short = |TouchedContainer { id, members, less_is_done }| {
+        (id.to_string(), members.map(counts), less_is_done)
+    };
+    marks.into_iter().map(short).collect()
+}
+
+fn set(writer: &mut Writer<'_>, bead: &str, to: &Bead) -> Result<(), StoreError> {
+    let old = writer.bead(&id(bead))?.expect("the bead is there");
+    let (status, outcome, closed_at) = (to.status.clone(), to.outcome, to.closed_at);
+    let kind = if status == Status::Closed { EventKind::Closed } else { EventKind::Reopened };
+    let new = Bead { status, outcome, closed_at, ..old.clone() };
+    writer.save_bead(&old, &new, kind).map(drop)
+}
+
+pub(super) fn a_change_of_a_member_marks_its_containers_with_their_counts(subject: &dyn Subject) {
+    let town = town_with(subject, convoy("hq-cv-1"));
+    let (over, failed) = (closed("gt-x", None), closed("gt-x", Some(Outcome::Failed)));
+    for (container, text) in [("epic", "gt-epic"), ("molecule", "gt-molecule"), ("task", "gt-t")] {
+        town.add(Bead { issue_type: kind(container), ..bead(text) });
+        town.link("gt-a", DependencyType::ParentChild, text);
+    }
+    let mark = |name: &str, counts, less| (name.to_owned(), counts, less);
+    let marks = |less, open, failed| {
+        vec![
+            mark("gt-epic", Some((1, open, failed)), less),
+            mark("gt-molecule", None, less),
+            mark("hq-cv-1", Some((3, 2 + open, failed)), less),
+        ]
+    };
+
+    assert_eq!(touched(&town, |writer| set(writer, "gt-a", &over)), marks(false, 0, 0));
+    assert_eq!(touched(&town, |writer| set(writer, "gt-a", &failed)), marks(true, 0, 1));
+    assert_eq!(touched(&town, |writer| set(writer, "gt-a", &bead("gt-x"))), marks(false, 1, 0));
+    // Of several changes the last counts are told, and whether less was done in between.
+    let twice = touched(&town, |writer| {
+        set(writer, "gt-b", &over)?;
+        set(writer, "gt-b", &bead("gt-x"))?;
+        set(writer, "gt-c", &over)
+    });
+    assert_eq!(twice, [mark("hq-cv-1", Some((3, 2, 0)), true)]);
+    // A change that counts the same, and a bead without containers, mark nothing.
+    town.add_open(&["gt-d"]);
+    let none = touched(&town, |writer| {
+        set(writer, "gt-d", &over)?;
+        let old = writer.bead(&id("gt-b"))?.expect("the bead is there");
+        let taken = Bead { status: Status::InProgress, ..old.clone() };
+        writer.save_bead(&old, &taken, EventKind::StatusChanged).map(drop)
+    });
+    assert_eq!(none, []);
+    // A work that is undone leaves no mark for the next one.
+    town.refuse(|writer| {
+        set(writer, "gt-b", &over)?;
+        Err::<(), _>(StoreError::AlreadyExists(id("gt-b")))
+    });
+    assert_eq!(touched(&town, |_| Ok(())), []);
+    // Who joins may not be done; with one that leaves, no less is done.
+    let joins = edge("hq-cv-1", DependencyType::Tracks, "gt-d");
+    let joined = touched(&town, |writer| writer.put_dependency(&joins, true).map(drop));
+    assert_eq!(joined, [mark("hq-cv-1", Some((4, 2, 0)), true)]);
+    let left = touched(&town, |writer| writer.remove_dependency(&joins, true));
+    assert_eq!(left, [mark("hq-cv-1", Some((3, 2, 0)), false)]);
+}
+
+pub(super) fn a_landing_is_counted_and_told(subject: &dyn Subject) {
+    let town = town_with(subject, convoy("hq-cv-1"));
+    town.close("gt-a");
+    town.close_as("gt-b", Some(Outcome::Failed));
+
+    let story = town.story_of(|town| land(town, "hq-cv-1"));
+
+    assert_eq!(story, ["closed hq-cv-1", "convoy_landed hq-cv-1"]);
+    assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((3, 1, 1, 1), landed()));
+}
+
+pub(super) fn members_are_counted_as_they_close_and_open(subject: &dyn Subject) {
     let town = town_with(subject, convoy("hq-cv-1"));
     town.add(convoy("hq-cv-2"));
     track(&town, "hq-cv-2", &["gt-a"]);
+    assert_eq!(tally(&town, "hq-cv-1"), (3, 3, 0, 0));
+    town.close_as("gt-a", Some(Outcome::Failed));
+    town.close("gt-b");
+    town.close_as("gt-c", Some(Outcome::Cancelled));
+    assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((3, 0, 1, 0), open()));
+    assert_eq!(tally(&town, "hq-cv-2"), (1, 0, 1, 0));
+    town.reopen("gt-a");
+    assert_eq!((tally(&town, "hq-cv-1"), tally(&town, "hq-cv-2")), ((3, 1, 0, 0), (1, 1, 0, 0)));
     town.close("gt-a");
-    assert_eq!((standing(&town, "hq-cv-1"), standing(&town, "hq-cv-2")), (open(), landed()));
-    assert_eq!((tally(&town, "hq-cv-1"), tally(&town, "hq-cv-2")), ((3, 2, 0, 0), (1, 0, 0, 1)));
+    assert_eq!((tally(&town, "hq-cv-1"), tally(&town, "hq-cv-2")), ((3, 0, 0, 0), (1, 0, 0, 0)));
+}
+
+pub(super) fn parts_of_an_epic_are_counted(subject: &dyn Subject) {
+    let town = Town::new(subject);
+    town.add(Bead { issue_type: kind("epic"), ..bead("gt-epic") });
+    town.add_open(&["gt-a", "gt-b"]);
+    for part in ["gt-a", "gt-b"] {
+        town.link(part, DependencyType::ParentChild, "gt-epic");
+    }
+    assert_eq!(tally(&town, "gt-epic"), (2, 2, 0, 0));
+    town.close("gt-a");
+    town.close_as("gt-b", Some(Outcome::Failed));
+    assert_eq!((tally(&town, "gt-epic"), standing(&town, "gt-epic")), ((2, 0, 1, 0), open()));
+    // A deleted part does not count any more.
+    town.delete("gt-b");
+    assert_eq!(tally(&town, "gt-epic"), (1, 0, 0, 0));
 }
 
 pub(super) fn members_that_join_and_leave_are_counted(subject: &dyn Subject) {
@@ -213,6 +272,7 @@ pub(super) fn a_closed_convoy_holds_up_no_bead_and_a_reopened_one_is_as_it_was(
         }
         assert_eq!(limited(&town), [2]);
         if outcome == Outcome::Success {
+            land(&town, "hq-cv-1");
             assert_eq!(standing(&town, "hq-cv-1"), landed());
         } else {
             town.close_as("hq-cv-1", None);
@@ -291,52 +351,4 @@ pub(super) fn tracked_beads_that_are_not_scheduled_are_found(subject: &dyn Subje
     assert_eq!(idle(), 1);
     town.close_as("hq-cv-1", None);
     assert_eq!((found(), idle()), (vec![], 0));
-}
-
-pub(super) fn an_epic_is_over_with_the_last_of_its_parts(subject: &dyn Subject) {
-    let town = Town::new(subject);
-    let epic = |text: &str| Bead { issue_type: kind("epic"), ..bead(text) };
-    town.add(epic("gt-top"));
-    town.add(epic("gt-epic"));
-    town.add_open(&["gt-a", "gt-b"]);
-    town.link("gt-epic", DependencyType::ParentChild, "gt-top");
-    for part in ["gt-a", "gt-b"] {
-        town.link(part, DependencyType::ParentChild, "gt-epic");
-    }
-    assert_eq!(tally(&town, "gt-epic"), (2, 2, 0, 0));
-    town.close("gt-a");
-    town.close_as("gt-b", Some(Outcome::Failed));
-    assert_eq!((tally(&town, "gt-epic"), standing(&town, "gt-epic")), ((2, 0, 1, 0), open()));
-    town.reopen("gt-b");
-
-    let story = town.story_of(|town| town.close("gt-b"));
-
-    assert_eq!(story, ["closed gt-b", "closed gt-epic", "closed gt-top"]);
-    let over = ("closed".to_owned(), PARTS_DONE.to_owned());
-    assert_eq!((standing(&town, "gt-epic"), standing(&town, "gt-top")), (over.clone(), over));
-
-    let story = town.story_of(|town| town.reopen("gt-a"));
-
-    assert_eq!(story, ["reopened gt-a", "reopened gt-epic", "reopened gt-top"]);
-    // A deleted part does not count any more, and a setting turns the closing of epics off.
-    town.delete("gt-a");
-    assert_eq!(tally(&town, "gt-epic"), (1, 0, 0, 0));
-    town.write(|writer| writer.put_setting(crate::Scope::Town, "epics.auto_close", Some("false")));
-    town.reopen("gt-b");
-    town.close("gt-b");
-    assert_eq!(standing(&town, "gt-epic"), open());
-    // A stack holds fewer levels than a store.
-    town.write(|writer| writer.put_setting(crate::Scope::Town, "epics.auto_close", Some("true")));
-    let level = |number: u32| format!("gt-level-{number}");
-    let under = |number: u32| edge(&level(number), DependencyType::ParentChild, &level(number - 1));
-    town.write(|writer| {
-        writer.insert_bead(&epic(&level(0)), EventKind::Created)?;
-        for number in 1..LEVELS {
-            writer.insert_bead(&epic(&level(number)), EventKind::Created)?;
-            writer.put_dependency(&under(number), true)?;
-        }
-        Ok(())
-    });
-    town.close(&level(LEVELS - 1));
-    assert_eq!(standing(&town, &level(0)).0, "closed");
 }

@@ -94,7 +94,6 @@ pub(super) fn statistics_count_what_is_not_ephemeral(subject: &dyn Subject) {
 
 pub(super) fn an_epic_whose_parts_are_all_over_could_be_closed(subject: &dyn Subject) {
     let town = Town::new(subject);
-    town.write(|writer| writer.put_setting(crate::Scope::Town, "epics.auto_close", Some("false")));
     for text in ["gt-full", "gt-half", "gt-empty", "gt-over"] {
         town.add(Bead { issue_type: kind("epic"), ..bead(text) });
     }

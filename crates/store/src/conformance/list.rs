@@ -92,18 +92,16 @@ macro_rules! for_each_conformance_case {
                 traces_of_older_queues_are_found,
             }
             convoys {
-                a_convoy_lands_with_the_close_of_its_last_bead,
-                a_failed_member_keeps_a_convoy_open_until_it_is_done,
-                an_owned_or_staged_convoy_does_not_land_by_itself,
-                a_bead_that_opens_again_opens_its_convoy_which_lands_again,
-                a_bead_may_be_in_several_convoys,
+                a_change_of_a_member_marks_its_containers_with_their_counts,
+                a_landing_is_counted_and_told,
+                members_are_counted_as_they_close_and_open,
+                parts_of_an_epic_are_counted,
                 members_that_join_and_leave_are_counted,
                 a_convoy_that_comes_in_is_counted_and_stays_as_it_was,
                 nothing_of_a_convoy_that_is_paused_is_awake,
                 a_convoy_with_a_cap_has_lanes_of_its_own,
                 a_closed_convoy_holds_up_no_bead_and_a_reopened_one_is_as_it_was,
                 tracked_beads_that_are_not_scheduled_are_found,
-                an_epic_is_over_with_the_last_of_its_parts,
             }
             counts {
                 beads_are_counted_by_each_group,

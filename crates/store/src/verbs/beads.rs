@@ -6,7 +6,7 @@ use gt_core::{
     RigSlug, Status, Timestamp, Title, Uid,
 };
 
-use super::convoys::{Unsettled, membership};
+use super::convoys::membership;
 use super::statements;
 use crate::engine::{Param, Row};
 use crate::transaction::Vacancy;
@@ -172,28 +172,16 @@ impl Writer<'_> {
     }
 
     /// Writes a changed bead. `kind` is the kind of change; the event lists the differences from `old`.
-    /// Nothing is written when nothing differs.
+    /// Nothing is written when nothing differs. The containers of the bead count it anew and are marked; see
+    /// [`Writer::take_touched_container`].
     pub fn save_bead(
         &mut self,
         old: &Bead,
         new: &Bead,
         kind: EventKind,
     ) -> Result<bool, StoreError> {
-        let Some(unsettled) = self.write_change(old, new, kind)? else { return Ok(false) };
-        self.settle_all(unsettled)?;
-        Ok(true)
-    }
-
-    /// Like [`Writer::save_bead`], but leaves the containers of the bead as they are, and gives those that are to be settled.
-    /// Nothing if nothing differs.
-    pub(super) fn write_change(
-        &mut self,
-        old: &Bead,
-        new: &Bead,
-        kind: EventKind,
-    ) -> Result<Option<Vec<Unsettled>>, StoreError> {
         if changes(old, new).is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
         refuse_contradiction(new)?;
         let written = if is_only_taken(old, new) {
@@ -208,10 +196,8 @@ impl Writer<'_> {
         if written == 0 {
             return Err(StoreError::Corrupt(format!("{} is gone and cannot be changed", new.id)));
         }
-        // An imported bead stays as it was elsewhere, and changes nothing that was imported before.
-        let comes_in = kind == EventKind::Imported;
         // The cause before its effects: the events of unblocked beads come after it.
-        self.record_changes(old, new, kind);
+        self.record_changes(old, new, kind.clone());
         if decides_waits(old, new) {
             self.mark(&new.id);
         }
@@ -227,12 +213,13 @@ impl Writer<'_> {
                 self.lift_limits(new)?;
             }
             let [before, after] = [old, new].map(TargetFacts::of);
-            let unsettled = self.count_change(&new.id, &before, &after)?;
-            if !comes_in {
-                return Ok(Some(unsettled));
+            let touched = self.count_change(&new.id, &before, &after)?;
+            // An imported bead stays as it was elsewhere, and changes nothing that was imported before.
+            if kind != EventKind::Imported {
+                touched.into_iter().for_each(|touched| self.note_touched(touched));
             }
         }
-        Ok(Some(Vec::new()))
+        Ok(true)
     }
 
     /// Writes that an agent has a bead now that was open. It does less than [`Writer::save_bead`], because no edge

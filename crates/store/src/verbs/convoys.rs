@@ -1,14 +1,11 @@
-//! Convoys and epics: beads that are over when others are.
+//! Convoys and epics: the counts of their members, and the limits of convoys.
 //!
-//! How the beads stand that a convoy tracks, or that an epic has as its parts, is kept beside it: the change of one of them
-//! counts, and the one that completes it lets it land in the same transaction.
+//! The states of the beads that a convoy tracks, or that are parts of an epic, are counted beside it. A verb that changes a
+//! count marks the container ([`Writer::take_touched_container`]); the layer above decides whether it is over.
 
 use std::collections::HashMap;
 
-use gt_core::decide::{
-    ConvoyChange, ConvoyState, LANDED, Members, PARTS_DONE, TargetFacts, convoy_change,
-    epic_change, is_owned,
-};
+use gt_core::decide::{ConvoyState, Members, TargetFacts};
 use gt_core::{
     Bead, BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, Outcome, RigSlug, Status,
     Timestamp,
@@ -17,7 +14,7 @@ use gt_core::{
 use super::beads::id_from;
 use super::contexts::count;
 use super::hydrate::{IDS_PER_STATEMENT, placeholders};
-use super::{Scope, statements};
+use super::statements;
 use crate::engine::{Param, Row};
 use crate::{Pause, Reader, StoreError, Writer};
 
@@ -32,6 +29,9 @@ statements! {
     OF_BEAD = concat!("SELECT ", tally_columns!(), " FROM dependencies d JOIN convoys c ON c.id = d.issue_id \
         WHERE d.depends_on_id = ?1 AND d.type = 'tracks' \
         UNION ALL SELECT ", tally_columns!(), " FROM dependencies d JOIN convoys c ON c.id = d.depends_on_id \
+        WHERE d.issue_id = ?1 AND d.type = 'parent-child' \
+        UNION ALL SELECT m.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM dependencies d \
+        JOIN beads m ON m.id = d.depends_on_id AND m.issue_type = 'molecule' \
         WHERE d.issue_id = ?1 AND d.type = 'parent-child' ORDER BY 1");
     ONE = concat!("SELECT ", tally_columns!(), " FROM convoys c WHERE c.id = ?1");
     ALL = concat!("SELECT ", tally_columns!(), " FROM convoys c ORDER BY c.id");
@@ -216,9 +216,9 @@ impl Reader<'_> {
         self.rows(IDLE, &[], tally_from)
     }
 
-    /// Counts how the beads stand that a convoy tracks, or that an epic has as its parts.
-    pub(super) fn count_members(&self, container: &Bead) -> Result<Members, StoreError> {
-        let sql = if container.issue_type.is_epic() { COUNT_PARTS } else { COUNT_TRACKED };
+    /// Counts the states of the beads that a convoy tracks, or that are parts of any other bead.
+    pub fn count_members(&self, container: &Bead) -> Result<Members, StoreError> {
+        let sql = if container.issue_type.is_convoy() { COUNT_TRACKED } else { COUNT_PARTS };
         let counted = self.first(sql, &[(&container.id).into()], |row| {
             Ok(Members {
                 total: count(row.int(0)?),
@@ -256,13 +256,12 @@ impl Writer<'_> {
         self.recount(convoy)
     }
 
-    /// Counts again the states of the beads that a convoy tracks, or that are parts of an epic. The consequence is not
-    /// applied: others decide about it.
+    /// Counts again the states of the beads that a convoy tracks, or that are parts of an epic.
     pub(super) fn recount(&mut self, id: &BeadId) -> Result<(), StoreError> {
         let container = self.bead(id)?.filter(is_counted);
         let Some(container) = container else { return Ok(()) };
-        self.note_recounted(id, true);
         let members = self.count_members(&container)?;
+        self.note_touched(TouchedContainer::counted(id, members, true));
         let landings = self.convoy_tally(id)?.map_or(0, |tally| tally.landings);
         self.put_tally(&Tally { landings, ..Tally::plain(id, members) })
     }
@@ -274,15 +273,17 @@ impl Writer<'_> {
         joins: bool,
     ) -> Result<(), StoreError> {
         let Some(mut tally) = self.convoy_tally(container)? else { return self.recount(container) };
-        self.note_recounted(container, joins);
         // Only beads that are there count.
-        let Some(facts) = self.facts_of(member)? else { return Ok(()) };
-        let (open, failed) = counts(&facts);
-        let Members { total, open: all_open, failed: all_failed } = &mut tally.members;
-        for (all, one) in [(total, 1), (all_open, open), (all_failed, failed)] {
-            *all = if joins { *all + one } else { all.saturating_sub(one) };
+        if let Some(facts) = self.facts_of(member)? {
+            let (open, failed) = counts(&facts);
+            let Members { total, open: all_open, failed: all_failed } = &mut tally.members;
+            for (all, one) in [(total, 1), (all_open, open), (all_failed, failed)] {
+                *all = if joins { *all + one } else { all.saturating_sub(one) };
+            }
+            self.put_tally(&tally)?;
         }
-        self.put_tally(&tally)
+        self.note_touched(TouchedContainer::counted(container, tally.members, joins));
+        Ok(())
     }
 
     /// Counts again every convoy or epic that counts this new bead, and the members of the bead itself.
@@ -359,130 +360,41 @@ impl Writer<'_> {
         self.apply(PUT, &params)
     }
 
-    /// Counts a bead whose state has changed for every convoy that tracks it and for its epic. Gives them, to be settled.
+    /// Counts a bead whose state has changed for every convoy that tracks it and for its epic. Returns them, and the
+    /// molecules that the bead is a step of.
     pub(super) fn count_change(
         &mut self,
         bead: &BeadId,
         before: &TargetFacts,
         after: &TargetFacts,
-    ) -> Result<Vec<Unsettled>, StoreError> {
+    ) -> Result<Vec<TouchedContainer>, StoreError> {
         let ((was_open, was_failed), (is_open, is_failed)) = (counts(before), counts(after));
         if (was_open, was_failed) == (is_open, is_failed) {
             return Ok(Vec::new());
         }
-        let mut tallies = self.rows(OF_BEAD, &[bead.into()], tally_from)?;
-        for tally in &mut tallies {
-            let Members { open, failed, .. } = &mut tally.members;
-            *open = (*open + is_open).saturating_sub(was_open);
-            *failed = (*failed + is_failed).saturating_sub(was_failed);
-            self.put_tally(tally)?;
-        }
-        let is_less = was_open + was_failed == 0;
-        Ok(tallies.into_iter().map(|tally| Unsettled { tally, is_less }).collect())
-    }
-
-    /// Settles containers, those that contain them and so on: each before the next, with a list instead of a recursion, because
-    /// epics can be nested deeper than a stack is.
-    pub(super) fn settle_all(&mut self, unsettled: Vec<Unsettled>) -> Result<(), StoreError> {
-        let mut waiting = unsettled;
-        waiting.reverse();
-        while let Some(Unsettled { tally, is_less }) = waiting.pop() {
-            if let Some((_, above)) = self.settle_one(&tally, is_less)? {
-                waiting.extend(above.into_iter().rev());
+        let less_is_done = was_open + was_failed == 0;
+        let mut touched = Vec::new();
+        for (id, tally) in self.rows(OF_BEAD, &[bead.into()], container_from)? {
+            let mut members = None;
+            if let Some(mut tally) = tally {
+                let Members { open, failed, .. } = &mut tally.members;
+                *open = (*open + is_open).saturating_sub(was_open);
+                *failed = (*failed + is_failed).saturating_sub(was_failed);
+                self.put_tally(&tally)?;
+                members = Some(tally.members);
             }
+            touched.push(TouchedContainer { id, members, less_is_done });
         }
-        Ok(())
+        Ok(touched)
     }
 
-    /// Applies the change that follows for a convoy or an epic from the states of its members. A convoy that its owner
-    /// landed before everything was done is open again only if less is done than before.
-    pub fn settle_convoy(
-        &mut self,
-        tally: &Tally,
-        is_less: bool,
-    ) -> Result<Option<ConvoyChange>, StoreError> {
-        let Some((change, above)) = self.settle_one(tally, is_less)? else { return Ok(None) };
-        self.settle_all(above)?;
-        Ok(Some(change))
-    }
-
-    /// Like [`Writer::settle_convoy`], and gives the containers above it that are to be settled next.
-    fn settle_one(
-        &mut self,
-        tally: &Tally,
-        is_less: bool,
-    ) -> Result<Option<(ConvoyChange, Vec<Unsettled>)>, StoreError> {
-        let Some(old) = self.bead(&tally.convoy)?.filter(is_counted) else { return Ok(None) };
-        let is_epic = old.issue_type.is_epic();
-        let change = if is_epic {
-            epic_change(&old, tally.members)
-        } else {
-            convoy_change(ConvoyState::of(&old), is_owned(&old), tally.members)
-        };
-        let change = change.filter(|change| is_less || *change == ConvoyChange::Lands);
-        if is_epic && change.is_some() && !self.epics_close_by_themselves()? {
-            return Ok(None);
-        }
-        let Some(change) = change else { return Ok(None) };
-        let above = self.as_consequence(|writer| match change {
-            ConvoyChange::Lands if is_epic => {
-                let new = writer.closed_as(&old, PARTS_DONE);
-                writer.write_change(&old, &new, EventKind::Closed)
-            }
-            ConvoyChange::Lands => writer.write_landing(&old, tally).map(Some),
-            ConvoyChange::Reopens => {
-                let new = writer.reopened(&old);
-                writer.write_change(&old, &new, EventKind::Reopened)
-            }
-        })?;
-        Ok(Some((change, above.unwrap_or_default())))
-    }
-
-    /// Opens a convoy or an epic again that was over.
-    pub fn reopen_container(&mut self, old: &Bead) -> Result<(), StoreError> {
-        let new = self.reopened(old);
-        self.save_bead(old, &new, EventKind::Reopened)?;
-        Ok(())
-    }
-
-    fn reopened(&self, old: &Bead) -> Bead {
-        Bead {
-            status: Status::Open,
-            outcome: None,
-            closed_at: None,
-            close_reason: String::new(),
-            updated_at: self.now().max(old.updated_at),
-            ..old.clone()
-        }
-    }
-
-    fn closed_as(&self, old: &Bead, reason: &str) -> Bead {
-        let now = self.now();
-        Bead {
-            status: Status::Closed,
-            outcome: Some(Outcome::Success),
-            closed_at: Some(now),
-            close_reason: reason.to_owned(),
-            updated_at: now.max(old.updated_at),
-            ..old.clone()
-        }
-    }
-
-    fn epics_close_by_themselves(&self) -> Result<bool, StoreError> {
-        Ok(self.setting(Scope::Town, EPICS_CLOSE)?.is_none_or(|value| value == "true"))
-    }
-
-    /// Closes a convoy because everything it tracks is done, or its owner says so, and tells so.
-    pub fn land_convoy(&mut self, old: &Bead, tally: &Tally) -> Result<(), StoreError> {
-        let unsettled = self.write_landing(old, tally)?;
-        self.settle_all(unsettled)
-    }
-
-    fn write_landing(&mut self, old: &Bead, tally: &Tally) -> Result<Vec<Unsettled>, StoreError> {
-        let new = self.closed_as(old, LANDED);
+    /// Closes a convoy as landed, counts the landing and tells of it. `new` is the convoy as it is then.
+    pub fn land_convoy(&mut self, old: &Bead, new: &Bead) -> Result<(), StoreError> {
+        let tally = self.convoy_tally(&old.id)?;
+        let tally = tally.unwrap_or_else(|| Tally::plain(&old.id, Members::default()));
         let landings = tally.landings + 1;
         self.put_tally(&Tally { landings, ..tally.clone() })?;
-        let unsettled = self.write_change(old, &new, EventKind::Closed)?.unwrap_or_default();
+        self.save_bead(old, new, EventKind::Closed)?;
         let number = |number: u64| Json::trusted(number.to_string());
         let payload = [
             ("title", Json::string(old.title.as_str())),
@@ -502,20 +414,32 @@ impl Writer<'_> {
             run: None,
             payload,
         });
-        Ok(unsettled)
+        Ok(())
     }
 }
 
-/// A convoy or an epic whose members have changed.
-#[derive(Debug)]
-pub(super) struct Unsettled {
-    tally: Tally,
-    /// Less is done than before.
-    is_less: bool,
+/// A convoy, an epic or a molecule whose members have changed in this transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TouchedContainer {
+    /// The container.
+    pub id: BeadId,
+    /// The states of its members now; nothing for a molecule, whose steps are not counted beside it.
+    pub members: Option<Members>,
+    /// A member joined, or a member that was done is not done any more.
+    pub less_is_done: bool,
 }
 
-/// The setting that says whether an epic is over with the last of its parts.
-const EPICS_CLOSE: &str = "epics.auto_close";
+impl TouchedContainer {
+    fn counted(id: &BeadId, members: Members, less_is_done: bool) -> Self {
+        Self { id: id.clone(), members: Some(members), less_is_done }
+    }
+}
+
+/// A container of a bead; with its tally if its members are counted.
+fn container_from(row: &dyn Row) -> Result<(BeadId, Option<Tally>), StoreError> {
+    let is_counted = row.int_or_null(1)?.is_some();
+    Ok((id_from(row, 0)?, is_counted.then(|| tally_from(row)).transpose()?))
+}
 
 /// Whether the members of a bead are counted.
 fn is_counted(bead: &Bead) -> bool {

@@ -44,7 +44,7 @@ pub use beads::{BlockerFacts, differing_fields};
 pub use bulk::Bulk;
 pub use check::Difference;
 pub use contexts::{Lane, NewContext};
-pub use convoys::{Tally, Unscheduled};
+pub use convoys::{Tally, TouchedContainer, Unscheduled};
 pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
