@@ -50,7 +50,7 @@ pub fn settle_in(writer: &mut Writer<'_>, files: &Layers) -> Result<Vec<Bead>> {
 }
 
 fn epics_close_in(writer: &Writer<'_>, files: &Layers) -> Result<bool> {
-    Ok(layers_over(files, writer)?.get("epics.auto_close")?.value == "true")
+    Ok(layers_over(files, writer)?.epics_auto_close()?)
 }
 
 /// Lands a convoy of which everything is done, unless its owner does that.

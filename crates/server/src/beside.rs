@@ -11,8 +11,6 @@ use gt_town::{Town, settings, with_causes};
 use crate::config::{Bind, DEFAULT_PORT, LogSink, ServeError, Serving};
 use crate::server::{Server, Stopper};
 
-/// The setting with the address; nothing means that there is no server.
-const SETTING: &str = "serve.bind";
 /// How often the setting is read for a change. It costs one lookup.
 const SETTING_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How many reads it takes until a failed start is tried again.
@@ -91,7 +89,7 @@ impl Attendant {
 
     /// Has the server be where the setting says.
     fn look(&mut self) -> Result<(), String> {
-        let wanted = settings::get(&self.town, SETTING).map_err(|error| with_causes(&error))?.value;
+        let wanted = settings::bind_address(&self.town).map_err(|error| with_causes(&error))?;
         let is_there = self
             .running
             .as_ref()

@@ -23,9 +23,6 @@ use crate::service::{Rooms, Service, Shared};
 use crate::unproven::Unproven;
 use crate::upkeep::run_upkeep;
 
-/// The setting with the proxies that are believed.
-const TRUSTED_PROXIES: &str = "server.trusted_proxies";
-
 /// Threads that may wait for the store. More would only wait in another place.
 const STORE_THREADS_MAX: usize = 128;
 
@@ -68,7 +65,7 @@ impl Server {
                     .to_owned(),
             ));
         }
-        let proxies = settings::get(&town, TRUSTED_PROXIES)?.value;
+        let proxies = settings::trusted_proxies(&town)?;
         let trusted_proxies =
             Networks::parse(&proxies).map_err(|wrong| ServeError::Rejected(wrong.to_string()))?;
         let mut listeners = Vec::new();

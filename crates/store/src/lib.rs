@@ -34,7 +34,9 @@ pub use error::StoreError;
 pub use group::Ticket;
 pub use maintenance::{Backup, Description, Examination, Shrinkage, TableSize};
 pub(crate) use store::Writes;
-pub use store::{Address, Authorship, LeaseClock, Options, Proof, SCHEMA_LEVEL, Store, Worker};
+pub use store::{
+    Address, Authorship, LeaseClock, Options, Proof, SCHEMA_LEVEL, SettingsBelow, Store, Worker,
+};
 #[cfg(feature = "conformance")]
 pub use transaction::statements_run_by_this_thread;
 pub use transaction::{Reader, Writer};

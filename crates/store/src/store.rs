@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gt_core::schedule::RunId;
+use gt_core::settings::Layers;
 use gt_core::work::TokenHash;
 use gt_core::{BeadId, Timestamp};
 
@@ -66,7 +67,12 @@ pub struct Options {
     pub on_wait: Option<Notice>,
     /// The clock that leases are counted by.
     pub lease_clock: LeaseClock,
+    /// Reads the layers of settings below the store's. Without it, only the store and the defaults count.
+    pub settings_below: Option<SettingsBelow>,
 }
+
+/// Reads the layers of settings below the store's.
+pub type SettingsBelow = Arc<dyn Fn() -> Layers + Send + Sync>;
 
 /// The clock that leases are counted by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use gt_core::decide::{BudgetKind, Caps, DispatchOrder, MemoryFloor};
 use gt_core::runtime::{CUSTOM, DEFAULT};
-use gt_core::settings::{Layers, parse_decimal};
-use gt_core::time::parse_duration;
-use gt_core::{Invalid, Rig, RigSlug};
+use gt_core::settings::Layers;
+use gt_core::{Rig, RigSlug};
 
 use crate::settings::{file_layers, layers_over};
 use crate::{Result, Town};
@@ -77,80 +76,56 @@ const PARALLELISM_DEFAULT: usize = 5;
 impl SchedulerSettings {
     /// The settings in the layers. Every value in them was checked when it was read.
     pub fn of(layers: &Layers) -> Result<Self> {
-        let value = |name: &str| Ok::<_, Invalid>(layers.get(name)?.value);
-        let number = |name: &str| {
-            let text = value(name)?;
-            text.parse::<i64>().map_err(|_| Invalid(format!("{name} is {text}, not a number")))
-        };
-        let duration = |name: &str| parse_duration(&value(name)?);
         let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
         let positive = |number: i64| Some(count(number)).filter(|number| *number > 0);
-        let decimal = |name: &str| Ok::<_, Invalid>(parse_decimal(&value(name)?).unwrap_or(0));
         let mut budgets = vec![
-            (BudgetKind::RunsPerHour, None, count(number("budget.runs_per_hour")?).into()),
-            (BudgetKind::TokensPerDay, None, number("budget.tokens_per_day")?.unsigned_abs()),
-            (BudgetKind::CostPerDay, None, decimal("budget.cost_per_day")?),
+            (BudgetKind::RunsPerHour, None, count(layers.budget_runs_per_hour()?).into()),
+            (BudgetKind::TokensPerDay, None, layers.budget_tokens_per_day()?.unsigned_abs()),
+            (BudgetKind::CostPerDay, None, layers.budget_cost_per_day()?.0),
         ];
         let mut rig_caps = BTreeMap::new();
         let mut commands = BTreeMap::new();
         let mut runtimes = BTreeMap::new();
         let mut hosts = BTreeMap::new();
-        for resolved in layers.all() {
-            let Some((slug, field)) =
-                resolved.name.as_str().strip_prefix("rig.").and_then(|rest| rest.split_once('.'))
-            else {
-                continue;
-            };
-            let slug = RigSlug::trusted(slug.to_owned());
-            match field {
-                "max_polecats" => {
-                    let limit = resolved.value.parse().ok().and_then(positive);
-                    rig_caps.extend(limit.map(|limit| (slug, limit)));
-                }
-                "budget.runs_per_hour" => {
-                    let limit = resolved.value.parse().map_or(0, count);
-                    budgets.push((BudgetKind::RunsPerHour, Some(slug), limit.into()));
-                }
-                "command" if !resolved.value.trim().is_empty() => {
-                    commands.insert(slug, resolved.value);
-                }
-                "ssh.host" => {
-                    hosts.insert(slug, resolved.value);
-                }
-                "runtime" if !resolved.value.is_empty() => {
-                    runtimes.insert(slug, resolved.value);
-                }
-                _ => {}
-            }
+        for rig in layers.rigs() {
+            let limit = positive(layers.rig_max_polecats(&rig)?);
+            rig_caps.extend(limit.map(|limit| (rig.clone(), limit)));
+            let runs_per_hour = count(layers.rig_budget_runs_per_hour(&rig)?).into();
+            budgets.push((BudgetKind::RunsPerHour, Some(rig.clone()), runs_per_hour));
+            let said = |value: String| Some(value).filter(|value| !value.trim().is_empty());
+            let with_rig = |value: String| (rig.clone(), value);
+            commands.extend(said(layers.rig_command(&rig)?).map(with_rig));
+            runtimes.extend(said(layers.rig_runtime(&rig)?).map(with_rig));
+            hosts.extend(said(layers.rig_ssh_host(&rig)?).map(with_rig));
         }
         budgets.retain(|(_, _, limit)| *limit > 0);
         let floor = MemoryFloor {
-            percent: count(number("guard.memory_min_percent")?),
-            mb: count(number("guard.memory_min_mb")?).into(),
+            percent: count(layers.guard_memory_min_percent()?),
+            mb: count(layers.guard_memory_min_mb()?).into(),
         };
         Ok(Self {
-            spreads_accounts: value("accounts.spread")? == "true",
+            spreads_accounts: layers.accounts_spread()?,
             budgets,
-            memory_floor: (value("guard.memory")? == "true").then_some(floor),
-            load_per_core: decimal("guard.load_per_core")? / 10_000,
-            max_polecats: positive(number("scheduler.max_polecats")?),
-            batch_size: count(number("scheduler.batch_size")?),
-            spawn_delay: duration("scheduler.spawn_delay")?,
-            spawn_parallelism: parallelism(number("scheduler.spawn_parallelism")?),
-            order: DispatchOrder::parse(&value("scheduler.order")?)?,
-            start_timeout: duration("scheduler.start_timeout")?,
-            queue_enabled: value("queue.enabled")? == "true",
-            queue_max_polecats: positive(number("queue.max_polecats")?),
-            max_attempts: count(number("recovery.max_attempts")?).max(1),
-            cooldown: duration("recovery.cooldown")?,
-            stale_hooks: duration("recovery.stale_hooks")?,
-            kill_grace: duration("worker.kill_grace")?,
-            control_groups: value("worker.control_groups")? == "true",
+            memory_floor: layers.guard_memory()?.then_some(floor),
+            load_per_core: layers.guard_load_per_core()?.0 / 10_000,
+            max_polecats: positive(layers.scheduler_max_polecats()?),
+            batch_size: count(layers.scheduler_batch_size()?),
+            spawn_delay: layers.scheduler_spawn_delay()?,
+            spawn_parallelism: parallelism(layers.scheduler_spawn_parallelism()?),
+            order: DispatchOrder::parse(&layers.scheduler_order()?)?,
+            start_timeout: layers.scheduler_start_timeout()?,
+            queue_enabled: layers.queue_enabled()?,
+            queue_max_polecats: positive(layers.queue_max_polecats()?),
+            max_attempts: count(layers.recovery_max_attempts()?).max(1),
+            cooldown: layers.recovery_cooldown()?,
+            stale_hooks: layers.recovery_stale_hooks()?,
+            kill_grace: layers.worker_kill_grace()?,
+            control_groups: layers.worker_control_groups()?,
             rig_caps,
             commands,
             hosts,
             runtimes,
-            runtime: Some(value("worker.runtime")?).filter(|name| !name.is_empty()),
+            runtime: Some(layers.worker_runtime()?).filter(|name| !name.is_empty()),
         })
     }
 

@@ -14,8 +14,6 @@ use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gt_core::settings::Resolved;
-use gt_core::time::parse_duration;
 use gt_core::{BeadId, EventKind, Invalid, NewEvent};
 use gt_executors::background::{detach, nameless_file};
 use gt_records::write_bead;
@@ -296,14 +294,10 @@ impl Hooks {
     /// How long a hook may run; nothing if none is to run.
     fn timeout(&self, reader: &Reader<'_>) -> Result<Option<Duration>> {
         let layers = layers_in(&self.root, reader)?;
-        let value = |name: &str| -> Result<String, Invalid> {
-            let Resolved { value, .. } = layers.get(name)?;
-            Ok(value)
-        };
-        if value("hooks.enabled")? != "true" {
+        if !layers.hooks_enabled()? {
             return Ok(None);
         }
-        Ok(Some(parse_duration(&value("hooks.timeout")?)?))
+        Ok(Some(layers.hooks_timeout()?))
     }
 }
 

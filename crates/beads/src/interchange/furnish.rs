@@ -29,7 +29,7 @@ pub(super) fn furnish(
     }
     for setting in &arrival.settings {
         let name = &setting.name;
-        let now = writer.setting(Scope::Town, name.as_str())?;
+        let now = settings::stored(writer, name)?;
         match now {
             Some(now) if now == setting.value => summary.settings_unchanged += 1,
             Some(now) => {

@@ -132,18 +132,17 @@ pub trait Notifier {
 
 /// The destination of a channel; nothing if it is not configured.
 fn target_of(settings: &Layers, channel: Channel) -> Result<Option<Target>> {
-    let value = |name: &str| -> Result<String> { Ok(settings.get(name)?.value) };
     Ok(match channel {
         Channel::Command => {
-            let words = words::split(&value("notify.command")?)?;
+            let words = words::split(&settings.notify_command()?)?;
             let words: Vec<String> = words.into_iter().map(|word| word.text).collect();
             (!words.is_empty()).then_some(Target::Command(words))
         }
-        Channel::Webhook => match value("notify.webhook")? {
+        Channel::Webhook => match settings.notify_webhook()? {
             none if none.is_empty() => None,
             address => Some(Target::Webhook {
                 address: WebAddress::parse(&address)?,
-                secret: value("notify.secret")?,
+                secret: settings.notify_secret()?,
             }),
         },
     })

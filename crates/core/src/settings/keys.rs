@@ -19,6 +19,16 @@ pub struct Setting {
     pub help: &'static str,
 }
 
+/// The settings that files cannot set, because a worker can write those files.
+const STORE_ONLY: &[&str] = &["worker.rights"];
+
+impl Setting {
+    /// Whether only the store sets it.
+    pub fn is_store_only(&self) -> bool {
+        STORE_ONLY.contains(&self.name)
+    }
+}
+
 /// The full name of a setting, with the rig filled in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SettingName(String);

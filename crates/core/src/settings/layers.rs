@@ -1,9 +1,9 @@
 //! Which of several sources decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::keys::{Setting, SettingName, lookup};
-use crate::Invalid;
+use crate::{Invalid, RigSlug};
 
 /// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Layers {
 
 impl Layers {
     /// Adds values, weakest source first. Every value is checked; a wrong one is an error and never
-    /// silently "unlimited".
+    /// silently "unlimited". Values that a file gives to settings of the store alone are left out.
     pub fn add(
         &mut self,
         values: impl IntoIterator<Item = (String, String)>,
@@ -46,6 +46,9 @@ impl Layers {
     ) -> Result<(), Invalid> {
         for (name, text) in values {
             let (setting, name) = lookup(&name)?;
+            if setting.is_store_only() && *origin != Origin::Store {
+                continue;
+            }
             let value = setting
                 .kind
                 .canonical(&text)
@@ -55,7 +58,14 @@ impl Layers {
         Ok(())
     }
 
-    /// The value of `name` (or an alias) in force.
+    /// The rigs that have settings of their own.
+    pub fn rigs(&self) -> BTreeSet<RigSlug> {
+        let names = self.values.keys().filter_map(|name| name.as_str().strip_prefix("rig."));
+        let slugs = names.filter_map(|rest| rest.split_once('.'));
+        slugs.map(|(slug, _)| RigSlug::trusted(slug.to_owned())).collect()
+    }
+
+    /// The value of `name` (or an alias) in force, to be shown. Code that uses a setting calls its accessor.
     pub fn get(&self, name: &str) -> Result<Resolved, Invalid> {
         let (setting, name) = lookup(name)?;
         let (value, origin) = self

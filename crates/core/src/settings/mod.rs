@@ -1,10 +1,12 @@
 //! Settings: their names, the values each may have, and their defaults.
 
+mod accessors;
 mod keys;
 mod layers;
 mod text;
 mod value;
 
+pub use accessors::{ACCESSORS, Accessor};
 pub use keys::{KEYS, Setting, SettingName, lookup, shown, suggest};
 pub use layers::{Layers, Origin, Resolved};
 pub use text::{checked, parse_text};

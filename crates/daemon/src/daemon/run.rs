@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gt_core::time::parse_duration;
-use gt_core::{Invalid, Json, settings};
+use gt_core::Json;
 use gt_executors::daemon::{
     DaemonLock, DoorBell, Keeper, Signals, Taken, make_room_for_files, watchdog_interval,
 };
@@ -42,13 +41,9 @@ impl DaemonSettings {
     pub(super) fn of(town: &Town) -> Result<Self> {
         let files = file_layers(town)?;
         let layers = town.read(|reader| layers_over(&files, reader))?;
-        let size = layers.get("daemon.log_size")?.value;
-        let log_size = settings::parse_bytes(&size)
-            .ok_or_else(|| Invalid(format!("daemon.log_size is {size}, not a size")))?;
         Ok(Self {
-            scan_every: parse_duration(&layers.get("daemon.scan_every")?.value)?
-                .max(SCAN_EVERY_MIN),
-            log_size: log_size.max(LOG_BYTES_MIN),
+            scan_every: layers.daemon_scan_every()?.max(SCAN_EVERY_MIN),
+            log_size: layers.daemon_log_size()?.max(LOG_BYTES_MIN),
         })
     }
 }

@@ -3,7 +3,6 @@
 use gt_core::ExecutorKind;
 use gt_core::decide::{Heard, SilenceChange, silence_change};
 use gt_core::schedule::{Run, RunId, RunState};
-use gt_core::time::parse_duration;
 
 use gt_scheduling::processes::{Alive, ProcessProbe};
 use gt_town::settings::{file_layers, layers_over};
@@ -25,8 +24,8 @@ pub struct Stalls {
 pub fn look(town: &Town, processes: &dyn ProcessProbe) -> Result<Stalls> {
     let files = file_layers(town)?;
     let (runs, limit) = town.read(|reader| {
-        let limit = layers_over(&files, reader)?.get("worker.stall_after")?.value;
-        Ok((reader.live_runs()?, parse_duration(&limit)?))
+        let limit = layers_over(&files, reader)?.worker_stall_after()?;
+        Ok((reader.live_runs()?, limit))
     })?;
     let runs: Vec<Run> = runs.into_iter().filter(|run| is_at_work_here(run, processes)).collect();
     if runs.is_empty() {

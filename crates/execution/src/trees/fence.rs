@@ -34,10 +34,8 @@ pub(crate) fn put_behind_fence(
         path,
         source,
     })?;
-    let inherits = town.read(|reader| {
-        let layers = layers_in(town.root(), reader)?;
-        Ok(layers.get("worker.inherit_credentials")?.value == "true")
-    })?;
+    let inherits =
+        town.read(|reader| Ok(layers_in(town.root(), reader)?.worker_inherit_credentials()?))?;
     if !inherits && runtime != SIGNS_IN_WITH_TOKEN {
         for name in withheld_here() {
             if !environment.iter().any(|(present, _)| present == name) {

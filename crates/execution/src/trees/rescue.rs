@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use gt_core::Rig;
 use gt_core::schedule::{LandingState, Rescued, Run, RunId, RunState, Said, WorkerPlace};
-use gt_core::settings::parse_bytes;
 use gt_executors::git::{Commit, Repository};
 
 use super::rescue_reference;
@@ -47,9 +46,7 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
         let in_head = |head| Safe { repository: &repository, commits: vec![head] }.has(own);
         !safe.has(own) && !head.clone().is_some_and(in_head)
     });
-    let bytes_max = town.read(|reader| {
-        Ok(parse_bytes(&layers_in(town.root(), reader)?.get("rescue.max")?.value).unwrap_or(0))
-    })?;
+    let bytes_max = town.read(|reader| Ok(layers_in(town.root(), reader)?.rescue_max()?))?;
     let reference = rescue_reference(&run.id);
     let message = format!("Rescued work of {} from {}", run.id, run.workplace.tree);
     let author = signature_of(run);

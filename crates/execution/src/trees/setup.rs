@@ -36,13 +36,11 @@ impl Wishes {
     pub(super) fn of(town: &Town, rig: &Rig) -> Result<Self> {
         town.read(|reader| {
             let layers = layers_in(town.root(), reader)?;
-            let value = |name: &str| -> Result<Option<String>> {
-                let value = layers.get(&format!("rig.{}.{name}", rig.slug))?.value;
-                Ok(Some(value).filter(|value| !value.trim().is_empty()))
-            };
+            let said = |value: String| Some(value).filter(|value| !value.trim().is_empty());
+            let overlay = said(layers.rig_overlay(&rig.slug)?);
             Ok(Self {
-                overlay: value("overlay")?.map(|overlay| town.root().join(overlay)),
-                command: value("setup")?,
+                overlay: overlay.map(|overlay| town.root().join(overlay)),
+                command: said(layers.rig_setup(&rig.slug)?),
                 limit: SchedulerSettings::of(&layers)?.start_timeout,
             })
         })

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gt_core::schedule::{Polecat, RunId, TrashState, Trashed, TreeState, WorkerPlace};
-use gt_core::time::parse_duration;
 use gt_core::{Rig, Timestamp};
 use gt_executors::git::{GitError, Tree, move_tree_away, move_tree_back};
 use gt_executors::runs::{Liveness, RunFiles};
@@ -115,8 +114,7 @@ pub(super) fn move_away(
             return Ok(None);
         }
         let now = writer.now();
-        let layers = layers_in(town.root(), writer)?;
-        let keep = parse_duration(&layers.get("trash.keep")?.value)?;
+        let keep = layers_in(town.root(), writer)?.trash_keep()?;
         Ok(Some(writer.insert_trash(&Trashed {
             number: 0,
             rig: rig.slug.clone(),

@@ -85,8 +85,7 @@ fn rigs(town: &Town, host: &str) -> Result<Vec<(Rig, usize)>> {
             if !matches!(rig.executor, ExecutorKind::Tmux | ExecutorKind::Process) {
                 continue;
             }
-            let wanted = layers.get(&format!("rig.{}.warm_worktrees", rig.slug))?.value;
-            let wanted = wanted.parse().unwrap_or(0);
+            let wanted = usize::try_from(layers.rig_warm_worktrees(&rig.slug)?).unwrap_or(0);
             let has_some =
                 polecats.iter().any(|one| one.rig == rig.slug && one.host == host && one.is_warm());
             if rig.state == RigState::Active && (wanted > 0 || has_some) {

@@ -87,8 +87,8 @@ pub fn hand_off(
 fn refuse_in_vain(town: &Town, run: &Run) -> Result<()> {
     let files = file_layers(town)?;
     let (limit, rig, events) = town.read(|reader| {
-        let limit = layers_over(&files, reader)?.get("worker.max_handoffs")?.value;
-        let limit: usize = limit.parse().unwrap_or(0);
+        let limit = layers_over(&files, reader)?.worker_max_handoffs()?;
+        let limit = usize::try_from(limit).unwrap_or(0);
         let filter = EventFilter {
             bead: Some(run.id.bead.clone()),
             kinds: vec![EventKind::HandedOver, EventKind::StepDone],

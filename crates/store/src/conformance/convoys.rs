@@ -62,11 +62,11 @@ fn land(town: &Town, convoy: &str) {
     });
 }
 
-/// The containers that this work marks: the id, the counts if it has any, and whether less is done than before.
-fn touched(
-    town: &Town,
-    work: impl FnOnce(&mut Writer<'_>) -> Result<(), StoreError>,
-) -> Vec<(String, Option<(u64, u64, u64)>, bool)> {
+/// A marked container in short: its id, its counts if it has any, and whether less is done than before.
+type Mark = (String, Option<(u64, u64, u64)>, bool);
+
+/// The containers that this work marks.
+fn touched(town: &Town, work: impl FnOnce(&mut Writer<'_>) -> Result<(), StoreError>) -> Vec<Mark> {
     let marks = town.write(|writer| {
         work(writer)?;
         Ok(std::iter::from_fn(|| writer.take_touched_container()).collect::<Vec<_>>())
@@ -127,7 +127,7 @@ pub(super) fn a_change_of_a_member_marks_its_containers_with_their_counts(subjec
         Err::<(), _>(StoreError::AlreadyExists(id("gt-b")))
     });
     assert_eq!(touched(&town, |_| Ok(())), []);
-    // Who joins may not be done; with one that leaves, no less is done.
+    // A member that joins may not be done; with a member that leaves, no less is done.
     let joins = edge("hq-cv-1", DependencyType::Tracks, "gt-d");
     let joined = touched(&town, |writer| writer.put_dependency(&joins, true).map(drop));
     assert_eq!(joined, [mark("hq-cv-1", Some((4, 2, 0)), true)]);

@@ -40,7 +40,15 @@ fn item(text: &str, seconds: i64) -> Bead {
 }
 
 fn ask(agent: &str) -> Ask<'_> {
-    Ask { agent, kinds: &[], rig: None, dispatched: false, after: None, now: NOW }
+    Ask {
+        agent,
+        kinds: &[],
+        rig: None,
+        dispatched: false,
+        dispatched_below: false,
+        after: None,
+        now: NOW,
+    }
 }
 
 fn offer(town: &Town, ask: &Ask<'_>) -> Offer {
@@ -355,6 +363,13 @@ pub(super) fn a_dispatched_item_comes_first_and_only_to_its_agent(subject: &dyn 
     assert!(nothing.only_dispatched && nothing.first.is_none());
     claim(Some("any"));
     assert_eq!(offered(&town, &ask("bob")).as_deref(), Some("gr-urgent"));
+    // A file may say so too; the store counts before it.
+    let below = |agent| Ask { dispatched_below: true, ..ask(agent) };
+    assert_eq!(offered(&town, &below("bob")).as_deref(), Some("gr-urgent"));
+    claim(None);
+    assert_eq!(offered(&town, &below("ann")).as_deref(), Some("gr-given"));
+    let nothing = offer(&town, &below("bob"));
+    assert!(nothing.only_dispatched && nothing.first.is_none());
 
     let lease = Lease::default();
     let begin = |writer: &mut Writer<'_>| {

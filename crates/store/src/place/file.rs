@@ -6,8 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use gt_core::Timestamp;
-use gt_core::settings::lookup;
-use gt_core::time::parse_duration;
 
 use super::{group, lock, snapshot};
 use crate::engine::schema::SQLITE;
@@ -17,7 +15,7 @@ use crate::engine::sqlite::{
 };
 use crate::engine::{LEVEL, Pool};
 use crate::transaction::{Group, Reader};
-use crate::{Options, Scope, StoreError, Writes};
+use crate::{Options, StoreError, Writes};
 
 /// The connections to a file, and the turnstile that its writers pass through.
 #[derive(Debug)]
@@ -30,9 +28,6 @@ pub(crate) struct FilePlace {
     /// Something was written here.
     has_written: AtomicBool,
 }
-
-/// The setting that says how long a write waits.
-const LOCK_TIMEOUT: &str = "store.lock_timeout";
 
 /// How long a log a writer may leave when it goes: the next process that opens the store alone reads it.
 const LOG_BYTES_MAX_AT_CLOSE: u64 = 1024 * 1024;
@@ -173,10 +168,10 @@ impl FilePlace {
     /// How long a write waits for another one. Reading does not wait for a writer, so this can be read meanwhile; where it
     /// cannot, the default holds.
     fn lock_timeout(&self) -> Option<Duration> {
-        let set = self.read(|reader| reader.setting(Scope::Town, LOCK_TIMEOUT));
-        let set = set.ok().flatten().and_then(|text| parse_duration(&text).ok());
-        let default = || parse_duration(lookup(LOCK_TIMEOUT).ok()?.0.default).ok();
-        set.or_else(default).filter(|limit| !limit.is_zero())
+        let below = self.options.settings_below.as_ref().map(|read| read()).unwrap_or_default();
+        let layers = self.read(|reader| reader.settings_over(&below));
+        let layers = layers.ok().and_then(Result::ok).unwrap_or_default();
+        layers.store_lock_timeout().ok().filter(|limit| !limit.is_zero())
     }
 
     fn turnstile(&self) -> Result<Arc<Turnstile>, StoreError> {

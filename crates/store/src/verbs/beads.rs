@@ -196,8 +196,10 @@ impl Writer<'_> {
         if written == 0 {
             return Err(StoreError::Corrupt(format!("{} is gone and cannot be changed", new.id)));
         }
+        // An imported bead stays as it was elsewhere, and changes nothing that was imported before.
+        let comes_in = kind == EventKind::Imported;
         // The cause before its effects: the events of unblocked beads come after it.
-        self.record_changes(old, new, kind.clone());
+        self.record_changes(old, new, kind);
         if decides_waits(old, new) {
             self.mark(&new.id);
         }
@@ -214,9 +216,8 @@ impl Writer<'_> {
             }
             let [before, after] = [old, new].map(TargetFacts::of);
             let touched = self.count_change(&new.id, &before, &after)?;
-            // An imported bead stays as it was elsewhere, and changes nothing that was imported before.
-            if kind != EventKind::Imported {
-                touched.into_iter().for_each(|touched| self.note_touched(touched));
+            for touched in touched.into_iter().filter(|_| !comes_in) {
+                self.note_touched(touched);
             }
         }
         Ok(true)

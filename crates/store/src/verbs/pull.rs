@@ -7,6 +7,7 @@ use gt_core::{Bead, BeadId, EventKind, ExecutorKind, IssueType, Json, RigSlug, T
 use super::beads::{COLUMNS, bead_from, id_from};
 use super::find::{Clauses, Value};
 use super::runs::{live, run_columns, run_from};
+use super::settings::any_item_may_be_claimed;
 use super::work::uid_from;
 use super::{Pause, statements};
 use crate::engine::{Param, Row};
@@ -60,6 +61,8 @@ pub struct Ask<'a> {
     pub rig: Option<&'a RigSlug>,
     /// Only work that was dispatched to this agent.
     pub dispatched: bool,
+    /// `work.claim` says so in the layers of settings below the store's.
+    pub dispatched_below: bool,
     /// Only work after this one in line; dispatched work never is.
     pub after: Option<&'a Position>,
     /// The current time.
@@ -342,21 +345,21 @@ fn offer_statement(ask: &Ask<'_>) -> (String, Clauses) {
         }
         branches.extend(kinds.iter().map(|kind| head(who, Some(kind))));
     }
+    let any_item = any_item_may_be_claimed(!ask.dispatched_below);
     let which = if ask.dispatched {
         "rank = 0"
     } else if ask.after.is_some() {
         "rank = 1"
     } else {
-        "rank = 0 OR NOT EXISTS (SELECT 1 FROM settings s WHERE s.scope = 'gt' \
-         AND s.key = 'work.claim' AND s.value = 'dispatched')"
+        &format!("rank = 0 OR {any_item}")
     };
     let sql = format!(
         "SELECT {COLUMNS}, (SELECT g.uid FROM rigs g WHERE g.slug = beads.rig AND g.slug <> 'inbox'), \
          (SELECT r.epoch FROM runs r WHERE r.bead = beads.id AND r.executor = 'pull' AND r.state = 'starting'), \
          (SELECT COALESCE(MAX(r.epoch), 0) FROM runs r WHERE r.bead = beads.id), \
          (SELECT c.number FROM contexts c WHERE c.bead = beads.id AND c.closed_at IS NULL), \
-         busy, paused_by, paused_at, claim FROM (SELECT paused_by, paused_at, \
-         (SELECT s.value FROM settings s WHERE s.scope = 'gt' AND s.key = 'work.claim') AS claim, \
+         busy, paused_by, paused_at, any_item FROM (SELECT paused_by, paused_at, \
+         CAST(CASE WHEN {any_item} THEN 1 ELSE 0 END AS BIGINT) AS any_item, \
          (SELECT r.bead FROM runs r WHERE r.agent = {agent} AND r.executor = 'pull' AND r.state = 'running') AS busy \
          FROM scheduler) facts LEFT JOIN beads ON id = (SELECT candidate FROM ({}) every \
          WHERE {which} ORDER BY rank, p, c, candidate LIMIT 1)",
@@ -377,7 +380,7 @@ fn offer_from(row: &dyn Row) -> Result<Offer, StoreError> {
     };
     let by = row.text_or_null(AFTER + 5)?.map(str::to_owned);
     let at = row.int_or_null(AFTER + 6)?.map(Timestamp::from_nanos);
-    let only_dispatched = row.text_or_null(AFTER + 7)? == Some("dispatched");
+    let only_dispatched = !row.flag(AFTER + 7)?;
     let paused = by.zip(at).map(|(by, at)| Pause { by, at });
     Ok(Offer { busy_with, paused, only_dispatched, first })
 }

@@ -1,6 +1,8 @@
 //! Settings.
 
-use gt_core::{EventKind, Json, NewEvent, settings};
+use gt_core::decide::WorkerRights;
+use gt_core::settings::{Layers, Origin};
+use gt_core::{EventKind, Invalid, Json, NewEvent, settings};
 
 use super::statements;
 use crate::{Reader, StoreError, Writer};
@@ -44,7 +46,31 @@ impl Scope {
     }
 }
 
+/// A condition in SQL: `work.claim` lets an agent have any item that fits. `below` says so in the layers below the store's.
+///
+/// It is a part of the one statement that makes an offer, because a statement more would cost every claim a round trip.
+pub(super) fn any_item_may_be_claimed(below: bool) -> &'static str {
+    if below {
+        "NOT EXISTS (SELECT 1 FROM settings s WHERE s.scope = 'gt' AND s.key = 'work.claim' AND s.value = 'dispatched')"
+    } else {
+        "EXISTS (SELECT 1 FROM settings s WHERE s.scope = 'gt' AND s.key = 'work.claim' AND s.value = 'any')"
+    }
+}
+
 impl Reader<'_> {
+    /// The settings in force: those in the store over the layers below it. An inner error names a wrong value.
+    pub fn settings_over(&self, below: &Layers) -> Result<Result<Layers, Invalid>, StoreError> {
+        let set = self.settings(Scope::Town)?;
+        let mut layers = below.clone();
+        Ok(layers.add(set, &Origin::Store).map(|()| layers))
+    }
+
+    /// The rights of workers beyond their own work. They are set in the store alone: workers can write files.
+    pub(super) fn worker_rights(&self) -> Result<WorkerRights, StoreError> {
+        let text = self.setting(Scope::Town, "worker.rights")?.unwrap_or_default();
+        WorkerRights::parse(&text).map_err(|invalid| StoreError::Corrupt(invalid.0))
+    }
+
     /// Everything that was set.
     pub fn settings(&self, scope: Scope) -> Result<Vec<(String, String)>, StoreError> {
         self.rows(ALL, &[scope.as_str().into()], |row| {

@@ -10,7 +10,6 @@ use gt_core::schedule::{Run, RunId};
 use gt_core::work::TokenHash;
 use gt_core::{BeadId, EventKind, NewEvent};
 
-use super::settings::Scope;
 use super::statements;
 use crate::{Proof, Reader, StoreError, Worker, Writer};
 
@@ -25,9 +24,6 @@ statements! {
 
 /// The value that the store writes for runs that an older program has started.
 const STARTED_BEFORE_TOKENS: &str = "older";
-
-/// The setting with the rights of workers. It is read from the store alone, where a worker cannot change it.
-const RIGHTS: &str = "worker.rights";
 
 /// A worker whose writes are being checked.
 #[derive(Debug)]
@@ -87,12 +83,6 @@ impl Reader<'_> {
                 .map_err(|_| StoreError::Corrupt("an epoch that is no small number".to_owned()))?;
             Ok(RunId { bead: super::beads::id_from(row, 0)?, epoch })
         })
-    }
-
-    /// The rights of workers beyond their own work.
-    fn worker_rights(&self) -> Result<WorkerRights, StoreError> {
-        let text = self.setting(Scope::Town, RIGHTS)?.unwrap_or_default();
-        WorkerRights::parse(&text).map_err(|invalid| StoreError::Corrupt(invalid.0))
     }
 
     /// Refuses a worker that is not heard any more, and one that lacks this right.

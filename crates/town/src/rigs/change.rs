@@ -90,8 +90,7 @@ pub fn change(town: &Town, name: &str, change: &RigChange) -> Result<(Rig, bool)
                     crate::settings::put(writer, &setting, Some(&host))?;
                 }
                 if *executor == ExecutorKind::Ssh {
-                    let name = format!("rig.{}.ssh.host", rig.slug);
-                    let host = layers_over(&files, writer)?.get(&name)?.value;
+                    let host = layers_over(&files, writer)?.rig_ssh_host(&rig.slug)?;
                     check_ssh_host(&host, &rig.slug)?;
                 }
                 new

@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 
 use gt_core::settings::{Origin, Resolved, SettingName, parse_text, shown};
 use gt_executors::editor;
-use gt_store::Scope;
 
-use super::{CheckRuntime, check_known, list, put};
+use super::{CheckRuntime, check_known, list, put, stored};
 use crate::{OperationError, Result, Town};
 
 /// Opens the settings in the person's editor and applies what they leave there, all at once. If that
@@ -76,7 +75,7 @@ fn apply_text(
             if old == new {
                 continue;
             }
-            let now = writer.setting(Scope::Town, name.as_str())?;
+            let now = stored(writer, name)?;
             if now.as_ref() != old {
                 return Err(OperationError::rejected(format!(
                     "{name} was changed by another process meanwhile (it is {} now); nothing was \

@@ -8,8 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gt_core::limits::LABEL_BYTES_MAX;
-use gt_core::settings::{Layers, Origin, Resolved, SettingKind, SettingName, checked, lookup};
-use gt_core::time::parse_duration;
+use gt_core::settings::{Layers, Resolved, SettingKind, SettingName, checked, lookup};
 use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, Scope, Writer};
 
@@ -94,6 +93,11 @@ pub fn put(writer: &mut Writer<'_>, name: &SettingName, value: Option<&str>) -> 
     Ok(writer.put_setting(Scope::Town, name.as_str(), value)?)
 }
 
+/// The value that was set in the store, to compare and to show. It need not be the one in force.
+pub fn stored(reader: &Reader<'_>, name: &SettingName) -> Result<Option<String>> {
+    Ok(reader.setting(Scope::Town, name.as_str())?)
+}
+
 /// Forgets what was set for a rig that goes.
 pub(crate) fn forget_rig(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
     for (key, _) in writer.settings(Scope::Town)? {
@@ -127,14 +131,22 @@ pub fn file_layers(town: &Town) -> Result<Layers> {
 
 /// The settings in the store over those in the files.
 pub fn layers_over(files: &Layers, reader: &Reader<'_>) -> Result<Layers> {
-    let mut layers = files.clone();
-    layers.add(reader.settings(Scope::Town)?, &Origin::Store)?;
-    Ok(layers)
+    Ok(reader.settings_over(files)??)
+}
+
+/// Where the daemon serves the work queue over HTTP; empty if it does not.
+pub fn bind_address(town: &Town) -> Result<String> {
+    Ok(layers(town)?.serve_bind()?)
+}
+
+/// The addresses of the reverse proxies that are believed, separated by commas.
+pub fn trusted_proxies(town: &Town) -> Result<String> {
+    Ok(layers(town)?.server_trusted_proxies()?)
 }
 
 /// How long events and other history are kept.
 pub fn history_kept(layers: &Layers) -> Result<Duration> {
-    Ok(parse_duration(&layers.get("events.keep")?.value)?)
+    Ok(layers.events_keep()?)
 }
 
 /// The value that `bd config` or `bd kv` stored under this key.

@@ -126,7 +126,14 @@ impl Town {
         // Entries that are not ours to change are reported by gt doctor.
         let _ = private::tighten(&root.join(DIRECTORY));
         let database = Database::of_town(root, &file, environment, working_directory)?;
-        let options = Options { lease_clock: LeaseClock::Store, ..options };
+        let of_files = root.to_owned();
+        let options = Options {
+            lease_clock: LeaseClock::Store,
+            settings_below: Some(Arc::new(move || {
+                file_settings::layers(&of_files).unwrap_or_default()
+            })),
+            ..options
+        };
         let store = Store::open(&database.address, clock.now(), options)
             .map_err(|error| database.explain(error, root))?;
         database.check_owner(&store, &file.id)?;

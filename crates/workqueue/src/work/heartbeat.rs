@@ -6,7 +6,6 @@ use gt_core::{ExecutorKind, Timestamp};
 use gt_store::Reader;
 
 use super::error::{Conflict, WorkResult};
-use super::overdue::stale_after;
 use super::requests::Heartbeat;
 use super::{refuse_other, require_item};
 use gt_town::Town;
@@ -31,7 +30,7 @@ pub fn heartbeat(town: &Town, reference: &ItemRef, heartbeat: Heartbeat) -> Work
             return Ok(writer.renew_lease(&run.id, lease)?);
         }
         writer.touch_bead(&item.bead)?;
-        Ok(writer.lease_now().plus(stale_after(&layers_over(&files, writer)?)?))
+        Ok(writer.lease_now().plus(layers_over(&files, writer)?.work_stale_after()?))
     })
 }
 

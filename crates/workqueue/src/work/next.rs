@@ -12,7 +12,8 @@ use super::projects::require_rig;
 use super::refuse_other;
 use super::requests::{Next, NextRequest, NoWork, Taken};
 use gt_scheduling::dispatch::take_in;
-use gt_town::Town;
+use gt_town::settings::file_layers;
+use gt_town::{OperationError, Town};
 
 /// Gives an agent the next item, if there is one: first an item that was dispatched to it, then the most urgent and
 /// oldest ready item that is meant for it or for any agent.
@@ -24,8 +25,13 @@ pub fn next(town: &Town, request: NextRequest) -> WorkResult<Next> {
         return Err(WorkError::invalid("types", &why));
     }
     refuse_other(town, &request.agent, || format!("{} asks for work", request.agent))?;
-    town.submit(move |_, writer| next_in(writer, &request))
+    let dispatched_below =
+        file_layers(town)?.work_claim().map_err(OperationError::from)? == DISPATCHED;
+    town.submit(move |_, writer| next_in(writer, &request, dispatched_below))
 }
+
+/// The value of `work.claim` that offers an agent only what was dispatched to it.
+const DISPATCHED: &str = "dispatched";
 
 /// How often the event counter is read where no bell rings: one read.
 const NEWS_POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -61,14 +67,26 @@ pub(super) fn next_while(
     }
 }
 
-fn next_in(writer: &mut Writer<'_>, request: &NextRequest) -> WorkResult<Next> {
+fn next_in(
+    writer: &mut Writer<'_>,
+    request: &NextRequest,
+    dispatched_below: bool,
+) -> WorkResult<Next> {
     let rig = match &request.project {
         Some(reference) => Some(require_rig(writer, reference)?),
         None => None,
     };
     let NextRequest { agent, kinds, lease, dispatched, .. } = request;
     let (rig_slug, dispatched) = (rig.as_ref().map(|rig| &rig.slug), *dispatched);
-    let ask = Ask { agent, kinds, rig: rig_slug, dispatched, after: None, now: writer.now() };
+    let ask = Ask {
+        agent,
+        kinds,
+        rig: rig_slug,
+        dispatched,
+        dispatched_below,
+        after: None,
+        now: writer.now(),
+    };
     let mut offer = writer.offer(&ask)?;
     if let Some(bead) = offer.busy_with {
         let item = super::require_item(writer, &bead.clone().into())?.uid;

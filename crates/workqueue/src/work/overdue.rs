@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use gt_core::schedule::{Run, RunEnd, RunState};
-use gt_core::settings::Layers;
-use gt_core::time::{format_duration, parse_duration};
+use gt_core::time::format_duration;
 use gt_core::{EventKind, Status, Timestamp};
 use gt_store::Writer;
 
@@ -26,7 +25,7 @@ pub fn check_overdue(town: &Town) -> WorkResult<Overdue> {
     loop {
         let now = town.now();
         let (lost, silent, due, limit) = town.read(|reader| {
-            let limit = stale_after(&layers_over(&files, reader)?)?;
+            let limit = layers_over(&files, reader)?.work_stale_after()?;
             let lost = reader.expired_runs(reader.lease_time(now), RUNS_MAX)?;
             let silent = reader.silent_runs(now.minus(limit), RUNS_MAX)?;
             let stale_at = reader.longest_silent()?.map(|heard| heard.plus(limit));
@@ -48,11 +47,6 @@ pub fn check_overdue(town: &Town) -> WorkResult<Overdue> {
             return Ok(Overdue { due, ..found });
         }
     }
-}
-
-/// The silence after which work without a lease is blocked.
-pub(super) fn stale_after(layers: &Layers) -> Result<Duration> {
-    Ok(parse_duration(&layers.get("work.stale_after")?.value)?)
 }
 
 /// Ends runs whose leases have ended, unless their agents have spoken since.

@@ -1,8 +1,7 @@
 //! The machine on which the runs of a rig are carried out.
 
 use gt_core::rig::check_ssh_host;
-use gt_core::settings::Layers;
-use gt_core::{Rig, RigSlug, words};
+use gt_core::{Rig, words};
 use gt_executors::ssh::Site;
 
 use gt_town::settings::layers_in;
@@ -18,13 +17,10 @@ pub(super) struct RigSite {
 pub(super) fn site_of(town: &Town, rig: &Rig) -> Result<RigSite> {
     rig.check_executor()?;
     let layers = town.read(|reader| layers_in(town.root(), reader))?;
-    check_ssh_host(&setting(&layers, &rig.slug, "host")?, &rig.slug)?;
-    let value = |name: &str| setting(&layers, &rig.slug, name);
-    let command = words::split(&value("command")?)?.into_iter().map(|word| word.text).collect();
-    let machine = Site { command, host: value("host")?, gt: value("gt")? };
-    Ok(RigSite { machine, directory: value("directory")? })
-}
-
-fn setting(layers: &Layers, rig: &RigSlug, name: &str) -> Result<String> {
-    Ok(layers.get(&format!("rig.{rig}.ssh.{name}"))?.value)
+    let host = layers.rig_ssh_host(&rig.slug)?;
+    check_ssh_host(&host, &rig.slug)?;
+    let words = words::split(&layers.rig_ssh_command(&rig.slug)?)?;
+    let command = words.into_iter().map(|word| word.text).collect();
+    let machine = Site { command, host, gt: layers.rig_ssh_gt(&rig.slug)? };
+    Ok(RigSite { machine, directory: layers.rig_ssh_directory(&rig.slug)? })
 }

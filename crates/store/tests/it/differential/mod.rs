@@ -133,7 +133,7 @@ proptest! {
         ask_about_everything(&engines)?;
         for Question { filter, part, limit, work, agent, kinds, asked_at } in questions {
             ask_about_work(&engines, &work, limit)?;
-            let ask = Ask { agent, kinds: &kinds, rig: work.project.as_ref(), dispatched: false, after: None, now: asked_at };
+            let ask = Ask { agent, kinds: &kinds, rig: work.project.as_ref(), dispatched: false, dispatched_below: false, after: None, now: asked_at };
             engines.ask(&format!("{ask:?}"), |r| Ok(format!("{:?}", r.offer(&ask)?)))?;
             let asked = format!("{filter:?}");
             engines.ask(&asked, |reader| reader.find(&filter))?;

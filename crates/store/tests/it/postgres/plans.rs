@@ -20,7 +20,15 @@ const WORK: &str = "INSERT INTO rigs (slug, uid, prefix, title, path, repo, defa
 fn a_plan_made_before_there_were_runs_does_not_read_all_later_runs() {
     let url = fresh_url();
     let store = open(&url).unwrap();
-    let ask = Ask { agent: "ann", kinds: &[], rig: None, dispatched: false, after: None, now: NOW };
+    let ask = Ask {
+        agent: "ann",
+        kinds: &[],
+        rig: None,
+        dispatched: false,
+        dispatched_below: false,
+        after: None,
+        now: NOW,
+    };
     let sql = store.read(|reader| Ok::<_, StoreError>(reader.offer_statement_of(&ask))).unwrap();
     // Often enough for the server to decide whether it keeps a plan.
     let asked = "EXECUTE asked ('bob', 1); ".repeat(8);

@@ -216,7 +216,15 @@ fn offers_to_agents_are_the_head_of_an_index() {
         (&kinds[..0], "beads_offered (rig=? AND assignee=?)"),
         (&kinds[..], "beads_offered_type (rig=? AND assignee=? AND issue_type=?)"),
     ] {
-        let ask = Ask { agent: "ann", kinds, rig: None, dispatched: false, after: None, now: NOW };
+        let ask = Ask {
+            agent: "ann",
+            kinds,
+            rig: None,
+            dispatched: false,
+            dispatched_below: false,
+            after: None,
+            now: NOW,
+        };
         let sql =
             store.read(|reader| Ok::<_, gt_store::StoreError>(reader.offer_statement_of(&ask)));
         let plan = plan_of(&path, &sql.expect("the question makes a statement"));
