@@ -26,8 +26,9 @@ impl RunId {
             Invalid(format!("\"{}\" is not a run; runs look like gt-abc#3", shown.escape_debug()))
         };
         let (bead, epoch) = text.rsplit_once('#').ok_or_else(invalid)?;
-        let plain = !epoch.is_empty() && epoch.bytes().all(|byte| byte.is_ascii_digit());
-        let epoch = epoch.parse::<u32>().ok().filter(|epoch| *epoch > 0 && plain);
+        // A run has one name: no sign, and no zero in front.
+        let plain = epoch.starts_with(|digit: char| matches!(digit, '1'..='9'));
+        let epoch = epoch.parse::<u32>().ok().filter(|_| plain);
         Ok(Self { bead: BeadId::parse(bead)?, epoch: epoch.ok_or_else(invalid)? })
     }
 }
@@ -306,7 +307,9 @@ mod tests {
         let run = RunId::parse("gt-a#b#3").unwrap();
         assert_eq!((run.bead.as_str(), run.epoch), ("gt-a#b", 3));
         assert_eq!(run.to_string(), "gt-a#b#3");
-        for wrong in ["gt-a", "gt-a#", "gt-a#0", "gt-a#x", "gt-a#-1", "gt-a#+1", "#3", "gt#3", ""] {
+        for wrong in
+            ["gt-a", "gt-a#", "gt-a#0", "gt-a#03", "gt-a#x", "gt-a#-1", "gt-a#+1", "#3", "gt#3", ""]
+        {
             assert!(RunId::parse(wrong).is_err(), "{wrong}");
         }
     }
