@@ -148,7 +148,6 @@ fn run_id(taken: &Taken) -> RunId {
 
 #[test]
 fn a_submitted_item_is_queued_and_reads_back() {
-    // Rules 38, 39 and 42.
     let stage = Stage::new();
     let payload = Json::parse(r#"{"pr":3}"#).unwrap();
     let item = stage.submit(NewItem {
@@ -354,7 +353,6 @@ fn agents_get_dispatched_items_first_and_then_the_most_urgent() {
 
 #[test]
 fn nothing_is_handed_out_while_paused_or_where_nothing_begins() {
-    // Rules 9 and 19.
     let stage = Stage::new();
     let project = NewProject { name: "Web".to_owned(), external_ref: None };
     let project = work::create_project(&stage.town, project).unwrap();

@@ -127,7 +127,7 @@ impl Model {
         }
     }
 
-    /// Rules 25 and 26: whether this link holds its issue up now.
+    /// Whether this link holds its issue up now.
     fn holds_up(&self, target: Place, link: Link) -> bool {
         let Some(member) = self.members.get(&target) else {
             return false;
