@@ -82,27 +82,22 @@ const PEOPLE: [&str; 8] = [
     "witness",
 ];
 
-/// `SplitMix64`: small, and good enough to look like a town.
-pub(crate) struct Random(u64);
+/// The random parts of a sample, the same for the same seed.
+pub(crate) struct Random(fastrand::Rng);
 
 impl Random {
     /// A sequence of its own for every seed.
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(fastrand::Rng::with_seed(seed))
     }
 
     /// The next number.
     pub(crate) fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.u64(..)
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        let bound = bound.max(1) as u64;
-        usize::try_from(self.number() % bound).unwrap_or(0)
+        self.0.usize(..bound.max(1))
     }
 
     fn percent(&mut self, chance: usize) -> bool {

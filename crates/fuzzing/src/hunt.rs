@@ -8,7 +8,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Once;
 
-use crate::mutate::{Random, mutated, noise};
+use crate::mutate::{generator, mutated, noise};
 use crate::{INPUT_BYTES_MAX, Target};
 
 /// An input that breaks a promise.
@@ -66,13 +66,13 @@ pub fn hunt(
             return Err(fail((message, input), format!("corpus file {name}")));
         }
     }
-    let mut random = Random::new(seed, target.name);
+    let mut random = generator(seed, target.name);
     let starts: Vec<Vec<u8>> = corpus.iter().map(|(_, input)| input.clone()).collect();
     for round in 0..rounds {
         let input = if round % 16 == 15 || starts.is_empty() {
             noise(&mut random)
         } else {
-            let start = random.pick(&starts).map_or(&[] as &[u8], Vec::as_slice);
+            let start = random.choice(&starts).map_or(&[] as &[u8], Vec::as_slice);
             mutated(start, &starts, target.words, &mut random)
         };
         if let Some(message) = broken(target, &input) {

@@ -16,7 +16,6 @@ mod promise;
 pub mod targets;
 
 pub use hunt::{Failure, hunt};
-pub use mutate::Random;
 pub use targets::{TARGETS, Target};
 
 /// No input is longer, in the test or under libFuzzer.

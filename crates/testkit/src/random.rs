@@ -2,38 +2,22 @@
 
 /// A stream of numbers that is the same for the same seed on every machine.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(fastrand::Rng);
 
 impl Random {
     /// The stream of a seed.
     pub fn new(seed: u64) -> Self {
-        let mut random = Self(seed ^ 0x6a09_e667_f3bc_c909);
-        // Neighbouring seeds begin far apart.
-        random.next();
-        random
-    }
-
-    /// The next number, by the method called `SplitMix64`, which needs no tables and passes the usual tests.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it never ends, so an Option would be of no use"
-    )]
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        Self(fastrand::Rng::with_seed(seed))
     }
 
     /// A number below `limit`; 0 if there is none.
     pub fn below(&mut self, limit: u64) -> u64 {
-        if limit == 0 { 0 } else { self.next() % limit }
+        if limit == 0 { 0 } else { self.0.u64(..limit) }
     }
 
     /// A number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.below(high - low + 1)
+        self.0.u64(low..=high)
     }
 
     /// Yes, once in so many times.
@@ -43,8 +27,7 @@ impl Random {
 
     /// One of these; nothing of nothing.
     pub fn pick<'t, T>(&mut self, things: &'t [T]) -> Option<&'t T> {
-        let at = self.below(things.len() as u64);
-        things.get(usize::try_from(at).unwrap_or(0))
+        self.0.choice(things)
     }
 
     /// One of these, each as often as its weight says.
