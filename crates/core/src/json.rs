@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::Invalid;
@@ -128,6 +130,20 @@ impl Json {
     pub fn string_field(&self, key: &str) -> Option<String> {
         let (_, value) = self.fields()?.into_iter().find(|(name, _)| name == key)?;
         value.to_text()
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(compact(raw.get())))
     }
 }
 

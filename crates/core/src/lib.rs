@@ -39,7 +39,7 @@ pub use bead::{
     Bead, BeadId, Carried, Comment, Dependency, DependencyType, IssueType, Outcome, Priority,
     Status, Title, Uid,
 };
-pub use event::{Event, EventKind, NewEvent};
+pub use event::{Event, EventKind, EventPayload, NewEvent};
 pub use jitter::jitter;
 pub use json::Json;
 pub use message::{Address, Message, MessageId, Sender};

@@ -44,12 +44,12 @@ fn follow_in(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<
 
 fn feed(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
     let concerns = |event: &&NewEvent| {
-        matches!(event.kind, EventKind::Reopened | EventKind::RigChanged | EventKind::RigAdded)
+        matches!(event.kind(), EventKind::Reopened | EventKind::RigChanged | EventKind::RigAdded)
     };
     let events: Vec<NewEvent> = writer.recorded().iter().filter(concerns).cloned().collect();
     let mut snapshot: Option<SchedulingSnapshot> = None;
     for event in &events {
-        let which = match (&event.kind, &event.bead, &event.rig) {
+        let which = match (event.kind(), &event.bead, &event.rig) {
             (EventKind::Reopened, Some(bead), _) => {
                 let opened = writer.bead(bead)?;
                 let is_convoy = opened.is_some_and(|opened| opened.issue_type.is_convoy());

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{ControlFlow, Deref};
 
-use gt_core::{BeadId, NewEvent, Timestamp};
+use gt_core::{BeadId, EventPayload, NewEvent, Timestamp};
 
 use crate::engine::{Link, Param, Row, Session};
 use crate::verbs::{TouchedContainer, WorkerGuard};
@@ -306,8 +306,17 @@ impl Writer<'_> {
         self.notices += 1;
     }
 
+    pub(crate) fn recorded_mut(&mut self) -> &mut [NewEvent] {
+        &mut self.events
+    }
+
     pub(crate) fn record(&mut self, event: NewEvent) {
         self.events.push(event);
+    }
+
+    /// Records an event that is about no bead, rig or run.
+    pub(crate) fn record_of_town(&mut self, payload: EventPayload) {
+        self.record(NewEvent { bead: None, rig: None, run: None, payload });
     }
 
     /// Writes the events so far if they have become many, for work that has more than fit in memory.
@@ -324,21 +333,26 @@ impl Writer<'_> {
             guard.forget_checked();
         }
         for event in std::mem::take(&mut self.events) {
-            self.last_event += 1;
-            let run = event.run.as_ref().map(ToString::to_string);
-            let params = [
-                self.last_event.into(),
-                self.by.at.into(),
-                event.kind.as_str().into(),
-                event.bead.as_ref().into(),
-                event.rig.as_ref().map(gt_core::RigSlug::as_str).into(),
-                run.as_deref().into(),
-                self.by.actor.as_str().into(),
-                event.payload.as_str().into(),
-            ];
-            self.apply(INSERT_EVENT, &params)?;
+            self.insert_event(&event)?;
         }
         Ok(())
+    }
+
+    fn insert_event(&mut self, event: &NewEvent) -> Result<(), StoreError> {
+        self.last_event += 1;
+        let run = event.run.as_ref().map(ToString::to_string);
+        let (kind, details) = (event.kind(), event.payload.to_json()?);
+        let params = [
+            self.last_event.into(),
+            self.by.at.into(),
+            kind.as_str().into(),
+            event.bead.as_ref().into(),
+            event.rig.as_ref().map(gt_core::RigSlug::as_str).into(),
+            run.as_deref().into(),
+            self.by.actor.as_str().into(),
+            details.as_str().into(),
+        ];
+        self.apply(INSERT_EVENT, &params)
     }
 }
 

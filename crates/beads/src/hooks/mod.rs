@@ -268,7 +268,7 @@ impl Hooks {
         let mut occasions: Vec<(&BeadId, Vec<Occasion>)> = Vec::new();
         let mut places = HashMap::new();
         for event in events {
-            let (Some(bead), Some(occasion)) = (&event.bead, Occasion::of(&event.kind)) else {
+            let (Some(bead), Some(occasion)) = (&event.bead, Occasion::of(&event.kind())) else {
                 continue;
             };
             let place = *places.entry(bead).or_insert_with(|| {

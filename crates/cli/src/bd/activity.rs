@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::Args;
 use gt_api::EventDocument;
 use gt_beads::events::{Follower, bead_with_history};
-use gt_core::{Event, EventKind, Json, Outcome};
+use gt_core::event::BeadImported;
+use gt_core::{Event, EventKind, EventPayload, Outcome, Timestamp};
 use gt_town::{Bell, EventFilter, Town, rigs};
 
 use crate::context::Context;
@@ -187,7 +188,7 @@ fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
         let ago = gt_core::time::parse_duration(text).ok();
         let then = ago.map(|ago| {
             let nanos = i64::try_from(ago.as_nanos()).unwrap_or(i64::MAX);
-            gt_core::Timestamp::from_nanos(now.as_nanos().saturating_sub(nanos))
+            Timestamp::from_nanos(now.as_nanos().saturating_sub(nanos))
         });
         then.map_or_else(|| instant(text, now), Ok)
     });
@@ -211,8 +212,12 @@ fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
 
 /// An event as a line: `[12:34:56] ✓ gt-abc closed · Fix the login`.
 pub(crate) fn event_line(event: &Event) -> String {
-    let has_failed = event.kind == EventKind::Closed
-        && new_value(&event.payload, "outcome") == Outcome::Failed.as_str();
+    let details = event.details();
+    let has_failed = matches!(
+        &details,
+        EventPayload::Closed(closed)
+            if closed.changes.outcome.as_ref().is_some_and(|outcome| outcome.new == Some(Outcome::Failed))
+    );
     let symbol = match event.kind {
         EventKind::Closed if has_failed => "✗",
         EventKind::Created | EventKind::Imported | EventKind::RigAdded | EventKind::Scheduled => {
@@ -238,7 +243,7 @@ pub(crate) fn event_line(event: &Event) -> String {
         (None, Some(rig)) => rig.to_string(),
         (None, None) => "town".to_owned(),
     };
-    let detail = detail(event);
+    let detail = detail(event, &details);
     let detail = if detail.is_empty() { detail } else { format!(" · {detail}") };
     let action = if has_failed {
         "closed as failed".to_owned()
@@ -248,85 +253,97 @@ pub(crate) fn event_line(event: &Event) -> String {
     format!("[{}] {symbol} {subject} {action}{detail} ({})", moment(event.at), event.actor)
 }
 
-fn detail(event: &Event) -> String {
-    let field = |name: &str| event.payload.string_field(name).unwrap_or_default();
-    match event.kind {
-        EventKind::LabelAdded | EventKind::LabelRemoved => field("label"),
-        EventKind::DependencyAdded
-        | EventKind::DependencyRemoved
-        | EventKind::DependencyChanged => format!("{} ({})", field("depends_on_id"), field("type")),
-        EventKind::SettingChanged => format!("{} = {}", field("key"), field("new")),
-        EventKind::RigChanged => field("new"),
-        EventKind::Scheduled | EventKind::RetryNow => joined(&[field("context"), field("origin")]),
-        EventKind::Unscheduled | EventKind::CircuitBroken | EventKind::Quarantined => {
-            joined(&[field("context"), field("reason"), field("why")])
+fn detail(event: &Event, details: &EventPayload) -> String {
+    let run = event.run.as_deref().unwrap_or_default();
+    let time =
+        |at: Option<Timestamp>| at.map(|at| local_times(&at.to_string())).unwrap_or_default();
+    match details {
+        EventPayload::LabelAdded(label) | EventPayload::LabelRemoved(label) => label.label.clone(),
+        EventPayload::DependencyAdded(edge)
+        | EventPayload::DependencyRemoved(edge)
+        | EventPayload::DependencyChanged(edge) => {
+            format!("{} ({})", edge.depends_on_id, edge.r#type)
         }
-        EventKind::RunStarting | EventKind::Dispatched | EventKind::RunUnblocked => {
-            joined(&[run_of(event), field("agent")])
+        EventPayload::SettingChanged(setting) => {
+            format!("{} = {}", setting.key, setting.new.as_deref().unwrap_or_default())
         }
-        EventKind::StartFailed | EventKind::HandedOver => joined(&[run_of(event), field("why")]),
-        EventKind::RunDone
-        | EventKind::RunFailed
-        | EventKind::RunLost
-        | EventKind::RunCancelled
-        | EventKind::Escalated => joined(&[run_of(event), field("reason")]),
-        EventKind::RunSilent | EventKind::RunGoesOn => {
-            joined(&[run_of(event), local_times(&field("since"))])
+        EventPayload::RigChanged(changed) => changed.new.clone(),
+        EventPayload::Scheduled(opened) => joined(&[&opened.context, &opened.origin]),
+        EventPayload::RetryNow(named) => named.context.clone(),
+        EventPayload::Unscheduled(ended)
+        | EventPayload::CircuitBroken(ended)
+        | EventPayload::Quarantined(ended) => {
+            joined(&[&ended.context, &ended.reason, ended.why.as_deref().unwrap_or_default()])
         }
-        EventKind::RunBlocked => joined(&[run_of(event), field("pulled_by"), field("why")]),
-        EventKind::TokenChanged => joined(&[field("token"), field("name"), field("change")]),
-        EventKind::StepDone => joined(&[run_of(event), field("title")]),
-        EventKind::MessageSent
-        | EventKind::MessageDelivered
-        | EventKind::MessageSeen
-        | EventKind::HelpWanted => joined(&[
-            field("message"),
-            format!("{} → {}", field("from"), field("to")),
-            field("subject"),
+        EventPayload::RunStarting(taken)
+        | EventPayload::Dispatched(taken)
+        | EventPayload::RunUnblocked(taken) => joined(&[run, &taken.agent]),
+        EventPayload::HandedOver(begun) => joined(&[run, &begun.why]),
+        EventPayload::StartFailed(ended)
+        | EventPayload::RunDone(ended)
+        | EventPayload::RunFailed(ended)
+        | EventPayload::RunLost(ended)
+        | EventPayload::RunCancelled(ended) => joined(&[run, &ended.reason]),
+        EventPayload::Escalated(_) => run.to_owned(),
+        EventPayload::RunSilent(silent) | EventPayload::RunGoesOn(silent) => {
+            joined(&[run, &time(Some(silent.since))])
+        }
+        EventPayload::RunBlocked(waits) => joined(&[run, &waits.pulled_by, &waits.why]),
+        EventPayload::TokenChanged(token) => joined(&[&token.token, &token.name, &token.change]),
+        EventPayload::StepDone(step) => joined(&[run, &step.title]),
+        EventPayload::MessageSent(message)
+        | EventPayload::MessageDelivered(message)
+        | EventPayload::MessageSeen(message)
+        | EventPayload::HelpWanted(message) => joined(&[
+            &message.message,
+            &format!("{} → {}", message.from, message.to),
+            &message.subject,
         ]),
-        EventKind::WorkAccepted | EventKind::Rescued => {
-            joined(&[run_of(event), short_commit(&field("commit")).to_owned()])
+        EventPayload::WorkAccepted(work) => joined(&[run, short_commit(&work.commit)]),
+        EventPayload::Rescued(work) => joined(&[run, short_commit(&work.commit)]),
+        EventPayload::Landed(work) => joined(&[run, short_commit(&work.commit), &work.branch]),
+        EventPayload::TreeMoved(tree)
+        | EventPayload::TreeRestored(tree)
+        | EventPayload::TreePurged(tree) => joined(&[&tree.polecat, &tree.path, &tree.reason]),
+        EventPayload::TreeDue(tree) => {
+            joined(&[&tree.polecat, &tree.path, &time(Some(tree.until))])
         }
-        EventKind::Landed => {
-            joined(&[run_of(event), short_commit(&field("commit")).to_owned(), field("branch")])
+        EventPayload::Parked(park) | EventPayload::Limited(park) => {
+            joined(&[&format!("{} {}", park.kind, park.name), &time(park.until), &park.reason])
         }
-        EventKind::TreeMoved | EventKind::TreeRestored | EventKind::TreePurged => {
-            joined(&[field("polecat"), field("path"), field("reason")])
+        EventPayload::Unparked(park) => format!("{} {}", park.kind, park.name),
+        EventPayload::AccountChanged(account) => joined(&[&account.account, &account.change]),
+        EventPayload::StatusChanged(changed) => {
+            let status = changed.changes.status.as_ref();
+            let status = status.map(|status| status.new.as_str()).unwrap_or_default();
+            format!("{status} · {}", changed.title)
         }
-        EventKind::TreeDue => {
-            joined(&[field("polecat"), field("path"), local_times(&field("until"))])
+        EventPayload::Updated(changed)
+        | EventPayload::Claimed(changed)
+        | EventPayload::Closed(changed)
+        | EventPayload::Reopened(changed)
+        | EventPayload::Imported(BeadImported::Changed(changed)) => changed.title.clone(),
+        EventPayload::Created(created) | EventPayload::Imported(BeadImported::New(created)) => {
+            created.title.clone()
         }
-        EventKind::Parked | EventKind::Limited | EventKind::Unparked => joined(&[
-            format!("{} {}", field("kind"), field("name")),
-            local_times(&field("until")),
-            field("reason"),
-        ]),
-        EventKind::AccountChanged => joined(&[field("account"), field("change")]),
-        EventKind::StatusChanged => {
-            format!("{} · {}", new_value(&event.payload, "status"), field("title"))
+        EventPayload::Deleted(deleted) => deleted.title.clone(),
+        EventPayload::Unblocked(named) | EventPayload::HookReleased(named) => named.title.clone(),
+        EventPayload::Commented(comment) => comment.title.clone(),
+        EventPayload::ConvoyLanded(totals) => totals.title.clone(),
+        EventPayload::Paused(pause) | EventPayload::Resumed(pause) => {
+            pause.title.clone().unwrap_or_default()
         }
-        _ => field("title"),
+        EventPayload::RigAdded(_)
+        | EventPayload::RigRemoved(_)
+        | EventPayload::RunUsed(_)
+        | EventPayload::MessagesPurged(_)
+        | EventPayload::EventsPurged(_) => String::new(),
+        EventPayload::Other { json, .. } => json.string_field("title").unwrap_or_default(),
     }
 }
 
 /// The parts that say anything.
-fn joined(parts: &[String]) -> String {
-    let said: Vec<&str> =
-        parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+fn joined(parts: &[&str]) -> String {
+    let said: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
     said.join(" · ")
-}
-
-fn run_of(event: &Event) -> String {
-    event.run.as_ref().map(ToString::to_string).unwrap_or_default()
-}
-
-/// The new value of a field of the bead that the event says has changed; empty if it has not.
-fn new_value(payload: &Json, changed: &str) -> String {
-    let field = |json: &Json, name: &str| {
-        json.fields()?.into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
-    };
-    field(payload, "changes")
-        .and_then(|changes| field(&changes, changed))
-        .and_then(|change| change.string_field("new"))
-        .unwrap_or_default()
 }

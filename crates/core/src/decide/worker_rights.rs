@@ -173,7 +173,7 @@ pub fn right_needed(own: &RunId, event: &NewEvent, kinship: Kinship) -> Option<R
     let is_own_run = event.run.as_ref() == Some(own);
     let unless = |allowed: bool, right: Right| (!allowed).then_some(right);
     let is_kin = kinship != Kinship::Stranger;
-    match event.kind {
+    match event.kind() {
         // Events of a worker's own work, and consequences that the store computes.
         EventKind::Created
         | EventKind::Commented
@@ -263,15 +263,16 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
-    use crate::{BeadId, Json};
+    use crate::{BeadId, EventPayload, Json};
 
     fn run(bead: &str, epoch: u32) -> RunId {
         RunId { bead: BeadId::trusted(bead.to_owned()), epoch }
     }
 
-    fn event(kind: EventKind, run: Option<RunId>) -> NewEvent {
+    fn event(kind: &EventKind, run: Option<RunId>) -> NewEvent {
         let bead = run.as_ref().map(|run| run.bead.clone());
-        NewEvent { kind, bead, rig: None, run, payload: Json::object(&[]) }
+        let (kind, json) = (kind.as_str().to_owned(), Json::object(&[]));
+        NewEvent { bead, rig: None, run, payload: EventPayload::Other { kind, json } }
     }
 
     #[test]
@@ -294,7 +295,7 @@ mod tests {
     #[test]
     fn worker_changes_kin_and_nothing_else() {
         let own = run("we-1", 2);
-        let needed = |kind: EventKind, kinship| right_needed(&own, &event(kind, None), kinship);
+        let needed = |kind: EventKind, kinship| right_needed(&own, &event(&kind, None), kinship);
         for kind in [EventKind::Closed, EventKind::Updated, EventKind::Reopened, EventKind::Claimed]
         {
             assert_eq!(needed(kind.clone(), Kinship::Own), None, "{kind}");
@@ -308,7 +309,7 @@ mod tests {
         assert_eq!(needed(EventKind::Commented, Kinship::Stranger), None);
 
         let step =
-            |of: RunId| right_needed(&own, &event(EventKind::StepDone, Some(of)), Kinship::Own);
+            |of: RunId| right_needed(&own, &event(&EventKind::StepDone, Some(of)), Kinship::Own);
         assert_eq!(step(own.clone()), None);
         assert_eq!(step(run("we-1", 1)), Some(Right::Queue));
     }
@@ -317,7 +318,7 @@ mod tests {
     fn unknown_tables_and_events_are_closed() {
         assert_eq!(table_right("inventions"), Some(Right::Store));
         assert_eq!(table_right("settings"), Some(Right::Settings));
-        let unknown = event(EventKind::Other("later".to_owned()), None);
+        let unknown = event(&EventKind::Other("later".to_owned()), None);
         assert_eq!(right_needed(&run("a-1", 1), &unknown, Kinship::Own), Some(Right::Store));
     }
 
@@ -331,7 +332,7 @@ mod tests {
             kind in select(EventKind::ALL), kinship in kinships(), own_run: bool,
         ) {
             let own = run("we-1", 1);
-            let event = event(kind, own_run.then(|| own.clone()));
+            let event = event(&kind, own_run.then(|| own.clone()));
             let needed = right_needed(&own, &event, kinship);
             prop_assert!(needed.is_none_or(|right| WorkerRights::operator().allow(right)));
         }
@@ -339,7 +340,7 @@ mod tests {
         #[test]
         fn a_stranger_gets_no_more_than_kin(kind in select(EventKind::ALL), own_run: bool) {
             let own = run("we-1", 1);
-            let event = event(kind, own_run.then(|| own.clone()));
+            let event = event(&kind, own_run.then(|| own.clone()));
             let stranger = right_needed(&own, &event, Kinship::Stranger);
             if stranger.is_none() {
                 prop_assert_eq!(right_needed(&own, &event, Kinship::Own), None);
@@ -352,8 +353,8 @@ mod tests {
             kind in select(EventKind::ALL), kinship in kinships(), epoch in 2_u32..9,
         ) {
             let own = run("we-1", 1);
-            if right_needed(&own, &event(kind.clone(), Some(run("we-2", epoch))), kinship).is_none() {
-                let allowed = right_needed(&own, &event(kind, Some(own.clone())), kinship);
+            if right_needed(&own, &event(&kind, Some(run("we-2", epoch))), kinship).is_none() {
+                let allowed = right_needed(&own, &event(&kind, Some(own.clone())), kinship);
                 prop_assert_eq!(allowed, None);
             }
         }

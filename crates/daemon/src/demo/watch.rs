@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::{Event, EventKind, Status, Timestamp};
+use gt_core::{Event, EventPayload, Status, Timestamp};
 use gt_executors::git::{Commit, Repository};
 use gt_store::EventFilter;
 
@@ -192,20 +192,21 @@ fn most_at_once(lives: &[(Timestamp, Timestamp)]) -> usize {
 
 fn moment<'a>(event: &Event, earlier: impl Iterator<Item = &'a Moment>) -> Option<Moment> {
     let bead = event.bead.as_ref().map(ToString::to_string).unwrap_or_default();
-    let text = |key: &str| event.payload.string_field(key).unwrap_or_default();
-    let scene = match &event.kind {
-        EventKind::Dispatched => {
+    let scene = match event.details() {
+        EventPayload::Dispatched(taken) => {
             let earlier = earlier.filter(|moment| {
                 moment.bead == bead && matches!(moment.scene, Scene::Began { .. })
             });
             let earlier = u32::try_from(earlier.count()).unwrap_or(u32::MAX);
-            Scene::Began { agent: text("agent"), earlier }
+            Scene::Began { agent: taken.agent, earlier }
         }
-        EventKind::Landed => Scene::Landed { commit: text("commit") },
-        EventKind::RunLost | EventKind::RunFailed | EventKind::StartFailed => {
-            Scene::Stumbled { reason: text("reason") }
+        EventPayload::Landed(landed) => Scene::Landed { commit: landed.commit },
+        EventPayload::RunLost(ended)
+        | EventPayload::RunFailed(ended)
+        | EventPayload::StartFailed(ended) => Scene::Stumbled { reason: ended.reason },
+        EventPayload::Limited(park) => {
+            Scene::Limited { until: park.until.map(|until| until.to_string()).unwrap_or_default() }
         }
-        EventKind::Limited => Scene::Limited { until: text("until") },
         _ => return None,
     };
     let title = PARTS.iter().find(|part| part.id == bead).map_or("", |part| part.title);

@@ -4,9 +4,10 @@ use std::io::Write as _;
 use std::path::Path;
 
 use gt_core::decide::needs_fresh_session;
+use gt_core::event::SessionBegun;
 use gt_core::runtime::Runtime;
 use gt_core::schedule::{Account, LandingState, Run, StepProgress, WorkerPlace};
-use gt_core::{Bead, EventKind, Json, Message, Rig};
+use gt_core::{Bead, EventPayload, Message, Rig};
 use gt_executors::runs::{AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, say};
 
 use super::launch_spec::{Ground, LaunchSpec, launch_spec};
@@ -152,10 +153,8 @@ impl Shift<'_> {
                 // The worker reported success, and its work is on its way.
                 return Ok(Sequel::End(AgentEnd::Exited(0)));
             }
-            let number = Json::trusted(session.to_string());
-            let fields =
-                [("session", number), ("why", Json::string(why)), ("head", Json::string(&head))];
-            writer.record_run(&run, EventKind::HandedOver, &fields);
+            let begun = SessionBegun { session, why: why.to_owned(), head: head.clone() };
+            writer.record_run(&run, EventPayload::HandedOver(begun));
             let (context, token) = (order.context.clone(), order.token.clone());
             Ok(Sequel::Session(Box::new(WorkOrder { run, bead, context, token })))
         })?;

@@ -3,7 +3,7 @@
 use gt_core::decide::{SessionNews, sessions_in_vain};
 use gt_core::message::{HANDOVER, MessageBody, MessageKind, NewMessage, Severity};
 use gt_core::schedule::{Run, RunId, RunState};
-use gt_core::{Address, Event, EventKind, ExecutorKind, Message, Sender};
+use gt_core::{Address, Event, EventKind, EventPayload, ExecutorKind, Message, Sender};
 use gt_executors::runs::{Asked, RunFiles, ask_to_hand_over, has_listener};
 use gt_store::{EventFilter, Reader};
 
@@ -103,10 +103,8 @@ fn refuse_in_vain(town: &Town, run: &Run) -> Result<()> {
         .iter()
         .rev()
         .filter(is_own)
-        .map(|event| match event.kind {
-            EventKind::HandedOver => {
-                SessionNews::Begun(event.payload.string_field("head").unwrap_or_default())
-            }
+        .map(|event| match event.details() {
+            EventPayload::HandedOver(begun) => SessionNews::Begun(begun.head),
             _ => SessionNews::StepDone,
         })
         .collect();

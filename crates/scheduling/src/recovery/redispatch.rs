@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use gt_core::decide::WaitReason;
+use gt_core::event::AttemptsUsed;
 use gt_core::schedule::{CloseReason, Context, ContextId, Origin, Run, RunState};
-use gt_core::{BeadId, EventKind, Json, Status, Timestamp};
+use gt_core::{BeadId, EventPayload, Status, Timestamp};
 
 use crate::dispatch::Caller;
 use crate::dispatch::DispatchInputs;
@@ -83,8 +84,8 @@ pub fn redispatch(town: &Town, wish: &Redispatch) -> Result<Redispatched> {
         if used >= most {
             // If the attempts of the setting are used up, people were told when the last run ended.
             if let Some(run) = last_run.filter(|_| used < snapshot.settings.max_attempts) {
-                let number = Json::trusted(used.to_string());
-                writer.record_run(&run, EventKind::Escalated, &[("attempts", number)]);
+                let escalated = EventPayload::Escalated(AttemptsUsed { attempts: used });
+                writer.record_run(&run, escalated);
             }
             return Ok(Redispatched::UsedUp(id, used));
         }

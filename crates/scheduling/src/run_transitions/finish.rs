@@ -1,8 +1,9 @@
 //! The end of a run, and its consequences.
 
 use gt_core::decide::{AfterLoss, Blame, Price, after_loss};
+use gt_core::event::AttemptsUsed;
 use gt_core::schedule::{Context, Origin, Run, RunEnd, RunId, RunState};
-use gt_core::{EventKind, Json, Outcome};
+use gt_core::{EventPayload, Outcome};
 use gt_store::{NewContext, Writer};
 
 use super::last_output::with_last_line;
@@ -153,8 +154,7 @@ fn lost(
             Ok(Finished::Rescheduled)
         }
         AfterLoss::UsedUp { attempts } => {
-            let number = Json::trusted(attempts.to_string());
-            writer.record_run(run, EventKind::Escalated, &[("attempts", number)]);
+            writer.record_run(run, EventPayload::Escalated(AttemptsUsed { attempts }));
             Ok(Finished::Escalated)
         }
     }

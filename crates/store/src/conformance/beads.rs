@@ -118,7 +118,7 @@ pub(super) fn a_new_bead_is_announced_with_what_it_is(subject: &dyn Subject) {
     assert_eq!(told, ["created gt-a", "imported gt-b"]);
     assert_eq!(
         events[0].payload.as_str(),
-        r#"{"title":"Title of gt-a","issue_type":"task","status":"open","priority":2}"#
+        r#"{"title":"Title of gt-a","issue_type":"task","status":"open","priority":2,"assignee":""}"#
     );
 }
 

@@ -193,7 +193,10 @@ pub(super) fn the_log_outlives_what_it_tells_about(subject: &dyn Subject) {
     let story: Vec<String> = events.iter().map(told).collect();
     assert_eq!(story, ["created gt-a", "deleted gt-a"]);
     assert!(events.iter().all(|event| event.actor == ACTOR));
-    assert_eq!(events[1].payload.as_str(), r#"{"title":"Title of gt-a"}"#);
+    assert_eq!(
+        events[1].payload.as_str(),
+        r#"{"title":"Title of gt-a","issue_type":"task","status":"open","priority":2,"assignee":""}"#
+    );
 }
 
 pub(super) fn old_events_go_from_the_beginning_and_the_last_one_stays(subject: &dyn Subject) {

@@ -1,7 +1,8 @@
 //! Accounts.
 
+use gt_core::event::AccountChange;
 use gt_core::schedule::Account;
-use gt_core::{EventKind, Json, NewEvent, Timestamp};
+use gt_core::{EventPayload, Json, Timestamp};
 
 use super::statements;
 use crate::engine::{Param, Row};
@@ -65,12 +66,8 @@ impl Writer<'_> {
 
     /// Records a change of an account, but nothing of its environment, which may hold keys.
     fn record_account(&mut self, handle: &str, change: &str) {
-        let payload = Json::object(&[
-            ("account".to_owned(), Json::string(handle)),
-            ("change".to_owned(), Json::string(change)),
-        ]);
-        let kind = EventKind::AccountChanged;
-        self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });
+        let (account, change) = (handle.to_owned(), change.to_owned());
+        self.record_of_town(EventPayload::AccountChanged(AccountChange { account, change }));
     }
 }
 

@@ -1,9 +1,10 @@
 //! Beads: reading one, writing one.
 
 use gt_core::decide::{IdSeed, TargetFacts};
+use gt_core::event::{BeadChanged, BeadCreated, BeadDeleted, ChangedFields, EdgeChange};
 use gt_core::{
-    Bead, BeadId, Carried, EventKind, IssueType, Json, NewEvent, Outcome, Prefix, Priority,
-    RigSlug, Status, Timestamp, Title, Uid,
+    Bead, BeadId, Carried, Dependency, EventKind, EventPayload, IssueType, Json, NewEvent, Outcome,
+    Prefix, Priority, RigSlug, Status, Timestamp, Title, Uid,
 };
 
 use super::convoys::membership;
@@ -43,6 +44,7 @@ statements! {
     PREFIX_MORE = "INSERT INTO prefixes (prefix, beads) VALUES (?1, ?2) \
         ON CONFLICT (prefix) DO UPDATE SET beads = prefixes.beads + excluded.beads";
     PREFIX_LESS = "UPDATE prefixes SET beads = beads - 1 WHERE prefix = ?1 AND beads > 0";
+    NAME_AND_RIG = "SELECT title, rig FROM beads WHERE id = ?1";
     LAST_CHILD = "SELECT last_child FROM beads WHERE id = ?1";
     SET_LAST_CHILD = "UPDATE beads SET last_child = ?2 WHERE id = ?1";
     KEEP_LAST_CHILD = "UPDATE beads SET last_child = ?2 WHERE id = ?1 AND last_child < ?2";
@@ -137,7 +139,7 @@ impl Writer<'_> {
             self.refresh_edges_to(&bead.id)?;
             self.recount_around(&bead.id)?;
         }
-        self.record_new(bead, kind);
+        self.record_new(bead, &[], &kind);
         Ok(())
     }
 
@@ -161,14 +163,10 @@ impl Writer<'_> {
     }
 
     /// Tells of a bead that is new here.
-    pub(super) fn record_new(&mut self, bead: &Bead, kind: EventKind) {
-        let payload = Json::object(&[
-            ("title".to_owned(), Json::string(bead.title.as_str())),
-            ("issue_type".to_owned(), Json::string(bead.issue_type.as_str())),
-            ("status".to_owned(), Json::string(bead.status.as_str())),
-            ("priority".to_owned(), Json::trusted(bead.priority.number().to_string())),
-        ]);
-        self.record(bead_event(bead, kind, payload));
+    pub(super) fn record_new(&mut self, bead: &Bead, edges: &[Dependency], kind: &EventKind) {
+        let dependencies = edges.iter().map(EdgeChange::added).collect();
+        let created = BeadCreated { dependencies, ..BeadCreated::of(bead) };
+        self.record(bead_event(bead, EventPayload::of_new(kind, created)));
     }
 
     /// Writes a changed bead. `kind` is the kind of change; the event lists the differences from `old`.
@@ -180,7 +178,8 @@ impl Writer<'_> {
         new: &Bead,
         kind: EventKind,
     ) -> Result<bool, StoreError> {
-        if changes(old, new).is_empty() {
+        let changes = ChangedFields::between(old, new);
+        if changes.is_empty() {
             return Ok(false);
         }
         refuse_contradiction(new)?;
@@ -199,7 +198,7 @@ impl Writer<'_> {
         // An imported bead stays as it was elsewhere, and changes nothing that was imported before.
         let comes_in = kind == EventKind::Imported;
         // The cause before its effects: the events of unblocked beads come after it.
-        self.record_changes(old, new, kind);
+        self.record_changes(new, changes, &kind);
         if decides_waits(old, new) {
             self.mark(&new.id);
         }
@@ -227,43 +226,89 @@ impl Writer<'_> {
     /// depends on whether an open bead is being worked on, and the caller closes the context of the bead.
     pub(super) fn take_bead(&mut self, old: &Bead, new: &Bead) -> Result<(), StoreError> {
         self.apply(TAKE, &taken(new))?;
-        self.record_changes(old, new, EventKind::StatusChanged);
+        self.record_changes(new, ChangedFields::between(old, new), &EventKind::StatusChanged);
         Ok(())
     }
 
-    fn record_changes(&mut self, old: &Bead, new: &Bead, kind: EventKind) {
-        let payload = Json::object(&[
-            ("title".to_owned(), Json::string(new.title.as_str())),
-            ("changes".to_owned(), Json::object(&changes(old, new))),
-        ]);
-        self.record(bead_event(new, kind, payload));
+    fn record_changes(&mut self, new: &Bead, changes: ChangedFields, kind: &EventKind) {
+        let (title, changes) = (new.title.to_string(), Box::new(changes));
+        let changed = BeadChanged { title, changes, dependencies: Vec::new() };
+        self.record(bead_event(new, EventPayload::of_change(kind, changed)));
+    }
+
+    /// Tells of edges that came or went together with their bead: in the event of the bead if it is not written yet,
+    /// else in an event of this kind.
+    pub(super) fn tell_with_bead(
+        &mut self,
+        bead: &BeadId,
+        mut edges: Vec<EdgeChange>,
+        kind: &EventKind,
+    ) -> Result<(), StoreError> {
+        edges.retain(|edge| edge.old != edge.new);
+        if edges.is_empty() {
+            return Ok(());
+        }
+        // The edges must not be told before an event that changes the same ones.
+        let last = self.recorded_mut().iter_mut().rev().find_map(|event| {
+            let is_about = event.bead.as_ref() == Some(bead);
+            match &mut event.payload {
+                EventPayload::Deleted(_) => Some(None),
+                EventPayload::DependencyAdded(_)
+                | EventPayload::DependencyChanged(_)
+                | EventPayload::DependencyRemoved(_)
+                    if is_about =>
+                {
+                    Some(None)
+                }
+                payload if is_about => payload.dependencies_mut().map(Some),
+                _ => None,
+            }
+        });
+        if let Some(Some(known)) = last {
+            merge_edges(known, edges);
+            return Ok(());
+        }
+        let named = self.first(NAME_AND_RIG, &[bead.into()], |row| {
+            let rig = row.text_or_null(1)?.map(|slug| RigSlug::trusted(slug.to_owned()));
+            Ok((row.text(0)?.to_owned(), rig))
+        })?;
+        let (title, rig) = named.unwrap_or_default();
+        let changed = BeadChanged { title, changes: Box::default(), dependencies: edges };
+        let payload = EventPayload::of_change(kind, changed);
+        self.record(NewEvent { bead: Some(bead.clone()), rig, run: None, payload });
+        Ok(())
     }
 
     /// Removes a bead, its labels, comments and every edge from and to it, and forgets the requests
     /// that made it.
     pub fn delete_bead(&mut self, bead: &Bead) -> Result<(), StoreError> {
-        let title = ("title".to_owned(), Json::string(bead.title.as_str()));
-        self.record(bead_event(bead, EventKind::Deleted, Json::object(&[title])));
-        self.as_consequence(|writer| writer.remove_bead(bead))
+        let (own, others) = (self.edges_from(&bead.id)?, self.edges_to(&bead.id)?);
+        let payload = EventPayload::Deleted(BeadDeleted::of(bead, &own, &others));
+        self.record(bead_event(bead, payload));
+        self.as_consequence(|writer| writer.remove_bead(bead, &own, others))
     }
 
-    fn remove_bead(&mut self, bead: &Bead) -> Result<(), StoreError> {
+    fn remove_bead(
+        &mut self,
+        bead: &Bead,
+        own: &[Dependency],
+        others: Vec<Dependency>,
+    ) -> Result<(), StoreError> {
         // The edges of waiting beads go before those of the parts, or a waiting bead would be told of a family that
         // is only just falling apart.
         let (waiting, others): (Vec<_>, Vec<_>) =
-            self.edges_to(&bead.id)?.into_iter().partition(|edge| edge.kind.can_block());
+            others.into_iter().partition(|edge| edge.kind.can_block());
         for edge in waiting.iter().chain(&others) {
-            self.remove_dependency(edge, false)?;
+            self.take_edge_away(edge)?;
         }
         // Its own edges go with it: nothing is unblocked by being deleted.
-        let own = self.edges_from(&bead.id)?;
         for member in own.iter().filter_map(membership).filter(|(_, member)| **member == bead.id) {
             self.count_member(member, false)?;
         }
         self.lift_limits(bead)?;
         self.forget_requests(&bead.id)?;
         self.execute(DELETE, &[(&bead.id).into()])?;
-        for edge in &own {
+        for edge in own {
             self.refresh_after_parting(&edge.kind, &edge.target)?;
         }
         if let Some(space) = bead.id_space() {
@@ -328,8 +373,8 @@ fn child_number(id: &BeadId) -> Option<(&str, i64)> {
     Some((parent, number.parse::<u32>().ok()?.into()))
 }
 
-pub(super) fn bead_event(bead: &Bead, kind: EventKind, payload: Json) -> NewEvent {
-    NewEvent { kind, bead: Some(bead.id.clone()), rig: bead.rig.clone(), run: None, payload }
+pub(super) fn bead_event(bead: &Bead, payload: EventPayload) -> NewEvent {
+    NewEvent { bead: Some(bead.id.clone()), rig: bead.rig.clone(), run: None, payload }
 }
 
 pub(super) fn id_from(row: &dyn Row, column: usize) -> Result<BeadId, StoreError> {
@@ -471,59 +516,22 @@ fn with_columns<T>(bead: &Bead, run: impl FnOnce(&[Param<'_>]) -> T) -> T {
 }
 
 /// The names of the fields that differ; the time of the last change is not one.
-pub fn differing_fields(old: &Bead, new: &Bead) -> Vec<String> {
-    changes(old, new).into_iter().map(|(field, _)| field).collect()
+pub fn differing_fields(old: &Bead, new: &Bead) -> Vec<&'static str> {
+    ChangedFields::between(old, new).names()
 }
 
-/// Every field that differs, as `{"old": …, "new": …}`. The time of the last change is not a change.
-fn changes(old: &Bead, new: &Bead) -> Vec<(String, Json)> {
-    let mut changes = Vec::new();
-    let mut compare = |field: &str, old: Option<Json>, new: Option<Json>| {
-        if old != new {
-            let null = || Json::trusted("null".to_owned());
-            let pair = [
-                ("old".to_owned(), old.unwrap_or_else(null)),
-                ("new".to_owned(), new.unwrap_or_else(null)),
-            ];
-            changes.push((field.to_owned(), Json::object(&pair)));
+/// Adds changes of edges to those that an event lists; a change that is undone is not listed.
+fn merge_edges(known: &mut Vec<EdgeChange>, more: Vec<EdgeChange>) {
+    // A convoy may bring ten thousand at once.
+    if known.is_empty() {
+        *known = more;
+        return;
+    }
+    for edge in more {
+        match known.iter().position(|known| known.depends_on_id == edge.depends_on_id) {
+            Some(place) if known[place].old == edge.new => drop(known.remove(place)),
+            Some(place) => known[place].new = edge.new,
+            None => known.push(edge),
         }
-    };
-    let text = |text: &str| Some(Json::string(text));
-    let instant = |at: Option<Timestamp>| at.map(|at| Json::string(&at.to_string()));
-    let flag = |flag: bool| Some(Json::trusted(flag.to_string()));
-    let number = |number: i64| Json::trusted(number.to_string());
-    let carried = |carried: &Carried| carried_text(carried).map(Json::trusted);
-    compare("title", text(old.title.as_str()), text(new.title.as_str()));
-    compare("description", text(&old.description), text(&new.description));
-    compare("design", text(&old.design), text(&new.design));
-    let criteria = (text(&old.acceptance_criteria), text(&new.acceptance_criteria));
-    compare("acceptance_criteria", criteria.0, criteria.1);
-    compare("notes", text(&old.notes), text(&new.notes));
-    compare("status", text(old.status.as_str()), text(new.status.as_str()));
-    let outcome = |bead: &Bead| bead.outcome.map(|outcome| Json::string(outcome.as_str()));
-    compare("outcome", outcome(old), outcome(new));
-    compare("priority", Some(number(old.priority.number())), Some(number(new.priority.number())));
-    compare("issue_type", text(old.issue_type.as_str()), text(new.issue_type.as_str()));
-    compare("assignee", text(&old.assignee), text(&new.assignee));
-    compare("owner", text(&old.owner), text(&new.owner));
-    let minutes = |bead: &Bead| bead.estimated_minutes.map(|minutes| number(minutes.into()));
-    compare("estimated_minutes", minutes(old), minutes(new));
-    compare("created_at", instant(Some(old.created_at)), instant(Some(new.created_at)));
-    compare("created_by", text(&old.created_by), text(&new.created_by));
-    compare("started_at", instant(old.started_at), instant(new.started_at));
-    compare("closed_at", instant(old.closed_at), instant(new.closed_at));
-    compare("close_reason", text(&old.close_reason), text(&new.close_reason));
-    compare("due_at", instant(old.due_at), instant(new.due_at));
-    compare("defer_until", instant(old.defer_until), instant(new.defer_until));
-    let reference = |bead: &Bead| bead.external_ref.as_deref().map(Json::string);
-    compare("external_ref", reference(old), reference(new));
-    compare("metadata", old.metadata.clone(), new.metadata.clone());
-    compare("ephemeral", flag(old.ephemeral), flag(new.ephemeral));
-    compare("no_history", flag(old.no_history), flag(new.no_history));
-    compare("pinned", flag(old.pinned), flag(new.pinned));
-    compare("is_template", flag(old.is_template), flag(new.is_template));
-    let rig = |bead: &Bead| bead.rig.as_ref().map(|rig| Json::string(rig.as_str()));
-    compare("rig", rig(old), rig(new));
-    compare("carried", carried(&old.carried), carried(&new.carried));
-    changes
+    }
 }

@@ -6,7 +6,8 @@
 use std::ops::ControlFlow;
 
 use gt_core::decide::{ChildrenFacts, TargetFacts, edge_blocks};
-use gt_core::{BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, RigSlug, Status};
+use gt_core::event::BeadNamed;
+use gt_core::{BeadId, Dependency, DependencyType, EventPayload, NewEvent, RigSlug, Status};
 
 use super::beads::{facts_from, id_from};
 use super::dependencies::{dependency_from, edge_columns};
@@ -138,12 +139,11 @@ impl Writer<'_> {
         }
         let now = self.first(AFTER_CHANGE, &[id.into()], |row| {
             let rig = row.text_or_null(2)?.map(|slug| RigSlug::trusted(slug.to_owned()));
-            Ok((row.int(0)?, row.text(1)? == "closed", rig, Json::string(row.text(3)?)))
+            Ok((row.int(0)?, row.text(1)? == "closed", rig, row.text(3)?.to_owned()))
         })?;
         if let Some((0, false, rig, title)) = now {
-            let payload = Json::object(&[("title".to_owned(), title)]);
-            let bead = Some(id.clone());
-            self.record(NewEvent { kind: EventKind::Unblocked, bead, rig, run: None, payload });
+            let payload = EventPayload::Unblocked(BeadNamed { title });
+            self.record(NewEvent { bead: Some(id.clone()), rig, run: None, payload });
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Comments.
 
-use gt_core::{Bead, BeadId, Comment, EventKind, Json, Timestamp};
+use gt_core::event::CommentAdded;
+use gt_core::{Bead, BeadId, Comment, EventPayload, Timestamp};
 
 use super::beads::{bead_event, carried_from, carried_text, id_from};
 use super::statements;
@@ -52,12 +53,12 @@ impl Writer<'_> {
         }
         self.insert_comment(&bead.id, comment)?;
         if announce {
-            let payload = Json::object(&[
-                ("title".to_owned(), Json::string(bead.title.as_str())),
-                ("author".to_owned(), Json::string(&comment.author)),
-                ("text".to_owned(), Json::string(&comment.text)),
-            ]);
-            self.record(bead_event(bead, EventKind::Commented, payload));
+            let added = CommentAdded {
+                title: bead.title.to_string(),
+                author: comment.author.clone(),
+                text: comment.text.clone(),
+            };
+            self.record(bead_event(bead, EventPayload::Commented(added)));
         }
         Ok(true)
     }

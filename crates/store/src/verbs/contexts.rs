@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use gt_core::decide::WaitClass;
+use gt_core::event::{ContextEnded, ContextNamed, ContextOpened};
 use gt_core::schedule::{
     CloseReason, Context, ContextClosed, ContextId, Origin, SlingParameters, WorkerPlace,
 };
-use gt_core::{BeadId, EventKind, Json, NewEvent, Priority, RigSlug, RunId, Timestamp};
+use gt_core::{BeadId, EventPayload, NewEvent, Priority, RigSlug, Timestamp};
 
 use super::beads::id_from;
 use super::find::contains;
@@ -476,11 +477,11 @@ impl Writer<'_> {
             due_at.into(),
         ];
         self.apply(INSERT, &params)?;
-        let fields = [
-            ("context".to_owned(), Json::string(context.id.as_str())),
-            ("origin".to_owned(), Json::string(context.origin.as_str())),
-        ];
-        self.record(context_event(context, EventKind::Scheduled, None, Json::object(&fields)));
+        let opened = ContextOpened {
+            context: context.id.as_str().to_owned(),
+            origin: context.origin.as_str().to_owned(),
+        };
+        self.record(context_event(context, EventPayload::Scheduled(opened)));
         Ok(())
     }
 
@@ -514,18 +515,16 @@ impl Writer<'_> {
         }
         let kind = match reason {
             CloseReason::Dispatched => return Ok(()),
-            CloseReason::CircuitBroken => EventKind::CircuitBroken,
-            CloseReason::Quarantined | CloseReason::InvalidContext => EventKind::Quarantined,
-            CloseReason::Cleared | CloseReason::StaleWorkBead => EventKind::Unscheduled,
+            CloseReason::CircuitBroken => EventPayload::CircuitBroken,
+            CloseReason::Quarantined | CloseReason::InvalidContext => EventPayload::Quarantined,
+            CloseReason::Cleared | CloseReason::StaleWorkBead => EventPayload::Unscheduled,
         };
-        let mut fields = vec![
-            ("context".to_owned(), Json::string(context.id.as_str())),
-            ("reason".to_owned(), Json::string(reason.as_str())),
-        ];
-        if !failure.is_empty() {
-            fields.push(("why".to_owned(), Json::string(failure)));
-        }
-        self.record(context_event(context, kind, None, Json::object(&fields)));
+        let ended = ContextEnded {
+            context: context.id.as_str().to_owned(),
+            reason: reason.as_str().to_owned(),
+            why: said(failure),
+        };
+        self.record(context_event(context, kind(ended)));
         Ok(())
     }
 
@@ -546,8 +545,8 @@ impl Writer<'_> {
     pub fn end_context_wait(&mut self, context: &Context) -> Result<(), StoreError> {
         self.mark(&context.bead);
         self.apply(END_WAIT, &[as_int(context.number).into()])?;
-        let fields = [("context".to_owned(), Json::string(context.id.as_str()))];
-        self.record(context_event(context, EventKind::RetryNow, None, Json::object(&fields)));
+        let named = ContextNamed { context: context.id.as_str().to_owned() };
+        self.record(context_event(context, EventPayload::RetryNow(named)));
         Ok(())
     }
 
@@ -559,14 +558,9 @@ impl Writer<'_> {
     }
 }
 
-pub(super) fn context_event(
-    context: &Context,
-    kind: EventKind,
-    run: Option<RunId>,
-    payload: Json,
-) -> NewEvent {
+fn context_event(context: &Context, payload: EventPayload) -> NewEvent {
     let (bead, rig) = (Some(context.bead.clone()), Some(context.rig.clone()));
-    NewEvent { kind, bead, rig, run, payload }
+    NewEvent { bead, rig, run: None, payload }
 }
 
 pub(super) fn as_int(number: u64) -> i64 {

@@ -6,9 +6,12 @@
 use std::collections::HashMap;
 
 use gt_core::decide::{ConvoyState, Members, TargetFacts};
+use gt_core::event::{
+    BeadChanged, CapChange, ChangedFields, ConvoyTotals, EdgeChange, PauseChanged,
+};
 use gt_core::{
-    Bead, BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, Outcome, RigSlug, Status,
-    Timestamp,
+    Bead, BeadId, Dependency, DependencyType, EventKind, EventPayload, NewEvent, Outcome, RigSlug,
+    Status, Timestamp,
 };
 
 use super::beads::id_from;
@@ -237,8 +240,9 @@ impl Reader<'_> {
 
 impl Writer<'_> {
     /// Lets a convoy track these beads, each named once, to which it has no edge yet. Such an edge never blocks, so
-    /// nothing has to be asked; the event is about the convoy itself.
+    /// nothing has to be asked. The event of the convoy lists them.
     pub fn track(&mut self, convoy: &BeadId, beads: &[BeadId]) -> Result<(), StoreError> {
+        let mut added = Vec::new();
         for bead in beads {
             let edge = Dependency {
                 issue: convoy.clone(),
@@ -252,7 +256,10 @@ impl Writer<'_> {
             };
             self.insert_edge(&edge, false)?;
             self.mark(bead);
+            added.push(EdgeChange::added(&edge));
         }
+        // Whether a worker may do this is judged by the events of the beads that it schedules.
+        self.as_consequence(|writer| writer.tell_with_bead(convoy, added, &EventKind::Updated))?;
         self.recount(convoy)
     }
 
@@ -312,21 +319,22 @@ impl Writer<'_> {
         self.mark_members_of(&convoy.id)?;
         self.apply(LIMIT, &[(&convoy.id).into(), i64::from(cap).into(), by.into(), at.into()])?;
         let bead = Some(convoy.id.clone());
-        let title = ("title".to_owned(), Json::string(convoy.title.as_str()));
+        let title = convoy.title.to_string();
         if before.paused.is_some() != paused.is_some() {
-            let kind = if paused.is_some() { EventKind::Paused } else { EventKind::Resumed };
-            let payload = Json::object(std::slice::from_ref(&title));
-            self.record(NewEvent { kind, bead: bead.clone(), rig: None, run: None, payload });
+            let changed = PauseChanged { title: Some(title.clone()) };
+            let payload = if paused.is_some() {
+                EventPayload::Paused(changed)
+            } else {
+                EventPayload::Resumed(changed)
+            };
+            self.record(NewEvent { bead: bead.clone(), rig: None, run: None, payload });
         }
         if before.cap != cap {
-            let changed = [
-                ("from".to_owned(), Json::trusted(before.cap.to_string())),
-                ("to".to_owned(), Json::trusted(cap.to_string())),
-            ];
-            let changes = Json::object(&[("cap".to_owned(), Json::object(&changed))]);
-            let payload = Json::object(&[title, ("changes".to_owned(), changes)]);
-            let kind = EventKind::Updated;
-            self.record(NewEvent { kind, bead, rig: None, run: None, payload });
+            let cap = Some(CapChange { from: before.cap, to: cap });
+            let changes = Box::new(ChangedFields { cap, ..ChangedFields::default() });
+            let changed = BeadChanged { title, changes, dependencies: Vec::new() };
+            let payload = EventPayload::Updated(changed);
+            self.record(NewEvent { bead, rig: None, run: None, payload });
         }
         Ok(())
     }
@@ -395,25 +403,16 @@ impl Writer<'_> {
         let landings = tally.landings + 1;
         self.put_tally(&Tally { landings, ..tally.clone() })?;
         self.save_bead(old, new, EventKind::Closed)?;
-        let number = |number: u64| Json::trusted(number.to_string());
-        let payload = [
-            ("title", Json::string(old.title.as_str())),
-            ("landing", number(landings)),
-            ("members", number(tally.members.total)),
-            ("failed", number(tally.members.failed)),
-            ("open", number(tally.members.open)),
-            ("since", Json::string(&old.created_at.to_string())),
-            ("seconds", number(self.now().since(old.created_at).as_secs())),
-        ];
-        let payload = Json::object(&payload.map(|(name, value)| (name.to_owned(), value)));
-        let bead = Some(old.id.clone());
-        self.record(NewEvent {
-            kind: EventKind::ConvoyLanded,
-            bead,
-            rig: None,
-            run: None,
-            payload,
+        let payload = EventPayload::ConvoyLanded(ConvoyTotals {
+            title: old.title.to_string(),
+            landing: landings,
+            members: tally.members.total,
+            failed: tally.members.failed,
+            open: tally.members.open,
+            since: old.created_at,
+            seconds: self.now().since(old.created_at).as_secs(),
         });
+        self.record(NewEvent { bead: Some(old.id.clone()), rig: None, run: None, payload });
         Ok(())
     }
 }

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use gt_core::bead::Gate;
-use gt_core::{BeadId, Dependency, DependencyType, EventKind, Json, NewEvent, RigSlug, Timestamp};
+use gt_core::event::{EdgeChange, EdgeChanged};
+use gt_core::{
+    BeadId, Dependency, DependencyType, EventKind, EventPayload, NewEvent, RigSlug, Timestamp,
+};
 
 use super::beads::{carried_from, carried_text, id_from};
 use super::convoys::membership;
@@ -275,8 +278,8 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Adds an edge, or changes the one that is there. `announce` writes an event for it; an import
-    /// tells about the bead as a whole instead.
+    /// Adds an edge, or changes the one that is there. `announce` writes an event for it; otherwise the event of the
+    /// bead that comes with the edge lists it.
     pub fn put_dependency(
         &mut self,
         edge: &Dependency,
@@ -285,10 +288,10 @@ impl Writer<'_> {
         let before = self.first(EDGE, &[(&edge.issue).into(), (&edge.target).into()], |row| {
             Ok((dependency_from(row, 0)?, row.flag(8)?))
         })?;
-        let (sql, change, kind) = match &before {
-            None => (INSERT, DependencyChange::Added, EventKind::DependencyAdded),
+        let (sql, change) = match &before {
+            None => (INSERT, DependencyChange::Added),
             Some((old, _)) if old == edge => return Ok(DependencyChange::Same),
-            Some(_) => (UPDATE, DependencyChange::Changed, EventKind::DependencyChanged),
+            Some(_) => (UPDATE, DependencyChange::Changed),
         };
         let (was_part, blocked_before) =
             before.as_ref().map_or((false, false), |(old, blocked)| {
@@ -300,9 +303,8 @@ impl Writer<'_> {
         self.touch_kin(&edge.issue)?;
         self.note_edge(&edge.issue, &edge.target);
         self.write_edge(sql, edge, blocks)?;
-        if announce {
-            self.record_edge(edge, kind)?;
-        }
+        let old = before.as_ref().map(|(old, _)| old.kind.clone());
+        self.record_edge(&edge.issue, &edge.target, old, Some(edge.kind.clone()), announce)?;
         self.add_blockers(&edge.issue, i64::from(blocks) - i64::from(blocked_before))?;
         if was_part {
             self.refresh_edges_to(&edge.target)?;
@@ -335,33 +337,57 @@ impl Writer<'_> {
         edge: &Dependency,
         announce: bool,
     ) -> Result<(), StoreError> {
+        self.take_away(edge, Some(announce))
+    }
+
+    /// Removes an edge whose end is told by the event of its target.
+    pub(super) fn take_edge_away(&mut self, edge: &Dependency) -> Result<(), StoreError> {
+        self.take_away(edge, None)
+    }
+
+    fn take_away(&mut self, edge: &Dependency, announce: Option<bool>) -> Result<(), StoreError> {
         let ends = [(&edge.issue).into(), (&edge.target).into()];
-        let Some(blocked) = self.first(EDGE, &ends, |row| row.flag(8))? else {
-            return Ok(());
-        };
+        let before = self.first(EDGE, &ends, |row| Ok((dependency_from(row, 0)?, row.flag(8)?)))?;
+        let Some((edge, blocked)) = before else { return Ok(()) };
         self.touch_kin(&edge.issue)?;
         self.apply(DELETE, &ends)?;
-        if announce {
-            self.record_edge(edge, EventKind::DependencyRemoved)?;
+        if let Some(announce) = announce {
+            self.record_edge(&edge.issue, &edge.target, Some(edge.kind.clone()), None, announce)?;
         }
         self.add_blockers(&edge.issue, -i64::from(blocked))?;
-        if let Some(member) = membership(edge) {
+        if let Some(member) = membership(&edge) {
             self.mark(member.1);
             self.count_member(member, false)?;
         }
         self.refresh_after_parting(&edge.kind, &edge.target)
     }
 
-    fn record_edge(&mut self, edge: &Dependency, kind: EventKind) -> Result<(), StoreError> {
-        let rig = self.first(RIG_OF, &[(&edge.issue).into()], |row| {
+    /// Tells of an edge that had the type `old` and has the type `new`.
+    fn record_edge(
+        &mut self,
+        issue: &BeadId,
+        target: &BeadId,
+        old: Option<DependencyType>,
+        new: Option<DependencyType>,
+        announce: bool,
+    ) -> Result<(), StoreError> {
+        if !announce {
+            let change = EdgeChange { depends_on_id: target.clone(), old, new };
+            return self.tell_with_bead(issue, vec![change], &EventKind::Imported);
+        }
+        let Some(kind) = new.as_ref().or(old.as_ref()).cloned() else { return Ok(()) };
+        let event = match (&old, &new) {
+            (None, _) => EventPayload::DependencyAdded,
+            (Some(_), None) => EventPayload::DependencyRemoved,
+            (Some(_), Some(_)) => EventPayload::DependencyChanged,
+        };
+        let rig = self.first(RIG_OF, &[issue.into()], |row| {
             Ok(row.text_or_null(0)?.map(|slug| RigSlug::trusted(slug.to_owned())))
         })?;
-        let payload = Json::object(&[
-            ("depends_on_id".to_owned(), Json::string(edge.target.as_str())),
-            ("type".to_owned(), Json::string(edge.kind.as_str())),
-        ]);
-        let bead = Some(edge.issue.clone());
-        self.record(NewEvent { kind, bead, rig: rig.flatten(), run: None, payload });
+        let depends_on_id = target.clone();
+        let payload = event(EdgeChanged { depends_on_id, r#type: kind, old, new });
+        let bead = Some(issue.clone());
+        self.record(NewEvent { bead, rig: rig.flatten(), run: None, payload });
         Ok(())
     }
 

@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use gt_core::{BeadId, Event, EventKind, Json, NewEvent, RigSlug, Timestamp};
+use gt_core::event::PurgeCount;
+use gt_core::{BeadId, Event, EventKind, EventPayload, Json, RigSlug, Timestamp};
 
 use super::statements;
 use crate::engine::{Param, Row};
@@ -131,10 +132,7 @@ impl Writer<'_> {
         };
         let gone = self.execute(PURGE, &[kept_from.into()])?;
         if gone > 0 {
-            let count = Json::trusted(gone.to_string());
-            let payload = Json::object(&[("count".to_owned(), count)]);
-            let kind = EventKind::EventsPurged;
-            self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });
+            self.record_of_town(EventPayload::EventsPurged(PurgeCount { count: gone }));
         }
         Ok(gone)
     }

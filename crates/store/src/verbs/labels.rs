@@ -1,6 +1,7 @@
 //! Labels.
 
-use gt_core::{Bead, BeadId, EventKind, Json};
+use gt_core::event::LabelChanged;
+use gt_core::{Bead, BeadId, EventPayload};
 
 use super::beads::bead_event;
 use super::statements;
@@ -50,7 +51,7 @@ impl Writer<'_> {
         }
         self.insert_label(&bead.id, label, position + 1)?;
         if announce {
-            self.record_label(bead, label, EventKind::LabelAdded);
+            self.record_label(bead, label, EventPayload::LabelAdded);
         }
         Ok(true)
     }
@@ -74,16 +75,13 @@ impl Writer<'_> {
     ) -> Result<bool, StoreError> {
         let removed = self.execute(REMOVE, &[(&bead.id).into(), label.into()])? > 0;
         if removed && announce {
-            self.record_label(bead, label, EventKind::LabelRemoved);
+            self.record_label(bead, label, EventPayload::LabelRemoved);
         }
         Ok(removed)
     }
 
-    fn record_label(&mut self, bead: &Bead, label: &str, kind: EventKind) {
-        let payload = Json::object(&[
-            ("title".to_owned(), Json::string(bead.title.as_str())),
-            ("label".to_owned(), Json::string(label)),
-        ]);
-        self.record(bead_event(bead, kind, payload));
+    fn record_label(&mut self, bead: &Bead, label: &str, kind: fn(LabelChanged) -> EventPayload) {
+        let (title, label) = (bead.title.to_string(), label.to_owned());
+        self.record(bead_event(bead, kind(LabelChanged { title, label })));
     }
 }

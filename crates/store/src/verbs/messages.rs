@@ -1,9 +1,9 @@
 //! Messages and their receipts.
 
+use gt_core::event::{MessageDetails, PurgeCount};
 use gt_core::message::{MessageKind, NewMessage, Severity};
 use gt_core::{
-    Address, BeadId, EventKind, Json, Message, MessageId, NewEvent, RigSlug, Sender, Timestamp,
-    Title,
+    Address, BeadId, EventPayload, Message, MessageId, NewEvent, RigSlug, Sender, Timestamp, Title,
 };
 
 use super::contexts::{as_int, count};
@@ -117,8 +117,8 @@ impl Writer<'_> {
         ];
         self.execute(INSERT, &params)?;
         let kind = match message.kind {
-            MessageKind::Mail | MessageKind::Nudge => EventKind::MessageSent,
-            MessageKind::Escalation(_) => EventKind::HelpWanted,
+            MessageKind::Mail | MessageKind::Nudge => EventPayload::MessageSent,
+            MessageKind::Escalation(_) => EventPayload::HelpWanted,
         };
         self.record_message(&message, kind);
         Ok(message)
@@ -126,21 +126,19 @@ impl Writer<'_> {
 
     /// A message was put where its recipient looks; `false` if it was before.
     pub fn message_delivered(&mut self, message: &Message) -> Result<bool, StoreError> {
-        self.advance(DELIVERED, message, EventKind::MessageDelivered)
+        self.advance(DELIVERED, message, EventPayload::MessageDelivered)
     }
 
     /// The recipient of a message has read it; `false` if they had before.
     pub fn message_seen(&mut self, message: &Message) -> Result<bool, StoreError> {
-        self.advance(SEEN, message, EventKind::MessageSeen)
+        self.advance(SEEN, message, EventPayload::MessageSeen)
     }
 
     /// Deletes the messages that were read before this; says how many. Unread messages stay.
     pub fn purge_messages(&mut self, read_before: Timestamp) -> Result<u64, StoreError> {
         let gone = self.execute(PURGE, &[read_before.into()])?;
         if gone > 0 {
-            let payload = Json::object(&[("count".to_owned(), Json::trusted(gone.to_string()))]);
-            let kind = EventKind::MessagesPurged;
-            self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });
+            self.record_of_town(EventPayload::MessagesPurged(PurgeCount { count: gone }));
         }
         Ok(gone)
     }
@@ -149,7 +147,7 @@ impl Writer<'_> {
         &mut self,
         sql: &str,
         message: &Message,
-        kind: EventKind,
+        kind: fn(MessageDetails) -> EventPayload,
     ) -> Result<bool, StoreError> {
         if self.execute(sql, &[as_int(message.id.number()).into(), self.now().into()])? == 0 {
             return Ok(false);
@@ -159,27 +157,24 @@ impl Writer<'_> {
     }
 
     /// Tells of a message in a line; its full text is for its recipient.
-    fn record_message(&mut self, message: &Message, kind: EventKind) {
+    fn record_message(&mut self, message: &Message, kind: fn(MessageDetails) -> EventPayload) {
         let run = match &message.from {
             Sender::Worker(run) => Some(run.clone()),
             Sender::Standing(_) | Sender::Person(_) => None,
         };
-        let mut fields = vec![
-            ("message".to_owned(), Json::string(&message.id.to_string())),
-            ("kind".to_owned(), Json::string(message.kind.as_str())),
-            ("from".to_owned(), Json::string(&message.from.to_string())),
-            ("to".to_owned(), Json::string(&message.to.to_string())),
-            ("subject".to_owned(), Json::string(message.headline())),
-        ];
-        if let Some(severity) = message.kind.severity() {
-            fields.push(("severity".to_owned(), Json::string(severity.as_str())));
-        }
+        let payload = kind(MessageDetails {
+            message: message.id.to_string(),
+            kind: message.kind.as_str().to_owned(),
+            from: message.from.to_string(),
+            to: message.to.to_string(),
+            subject: message.headline().to_owned(),
+            severity: message.kind.severity().map(|severity| severity.as_str().to_owned()),
+        });
         self.record(NewEvent {
-            kind,
             bead: message.bead.clone(),
             rig: message.to.rig().map(|rig| RigSlug::trusted(rig.to_owned())),
             run,
-            payload: Json::object(&fields),
+            payload,
         });
     }
 }

@@ -1,7 +1,8 @@
 //! Parks of runtimes and accounts.
 
+use gt_core::event::{ParkBegun, ParkEnded};
 use gt_core::schedule::{Closed, Means, MeansKind, Park, Run, RunId};
-use gt_core::{BeadId, EventKind, Json, NewEvent, Timestamp};
+use gt_core::{BeadId, EventPayload, NewEvent, Timestamp};
 
 use super::statements;
 use crate::engine::{Param, Row};
@@ -49,16 +50,19 @@ impl Writer<'_> {
     /// Parks something because of this run; `again` if it was tried and does not work yet.
     pub fn park(&mut self, park: &Park, run: &Run, again: bool) -> Result<(), StoreError> {
         self.put_park(park)?;
-        let kind = if park.is_limit() { EventKind::Limited } else { EventKind::Parked };
-        let mut fields = named(&park.means);
-        fields.push(("reason".to_owned(), Json::string(&park.reason)));
-        fields.extend(
-            park.closed.map(|closed| ("until".to_owned(), Json::string(&closed.until.to_string()))),
-        );
-        if again {
-            fields.push(("again".to_owned(), Json::trusted("true".to_owned())));
-        }
-        self.record_park(kind, Some(run), &fields);
+        let begun = ParkBegun {
+            kind: park.means.kind.as_str().to_owned(),
+            name: park.means.name.clone(),
+            reason: park.reason.clone(),
+            until: park.closed.map(|closed| closed.until),
+            again,
+        };
+        let payload = if park.is_limit() {
+            EventPayload::Limited(begun)
+        } else {
+            EventPayload::Parked(begun)
+        };
+        self.record_park(Some(run), payload);
         Ok(())
     }
 
@@ -96,11 +100,9 @@ impl Writer<'_> {
     }
 
     fn record_over(&mut self, park: &Park, run: Option<&Run>) {
-        let mut fields = named(&park.means);
-        if park.is_limit() {
-            fields.push(("limit".to_owned(), Json::trusted("true".to_owned())));
-        }
-        self.record_park(EventKind::Unparked, run, &fields);
+        let (kind, name) = (park.means.kind.as_str().to_owned(), park.means.name.clone());
+        let ended = ParkEnded { kind, name, limit: park.is_limit() };
+        self.record_park(run, EventPayload::Unparked(ended));
     }
 
     fn put_park(&mut self, park: &Park) -> Result<(), StoreError> {
@@ -121,22 +123,14 @@ impl Writer<'_> {
         self.apply(PUT, &params)
     }
 
-    fn record_park(&mut self, kind: EventKind, run: Option<&Run>, fields: &[(String, Json)]) {
+    fn record_park(&mut self, run: Option<&Run>, payload: EventPayload) {
         self.record(NewEvent {
-            kind,
             bead: run.map(|run| run.id.bead.clone()),
             rig: run.map(|run| run.rig.clone()),
             run: run.map(|run| run.id.clone()),
-            payload: Json::object(fields),
+            payload,
         });
     }
-}
-
-fn named(means: &Means) -> Vec<(String, Json)> {
-    vec![
-        ("kind".to_owned(), Json::string(means.kind.as_str())),
-        ("name".to_owned(), Json::string(&means.name)),
-    ]
 }
 
 fn park_from(row: &dyn Row) -> Result<Park, StoreError> {

@@ -1,12 +1,13 @@
 //! Work that agents ask for: offers, claims and leases.
 
+use gt_core::event::RunWaits;
 use gt_core::schedule::{Run, RunId, RunState};
 use gt_core::work::{Lease, Position};
-use gt_core::{Bead, BeadId, EventKind, ExecutorKind, IssueType, Json, RigSlug, Timestamp, Uid};
+use gt_core::{Bead, BeadId, EventPayload, ExecutorKind, IssueType, RigSlug, Timestamp, Uid};
 
 use super::beads::{COLUMNS, bead_from, id_from};
 use super::find::{Clauses, Value};
-use super::runs::{live, run_columns, run_from};
+use super::runs::{live, run_columns, run_from, taken_by};
 use super::settings::any_item_may_be_claimed;
 use super::work::uid_from;
 use super::{Pause, statements};
@@ -192,11 +193,7 @@ impl Writer<'_> {
     }
 
     fn record_taken(&mut self, run: &Run) {
-        let mut fields = vec![("agent", Json::string(&run.agent))];
-        if let Some(until) = run.lease_expires_at {
-            fields.push(("lease_expires_at", Json::string(&until.to_string())));
-        }
-        self.record_run(run, EventKind::Dispatched, &fields);
+        self.record_run(run, EventPayload::Dispatched(taken_by(run, run.lease_expires_at)));
     }
 
     /// The agent of a run waits, for this reason; `stale` if it has been silent for too long. `false` if it is not
@@ -205,15 +202,9 @@ impl Writer<'_> {
         if self.execute(BLOCK, &[(&run.id.bead).into(), i64::from(run.id.epoch).into()])? == 0 {
             return Ok(false);
         }
-        let mut fields = vec![
-            ("pulled_by", Json::string(&run.agent)),
-            ("since", Json::string(&self.now().to_string())),
-            ("why", Json::string(why)),
-        ];
-        if stale {
-            fields.push(("stale", Json::trusted("true".to_owned())));
-        }
-        self.record_run(run, EventKind::RunBlocked, &fields);
+        let (pulled_by, since, why) = (run.agent.clone(), self.now(), why.to_owned());
+        let waits = RunWaits { pulled_by, since, why, stale };
+        self.record_run(run, EventPayload::RunBlocked(waits));
         Ok(true)
     }
 
@@ -225,8 +216,7 @@ impl Writer<'_> {
         if self.execute(UNBLOCK, &params)? == 0 {
             return Ok(false);
         }
-        let fields = [("agent", Json::string(&run.agent))];
-        self.record_run(run, EventKind::RunUnblocked, &fields);
+        self.record_run(run, EventPayload::RunUnblocked(taken_by(run, None)));
         Ok(true)
     }
 

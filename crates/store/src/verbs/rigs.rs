@@ -1,7 +1,9 @@
 //! Rigs.
 
+use gt_core::event::{RigFieldChanged, RigNamed};
 use gt_core::{
-    BeadId, EventKind, ExecutorKind, Json, NewEvent, Prefix, Rig, RigSlug, RigState, Timestamp, Uid,
+    BeadId, EventPayload, ExecutorKind, Json, NewEvent, Prefix, Rig, RigSlug, RigState, Timestamp,
+    Uid,
 };
 
 use super::statements;
@@ -92,11 +94,8 @@ impl Writer<'_> {
                 self.execute(ADOPT, &[(&id).into(), rig.slug.as_str().into()])?;
             }
         }
-        let payload = Json::object(&[
-            ("prefix".to_owned(), Json::string(rig.prefix.as_str())),
-            ("repo".to_owned(), Json::string(&rig.repo)),
-        ]);
-        self.record_rig(rig, EventKind::RigAdded, payload);
+        let (prefix, repo) = (rig.prefix.to_string(), Some(rig.repo.clone()));
+        self.record_rig(rig, EventPayload::RigAdded(RigNamed { prefix, repo }));
         Ok(())
     }
 
@@ -104,11 +103,9 @@ impl Writer<'_> {
     pub fn set_rig_state(&mut self, rig: &Rig, state: RigState) -> Result<(), StoreError> {
         let params = [rig.slug.as_str().into(), state.as_str().into(), self.now().into()];
         self.execute(SET_STATE, &params)?;
-        let payload = Json::object(&[
-            ("old".to_owned(), Json::string(rig.state.as_str())),
-            ("new".to_owned(), Json::string(state.as_str())),
-        ]);
-        self.record_rig(rig, EventKind::RigChanged, payload);
+        let (old, new) = (rig.state.as_str().to_owned(), state.as_str().to_owned());
+        let changed = RigFieldChanged { field: None, old, new };
+        self.record_rig(rig, EventPayload::RigChanged(changed));
         Ok(())
     }
 
@@ -137,12 +134,12 @@ impl Writer<'_> {
             if old_value == new_value {
                 continue;
             }
-            let payload = Json::object(&[
-                ("field".to_owned(), Json::string(field)),
-                ("old".to_owned(), Json::string(old_value)),
-                ("new".to_owned(), Json::string(new_value)),
-            ]);
-            self.record_rig(old, EventKind::RigChanged, payload);
+            let changed = RigFieldChanged {
+                field: Some(field.to_owned()),
+                old: old_value.to_owned(),
+                new: new_value.to_owned(),
+            };
+            self.record_rig(old, EventPayload::RigChanged(changed));
         }
         Ok(())
     }
@@ -151,13 +148,13 @@ impl Writer<'_> {
     pub fn delete_rig(&mut self, rig: &Rig) -> Result<(), StoreError> {
         self.execute(DELETE, &[rig.slug.as_str().into()])?;
         self.mark_contexts_in(&rig.slug)?;
-        let prefix = ("prefix".to_owned(), Json::string(rig.prefix.as_str()));
-        self.record_rig(rig, EventKind::RigRemoved, Json::object(&[prefix]));
+        let named = RigNamed { prefix: rig.prefix.to_string(), repo: None };
+        self.record_rig(rig, EventPayload::RigRemoved(named));
         Ok(())
     }
 
-    fn record_rig(&mut self, rig: &Rig, kind: EventKind, payload: Json) {
-        self.record(NewEvent { kind, bead: None, rig: Some(rig.slug.clone()), run: None, payload });
+    fn record_rig(&mut self, rig: &Rig, payload: EventPayload) {
+        self.record(NewEvent { bead: None, rig: Some(rig.slug.clone()), run: None, payload });
     }
 }
 

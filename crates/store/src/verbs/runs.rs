@@ -1,12 +1,13 @@
 //! Runs: attempts of workers.
 
 use gt_core::decide::SilenceChange;
+use gt_core::event::{AcceptedWork, LandedWork, RunEnded, RunTaken, SilentSince};
 use gt_core::schedule::{
     AwaitedOrigin, Landing, LandingState, Money, OriginDelay, Run, RunEnd, RunId, RunState, Said,
     Usage, WorkerPlace, Workplace,
 };
 use gt_core::work::Lease;
-use gt_core::{BeadId, EventKind, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
+use gt_core::{BeadId, EventPayload, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
 
 use super::beads::id_from;
 use super::contexts::{as_int, count};
@@ -159,7 +160,7 @@ impl Writer<'_> {
             (&run.created_by).into(),
         ];
         self.execute(INSERT, &params)?;
-        self.record_run(run, EventKind::RunStarting, &[("agent", Json::string(&run.agent))]);
+        self.record_run(run, EventPayload::RunStarting(taken_by(run, None)));
         Ok(())
     }
 
@@ -178,7 +179,7 @@ impl Writer<'_> {
         if self.execute(CLAIM, &params)? == 0 {
             return Ok(false);
         }
-        self.record_run(run, EventKind::Dispatched, &[("agent", Json::string(&run.agent))]);
+        self.record_run(run, EventPayload::Dispatched(taken_by(run, None)));
         Ok(true)
     }
 
@@ -201,9 +202,8 @@ impl Writer<'_> {
         if self.execute(ACCEPT, &params)? == 0 {
             return Ok(false);
         }
-        let fields =
-            [("said", Json::string(said.as_str())), ("commit", Json::string(&landing.accepted))];
-        self.record_run(run, EventKind::WorkAccepted, &fields);
+        let (said, commit) = (said.as_str().to_owned(), landing.accepted.clone());
+        self.record_run(run, EventPayload::WorkAccepted(AcceptedWork { said, commit }));
         Ok(true)
     }
 
@@ -224,8 +224,8 @@ impl Writer<'_> {
     ) -> Result<(), StoreError> {
         let params = [(&run.id.bead).into(), i64::from(run.id.epoch).into(), commit.into()];
         self.apply(LAND, &params)?;
-        let fields = [("branch", Json::string(branch)), ("commit", Json::string(commit))];
-        self.record_run(run, EventKind::Landed, &fields);
+        let (branch, commit) = (branch.to_owned(), commit.to_owned());
+        self.record_run(run, EventPayload::Landed(LandedWork { branch, commit }));
         Ok(())
     }
 
@@ -246,16 +246,16 @@ impl Writer<'_> {
 
     /// Writes down that the worker of a run is silent, or goes on. `false` if that is known, or it is not at work any more.
     pub fn change_silence(&mut self, run: &Run, change: SilenceChange) -> Result<bool, StoreError> {
-        let (kind, silence, statement) = match change {
-            SilenceChange::Begins(silence) => (EventKind::RunSilent, silence, SILENT),
-            SilenceChange::Ends(silence) => (EventKind::RunGoesOn, silence, HEARD_AGAIN),
+        let (kind, silence, statement): (fn(SilentSince) -> EventPayload, _, _) = match change {
+            SilenceChange::Begins(silence) => (EventPayload::RunSilent, silence, SILENT),
+            SilenceChange::Ends(silence) => (EventPayload::RunGoesOn, silence, HEARD_AGAIN),
         };
         let id = &run.id;
         let params = [(&id.bead).into(), i64::from(id.epoch).into(), silence.since.into()];
         if self.execute(statement, &params)? == 0 {
             return Ok(false);
         }
-        self.record_run(run, kind, &[("since", Json::string(&silence.since.to_string()))]);
+        self.record_run(run, kind(SilentSince { since: silence.since }));
         Ok(true)
     }
 
@@ -276,11 +276,11 @@ impl Writer<'_> {
     /// Ends a live run. `false` if it has ended already.
     pub fn end_run(&mut self, run: &Run, end: &RunEnd, by: &str) -> Result<bool, StoreError> {
         let kind = match end.state {
-            RunState::Done => EventKind::RunDone,
-            RunState::Lost => EventKind::RunLost,
-            RunState::Cancelled => EventKind::RunCancelled,
+            RunState::Done => EventPayload::RunDone,
+            RunState::Lost => EventPayload::RunLost,
+            RunState::Cancelled => EventPayload::RunCancelled,
             RunState::Failed | RunState::Starting | RunState::Running | RunState::Blocked => {
-                EventKind::RunFailed
+                EventPayload::RunFailed
             }
         };
         self.end_run_as(run, end, by, kind)
@@ -289,7 +289,7 @@ impl Writer<'_> {
     /// Ends a live run whose worker never came to work. `false` if it has ended already.
     pub fn fail_start(&mut self, run: &Run, why: &str, by: &str) -> Result<bool, StoreError> {
         let end = RunEnd::without_status(RunState::Failed, format!("it did not start: {why}"));
-        self.end_run_as(run, &end, by, EventKind::StartFailed)
+        self.end_run_as(run, &end, by, EventPayload::StartFailed)
     }
 
     fn end_run_as(
@@ -297,7 +297,7 @@ impl Writer<'_> {
         run: &Run,
         end: &RunEnd,
         by: &str,
-        kind: EventKind,
+        kind: fn(RunEnded) -> EventPayload,
     ) -> Result<bool, StoreError> {
         let params = [
             (&run.id.bead).into(),
@@ -312,27 +312,26 @@ impl Writer<'_> {
         if self.execute(END, &params)? == 0 {
             return Ok(false);
         }
-        let mut fields = vec![("reason", Json::string(&end.reason))];
-        if run.executor == ExecutorKind::Pull {
-            // Notices are written only for the ends of pulled runs; this field marks those.
-            fields.push(("pulled_by", Json::string(&run.agent)));
-        }
-        self.record_run(run, kind, &fields);
+        // Notices are written only for the ends of pulled runs; this field marks those.
+        let pulled_by = (run.executor == ExecutorKind::Pull).then(|| run.agent.clone());
+        self.record_run(run, kind(RunEnded { reason: end.reason.clone(), pulled_by }));
         Ok(true)
     }
 
     /// Tells of something that happened to a run.
-    pub fn record_run(&mut self, run: &Run, kind: EventKind, fields: &[(&str, Json)]) {
-        let fields: Vec<_> =
-            fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    pub fn record_run(&mut self, run: &Run, payload: EventPayload) {
         self.record(NewEvent {
-            kind,
             bead: Some(run.id.bead.clone()),
             rig: Some(run.rig.clone()),
             run: Some(run.id.clone()),
-            payload: Json::object(&fields),
+            payload,
         });
     }
+}
+
+/// The agent that has a run, and until when it has it for sure.
+pub(super) fn taken_by(run: &Run, lease_expires_at: Option<Timestamp>) -> RunTaken {
+    RunTaken { agent: run.agent.clone(), lease_expires_at }
 }
 
 pub(super) fn run_from(row: &dyn Row) -> Result<Run, StoreError> {

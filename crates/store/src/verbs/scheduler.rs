@@ -1,6 +1,7 @@
 //! The state of the scheduler as a whole.
 
-use gt_core::{EventKind, Json, NewEvent, Timestamp};
+use gt_core::event::PauseChanged;
+use gt_core::{EventPayload, Timestamp};
 
 use super::statements;
 use crate::{Reader, StoreError, Writer};
@@ -57,13 +58,12 @@ impl Writer<'_> {
     pub fn set_paused(&mut self, pause: Option<&Pause>) -> Result<(), StoreError> {
         let kind = if let Some(Pause { by, at }) = pause {
             self.execute(PAUSE, &[by.into(), (*at).into()])?;
-            EventKind::Paused
+            EventPayload::Paused
         } else {
             self.execute(RESUME, &[])?;
-            EventKind::Resumed
+            EventPayload::Resumed
         };
-        let payload = Json::object(&[]);
-        self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });
+        self.record_of_town(kind(PauseChanged { title: None }));
         Ok(())
     }
 

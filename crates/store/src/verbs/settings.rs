@@ -1,8 +1,9 @@
 //! Settings.
 
 use gt_core::decide::WorkerRights;
+use gt_core::event::SettingValues;
 use gt_core::settings::{Layers, Origin};
-use gt_core::{EventKind, Invalid, Json, NewEvent, settings};
+use gt_core::{EventPayload, Invalid, settings};
 
 use super::statements;
 use crate::{Reader, StoreError, Writer};
@@ -110,26 +111,18 @@ impl Writer<'_> {
         if scope == Scope::Store {
             return Ok(true);
         }
-        let text = |value: Option<&str>| match value {
-            None => Json::trusted("null".to_owned()),
+        let text = |value: &str| match scope {
             // Imported data of other tools may hold keys to accounts; the log lives longer.
-            Some(_) if scope == Scope::Imported => Json::string("…"),
-            Some(value) if scope == Scope::Town => Json::string(&settings::shown(key, value)),
-            Some(value) => Json::string(value),
+            Scope::Imported => "…".to_owned(),
+            Scope::Town => settings::shown(key, value).into_owned(),
+            _ => value.to_owned(),
         };
-        let payload = Json::object(&[
-            ("scope".to_owned(), Json::string(scope.as_str())),
-            ("key".to_owned(), Json::string(key)),
-            ("old".to_owned(), text(old.as_deref())),
-            ("new".to_owned(), text(value)),
-        ]);
-        self.record(NewEvent {
-            kind: EventKind::SettingChanged,
-            bead: None,
-            rig: None,
-            run: None,
-            payload,
-        });
+        self.record_of_town(EventPayload::SettingChanged(SettingValues {
+            scope: scope.as_str().to_owned(),
+            key: key.to_owned(),
+            old: old.as_deref().map(text),
+            new: value.map(text),
+        }));
         Ok(true)
     }
 }

@@ -1,7 +1,8 @@
 //! Steps of runs that are done.
 
+use gt_core::event::StepNamed;
 use gt_core::schedule::{Run, RunId, RunStep};
-use gt_core::{EventKind, Json, Timestamp};
+use gt_core::{EventPayload, Json, Timestamp};
 
 use super::beads::id_from;
 use super::contexts::count;
@@ -79,8 +80,8 @@ impl Writer<'_> {
         if self.execute(PUT, &params)? == 0 {
             return Ok(false);
         }
-        let fields = [("step", Json::string(&step.id)), ("title", Json::string(&step.title))];
-        self.record_run(run, EventKind::StepDone, &fields);
+        let (step, title) = (step.id.clone(), step.title.clone());
+        self.record_run(run, EventPayload::StepDone(StepNamed { step, title }));
         Ok(true)
     }
 }

@@ -1,7 +1,8 @@
 //! Tokens of the clients of the server.
 
+use gt_core::event::TokenChange;
 use gt_core::work::{Scopes, Token, TokenHash, TokenId};
-use gt_core::{EventKind, Json, NewEvent, Timestamp};
+use gt_core::{EventPayload, Timestamp};
 
 use super::statements;
 use crate::engine::{Param, Row};
@@ -70,14 +71,12 @@ impl Writer<'_> {
 
     /// Records a change of a token, but nothing of its hash.
     fn record_token(&mut self, token: &Token, change: &str) {
-        let payload = Json::object(&[
-            ("token".to_owned(), Json::string(token.id.as_str())),
-            ("name".to_owned(), Json::string(&token.name)),
-            ("scopes".to_owned(), Json::string(&token.scopes.to_string())),
-            ("change".to_owned(), Json::string(change)),
-        ]);
-        let kind = EventKind::TokenChanged;
-        self.record(NewEvent { kind, bead: None, rig: None, run: None, payload });
+        self.record_of_town(EventPayload::TokenChanged(TokenChange {
+            token: token.id.as_str().to_owned(),
+            name: token.name.clone(),
+            scopes: token.scopes.to_string(),
+            change: change.to_owned(),
+        }));
     }
 }
 

@@ -1,7 +1,8 @@
 //! Trees that were moved to the trash, and rescues of others.
 
+use gt_core::event::{RescuedWork, TreeDeadline, TreePlace};
 use gt_core::schedule::{Rescued, RunId, TrashState, Trashed};
-use gt_core::{EventKind, Json, NewEvent, RigSlug, Timestamp};
+use gt_core::{EventPayload, Json, NewEvent, RigSlug, Timestamp};
 
 use super::beads::id_from;
 use super::contexts::{as_int, count};
@@ -98,20 +99,20 @@ impl Writer<'_> {
         if !matches!(state, TrashState::Moving | TrashState::Kept) {
             self.put_setting(Scope::Store, &told_key(trashed.number), None)?;
         }
-        let kind = match state {
-            TrashState::Moving => return Ok(()),
-            TrashState::Kept => EventKind::TreeMoved,
-            TrashState::Restored => EventKind::TreeRestored,
-            TrashState::Purged => EventKind::TreePurged,
+        let place = TreePlace {
+            polecat: trashed.name.clone(),
+            path: trashed.path.clone(),
+            reason: trashed.reason.clone(),
         };
-        let payload = Json::object(&[
-            ("polecat".to_owned(), Json::string(&trashed.name)),
-            ("path".to_owned(), Json::string(&trashed.path)),
-            ("reason".to_owned(), Json::string(&trashed.reason)),
-        ]);
+        let payload = match state {
+            TrashState::Moving => return Ok(()),
+            TrashState::Kept => EventPayload::TreeMoved(place),
+            TrashState::Restored => EventPayload::TreeRestored(place),
+            TrashState::Purged => EventPayload::TreePurged(place),
+        };
         let bead = trashed.run.as_ref().map(|run| run.bead.clone());
         let (rig, run) = (Some(trashed.rig.clone()), trashed.run.clone());
-        self.record(NewEvent { kind, bead, rig, run, payload });
+        self.record(NewEvent { bead, rig, run, payload });
         Ok(())
     }
 
@@ -123,15 +124,15 @@ impl Writer<'_> {
     ) -> Result<(), StoreError> {
         let now = self.now().to_string();
         self.put_setting(Scope::Store, &told_key(trashed.number), Some(&now))?;
-        let payload = Json::object(&[
-            ("polecat".to_owned(), Json::string(&trashed.name)),
-            ("path".to_owned(), Json::string(&trashed.path)),
-            ("number".to_owned(), Json::string(&trashed.number.to_string())),
-            ("until".to_owned(), Json::string(&until.to_string())),
-        ]);
+        let payload = EventPayload::TreeDue(TreeDeadline {
+            polecat: trashed.name.clone(),
+            path: trashed.path.clone(),
+            number: trashed.number.to_string(),
+            until,
+        });
         let bead = trashed.run.as_ref().map(|run| run.bead.clone());
         let (rig, run) = (Some(trashed.rig.clone()), trashed.run.clone());
-        self.record(NewEvent { kind: EventKind::TreeDue, bead, rig, run, payload });
+        self.record(NewEvent { bead, rig, run, payload });
         Ok(())
     }
 
@@ -154,13 +155,12 @@ impl Writer<'_> {
                 rescued.created_at.into(),
             ],
         )?;
-        let payload = Json::object(&[
-            ("reference".to_owned(), Json::string(&rescued.reference)),
-            ("commit".to_owned(), Json::string(&rescued.commit)),
-            ("left_out".to_owned(), left_out),
-        ]);
+        let payload = EventPayload::Rescued(RescuedWork {
+            reference: rescued.reference.clone(),
+            commit: rescued.commit.clone(),
+            left_out: rescued.left_out.clone(),
+        });
         self.record(NewEvent {
-            kind: EventKind::Rescued,
             bead: Some(rescued.run.bead.clone()),
             rig: Some(rescued.rig.clone()),
             run: Some(rescued.run.clone()),

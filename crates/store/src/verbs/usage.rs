@@ -1,7 +1,8 @@
 //! The usage of runs, the estimates for them, and the guards that hold up starts on a machine.
 
+use gt_core::event::RunUsage;
 use gt_core::schedule::{Money, Run, Usage};
-use gt_core::{EventKind, Json, RigSlug, Timestamp};
+use gt_core::{EventPayload, RigSlug, Timestamp};
 
 use super::contexts::{as_int, count};
 use super::statements;
@@ -117,16 +118,12 @@ impl Writer<'_> {
             self.now().into(),
         ];
         self.apply(NOTE, &params)?;
-        let number = |number: u64| Json::trusted(number.to_string());
-        let fields: Vec<(&str, Json)> = [
-            usage.peak_memory_mb.map(|mb| ("peak_memory_mb", number(mb.into()))),
-            usage.tokens.map(|tokens| ("tokens", number(tokens))),
-            usage.cost.map(|cost| ("cost", Json::string(&cost.to_string()))),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        self.record_run(run, EventKind::RunUsed, &fields);
+        let used = RunUsage {
+            peak_memory_mb: usage.peak_memory_mb,
+            tokens: usage.tokens,
+            cost: usage.cost.map(|cost| cost.to_string()),
+        };
+        self.record_run(run, EventPayload::RunUsed(used));
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use gt_core::decide::{
 };
 use gt_core::schedule::{Run, RunId};
 use gt_core::work::TokenHash;
-use gt_core::{BeadId, EventKind, NewEvent};
+use gt_core::{BeadId, EventPayload, NewEvent};
 
 use super::statements;
 use crate::{Proof, Reader, StoreError, Worker, Writer};
@@ -226,7 +226,7 @@ impl Writer<'_> {
         let Some(guard) = self.guard().filter(|guard| !guard.is_consequence) else { return Ok(()) };
         // The event that tells of a new bead comes with it, or after it.
         let is_new = |event: &NewEvent| {
-            event.kind == EventKind::Created && event.bead.as_ref() == Some(bead)
+            matches!(event.payload, EventPayload::Created(_)) && event.bead.as_ref() == Some(bead)
         };
         if self.recorded().iter().any(is_new) {
             return Ok(());
@@ -252,7 +252,7 @@ impl Writer<'_> {
         let events: Vec<NewEvent> = self.recorded().get(first..).unwrap_or_default().to_vec();
         let created: Vec<BeadId> = events
             .iter()
-            .filter(|event| event.kind == EventKind::Created)
+            .filter(|event| matches!(event.payload, EventPayload::Created(_)))
             .filter_map(|event| event.bead.clone())
             .collect();
         if let Some(guard) = self.guard_mut() {
@@ -283,7 +283,7 @@ impl Writer<'_> {
 }
 
 fn change_in_words(event: &NewEvent) -> String {
-    let kind = event.kind.as_str().replace('_', " ");
+    let kind = event.kind().as_str().replace('_', " ");
     match (&event.bead, &event.rig) {
         (Some(bead), _) => format!("the change \"{kind}\" of {bead}"),
         (None, Some(rig)) => format!("the change \"{kind}\" of the rig {rig}"),

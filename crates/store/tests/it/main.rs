@@ -11,6 +11,7 @@ mod differential;
 mod history;
 mod maintenance;
 mod postgres;
+mod replay;
 mod sqlite;
 mod statements;
 mod subjects;

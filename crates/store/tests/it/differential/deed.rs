@@ -1,7 +1,7 @@
 //! The operations of a history that both engines live through: all verbs of a writer, also
 //! those that must be refused.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gt_core::decide::{IdSeed, TargetFacts};
 use gt_core::message::{MessageBody, MessageKind, NewMessage, Severity};
@@ -14,11 +14,13 @@ use gt_store::{Due, Scope, StoreError, Writer};
 use proptest::prelude::*;
 
 use crate::history::batch::Perform;
-use crate::history::step::{self, Link, Place, Shape, Step, id, imported, place, shape, step};
+use crate::history::step::{
+    self, Link, Place, Shape, Step, id, imported, link, place, shape, step,
+};
 use crate::subjects::NOW;
 
 #[derive(Debug, Clone)]
-pub(super) enum Deed {
+pub(crate) enum Deed {
     /// An operation that the model of blocking knows.
     Step(Step),
     /// Other fields change.
@@ -28,6 +30,12 @@ pub(super) enum Deed {
     Comment(Place, &'static str, bool),
     /// Several beads come at once, with labels and comments.
     Family(BTreeMap<Place, (Shape, BTreeMap<Place, Link>)>),
+    /// An edge that the event of its bead tells of; none if it goes.
+    EdgeWithBead(Place, Place, Option<Link>),
+    /// A bead that is new, and a part of another from the beginning.
+    Part(Place, Place, Shape),
+    /// A bead tracks others.
+    Track(Place, BTreeSet<Place>),
     /// The next part of a bead.
     Child(Place),
     /// A bead with an id of the store's choosing.
@@ -65,7 +73,7 @@ pub(super) enum Deed {
 
 /// A row about a bead that is not there.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Ornament {
+pub(crate) enum Ornament {
     Label,
     Comment,
     Edge,
@@ -73,7 +81,7 @@ pub(super) enum Ornament {
 
 /// A change of one field.
 #[derive(Debug, Clone)]
-pub(super) enum Edit {
+pub(crate) enum Edit {
     Title(&'static str),
     Description(&'static str),
     Design(&'static str),
@@ -197,7 +205,7 @@ fn family() -> impl Strategy<Value = BTreeMap<Place, (Shape, BTreeMap<Place, Lin
 }
 
 /// The operations that may share a transaction in which each stands or falls alone.
-pub(super) fn deed_apart() -> impl Strategy<Value = Deed> {
+pub(crate) fn deed_apart() -> impl Strategy<Value = Deed> {
     let label = prop::sample::select(LABELS.to_vec());
     let key = prop::sample::select(vec!["a.b", "A.b", "z"]);
     prop_oneof![
@@ -206,6 +214,11 @@ pub(super) fn deed_apart() -> impl Strategy<Value = Deed> {
         3 => (place(), label, any::<bool>()).prop_map(|(p, l, on)| Deed::Label(p, l, on)),
         1 => (place(), text(), any::<bool>()).prop_map(|(p, t, tell)| Deed::Comment(p, t, tell)),
         3 => family().prop_map(Deed::Family),
+        2 => (place(), place(), prop::option::weighted(0.7, link()))
+            .prop_map(|(from, to, link)| Deed::EdgeWithBead(from, to, link)),
+        1 => (place(), place(), shape()).prop_map(|(new, of, shape)| Deed::Part(new, of, shape)),
+        2 => (place(), prop::collection::btree_set(place(), 0..4))
+            .prop_map(|(place, members)| Deed::Track(place, members)),
         1 => place().prop_map(Deed::Child),
         1 => text().prop_map(Deed::Fresh),
         1 => place().prop_map(Deed::Touch),
@@ -230,7 +243,7 @@ pub(super) fn deed_apart() -> impl Strategy<Value = Deed> {
 }
 
 /// Every operation.
-pub(super) fn deed() -> impl Strategy<Value = Deed> {
+pub(crate) fn deed() -> impl Strategy<Value = Deed> {
     let ornament =
         prop_oneof![Just(Ornament::Label), Just(Ornament::Comment), Just(Ornament::Edge)];
     prop_oneof![
@@ -265,6 +278,17 @@ impl Perform for Deed {
                 None => Ok(()),
             },
             Self::Family(members) => insert_family(writer, members),
+            Self::EdgeWithBead(issue, target, link) => {
+                edge_with_bead(writer, *issue, *target, *link)
+            }
+            Self::Part(new, parent, shape) => {
+                if writer.bead_exists(&id(*new))? || new == parent {
+                    return Ok(());
+                }
+                writer.insert_bead(&step::bead(*new, *shape), EventKind::Created)?;
+                writer.put_dependency(&step::edge(*new, *parent, Link::Part), false).map(drop)
+            }
+            Self::Track(place, members) => track(writer, *place, members),
             Self::Child(place) => {
                 if !writer.bead_exists(&id(*place))? {
                     return Ok(());
@@ -351,6 +375,39 @@ impl Perform for Deed {
             }
         }
     }
+}
+
+fn edge_with_bead(
+    writer: &mut Writer<'_>,
+    issue: Place,
+    target: Place,
+    link: Option<Link>,
+) -> Result<(), StoreError> {
+    if issue == target || !writer.bead_exists(&id(issue))? {
+        return Ok(());
+    }
+    match (link, writer.edge(&id(issue), &id(target))?) {
+        (Some(link), _) => writer.put_dependency(&step::edge(issue, target, link), false).map(drop),
+        (None, Some(edge)) => writer.remove_dependency(&edge, false),
+        (None, None) => Ok(()),
+    }
+}
+
+fn track(
+    writer: &mut Writer<'_>,
+    place: Place,
+    members: &BTreeSet<Place>,
+) -> Result<(), StoreError> {
+    if !writer.bead_exists(&id(place))? {
+        return Ok(());
+    }
+    let mut new = Vec::new();
+    for member in members.iter().filter(|member| **member != place) {
+        if writer.edge(&id(place), &id(*member))?.is_none() {
+            new.push(id(*member));
+        }
+    }
+    writer.track(&id(place), &new)
 }
 
 fn account(handle: &str) -> Account {

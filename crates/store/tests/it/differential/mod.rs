@@ -1,6 +1,6 @@
 //! The same history on both engines leaves the same store, and the same question gets the same answer.
 
-mod deed;
+pub(crate) mod deed;
 mod question;
 
 use std::fmt::Debug;
@@ -14,6 +14,7 @@ use proptest::prelude::*;
 use self::deed::{Deed, deed, deed_apart};
 use self::question::{Question, question};
 use crate::history::batch::{Batch, batch};
+use crate::replay::check_replay;
 use crate::statements::GROUPS;
 use crate::subjects::{InMemory, NOW, OnServer};
 
@@ -66,6 +67,9 @@ impl Engines {
         }
         same("how many rows", [sqlite.len(), postgres.len()])?;
         self.ask("differences", |reader| reader.differences())?;
+        for store in [&self.sqlite, &self.postgres] {
+            check_replay(store, &[])?;
+        }
         let wrong = self.postgres.read(|reader| reader.differences());
         prop_assert_eq!(wrong.map_err(|error| error.to_string()), Ok(Vec::new()));
         Ok(())

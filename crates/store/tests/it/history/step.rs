@@ -74,7 +74,7 @@ pub(crate) fn place() -> impl Strategy<Value = Place> {
     prop_oneof![3 => 0..PLACES / 2, 2 => 0..PLACES]
 }
 
-fn link() -> impl Strategy<Value = Link> {
+pub(crate) fn link() -> impl Strategy<Value = Link> {
     prop_oneof![
         3 => Just(Link::Blocks),
         1 => Just(Link::Conditional),
