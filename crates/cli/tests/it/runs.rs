@@ -380,11 +380,11 @@ fn a_supervisor_takes_only_what_is_starting() {
     let before = (town.run_of("we-a"), town.last_event());
 
     let said = town.gt(["worker", "exec", "we-a#1"]).ok();
-    assert_eq!(said.stdout, "failed: we-a#1 is done\n");
+    assert_eq!(said.stdout, "{\"answer\":\"failed\",\"why\":\"we-a#1 is done\"}\n");
     let said = town.gt(["worker", "exec", "we-a#2"]).ok();
-    assert_eq!(said.stdout, "failed: there is no run we-a#2\n");
+    assert_eq!(said.stdout, "{\"answer\":\"failed\",\"why\":\"there is no run we-a#2\"}\n");
     let said = town.gt(["worker", "exec", "we-a"]).fails(1);
-    assert_says(&said.stdout, &["failed: ", "is not a run"]);
+    assert_says(&said.stdout, &["\"failed\"", "is not a run"]);
 
     assert_eq!((town.run_of("we-a"), town.last_event()), before);
     assert_eq!(town.story(), ["+ we-a#1", "- we-a#1"]);

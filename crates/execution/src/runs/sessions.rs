@@ -8,12 +8,13 @@ use gt_core::event::SessionBegun;
 use gt_core::runtime::Runtime;
 use gt_core::schedule::{Account, LandingState, Run, StepProgress, WorkerPlace};
 use gt_core::{Bead, EventPayload, Message, Rig};
-use gt_executors::runs::{AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, say};
+use gt_executors::runs::{
+    AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, SupervisorAnswer, say,
+};
 
 use super::launch_spec::{Ground, LaunchSpec, launch_spec};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::spawner::with_causes;
-use super::supervise::STARTED;
 use gt_beads::messages::put_before_in;
 use gt_beads::steps::progress_in;
 use gt_scheduling::run_transitions::SESSION_SEPARATOR;
@@ -109,7 +110,7 @@ impl Shift<'_> {
         let LaunchSpec { agent, told, .. } = launched.map_err(|error| with_causes(&error))?;
         let started = || {
             if session == 1 {
-                say(STARTED);
+                say(&SupervisorAnswer::Started);
             }
             mark_told(self.town, &told);
         };

@@ -8,12 +8,12 @@ use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
-    Hearing, Liveness, OnEnd, OpenedSession, Reopen, RunFiles, SupervisorCommand, is_there,
+    Hearing, Liveness, OnEnd, OpenedSession, Reopen, RunFiles, SupervisorAnswer, SupervisorCommand,
+    is_there,
 };
 use gt_executors::tmux::{Session, Tmux, TmuxError};
 
 use super::run_cleanup::{HOLD_COMMAND, RUN_SESSION_FLAG, put_aside};
-use super::supervise::{AWAY, BUSY, FAILED, STARTED};
 use gt_scheduling::dispatch::{SpawnError, Spawner};
 pub(super) use gt_town::error::with_causes;
 use gt_town::identity::NOT_A_WORKER;
@@ -207,17 +207,15 @@ impl Spawner for RunSpawner<'_> {
             let patience = format_duration(patience);
             return Err(failed(format!("its supervisor said nothing for {patience}")));
         };
-        match line.as_str() {
-            STARTED => Ok(()),
-            "" => Err(failed("its supervisor ended without a word".to_owned())),
-            away if away.starts_with(AWAY) => {
-                Err(SpawnError::Busy(away.trim_start_matches(AWAY).to_owned()))
+        match SupervisorAnswer::parse(&line) {
+            Some(SupervisorAnswer::Started) => Ok(()),
+            Some(SupervisorAnswer::Away(why)) => Err(SpawnError::Busy(why)),
+            Some(SupervisorAnswer::Busy(why)) => Err(self.busy(run, why)),
+            Some(SupervisorAnswer::Failed(why)) => Err(failed(why)),
+            None if line.is_empty() => {
+                Err(failed("its supervisor ended without a word".to_owned()))
             }
-            other => Err(match (other.strip_prefix(BUSY), other.strip_prefix(FAILED)) {
-                (Some(why), _) => self.busy(run, why.to_owned()),
-                (None, Some(why)) => failed(why.to_owned()),
-                (None, None) => failed(other.to_owned()),
-            }),
+            None => Err(failed(line)),
         }
     }
 }

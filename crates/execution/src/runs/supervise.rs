@@ -6,8 +6,8 @@ use std::time::Duration;
 use gt_core::schedule::{Account, Context, Run, RunId, RunState, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
-    Asked, Liveness, RunFiles, Supervision, ask_to_cancel, become_detached, end_orphan,
-    enter_control_group, say, tell_done,
+    Asked, Liveness, RunFiles, Supervision, SupervisorAnswer, ask_to_cancel, become_detached,
+    end_orphan, enter_control_group, say, tell_done,
 };
 
 use super::conclude::{conclude, not_continued};
@@ -26,16 +26,10 @@ use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{OperationError, Result, Town};
 
-/// The answers of a supervisor to the process that started it.
-pub(super) const STARTED: &str = "started";
-pub(super) const BUSY: &str = "busy: ";
-pub(super) const AWAY: &str = "away: ";
-pub(super) const FAILED: &str = "failed: ";
-
 /// Tells the process that started this supervisor that it cannot do its work. Without effect if it was told an answer
 /// already.
 pub fn say_failed(why: &str) {
-    say(&format!("{FAILED}{why}"));
+    say(&SupervisorAnswer::Failed(why.to_owned()));
 }
 
 /// Carries out a run from its claim to its end: the command `gt worker exec`. Takes the run's lock, claims the run,
@@ -64,7 +58,7 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     });
     if let Some((earlier, why)) = earlier_run_alive(&runs, id, |earlier| strays_of(town, earlier)) {
         end_if_over(town, &earlier, grace)?;
-        say(&format!("{BUSY}{why}"));
+        say(&SupervisorAnswer::Busy(why));
         return Ok(());
     }
     if assignment.run.executor == ExecutorKind::Ssh {
@@ -83,11 +77,11 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
             if let Some(last) = last_in_tree_of(town, &run)? {
                 end_if_over(town, &last, grace)?;
             }
-            say(&format!("{BUSY}{why}"));
+            say(&SupervisorAnswer::Busy(why));
             return Ok(());
         }
         Err(NotPrepared::Away(why)) => {
-            say(&format!("{AWAY}{why}"));
+            say(&SupervisorAnswer::Away(why));
             return Ok(());
         }
         Err(NotPrepared::Failed(error)) => {

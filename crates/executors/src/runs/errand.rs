@@ -23,7 +23,7 @@ use super::agent::{adopt_orphans, agent_end, prompt_file};
 use super::attend::{AGENT_POLL_INTERVAL, COLLECT_INTERVAL, collect, end_of};
 use super::processes::Process;
 use super::remains::{bystanders, end_all, left_of};
-use super::supervisor::say;
+use super::supervisor::say_line;
 use crate::background::spawn;
 use crate::daemon::wait_for_any;
 use crate::process::{ProcessError, command_in, command_with_everything};
@@ -245,19 +245,19 @@ pub fn attend_errand(words: &[OsString]) -> io::Result<()> {
     let child = match start(argv, &input) {
         Ok(child) => child,
         Err(error) => {
-            say(&format!("{NOT_STARTED}{}", error.raw_os_error().unwrap_or_default()));
+            say_line(&format!("{NOT_STARTED}{}", error.raw_os_error().unwrap_or_default()));
             return Ok(());
         }
     };
-    say(STARTED);
+    say_line(STARTED);
     match stay(&mut orders, child, deadline) {
         Stayed::Ended(end) => {
             end_all(grace, Some(KILL_WAIT_MAX), || left_of(child, &[]));
-            say(end.to_string().trim_end());
+            say_line(end.to_string().trim_end());
         }
         Stayed::Left(left) => {
             end_all(grace.min(left), Some(KILL_WAIT_MAX), || left_of(child, &[]));
-            say(AgentEnd::Cancelled.to_string().trim_end());
+            say_line(AgentEnd::Cancelled.to_string().trim_end());
         }
     }
     Ok(())

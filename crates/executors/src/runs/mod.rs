@@ -57,5 +57,5 @@ pub use starter::{
 };
 pub use strays::{Strays, Suspect, end_strays, strays_of};
 pub use supervisor::{
-    Hearing, OnEnd, SupervisorCommand, become_detached, is_there, say, speak_into,
+    Hearing, OnEnd, SupervisorAnswer, SupervisorCommand, become_detached, is_there, say, speak_into,
 };

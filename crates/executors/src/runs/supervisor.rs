@@ -10,6 +10,8 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -114,16 +116,43 @@ pub fn speak_into(pipe: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Says one line to the process that started this supervisor. If that is gone, the line is not
-/// needed.
-pub fn say(line: &str) {
+/// The answer of a supervisor to the process that started it: one line of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "answer", content = "why")]
+pub enum SupervisorAnswer {
+    /// The agent is at work.
+    Started,
+    /// Something of an earlier run is still there.
+    Busy(String),
+    /// The origin cannot be reached.
+    Away(String),
+    /// The agent cannot be started.
+    Failed(String),
+}
+
+impl SupervisorAnswer {
+    /// Reads the line of a supervisor; nothing if it is no answer.
+    pub fn parse(line: &str) -> Option<Self> {
+        serde_json::from_str(line).ok()
+    }
+}
+
+/// Answers the process that started this supervisor. If that is gone, the answer is not needed.
+pub fn say(answer: &SupervisorAnswer) {
+    if let Ok(line) = serde_json::to_string(answer) {
+        say_line(&line);
+    }
+}
+
+/// Says one line to the process that started this one. If that is gone, the line is not needed.
+pub(super) fn say_line(line: &str) {
+    let line = format!("{}\n", line.replace('\n', " "));
     if let Some(mut voice) = VOICE.get() {
-        let _ = voice.write_all(format!("{}\n", line.replace('\n', " ")).as_bytes());
+        let _ = voice.write_all(line.as_bytes());
         return;
     }
     let mut out = io::stdout().lock();
-    let _ = out.write_all(line.replace('\n', " ").as_bytes());
-    let _ = out.write_all(b"\n").and_then(|()| out.flush());
+    let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
 }
 
 /// The lines of a run's supervisor that was not started by us, but for us: in a session, say.

@@ -11,7 +11,7 @@ use gt_core::decide::home_call;
 use gt_core::runtime::Runtime;
 use gt_core::schedule::{Loss, RunEnd, RunId, RunState, Workplace};
 use gt_core::work::RunToken;
-use gt_executors::runs::{RunFiles, RunLock, say};
+use gt_executors::runs::{RunFiles, RunLock, SupervisorAnswer, say};
 use gt_executors::ssh::{
     self, Begun, Caller, Line, Outcome, Posting, Ready, RemoteOrder, RunPlace, Stay,
 };
@@ -21,7 +21,7 @@ use super::launch_spec::{Ground, LaunchSpec, environment_of, launch_spec};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::sessions::mark_told;
 use super::spawner::with_causes;
-use super::supervise::{Assignment, BUSY, STARTED, say_failed};
+use super::supervise::{Assignment, say_failed};
 use gt_scheduling::run_transitions::{Claim, WorkOrder, claim, renew_token};
 use gt_scheduling::run_transitions::{exec_failed, finish};
 use gt_scheduling::runtimes;
@@ -64,7 +64,7 @@ impl Home<'_> {
         let (line, ready) = match ssh::begin(&posting, self.files) {
             Ok(Begun::Ready(line, ready)) => (line, ready),
             Ok(Begun::Busy(why)) => {
-                say(&format!("{BUSY}{why}"));
+                say(&SupervisorAnswer::Busy(why));
                 return Ok(());
             }
             Ok(Begun::Refused(why)) => {
@@ -165,7 +165,7 @@ impl Home<'_> {
         let mut is_said = false;
         let outcome = stay.to_the_end(line, &mut || {
             if !std::mem::replace(&mut is_said, true) {
-                say(STARTED);
+                say(&SupervisorAnswer::Started);
             }
         });
         match outcome.map_err(|source| self.failed(source))? {
