@@ -3,10 +3,34 @@
 use std::fmt::Write as _;
 
 use clap::{Arg, Command};
+use gt_core::EventKind;
 use gt_core::settings::KEYS;
 
 const GENERATED: &str = "<!-- Generated from the code; a test keeps it true. \
                          UPDATE_REFERENCES=1 cargo test -p gt-tidy --test references -->\n\n";
+
+/// Every kind of event, with the fields of its payload.
+pub fn events_markdown() -> String {
+    let mut page = format!("{GENERATED}# Events\n\n");
+    page.push_str(
+        "The kinds of events in `bd activity --json`, `gt feed --json` and `/events`, each with the fields of its \
+         `payload`.\nReaders must expect other kinds and fields.\n\n\
+         An entry of `dependencies` is `{\"depends_on_id\": …, \"old\": …, \"new\": …}` with the types before and after, \
+         null for none; an entry of\n`dependents` has `issue_id` instead. A convoy has a `tracks` dependency on each \
+         member, and a part a `parent-child` dependency on its parent.\n",
+    );
+    for kind in EventKind::ALL {
+        let fields = kind.payload_fields().iter().map(|field| {
+            let name = field.name.trim_start_matches("r#");
+            let name = if name.is_empty() { String::new() } else { format!("`{name}`: ") };
+            format!("- {name}{}\n", field.meaning.trim())
+        });
+        let fields: String = fields.collect();
+        let gap = if fields.is_empty() { "" } else { "\n" };
+        let _ = write!(page, "\n## {kind}\n\n{}\n{gap}{fields}", kind.meaning());
+    }
+    page
+}
 
 /// Every setting.
 pub fn settings_markdown() -> String {

@@ -6,7 +6,8 @@
 //!   argument; everything a decision needs is an argument.
 //! - Everything that needs thought lives in [`decide`]; the rest of the product fetches facts for it
 //!   and writes down the answer.
-//! - The wire format is not known here. [`Json`] is opaque text that happens to be valid JSON.
+//! - The wire format is not known here. [`Json`] is opaque text that happens to be valid JSON. Only the payloads of
+//!   [`event`] know how they stand in the log.
 
 pub mod bead;
 pub mod command_template;

@@ -588,22 +588,22 @@ impl<'de> Deserialize<'de> for BeadImported {
 
 impl EventPayload {
     /// A change of a bead as an event of this kind; [`EventKind::Updated`] for a kind that tells of other things.
-    pub fn of_change(kind: &EventKind, changed: BeadChanged) -> Self {
-        match kind {
-            EventKind::StatusChanged => Self::StatusChanged(changed),
-            EventKind::Claimed => Self::Claimed(changed),
-            EventKind::Closed => Self::Closed(changed),
-            EventKind::Reopened => Self::Reopened(changed),
-            EventKind::Imported => Self::Imported(BeadImported::Changed(changed)),
-            _ => Self::Updated(changed),
+    pub fn of_change(kind: EventKind, changed: BeadChanged) -> Self {
+        match (kind, changed) {
+            (EventKind::StatusChanged, changed) => Self::StatusChanged(changed),
+            (EventKind::Claimed, changed) => Self::Claimed(changed),
+            (EventKind::Closed, changed) => Self::Closed(changed),
+            (EventKind::Reopened, changed) => Self::Reopened(changed),
+            (EventKind::Imported, changed) => Self::Imported(BeadImported::Changed(changed)),
+            (_, changed) => Self::Updated(changed),
         }
     }
 
     /// A new bead as an event of this kind.
-    pub fn of_new(kind: &EventKind, created: BeadCreated) -> Self {
-        match kind {
-            EventKind::Imported => Self::Imported(BeadImported::New(created)),
-            _ => Self::Created(created),
+    pub fn of_new(kind: EventKind, created: BeadCreated) -> Self {
+        match (kind, created) {
+            (EventKind::Imported, created) => Self::Imported(BeadImported::New(created)),
+            (_, created) => Self::Created(created),
         }
     }
 

@@ -139,7 +139,7 @@ impl Writer<'_> {
             self.refresh_edges_to(&bead.id)?;
             self.recount_around(&bead.id)?;
         }
-        self.record_new(bead, &[], &kind);
+        self.record_new(bead, &[], kind);
         Ok(())
     }
 
@@ -163,7 +163,7 @@ impl Writer<'_> {
     }
 
     /// Tells of a bead that is new here.
-    pub(super) fn record_new(&mut self, bead: &Bead, edges: &[Dependency], kind: &EventKind) {
+    pub(super) fn record_new(&mut self, bead: &Bead, edges: &[Dependency], kind: EventKind) {
         let dependencies = edges.iter().map(EdgeChange::added).collect();
         let created = BeadCreated { dependencies, ..BeadCreated::of(bead) };
         self.record(bead_event(bead, EventPayload::of_new(kind, created)));
@@ -198,7 +198,7 @@ impl Writer<'_> {
         // An imported bead stays as it was elsewhere, and changes nothing that was imported before.
         let comes_in = kind == EventKind::Imported;
         // The cause before its effects: the events of unblocked beads come after it.
-        self.record_changes(new, changes, &kind);
+        self.record_changes(new, changes, kind);
         if decides_waits(old, new) {
             self.mark(&new.id);
         }
@@ -226,11 +226,11 @@ impl Writer<'_> {
     /// depends on whether an open bead is being worked on, and the caller closes the context of the bead.
     pub(super) fn take_bead(&mut self, old: &Bead, new: &Bead) -> Result<(), StoreError> {
         self.apply(TAKE, &taken(new))?;
-        self.record_changes(new, ChangedFields::between(old, new), &EventKind::StatusChanged);
+        self.record_changes(new, ChangedFields::between(old, new), EventKind::StatusChanged);
         Ok(())
     }
 
-    fn record_changes(&mut self, new: &Bead, changes: ChangedFields, kind: &EventKind) {
+    fn record_changes(&mut self, new: &Bead, changes: ChangedFields, kind: EventKind) {
         let (title, changes) = (new.title.to_string(), Box::new(changes));
         let changed = BeadChanged { title, changes, dependencies: Vec::new() };
         self.record(bead_event(new, EventPayload::of_change(kind, changed)));
@@ -242,7 +242,7 @@ impl Writer<'_> {
         &mut self,
         bead: &BeadId,
         mut edges: Vec<EdgeChange>,
-        kind: &EventKind,
+        kind: EventKind,
     ) -> Result<(), StoreError> {
         edges.retain(|edge| edge.old != edge.new);
         if edges.is_empty() {

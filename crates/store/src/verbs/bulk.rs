@@ -101,7 +101,7 @@ impl<'s> Bulk<'_, 's> {
                 self.tracking.insert(edge.issue.clone());
             }
         }
-        self.writer.record_new(bead, edges, &EventKind::Imported);
+        self.writer.record_new(bead, edges, EventKind::Imported);
         self.writer.write_many_events()?;
         if self.awaited.contains(&bead.id) {
             if bead.defer_until.is_some() {

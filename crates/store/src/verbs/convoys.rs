@@ -259,7 +259,7 @@ impl Writer<'_> {
             added.push(EdgeChange::added(&edge));
         }
         // Whether a worker may do this is judged by the events of the beads that it schedules.
-        self.as_consequence(|writer| writer.tell_with_bead(convoy, added, &EventKind::Updated))?;
+        self.as_consequence(|writer| writer.tell_with_bead(convoy, added, EventKind::Updated))?;
         self.recount(convoy)
     }
 
