@@ -60,6 +60,11 @@ fn the_reference_of_commands_is_current() {
 }
 
 #[test]
+fn the_reference_of_events_is_current() {
+    check("docs/reference/events.md", &gt_cli::reference::events_markdown());
+}
+
+#[test]
 fn the_description_of_the_http_service_is_current() {
     check("docs/reference/openapi.json", &gt_server::openapi_json());
 }
