@@ -65,7 +65,7 @@ fn prose(file: &SourceFile, line: &str) -> Option<String> {
 fn pages_named(text: &str) -> Vec<&str> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     let names = text.split(|c: char| !is_name(c)).map(|name| name.trim_end_matches('.'));
-    let names = names.filter(|name| name.ends_with(".md") && name.len() > ".md".len());
+    let names = names.filter(|name| name.strip_suffix(".md").is_some_and(|stem| !stem.is_empty()));
     names.map(|name| name.trim_start_matches(['.', '/'])).collect()
 }
 
