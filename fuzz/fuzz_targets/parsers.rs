@@ -5,9 +5,9 @@
 
 use std::sync::LazyLock;
 
-use gt_fuzzing::{TARGETS, Target};
+use gt_fuzzing::{TARGETS, FuzzTarget};
 
-static TARGET: LazyLock<&Target> = LazyLock::new(|| {
+static TARGET: LazyLock<&FuzzTarget> = LazyLock::new(|| {
     let name = std::env::var_os("GT_FUZZ_TARGET").unwrap_or_default();
     let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
     gt_fuzzing::find(&name.to_string_lossy())

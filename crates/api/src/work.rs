@@ -1,7 +1,7 @@
 //! Work items and what is answered about them.
 
 use gt_core::bead::check_text;
-use gt_core::work::{Attempt, Held, WorkItem, WorkPriority, WorkStatus, work_type};
+use gt_core::work::{DispatchLogEntry, HoldReason, WorkItem, WorkPriority, WorkStatus, work_type};
 use gt_core::{BeadId, ExecutorKind, Invalid, Outcome, RunId, RunState, Timestamp, Uid};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -187,7 +187,7 @@ impl TryFrom<WorkItemDocument> for WorkItem {
             notes: item.notes.unwrap_or_default(),
             run: item.run_id.map(|id| uid("run_id", &id)).transpose()?,
             lease_expires_at: item.lease_expires_at.map(|at| at.0),
-            held: item.reason.as_deref().and_then(Held::parse),
+            held: item.reason.as_deref().and_then(HoldReason::parse),
         })
     }
 }
@@ -206,7 +206,7 @@ pub struct WorkDetailsDocument {
 
 impl WorkDetailsDocument {
     /// An item and what is known besides.
-    pub fn of(item: &WorkItem, log: &[Attempt], depends_on: &[Uid]) -> Self {
+    pub fn of(item: &WorkItem, log: &[DispatchLogEntry], depends_on: &[Uid]) -> Self {
         Self {
             item: item.into(),
             depends_on: depends_on.iter().map(ToString::to_string).collect(),
@@ -218,13 +218,13 @@ impl WorkDetailsDocument {
     /// was spelled.
     pub fn read(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
-        struct History {
+        struct WorkHistory {
             #[serde(default)]
             depends_on: Vec<String>,
             #[serde(default)]
             dispatch_log: Vec<DispatchDocument>,
         }
-        let History { depends_on, dispatch_log } = from_json(text)?;
+        let WorkHistory { depends_on, dispatch_log } = from_json(text)?;
         Ok(Self { item: from_json(text)?, depends_on, dispatch_log })
     }
 }
@@ -250,8 +250,8 @@ pub struct DispatchDocument {
     pub executor: String,
 }
 
-impl From<&Attempt> for DispatchDocument {
-    fn from(attempt: &Attempt) -> Self {
+impl From<&DispatchLogEntry> for DispatchDocument {
+    fn from(attempt: &DispatchLogEntry) -> Self {
         Self {
             id: attempt.uid.to_string(),
             work_item_id: attempt.item.to_string(),
@@ -266,7 +266,7 @@ impl From<&Attempt> for DispatchDocument {
     }
 }
 
-impl TryFrom<DispatchDocument> for Attempt {
+impl TryFrom<DispatchDocument> for DispatchLogEntry {
     type Error = Invalid;
 
     fn try_from(attempt: DispatchDocument) -> Result<Self, Invalid> {
@@ -452,7 +452,7 @@ mod tests {
     fn every_answer_reads_back_as_it_was_written() {
         let item = some_item();
         let run = RunId::parse("wq-abc#2").unwrap();
-        let attempt = Attempt {
+        let attempt = DispatchLogEntry {
             uid: Uid::of_run(&run, at(5)),
             run: run.clone(),
             item: item.uid,
@@ -467,7 +467,7 @@ mod tests {
         let text = to_json(&WorkDetailsDocument::of(&item, log, &[item.uid]));
         let read = WorkDetailsDocument::read(&text).unwrap();
         assert_eq!(WorkItem::try_from(read.item).unwrap(), item);
-        assert_eq!(Attempt::try_from(read.dispatch_log[0].clone()).unwrap(), attempt);
+        assert_eq!(DispatchLogEntry::try_from(read.dispatch_log[0].clone()).unwrap(), attempt);
         assert_eq!(read.depends_on, [item.uid.to_string()]);
 
         let next = to_json(&NextAnswerDocument::taken(&item, attempt.uid, at(7)));
@@ -549,7 +549,7 @@ mod tests {
                 outcome: status.outcome(),
                 updated_at: at(updated.into()),
                 lease_expires_at: lease.map(|lease| at(lease.into())),
-                held: Some(Held::Deferred(Some(at(updated.into())))),
+                held: Some(HoldReason::Deferred(Some(at(updated.into())))),
                 payload: Some(Json::parse(r#"{"pr":3,"b":1e400,"a":[null]}"#).unwrap()),
                 ..some_item()
             };

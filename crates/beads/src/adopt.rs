@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use gt_core::decide::{AdoptionFacts, OldState, Successor, adopt as decide};
-use gt_core::queue_block::{Found, parse};
-use gt_core::schedule::{CloseReason, Context, ContextId, Origin, labels};
+use gt_core::queue_block::{FoundBlock, parse};
+use gt_core::schedule::{CloseReason, Context, ContextId, ContextOrigin, labels};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, RigSlug, Status, Timestamp};
 use gt_records::parse_context;
 use gt_store::{NewContext, Writer};
@@ -16,16 +16,16 @@ use gt_town::{Result, Town, settings};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Adoption {
     /// Beads that wait to be dispatched now.
-    pub adopted: Vec<Adopted>,
+    pub adopted: Vec<AdoptedBead>,
     /// Beads whose context was closed at once.
-    pub quarantined: Vec<SetAside>,
+    pub quarantined: Vec<QuarantinedBead>,
     /// Beads that only lost what an older queue had left with them.
-    pub cleaned: Vec<Cleaned>,
+    pub cleaned: Vec<CleanedBead>,
 }
 
 /// A bead that waits to be dispatched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Adopted {
+pub struct AdoptedBead {
     /// The bead.
     pub bead: BeadId,
     /// Its context.
@@ -40,7 +40,7 @@ pub struct Adopted {
 
 /// A bead that is not dispatched as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetAside {
+pub struct QuarantinedBead {
     /// The bead; where it is not clear which one was meant, the bead that was its context elsewhere.
     pub bead: BeadId,
     /// The context that says so, where there is a bead to have one.
@@ -53,7 +53,7 @@ pub struct SetAside {
 
 /// A bead that lost what an older queue had left with it, and nothing more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cleaned {
+pub struct CleanedBead {
     /// The bead.
     pub bead: BeadId,
     /// Why nothing else had to be done.
@@ -124,21 +124,21 @@ impl KnownNames {
 }
 
 /// A bead to be worked on, and the context that it gets.
-struct Candidate {
+struct AdoptionCandidate {
     work: Bead,
     successor: Successor,
     /// Where it was written: in the bead itself, or in another one that goes with it.
-    source: Source,
+    source: AdoptionSource,
 }
 
-enum Source {
+enum AdoptionSource {
     /// Labels, and perhaps a block; this is the description without it.
     Marks { remaining: Option<String> },
     /// The bead that was the context.
     Context(Box<Bead>),
 }
 
-impl Candidate {
+impl AdoptionCandidate {
     fn rank(&self) -> (bool, Timestamp, &BeadId) {
         let at = self.successor.enqueued_at.unwrap_or(self.work.created_at);
         (self.successor.closed.is_some(), at, &self.work.id)
@@ -146,7 +146,11 @@ impl Candidate {
 }
 
 /// The queue entry in the labels and the description of a bead.
-fn from_marks(writer: &Writer<'_>, names: &KnownNames, id: &BeadId) -> Result<Option<Candidate>> {
+fn from_marks(
+    writer: &Writer<'_>,
+    names: &KnownNames,
+    id: &BeadId,
+) -> Result<Option<AdoptionCandidate>> {
     let Some(work) = writer.bead(id)? else { return Ok(None) };
     let found = parse(&work.description);
     let Some(old) = OldState::of(&writer.labels_in_order(&work)?, &found) else {
@@ -154,11 +158,11 @@ fn from_marks(writer: &Writer<'_>, names: &KnownNames, id: &BeadId) -> Result<Op
     };
     let successor = names.successor(writer, &work, &old)?;
     let remaining = match found {
-        Found::Nothing => None,
-        Found::Block(block) => Some(block.remaining),
-        Found::Damaged { remaining, .. } => Some(remaining),
+        FoundBlock::Nothing => None,
+        FoundBlock::Block(block) => Some(block.remaining),
+        FoundBlock::Damaged { remaining, .. } => Some(remaining),
     };
-    Ok(Some(Candidate { work, successor, source: Source::Marks { remaining } }))
+    Ok(Some(AdoptionCandidate { work, successor, source: AdoptionSource::Marks { remaining } }))
 }
 
 /// The queue entry in a bead that was a context elsewhere. A bead that leads to no other is closed here and now.
@@ -167,7 +171,7 @@ fn from_context(
     names: &KnownNames,
     id: &BeadId,
     adoption: &mut Adoption,
-) -> Result<Option<Candidate>> {
+) -> Result<Option<AdoptionCandidate>> {
     let Some(context) = writer.bead(id)? else { return Ok(None) };
     let (named, old) = match parse_context(&context.description) {
         Ok(record) => (Some(record.work_bead), OldState::Queued(Box::new(record.fields))),
@@ -184,8 +188,8 @@ fn from_context(
     };
     if let Some(work) = work {
         let successor = names.successor(writer, &work, &old)?;
-        let source = Source::Context(Box::new(context));
-        return Ok(Some(Candidate { work, successor, source }));
+        let source = AdoptionSource::Context(Box::new(context));
+        return Ok(Some(AdoptionCandidate { work, successor, source }));
     }
     let (reason, why) = match (old, named) {
         (OldState::Damaged(why), _) => (CloseReason::InvalidContext, why),
@@ -193,14 +197,14 @@ fn from_context(
         (_, None) => (CloseReason::InvalidContext, "it names no bead".to_owned()),
     };
     close_old_context(writer, &context, reason.as_str(), &why)?;
-    adoption.quarantined.push(SetAside { bead: id.clone(), context: None, reason, why });
+    adoption.quarantined.push(QuarantinedBead { bead: id.clone(), context: None, reason, why });
     Ok(None)
 }
 
 /// Gives each bead its context, unless it needs none, and removes what the older queue left.
 fn take_over(
     writer: &mut Writer<'_>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<AdoptionCandidate>,
     is_direct: bool,
     adoption: &mut Adoption,
 ) -> Result<()> {
@@ -216,40 +220,45 @@ fn take_over(
         decided.push((candidate, why_not));
     }
     let mut contexts = writer.insert_contexts(new)?.into_iter();
-    for (Candidate { work, successor, source }, why_not) in decided {
+    for (AdoptionCandidate { work, successor, source }, why_not) in decided {
         let bead = work.id.clone();
         let (reason, why) = if let Some(why) = why_not {
-            adoption.cleaned.push(Cleaned { bead, why: why.clone() });
+            adoption.cleaned.push(CleanedBead { bead, why: why.clone() });
             (CloseReason::Cleared.as_str().to_owned(), why)
         } else {
             let context = contexts
                 .next()
                 .ok_or_else(|| gt_store::StoreError::Corrupt(format!("{bead} got no context")))?;
-            settle(writer, context, successor, adoption)?
+            close_adopted_context(writer, context, successor, adoption)?
         };
         match source {
-            Source::Marks { remaining } => clean(writer, &work, remaining)?,
-            Source::Context(context) => close_old_context(writer, &context, &reason, &why)?,
+            AdoptionSource::Marks { remaining } => clean(writer, &work, remaining)?,
+            AdoptionSource::Context(context) => close_old_context(writer, &context, &reason, &why)?,
         }
     }
     Ok(())
 }
 
-fn new_context(candidate: &Candidate, is_direct: bool) -> NewContext {
-    let Candidate { work, successor, .. } = candidate;
+fn new_context(candidate: &AdoptionCandidate, is_direct: bool) -> NewContext {
+    let AdoptionCandidate { work, successor, .. } = candidate;
     NewContext {
         account: successor.account.clone(),
         gated: is_direct && successor.closed.is_none(),
         parameters: successor.parameters.clone(),
         enqueued_at: successor.enqueued_at,
         failures: successor.failures,
-        ..NewContext::plain(work.id.clone(), successor.rig.clone(), work.priority, Origin::Adopted)
+        ..NewContext::plain(
+            work.id.clone(),
+            successor.rig.clone(),
+            work.priority,
+            ContextOrigin::Adopted,
+        )
     }
 }
 
 /// Closes a context if that is what became of it, and tells. Gives the reason and the words with which
 /// the bead is closed that was the context elsewhere.
-fn settle(
+fn close_adopted_context(
     writer: &mut Writer<'_>,
     context: Context,
     successor: Successor,
@@ -258,7 +267,7 @@ fn settle(
     if let Some((reason, why)) = successor.closed {
         writer.close_context(&context, reason, &why)?;
         let (bead, id) = (context.bead, Some(context.id));
-        adoption.quarantined.push(SetAside { bead, context: id, reason, why: why.clone() });
+        adoption.quarantined.push(QuarantinedBead { bead, context: id, reason, why: why.clone() });
         return Ok((reason.as_str().to_owned(), why));
     }
     if !successor.last_failure.is_empty() {
@@ -266,7 +275,7 @@ fn settle(
     }
     let reason = format!("adopted as {}", context.id);
     let Context { bead, id, rig, gated, failures, .. } = context;
-    adoption.adopted.push(Adopted { bead, context: id, rig, gated, failures });
+    adoption.adopted.push(AdoptedBead { bead, context: id, rig, gated, failures });
     Ok((reason, String::new()))
 }
 

@@ -12,7 +12,7 @@ use gt_town::{OperationError, Result, Town};
 
 /// The request of one line. Each does the same as the command of its name.
 #[derive(Debug, Clone)]
-pub enum Step {
+pub enum BatchStep {
     /// `create`
     Create(Box<NewBead>),
     /// `update`
@@ -76,7 +76,7 @@ pub enum Step {
     },
 }
 
-impl Step {
+impl BatchStep {
     /// The name of the command.
     pub fn command(&self) -> &'static str {
         match self {
@@ -101,12 +101,12 @@ pub struct BatchLine {
     /// Where it stands, for errors.
     pub place: String,
     /// Its request.
-    pub step: Step,
+    pub step: BatchStep,
 }
 
 /// The result of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineDone {
+pub struct BatchLineResult {
     /// Its number.
     pub number: usize,
     /// The name of its command.
@@ -119,68 +119,68 @@ pub struct LineDone {
 
 /// The answer of a batch.
 #[derive(Debug, Clone)]
-pub struct BatchDone {
+pub struct BatchResult {
     /// One for each line.
-    pub lines: Vec<LineDone>,
+    pub lines: Vec<BatchLineResult>,
     /// The runs that were cancelled in the store. The caller ends their processes, unless it was a dry run.
     pub cancelled: Vec<Run>,
 }
 
 /// Does what every line asks for, one after the other, or nothing at all.
-pub fn run(town: &Town, lines: &[BatchLine], dry_run: bool) -> Result<BatchDone> {
+pub fn run(town: &Town, lines: &[BatchLine], dry_run: bool) -> Result<BatchResult> {
     let (done, cancelled) = town.write_or_rehearse(dry_run, |writer| {
         let mut done = Vec::with_capacity(lines.len());
         let mut cancelled = Vec::new();
         for BatchLine { number, place, step } in lines {
             let (ids, missing) =
                 take(town, writer, step, &mut cancelled).map_err(|error| error.at(place))?;
-            done.push(LineDone { number: *number, command: step.command(), ids, missing });
+            done.push(BatchLineResult { number: *number, command: step.command(), ids, missing });
         }
         Ok((done, cancelled))
     })?;
-    Ok(BatchDone { lines: done, cancelled })
+    Ok(BatchResult { lines: done, cancelled })
 }
 
 /// The beads a line was about, and those it names that do not exist.
-type Touched = (Vec<BeadId>, Vec<BeadId>);
+type TouchedBeads = (Vec<BeadId>, Vec<BeadId>);
 
 fn take(
     town: &Town,
     writer: &mut Writer<'_>,
-    step: &Step,
+    step: &BatchStep,
     cancelled: &mut Vec<Run>,
-) -> Result<Touched> {
+) -> Result<TouchedBeads> {
     let ids = match step {
-        Step::Create(new) => {
+        BatchStep::Create(new) => {
             let created = create_in(town, writer, new)?;
             return Ok((vec![created.bead.id], created.missing));
         }
-        Step::AddDependency { issue, target, kind, retype } => {
+        BatchStep::AddDependency { issue, target, kind, retype } => {
             let added = add_in(town, writer, issue, target, kind, *retype)?;
             let missing = (!added.target_exists).then(|| added.target.clone());
             return Ok((vec![added.issue, added.target], missing.into_iter().collect()));
         }
-        Step::Update { beads, changes } => beads
+        BatchStep::Update { beads, changes } => beads
             .iter()
             .map(|bead| update_in(town, writer, bead, changes))
             .collect::<Result<Vec<_>>>()?,
-        Step::Close { words, how } => close(town, writer, words, how, cancelled)?,
-        Step::Reopen { beads, reason } => {
+        BatchStep::Close { words, how } => close(town, writer, words, how, cancelled)?,
+        BatchStep::Reopen { beads, reason } => {
             let reopen = |bead: &String| {
                 let (bead, _) = reopen_in(town, writer, bead, reason.as_deref())?;
                 Ok(bead.id)
             };
             beads.iter().map(reopen).collect::<Result<Vec<_>>>()?
         }
-        Step::RemoveDependency { issue, target, kind } => {
+        BatchStep::RemoveDependency { issue, target, kind } => {
             let (issue, target, _) = remove_in(town, writer, issue, target, kind.as_ref())?;
             vec![issue, target]
         }
-        Step::Label { beads, label, add } => {
+        BatchStep::Label { beads, label, add } => {
             let changed = label_in(town, writer, beads, label, *add)?;
             changed.into_iter().map(|(id, _)| id).collect()
         }
-        Step::Comment { bead, text, author } => {
+        BatchStep::Comment { bead, text, author } => {
             vec![comment_in(town, writer, bead, text, author.as_deref())?.bead]
         }
     };

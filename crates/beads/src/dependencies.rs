@@ -10,7 +10,8 @@ use gt_core::{Bead, BeadId, Status};
 use gt_store::{DependencyChange, Reader, Writer};
 
 use crate::lookup::{
-    Named, edge, resolve_in, resolve_shown_in, resolve_target, shown_id, target_name, tracking_edge,
+    NamedRecord, edge, resolve_in, resolve_shown_in, resolve_target, shown_id, target_name,
+    tracking_edge,
 };
 use crate::rulings::refuse_if_over;
 use gt_town::{OperationError, Result, Town};
@@ -88,7 +89,7 @@ pub(crate) fn put_in(
 
 /// A dependency to add, and where it was asked for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct WantedDependency {
     /// Where, such as `edges.jsonl:3`.
     pub place: String,
     /// The bead that depends.
@@ -100,10 +101,10 @@ pub struct Wanted {
 }
 
 /// Adds every one of these dependencies, or none.
-pub fn add_all(town: &Town, wanted: &[Wanted], retype: bool) -> Result<Vec<Added>> {
+pub fn add_all(town: &Town, wanted: &[WantedDependency], retype: bool) -> Result<Vec<Added>> {
     town.write(|writer| {
         let mut added = Vec::with_capacity(wanted.len());
-        for Wanted { place, issue, target, kind } in wanted {
+        for WantedDependency { place, issue, target, kind } in wanted {
             let one = add_in(town, writer, issue, target, kind, retype);
             added.push(one.map_err(|error| error.at(place))?);
         }
@@ -325,7 +326,7 @@ pub(crate) fn check_levels(
 
 /// Which way to look along edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum EdgeDirection {
     /// At what a bead depends on.
     Down,
     /// At what depends on it.
@@ -339,19 +340,19 @@ pub type Neighbour = (Dependency, Option<Bead>);
 pub fn neighbours(
     town: &Town,
     input: &str,
-    look: Look,
+    look: EdgeDirection,
     kind: Option<&DependencyType>,
 ) -> Result<(BeadId, Vec<Neighbour>)> {
     town.read(|reader| {
         let (id, edges) = match resolve_shown_in(town, reader, input)? {
-            Named::Bead(id) => {
+            NamedRecord::Bead(id) => {
                 let edges = edges(reader, &id, look)?;
                 (id, edges)
             }
-            Named::Context(context) => {
+            NamedRecord::Context(context) => {
                 let edges = match look {
-                    Look::Down => vec![tracking_edge(&context)],
-                    Look::Up => Vec::new(),
+                    EdgeDirection::Down => vec![tracking_edge(&context)],
+                    EdgeDirection::Up => Vec::new(),
                 };
                 (shown_id(&context), edges)
             }
@@ -367,17 +368,17 @@ pub fn neighbours(
     })
 }
 
-fn edges(reader: &Reader<'_>, id: &BeadId, look: Look) -> Result<Vec<Dependency>> {
+fn edges(reader: &Reader<'_>, id: &BeadId, look: EdgeDirection) -> Result<Vec<Dependency>> {
     Ok(match look {
-        Look::Down => reader.edges_from(id)?,
-        Look::Up => reader.edges_to(id)?,
+        EdgeDirection::Down => reader.edges_from(id)?,
+        EdgeDirection::Up => reader.edges_to(id)?,
     })
 }
 
-fn other_bead(edge: &Dependency, look: Look) -> &BeadId {
+fn other_bead(edge: &Dependency, look: EdgeDirection) -> &BeadId {
     match look {
-        Look::Down => &edge.target,
-        Look::Up => &edge.issue,
+        EdgeDirection::Down => &edge.target,
+        EdgeDirection::Up => &edge.issue,
     }
 }
 
@@ -397,7 +398,12 @@ pub struct TreeNode {
 }
 
 /// Everything reachable from a bead, depth first. A bead that is reached twice is expanded once.
-pub fn tree(town: &Town, input: &str, look: Look, depth_max: usize) -> Result<Vec<TreeNode>> {
+pub fn tree(
+    town: &Town,
+    input: &str,
+    look: EdgeDirection,
+    depth_max: usize,
+) -> Result<Vec<TreeNode>> {
     town.read(|reader| {
         let root = resolve_in(town, reader, input)?;
         let mut nodes: Vec<TreeNode> = Vec::new();
@@ -430,19 +436,19 @@ pub fn cycles(town: &Town) -> Result<Vec<Vec<Bead>>> {
         let circle = |ids: Vec<BeadId>| -> Result<Vec<Bead>> {
             Ok(ids.into_iter().filter_map(bead).collect::<Result<_, _>>()?)
         };
-        Tangle::read_with_parts(reader)?.circles().into_iter().map(circle).collect()
+        BlockingGraph::read_with_parts(reader)?.circles().into_iter().map(circle).collect()
     })
 }
 
 /// All blocking dependencies, in as little memory as they need.
 #[derive(Default)]
-pub(crate) struct Tangle {
+pub(crate) struct BlockingGraph {
     names: Vec<BeadId>,
     numbers: HashMap<BeadId, usize>,
     edges: Vec<Vec<usize>>,
 }
 
-impl Tangle {
+impl BlockingGraph {
     pub(crate) fn read(reader: &Reader<'_>) -> Result<Self> {
         let mut tangle = Self::default();
         reader.for_each_blocking_edge(|issue, target| {

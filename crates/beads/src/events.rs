@@ -3,7 +3,7 @@
 use gt_core::{BeadId, Event};
 use gt_store::EventFilter;
 
-use crate::lookup::{Named, resolve_shown_in};
+use crate::lookup::{NamedRecord, resolve_shown_in};
 use gt_town::{OperationError, Result, Town};
 
 /// How many events are read at a time.
@@ -23,9 +23,9 @@ pub fn latest(town: &Town, filter: &EventFilter, limit: usize) -> Result<Vec<Eve
 pub fn bead_with_history(town: &Town, input: &str) -> Result<BeadId> {
     let found = town.read(|reader| {
         Ok(match resolve_shown_in(town, reader, input)? {
-            Named::Bead(id) => id,
+            NamedRecord::Bead(id) => id,
             // Events of a context are recorded for its bead.
-            Named::Context(context) => context.bead,
+            NamedRecord::Context(context) => context.bead,
         })
     });
     let missing = match found {
@@ -43,12 +43,12 @@ pub fn bead_with_history(town: &Town, input: &str) -> Result<BeadId> {
 
 /// Reads the log as it grows: nothing is skipped, nothing comes twice.
 #[derive(Debug)]
-pub struct Follower {
+pub struct EventFollower {
     filter: EventFilter,
     reached: u64,
 }
 
-impl Follower {
+impl EventFollower {
     /// Begins after what has happened so far.
     pub fn from_now(town: &Town, filter: EventFilter) -> Result<Self> {
         Ok(Self { filter, reached: last_number(town)? })

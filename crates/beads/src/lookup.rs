@@ -8,7 +8,7 @@ use gt_store::{Reader, Writer};
 use gt_town::{OperationError, Result, Town};
 
 /// A bead or a context, found by its id.
-pub enum Named {
+pub enum NamedRecord {
     /// A bead.
     Bead(BeadId),
     /// A context, which is shown as one.
@@ -28,30 +28,34 @@ pub fn resolve_shown(town: &Town, input: &str) -> Result<BeadId> {
 
 pub(crate) fn resolve_shown_id_in(town: &Town, reader: &Reader<'_>, input: &str) -> Result<BeadId> {
     Ok(match resolve_shown_in(town, reader, input)? {
-        Named::Bead(id) => id,
-        Named::Context(context) => shown_id(&context),
+        NamedRecord::Bead(id) => id,
+        NamedRecord::Context(context) => shown_id(&context),
     })
 }
 
 /// Like [`resolve`], as a part of a larger transaction.
 pub fn resolve_in(town: &Town, reader: &Reader<'_>, input: &str) -> Result<BeadId> {
     match resolve_shown_in(town, reader, input)? {
-        Named::Bead(id) => Ok(id),
-        Named::Context(context) => Err(refusal(&context)),
+        NamedRecord::Bead(id) => Ok(id),
+        NamedRecord::Context(context) => Err(refusal(&context)),
     }
 }
 
 /// The bead or context that `input` means. A context is looked for only where no bead is meant, so that the name of a
 /// context never hides a bead.
-pub(crate) fn resolve_shown_in(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Named> {
+pub(crate) fn resolve_shown_in(
+    town: &Town,
+    reader: &Reader<'_>,
+    input: &str,
+) -> Result<NamedRecord> {
     match resolve_bead_in(town, reader, input) {
         Err(OperationError::NoBead(name)) => {
             let context = context_in(reader, &name)?;
             context
-                .map(|context| Named::Context(Box::new(context)))
+                .map(|context| NamedRecord::Context(Box::new(context)))
                 .ok_or(OperationError::NoBead(name))
         }
-        resolved => resolved.map(Named::Bead),
+        resolved => resolved.map(NamedRecord::Bead),
     }
 }
 

@@ -5,7 +5,7 @@ use gt_core::schedule::labels::{SLING_CONTEXT, is_derived, of_bead};
 use gt_core::{Bead, BeadId, Comment, Uid};
 use gt_store::Writer;
 
-use crate::lookup::{Named, require, resolve_in, resolve_shown_in, shown_id};
+use crate::lookup::{NamedRecord, require, resolve_in, resolve_shown_in, shown_id};
 use crate::rulings::refuse_if_over;
 use gt_town::{OperationError, Result, Town};
 
@@ -90,8 +90,8 @@ pub struct Label {
 pub fn labels(town: &Town, input: &str) -> Result<(BeadId, Vec<Label>)> {
     town.read(|reader| {
         let id = match resolve_shown_in(town, reader, input)? {
-            Named::Bead(id) => id,
-            Named::Context(context) => {
+            NamedRecord::Bead(id) => id,
+            NamedRecord::Context(context) => {
                 let label = Label { name: SLING_CONTEXT.to_owned(), derived: true };
                 return Ok((shown_id(&context), vec![label]));
             }

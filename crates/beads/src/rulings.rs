@@ -1,6 +1,6 @@
 //! Asking the table of transitions whether an actor may do something to a bead.
 
-use gt_core::decide::{LiveRun, Refusal, Ruling, Speaker, Standing, Verb, decide};
+use gt_core::decide::{LiveRun, Ruling, TransitionFacts, Verb, VerbActor, VerbRefusal, decide};
 use gt_core::schedule::Run;
 use gt_core::{Bead, BeadId, Status, Timestamp};
 use gt_store::Reader;
@@ -8,7 +8,7 @@ use gt_store::Reader;
 use gt_town::{OperationError, Result, Town};
 
 /// The answer of the table, and the live run that it is about.
-pub struct Answer {
+pub struct BeadRuling {
     pub(crate) ruling: Ruling,
     /// The live run of the bead.
     pub run: Option<Run>,
@@ -25,7 +25,7 @@ pub fn refuse_if_over(
         return Ok(());
     };
     let Some(bead) = reader.bead(id)? else { return Ok(()) };
-    let speaker = Speaker { name: &town.actor().name, run: Some(acting) };
+    let speaker = VerbActor { name: &town.actor().name, run: Some(acting) };
     let answer = ask(reader, &bead, &Verb::Edit, speaker, town.now())?;
     let refused = |refusal| OperationError::Refused { verb: name, bead: bead.id.clone(), refusal };
     answer.map(drop).map_err(refused)
@@ -36,9 +36,9 @@ pub fn ask(
     reader: &Reader<'_>,
     bead: &Bead,
     verb: &Verb,
-    speaker: Speaker<'_>,
+    speaker: VerbActor<'_>,
     now: Timestamp,
-) -> Result<std::result::Result<Answer, Refusal>> {
+) -> Result<std::result::Result<BeadRuling, VerbRefusal>> {
     let closes = matches!(verb, Verb::Close { .. });
     let blockers = if closes && bead.open_blockers > 0 {
         let facts = reader.blockers(&bead.id)?;
@@ -50,7 +50,7 @@ pub fn ask(
     let woken = *verb == Verb::Claim
         && bead.status == Status::Deferred
         && bead.defer_until.is_some_and(|at| at <= now);
-    let standing = Standing {
+    let standing = TransitionFacts {
         id: &bead.id,
         status: if woken { &Status::Open } else { &bead.status },
         assignee: &bead.assignee,
@@ -62,5 +62,5 @@ pub fn ask(
         run: run.as_ref().and_then(LiveRun::of),
     };
     let ruling = decide(verb, &standing, speaker);
-    Ok(ruling.map(|ruling| Answer { ruling, run }))
+    Ok(ruling.map(|ruling| BeadRuling { ruling, run }))
 }

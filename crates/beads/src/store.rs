@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use gt_core::decide::Right;
 use gt_core::{BeadId, Timestamp};
 
-use crate::dependencies::Tangle;
+use crate::dependencies::BlockingGraph;
 use gt_town::{OperationError, Result, Town};
 
 pub use gt_store::{
-    Backup, Description, Difference, Existing, Growth, Progress, SCHEMA_LEVEL, Shrinkage, TableSize,
+    Backup, Difference, Growth, IfFileExists, OnCopyProgress, SCHEMA_LEVEL, StoreDescription,
+    TableSize, VacuumResult,
 };
 
 /// How many differences are kept. There may be as many as rows.
@@ -35,7 +36,7 @@ impl Differences {
 
 /// The result of a check of the whole store.
 #[derive(Debug, Clone)]
-pub struct Verdict {
+pub struct StoreVerdict {
     /// The damage that the database itself reports.
     pub damage: Vec<String>,
     /// Derived values that are not what they should be.
@@ -46,7 +47,7 @@ pub struct Verdict {
     pub warnings: Vec<String>,
 }
 
-impl Verdict {
+impl StoreVerdict {
     /// How many things are wrong.
     pub fn problems(&self) -> u64 {
         (self.damage.len() + self.circles.len()) as u64 + self.differences.count
@@ -55,21 +56,21 @@ impl Verdict {
 
 /// Everything about the store of a town that is not in it.
 #[derive(Debug, Clone)]
-pub struct Info {
+pub struct TownStoreInfo {
     /// Tells the town apart from others.
     pub town: String,
     /// The town's directory.
     pub root: PathBuf,
     /// The store.
-    pub store: Description,
+    pub store: StoreDescription,
 }
 
 /// Writes the store, as it is now, to a file that is a store itself. Others may go on writing.
 pub fn backup(
     town: &Town,
     to: Option<&Path>,
-    existing: Existing,
-    progress: Progress<'_>,
+    existing: IfFileExists,
+    progress: OnCopyProgress<'_>,
 ) -> Result<Backup> {
     town.require_right(Right::Store, "a backup of the store")?;
     let now = town.now();
@@ -97,12 +98,12 @@ fn default_place(town: &Town, now: Timestamp) -> Result<PathBuf> {
 }
 
 /// Looks at everything in the store and recomputes every derived value.
-pub fn check(town: &Town) -> Result<Verdict> {
+pub fn check(town: &Town) -> Result<StoreVerdict> {
     let mut differences = Differences::default();
     let found = town.store().examine(&mut |difference| differences.add(difference))?;
     let circles = circles(town)?;
     let (damage, warnings) = (found.damage, found.warnings);
-    Ok(Verdict { damage, differences, circles, warnings })
+    Ok(StoreVerdict { damage, differences, circles, warnings })
 }
 
 /// Recomputes every derived value.
@@ -116,18 +117,18 @@ pub fn differences(town: &Town) -> Result<Differences> {
 
 /// One circle of blocking dependencies per tangle.
 pub fn circles(town: &Town) -> Result<Vec<Vec<BeadId>>> {
-    town.read(|reader| Ok(Tangle::read(reader)?.circles()))
+    town.read(|reader| Ok(BlockingGraph::read(reader)?.circles()))
 }
 
 /// Gives back the room of what is gone.
-pub fn vacuum(town: &Town) -> Result<Shrinkage> {
+pub fn vacuum(town: &Town) -> Result<VacuumResult> {
     town.require_right(Right::Store, "a compaction of the store")?;
     Ok(town.store().vacuum()?)
 }
 
 /// Says where the store is, how large it is and how fast it grows.
-pub fn info(town: &Town) -> Result<Info> {
-    Ok(Info {
+pub fn info(town: &Town) -> Result<TownStoreInfo> {
+    Ok(TownStoreInfo {
         town: town.id().to_owned(),
         root: town.root().to_owned(),
         store: town.store().describe(town.now())?,

@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::sample::Sample;
-use crate::{Result, baseline, benchmarks, measure};
+use crate::{BenchmarkResult, baseline, benchmarks, measure};
 
 /// Measures gt against baselines in the same run and prints a Markdown table.
 #[derive(Parser)]
@@ -18,16 +18,16 @@ use crate::{Result, baseline, benchmarks, measure};
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
 )]
-pub(crate) struct Request {
+pub(crate) struct BenchmarkCommand {
     #[command(subcommand)]
-    pub(crate) part: Option<Part>,
+    pub(crate) part: Option<MeasurementPart>,
     #[command(flatten)]
-    pub(crate) run: Run,
+    pub(crate) run: BenchmarkSelection,
 }
 
 /// The choice of measurements.
 #[derive(clap::Args)]
-pub(crate) struct Run {
+pub(crate) struct BenchmarkSelection {
     /// Small stores and few rounds: does it work, not how fast is it
     #[arg(long, conflicts_with_all = ["long", "write"])]
     pub(crate) quick: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Run {
 
 /// A part of a measurement that needs a process of its own: the program starts itself.
 #[derive(Subcommand)]
-pub(crate) enum Part {
+pub(crate) enum MeasurementPart {
     /// Writes the file that is imported, to try things by hand.
     #[command(hide = true)]
     Sample { beads: u32, file: PathBuf },
@@ -80,9 +80,9 @@ pub(crate) enum Part {
     },
 }
 
-impl Part {
+impl MeasurementPart {
     /// Runs the part.
-    pub(crate) fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> BenchmarkResult<ExitCode> {
         match self {
             Self::Sample { beads, file } => Sample::new(beads).write(&file)?,
             Self::Commit { database, id } => baseline::commit_one(&database, &id)?,
@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn arguments_are_understood() {
-        let read = |words: &str| Request::try_parse_from(format!("bench {words}").split(' '));
+        let read =
+            |words: &str| BenchmarkCommand::try_parse_from(format!("bench {words}").split(' '));
         let run = read("--only ready --only create --write table.md").unwrap().run;
         assert_eq!(run.only, ["ready", "create"]);
         assert_eq!(run.write, Some(PathBuf::from("table.md")));
@@ -117,8 +118,11 @@ mod tests {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         let part = read("peak gt bd list --json").unwrap().part;
-        let Some(Part::Peak { command }) = part else { panic!("another part") };
+        let Some(MeasurementPart::Peak { command }) = part else { panic!("another part") };
         assert_eq!(command, ["gt", "bd", "list", "--json"]);
-        assert!(matches!(read("bare-claims url").unwrap().part, Some(Part::ServeClaims { .. })));
+        assert!(matches!(
+            read("bare-claims url").unwrap().part,
+            Some(MeasurementPart::ServeClaims { .. })
+        ));
     }
 }

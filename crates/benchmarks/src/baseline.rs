@@ -6,7 +6,7 @@ use std::time::Instant;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params, params_from_iter};
 
-use crate::Result;
+use crate::BenchmarkResult;
 
 /// The tables and indexes of the product itself.
 const SCHEMA: &str = include_str!("../../store/migrations/sqlite/0001_foundation.sql");
@@ -39,10 +39,10 @@ pub(crate) const OWNER: &str = "bench@example.com";
 pub(crate) const PAYLOAD: &str = r#"{"title":"Retry the landing queue when the remote is slow","issue_type":"task","status":"open","priority":2}"#;
 
 /// A new database with the product's tables.
-pub(crate) fn create(path: &Path) -> Result<Connection> {
+pub(crate) fn create(path: &Path) -> BenchmarkResult<Connection> {
     let connection = Connection::open(path)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    settle(&connection)?;
+    set_product_pragmas(&connection)?;
     connection.execute_batch(SCHEMA)?;
     let plain: Vec<&str> = MORE_INDEXES.lines().filter(|line| !line.starts_with("--")).collect();
     for statement in plain.join("\n").split_inclusive(';') {
@@ -55,7 +55,7 @@ pub(crate) fn create(path: &Path) -> Result<Connection> {
 
 /// The settings of the product's connections that write. It folds the log into the file when a writer
 /// that stays has piled up 32 MiB of it.
-pub(crate) fn settle(connection: &Connection) -> Result<()> {
+pub(crate) fn set_product_pragmas(connection: &Connection) -> BenchmarkResult<()> {
     connection.execute_batch(
         "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; \
          PRAGMA wal_autocheckpoint = 8192;",
@@ -64,7 +64,7 @@ pub(crate) fn settle(connection: &Connection) -> Result<()> {
 }
 
 /// Adds one bead to an open transaction.
-pub(crate) fn insert_bead(transaction: &Transaction<'_>, id: &str, at: i64) -> Result<()> {
+pub(crate) fn insert_bead(transaction: &Transaction<'_>, id: &str, at: i64) -> BenchmarkResult<()> {
     let mut uid = [0_u8; 16];
     for (byte, letter) in uid.iter_mut().rev().zip(id.bytes()) {
         *byte = letter;
@@ -78,10 +78,10 @@ pub(crate) fn insert_bead(transaction: &Transaction<'_>, id: &str, at: i64) -> R
 }
 
 /// The whole of `gt-benchmarks baseline-commit`: opens the database, adds one bead, and closes it.
-pub(crate) fn commit_one(database: &Path, id: &str) -> Result<()> {
+pub(crate) fn commit_one(database: &Path, id: &str) -> BenchmarkResult<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(database, flags)?;
-    settle(&connection)?;
+    set_product_pragmas(&connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     insert_bead(&transaction, id, 1_790_000_000_123_456_789)?;
     transaction.commit()?;
@@ -89,14 +89,14 @@ pub(crate) fn commit_one(database: &Path, id: &str) -> Result<()> {
 }
 
 /// A table read into memory, and how to write it again.
-struct Table {
+struct BaselineTable {
     insert: String,
     rows: Vec<Vec<Value>>,
 }
 
-impl Table {
+impl BaselineTable {
     /// Reads all rows; columns that derive from others are left out.
-    fn read(connection: &Connection, name: &str, order: &str) -> Result<Self> {
+    fn read(connection: &Connection, name: &str, order: &str) -> BenchmarkResult<Self> {
         let columns = connection
             .prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0")?
             .query_map([name], |row| row.get::<_, String>(0))?
@@ -113,7 +113,7 @@ impl Table {
         Ok(Self { insert, rows })
     }
 
-    fn write(&self, transaction: &Transaction<'_>) -> Result<()> {
+    fn write(&self, transaction: &Transaction<'_>) -> BenchmarkResult<()> {
         let mut statement = transaction.prepare(&self.insert)?;
         for row in &self.rows {
             statement.execute(params_from_iter(row))?;
@@ -125,17 +125,17 @@ impl Table {
 /// The whole of `gt-benchmarks baseline-copy`: the rows of one database, in the order in which they
 /// were made, are read into memory and then written to a new one in one transaction. Prints how many
 /// nanoseconds the writing took.
-pub(crate) fn copy_all(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy_all(from: &Path, to: &Path) -> BenchmarkResult<()> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     // Beads have row numbers in the order of their creation; events as well.
     let made = |column: &str| format!("(SELECT rowid FROM beads WHERE id = {column})");
     let tables = [
-        Table::read(&source, "beads", "rowid")?,
-        Table::read(&source, "labels", &format!("{}, position", made("bead")))?,
-        Table::read(&source, "comments", &made("bead"))?,
-        Table::read(&source, "dependencies", &made("issue_id"))?,
-        Table::read(&source, "prefixes", "prefix")?,
-        Table::read(&source, "events", "number")?,
+        BaselineTable::read(&source, "beads", "rowid")?,
+        BaselineTable::read(&source, "labels", &format!("{}, position", made("bead")))?,
+        BaselineTable::read(&source, "comments", &made("bead"))?,
+        BaselineTable::read(&source, "dependencies", &made("issue_id"))?,
+        BaselineTable::read(&source, "prefixes", "prefix")?,
+        BaselineTable::read(&source, "events", "number")?,
     ];
     drop(source);
     let mut target = create(to)?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::Result;
+use crate::BenchmarkResult;
 use crate::sample::Sample;
 
 /// The only git configuration that programs see.
@@ -51,19 +51,19 @@ pub(crate) struct Lab {
     binaries: PathBuf,
     /// How large and how often.
     pub(crate) scale: Scale,
-    small: OnceCell<Town>,
-    large: OnceCell<Town>,
+    small: OnceCell<BenchmarkTown>,
+    large: OnceCell<BenchmarkTown>,
 }
 
 /// A town.
-pub(crate) struct Town {
+pub(crate) struct BenchmarkTown {
     /// Its directory.
     pub(crate) path: PathBuf,
     /// The file its beads came from; empty for none.
     pub(crate) source: PathBuf,
 }
 
-impl Town {
+impl BenchmarkTown {
     /// Its database.
     pub(crate) fn database(&self) -> PathBuf {
         self.path.join(".gt/gt.db")
@@ -73,7 +73,7 @@ impl Town {
 impl Lab {
     /// An empty one. `quick` makes everything in it small, `long` gives measurements of minutes
     /// their full size.
-    pub(crate) fn new(quick: bool, long: bool) -> Result<Self> {
+    pub(crate) fn new(quick: bool, long: bool) -> BenchmarkResult<Self> {
         let directory = tempfile::Builder::new().prefix("gt-bench-").tempdir()?;
         fs::create_dir(directory.path().join("home"))?;
         fs::write(directory.path().join("home/.gitconfig"), GIT_CONFIGURATION)?;
@@ -128,16 +128,16 @@ impl Lab {
 
     /// A program that was built beside this one, with nothing of our environment and nothing to read
     /// or to print to.
-    pub(crate) fn program(&self, name: &str, directory: &Path) -> Result<Command> {
+    pub(crate) fn program(&self, name: &str, directory: &Path) -> BenchmarkResult<Command> {
         self.clean(self.binaries.join(name), directory)
     }
 
     /// A program of the system, in the same way.
-    pub(crate) fn system(&self, name: &str, directory: &Path) -> Result<Command> {
+    pub(crate) fn system(&self, name: &str, directory: &Path) -> BenchmarkResult<Command> {
         self.clean(name, directory)
     }
 
-    fn clean(&self, program: impl AsRef<OsStr>, directory: &Path) -> Result<Command> {
+    fn clean(&self, program: impl AsRef<OsStr>, directory: &Path) -> BenchmarkResult<Command> {
         let home = self.path().join("home");
         let errors =
             File::options().create(true).append(true).open(self.path().join("errors.txt"))?;
@@ -159,7 +159,7 @@ impl Lab {
     }
 
     /// How long a command takes, from its start until it has been waited for.
-    pub(crate) fn time(&self, command: &mut Command) -> Result<Duration> {
+    pub(crate) fn time(&self, command: &mut Command) -> BenchmarkResult<Duration> {
         let start = Instant::now();
         let status = command.status()?;
         let took = start.elapsed();
@@ -167,7 +167,7 @@ impl Lab {
     }
 
     /// The output of a command.
-    pub(crate) fn output(&self, command: &mut Command) -> Result<String> {
+    pub(crate) fn output(&self, command: &mut Command) -> BenchmarkResult<String> {
         let output = command.stdout(Stdio::piped()).spawn()?.wait_with_output()?;
         if output.status.success() {
             Ok(String::from_utf8(output.stdout)?)
@@ -177,7 +177,7 @@ impl Lab {
     }
 
     /// Runs `bd` in a town.
-    pub(crate) fn bd<I, S>(&self, town: &Town, arguments: I) -> Result<Command>
+    pub(crate) fn bd<I, S>(&self, town: &BenchmarkTown, arguments: I) -> BenchmarkResult<Command>
     where
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
@@ -188,30 +188,30 @@ impl Lab {
     }
 
     /// This program itself, with a part of it to run.
-    pub(crate) fn part(&self, name: &str) -> Result<Command> {
+    pub(crate) fn part(&self, name: &str) -> BenchmarkResult<Command> {
         let mut command = self.program("gt-benchmarks", self.path())?;
         command.arg(name);
         Ok(command)
     }
 
     /// A new town without beads.
-    pub(crate) fn empty_town(&self, name: &str) -> Result<Town> {
+    pub(crate) fn empty_town(&self, name: &str) -> BenchmarkResult<BenchmarkTown> {
         let path = self.path().join(name);
         let mut install = self.program("gt", self.path())?;
         self.time(install.arg("install").arg(&path))?;
-        Ok(Town { path, source: PathBuf::new() })
+        Ok(BenchmarkTown { path, source: PathBuf::new() })
     }
 
     /// The town in the database at `url`, which this host joins.
-    pub(crate) fn town_on(&self, name: &str, url: &str) -> Result<Town> {
+    pub(crate) fn town_on(&self, name: &str, url: &str) -> BenchmarkResult<BenchmarkTown> {
         let path = self.path().join(name);
         let mut install = self.program("gt", self.path())?;
         self.time(install.env("DATABASE_URL", url).arg("install").arg(&path))?;
-        Ok(Town { path, source: PathBuf::new() })
+        Ok(BenchmarkTown { path, source: PathBuf::new() })
     }
 
     /// A file with so many beads and three times as many dependencies; the same every time.
-    pub(crate) fn source(&self, beads: u32) -> Result<PathBuf> {
+    pub(crate) fn source(&self, beads: u32) -> BenchmarkResult<PathBuf> {
         let path = self.path().join(format!("{beads}.jsonl"));
         if !path.exists() {
             Sample::new(beads).write(&path)?;
@@ -220,7 +220,7 @@ impl Lab {
     }
 
     /// A new town with so many beads, imported.
-    pub(crate) fn filled_town(&self, name: &str, beads: u32) -> Result<Town> {
+    pub(crate) fn filled_town(&self, name: &str, beads: u32) -> BenchmarkResult<BenchmarkTown> {
         let mut town = self.empty_town(name)?;
         town.source = self.source(beads)?;
         self.time(self.bd(&town, ["import"])?.arg(&town.source))?;
@@ -228,16 +228,21 @@ impl Lab {
     }
 
     /// A town with few beads that no benchmark changes.
-    pub(crate) fn small(&self) -> Result<&Town> {
+    pub(crate) fn small(&self) -> BenchmarkResult<&BenchmarkTown> {
         self.kept(&self.small, "small", self.scale.small)
     }
 
     /// A town with many beads that no benchmark changes.
-    pub(crate) fn large(&self) -> Result<&Town> {
+    pub(crate) fn large(&self) -> BenchmarkResult<&BenchmarkTown> {
         self.kept(&self.large, "large", self.scale.large)
     }
 
-    fn kept<'l>(&'l self, slot: &'l OnceCell<Town>, name: &str, beads: u32) -> Result<&'l Town> {
+    fn kept<'l>(
+        &'l self,
+        slot: &'l OnceCell<BenchmarkTown>,
+        name: &str,
+        beads: u32,
+    ) -> BenchmarkResult<&'l BenchmarkTown> {
         if let Some(town) = slot.get() {
             return Ok(town);
         }

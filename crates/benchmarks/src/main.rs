@@ -33,16 +33,16 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::arguments::{Request, Run};
+use crate::arguments::{BenchmarkCommand, BenchmarkSelection};
 use crate::lab::Lab;
 
 /// Any error ends the run; no caller could handle it.
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+type BenchmarkResult<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    let result = match Request::parse() {
-        Request { part: Some(part), .. } => part.run(),
-        Request { part: None, run } => measure_all(&run).map(|()| ExitCode::SUCCESS),
+    let result = match BenchmarkCommand::parse() {
+        BenchmarkCommand { part: Some(part), .. } => part.run(),
+        BenchmarkCommand { part: None, run } => measure_all(&run).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         eprintln!("gt-benchmarks: {error}");
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs what was asked for and prints the table.
-fn measure_all(run: &Run) -> Result<()> {
+fn measure_all(run: &BenchmarkSelection) -> BenchmarkResult<()> {
     let lab = Lab::new(run.quick, run.long)?;
     let mut rows = Vec::new();
     for benchmark in benchmarks::ALL {

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-use crate::Result;
+use crate::BenchmarkResult;
 
 /// One arm of a measurement: it takes a while and returns how long.
-pub(crate) type Arm<'a> = Box<dyn FnMut() -> Result<Duration> + 'a>;
+pub(crate) type Arm<'a> = Box<dyn FnMut() -> BenchmarkResult<Duration> + 'a>;
 
 /// Runs all arms once per round, so that disturbances of the machine affect all of them alike. The
 /// first round is not counted. Returns the sorted times of each arm.
 pub(crate) fn alternate<const ARMS: usize>(
     rounds: usize,
     mut arms: [Arm<'_>; ARMS],
-) -> Result<[Vec<Duration>; ARMS]> {
+) -> BenchmarkResult<[Vec<Duration>; ARMS]> {
     let mut times = [const { Vec::new() }; ARMS];
     for round in 0..=rounds {
         // The second arm finds warmer caches, so the order changes.
@@ -53,7 +53,7 @@ pub(crate) fn ratio(ours: Duration, baseline: Duration) -> f64 {
 /// Runs a command with its output thrown away and prints its peak memory in KiB. A process of its
 /// own, because the system only tells the largest of all children, and because a child begins with
 /// the memory of its parent.
-pub(crate) fn print_peak(command: &[OsString]) -> Result<ExitCode> {
+pub(crate) fn print_peak(command: &[OsString]) -> BenchmarkResult<ExitCode> {
     let status = Command::new(&command[0])
         .args(&command[1..])
         .stdin(Stdio::null())

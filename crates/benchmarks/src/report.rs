@@ -8,13 +8,13 @@ use std::time::Duration;
 use gt_core::Clock;
 use gt_town::SystemClock;
 
-use crate::Result;
+use crate::BenchmarkResult;
 
 const BEGIN: &str = "<!-- written by scripts/bench: begin -->\n";
 const END: &str = "<!-- written by scripts/bench: end -->\n";
 
 /// One line of the table.
-pub(crate) struct Row {
+pub(crate) struct ReportRow {
     /// The name of the measurement.
     pub(crate) name: String,
     /// Our result.
@@ -29,7 +29,7 @@ pub(crate) struct Row {
     pub(crate) met: Option<bool>,
 }
 
-impl Row {
+impl ReportRow {
     /// Times compared; the target is the largest ratio that is good enough, if there is one.
     pub(crate) fn times(
         name: impl Into<String>,
@@ -86,7 +86,7 @@ pub(crate) fn milliseconds(time: Duration) -> String {
 }
 
 /// The whole table, with the machine it is from.
-pub(crate) fn render(rows: &[Row], quick: bool) -> String {
+pub(crate) fn render(rows: &[ReportRow], quick: bool) -> String {
     let mut text = format!("Measured on {}.", machine());
     if quick {
         text.push_str(" Quick: small stores, few rounds, no targets worth the name.");
@@ -99,7 +99,7 @@ pub(crate) fn render(rows: &[Row], quick: bool) -> String {
             Some(false) => "**no**",
             None => "",
         };
-        let Row { name, ours, baseline, ratio, target, .. } = row;
+        let ReportRow { name, ours, baseline, ratio, target, .. } = row;
         // Writing to a string cannot fail.
         let _ = writeln!(text, "| {name} | {ours} | {baseline} | {ratio} | {target} | {met} |");
     }
@@ -108,7 +108,7 @@ pub(crate) fn render(rows: &[Row], quick: bool) -> String {
 
 /// Puts the table between the markers of `file`. Rows of benchmarks that were not run stay: each row is
 /// compared with a baseline of its own run, not with other rows.
-pub(crate) fn rewrite(file: &Path, table: &str) -> Result<()> {
+pub(crate) fn rewrite(file: &Path, table: &str) -> BenchmarkResult<()> {
     let text = fs::read_to_string(file)?;
     let parts = text.split_once(BEGIN).and_then(|(before, rest)| {
         let (old, after) = rest.split_once(END)?;
@@ -152,11 +152,11 @@ mod tests {
 
     #[test]
     fn a_target_is_met_or_not() {
-        let slower = |most| Row::times("x", 3 * MILLISECOND, MILLISECOND, most).met;
+        let slower = |most| ReportRow::times("x", 3 * MILLISECOND, MILLISECOND, most).met;
         assert_eq!(slower(Some(3.0)), Some(true));
         assert_eq!(slower(Some(2.9)), Some(false));
         assert_eq!(slower(None), None);
-        let row = Row::speeds("x", 100, 2 * MILLISECOND, MILLISECOND, Some(0.5));
+        let row = ReportRow::speeds("x", 100, 2 * MILLISECOND, MILLISECOND, Some(0.5));
         assert_eq!((row.ours.as_str(), row.met), ("50000/s", Some(true)));
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use gt_core::Timestamp;
 
-use crate::Result;
+use crate::BenchmarkResult;
 
 /// 2026-01-01, when the oldest bead was made.
 const BEGIN_NANOS: i64 = 1_767_225_600_000_000_000;
@@ -83,9 +83,9 @@ const PEOPLE: [&str; 8] = [
 ];
 
 /// The random parts of a sample, the same for the same seed.
-pub(crate) struct Random(fastrand::Rng);
+pub(crate) struct SampleRandom(fastrand::Rng);
 
-impl Random {
+impl SampleRandom {
     /// A sequence of its own for every seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(fastrand::Rng::with_seed(seed))
@@ -131,14 +131,14 @@ pub(crate) struct Sample {
     ranks: Vec<usize>,
     epics: Vec<bool>,
     edges: Vec<Vec<(usize, &'static str)>>,
-    random: Random,
+    random: SampleRandom,
 }
 
 impl Sample {
     /// So many beads.
     pub(crate) fn new(beads: u32) -> Self {
         let count = beads as usize;
-        let mut random = Random::new(beads.into());
+        let mut random = SampleRandom::new(beads.into());
         let mut taken = HashSet::new();
         let mut ids = Vec::with_capacity(count);
         while ids.len() < count {
@@ -200,7 +200,7 @@ impl Sample {
     }
 
     /// Writes them, one per line.
-    pub(crate) fn write(mut self, path: &Path) -> Result<()> {
+    pub(crate) fn write(mut self, path: &Path) -> BenchmarkResult<()> {
         let mut file = BufWriter::new(File::create(path)?);
         for bead in 0..self.ids.len() {
             let line = self.line(bead)?;
@@ -210,7 +210,7 @@ impl Sample {
         Ok(())
     }
 
-    fn line(&mut self, bead: usize) -> Result<String> {
+    fn line(&mut self, bead: usize) -> BenchmarkResult<String> {
         let count = self.ids.len();
         let (id, rank) = (self.ids[bead].clone(), self.ranks[bead]);
         let closed = rank * 100 < count * 60;

@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use tokio_postgres::NoTls;
 
-use crate::Result;
+use crate::BenchmarkResult;
 
 /// The tables that an import fills, those that others refer to first.
 const TABLES: [&str; 6] = ["prefixes", "beads", "labels", "dependencies", "comments", "events"];
@@ -17,7 +17,7 @@ const TABLES: [&str; 6] = ["prefixes", "beads", "labels", "dependencies", "comme
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Copies everything; as after an import, the server knows how the rows are distributed.
-pub(crate) fn copy_to_server(from: &Path, url: &str) -> Result<()> {
+pub(crate) fn copy_to_server(from: &Path, url: &str) -> BenchmarkResult<()> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -41,7 +41,7 @@ async fn copy_table(
     source: &Connection,
     client: &tokio_postgres::Client,
     table: &str,
-) -> Result<()> {
+) -> BenchmarkResult<()> {
     let columns = source
         .prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0")?
         .query_map([table], |row| row.get::<_, String>(0))?
@@ -71,7 +71,7 @@ async fn copy_table(
 }
 
 /// A value as `COPY` reads it.
-fn push_value(out: &mut String, value: ValueRef<'_>) -> Result<()> {
+fn push_value(out: &mut String, value: ValueRef<'_>) -> BenchmarkResult<()> {
     match value {
         ValueRef::Null => out.push_str("\\N"),
         ValueRef::Integer(number) => out.push_str(&number.to_string()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use clap::builder::RangedU64ValueParser;
-use gt_testkit::Engine;
+use gt_testkit::TownEngine;
 
 /// Kills and stops the processes of a working town at random, and checks the town from outside.
 ///
@@ -18,7 +18,7 @@ use gt_testkit::Engine;
 /// what is there to do, and in which order the faults happen; the machine decides at which moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Parser)]
 #[command(name = "scripts/chaos", bin_name = "scripts/chaos")]
-pub(crate) struct Request {
+pub(crate) struct ChaosOptions {
     /// One town after the other, the last one begun within so many minutes; without it, one town
     #[arg(long = "minutes", value_name = "N", value_parser = minutes)]
     pub(crate) time: Option<Duration>,
@@ -38,8 +38,8 @@ pub(crate) struct Request {
     #[arg(long, value_name = "MS", default_value = "500", value_parser = milliseconds)]
     pub(crate) pause: Duration,
     /// Where the records are; a PostgreSQL server crashes and ends connections too
-    #[arg(long, value_name = "E", value_enum, default_value_t = Engine::Sqlite)]
-    pub(crate) engine: Engine,
+    #[arg(long, value_name = "E", value_enum, default_value_t = TownEngine::Sqlite)]
+    pub(crate) engine: TownEngine,
     /// Set the clock of the town forward and back, too
     #[arg(long)]
     pub(crate) clock: bool,
@@ -48,12 +48,12 @@ pub(crate) struct Request {
     pub(crate) keep: bool,
 }
 
-impl Request {
+impl ChaosOptions {
     /// The arguments that ask for this town once more.
     pub(crate) fn again(&self) -> String {
         let Self { time: _, seed, beads, cap, chaos, pause, engine, clock, keep: _ } = self;
         let (chaos, pause) = (chaos.as_secs(), pause.as_millis());
-        let engine = if *engine == Engine::Postgres { " --engine postgres" } else { "" };
+        let engine = if *engine == TownEngine::Postgres { " --engine postgres" } else { "" };
         let clock = if *clock { " --clock" } else { "" };
         format!(
             "--seed {seed} --beads {beads} --cap {cap} --chaos {chaos} --pause {pause}{engine}{clock}"
@@ -80,12 +80,12 @@ mod tests {
     #[test]
     fn arguments_are_understood() {
         let read =
-            |words: &str| Request::try_parse_from(format!("chaos {words}").split_whitespace());
+            |words: &str| ChaosOptions::try_parse_from(format!("chaos {words}").split_whitespace());
         let request = read("--minutes=5 --seed 7 --beads 20 --cap 3").unwrap();
         assert_eq!(request.time, Some(Duration::from_mins(5)));
         assert_eq!((request.seed, request.beads, request.cap), (7, 20, 3));
         let again = read(&request.again()).unwrap();
-        assert_eq!(again, Request { time: None, ..request });
+        assert_eq!(again, ChaosOptions { time: None, ..request });
         let plain = "--seed 1 --beads 200 --cap 8 --chaos 60 --pause 500";
         assert_eq!(read("").unwrap().again(), plain);
         for wrong in ["--cap 0", "--beads 0", "--pause 0", "--engine oracle", "--x 1"] {

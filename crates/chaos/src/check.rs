@@ -46,7 +46,7 @@ fn array(value: &Value) -> Result<&Vec<Value>, String> {
 type Needs = BTreeMap<String, Vec<String>>;
 
 /// A file and its size.
-type Entry = (String, u64);
+type FileSize = (String, u64);
 
 fn beads_are_done_once(town: &ChaosTown, runs: &mut Runs) -> Result<Vec<String>, String> {
     let beads = town.ask_bd(&["list", "--all", "--limit", "0"])?;
@@ -154,7 +154,7 @@ fn nothing_is_lost(town: &ChaosTown) -> Result<Vec<String>, String> {
 }
 
 /// The files of a run that were not found: one that git keeps, and one that it ignores.
-fn lost(run: &str, found: &BTreeSet<Entry>) -> Vec<String> {
+fn lost(run: &str, found: &BTreeSet<FileSize>) -> Vec<String> {
     // The name of the run and a new line.
     let size = run.len() as u64 + 1;
     let files = ["txt", "log"].map(|ending| (format!("{run}.{ending}"), size));
@@ -163,7 +163,7 @@ fn lost(run: &str, found: &BTreeSet<Entry>) -> Vec<String> {
 }
 
 /// Name and size of a file, from a line of `git ls-tree -l`.
-fn entry_of(line: &str) -> Option<Entry> {
+fn entry_of(line: &str) -> Option<FileSize> {
     let (about, path) = line.split_once('\t')?;
     let size = about.split_whitespace().next_back()?.parse().ok()?;
     Some((path.rsplit('/').next()?.to_owned(), size))
@@ -171,7 +171,7 @@ fn entry_of(line: &str) -> Option<Entry> {
 
 /// Names and sizes of the files below a directory. Git's own files are skipped: git is asked
 /// instead.
-fn collect(directory: &Path, found: &mut BTreeSet<Entry>) {
+fn collect(directory: &Path, found: &mut BTreeSet<FileSize>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         match entry.file_type() {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use gt_testkit::{Cluster, Random};
 use rustix::process::Signal;
 
-use crate::arguments::Request;
-use crate::processes::{Kind, Process, Table};
+use crate::arguments::ChaosOptions;
+use crate::processes::{ProcessKind, ProcessTable, TownProcess};
 use crate::town::{ChaosTown, RIGS};
 
 /// The longest that a process is stopped, in milliseconds.
@@ -25,9 +25,9 @@ const CLOCK_OFFSETS_SECONDS: [i64; 9] = [3, -3, 400, -400, 7200, -7200, 100_000,
 /// One thing that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
-    Kill(Kind),
+    Kill(ProcessKind),
     /// Stopped for a while.
-    Stop(Kind),
+    Stop(ProcessKind),
     /// Everything of the town is killed, as if the machine had gone down.
     KillAll,
     /// The database server crashes and is started again.
@@ -84,8 +84,9 @@ impl Fault {
     /// The next one. Agents and supervisors are many, so they are hit more often than those of whom there is one.
     fn choose(random: &mut Random, town: &ChaosTown) -> Self {
         let mut faults = Vec::new();
-        for kind in Kind::ALL {
-            let weight = if matches!(kind, Kind::Agent | Kind::Supervisor) { 6 } else { 3 };
+        for kind in ProcessKind::ALL {
+            let weight =
+                if matches!(kind, ProcessKind::Agent | ProcessKind::Supervisor) { 6 } else { 3 };
             faults.push((weight, Self::Kill(kind)));
             faults.push((weight / 2, Self::Stop(kind)));
         }
@@ -98,7 +99,7 @@ impl Fault {
         // The copy of a file is another store, and nothing that happens there matters to the town.
         faults.push((2 * has_server, Self::CopyTown));
         faults.push((3 * u64::from(town.clock.is_some()), Self::SetClock));
-        random.weighted(faults).unwrap_or(Self::Kill(Kind::Agent))
+        random.weighted(faults).unwrap_or(Self::Kill(ProcessKind::Agent))
     }
 }
 
@@ -107,7 +108,11 @@ pub(crate) type Happened = BTreeMap<Fault, u64>;
 
 /// Injects faults until everything is done or the time is over. At the end no process is stopped
 /// any more.
-pub(crate) fn inject_faults(town: &ChaosTown, random: &mut Random, request: &Request) -> Happened {
+pub(crate) fn inject_faults(
+    town: &ChaosTown,
+    random: &mut Random,
+    request: &ChaosOptions,
+) -> Happened {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         // In another thread, because a stopped process may hold a lock that one of its commands
@@ -122,14 +127,14 @@ pub(crate) fn inject_faults(town: &ChaosTown, random: &mut Random, request: &Req
             }
         });
         let mut happened = Happened::new();
-        let mut table = Table::of(town.sandbox.root());
+        let mut table = ProcessTable::of(town.sandbox.root());
         let mut starting: Option<ScopedJoinHandle<'_, ()>> = None;
         let end = Instant::now() + request.chaos;
         let pause_ms = u64::try_from(request.pause.as_millis()).unwrap_or(u64::MAX);
         while Instant::now() < end && !is_over.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(1 + random.below(pause_ms)));
             let fault = Fault::choose(random, town);
-            let (chosen, starts_daemon) = (random.next(), random.one_in(2));
+            let (chosen, starts_daemon) = (random.below(u64::MAX), random.one_in(2));
             let pause = Duration::from_millis(random.between(10, STOPPED_MS_MAX));
             let is_hit = match fault {
                 Fault::Kill(kind) => hit(&mut table, kind, chosen, Signal::KILL).is_some(),
@@ -160,7 +165,7 @@ pub(crate) fn inject_faults(town: &ChaosTown, random: &mut Random, request: &Req
                     town.cluster.is_some()
                 }
                 Fault::Cancel | Fault::HandOff => {
-                    let agent = pick(table.of_kind(Kind::Agent), chosen);
+                    let agent = pick(table.of_kind(ProcessKind::Agent), chosen);
                     let run = agent.and_then(|agent| agent.run);
                     let is_hit = run.is_some();
                     if let Some(run) = run {
@@ -185,7 +190,7 @@ pub(crate) fn inject_faults(town: &ChaosTown, random: &mut Random, request: &Req
             };
             *happened.entry(fault).or_default() += u64::from(is_hit);
             let is_being_started = starting.as_ref().is_some_and(|thread| !thread.is_finished());
-            if starts_daemon && !is_being_started && table.of_kind(Kind::Daemon).is_empty() {
+            if starts_daemon && !is_being_started && table.of_kind(ProcessKind::Daemon).is_empty() {
                 // It may be killed before it says that it is there.
                 starting = Some(scope.spawn(|| drop(town.gt(&["up"]))));
             }
@@ -208,12 +213,17 @@ fn wait_in_copy(town: &ChaosTown, name: &str) {
 }
 
 /// Sends a signal to one of a kind; to whom.
-fn hit(table: &mut Table, kind: Kind, chosen: u64, signal: Signal) -> Option<Process> {
+fn hit(
+    table: &mut ProcessTable,
+    kind: ProcessKind,
+    chosen: u64,
+    signal: Signal,
+) -> Option<TownProcess> {
     pick(table.of_kind(kind), chosen).filter(|victim| victim.signal(signal))
 }
 
 /// The one that a number chooses.
-fn pick(mut processes: Vec<Process>, chosen: u64) -> Option<Process> {
+fn pick(mut processes: Vec<TownProcess>, chosen: u64) -> Option<TownProcess> {
     let at = chosen.checked_rem(processes.len() as u64)?;
     Some(processes.swap_remove(usize::try_from(at).ok()?))
 }

@@ -11,8 +11,8 @@
 mod arguments;
 mod check;
 mod faults;
-mod peace;
 mod processes;
+mod quiet_phase;
 mod sampler;
 mod town;
 
@@ -25,26 +25,26 @@ use std::time::Instant;
 use clap::Parser as _;
 use gt_testkit::Random;
 
-use arguments::Request;
+use arguments::ChaosOptions;
 use faults::Happened;
-use sampler::{Counted, Sampler};
+use sampler::{SampleResult, Sampler};
 use town::ChaosTown;
 
 /// The most violations that are shown.
 const SHOWN_MAX: usize = 20;
 
 fn main() -> ExitCode {
-    let request = Request::parse();
+    let request = ChaosOptions::parse();
     run(&request, &mut io::stdout().lock()).unwrap_or(ExitCode::FAILURE)
 }
 
 /// One town after the other, until one is not as it should be.
-fn run(request: &Request, out: &mut impl Write) -> io::Result<ExitCode> {
+fn run(request: &ChaosOptions, out: &mut impl Write) -> io::Result<ExitCode> {
     let gt = gt_beside_us()?;
     let began = Instant::now();
     let mut seed = request.seed;
     loop {
-        let is_well = live(&Request { seed, ..*request }, &gt, out)?;
+        let is_well = live(&ChaosOptions { seed, ..*request }, &gt, out)?;
         if !is_well {
             return Ok(ExitCode::FAILURE);
         }
@@ -66,9 +66,9 @@ fn gt_beside_us() -> io::Result<PathBuf> {
 }
 
 /// The results of a town.
-struct Told {
+struct TownResult {
     happened: Happened,
-    counted: Counted,
+    counted: SampleResult,
     runs: check::Runs,
     retried: usize,
     unlocked: usize,
@@ -76,7 +76,7 @@ struct Told {
 }
 
 /// The whole life of one town; whether everything was as it should be.
-fn live(request: &Request, gt: &Path, out: &mut impl Write) -> io::Result<bool> {
+fn live(request: &ChaosOptions, gt: &Path, out: &mut impl Write) -> io::Result<bool> {
     let began = Instant::now();
     writeln!(out, "seed {}: {} beads, cap {}", request.seed, request.beads, request.cap)?;
     out.flush()?;
@@ -101,25 +101,30 @@ fn live(request: &Request, gt: &Path, out: &mut impl Write) -> io::Result<bool> 
     Ok(is_well)
 }
 
-fn go_through(request: &Request, town: &ChaosTown, random: &mut Random) -> Told {
+fn go_through(request: &ChaosOptions, town: &ChaosTown, random: &mut Random) -> TownResult {
     let sampler = Sampler::start(town.sandbox.root(), request.cap);
     town.gt(&["up"]).ok();
     let happened = faults::inject_faults(town, random, request);
-    let ended = peace::run_to_completion(town);
+    let ended = quiet_phase::run_to_completion(town);
     let counted = sampler.stop();
     let (help, mut violations) = match ended {
         Ok(help) => (help, Vec::new()),
-        Err(found) => (peace::Help::default(), found),
+        Err(found) => (quiet_phase::Help::default(), found),
     };
     violations.extend(counted.violations.iter().cloned());
-    violations.extend(peace::go_down(town));
+    violations.extend(quiet_phase::go_down(town));
     let (runs, found) = check::check(town);
     violations.extend(found);
-    let peace::Help { retried, unlocked } = help;
-    Told { happened, counted, runs, retried, unlocked, violations }
+    let quiet_phase::Help { retried, unlocked } = help;
+    TownResult { happened, counted, runs, retried, unlocked, violations }
 }
 
-fn report(told: &Told, request: &Request, took: u64, out: &mut impl Write) -> io::Result<()> {
+fn report(
+    told: &TownResult,
+    request: &ChaosOptions,
+    took: u64,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let list = |parts: Vec<String>| parts.join(", ");
     let faults = told.happened.iter().map(|(fault, times)| format!("{fault} {times}"));
     writeln!(out, "  {}", list(faults.collect()))?;

@@ -16,7 +16,7 @@ const FORKED_ONLY: u64 = 0x40;
 
 /// The kind of process that is hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum ProcessKind {
     Daemon,
     Supervisor,
     Agent,
@@ -28,12 +28,12 @@ pub(crate) enum Kind {
     Escaped,
 }
 
-impl Kind {
+impl ProcessKind {
     pub(crate) const ALL: [Self; 5] =
         [Self::Daemon, Self::Supervisor, Self::Agent, Self::Sessions, Self::Helper];
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ProcessKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Daemon => "daemon",
@@ -48,18 +48,18 @@ impl fmt::Display for Kind {
 
 /// A process of the town.
 #[derive(Debug, Clone)]
-pub(crate) struct Process {
+pub(crate) struct TownProcess {
     id: Pid,
     /// When it began, in ticks: with its number, that identifies it.
     began: u64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ProcessKind,
     /// The run it works for, if it does.
     pub(crate) run: Option<String>,
     /// Its command line.
     pub(crate) command: String,
 }
 
-impl Process {
+impl TownProcess {
     /// Whether it is there, and the same.
     pub(crate) fn is_alive(&self) -> bool {
         Stat::of(self.id.as_raw_pid()).is_some_and(|stat| stat.began == self.began && !stat.is_over)
@@ -74,15 +74,15 @@ impl Process {
 }
 
 #[cfg(test)]
-impl Process {
+impl TownProcess {
     /// A process of a run that is not there.
-    pub(crate) fn sample(kind: Kind, run: &str) -> Self {
+    pub(crate) fn sample(kind: ProcessKind, run: &str) -> Self {
         let run = Some(run.to_owned());
         Self { id: Pid::INIT, began: 0, kind, run, command: "gt scripted".to_owned() }
     }
 }
 
-impl fmt::Display for Process {
+impl fmt::Display for TownProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {}", self.id)?;
         if let Some(run) = &self.run {
@@ -115,13 +115,13 @@ impl Stat {
 
 /// The processes of one sandbox: those whose home is in it.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct ProcessTable {
     home: Vec<u8>,
     /// Processes that have nothing to do with us, so that they are read once.
     foreign: HashSet<(i32, u64)>,
 }
 
-impl Table {
+impl ProcessTable {
     /// The table of the sandbox below `root`.
     pub(crate) fn of(root: &Path) -> Self {
         let mut home = b"HOME=".to_vec();
@@ -130,7 +130,7 @@ impl Table {
     }
 
     /// Everything of the sandbox that is there, one after the other: some may have ended when the last is read.
-    pub(crate) fn look(&mut self) -> Vec<Process> {
+    pub(crate) fn look(&mut self) -> Vec<TownProcess> {
         let mut found = Vec::new();
         let mut seen = HashSet::new();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -156,22 +156,22 @@ impl Table {
     }
 
     /// Those of a kind.
-    pub(crate) fn of_kind(&mut self, kind: Kind) -> Vec<Process> {
+    pub(crate) fn of_kind(&mut self, kind: ProcessKind) -> Vec<TownProcess> {
         let mut found = self.look();
         found.retain(|process| process.kind == kind);
         found
     }
 
     /// Agents and escaped children that were all there at one moment: each was seen before it, and is seen after it.
-    pub(crate) fn workers_at_once(&mut self) -> Vec<Process> {
+    pub(crate) fn workers_at_once(&mut self) -> Vec<TownProcess> {
         let mut found = self.look();
-        found.retain(|process| matches!(process.kind, Kind::Agent | Kind::Escaped));
-        found.retain(Process::is_alive);
+        found.retain(|process| matches!(process.kind, ProcessKind::Agent | ProcessKind::Escaped));
+        found.retain(TownProcess::is_alive);
         found
     }
 
     /// A process of the sandbox, if it is one.
-    fn process(&self, id: i32, stat: &Stat) -> Option<Process> {
+    fn process(&self, id: i32, stat: &Stat) -> Option<TownProcess> {
         let environment = fs::read(format!("/proc/{id}/environ")).ok()?;
         let variables: Vec<&[u8]> = environment.split(|byte| *byte == 0).collect();
         if !variables.contains(&self.home.as_slice()) {
@@ -186,19 +186,19 @@ impl Table {
         // A process that was forked a moment ago still looks like its parent. The server of tmux
         // stays like that, under a name of its own.
         let kind = match kind_of(&name, &words) {
-            Kind::Sessions => Kind::Sessions,
-            _ if stat.is_forked_only => Kind::Helper,
+            ProcessKind::Sessions => ProcessKind::Sessions,
+            _ if stat.is_forked_only => ProcessKind::Helper,
             kind => kind,
         };
         let id = Pid::from_raw(id)?;
         let command = words.join(" ").chars().take(200).collect();
-        Some(Process { id, began: stat.began, kind, run: run.map(text), command })
+        Some(TownProcess { id, began: stat.began, kind, run: run.map(text), command })
     }
 }
 
-impl Table {
+impl ProcessTable {
     /// An escaped child of the sandbox, which only its command line tells.
-    fn escaped(&self, id: i32, stat: &Stat) -> Option<Process> {
+    fn escaped(&self, id: i32, stat: &Stat) -> Option<TownProcess> {
         let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
         let words: Vec<&[u8]> = command.split(|byte| *byte == 0).collect();
         let at = words.iter().position(|word| *word == ESCAPED.as_bytes())?;
@@ -206,10 +206,10 @@ impl Table {
         // A process that is about to become one, or was forked by one, is not counted.
         let is_one = words.get(at + 1) == Some(&root) && words.first() == Some(&b"bash".as_slice());
         let run = is_one.then(|| words.get(at + 2)).flatten()?;
-        Some(Process {
+        Some(TownProcess {
             id: Pid::from_raw(id)?,
             began: stat.began,
-            kind: Kind::Escaped,
+            kind: ProcessKind::Escaped,
             run: Some(String::from_utf8_lossy(run).into_owned()),
             command: ESCAPED.to_owned(),
         })
@@ -217,21 +217,21 @@ impl Table {
 }
 
 /// The kind of a process, from its name and its command line.
-fn kind_of(name: &str, words: &[String]) -> Kind {
+fn kind_of(name: &str, words: &[String]) -> ProcessKind {
     let has = |wanted: &[&str]| words.windows(wanted.len()).any(|some| some == wanted);
     let program = words.first().and_then(|program| Path::new(program).file_name());
     if name.starts_with("tmux: server") {
-        Kind::Sessions
+        ProcessKind::Sessions
     } else if program.is_none_or(|program| program != "gt") {
-        Kind::Helper
+        ProcessKind::Helper
     } else if has(&["daemon", "run"]) {
-        Kind::Daemon
+        ProcessKind::Daemon
     } else if has(&["worker", "exec"]) {
-        Kind::Supervisor
+        ProcessKind::Supervisor
     } else if words.get(1).is_some_and(|word| word == "scripted") {
-        Kind::Agent
+        ProcessKind::Agent
     } else {
-        Kind::Helper
+        ProcessKind::Helper
     }
 }
 
@@ -239,21 +239,21 @@ fn kind_of(name: &str, words: &[String]) -> Kind {
 mod tests {
     use super::*;
 
-    fn kind(name: &str, line: &str) -> Kind {
+    fn kind(name: &str, line: &str) -> ProcessKind {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         kind_of(name, &words)
     }
 
     #[test]
     fn the_kind_of_a_process_follows_from_name_and_words() {
-        assert_eq!(kind("gt", "/x/gt daemon run"), Kind::Daemon);
-        assert_eq!(kind("gt", "/x/gt worker exec we-1#2"), Kind::Supervisor);
-        assert_eq!(kind("gt", "/x/gt scripted"), Kind::Agent);
-        assert_eq!(kind("tmux: server", "tmux -L gt new-session"), Kind::Sessions);
-        assert_eq!(kind("tmux: client", "tmux -L gt -C attach"), Kind::Helper);
-        assert_eq!(kind("gt", "/x/gt done"), Kind::Helper);
-        assert_eq!(kind("sh", "sh -c gt worker exec we-1"), Kind::Helper);
-        assert_eq!(kind("sh", ""), Kind::Helper);
+        assert_eq!(kind("gt", "/x/gt daemon run"), ProcessKind::Daemon);
+        assert_eq!(kind("gt", "/x/gt worker exec we-1#2"), ProcessKind::Supervisor);
+        assert_eq!(kind("gt", "/x/gt scripted"), ProcessKind::Agent);
+        assert_eq!(kind("tmux: server", "tmux -L gt new-session"), ProcessKind::Sessions);
+        assert_eq!(kind("tmux: client", "tmux -L gt -C attach"), ProcessKind::Helper);
+        assert_eq!(kind("gt", "/x/gt done"), ProcessKind::Helper);
+        assert_eq!(kind("sh", "sh -c gt worker exec we-1"), ProcessKind::Helper);
+        assert_eq!(kind("sh", ""), ProcessKind::Helper);
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
     fn a_process_of_a_sandbox_is_found_and_signalled_and_no_other_is() {
         let sandbox = gt_testkit::Sandbox::new("/bin/sh");
         let running = sandbox.command("sleep").arg("60").env("GT_RUN", "we-1#1").start();
-        let mut table = Table::of(sandbox.root());
+        let mut table = ProcessTable::of(sandbox.root());
         gt_testkit::wait_until("it is seen", || table.look().iter().any(|one| one.run.is_some()));
         let found = table.look();
         assert_eq!(found.len(), 1, "{found:?}");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::processes::{Kind, Process, Table};
+use crate::processes::{ProcessKind, ProcessTable, TownProcess};
 
 /// The pause between two looks.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(5);
@@ -17,7 +17,7 @@ const FOUND_MAX: usize = 5;
 
 /// The results of the counting.
 #[derive(Debug, Default)]
-pub(crate) struct Counted {
+pub(crate) struct SampleResult {
     /// How often it has counted.
     pub(crate) looks: u64,
     /// How many agents there were at most.
@@ -26,25 +26,25 @@ pub(crate) struct Counted {
     pub(crate) violations: Vec<String>,
 }
 
-impl Counted {
+impl SampleResult {
     /// Adds agents and escaped children that were there at one moment.
-    fn add(&mut self, workers: &[Process], cap: usize) {
+    fn add(&mut self, workers: &[TownProcess], cap: usize) {
         self.looks += 1;
-        let (agents, escaped): (Vec<&Process>, Vec<&Process>) =
-            workers.iter().partition(|process| process.kind == Kind::Agent);
-        let bead_of = |process: &Process| {
+        let (agents, escaped): (Vec<&TownProcess>, Vec<&TownProcess>) =
+            workers.iter().partition(|process| process.kind == ProcessKind::Agent);
+        let bead_of = |process: &TownProcess| {
             let run = process.run.as_deref().unwrap_or_default();
             run.split('#').next().unwrap_or(run).to_owned()
         };
         for child in escaped {
             let is_beside =
-                |agent: &&&Process| bead_of(agent) == bead_of(child) && agent.run != child.run;
+                |agent: &&&TownProcess| bead_of(agent) == bead_of(child) && agent.run != child.run;
             if let Some(agent) = agents.iter().find(is_beside) {
                 self.violation(format!("{agent} works beside {child}"));
             }
         }
         self.most = self.most.max(agents.len());
-        let mut by_bead: BTreeMap<&str, Vec<&Process>> = BTreeMap::new();
+        let mut by_bead: BTreeMap<&str, Vec<&TownProcess>> = BTreeMap::new();
         for agent in agents.iter().copied() {
             let run = agent.run.as_deref().unwrap_or_default();
             by_bead.entry(run.split('#').next().unwrap_or(run)).or_default().push(agent);
@@ -68,8 +68,8 @@ impl Counted {
     }
 }
 
-fn list<'a>(agents: impl IntoIterator<Item = &'a Process>) -> String {
-    let texts: Vec<String> = agents.into_iter().map(Process::to_string).collect();
+fn list<'a>(agents: impl IntoIterator<Item = &'a TownProcess>) -> String {
+    let texts: Vec<String> = agents.into_iter().map(TownProcess::to_string).collect();
     texts.join(", ")
 }
 
@@ -77,16 +77,16 @@ fn list<'a>(agents: impl IntoIterator<Item = &'a Process>) -> String {
 #[derive(Debug)]
 pub(crate) struct Sampler {
     over: Arc<AtomicBool>,
-    thread: JoinHandle<Counted>,
+    thread: JoinHandle<SampleResult>,
 }
 
 impl Sampler {
     /// Begins to count the agents of the sandbox below `root`.
     pub(crate) fn start(root: &Path, cap: usize) -> Self {
         let over = Arc::new(AtomicBool::new(false));
-        let (mut table, is_over) = (Table::of(root), Arc::clone(&over));
+        let (mut table, is_over) = (ProcessTable::of(root), Arc::clone(&over));
         let thread = thread::spawn(move || {
-            let mut counted = Counted::default();
+            let mut counted = SampleResult::default();
             while !is_over.load(Ordering::Relaxed) {
                 counted.add(&table.workers_at_once(), cap);
                 thread::sleep(SAMPLE_INTERVAL);
@@ -97,7 +97,7 @@ impl Sampler {
     }
 
     /// Ends the counting, and returns the results.
-    pub(crate) fn stop(self) -> Counted {
+    pub(crate) fn stop(self) -> SampleResult {
         self.over.store(true, Ordering::Relaxed);
         self.thread.join().expect("the counting thread does not panic")
     }
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn more_agents_than_the_cap_and_two_of_one_bead_are_found() {
-        let agent = |run: &str| Process::sample(Kind::Agent, run);
-        let escaped = |run: &str| Process::sample(Kind::Escaped, run);
-        let mut counted = Counted::default();
+        let agent = |run: &str| TownProcess::sample(ProcessKind::Agent, run);
+        let escaped = |run: &str| TownProcess::sample(ProcessKind::Escaped, run);
+        let mut counted = SampleResult::default();
         counted.add(&[agent("we-1#1"), agent("we-2#4")], 2);
         assert_eq!((counted.most, counted.violations.len()), (2, 0));
         counted.add(&[agent("we-1#1"), agent("we-2#4"), agent("we-3#1")], 2);

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Clock, Cluster, Engine, Invocation, Ran, Random, Sandbox};
+use gt_testkit::{
+    Cluster, FinishedProgram, Random, Sandbox, SandboxCommand, TestClock, TownEngine,
+};
 use serde_json::{Value, json};
 
-use crate::arguments::Request;
+use crate::arguments::ChaosOptions;
 use crate::processes::ESCAPED;
 
 /// A rig: its name, the prefix of its beads, and the executor of its workers.
@@ -21,15 +23,15 @@ pub(crate) struct ChaosTown {
     /// The server of its records, if they are on one.
     pub(crate) cluster: Option<Cluster>,
     /// The clock that all processes of the town read, if it can be set.
-    pub(crate) clock: Option<Clock>,
+    pub(crate) clock: Option<TestClock>,
     /// Every bead, with those that it waits for.
     pub(crate) beads: BTreeMap<String, Vec<String>>,
 }
 
 impl ChaosTown {
     /// Makes it, with everything slung and no daemon yet. Its contents follow from the seed.
-    pub(crate) fn make(request: &Request, gt: &Path, random: &mut Random) -> Self {
-        let cluster = (request.engine == Engine::Postgres).then(|| Cluster::start(""));
+    pub(crate) fn make(request: &ChaosOptions, gt: &Path, random: &mut Random) -> Self {
+        let cluster = (request.engine == TownEngine::Postgres).then(|| Cluster::start(""));
         let sandbox = match &cluster {
             None => Sandbox::town(gt),
             Some(cluster) => {
@@ -37,7 +39,7 @@ impl ChaosTown {
                 Sandbox::town_on(gt, &url)
             }
         };
-        let clock = request.clock.then(|| Clock::wrong_by(&sandbox, 0));
+        let clock = request.clock.then(|| TestClock::wrong_by(&sandbox, 0));
         let mut town = Self { sandbox, cluster, clock, beads: BTreeMap::new() };
         let cap = request.cap.to_string();
         // Now and then starts are given up while the started process is stopped, and goes on later.
@@ -130,7 +132,7 @@ impl ChaosTown {
     }
 
     /// Sends beads to their rigs. A bead that has a place in line, or is at work, stays as it is.
-    pub(crate) fn sling(&self, beads: &[&String]) -> Vec<Ran> {
+    pub(crate) fn sling(&self, beads: &[&String]) -> Vec<FinishedProgram> {
         let mut slung = Vec::new();
         for (rig, prefix, _) in RIGS {
             let of_rig = beads.iter().filter(|id| id.split('-').next() == Some(prefix));
@@ -154,17 +156,17 @@ impl ChaosTown {
     }
 
     /// The result of `gt`.
-    pub(crate) fn gt(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn gt(&self, arguments: &[&str]) -> FinishedProgram {
         self.start(self.sandbox.gt_path(), arguments).run()
     }
 
     /// A program that reads the clock of the town.
-    fn start(&self, program: &Path, arguments: &[&str]) -> Invocation {
+    fn start(&self, program: &Path, arguments: &[&str]) -> SandboxCommand {
         let invocation = self.sandbox.command(program).args(arguments);
         self.clock.iter().fold(invocation, |invocation, clock| clock.read_by(invocation))
     }
 
-    fn answer(question: Invocation) -> Result<Value, String> {
+    fn answer(question: SandboxCommand) -> Result<Value, String> {
         let ran = question.arg("--json").run();
         serde_json::from_str(&ran.stdout).map_err(|error| format!("{error}\n{ran}"))
     }

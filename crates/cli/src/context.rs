@@ -19,7 +19,7 @@ const WORKER: &str = "gt";
 const SERVER: &str = "api";
 
 /// The directory in which a command runs, and its actor.
-pub(crate) struct Context<'p> {
+pub(crate) struct CommandContext<'p> {
     pub(crate) printer: &'p Printer,
     pub(crate) environment: Environment,
     /// Where relative paths begin.
@@ -29,7 +29,7 @@ pub(crate) struct Context<'p> {
     actor: Option<String>,
 }
 
-impl<'p> Context<'p> {
+impl<'p> CommandContext<'p> {
     pub(crate) fn new(
         printer: &'p Printer,
         environment: Environment,

@@ -2,24 +2,24 @@
 
 use comfy_table::Color;
 use gt_api::CheckDocument;
-use gt_daemon::health::{Check, Grade, examine};
+use gt_daemon::health::{CheckGrade, HealthCheck, examine};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table};
 
 /// Runs all checks of the town and prints their results.
-pub(crate) fn examine_town(context: &Context<'_>) -> Result<(), CliError> {
+pub(crate) fn examine_town(context: &CommandContext<'_>) -> Result<(), CliError> {
     let printer = context.printer;
     // Somewhere without a town there is nothing to look at; a town that does not open is a finding.
     let root = context.root()?;
     let checks = match context.town() {
         Ok(town) => examine(&town)?,
         Err(error) => {
-            vec![Check::unopened(format!("{}: {}", root.display(), error.chain()))]
+            vec![HealthCheck::unopened(format!("{}: {}", root.display(), error.chain()))]
         }
     };
-    let problems = checks.iter().filter(|check| check.grade == Grade::Problem).count();
+    let problems = checks.iter().filter(|check| check.grade == CheckGrade::Problem).count();
     if printer.json() {
         let mut list = printer.list();
         for check in &checks {
@@ -30,9 +30,9 @@ pub(crate) fn examine_town(context: &Context<'_>) -> Result<(), CliError> {
         let mut table = Table::new();
         for check in &checks {
             let (mark, colour) = match check.grade {
-                Grade::Good => ("✓", Color::Green),
-                Grade::Warning => ("!", Color::Yellow),
-                Grade::Problem => ("✗", Color::Red),
+                CheckGrade::Good => ("✓", Color::Green),
+                CheckGrade::Warning => ("!", Color::Yellow),
+                CheckGrade::Problem => ("✗", Color::Red),
             };
             let fix =
                 if check.fix.is_empty() { String::new() } else { format!(" → {}", check.fix) };
@@ -51,11 +51,11 @@ pub(crate) fn examine_town(context: &Context<'_>) -> Result<(), CliError> {
     }
 }
 
-fn document(check: &Check) -> CheckDocument {
+fn document(check: &HealthCheck) -> CheckDocument {
     let grade = match check.grade {
-        Grade::Good => "good",
-        Grade::Warning => "warning",
-        Grade::Problem => "problem",
+        CheckGrade::Good => "good",
+        CheckGrade::Warning => "warning",
+        CheckGrade::Problem => "problem",
     };
     CheckDocument {
         check: check.name.to_owned(),

@@ -38,9 +38,9 @@ impl CliError {
     }
 
     /// Further lines for people, under the message.
-    pub(crate) fn picture(&self) -> Vec<String> {
+    pub(crate) fn detail_lines(&self) -> Vec<String> {
         match self {
-            Self::Operation(OperationError::Query(error)) => error.picture().to_vec(),
+            Self::Operation(OperationError::Query(error)) => error.detail_lines().to_vec(),
             _ => Vec::new(),
         }
     }

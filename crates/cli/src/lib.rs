@@ -13,9 +13,9 @@ mod context;
 mod doctor;
 mod error;
 mod gt;
+pub mod input_parsers;
 mod manual;
 mod output;
-pub mod outside;
 pub mod reference;
 mod values;
 
@@ -54,7 +54,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return deliver_notices(&arguments[2..]);
     }
     if arguments.get(1).is_some_and(|argument| argument == retention::HELPER) {
-        return keep_house(&arguments[2..]);
+        return run_retention(&arguments[2..]);
     }
     let called = arguments.first().map(std::path::PathBuf::from);
     let name = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
@@ -128,7 +128,7 @@ fn done_at_home(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
 
 /// Removes what is too old from the town that is the argument. Its output and its exit code are not read; a failed removal
 /// is tried again the next day.
-fn keep_house(arguments: &[OsString]) -> ExitCode {
+fn run_retention(arguments: &[OsString]) -> ExitCode {
     let [root] = arguments else {
         return ExitCode::from(2);
     };

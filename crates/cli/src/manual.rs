@@ -6,7 +6,7 @@ use clap_mangen::Man;
 use crate::error::CliError;
 
 /// One manual page of section 1.
-pub(crate) struct Page {
+pub(crate) struct ManualPage {
     /// The name for `man`: `bd-create`.
     pub(crate) name: String,
     /// The page, for `troff`.
@@ -15,7 +15,7 @@ pub(crate) struct Page {
 
 /// A page for each command that people see, of both programs. `gt bd` is `bd` and has no pages of its
 /// own.
-pub(crate) fn pages() -> Result<Vec<Page>, CliError> {
+pub(crate) fn pages() -> Result<Vec<ManualPage>, CliError> {
     let mut pages = Vec::new();
     for command in [crate::gt_command_alone(), crate::bd_command()] {
         let mut command = without_help(command);
@@ -32,12 +32,12 @@ fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
 
-fn add(command: &Command, name: &str, pages: &mut Vec<Page>) -> Result<(), CliError> {
+fn add(command: &Command, name: &str, pages: &mut Vec<ManualPage>) -> Result<(), CliError> {
     let mut roff = Vec::new();
     let source = format!("gt {}", env!("CARGO_PKG_VERSION"));
     Man::new(command.clone()).source(source).manual("gt manual").render(&mut roff)?;
     let roff = String::from_utf8_lossy(&roff).into_owned();
-    pages.push(Page { name: name.to_owned(), roff });
+    pages.push(ManualPage { name: name.to_owned(), roff });
     let below = command.get_subcommands();
     for command in below.filter(|command| !command.is_hide_set()) {
         add(command, &format!("{name}-{}", command.get_name()), pages)?;

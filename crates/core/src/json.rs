@@ -156,8 +156,8 @@ impl fmt::Display for Json {
 /// The fields of a JSON object in their order; a repeated key keeps its last value.
 fn object_fields(text: &str) -> Result<Vec<(String, Json)>, serde_json::Error> {
     use serde_json::de::Deserializer;
-    struct Fields;
-    impl<'de> serde::de::Visitor<'de> for Fields {
+    struct FieldsVisitor;
+    impl<'de> serde::de::Visitor<'de> for FieldsVisitor {
         type Value = Vec<(String, Json)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -180,7 +180,7 @@ fn object_fields(text: &str) -> Result<Vec<(String, Json)>, serde_json::Error> {
         }
     }
     let mut deserializer = Deserializer::from_str(text);
-    let fields = serde::Deserializer::deserialize_map(&mut deserializer, Fields)?;
+    let fields = serde::Deserializer::deserialize_map(&mut deserializer, FieldsVisitor)?;
     deserializer.end()?;
     Ok(fields)
 }

@@ -29,7 +29,7 @@ pub struct Latency {
 
 /// Since when a bead could start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ready {
+enum ReadySince {
     /// Since a close made it ready.
     Unblocked(Timestamp),
     /// Since it was scheduled.
@@ -44,7 +44,7 @@ enum Ready {
 pub struct Latencies {
     close_to_start: Histogram,
     end_to_start: Histogram,
-    ready: BTreeMap<BeadId, Ready>,
+    ready: BTreeMap<BeadId, ReadySince>,
     last_end: Option<Timestamp>,
     starting: BTreeMap<String, (Trigger, Timestamp)>,
 }
@@ -64,9 +64,9 @@ impl Latencies {
     /// took.
     pub fn see(&mut self, event: &Event) -> Option<Latency> {
         match event.kind {
-            EventKind::Scheduled => self.remember(event, Ready::Scheduled(event.at)),
-            EventKind::Unblocked => self.remember(event, Ready::Unblocked(event.at)),
-            EventKind::StartFailed => self.remember(event, Ready::Later),
+            EventKind::Scheduled => self.remember(event, ReadySince::Scheduled(event.at)),
+            EventKind::Unblocked => self.remember(event, ReadySince::Unblocked(event.at)),
+            EventKind::StartFailed => self.remember(event, ReadySince::Later),
             EventKind::Closed | EventKind::Deleted | EventKind::Unscheduled => {
                 event.bead.as_ref().map(|bead| self.ready.remove(bead));
             }
@@ -93,7 +93,7 @@ impl Latencies {
         None
     }
 
-    fn remember(&mut self, event: &Event, ready: Ready) {
+    fn remember(&mut self, event: &Event, ready: ReadySince) {
         let Some(bead) = &event.bead else { return };
         self.ready.insert(bead.clone(), ready);
         if self.ready.len() > REMEMBERED_MAX {
@@ -104,11 +104,13 @@ impl Latencies {
     fn begin(&mut self, event: &Event) {
         let (Some(bead), Some(run)) = (&event.bead, &event.run) else { return };
         let since = match (self.ready.remove(bead), self.last_end) {
-            (Some(Ready::Unblocked(at) | Ready::Scheduled(at)), Some(end)) if end > at => {
+            (Some(ReadySince::Unblocked(at) | ReadySince::Scheduled(at)), Some(end))
+                if end > at =>
+            {
                 (Trigger::End, end)
             }
-            (Some(Ready::Unblocked(at)), _) => (Trigger::Close, at),
-            (Some(Ready::Scheduled(_) | Ready::Later) | None, _) => return,
+            (Some(ReadySince::Unblocked(at)), _) => (Trigger::Close, at),
+            (Some(ReadySince::Scheduled(_) | ReadySince::Later) | None, _) => return,
         };
         self.starting.insert(run.clone(), since);
         if self.starting.len() > REMEMBERED_MAX {

@@ -43,7 +43,7 @@ impl fmt::Display for MessageId {
 
 /// The address of a message.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Address {
+pub enum MessageAddress {
     /// The people who look after the town.
     Mayor,
     /// The agent that looks after recovery.
@@ -64,16 +64,16 @@ pub const ADDRESS_FORMS: &str = "mayor, deacon, <rig>/witness, <rig>/refinery, <
 
 /// An address as it was written. A name that only the town can resolve is kept as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
+pub enum WrittenAddress {
     /// A role that always exists.
-    Standing(Address),
+    Standing(MessageAddress),
     /// The worker of this run.
     Run(RunId),
     /// The worker of the bead that has this name.
     Bead(String),
 }
 
-impl Written {
+impl WrittenAddress {
     /// Reads an address. `<rig>/<name>` is the polecat of that name.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let text = text.trim();
@@ -90,15 +90,17 @@ impl Written {
             return Err(invalid());
         }
         let address = match parts.as_slice() {
-            ["mayor"] => Address::Mayor,
-            ["deacon"] => Address::Deacon,
+            ["mayor"] => MessageAddress::Mayor,
+            ["deacon"] => MessageAddress::Deacon,
             [name] if !name.is_empty() => return Ok(Self::Bead((*name).to_owned())),
-            [rig, "witness"] => Address::Witness(RigSlug::parse(rig)?),
-            [rig, "refinery"] => Address::Refinery(RigSlug::parse(rig)?),
+            [rig, "witness"] => MessageAddress::Witness(RigSlug::parse(rig)?),
+            [rig, "refinery"] => MessageAddress::Refinery(RigSlug::parse(rig)?),
             [_, "crew" | "polecats"] => return Err(invalid()),
-            [rig, "crew", name] => Address::Place(WorkerPlace::crew(&RigSlug::parse(rig)?, name)?),
+            [rig, "crew", name] => {
+                MessageAddress::Place(WorkerPlace::crew(&RigSlug::parse(rig)?, name)?)
+            }
             [rig, "polecats", name] | [rig, name] => {
-                Address::Place(WorkerPlace::polecat(&RigSlug::parse(rig)?, name)?)
+                MessageAddress::Place(WorkerPlace::polecat(&RigSlug::parse(rig)?, name)?)
             }
             _ => return Err(invalid()),
         };
@@ -106,11 +108,11 @@ impl Written {
     }
 }
 
-impl Address {
+impl MessageAddress {
     /// The address that this text is, written in full; nothing if it is none.
     pub fn exact(text: &str) -> Option<Self> {
-        match Written::parse(text) {
-            Ok(Written::Standing(address)) if address.to_string() == text => Some(address),
+        match WrittenAddress::parse(text) {
+            Ok(WrittenAddress::Standing(address)) if address.to_string() == text => Some(address),
             _ => None,
         }
     }
@@ -130,7 +132,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for MessageAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mayor => f.write_str("mayor"),
@@ -149,7 +151,7 @@ pub enum Sender {
     /// The worker of a run.
     Worker(RunId),
     /// A sender with an address of its own.
-    Standing(Address),
+    Standing(MessageAddress),
     /// A person, by name.
     Person(String),
 }
@@ -157,7 +159,7 @@ pub enum Sender {
 impl Sender {
     /// Wraps text that was a sender when it was stored.
     pub fn stored(text: &str) -> Self {
-        match (Address::exact(text), RunId::parse(text)) {
+        match (MessageAddress::exact(text), RunId::parse(text)) {
             (Some(address), _) => Self::Standing(address),
             (None, Ok(run)) => Self::Worker(run),
             (None, Err(_)) => Self::Person(text.to_owned()),
@@ -165,11 +167,11 @@ impl Sender {
     }
 
     /// Where an answer goes. People without an address read the mayor's messages.
-    pub fn answers_go_to(&self) -> Address {
+    pub fn answers_go_to(&self) -> MessageAddress {
         match self {
-            Self::Worker(run) => Address::Work(run.bead.clone()),
+            Self::Worker(run) => MessageAddress::Work(run.bead.clone()),
             Self::Standing(address) => address.clone(),
-            Self::Person(_) => Address::Mayor,
+            Self::Person(_) => MessageAddress::Mayor,
         }
     }
 }
@@ -294,7 +296,7 @@ pub struct NewMessage {
     /// The sender.
     pub from: Sender,
     /// The recipient.
-    pub to: Address,
+    pub to: MessageAddress,
     /// The subject, in a line.
     pub subject: Option<Title>,
     /// The text.
@@ -315,7 +317,7 @@ pub struct Message {
     /// The sender.
     pub from: Sender,
     /// The recipient.
-    pub to: Address,
+    pub to: MessageAddress,
     /// The subject; empty if there is none.
     pub subject: String,
     /// The text.
@@ -357,7 +359,7 @@ impl Message {
             .subject
             .strip_prefix(HANDOVER)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(": "));
-        is_ours && self.kind == MessageKind::Mail && matches!(self.to, Address::Work(_))
+        is_ours && self.kind == MessageKind::Mail && matches!(self.to, MessageAddress::Work(_))
     }
 
     /// The line that is typed into the session of a working agent; it begins with [`Self::mark`]. A longer text is
@@ -399,8 +401,8 @@ mod tests {
     use super::*;
 
     fn standing(text: &str) -> String {
-        match Written::parse(text).unwrap() {
-            Written::Standing(address) => address.to_string(),
+        match WrittenAddress::parse(text).unwrap() {
+            WrittenAddress::Standing(address) => address.to_string(),
             other => panic!("{text} is read as {other:?}"),
         }
     }
@@ -411,13 +413,13 @@ mod tests {
             ["mayor", "deacon", "web/witness", "web/refinery", "web/crew/ann", "web/polecats/toast"]
         {
             assert_eq!(standing(text), text);
-            assert_eq!(Address::stored(text).to_string(), text);
+            assert_eq!(MessageAddress::stored(text).to_string(), text);
         }
         assert_eq!(standing("web/toast"), "web/polecats/toast");
         assert_eq!(standing("mayor/"), "mayor");
         let run = RunId::parse("we-a#3").unwrap();
-        assert_eq!(Written::parse("we-a#3"), Ok(Written::Run(run)));
-        assert_eq!(Written::parse(" we-a "), Ok(Written::Bead("we-a".to_owned())));
+        assert_eq!(WrittenAddress::parse("we-a#3"), Ok(WrittenAddress::Run(run)));
+        assert_eq!(WrittenAddress::parse(" we-a "), Ok(WrittenAddress::Bead("we-a".to_owned())));
     }
 
     #[test]
@@ -425,10 +427,10 @@ mod tests {
         for wrong in
             ["", "/", "web/crew", "web/polecats", "web/crew/a/b", "web/x/y", "web//", "/ann"]
         {
-            let Err(Invalid(message)) = Written::parse(wrong) else { panic!("{wrong}") };
+            let Err(Invalid(message)) = WrittenAddress::parse(wrong) else { panic!("{wrong}") };
             assert!(!message.is_empty());
         }
-        let Err(Invalid(message)) = Written::parse("web/crew") else { panic!() };
+        let Err(Invalid(message)) = WrittenAddress::parse("web/crew") else { panic!() };
         assert!(message.contains("<rig>/crew/<name>"), "{message}");
     }
 
@@ -484,7 +486,7 @@ mod tests {
             id: MessageId::of_number(7),
             kind: MessageKind::Mail,
             from: Sender::Person("ann".to_owned()),
-            to: Address::Work(BeadId::trusted("gt-a".to_owned())),
+            to: MessageAddress::Work(BeadId::trusted("gt-a".to_owned())),
             subject: subject.to_owned(),
             body: body.to_owned(),
             bead: None,
@@ -513,18 +515,18 @@ mod tests {
             assert_eq!(message(subject, "").is_handover(), is_one, "{subject}");
         }
         let nudge = Message { kind: MessageKind::Nudge, ..message("Handoff", "") };
-        let elsewhere = Message { to: Address::Mayor, ..message("Handoff", "") };
+        let elsewhere = Message { to: MessageAddress::Mayor, ..message("Handoff", "") };
         assert!(!nudge.is_handover() && !elsewhere.is_handover());
     }
 
     proptest! {
         #[test]
         fn an_address_reads_back_as_it_is_written(text in "[a-z]{1,3}(/[a-z]{0,8}){0,3}|.{0,40}") {
-            if let Ok(Written::Standing(address)) = Written::parse(&text) {
-                prop_assert_eq!(Address::exact(&address.to_string()), Some(address.clone()));
-                prop_assert_eq!(Address::stored(&address.to_string()), address);
+            if let Ok(WrittenAddress::Standing(address)) = WrittenAddress::parse(&text) {
+                prop_assert_eq!(MessageAddress::exact(&address.to_string()), Some(address.clone()));
+                prop_assert_eq!(MessageAddress::stored(&address.to_string()), address);
             }
-            let _ = Address::stored(&text);
+            let _ = MessageAddress::stored(&text);
             prop_assert_eq!(Sender::stored(&text).to_string(), text.clone());
             let _ = MessageId::parse(&text);
             let _ = MessageBody::parse(&text);

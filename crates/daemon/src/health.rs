@@ -17,7 +17,7 @@ use gt_town::{Result, Town, UnsentNotices};
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grade {
+pub enum CheckGrade {
     /// No problem.
     Good,
     /// It works, but deserves attention.
@@ -28,31 +28,31 @@ pub enum Grade {
 
 /// One check.
 #[derive(Debug, Clone)]
-pub struct Check {
+pub struct HealthCheck {
     /// The subject of the check.
     pub name: &'static str,
     /// Its result.
-    pub grade: Grade,
+    pub grade: CheckGrade,
     /// The finding.
     pub detail: String,
     /// The remedy; empty if none is needed.
     pub fix: String,
 }
 
-impl Check {
+impl HealthCheck {
     /// The check of a town that cannot be opened.
     pub fn unopened(why: String) -> Self {
         let fix = "mend what is named there; a file can be replaced by a backup from .gt/backups";
-        Self::bad("town", Grade::Problem, why, fix)
+        Self::bad("town", CheckGrade::Problem, why, fix)
     }
 
     fn good(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, grade: Grade::Good, detail: detail.into(), fix: String::new() }
+        Self { name, grade: CheckGrade::Good, detail: detail.into(), fix: String::new() }
     }
 
     fn bad(
         name: &'static str,
-        grade: Grade,
+        grade: CheckGrade,
         detail: impl Into<String>,
         fix: impl Into<String>,
     ) -> Self {
@@ -61,8 +61,8 @@ impl Check {
 }
 
 /// Checks everything that can fail without notice.
-pub fn examine(town: &Town) -> Result<Vec<Check>> {
-    let mut checks = vec![Check::good("town", town.root().display().to_string())];
+pub fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
+    let mut checks = vec![HealthCheck::good("town", town.root().display().to_string())];
     checks.push(store_file(town)?);
     if let Some(path) = town.store_path() {
         checks.push(writable(path));
@@ -74,11 +74,11 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
     checks.push(derived_values(town)?);
     checks.push(circles(town)?);
     let settings = settings(town);
-    let has_settings = settings.grade == Grade::Good;
+    let has_settings = settings.grade == CheckGrade::Good;
     checks.push(settings);
     for told in gt_town::settings::unused_commands(town, None).unwrap_or_default() {
         let fix = "unset the one that is not meant with gt config unset";
-        checks.push(Check::bad("runtime", Grade::Warning, told, fix));
+        checks.push(HealthCheck::bad("runtime", CheckGrade::Warning, told, fix));
     }
     checks.push(notices(town)?);
     checks.push(moved_trees(town)?);
@@ -91,24 +91,24 @@ pub fn examine(town: &Town) -> Result<Vec<Check>> {
     checks.extend(large_files(town)?);
     checks.push(control_groups(town));
     checks.push(match process::version_of("git", "--version") {
-        Some(version) => Check::good("git", version),
-        None => Check::bad("git", Grade::Problem, "not found", "install git"),
+        Some(version) => HealthCheck::good("git", version),
+        None => HealthCheck::bad("git", CheckGrade::Problem, "not found", "install git"),
     });
     Ok(checks)
 }
 
-fn settings(town: &Town) -> Check {
+fn settings(town: &Town) -> HealthCheck {
     match gt_town::settings::list(town) {
-        Ok(_) => Check::good("settings", "every value is valid"),
+        Ok(_) => HealthCheck::good("settings", "every value is valid"),
         Err(error) => {
             let fix = "correct the file, or the value with gt config set";
-            Check::bad("settings", Grade::Problem, error.to_string(), fix)
+            HealthCheck::bad("settings", CheckGrade::Problem, error.to_string(), fix)
         }
     }
 }
 
 /// Whether other users can read secret files.
-fn private_files(town: &Town) -> Option<Check> {
+fn private_files(town: &Town) -> Option<HealthCheck> {
     let directory = town.root().join(gt_town::town::DIRECTORY);
     if !town.has_directory() {
         return None;
@@ -118,23 +118,23 @@ fn private_files(town: &Town) -> Option<Check> {
     Some(if is_open {
         let detail = format!("{shown} can be read by other users");
         let fix = format!("let its owner run chmod -R go= {shown}");
-        Check::bad("private", Grade::Problem, detail, fix)
+        HealthCheck::bad("private", CheckGrade::Problem, detail, fix)
     } else {
-        Check::good("private", format!("{shown} can be read by its owner alone"))
+        HealthCheck::good("private", format!("{shown} can be read by its owner alone"))
     })
 }
 
 /// Other directories that could be mistaken for this one. A directory that is itself a copy is a problem until a
 /// person decides about it.
-fn copies(town: &Town) -> Result<Check> {
+fn copies(town: &Town) -> Result<HealthCheck> {
     let found = gt_town::hosts::copies(town)?;
     if found.is_empty() {
-        return Ok(Check::good("host", "no copy of this directory is known"));
+        return Ok(HealthCheck::good("host", "no copy of this directory is known"));
     }
     let detail = found.join("; ");
     let Some(former) = gt_town::hosts::show(town)?.former else {
         let fix = "each of them is a host of its own; remove copies that are not needed";
-        return Ok(Check::bad("host", Grade::Warning, detail, fix));
+        return Ok(HealthCheck::bad("host", CheckGrade::Warning, detail, fix));
     };
     let fix = match former.verdict {
         // Each copy of a store file has all of the work, and would do it.
@@ -148,17 +148,17 @@ fn copies(town: &Town) -> Result<Check> {
             "gt host adopt takes over the runs that were live there".to_owned()
         }
     };
-    Ok(Check::bad("host", Grade::Problem, detail, fix))
+    Ok(HealthCheck::bad("host", CheckGrade::Problem, detail, fix))
 }
 
 /// Whether a run keeps its processes in a control group. This is never a problem: gt works without them.
-fn control_groups(town: &Town) -> Check {
+fn control_groups(town: &Town) -> HealthCheck {
     const NAME: &str = "control groups";
     // Unreadable settings are a finding of their own.
     if town.scheduler_settings().is_ok_and(|settings| !settings.control_groups) {
-        return Check::good(NAME, "not used: worker.control_groups is false");
+        return HealthCheck::good(NAME, "not used: worker.control_groups is false");
     }
-    Check::good(
+    HealthCheck::good(
         NAME,
         match control_groups_missing() {
             None => "each run has one, so that every process it starts is found".to_owned(),
@@ -170,50 +170,62 @@ fn control_groups(town: &Town) -> Check {
     )
 }
 
-fn store_file(town: &Town) -> Result<Check> {
+fn store_file(town: &Town) -> Result<HealthCheck> {
     let found = town.store().check_file()?;
     Ok(match found.as_slice() {
         [] => {
             let detail =
                 format!("{}, schema {}, intact", town.store_place(), gt_store::SCHEMA_LEVEL);
-            Check::good("store", detail)
+            HealthCheck::good("store", detail)
         }
         [first, ..] => {
             let detail = format!("damaged: {first}");
-            Check::bad("store", Grade::Problem, detail, "restore a backup from .gt/backups")
+            HealthCheck::bad(
+                "store",
+                CheckGrade::Problem,
+                detail,
+                "restore a backup from .gt/backups",
+            )
         }
     })
 }
 
 /// Settings of the database that could lose committed data.
-fn database_warnings(town: &Town) -> Result<Vec<Check>> {
+fn database_warnings(town: &Town) -> Result<Vec<HealthCheck>> {
     let fix = "change the settings of the database";
     let warnings = town.store().warnings()?.into_iter();
-    Ok(warnings.map(|detail| Check::bad("database", Grade::Warning, detail, fix)).collect())
+    Ok(warnings
+        .map(|detail| HealthCheck::bad("database", CheckGrade::Warning, detail, fix))
+        .collect())
 }
 
 /// Whether the town is writable: a town that can be read may still fail every command that changes something.
-fn writable(path: &Path) -> Check {
+fn writable(path: &Path) -> HealthCheck {
     match std::fs::OpenOptions::new().write(true).open(path) {
-        Ok(_) => Check::good("writable", path.display().to_string()),
+        Ok(_) => HealthCheck::good("writable", path.display().to_string()),
         Err(error) => {
             let detail = format!("{} cannot be written: {error}", path.display());
-            Check::bad("writable", Grade::Problem, detail, "check the permissions of .gt")
+            HealthCheck::bad(
+                "writable",
+                CheckGrade::Problem,
+                detail,
+                "check the permissions of .gt",
+            )
         }
     }
 }
 
 /// Locks and shared memory do not work on network file systems.
-fn file_system(town: &Town) -> Check {
+fn file_system(town: &Town) -> HealthCheck {
     const UNSAFE: [&str; 8] =
         ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "vboxsf", "virtiofs"];
     let kind = file_system_of(town.root()).unwrap_or_else(|| "unknown".to_owned());
     if UNSAFE.contains(&kind.as_str()) {
         let detail = format!("the town is on {kind}, where SQLite's locks are not safe");
         let fix = "move the town to a local disk";
-        return Check::bad("file system", Grade::Problem, detail, fix);
+        return HealthCheck::bad("file system", CheckGrade::Problem, detail, fix);
     }
-    Check::good("file system", kind)
+    HealthCheck::good("file system", kind)
 }
 
 fn file_system_of(path: &Path) -> Option<String> {
@@ -226,47 +238,47 @@ fn file_system_of(path: &Path) -> Option<String> {
     mounted.max().map(|(_, kind)| kind)
 }
 
-fn derived_values(town: &Town) -> Result<Check> {
+fn derived_values(town: &Town) -> Result<HealthCheck> {
     let differences = store::differences(town)?;
     Ok(match differences.first.as_slice() {
-        [] => Check::good("derived values", "all as they should be"),
+        [] => HealthCheck::good("derived values", "all as they should be"),
         [first, ..] => {
             let detail = format!("{} differ, for example {first}", differences.count);
             let fix = "gt store check names all of them; export the beads and import them into a \
                        fresh town, and report this";
-            Check::bad("derived values", Grade::Problem, detail, fix)
+            HealthCheck::bad("derived values", CheckGrade::Problem, detail, fix)
         }
     })
 }
 
-fn circles(town: &Town) -> Result<Check> {
+fn circles(town: &Town) -> Result<HealthCheck> {
     let circles = store::circles(town)?;
     Ok(match circles.as_slice() {
-        [] => Check::good("dependencies", "no circles"),
+        [] => HealthCheck::good("dependencies", "no circles"),
         [first, ..] => {
             let path: Vec<String> = first.iter().map(ToString::to_string).collect();
             let fix = "remove one with bd dep remove";
-            Check::bad("dependencies", Grade::Problem, path.join(" → "), fix)
+            HealthCheck::bad("dependencies", CheckGrade::Problem, path.join(" → "), fix)
         }
     })
 }
 
-fn notices(town: &Town) -> Result<Check> {
+fn notices(town: &Town) -> Result<HealthCheck> {
     let UnsentNotices { waiting, given_up } = outbox::unsent(town)?;
     let fix =
         "gt outbox list says why; gt outbox test tries the settings, gt outbox retry sends them";
     Ok(match (waiting, given_up) {
-        (0, 0) => Check::good("notices", "all have arrived"),
-        (waiting, 0) => Check::good("notices", format!("{waiting} waiting to be sent")),
+        (0, 0) => HealthCheck::good("notices", "all have arrived"),
+        (waiting, 0) => HealthCheck::good("notices", format!("{waiting} waiting to be sent")),
         (waiting, given_up) => {
             let detail = format!("{given_up} given up, {waiting} waiting to be sent");
-            Check::bad("notices", Grade::Warning, detail, fix)
+            HealthCheck::bad("notices", CheckGrade::Warning, detail, fix)
         }
     })
 }
 
 /// Trees that were moved away are deleted one day; people must learn of it before.
-fn moved_trees(town: &Town) -> Result<Check> {
+fn moved_trees(town: &Town) -> Result<HealthCheck> {
     let all = trees::trash(town)?;
     let now = town.now();
     let named = |these: &[&Trashed]| {
@@ -278,15 +290,15 @@ fn moved_trees(town: &Town) -> Result<Check> {
     if !stuck.is_empty() {
         let detail = format!("being moved away, or could not be: {}", named(&stuck));
         let fix = "gt scheduler run tries it again; if it stays so, look at the permissions of the rig's directory";
-        return Ok(Check::bad("trash", Grade::Warning, detail, fix));
+        return Ok(HealthCheck::bad("trash", CheckGrade::Warning, detail, fix));
     }
     let soon: Vec<&Trashed> = all.iter().filter(|one| trees::is_due_soon(one, now)).collect();
     if !soon.is_empty() {
         let detail = format!("deleted within 3 days: {}", named(&soon));
         let fix = "gt polecat undelete <#number> brings one back";
-        return Ok(Check::bad("trash", Grade::Warning, detail, fix));
+        return Ok(HealthCheck::bad("trash", CheckGrade::Warning, detail, fix));
     }
-    Ok(Check::good(
+    Ok(HealthCheck::good(
         "trash",
         match all.len() {
             0 => "empty".to_owned(),
@@ -295,7 +307,7 @@ fn moved_trees(town: &Town) -> Result<Check> {
     ))
 }
 
-fn rig_directories(town: &Town) -> Result<Vec<Check>> {
+fn rig_directories(town: &Town) -> Result<Vec<HealthCheck>> {
     let mut checks = Vec::new();
     for (rig, _) in gt_town::rigs::list(town)? {
         let directory = town.root().join(&rig.path);
@@ -304,20 +316,25 @@ fn rig_directories(town: &Town) -> Result<Vec<Check>> {
         let needs_directory = rig.executor != ExecutorKind::Pull || !rig.repo.is_empty();
         checks.push(if needs_directory && !directory.is_dir() {
             let detail = format!("{}: its directory {} is gone", rig.slug, directory.display());
-            Check::bad("rig", Grade::Warning, detail, format!("mkdir {}", directory.display()))
+            HealthCheck::bad(
+                "rig",
+                CheckGrade::Warning,
+                detail,
+                format!("mkdir {}", directory.display()),
+            )
         } else if is_local && !Path::new(&rig.repo).exists() {
             let detail = format!("{}: its repository {} is gone", rig.slug, rig.repo);
             let fix = format!("bring it back, or gt rig dock {}", rig.slug);
-            Check::bad("rig", Grade::Problem, detail, fix)
+            HealthCheck::bad("rig", CheckGrade::Problem, detail, fix)
         } else {
-            Check::good("rig", format!("{} ({})", rig.slug, rig.state.as_str()))
+            HealthCheck::good("rig", format!("{} ({})", rig.slug, rig.state.as_str()))
         });
     }
     Ok(checks)
 }
 
 /// The repositories that workers share. A damaged one is repaired before the next run of its rig.
-fn repositories(town: &Town) -> Result<Vec<Check>> {
+fn repositories(town: &Town) -> Result<Vec<HealthCheck>> {
     let mut checks = Vec::new();
     for (rig, _) in gt_town::rigs::list(town)? {
         let Some(problem) = gt_town::tree_paths::repository_problem(town, &rig) else { continue };
@@ -326,25 +343,27 @@ fn repositories(town: &Town) -> Result<Vec<Check>> {
             "gt repairs it from {} before the next run of the rig; nothing in it is deleted",
             rig.repo
         );
-        checks.push(Check::bad("repository", Grade::Problem, detail, fix));
+        checks.push(HealthCheck::bad("repository", CheckGrade::Problem, detail, fix));
     }
     Ok(checks)
 }
 
 /// Whether git-lfs is installed for projects that use it: without it, workers see pointers instead of files, or
 /// commit files that should be pointers.
-fn large_files(town: &Town) -> Result<Vec<Check>> {
+fn large_files(town: &Town) -> Result<Vec<HealthCheck>> {
     let mut checks = Vec::new();
     for (rig, _) in gt_town::rigs::list(town)? {
         let Some(repository) = gt_town::tree_paths::shared_repository(town, &rig) else { continue };
         let Ok(Some(tip)) = repository.tip(&rig.default_branch) else { continue };
         let bad = |detail: &str, fix: &str| {
             let detail = format!("{} keeps files with git-lfs, {detail}", rig.slug);
-            Check::bad("git-lfs", Grade::Problem, detail, fix)
+            HealthCheck::bad("git-lfs", CheckGrade::Problem, detail, fix)
         };
         match repository.large_files(&tip) {
             Ok(LargeFiles::None) | Err(_) => {}
-            Ok(LargeFiles::Ready) => checks.push(Check::good("git-lfs", rig.slug.to_string())),
+            Ok(LargeFiles::Ready) => {
+                checks.push(HealthCheck::good("git-lfs", rig.slug.to_string()));
+            }
             Ok(LargeFiles::NotInstalled) => checks.push(bad(
                 "which is not installed here",
                 "install git-lfs and run git lfs install",

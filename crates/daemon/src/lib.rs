@@ -5,11 +5,11 @@
 //! - The daemon keeps no state that a restart would lose: it reads everything from the store.
 //! - A command that finds no daemon does the same work through the same functions of [`reconcile`].
 
-#[cfg(test)]
-mod beside_runs;
 pub mod daemon;
 pub mod demo;
 pub mod health;
+#[cfg(test)]
+mod live_run_tests;
 pub mod notice_helper;
 pub mod reconcile;
 pub mod retention;

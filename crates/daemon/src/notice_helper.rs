@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gt_executors::background::{detach, nameless_file};
 use gt_store::Writer;
 
-use gt_beads::outbox::{Delivered, Outside, deliver, is_due};
+use gt_beads::outbox::{Delivered, NoticeSender, deliver, is_due};
 use gt_scheduling::Consequences;
 use gt_town::town::{CommitFollower, CommitHook, DIRECTORY};
 use gt_town::{Actor, Environment, OperationError, Result, StoreOptions, SystemClock, Town};
@@ -81,7 +81,7 @@ pub fn catch_up(town: &Town) -> Result<()> {
 /// Sends due notices in this process, if the town has no directory in which a helper could work.
 pub fn deliver_without_directory(town: &Town) -> Result<()> {
     if !town.has_directory() && is_due(town)? {
-        deliver(town, &Outside::of(town), NOTICES_MAX)?;
+        deliver(town, &NoticeSender::of(town), NOTICES_MAX)?;
     }
     Ok(())
 }
@@ -99,5 +99,5 @@ pub fn run(root: &Path, environment: &Environment) -> Result<Delivered> {
         StoreOptions::default(),
         Arc::new(Consequences),
     )?;
-    deliver(&town, &Outside::of(&town), NOTICES_MAX)
+    deliver(&town, &NoticeSender::of(&town), NOTICES_MAX)
 }

@@ -10,13 +10,13 @@ use gt_core::schedule::RunId;
 use crate::{notice_helper, retention};
 use gt_execution::landing::resume;
 use gt_execution::message_delivery::deliver_waiting;
-use gt_execution::runs::stalls::Stalls;
+use gt_execution::runs::stalls::StallReport;
 use gt_execution::runs::{Recovered, RunSpawner, recover, stalls};
 use gt_execution::stale_hooks::{StaleHook, release_stale_hooks};
-use gt_execution::trees::{Warmed, complete_moves, keep_warm};
-use gt_scheduling::convoy_planning::{Attended, attend};
+use gt_execution::trees::{WarmTreeChanges, complete_moves, keep_warm};
+use gt_scheduling::convoy_planning::{ConvoyCheck, check_convoys};
 use gt_scheduling::dispatch::DispatchInputs;
-use gt_scheduling::dispatch::{Dispatched, Dispatcher};
+use gt_scheduling::dispatch::{DispatchResult, Dispatcher};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_scheduling::schedule::{SlingReport, SlingRequest, sling_to_start};
 use gt_town::{OperationError, Result, Town};
@@ -35,13 +35,13 @@ pub fn stale_hooks(town: &Town) -> Result<(Vec<StaleHook>, Option<Timestamp>)> {
 }
 
 /// Schedules the members of convoys that are not scheduled yet, and lands convoys that are done.
-pub fn convoys(town: &Town) -> Result<Attended> {
-    attend(town, &DispatchInputs::read(town)?)
+pub fn convoys(town: &Town) -> Result<ConvoyCheck> {
+    check_convoys(town, &DispatchInputs::read(town)?)
 }
 
 /// Finds silent workers.
-pub fn stalls(town: &Town, processes: &LocalProcesses) -> Result<Stalls> {
-    stalls::look(town, processes)
+pub fn stalls(town: &Town, processes: &LocalProcesses) -> Result<StallReport> {
+    stalls::find_stalls(town, processes)
 }
 
 /// Finds agents that asked for work and are silent.
@@ -64,13 +64,13 @@ pub fn landings(town: &Town) -> Result<usize> {
 }
 
 /// Delivers nudges that no session has shown yet, and notices that are due.
-pub fn letters(town: &Town) -> Result<()> {
+pub fn deliver_messages(town: &Town) -> Result<()> {
     deliver_waiting(town)?;
     notice_helper::catch_up(town)
 }
 
 /// Makes trees ready before a run needs them. Takes its time where a rig has a setup command.
-pub fn warm_trees(town: &Town, processes: &LocalProcesses) -> Result<Warmed> {
+pub fn warm_trees(town: &Town, processes: &LocalProcesses) -> Result<WarmTreeChanges> {
     keep_warm(town, processes)
 }
 
@@ -85,7 +85,7 @@ pub fn recover_and_start(
     town: &Town,
     processes: &LocalProcesses,
     dispatcher: &Dispatcher<'_>,
-) -> Result<(Recovered, Dispatched)> {
+) -> Result<(Recovered, DispatchResult)> {
     Ok((liveness(town, processes)?, dispatcher.dispatch()?))
 }
 
@@ -95,7 +95,7 @@ pub fn all(
     town: &Town,
     processes: &LocalProcesses,
     dispatcher: &Dispatcher<'_>,
-) -> Result<(Recovered, Dispatched)> {
+) -> Result<(Recovered, DispatchResult)> {
     if dispatcher.is_dry_run() {
         return Ok((Recovered::default(), dispatcher.dispatch()?));
     }
@@ -106,11 +106,11 @@ pub fn all(
     housekeeping(town, processes)?;
     convoys(town)?;
     let (recovered, dispatched) = recover_and_start(town, processes, dispatcher)?;
-    letters_and_landings(town, processes, dispatcher, recovered, dispatched)
+    deliver_messages_and_land(town, processes, dispatcher, recovered, dispatched)
 }
 
 /// Starts these contexts, if they may start, and does everything else once.
-pub fn start_contexts(town: &Town, contexts: Vec<u64>, program: &Path) -> Result<Dispatched> {
+pub fn start_contexts(town: &Town, contexts: Vec<u64>, program: &Path) -> Result<DispatchResult> {
     let processes = LocalProcesses::of(town)?;
     let spawner = RunSpawner::new(town, program);
     let dispatcher =
@@ -124,7 +124,7 @@ pub fn sling_and_start(
     town: &Town,
     request: &SlingRequest,
     program: &Path,
-) -> Result<(SlingReport, Option<Dispatched>)> {
+) -> Result<(SlingReport, Option<DispatchResult>)> {
     town.require_right(Right::Queue, "a dispatch cycle")?;
     let processes = LocalProcesses::of(town)?;
     let spawner = RunSpawner::new(town, program);
@@ -149,8 +149,8 @@ fn after_named(
     town: &Town,
     processes: &LocalProcesses,
     dispatcher: &Dispatcher<'_>,
-    first: Dispatched,
-) -> Result<(Recovered, Dispatched)> {
+    first: DispatchResult,
+) -> Result<(Recovered, DispatchResult)> {
     housekeeping(town, processes)?;
     let (recovered, dispatched) = if dispatcher.named() == Some(first.dispatched.len()) {
         (liveness(town, processes)?, first)
@@ -158,25 +158,25 @@ fn after_named(
         let (recovered, later) = recover_and_start(town, processes, dispatcher)?;
         (recovered, first.followed_by(later))
     };
-    letters_and_landings(town, processes, dispatcher, recovered, dispatched)
+    deliver_messages_and_land(town, processes, dispatcher, recovered, dispatched)
 }
 
 /// Delivers messages, and asks origins about pushes whose end is unknown. Origins come last, because they may take long and
 /// no start waits for them. Their answers may make more work startable, which is started at once.
-fn letters_and_landings(
+fn deliver_messages_and_land(
     town: &Town,
     processes: &LocalProcesses,
     dispatcher: &Dispatcher<'_>,
     mut recovered: Recovered,
-    mut dispatched: Dispatched,
-) -> Result<(Recovered, Dispatched)> {
-    letters(town)?;
+    mut dispatched: DispatchResult,
+) -> Result<(Recovered, DispatchResult)> {
+    deliver_messages(town)?;
     let on_their_way = landings(town)?;
     if on_their_way > 0 {
         let problems = landing(town, processes)?;
         if landings(town)? < on_their_way {
             let later = recover_and_start(town, processes, dispatcher)?;
-            letters(town)?;
+            deliver_messages(town)?;
             recovered = recovered.followed_by(later.0);
             dispatched = dispatched.followed_by(later.1);
         }

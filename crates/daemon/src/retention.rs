@@ -11,10 +11,10 @@ use gt_core::schedule::{LandingState, RunId, TrashState, Trashed};
 use gt_core::settings::Layers;
 use gt_core::{Status, Timestamp};
 use gt_executors::runs::{RunFiles, runs_with_files, sweep_control_groups};
-use gt_store::{Reader, Scope, Writer};
+use gt_store::{Reader, SettingScope, Writer};
 
 use crate::notice_helper;
-use gt_execution::trees::{WARNING, delete_for_good, is_due_soon};
+use gt_execution::trees::{PURGE_NOTICE_PERIOD, delete_for_good, is_due_soon};
 use gt_scheduling::Consequences;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_town::settings::{file_layers, history_kept, layers_over};
@@ -34,7 +34,7 @@ const RETENTION_INTERVAL: Duration = Duration::from_hours(24);
 
 /// The result of a retention pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct RetentionResult {
     /// The trees that were announced, because they go next.
     pub announced: Vec<Trashed>,
     /// The trees that are gone.
@@ -61,7 +61,7 @@ pub fn catch_up(town: &Town, host: &str) -> Result<()> {
 }
 
 /// The helper: runs retention for the town at `root`.
-pub fn run(root: &Path, environment: &Environment) -> Result<Kept> {
+pub fn run(root: &Path, environment: &Environment) -> Result<RetentionResult> {
     let actor = Actor { name: "gt".to_owned(), owner: String::new() };
     let clock = Arc::new(SystemClock);
     let town = Town::open(
@@ -73,13 +73,13 @@ pub fn run(root: &Path, environment: &Environment) -> Result<Kept> {
         StoreOptions::default(),
         Arc::new(Consequences),
     )?;
-    keep_house(&town.with_commit_hook(Arc::new(notice_helper::SendNotices)))
+    apply_retention(&town.with_commit_hook(Arc::new(notice_helper::SendNotices)))
 }
 
 /// Announces the trees that are deleted next. Deletes the trees that were announced long enough ago, the events that
 /// are not kept any longer, and messages that were read before those. Nothing happens if another process has done it
 /// in the last day. A tree that was not announced is not deleted, however long retention did not run.
-pub fn keep_house(town: &Town) -> Result<Kept> {
+pub fn apply_retention(town: &Town) -> Result<RetentionResult> {
     let processes = LocalProcesses::of(town)?;
     let files = file_layers(town)?;
     let found = town.write(|writer| {
@@ -87,15 +87,15 @@ pub fn keep_house(town: &Town) -> Result<Kept> {
             return Ok(None);
         }
         let now = writer.now().to_string();
-        writer.put_setting(Scope::Store, &mark_of(processes.host()), Some(&now))?;
+        writer.put_setting(SettingScope::Store, &mark_of(processes.host()), Some(&now))?;
         let messages = writer.purge_messages(forgotten_before(town, writer, &files)?)?;
         let (announced, due) = announce(writer, processes.host())?;
         Ok(Some((messages, announced, due)))
     })?;
-    let Some((messages, announced, due)) = found else { return Ok(Kept::default()) };
+    let Some((messages, announced, due)) = found else { return Ok(RetentionResult::default()) };
     let purged = delete_for_good(town, due)?;
     let runs = forget_run_files(town)?;
-    Ok(Kept { announced, purged, messages, events: forget_events(town)?, runs })
+    Ok(RetentionResult { announced, purged, messages, events: forget_events(town)?, runs })
 }
 
 /// Removes the files of runs that are over and have not changed for as long as events are kept; returns the number of
@@ -168,10 +168,15 @@ fn announce(writer: &mut Writer<'_>, host: &str) -> Result<(Vec<Trashed>, Vec<Tr
     let (mut announced, mut due) = (Vec::new(), Vec::new());
     for trashed in soon(writer, host, now)? {
         match writer.purge_announced_at(&trashed)? {
-            Some(told) if told.plus(WARNING) <= now && trashed.purge_at <= now => due.push(trashed),
+            Some(told) if told.plus(PURGE_NOTICE_PERIOD) <= now && trashed.purge_at <= now => {
+                due.push(trashed);
+            }
             Some(_) => {}
             None => {
-                writer.announce_purge(&trashed, trashed.purge_at.max(now.plus(WARNING)))?;
+                writer.announce_purge(
+                    &trashed,
+                    trashed.purge_at.max(now.plus(PURGE_NOTICE_PERIOD)),
+                )?;
                 announced.push(trashed);
             }
         }
@@ -202,7 +207,7 @@ fn is_due(town: &Town, reader: &Reader<'_>, files: &Layers, host: &str) -> Resul
     if !any_old && soon(reader, host, now)?.is_empty() {
         return Ok(false);
     }
-    let last = reader.setting(Scope::Store, &mark_of(host))?;
+    let last = reader.setting(SettingScope::Store, &mark_of(host))?;
     let last = last.and_then(|last| Timestamp::parse(&last).ok());
     // A mark in the future was set by a clock that has jumped since.
     Ok(last.is_none_or(|last| last.plus(RETENTION_INTERVAL) <= now || last > now))

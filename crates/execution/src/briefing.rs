@@ -6,7 +6,7 @@ use gt_core::schedule::{Context, Run, RunId, RunState, Workplace};
 use gt_core::{Bead, Comment, ExecutorKind, Message, Rig};
 use gt_store::Reader;
 
-use gt_beads::messages::{Party, unread_in};
+use gt_beads::messages::{MessageParty, unread_in};
 use gt_beads::steps::{StepView, StepsOfRun, steps_in};
 use gt_town::{OperationError, Result, Town};
 
@@ -62,7 +62,7 @@ pub(crate) fn briefing_in(reader: &Reader<'_>, run: Run) -> Result<Briefing> {
     let mut comments = reader.comments(&bead.id)?;
     let older_comments = comments.len().saturating_sub(COMMENTS_TOLD);
     comments.drain(..older_comments);
-    let messages = unread_in(reader, &Party::Worker(Box::new(run.clone())))?;
+    let messages = unread_in(reader, &MessageParty::Worker(Box::new(run.clone())))?;
     Ok(Briefing {
         context: reader.context_by_number(run.context)?,
         rig: reader.rig(run.rig.as_str())?,

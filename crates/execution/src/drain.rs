@@ -12,7 +12,7 @@ use gt_town::{Result, Town};
 
 /// The result of draining.
 #[derive(Debug, Clone)]
-pub struct Drained {
+pub struct DrainResult {
     /// The pause of all starts, with its actor and time.
     pub pause: Pause,
     /// The runs that had not ended in time; none means that it is drained.
@@ -30,7 +30,7 @@ pub fn drain(
     processes: &dyn ProcessProbe,
     timeout: Option<Duration>,
     mut each: impl FnMut(&[Run], &[(RunId, String)]),
-) -> Result<Drained> {
+) -> Result<DrainResult> {
     let (pause, _) = pause(town)?;
     let began = town.now();
     let mut before = (usize::MAX, 0);
@@ -45,7 +45,7 @@ pub fn drain(
         }
         let over = timeout.is_some_and(|timeout| town.now().since(began) >= timeout);
         if running.is_empty() || over {
-            return Ok(Drained { pause, running });
+            return Ok(DrainResult { pause, running });
         }
         std::thread::sleep(DRAIN_POLL_INTERVAL);
     }

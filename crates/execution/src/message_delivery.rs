@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use gt_core::schedule::{Run, RunState, WorkerPlace};
-use gt_core::{Address, ExecutorKind, Message};
+use gt_core::{ExecutorKind, Message, MessageAddress};
 use gt_executors::runs::{RunFiles, supervisor_at_work};
 use gt_executors::tmux::{Capture, Confirmation, Pasted, Tmux, TmuxError};
 use gt_store::Reader;
@@ -23,7 +23,7 @@ const NUDGES_MAX: usize = 100;
 
 /// The state of the delivery of a nudge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delivery {
+pub enum NudgeDelivery {
     /// It was typed into this session, which shows it.
     Session(String),
     /// It waits for its recipient to look, for this reason.
@@ -32,8 +32,8 @@ pub enum Delivery {
 
 /// Types a nudge into the session of its receiver, if that has one and can read it there. It is delivered only if the
 /// session shows it; else it waits, and is tried again.
-pub fn deliver(town: &Town, message: &Message) -> Result<Delivery> {
-    let waits = |why: &str| Ok(Delivery::Waits(why.to_owned()));
+pub fn deliver(town: &Town, message: &Message) -> Result<NudgeDelivery> {
+    let waits = |why: &str| Ok(NudgeDelivery::Waits(why.to_owned()));
     let Some(run) = town.read(|reader| worker_for(reader, &message.to))? else {
         return waits("no worker is there now");
     };
@@ -41,7 +41,7 @@ pub fn deliver(town: &Town, message: &Message) -> Result<Delivery> {
         return waits("its worker has no session");
     }
     if !run.is_on(LocalProcesses::of(town)?.host()) {
-        return Ok(Delivery::Waits(format!("its worker is on {}", run.host_name())));
+        return Ok(NudgeDelivery::Waits(format!("its worker is on {}", run.host_name())));
     }
     // A runtime that cannot be read is reported by the commands that need it.
     if !runtimes::named(town, &run.runtime).is_ok_and(|runtime| runtime.is_interactive) {
@@ -49,12 +49,12 @@ pub fn deliver(town: &Town, message: &Message) -> Result<Delivery> {
     }
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     match type_into(town, &files, message) {
-        Ok(Typed::Shown(session)) => {
+        Ok(TypingResult::Shown(session)) => {
             delivered(town, message.id)?;
-            Ok(Delivery::Session(session))
+            Ok(NudgeDelivery::Session(session))
         }
-        Ok(Typed::Not(why)) => waits(why),
-        Err(error) => Ok(Delivery::Waits(error.to_string())),
+        Ok(TypingResult::Not(why)) => waits(why),
+        Err(error) => Ok(NudgeDelivery::Waits(error.to_string())),
     }
 }
 
@@ -62,15 +62,15 @@ pub fn deliver(town: &Town, message: &Message) -> Result<Delivery> {
 pub fn deliver_waiting(town: &Town) -> Result<usize> {
     let waiting = town.read(|reader| Ok(reader.undelivered_nudges(NUDGES_MAX)?))?;
     let mut count = 0;
-    let mut stuck: HashSet<&Address> = HashSet::new();
+    let mut stuck: HashSet<&MessageAddress> = HashSet::new();
     for message in &waiting {
         // A receiver that cannot be given one cannot be given the next, and the order is kept.
         if stuck.contains(&message.to) {
             continue;
         }
         match deliver(town, message)? {
-            Delivery::Session(_) => count += 1,
-            Delivery::Waits(_) => {
+            NudgeDelivery::Session(_) => count += 1,
+            NudgeDelivery::Waits(_) => {
                 stuck.insert(&message.to);
             }
         }
@@ -79,21 +79,24 @@ pub fn deliver_waiting(town: &Town) -> Result<usize> {
 }
 
 /// The run whose worker gets messages to this address.
-fn worker_for(reader: &Reader<'_>, to: &Address) -> Result<Option<Run>> {
+fn worker_for(reader: &Reader<'_>, to: &MessageAddress) -> Result<Option<Run>> {
     let at_place = |place: &WorkerPlace| -> Result<Option<Run>> {
         let live = reader.live_runs()?;
         Ok(live.into_iter().find(|run| run.place.as_ref() == Some(place)))
     };
     let run = match to {
-        Address::Work(bead) => reader.live_run(bead)?,
-        Address::Place(place) => at_place(place)?,
-        Address::Mayor | Address::Deacon | Address::Witness(_) | Address::Refinery(_) => None,
+        MessageAddress::Work(bead) => reader.live_run(bead)?,
+        MessageAddress::Place(place) => at_place(place)?,
+        MessageAddress::Mayor
+        | MessageAddress::Deacon
+        | MessageAddress::Witness(_)
+        | MessageAddress::Refinery(_) => None,
     };
     Ok(run.filter(|run| run.state != RunState::Starting))
 }
 
 /// The outcome of typing.
-enum Typed {
+enum TypingResult {
     /// This session shows it.
     Shown(String),
     /// It was not typed, or not shown, for this reason.
@@ -104,19 +107,19 @@ fn type_into(
     town: &Town,
     files: &RunFiles,
     message: &Message,
-) -> std::result::Result<Typed, TmuxError> {
+) -> std::result::Result<TypingResult, TmuxError> {
     // Its holder keeps the keyboard for as long as it takes: its prompt, another message, or a fresh session.
     let Some(_keyboard) = files.try_keyboard()? else {
-        return Ok(Typed::Not("another process is typing there"));
+        return Ok(TypingResult::Not("another process is typing there"));
     };
     // Only the pane of the supervisor is typed into, and only while that has an agent: a shell that a person has
     // opened beside it, or in its place, is another pane.
     let Some(supervisor) = supervisor_at_work(files)? else {
-        return Ok(Typed::Not("its worker is not there right now"));
+        return Ok(TypingResult::Not("its worker is not there right now"));
     };
     let tmux = Tmux::of_town(&session_server(town));
     let Some(pane) = tmux.pane_of(supervisor)? else {
-        return Ok(Typed::Not("its worker has no session"));
+        return Ok(TypingResult::Not("its worker has no session"));
     };
     let mark = message.mark();
     let times = |screen: &str| screen.matches(&mark).count();
@@ -129,7 +132,7 @@ fn type_into(
     };
     let pasted = tmux.paste_into(&pane, message.spoken().as_bytes(), &confirmation)?;
     Ok(match pasted {
-        Pasted::Confirmed => Typed::Shown(pane.session().to_owned()),
-        Pasted::Unconfirmed { .. } => Typed::Not("its session does not show it"),
+        Pasted::Confirmed => TypingResult::Shown(pane.session().to_owned()),
+        Pasted::Unconfirmed { .. } => TypingResult::Not("its session does not show it"),
     })
 }

@@ -101,9 +101,10 @@ pub fn polecats(town: &Town, rig: Option<&str>, dirty: bool) -> Result<Vec<Shown
             let rig = rigs.iter().find(|rig| rig.slug == one.polecat.rig).filter(|_| has_tree)?;
             Trees::of(town, rig)?.tree(&one.polecat.name).status().ok()
         });
-        let with_status = |one: gt_town::parallel::Finished<ShownPolecat, Option<TreeStatus>>| {
-            ShownPolecat { status: one.outcome, ..one.input }
-        };
+        let with_status = |one: gt_town::parallel::FinishedItem<
+            ShownPolecat,
+            Option<TreeStatus>,
+        >| { ShownPolecat { status: one.outcome, ..one.input } };
         all = looked.into_iter().map(with_status).collect();
     }
     Ok(all)
@@ -221,7 +222,7 @@ fn tmux_failed(error: &TmuxError) -> OperationError {
 
 /// The current output of a worker.
 #[derive(Debug, Clone)]
-pub struct Glimpse {
+pub struct WorkerOutput {
     /// The run of the worker.
     pub run: Run,
     /// The session it comes from; nothing if it is the end of the output file.
@@ -231,7 +232,7 @@ pub struct Glimpse {
 }
 
 /// The last lines of a worker: the screen of its session if it has one, else the end of its output.
-pub fn peek(town: &Town, input: &str, lines: u32) -> Result<Glimpse> {
+pub fn peek(town: &Town, input: &str, lines: u32) -> Result<WorkerOutput> {
     let run = run_of(town, input)?;
     if run.executor == ExecutorKind::Tmux && run.state.is_live() {
         let name = session_of(&run, prefix_of(town, &run.rig)?.as_ref());
@@ -241,7 +242,7 @@ pub fn peek(town: &Town, input: &str, lines: u32) -> Result<Glimpse> {
         if let Ok(text) = shown
             && !text.trim().is_empty()
         {
-            return Ok(Glimpse { run, session: Some(name), text });
+            return Ok(WorkerOutput { run, session: Some(name), text });
         }
     }
     let mut output = RunOutput::of(town, &run)?;
@@ -255,5 +256,5 @@ pub fn peek(town: &Town, input: &str, lines: u32) -> Result<Glimpse> {
         }
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Glimpse { run, session: None, text })
+    Ok(WorkerOutput { run, session: None, text })
 }

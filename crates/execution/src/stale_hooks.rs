@@ -31,7 +31,7 @@ pub struct StaleHook {
 
 /// Why a hook was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeepReason {
     /// A worker has it.
     Running(RunId),
     /// A person or a standing agent has it, and reports when it is done.
@@ -44,7 +44,7 @@ pub enum Kept {
     ByHand(String),
 }
 
-impl fmt::Display for Kept {
+impl fmt::Display for KeepReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Running(run) => write!(f, "running as {run}"),
@@ -58,7 +58,7 @@ impl fmt::Display for Kept {
     }
 }
 
-impl Kept {
+impl KeepReason {
     /// A short name for programs.
     pub fn code(&self) -> &'static str {
         match self {
@@ -77,7 +77,7 @@ pub struct StaleHooks {
     /// The hooks that were taken back.
     pub released: Vec<StaleHook>,
     /// The hooks that were left alone, and why.
-    pub kept: Vec<(BeadId, Kept)>,
+    pub kept: Vec<(BeadId, KeepReason)>,
 }
 
 /// Takes back every hook, in all rigs, that has no worker and to which nothing has happened for `max_age`: the bead
@@ -117,7 +117,7 @@ fn due(
         let idle = now.since(bead.updated_at);
         match kept(reader, &bead, live.as_ref(), idle, max_age)?.or_else(|| by_hand(&bead)) {
             None => is_due = true,
-            Some(Kept::Young(_)) => {
+            Some(KeepReason::Young(_)) => {
                 let at = bead.updated_at.plus(max_age);
                 next = Some(next.map_or(at, |earliest| earliest.min(at)));
             }
@@ -135,16 +135,16 @@ fn hooks(reader: &Reader<'_>) -> Result<Vec<BeadId>> {
 }
 
 /// A person claimed the bead by hand: it is in progress, and its assignee is no worker, whose address has a rig in it.
-fn by_hand(bead: &Bead) -> Option<Kept> {
+fn by_hand(bead: &Bead) -> Option<KeepReason> {
     let is_person = !bead.assignee.is_empty() && !bead.assignee.contains('/');
     let is_claimed = bead.status == Status::InProgress && is_person;
-    is_claimed.then(|| Kept::ByHand(bead.assignee.clone()))
+    is_claimed.then(|| KeepReason::ByHand(bead.assignee.clone()))
 }
 
 fn release_in(
     writer: &mut Writer<'_>,
     max_age: Duration,
-    spared: &dyn Fn(&Bead) -> Option<Kept>,
+    spared: &dyn Fn(&Bead) -> Option<KeepReason>,
 ) -> Result<StaleHooks> {
     let mut found = StaleHooks::default();
     for id in hooks(writer)? {
@@ -175,21 +175,21 @@ fn kept(
     live: Option<&Run>,
     idle: Duration,
     max_age: Duration,
-) -> Result<Option<Kept>> {
+) -> Result<Option<KeepReason>> {
     match live {
         // A person who has not begun may never have seen it.
         Some(run) if run.executor == ExecutorKind::None && bead.status == Status::Hooked => {}
         Some(run) if run.executor == ExecutorKind::None => {
-            return Ok(Some(Kept::WithCrew(run.agent.clone(), run.id.clone())));
+            return Ok(Some(KeepReason::WithCrew(run.agent.clone(), run.id.clone())));
         }
-        Some(run) => return Ok(Some(Kept::Running(run.id.clone()))),
+        Some(run) => return Ok(Some(KeepReason::Running(run.id.clone()))),
         None => {
             if let Some(run) = merging_in(reader, bead)? {
-                return Ok(Some(Kept::Merging(run.id)));
+                return Ok(Some(KeepReason::Merging(run.id)));
             }
         }
     }
-    Ok((idle < max_age).then_some(Kept::Young(idle)))
+    Ok((idle < max_age).then_some(KeepReason::Young(idle)))
 }
 
 fn release(writer: &mut Writer<'_>, bead: &Bead, live: Option<&Run>) -> Result<()> {

@@ -30,7 +30,7 @@ pub fn detach(program: &Path, arguments: &[&OsStr], input: File) -> Result<(), P
 
 /// A program that gets a limited time.
 #[derive(Debug, Clone, Copy)]
-pub struct Limited<'a> {
+pub struct LimitedProgram<'a> {
     /// The program.
     pub program: &'a Path,
     /// Its arguments.
@@ -51,7 +51,7 @@ pub struct Limited<'a> {
 
 /// How a program with a limited time ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
+pub enum ProgramEnd {
     /// In time and well.
     Well,
     /// In time, but badly.
@@ -65,10 +65,10 @@ pub enum Ending {
     TooLate,
 }
 
-impl Limited<'_> {
+impl LimitedProgram<'_> {
     /// Runs the program to its end, or kills it when its time is up. Processes that it started go
     /// on after it ends by itself.
-    pub fn run(&self) -> Result<Ending, ProcessError> {
+    pub fn run(&self) -> Result<ProgramEnd, ProcessError> {
         let failed =
             |source| ProcessError::Start { program: self.program.display().to_string(), source };
         // Files, because a pipe would block us when the program does not read it, or a child holds
@@ -92,10 +92,10 @@ impl Limited<'_> {
         }
         let status = child.wait().map_err(failed)?;
         Ok(match (in_time, status.success()) {
-            (false, _) => Ending::TooLate,
-            (true, true) => Ending::Well,
+            (false, _) => ProgramEnd::TooLate,
+            (true, true) => ProgramEnd::Well,
             (true, false) => {
-                Ending::Badly { status, words: last_words(&mut errors, self.words_bytes_max) }
+                ProgramEnd::Badly { status, words: last_words(&mut errors, self.words_bytes_max) }
             }
         })
     }
@@ -187,8 +187,8 @@ mod tests {
     }
 
     impl Script {
-        fn run(&self, limit: Duration) -> Result<Ending, ProcessError> {
-            Limited {
+        fn run(&self, limit: Duration) -> Result<ProgramEnd, ProcessError> {
+            LimitedProgram {
                 program: &self.path,
                 arguments: &["one", "two words"],
                 directory: self.directory.path(),
@@ -212,7 +212,7 @@ mod tests {
     fn a_program_gets_arguments_input_and_variables() {
         let script = script("echo \"$1|$2|$COLOUR|$(wc -l)|$PWD\" > said");
 
-        assert_eq!(script.run(LONG).unwrap(), Ending::Well);
+        assert_eq!(script.run(LONG).unwrap(), ProgramEnd::Well);
 
         let here = script.directory.path().canonicalize().unwrap();
         let said = script.file("said").replace(' ', "");
@@ -224,7 +224,7 @@ mod tests {
         let script = script("echo 'and many things before' >&2; echo 'no such key' >&2; exit 3");
 
         match script.run(LONG).unwrap() {
-            Ending::Badly { status, words } => {
+            ProgramEnd::Badly { status, words } => {
                 assert_eq!(status.code(), Some(3));
                 assert_eq!(words, "before no such key");
             }
@@ -238,7 +238,7 @@ mod tests {
 
         let ending = script.run(Duration::from_millis(300)).unwrap();
 
-        assert_eq!(ending, Ending::TooLate);
+        assert_eq!(ending, ProgramEnd::TooLate);
         let child = script.file("child");
         // Without a child there was no time to start one, which is fine too.
         if let Ok(pid) = child.trim().parse().map(Pid::from_raw) {

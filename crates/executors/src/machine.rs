@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_core::decide::{Load, MachineFacts, Memory};
+use gt_core::decide::{MachineFacts, MachineLoad, MachineMemory};
 
 /// Bytes in one megabyte, as everything here counts them.
 const MEGABYTE: u64 = 1 << 20;
@@ -15,7 +15,7 @@ pub fn look_at(root: &Path) -> MachineFacts {
 }
 
 /// The memory of the machine, or of the narrowest control group around us that has less than that.
-fn memory(root: &Path) -> Option<Memory> {
+fn memory(root: &Path) -> Option<MachineMemory> {
     let (total, available) = meminfo(&fs::read_to_string(root.join("proc/meminfo")).ok()?)?;
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let (mut total_bytes, mut available_bytes) = (total, available);
@@ -24,7 +24,7 @@ fn memory(root: &Path) -> Option<Memory> {
         available_bytes = available_bytes.min(left);
     }
     let (total_mb, available_mb) = (total_bytes / MEGABYTE, available_bytes / MEGABYTE);
-    Some(Memory { total_mb, available_mb })
+    Some(MachineMemory { total_mb, available_mb })
 }
 
 /// All and available memory in bytes, of `/proc/meminfo`.
@@ -86,10 +86,10 @@ fn statistic(text: &str, name: &str) -> Option<u64> {
 }
 
 /// How many wanted to run over the last minute, and how many can.
-fn load(root: &Path) -> Option<Load> {
+fn load(root: &Path) -> Option<MachineLoad> {
     let average = fs::read_to_string(root.join("proc/loadavg")).ok()?;
     let cores = fs::read_to_string(root.join("proc/stat")).ok()?;
-    Some(Load { hundredths: hundredths(&average)?, cores: cores_of(&cores)? })
+    Some(MachineLoad { hundredths: hundredths(&average)?, cores: cores_of(&cores)? })
 }
 
 /// The first number of `/proc/loadavg`, in hundredths.
@@ -185,7 +185,7 @@ mod tests {
             ("proc/loadavg", "3.25 1.00 0.50 2/345 678\n"),
             ("proc/stat", "cpu  1 2\ncpu0 1 2\ncpu1 1 2\nintr 5\n"),
         ];
-        assert_eq!(machine(&files).load, Some(Load { hundredths: 325, cores: 2 }));
+        assert_eq!(machine(&files).load, Some(MachineLoad { hundredths: 325, cores: 2 }));
     }
 
     #[test]

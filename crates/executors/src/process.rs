@@ -145,7 +145,7 @@ pub fn run_along(argv: &[&str], directory: &Path) -> Result<u8, ProcessError> {
 
 /// Becomes another program that does not listen to `TERM`, nor does anything that it starts. Comes back only if
 /// that fails.
-pub fn become_deaf(program: &Path, arguments: &[&str]) -> ProcessError {
+pub fn exec_ignoring_term(program: &Path, arguments: &[&str]) -> ProcessError {
     // A signal that a shell ignores stays ignored in the program that it becomes.
     let mut command = command_with_everything("sh");
     command.args(["-c", "trap '' TERM; exec \"$@\"", "sh"]).arg(program).args(arguments);
@@ -153,7 +153,7 @@ pub fn become_deaf(program: &Path, arguments: &[&str]) -> ProcessError {
 }
 
 /// Kills this process at once, without any message.
-pub fn die() {
+pub fn kill_this_process() {
     let _ = kill_process(getpid(), Signal::KILL);
 }
 

@@ -28,12 +28,12 @@
 mod display;
 mod launch;
 mod relay;
-mod typed;
+mod typed_keys;
 
 pub use display::{Display, OwnTerminal};
 pub use launch::{BECOME, Launcher, become_agent};
-pub use relay::{Kept, Loss, Relay};
-pub use typed::read_typed;
+pub use relay::{KeptOutput, OutputLoss, Relay};
+pub use typed_keys::read_typed;
 
 use std::ffi::OsStr;
 use std::fs::File;

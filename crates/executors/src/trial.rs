@@ -31,7 +31,7 @@ pub struct Trial<'a> {
 
 /// The result of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tried {
+pub struct TrialResult {
     /// How it ended; nothing if it took too long and was ended, with everything it had started.
     pub status: Option<ExitStatus>,
     /// The end of its output, on both streams.
@@ -40,7 +40,7 @@ pub struct Tried {
 
 impl Trial<'_> {
     /// Runs the program to its end, or ends it when its time is up.
-    pub fn run(&self) -> Result<Tried, ProcessError> {
+    pub fn run(&self) -> Result<TrialResult, ProcessError> {
         let program = self.argv.first().map(String::as_str).unwrap_or_default();
         let failed = |source| ProcessError::Start { program: program.to_owned(), source };
         let mut output = nameless_file(self.directory).map_err(failed)?;
@@ -53,7 +53,7 @@ impl Trial<'_> {
         }
         let status = child.wait().map_err(failed)?;
         let output = end_of(&mut output, self.output_bytes_max).map_err(failed)?;
-        Ok(Tried { status: in_time.then_some(status), output })
+        Ok(TrialResult { status: in_time.then_some(status), output })
     }
 
     fn prepared(&self, program: &str, output: &File) -> io::Result<Command> {
@@ -84,7 +84,7 @@ fn end_of(file: &mut File, bytes_max: u64) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn trial(script: &str, limit: Duration) -> Result<Tried, ProcessError> {
+    fn trial(script: &str, limit: Duration) -> Result<TrialResult, ProcessError> {
         let directory = tempfile::tempdir().unwrap();
         let argv = ["sh", "-c", script].map(str::to_owned);
         let environment = [("COLOUR".to_owned(), "red".to_owned())];

@@ -41,7 +41,7 @@ pub enum Method {
 
 /// The body of a request and its type.
 #[derive(Debug, Clone, Copy)]
-pub struct Content<'a> {
+pub struct RequestBody<'a> {
     /// Its media type.
     pub kind: &'a str,
     /// All of its bytes.
@@ -50,7 +50,7 @@ pub struct Content<'a> {
 
 /// A request.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct WebRequest<'a> {
     /// The method.
     pub method: Method,
     /// Where it goes.
@@ -58,7 +58,7 @@ pub struct Request<'a> {
     /// Further fields of the head; a value that cannot stand there is refused.
     pub headers: &'a [(&'a str, &'a str)],
     /// The body, if there is one.
-    pub content: Option<Content<'a>>,
+    pub content: Option<RequestBody<'a>>,
     /// How long everything together may take.
     pub limit: Duration,
     /// Waiting for the answer stops when this becomes readable.
@@ -67,13 +67,13 @@ pub struct Request<'a> {
 
 /// The status and the fields of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
+pub struct AnswerHead {
     /// The status.
     pub status: u16,
     fields: HeaderMap,
 }
 
-impl Head {
+impl AnswerHead {
     /// The value of a field, if it is text.
     pub fn field(&self, name: &str) -> Option<&str> {
         str::from_utf8(self.fields.get(name)?.as_bytes()).ok()
@@ -82,7 +82,7 @@ impl Head {
 
 /// The answer of a web service to a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct WebAnswer {
     /// The status.
     pub status: u16,
     /// Where it would rather be asked.
@@ -95,7 +95,7 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The status and the fields.
-    pub head: Head,
+    pub head: AnswerHead,
     /// All that was asked for.
     pub body: Vec<u8>,
 }
@@ -155,43 +155,43 @@ pub enum WebError {
 }
 
 /// An answer of which only the head has been read.
-struct Begun {
-    head: Head,
+struct UnreadAnswer {
+    head: AnswerHead,
     body: BodyReader<'static>,
     deadline: Deadline,
 }
 
-impl Request<'_> {
+impl WebRequest<'_> {
     /// Sends the request and waits for the answer, of which only the beginning matters. Redirects are told, not
     /// followed.
-    pub fn tell(&self) -> Result<Answer, WebError> {
+    pub fn tell(&self) -> Result<WebAnswer, WebError> {
         self.tell_trusting(system_roots)
     }
 
     fn tell_trusting(
         &self,
         roots: impl FnOnce() -> Vec<CertificateDer<'static>>,
-    ) -> Result<Answer, WebError> {
-        let Begun { head, mut body, .. } = self.begin(roots)?;
+    ) -> Result<WebAnswer, WebError> {
+        let UnreadAnswer { head, mut body, .. } = self.begin(roots)?;
         let location = head.field("location").map(|place| one_line(place.as_bytes()));
         let mut words = [0; WORDS_BYTES_MAX];
         // The status is the answer; its text may be missing.
         let count = body.read(&mut words).unwrap_or(0);
-        Ok(Answer { status: head.status, location, words: one_line(&words[..count]) })
+        Ok(WebAnswer { status: head.status, location, words: one_line(&words[..count]) })
     }
 
     /// Sends the request and waits for all of the answer. Redirects are told, not followed.
     pub fn ask(&self, bytes_max: usize) -> Result<Reply, WebError> {
-        let Begun { head, body, .. } = self.begin(system_roots)?;
+        let UnreadAnswer { head, body, .. } = self.begin(system_roots)?;
         self.read_all(head, body, bytes_max)
     }
 
     /// Sends the request and waits for the head of an answer that has no end. If it does not begin well, the answer is
     /// read like any other. How long to wait for what follows is said each time.
     pub fn listen(&self, bytes_max: usize) -> Result<Listening, WebError> {
-        let Begun { head, body, deadline } = self.begin(system_roots)?;
+        let UnreadAnswer { head, body, deadline } = self.begin(system_roots)?;
         if head.status == 200 {
-            let stream = Stream { body, deadline, origin: self.address.origin() };
+            let stream = AnswerStream { body, deadline, origin: self.address.origin() };
             return Ok(Listening::Begun(Box::new(stream)));
         }
         Ok(Listening::Refused(self.read_all(head, body, bytes_max)?))
@@ -199,7 +199,7 @@ impl Request<'_> {
 
     fn read_all(
         &self,
-        head: Head,
+        head: AnswerHead,
         stream: BodyReader<'_>,
         bytes_max: usize,
     ) -> Result<Reply, WebError> {
@@ -216,7 +216,7 @@ impl Request<'_> {
     fn begin(
         &self,
         roots: impl FnOnce() -> Vec<CertificateDer<'static>>,
-    ) -> Result<Begun, WebError> {
+    ) -> Result<UnreadAnswer, WebError> {
         let deadline = Deadline::after(self.limit);
         let agent = self.agent(&deadline, roots)?;
         let address = encoded(self.address);
@@ -228,8 +228,8 @@ impl Request<'_> {
         };
         let answered = answered.map_err(|error| failed(self.address.origin(), error))?;
         let (head, body) = answered.into_parts();
-        let head = Head { status: head.status.as_u16(), fields: head.headers };
-        Ok(Begun { head, body: body.into_reader(), deadline })
+        let head = AnswerHead { status: head.status.as_u16(), fields: head.headers };
+        Ok(UnreadAnswer { head, body: body.into_reader(), deadline })
     }
 
     fn with_fields<Any>(
@@ -337,13 +337,13 @@ fn failed(origin: String, error: ureq::Error) -> WebError {
 #[derive(Debug)]
 pub enum Listening {
     /// The service speaks.
-    Begun(Box<Stream>),
+    Begun(Box<AnswerStream>),
     /// It said something else instead.
     Refused(Reply),
 }
 
 /// An answer that comes bit by bit, and may have no end.
-pub struct Stream {
+pub struct AnswerStream {
     body: BodyReader<'static>,
     deadline: Deadline,
     origin: String,
@@ -351,7 +351,7 @@ pub struct Stream {
 
 /// The part of a stream that came within some time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum StreamPart {
     /// These bytes.
     Bytes(Vec<u8>),
     /// No bytes.
@@ -360,26 +360,26 @@ pub enum Heard {
     End,
 }
 
-impl std::fmt::Debug for Stream {
+impl std::fmt::Debug for AnswerStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stream").field("origin", &self.origin).finish_non_exhaustive()
     }
 }
 
-impl Stream {
+impl AnswerStream {
     /// Waits for the service to say something, but no longer than this.
-    pub fn next_within(&mut self, limit: Duration) -> Result<Heard, WebError> {
+    pub fn next_within(&mut self, limit: Duration) -> Result<StreamPart, WebError> {
         self.deadline.restart(limit);
         let mut bytes = vec![0; 16 * 1024];
         match self.body.read(&mut bytes) {
-            Ok(0) => Ok(Heard::End),
+            Ok(0) => Ok(StreamPart::End),
             Ok(count) => {
                 bytes.truncate(count);
-                Ok(Heard::Bytes(bytes))
+                Ok(StreamPart::Bytes(bytes))
             }
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(Heard::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(StreamPart::Nothing),
             // The connection ended before the stream did.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Heard::End),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(StreamPart::End),
             Err(error) => Err(failed(self.origin.clone(), error.into())),
         }
     }

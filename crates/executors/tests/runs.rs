@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use gt_executors::background::detach;
 use gt_executors::runs::{
-    Agent, AgentEnd, Asked, Hearing, Liveness, RunFiles, SessionEnd, StarterLock, Strays,
-    Supervision, SupervisorCommand, Suspect, ask_to_cancel, ask_to_hand_over, become_detached,
-    control_groups_missing, end_orphan, end_strays, enter_control_group, holders, starter_is_alive,
-    strays_of, sweep_control_groups, tell_done,
+    Agent, AgentEnd, AskResult, Liveness, RunFiles, SessionEnd, StarterLock, Strays, Supervision,
+    SupervisorCommand, SupervisorListener, Suspect, ask_to_cancel, ask_to_hand_over,
+    become_detached, control_groups_missing, end_orphan, end_strays, enter_control_group, holders,
+    starter_is_alive, strays_of, sweep_control_groups, tell_done,
 };
 use gt_testkit::wait_until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -177,7 +177,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         // A test that fails leaves nothing running.
-        if matches!(ask_to_cancel(&self.files), Ok(Asked::NoListener)) {
+        if matches!(ask_to_cancel(&self.files), Ok(AskResult::NoListener)) {
             let _ = end_orphan(&self.files, Duration::ZERO);
         }
     }
@@ -292,7 +292,7 @@ fn a_run_is_alive_from_its_supervisor_to_its_last_process() {
     // When the supervisor is gone, and then the agent, the run still lives.
     run.lose_supervisor();
     assert_eq!(run.liveness(), Liveness::Held);
-    assert_eq!(ask_to_cancel(&run.files).unwrap(), Asked::NoListener);
+    assert_eq!(ask_to_cancel(&run.files).unwrap(), AskResult::NoListener);
     kill_process(agent, Signal::KILL).unwrap();
     wait_until("the agent is gone", || !is_alive(agent));
     assert_eq!(run.liveness(), Liveness::Held);
@@ -310,13 +310,13 @@ fn a_run_is_cancelled_with_everything_it_started() {
     );
     let [agent, child] = ["own", "child"].map(|name| run.pid_of(name));
 
-    assert_eq!(ask_to_cancel(&run.files).unwrap(), Asked::Told);
+    assert_eq!(ask_to_cancel(&run.files).unwrap(), AskResult::Told);
 
     assert_eq!(run.end(), "Ok(Cancelled)");
     assert_eq!(run.output(), "asked\n");
     assert!(!is_alive(agent) && !is_alive(child));
     assert_eq!(run.liveness(), Liveness::Free);
-    assert_eq!(ask_to_cancel(&run.files).unwrap(), Asked::NoListener);
+    assert_eq!(ask_to_cancel(&run.files).unwrap(), AskResult::NoListener);
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn an_agent_whose_work_is_done_may_end_by_itself() {
     );
     run.line_of("own");
 
-    assert_eq!(tell_done(&run.files).unwrap(), Asked::Told);
+    assert_eq!(tell_done(&run.files).unwrap(), AskResult::Told);
     fs::write(run.path("go"), "").unwrap();
 
     assert_eq!(run.end(), "Ok(Exited(4))");
@@ -520,10 +520,10 @@ fn a_killed_starter_is_dead_even_if_its_agent_lives() {
 }
 
 /// Listens for the supervisor of a run; the receiver is told when the listening is over.
-fn listen(files: &RunFiles) -> (Hearing, mpsc::Receiver<()>) {
+fn listen(files: &RunFiles) -> (SupervisorListener, mpsc::Receiver<()>) {
     let (tell, told) = mpsc::channel();
     let on_end = Arc::new(move || tell.send(()).unwrap_or_default());
-    (Hearing::of(files, Some(on_end)).unwrap(), told)
+    (SupervisorListener::of(files, Some(on_end)).unwrap(), told)
 }
 
 #[test]

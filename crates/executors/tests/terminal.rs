@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
-use gt_executors::terminal::{Display, Kept, Launcher, Relay, Terminal, become_agent};
+use gt_executors::terminal::{Display, KeptOutput, Launcher, Relay, Terminal, become_agent};
 use gt_executors::tmux::{Capture, Confirmation, Pasted, Tmux};
 use gt_testkit::wait_until;
 use rustix::process::{Pid, Signal, getuid, kill_process};
@@ -88,7 +88,7 @@ fn start(terminal: &Terminal, root: &tempfile::TempDir, argv: &[&str]) -> io::Re
 }
 
 impl Agent {
-    fn finish(mut self) -> (ExitStatus, Kept, tempfile::TempDir) {
+    fn finish(mut self) -> (ExitStatus, KeptOutput, tempfile::TempDir) {
         let status = self.child.wait().unwrap();
         (status, self.relay.finish(), self.root)
     }

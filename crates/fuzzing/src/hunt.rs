@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::sync::Once;
 
 use crate::mutate::{generator, mutated, noise};
-use crate::{INPUT_BYTES_MAX, Target};
+use crate::{FuzzTarget, INPUT_BYTES_MAX};
 
 /// An input that breaks a promise.
 #[derive(Debug, Clone)]
-pub struct Failure {
+pub struct FuzzFailure {
     /// The target that broke its promise.
     pub target: &'static str,
     /// The message of the panic.
@@ -28,7 +28,7 @@ pub struct Failure {
     pub file: Option<PathBuf>,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for FuzzFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { target, message, input, origin, seed, file } = self;
         writeln!(f, "{target}: {message}")?;
@@ -50,15 +50,15 @@ impl fmt::Display for Failure {
 /// Runs a target with every input of `corpus`, then with `rounds` variations of them and with noise.
 /// The same seed gives the same inputs, none of which is longer than [`INPUT_BYTES_MAX`].
 pub fn hunt(
-    target: &'static Target,
+    target: &'static FuzzTarget,
     corpus: &[(String, Vec<u8>)],
     seed: u64,
     rounds: usize,
-) -> Result<(), Box<Failure>> {
+) -> Result<(), Box<FuzzFailure>> {
     let fail = |(message, input): (String, &[u8]), origin: String| {
         let (message, input) = smaller(target, message, input);
         let file = keep(target.name, &input);
-        Box::new(Failure { target: target.name, message, input, origin, seed, file })
+        Box::new(FuzzFailure { target: target.name, message, input, origin, seed, file })
     };
     for (name, input) in corpus {
         let input = &input[..input.len().min(INPUT_BYTES_MAX)];
@@ -87,7 +87,7 @@ thread_local! {
 }
 
 /// The message of the target's panic if this input breaks its promise.
-fn broken(target: &Target, input: &[u8]) -> Option<String> {
+fn broken(target: &FuzzTarget, input: &[u8]) -> Option<String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         // One broken promise is found again and again while its input is made smaller.
@@ -110,7 +110,7 @@ fn words_of(panic: &(dyn Any + Send)) -> String {
 }
 
 /// Removes every piece of the input that the failure does not need, larger pieces first.
-fn smaller(target: &Target, mut message: String, input: &[u8]) -> (String, Vec<u8>) {
+fn smaller(target: &FuzzTarget, mut message: String, input: &[u8]) -> (String, Vec<u8>) {
     const ATTEMPTS_MAX: usize = 2_000;
     let mut input = input.to_vec();
     let mut piece = input.len().div_ceil(2);

@@ -15,13 +15,13 @@ mod mutate;
 mod promise;
 pub mod targets;
 
-pub use hunt::{Failure, hunt};
-pub use targets::{TARGETS, Target};
+pub use hunt::{FuzzFailure, hunt};
+pub use targets::{FuzzTarget, TARGETS};
 
 /// No input is longer, in the test or under libFuzzer.
 pub const INPUT_BYTES_MAX: usize = 4096;
 
 /// The target of this name.
-pub fn find(name: &str) -> Option<&'static Target> {
+pub fn find(name: &str) -> Option<&'static FuzzTarget> {
     TARGETS.iter().find(|target| target.name == name)
 }

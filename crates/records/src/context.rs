@@ -5,7 +5,7 @@ use gt_core::schedule::{Context, Merge, SlingParameters};
 use gt_core::{Bead, BeadId, IssueType, Status, Title, Uid};
 
 use crate::RecordError;
-use crate::read::{Fields, values};
+use crate::read::{RecordFields, values};
 use crate::write::ObjectWriter;
 
 /// The version that is written, and the only one that is read.
@@ -109,7 +109,7 @@ pub struct ContextRecord {
 /// Reads the description of a context that was a bead elsewhere. Fields of newer versions are
 /// ignored.
 pub fn parse_context(description: &str) -> Result<ContextRecord, RecordError> {
-    let mut fields = Fields::parse(description)?;
+    let mut fields = RecordFields::parse(description)?;
     let version = fields.read("version", values::whole_number)?;
     if version.is_some_and(|version| version != VERSION) {
         return Err(RecordError::line("it is of a version that is not known here"));

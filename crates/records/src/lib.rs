@@ -4,7 +4,7 @@
 //!
 //! - Nothing here reads a file or a clock: the caller brings one line and the time of the import.
 //! - What a record says is kept. A field that means nothing to us is carried along as it was spelled;
-//!   a value that cannot be kept either refuses the record or is reported in [`Record::repairs`].
+//!   a value that cannot be kept either refuses the record or is reported in [`IssueRecord::repairs`].
 //! - JSON that is only passed on is never parsed into a tree, because a tree forgets the order of keys
 //!   and the spelling of numbers.
 //! - The order of the fields is the one of the tools that read our files; [`write_bead`] is the only
@@ -30,7 +30,7 @@ pub use formula::{FormulaFormat, ReadFormula, cooked_json, formula_json, read_fo
 pub use gas_town::{RigEntry, pause_of, pause_remark, rig_entries};
 pub use places::{Route, flat_settings, parse_route, redirect_target};
 pub use read::{
-    DependencyLine, Line, Record, parse_dependency_lines, parse_line, parse_plan_graph,
+    DependencyLine, IssueRecord, RecordLine, parse_dependency_lines, parse_line, parse_plan_graph,
     parse_plan_lines,
 };
 pub use runtime::{ReadRuntime, read_runtime, set_runtime_key};

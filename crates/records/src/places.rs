@@ -4,7 +4,7 @@
 use gt_core::{Invalid, Prefix};
 
 use crate::RecordError;
-use crate::read::{Fields, values};
+use crate::read::{RecordFields, values};
 
 /// Where a `redirect` file points: its first line that says something.
 pub fn redirect_target(text: &str) -> Option<&str> {
@@ -78,7 +78,7 @@ pub struct Route {
 /// One line of `routes.jsonl`; nothing for a blank line or a comment.
 pub fn parse_route(line: &str) -> Result<Option<Route>, RecordError> {
     let Some((_, line)) = said(line).next() else { return Ok(None) };
-    let mut fields = Fields::parse(line)?;
+    let mut fields = RecordFields::parse(line)?;
     let prefix = fields
         .read("prefix", |raw| Prefix::parse(&values::text(raw)?))?
         .ok_or_else(|| RecordError::missing("prefix"))?;

@@ -1,6 +1,6 @@
 //! Files that say something about a runtime.
 
-use gt_core::formula::{Problem, Source};
+use gt_core::formula::{FormulaProblem, SourceLocation};
 use gt_core::runtime::{
     Limit, Pattern, RuntimeLayer, RuntimeName, UsageReport, parse_usage_pattern,
 };
@@ -9,8 +9,8 @@ use gt_core::time::parse_duration;
 use gt_core::{Invalid, Json, words};
 use toml_edit::{DocumentMut, Item, TableLike, TomlError};
 
-use crate::formula::node::{Node, Value};
-use crate::formula::table::{Found, Table};
+use crate::formula::node::{Node, NodeValue};
+use crate::formula::table::{FieldTable, ReadProblems};
 use crate::formula::toml;
 
 /// The contents of a file about a runtime, as far as it could be understood.
@@ -19,9 +19,9 @@ pub struct ReadRuntime {
     /// The layer; values with a problem are left out.
     pub layer: RuntimeLayer,
     /// The parts that cannot be understood.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FormulaProblem>,
     /// The parts that are not used.
-    pub warnings: Vec<Problem>,
+    pub warnings: Vec<FormulaProblem>,
     /// The line of each key.
     lines: Vec<(String, usize)>,
 }
@@ -36,7 +36,7 @@ impl ReadRuntime {
 
 /// The kind of value of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum KeyKind {
     Text,
     Number,
     Flag,
@@ -44,32 +44,32 @@ enum Kind {
 }
 
 /// Every key, and the kind of its value.
-const KEYS: [(&str, Kind); 17] = [
-    ("extends", Kind::Text),
-    ("description", Kind::Text),
-    ("command", Kind::Text),
-    ("resume", Kind::Text),
-    ("prompt", Kind::Text),
-    ("paste", Kind::Table),
-    ("environment", Kind::Table),
-    ("account_variable", Kind::Text),
-    ("account_flag", Kind::Text),
-    ("limit", Kind::Table),
-    ("exit_zero", Kind::Text),
-    ("memory_mb", Kind::Number),
-    ("max_runs", Kind::Number),
-    ("usage", Kind::Table),
-    ("interactive", Kind::Flag),
-    ("program", Kind::Text),
-    ("version_flag", Kind::Text),
+const KEYS: [(&str, KeyKind); 17] = [
+    ("extends", KeyKind::Text),
+    ("description", KeyKind::Text),
+    ("command", KeyKind::Text),
+    ("resume", KeyKind::Text),
+    ("prompt", KeyKind::Text),
+    ("paste", KeyKind::Table),
+    ("environment", KeyKind::Table),
+    ("account_variable", KeyKind::Text),
+    ("account_flag", KeyKind::Text),
+    ("limit", KeyKind::Table),
+    ("exit_zero", KeyKind::Text),
+    ("memory_mb", KeyKind::Number),
+    ("max_runs", KeyKind::Number),
+    ("usage", KeyKind::Table),
+    ("interactive", KeyKind::Flag),
+    ("program", KeyKind::Text),
+    ("version_flag", KeyKind::Text),
 ];
 
 /// The keys of the table `paste`, and the kinds of their values.
-const PASTE_KEYS: [(&str, Kind); 3] =
-    [("ready", Kind::Text), ("confirm", Kind::Text), ("bytes_max", Kind::Number)];
+const PASTE_KEYS: [(&str, KeyKind); 3] =
+    [("ready", KeyKind::Text), ("confirm", KeyKind::Text), ("bytes_max", KeyKind::Number)];
 
 /// The keys of the table `usage`, and the kinds of their values.
-const USAGE_KEYS: [(&str, Kind); 2] = [("tokens", Kind::Text), ("cost", Kind::Text)];
+const USAGE_KEYS: [(&str, KeyKind); 2] = [("tokens", KeyKind::Text), ("cost", KeyKind::Text)];
 
 /// Most runs that one program can be said to have at once.
 const RUNS_MAX: u32 = 1_000_000;
@@ -82,13 +82,13 @@ const PASTE_BYTES_MAX: u32 = 1_000_000;
 
 /// Reads a file about a runtime. `file` is how messages name it.
 pub fn read_runtime(text: &str, file: &str) -> ReadRuntime {
-    let source = Source::file(file);
+    let source = SourceLocation::file(file);
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut found = Found::default();
+    let mut found = ReadProblems::default();
     let mut lines = Vec::new();
     let layer = match toml::parse(text) {
         Ok(root) => {
-            if let Value::Table(fields) = &root.value {
+            if let NodeValue::Table(fields) = &root.value {
                 lines = fields.iter().map(|(name, node)| (name.clone(), node.line)).collect();
             }
             layer(root, &source, &mut found)
@@ -96,7 +96,7 @@ pub fn read_runtime(text: &str, file: &str) -> ReadRuntime {
         Err(errors) => {
             let told = errors
                 .into_iter()
-                .map(|(line, message)| Problem::new(&source.at(line), "", message));
+                .map(|(line, message)| FormulaProblem::new(&source.at(line), "", message));
             found.problems.extend(told);
             RuntimeLayer::default()
         }
@@ -104,8 +104,8 @@ pub fn read_runtime(text: &str, file: &str) -> ReadRuntime {
     ReadRuntime { layer, problems: found.problems, warnings: found.warnings, lines }
 }
 
-fn layer(root: Node, source: &Source, found: &mut Found) -> RuntimeLayer {
-    let mut table = Table::of(root, String::new(), source, found);
+fn layer(root: Node, source: &SourceLocation, found: &mut ReadProblems) -> RuntimeLayer {
+    let mut table = FieldTable::of(root, String::new(), source, found);
     let paste = table.take("paste").map(|node| paste(node, source, found)).unwrap_or_default();
     let usage = table.take("usage").map(|node| usage(node, source, found)).unwrap_or_default();
     let layer = RuntimeLayer {
@@ -135,19 +135,19 @@ fn layer(root: Node, source: &Source, found: &mut Found) -> RuntimeLayer {
 }
 
 /// Where a value stands that is about to be taken.
-fn place(table: &Table, name: &str) -> Source {
+fn place(table: &FieldTable, name: &str) -> SourceLocation {
     table.source.at(table.line_of(name))
 }
 
-fn wrong(source: &Source, name: &str, message: &str, found: &mut Found) {
-    found.problems.push(Problem::new(source, "", format!("{name}: {message}")));
+fn wrong(source: &SourceLocation, name: &str, message: &str, found: &mut ReadProblems) {
+    found.problems.push(FormulaProblem::new(source, "", format!("{name}: {message}")));
 }
 
 fn checked(
-    table: &mut Table,
+    table: &mut FieldTable,
     name: &str,
     check: impl FnOnce(&str) -> Result<(), Invalid>,
-    found: &mut Found,
+    found: &mut ReadProblems,
 ) -> Option<String> {
     let source = place(table, name);
     let text = table.given_text(name, found)?;
@@ -160,7 +160,7 @@ fn checked(
     }
 }
 
-fn line_of_text(table: &mut Table, name: &str, found: &mut Found) -> Option<String> {
+fn line_of_text(table: &mut FieldTable, name: &str, found: &mut ReadProblems) -> Option<String> {
     let one_line = |text: &str| {
         let is_plain = !text.chars().any(char::is_control);
         let wrong = || Invalid::new("write it on one line, without control characters");
@@ -169,16 +169,16 @@ fn line_of_text(table: &mut Table, name: &str, found: &mut Found) -> Option<Stri
     checked(table, name, one_line, found)
 }
 
-fn command(table: &mut Table, name: &str, found: &mut Found) -> Option<String> {
+fn command(table: &mut FieldTable, name: &str, found: &mut ReadProblems) -> Option<String> {
     checked(table, name, |text| words::split(text).map(drop), found)
 }
 
-fn variable(table: &mut Table, found: &mut Found) -> Option<String> {
+fn variable(table: &mut FieldTable, found: &mut ReadProblems) -> Option<String> {
     let check = |text: &str| if text.is_empty() { Ok(()) } else { check_variable_name(text) };
     checked(table, "account_variable", check, found)
 }
 
-fn number(table: &mut Table, name: &str, max: u32, found: &mut Found) -> Option<u32> {
+fn number(table: &mut FieldTable, name: &str, max: u32, found: &mut ReadProblems) -> Option<u32> {
     let source = place(table, name);
     let number = table.number(name, found)?;
     let fitting = u32::try_from(number).ok().filter(|number| *number <= max);
@@ -188,7 +188,7 @@ fn number(table: &mut Table, name: &str, max: u32, found: &mut Found) -> Option<
     fitting
 }
 
-fn environment(table: &mut Table, found: &mut Found) -> Vec<(String, String)> {
+fn environment(table: &mut FieldTable, found: &mut ReadProblems) -> Vec<(String, String)> {
     let source = place(table, "environment");
     let mut variables = table.bindings("environment", found);
     variables.retain(|(name, value)| {
@@ -213,8 +213,8 @@ struct PasteTable {
     bytes_max: Option<usize>,
 }
 
-fn paste(node: Node, source: &Source, found: &mut Found) -> PasteTable {
-    let mut table = Table::of(node, "paste".to_owned(), source, found);
+fn paste(node: Node, source: &SourceLocation, found: &mut ReadProblems) -> PasteTable {
+    let mut table = FieldTable::of(node, "paste".to_owned(), source, found);
     let ready = table.parsed("ready", Pattern::parse, found);
     let confirm = table.parsed("confirm", Pattern::parse, found);
     let bytes_max = number(&mut table, "bytes_max", PASTE_BYTES_MAX, found);
@@ -223,24 +223,28 @@ fn paste(node: Node, source: &Source, found: &mut Found) -> PasteTable {
     PasteTable { ready, confirm, bytes_max }
 }
 
-fn usage(node: Node, source: &Source, found: &mut Found) -> UsageReport {
-    let mut table = Table::of(node, "usage".to_owned(), source, found);
+fn usage(node: Node, source: &SourceLocation, found: &mut ReadProblems) -> UsageReport {
+    let mut table = FieldTable::of(node, "usage".to_owned(), source, found);
     let tokens = table.parsed("tokens", parse_usage_pattern, found);
     let cost = table.parsed("cost", parse_usage_pattern, found);
     table.warn_of_rest(&USAGE_KEYS.map(|(name, _)| name), found);
     UsageReport { tokens, cost }
 }
 
-fn limits(table: &mut Table, source: &Source, found: &mut Found) -> Option<Vec<Limit>> {
+fn limits(
+    table: &mut FieldTable,
+    source: &SourceLocation,
+    found: &mut ReadProblems,
+) -> Option<Vec<Limit>> {
     table.line_of("limit")?;
     let nodes = table.list("limit", found);
     Some(nodes.into_iter().filter_map(|node| limit(node, source, found)).collect())
 }
 
-fn limit(node: Node, source: &Source, found: &mut Found) -> Option<Limit> {
+fn limit(node: Node, source: &SourceLocation, found: &mut ReadProblems) -> Option<Limit> {
     let at = source.at(Some(node.line));
     let problems = found.problems.len();
-    let mut table = Table::of(node, "limit".to_owned(), source, found);
+    let mut table = FieldTable::of(node, "limit".to_owned(), source, found);
     let pattern = table.parsed("pattern", Pattern::parse, found);
     let wait = table.parsed("wait", parse_duration, found);
     table.warn_of_rest(&["pattern", "wait"], found);
@@ -303,34 +307,34 @@ fn spelled(key: &str, value: &str) -> Result<String, Invalid> {
     let kind = match key.split_once('.') {
         Some(("environment", name)) => {
             check_variable_name(name)?;
-            Kind::Text
+            KeyKind::Text
         }
         Some(("paste", name)) => kind_of(key, name, &PASTE_KEYS)?,
         Some(("usage", name)) => kind_of(key, name, &USAGE_KEYS)?,
         _ => kind_of(key, key, &KEYS)?,
     };
     match kind {
-        Kind::Text => Ok(toml_text(value)),
-        Kind::Number => {
+        KeyKind::Text => Ok(toml_text(value)),
+        KeyKind::Number => {
             value.parse::<u32>().map(|number| number.to_string()).map_err(|_| not("a whole number"))
         }
-        Kind::Flag => match value {
+        KeyKind::Flag => match value {
             "true" | "yes" | "1" | "on" => Ok("true".to_owned()),
             "false" | "no" | "0" | "off" => Ok("false".to_owned()),
             _ => Err(not("a yes or no; write true or false")),
         },
-        Kind::Table if key == "limit" => {
+        KeyKind::Table if key == "limit" => {
             Err(Invalid::new("limit is a list of tables; write them into the file"))
         }
-        Kind::Table => Err(Invalid(format!("{key} is a table; set {key}.<name>"))),
+        KeyKind::Table => Err(Invalid(format!("{key} is a table; set {key}.<name>"))),
     }
 }
 
-fn kind_of(key: &str, name: &str, known: &[(&str, Kind)]) -> Result<Kind, Invalid> {
+fn kind_of(key: &str, name: &str, known: &[(&str, KeyKind)]) -> Result<KeyKind, Invalid> {
     let found = known.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
     found.ok_or_else(|| {
         let names = known.iter().map(|(known, _)| *known);
-        let hint = gt_core::likeness::closest(name, names.clone());
+        let hint = gt_core::similar_names::closest(name, names.clone());
         let hint = hint.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
         let shown: String = key.chars().take(60).collect();
         Invalid(format!(
@@ -348,7 +352,7 @@ fn toml_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gt_core::formula::Naming as _;
+    use gt_core::formula::WordSet as _;
     use gt_core::runtime::{ExitZero, PromptWay};
     use proptest::prelude::*;
 

@@ -9,7 +9,7 @@ use gt_core::{Invalid, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::read::{Fields, values};
+use crate::read::{RecordFields, values};
 use crate::tokens::compact;
 use crate::{ObjectWriter, RecordError};
 
@@ -52,14 +52,14 @@ pub struct RowParts {
 /// neither, and so perhaps a row per line.
 pub fn table_rows(text: &str) -> serde_json::Result<Option<Vec<&str>>> {
     #[derive(Deserialize)]
-    struct Answer<'a> {
+    struct RowsObject<'a> {
         #[serde(borrow)]
         rows: Vec<&'a RawValue>,
     }
     let rows = if text.trim_start().starts_with('[') {
         Some(serde_json::from_str(text)?)
     } else {
-        serde_json::from_str(text).ok().map(|answer: Answer<'_>| answer.rows)
+        serde_json::from_str(text).ok().map(|answer: RowsObject<'_>| answer.rows)
     };
     Ok(rows.map(|rows: Vec<&RawValue>| rows.into_iter().map(RawValue::get).collect()))
 }
@@ -67,7 +67,7 @@ pub fn table_rows(text: &str) -> serde_json::Result<Option<Vec<&str>>> {
 /// The line that a row of the issues table makes together with the rows of other tables about it. A row
 /// that is no object stays as it is: the reader of the line reports the error.
 pub fn issue_row(row: &str, parts: &RowParts) -> String {
-    let Ok(fields) = Fields::parse(row) else {
+    let Ok(fields) = RecordFields::parse(row) else {
         return compact(row);
     };
     let mut line = String::with_capacity(row.len());
@@ -90,13 +90,13 @@ pub fn issue_row(row: &str, parts: &RowParts) -> String {
 
 /// The id of the issue in a row of the issues table, if the row has one.
 pub fn row_id(row: &str) -> Option<String> {
-    let mut fields = Fields::parse(row).ok()?;
+    let mut fields = RecordFields::parse(row).ok()?;
     fields.read("id", values::text).ok()?.map(Cow::into_owned)
 }
 
 /// A row of the labels table: the issue and the label.
 pub fn label_row(row: &str) -> Result<(String, String), RecordError> {
-    let mut fields = Fields::parse(row)?;
+    let mut fields = RecordFields::parse(row)?;
     let issue = required(&mut fields, "issue_id")?;
     let label = fields.take("label").ok_or_else(|| RecordError::missing("label"))?;
     values::text(label).map_err(|invalid| RecordError::field("label", invalid))?;
@@ -105,7 +105,7 @@ pub fn label_row(row: &str) -> Result<(String, String), RecordError> {
 
 /// A row of the dependencies table: the issue that depends, and the edge.
 pub fn dependency_row(row: &str) -> Result<(String, String), RecordError> {
-    let mut fields = Fields::parse(row)?;
+    let mut fields = RecordFields::parse(row)?;
     let issue = required(&mut fields, "issue_id")?;
     // Newer tables have one column for each kind of target.
     let mut target = None;
@@ -121,25 +121,25 @@ pub fn dependency_row(row: &str) -> Result<(String, String), RecordError> {
 
 /// A row of the comments table: the issue, and the comment.
 pub fn comment_row(row: &str) -> Result<(String, String), RecordError> {
-    let mut fields = Fields::parse(row)?;
+    let mut fields = RecordFields::parse(row)?;
     let issue = required(&mut fields, "issue_id")?;
     Ok((issue, part(&fields, &[])))
 }
 
 /// A row of the config table: its key and its value.
 pub fn config_row(row: &str) -> Result<(String, String), RecordError> {
-    let mut fields = Fields::parse(row)?;
+    let mut fields = RecordFields::parse(row)?;
     let key = required(&mut fields, "key")?;
     Ok((key, fields.text("value")?))
 }
 
-fn required(fields: &mut Fields<'_>, name: &str) -> Result<String, RecordError> {
+fn required(fields: &mut RecordFields<'_>, name: &str) -> Result<String, RecordError> {
     let text = fields.text(name)?;
     if text.is_empty() { Err(RecordError::missing(name)) } else { Ok(text) }
 }
 
 /// The remaining fields of a row, as a part of the issue it belongs to.
-fn part(fields: &Fields<'_>, first: &[(&str, &RawValue)]) -> String {
+fn part(fields: &RecordFields<'_>, first: &[(&str, &RawValue)]) -> String {
     let mut out = String::new();
     let mut object = ObjectWriter::new(&mut out);
     for (name, raw) in first {
@@ -199,12 +199,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Line, parse_line};
+    use crate::{RecordLine, parse_line};
 
-    fn read(row: &str, parts: &RowParts) -> crate::Record {
+    fn read(row: &str, parts: &RowParts) -> crate::IssueRecord {
         let line = issue_row(row, parts);
         match parse_line(&line, Timestamp::from_nanos(0)) {
-            Ok(Line::Issue(record)) => *record,
+            Ok(RecordLine::Issue(record)) => *record,
             other => panic!("{line}: {other:?}"),
         }
     }

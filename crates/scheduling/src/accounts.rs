@@ -4,8 +4,8 @@ use std::path::Path;
 
 use gt_core::Invalid;
 use gt_core::limits::LABEL_BYTES_MAX;
-use gt_core::schedule::{Account, Means, check_account_handle, check_variable_name};
-use gt_store::{Reader, Scope, Writer};
+use gt_core::schedule::{Account, ParkSubject, check_account_handle, check_variable_name};
+use gt_store::{Reader, SettingScope, Writer};
 use serde_json::Value;
 
 use crate::dispatch::forget;
@@ -124,7 +124,7 @@ pub fn remove(town: &Town, handle: &str) -> Result<Account> {
             )));
         }
         writer.delete_account(handle)?;
-        forget(writer, &Means::account(handle))?;
+        forget(writer, &ParkSubject::account(handle))?;
         Ok(account)
     })
 }
@@ -140,7 +140,7 @@ pub(crate) fn require_account(reader: &Reader<'_>, handle: &str) -> Result<Accou
 
 /// Accounts that came with an import.
 #[derive(Debug, Default)]
-pub struct TakenIn {
+pub struct AccountIntake {
     /// Those that are here now.
     pub added: Vec<Account>,
     /// Those that are not, each with the reason.
@@ -161,7 +161,7 @@ pub fn kept(town: &Town) -> Result<Vec<String>> {
 
 /// Takes over the accounts that came with an import. Those that are here already stay as they are. `home`
 /// is what `~` stands for in their directories.
-pub fn take_in(town: &Town, home: Option<&Path>) -> Result<TakenIn> {
+pub fn take_in(town: &Town, home: Option<&Path>) -> Result<AccountIntake> {
     town.write(|writer| {
         let (kept, default) = kept_in(writer, home)?;
         if kept.is_empty() {
@@ -169,7 +169,7 @@ pub fn take_in(town: &Town, home: Option<&Path>) -> Result<TakenIn> {
                 "no accounts came with an import; gt import <town> brings those of a Gas Town",
             ));
         }
-        let mut taken = TakenIn::default();
+        let mut taken = AccountIntake::default();
         for new in kept {
             let here = writer.accounts()?;
             if here.iter().any(|account| account.handle == new.handle) {
@@ -197,7 +197,7 @@ pub fn take_in(town: &Town, home: Option<&Path>) -> Result<TakenIn> {
 
 /// The accounts that an import kept: `{"default": …, "accounts": {<handle>: {"config_dir": …}}}`.
 fn kept_in(reader: &Reader<'_>, home: Option<&Path>) -> Result<(Vec<NewAccount>, Option<String>)> {
-    let Some(text) = reader.setting(Scope::Imported, KEPT_ACCOUNTS)? else {
+    let Some(text) = reader.setting(SettingScope::Imported, KEPT_ACCOUNTS)? else {
         return Ok((Vec::new(), None));
     };
     let value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
@@ -224,7 +224,7 @@ mod tests {
     use crate::Consequences;
     use std::sync::Arc;
 
-    use gt_core::schedule::{CloseReason, Origin, Run};
+    use gt_core::schedule::{CloseReason, ContextOrigin, Run};
     use gt_core::{ExecutorKind, RigSlug, RunState, Uid};
     use gt_store::NewContext;
 
@@ -251,7 +251,7 @@ mod tests {
                 scheduled.id.clone(),
                 rig.clone(),
                 scheduled.priority,
-                Origin::Sling,
+                ContextOrigin::Sling,
             )
         };
         let context = town

@@ -4,10 +4,10 @@ use gt_core::settings::Layers;
 use gt_core::{EventKind, NewEvent, RigState, Timestamp};
 use gt_store::{Unscheduled, Writer};
 
-use crate::dispatch::{Caller, DispatchInputs, SchedulingSnapshot};
+use crate::dispatch::{CycleCaller, DispatchInputs, SchedulingSnapshot};
 use crate::schedule::{feed_in, strays};
 use gt_beads::containers::settle_in;
-use gt_beads::outbox::tell_news;
+use gt_beads::outbox::write_event_notices;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::town::{CommitFollower, CommitHook};
 use gt_town::{Result, Town};
@@ -18,17 +18,17 @@ pub struct Consequences;
 
 impl CommitHook for Consequences {
     fn begin(&self, town: &Town) -> Option<Box<dyn CommitFollower>> {
-        Some(Box::new(Follower { files: town.file_settings(), now: town.now() }))
+        Some(Box::new(ConsequenceFollower { files: town.file_settings(), now: town.now() }))
     }
 }
 
-struct Follower {
+struct ConsequenceFollower {
     /// The layers of settings below the store's.
     files: Layers,
     now: Timestamp,
 }
 
-impl CommitFollower for Follower {
+impl CommitFollower for ConsequenceFollower {
     /// Containers whose members changed close, land or open again; beads that opened again in a launched convoy, or whose
     /// rig serves again, are scheduled; people are told what needs them.
     fn before_commit(&mut self, writer: &mut Writer<'_>) -> Result<()> {
@@ -39,7 +39,7 @@ impl CommitFollower for Follower {
 fn follow_in(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
     settle_in(writer, files)?;
     feed(writer, files, now)?;
-    tell_news(writer, files)
+    write_event_notices(writer, files)
 }
 
 fn feed(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
@@ -77,7 +77,7 @@ fn feed(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
                     writer,
                     &inputs,
                     &Overrides::default(),
-                    Caller::Daemon,
+                    CycleCaller::Daemon,
                     now,
                 )?)
             }

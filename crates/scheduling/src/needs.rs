@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use gt_core::schedule::{AwaitedOrigin, CloseReason, Means, OriginDelay, Run, RunId, Silence};
+use gt_core::schedule::{
+    AwaitedOrigin, CloseReason, OriginDelay, ParkSubject, Run, RunId, Silence,
+};
 use gt_core::{BeadId, RigSlug};
-use gt_executors::runs::{Liveness, RunFiles, Unattended, holders, unattended};
+use gt_executors::runs::{Liveness, RunFiles, UnattendedRun, holders, unattended};
 
 use crate::dispatch::parked;
 use crate::processes::{LocalProcesses, ProcessProbe as _};
@@ -16,7 +18,7 @@ use gt_town::{Result, Town};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
     /// This runtime or account is parked, for this reason.
-    Parked(Means, String),
+    Parked(ParkSubject, String),
     /// The runs of this bead were lost this often.
     OutOfAttempts(BeadId, u32),
     /// This bead failed to start too often, for this reason.
@@ -104,7 +106,7 @@ impl Need {
     /// The remedy.
     pub fn remedy(&self) -> String {
         match self {
-            Self::Parked(Means { kind, name }, _) => {
+            Self::Parked(ParkSubject { kind, name }, _) => {
                 format!("put it right, then gt deacon resume {} {name}", kind.as_str())
             }
             Self::OutOfAttempts(bead, _) => {
@@ -233,8 +235,8 @@ fn processes_left(town: &Town, live: &[Run], recent: &[Run]) -> Result<Vec<Need>
             return (!left.is_empty()).then(|| Need::Seen(run.id.clone(), left));
         }
         Some(match unattended(&files).ok().flatten()? {
-            Unattended::Agent(agent) => Need::Unsupervised(run.id.clone(), agent),
-            Unattended::Others(left) => Need::Headless(run.id.clone(), left),
+            UnattendedRun::Agent(agent) => Need::Unsupervised(run.id.clone(), agent),
+            UnattendedRun::Others(left) => Need::Headless(run.id.clone(), left),
         })
     });
     let not_gone =
@@ -244,8 +246,8 @@ fn processes_left(town: &Town, live: &[Run], recent: &[Run]) -> Result<Vec<Need>
             // A supervisor that has just recorded the end of its run is about to exit.
             let left = is_held.then(|| unattended(&files).ok().flatten()).flatten();
             let left = left.map(|left| match left {
-                Unattended::Agent(agent) => vec![agent],
-                Unattended::Others(left) => left,
+                UnattendedRun::Agent(agent) => vec![agent],
+                UnattendedRun::Others(left) => left,
             });
             let left =
                 left.or_else(|| is_held.then(|| holders(&files)).filter(|_| is_old(town, run)))?;

@@ -19,7 +19,7 @@ const BATCH_WAIT: Duration = Duration::from_millis(20);
 
 /// The contents of a line. There is no query, no header and no body in it: they may hold secrets.
 #[derive(Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct AccessLogEntry<'a> {
     pub(crate) at: Timestamp,
     pub(crate) request_id: &'a str,
     pub(crate) client: Option<SocketAddr>,
@@ -32,7 +32,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) error: Option<&'a str>,
 }
 
-impl Entry<'_> {
+impl AccessLogEntry<'_> {
     fn line(&self) -> String {
         let document = AccessLogDocument {
             time: self.at.into(),
@@ -78,7 +78,7 @@ impl AccessLog {
     }
 
     /// Writes a line, soon. False if the writer could not take it.
-    pub(crate) fn write(&self, entry: &Entry<'_>) -> bool {
+    pub(crate) fn write(&self, entry: &AccessLogEntry<'_>) -> bool {
         self.lines.as_ref().is_none_or(|sender| sender.try_send(entry.line()).is_ok())
     }
 }
@@ -117,7 +117,7 @@ mod tests {
         let sink = Arc::clone(&written);
         let sink: LogSink = Box::new(move |lines| sink.lock().unwrap().push_str(lines));
         let log = AccessLog::start(Some(sink)).unwrap();
-        let entry = Entry {
+        let entry = AccessLogEntry {
             at: Timestamp::from_nanos(0),
             request_id: "one",
             client: None,

@@ -6,9 +6,9 @@ use axum::response::Response;
 use gt_api::{WorkItemDocument, to_json};
 use gt_core::work::{Version, WorkItem};
 use gt_town::{OperationError, StoreError, with_causes};
-use gt_workqueue::work::{Conflict, Thing, WorkError};
+use gt_workqueue::work::{Conflict, MissingKind, WorkError};
 
-use crate::problem::Problem;
+use crate::problem::RequestProblem;
 
 /// The header that says that an answer was given before.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -43,7 +43,7 @@ pub(crate) fn located(mut response: Response, path: &str) -> Response {
 }
 
 /// The version that the client wants to change, if it names one.
-pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<Version>, Box<Problem>> {
+pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<Version>, Box<RequestProblem>> {
     let Some(given) = headers.get(header::IF_MATCH) else { return Ok(None) };
     let given = given.to_str().unwrap_or("?").trim();
     if given == "*" {
@@ -52,7 +52,7 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<Version>, Box<Probl
     let version = given.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let version = version.and_then(|version| Version::parse(version).ok());
     version.map(Some).ok_or_else(|| {
-        Problem::malformed_field(
+        RequestProblem::malformed_field(
             "If-Match",
             "this must be one ETag, as the item was read with, or *",
         )
@@ -71,28 +71,30 @@ pub(crate) fn is_known(headers: &HeaderMap, version: Version) -> bool {
     })
 }
 
-impl From<WorkError> for Box<Problem> {
+impl From<WorkError> for Box<RequestProblem> {
     fn from(error: WorkError) -> Self {
         let detail = error.to_string();
         match error {
-            WorkError::NotFound { .. } => Problem::not_found(detail),
-            WorkError::Invalid { field, message } => Problem::invalid_field(field, message),
+            WorkError::NotFound { .. } => RequestProblem::not_found(detail),
+            WorkError::Invalid { field, message } => RequestProblem::invalid_field(field, message),
             WorkError::InvalidItem { at, field, message } => {
-                Problem::invalid_field(&format!("{at}.{field}"), message)
+                RequestProblem::invalid_field(&format!("{at}.{field}"), message)
             }
             WorkError::NotForAgent { .. } => {
-                Problem::new(StatusCode::FORBIDDEN, "forbidden", detail)
+                RequestProblem::new(StatusCode::FORBIDDEN, "forbidden", detail)
             }
             WorkError::Conflict(conflict) => conflicting(&conflict),
             WorkError::Operation(error) => error.into(),
             // This server is the queue; nothing that it does is done elsewhere.
-            WorkError::Remote(_) => Problem::broken("the queue is elsewhere").caused_by(detail),
+            WorkError::Remote(_) => {
+                RequestProblem::broken("the queue is elsewhere").caused_by(detail)
+            }
         }
     }
 }
 
-fn conflicting(conflict: &Conflict) -> Box<Problem> {
-    let mut problem = Problem::conflict(conflict.to_string());
+fn conflicting(conflict: &Conflict) -> Box<RequestProblem> {
+    let mut problem = RequestProblem::conflict(conflict.to_string());
     problem.code = conflict.code();
     if let Some(allowed) = conflict.allowed() {
         problem = problem.with_allowed(allowed.iter().map(ToString::to_string).collect());
@@ -119,20 +121,20 @@ fn conflicting(conflict: &Conflict) -> Box<Problem> {
     }
 }
 
-impl From<OperationError> for Box<Problem> {
+impl From<OperationError> for Box<RequestProblem> {
     fn from(error: OperationError) -> Self {
         if error.may_pass() {
-            return Problem::busy("the store cannot be used at the moment; try again")
+            return RequestProblem::busy("the store cannot be used at the moment; try again")
                 .caused_by(with_causes(&error));
         }
         match error {
             OperationError::NoBead(_) | OperationError::NoRig { .. } => {
-                Problem::not_found(error.to_string())
+                RequestProblem::not_found(error.to_string())
             }
             OperationError::Invalid(wrong) => {
-                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", wrong.to_string())
+                RequestProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", wrong.to_string())
             }
-            OperationError::Store(StoreError::Unsettled(_)) => Problem::busy(
+            OperationError::Store(StoreError::Unsettled(_)) => RequestProblem::busy(
                 "the database went away while this was being done, and whether it was done is not known; ask for the \
                  state, or repeat it with the same Idempotency-Key",
             )
@@ -142,24 +144,24 @@ impl From<OperationError> for Box<Problem> {
             | OperationError::File { .. }
             | OperationError::Process(_)
             | OperationError::Database { .. } => {
-                Problem::broken("the store could not do this; the log of the server says more")
+                RequestProblem::broken("the store could not do this; the log of the server says more")
                     .caused_by(with_causes(&error))
             }
-            other => Problem::conflict(with_causes(&other)),
+            other => RequestProblem::conflict(with_causes(&other)),
         }
     }
 }
 
 /// A name in the body of a request that is not found is a wrong field, not a wrong address.
-pub(crate) fn in_body(error: WorkError) -> Box<Problem> {
+pub(crate) fn in_body(error: WorkError) -> Box<RequestProblem> {
     let field = match &error {
-        WorkError::NotFound { what: Thing::Project, .. } => "project_id",
-        WorkError::NotFound { what: Thing::Item, .. } => "depends_on",
+        WorkError::NotFound { what: MissingKind::Project, .. } => "project_id",
+        WorkError::NotFound { what: MissingKind::Item, .. } => "depends_on",
         // Here it is a header.
         WorkError::Invalid { field: "idempotency_key", message } => {
-            return Problem::invalid_field("Idempotency-Key", message.clone());
+            return RequestProblem::invalid_field("Idempotency-Key", message.clone());
         }
         _ => return error.into(),
     };
-    Problem::invalid_field(field, error.to_string())
+    RequestProblem::invalid_field(field, error.to_string())
 }

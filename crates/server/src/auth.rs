@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use gt_core::work::{Scope, Token, TokenSecret};
+use gt_core::work::{Token, TokenScope, TokenSecret};
 use gt_town::{Actor, Town};
 use gt_workqueue::tokens::{self, REMEMBERED_MAX};
 
 use crate::connections::Client;
-use crate::gate::NEXT;
 use crate::metrics::NO_ROUTE;
-use crate::problem::Problem;
+use crate::middleware::NEXT;
+use crate::problem::RequestProblem;
 use crate::service::Service;
 
 /// How long a listener waits before it looks at its token again when the store could not be read.
@@ -26,20 +26,20 @@ const PUBLIC: [&str; 5] = ["/", "/docs", "/health", "/openapi.json", NO_ROUTE];
 
 /// The client behind a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    shown: Option<Arc<Shown>>,
+pub(crate) struct RequestCaller {
+    shown: Option<Arc<ShownToken>>,
 }
 
 /// A token that a caller has shown.
 #[derive(Debug)]
-struct Shown {
+struct ShownToken {
     secret: TokenSecret,
     name: String,
     /// The one agent that this request may act for; any agent if there is none.
     only_agent: Option<String>,
 }
 
-impl Caller {
+impl RequestCaller {
     /// A client that showed no token.
     pub(crate) fn anonymous() -> Self {
         Self { shown: None }
@@ -71,21 +71,21 @@ impl Caller {
 
 /// The rules for tokens.
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub(crate) struct TokenRules {
     insecure: bool,
     require_token: bool,
-    known: Mutex<Known>,
+    known: Mutex<TokenCache>,
 }
 
 /// Tokens that were looked up a moment ago.
 #[derive(Debug, Default)]
-struct Known {
+struct TokenCache {
     /// How often tokens had changed when the first of these was looked up.
     changes: u64,
     tokens: HashMap<[u8; 32], (Instant, Token)>,
 }
 
-impl Keys {
+impl TokenRules {
     pub(crate) fn new(insecure: bool, require_token: bool) -> Self {
         Self { insecure, require_token, known: Mutex::default() }
     }
@@ -98,12 +98,12 @@ impl Keys {
         client: Option<&Client>,
         method: &Method,
         headers: &HeaderMap,
-    ) -> Result<Caller, Box<Problem>> {
+    ) -> Result<RequestCaller, Box<RequestProblem>> {
         if PUBLIC.contains(&route) {
-            return Ok(Caller::anonymous());
+            return Ok(RequestCaller::anonymous());
         }
         let Some(shown) = headers.get(header::AUTHORIZATION) else {
-            return self.without_token(client, headers).map(|()| Caller::anonymous());
+            return self.without_token(client, headers).map(|()| RequestCaller::anonymous());
         };
         let secret = bearer(shown)
             .ok_or_else(|| unknown("the header Authorization must be: Bearer <token>"))?;
@@ -111,7 +111,7 @@ impl Keys {
         let wanted = scopes_for(method, route);
         if !wanted.iter().any(|scope| token.scopes.allow(*scope)) {
             let names: Vec<&str> = wanted.iter().map(|scope| scope.as_str()).collect();
-            return Err(Problem::new(
+            return Err(RequestProblem::new(
                 StatusCode::FORBIDDEN,
                 "forbidden",
                 format!(
@@ -122,12 +122,15 @@ impl Keys {
                 ),
             ));
         }
-        let only_agent = if is_for_dispatchers(method, route) && token.scopes.allow(Scope::Submit) {
-            None
-        } else {
-            token.agent
-        };
-        Ok(Caller { shown: Some(Arc::new(Shown { secret, name: token.name, only_agent })) })
+        let only_agent =
+            if is_for_dispatchers(method, route) && token.scopes.allow(TokenScope::Submit) {
+                None
+            } else {
+                token.agent
+            };
+        Ok(RequestCaller {
+            shown: Some(Arc::new(ShownToken { secret, name: token.name, only_agent })),
+        })
     }
 
     /// Whether a client of this address must show a token.
@@ -139,8 +142,8 @@ impl Keys {
     pub(crate) async fn confirm(
         &self,
         service: &Service,
-        caller: &Caller,
-    ) -> Result<(), Box<Problem>> {
+        caller: &RequestCaller,
+    ) -> Result<(), Box<RequestProblem>> {
         match &caller.shown {
             None => Ok(()),
             Some(shown) => self.look_up(service, &shown.secret).await.map(drop),
@@ -148,7 +151,11 @@ impl Keys {
     }
 
     /// Waits until the token of a caller is revoked or expires.
-    pub(crate) async fn ended(&self, service: &Service, caller: &Caller) -> Box<Problem> {
+    pub(crate) async fn ended(
+        &self,
+        service: &Service,
+        caller: &RequestCaller,
+    ) -> Box<RequestProblem> {
         let Some(shown) = &caller.shown else { return std::future::pending().await };
         let mut changes = service.news.token_changes();
         loop {
@@ -181,7 +188,7 @@ impl Keys {
         &self,
         client: Option<&Client>,
         headers: &HeaderMap,
-    ) -> Result<(), Box<Problem>> {
+    ) -> Result<(), Box<RequestProblem>> {
         if self.insecure {
             return Ok(());
         }
@@ -195,7 +202,7 @@ impl Keys {
         if host.is_none_or(is_this_machine) {
             return Ok(());
         }
-        Err(Problem::new(
+        Err(RequestProblem::new(
             StatusCode::FORBIDDEN,
             "wrong-host",
             "without a token this machine is called localhost or by its address, not by another name; show a token",
@@ -206,7 +213,7 @@ impl Keys {
         &self,
         service: &Service,
         secret: &TokenSecret,
-    ) -> Result<Token, Box<Problem>> {
+    ) -> Result<Token, Box<RequestProblem>> {
         let changes = *service.news.token_changes().borrow();
         // A remembered token is as old as the beginning of the lookup.
         let looked_at = Instant::now();
@@ -233,7 +240,7 @@ impl Keys {
     fn remember(&self, changes: u64, looked_at: Instant, hash: [u8; 32], token: &Token) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.changes != changes || known.tokens.len() >= KNOWN_MAX {
-            *known = Known { changes, tokens: HashMap::new() };
+            *known = TokenCache { changes, tokens: HashMap::new() };
         }
         known.tokens.insert(hash, (looked_at, token.clone()));
     }
@@ -241,17 +248,17 @@ impl Keys {
 
 /// Whether a dispatcher may do this, too.
 fn is_for_dispatchers(method: &Method, route: &str) -> bool {
-    scopes_for(method, route).contains(&Scope::Submit)
+    scopes_for(method, route).contains(&TokenScope::Submit)
 }
 
 /// The scopes of which a token must have one.
-fn scopes_for(method: &Method, route: &str) -> &'static [Scope] {
+fn scopes_for(method: &Method, route: &str) -> &'static [TokenScope] {
     match (method.as_str(), route) {
-        ("GET" | "HEAD", _) => &[Scope::Read],
-        (_, NEXT | "/work/{id}/heartbeat" | "/work/{id}/release") => &[Scope::Work],
+        ("GET" | "HEAD", _) => &[TokenScope::Read],
+        (_, NEXT | "/work/{id}/heartbeat" | "/work/{id}/release") => &[TokenScope::Work],
         // Dispatchers and agents both move items.
-        ("PATCH", "/work/{id}") => &[Scope::Submit, Scope::Work],
-        _ => &[Scope::Submit],
+        ("PATCH", "/work/{id}") => &[TokenScope::Submit, TokenScope::Work],
+        _ => &[TokenScope::Submit],
     }
 }
 
@@ -263,8 +270,8 @@ fn bearer(shown: &HeaderValue) -> Option<TokenSecret> {
     TokenSecret::parse(token.trim())
 }
 
-fn unknown(detail: &str) -> Box<Problem> {
-    Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+fn unknown(detail: &str) -> Box<RequestProblem> {
+    RequestProblem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
         .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }
 
@@ -304,15 +311,15 @@ mod tests {
     #[test]
     fn every_route_needs_its_scope() {
         for (method, route, wanted) in [
-            ("GET", "/work", &[Scope::Read][..]),
-            ("POST", "/work", &[Scope::Submit]),
-            ("DELETE", "/work/{id}", &[Scope::Submit]),
-            ("PATCH", "/work/{id}", &[Scope::Submit, Scope::Work]),
-            ("POST", "/work/next", &[Scope::Work]),
-            ("POST", "/work/{id}/heartbeat", &[Scope::Work]),
-            ("POST", "/work/{id}/release", &[Scope::Work]),
-            ("POST", "/work/stale-check", &[Scope::Submit]),
-            ("PATCH", "/projects/{id}", &[Scope::Submit]),
+            ("GET", "/work", &[TokenScope::Read][..]),
+            ("POST", "/work", &[TokenScope::Submit]),
+            ("DELETE", "/work/{id}", &[TokenScope::Submit]),
+            ("PATCH", "/work/{id}", &[TokenScope::Submit, TokenScope::Work]),
+            ("POST", "/work/next", &[TokenScope::Work]),
+            ("POST", "/work/{id}/heartbeat", &[TokenScope::Work]),
+            ("POST", "/work/{id}/release", &[TokenScope::Work]),
+            ("POST", "/work/stale-check", &[TokenScope::Submit]),
+            ("PATCH", "/projects/{id}", &[TokenScope::Submit]),
         ] {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             assert_eq!(scopes_for(&method, route), wanted, "{method} {route}");

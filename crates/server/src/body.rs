@@ -8,18 +8,21 @@ use futures_util::StreamExt as _;
 use gt_api::FieldError;
 use gt_core::Json;
 
-use crate::config::Limits;
-use crate::problem::{Pending, Problem};
-use crate::service::Shared;
+use crate::config::ServerLimits;
+use crate::problem::{PendingProblem, RequestProblem};
+use crate::service::SharedService;
 
 /// A body that is JSON, not looked at any further.
 #[derive(Debug)]
 pub(crate) struct JsonBody(pub(crate) Json);
 
-impl FromRequest<Shared> for JsonBody {
-    type Rejection = Pending;
+impl FromRequest<SharedService> for JsonBody {
+    type Rejection = PendingProblem;
 
-    async fn from_request(request: Request, service: &Shared) -> Result<Self, Pending> {
+    async fn from_request(
+        request: Request,
+        service: &SharedService,
+    ) -> Result<Self, PendingProblem> {
         check_type(request.headers())?;
         let limits = service.limits;
         let announced = request.headers().get(header::CONTENT_LENGTH);
@@ -29,12 +32,12 @@ impl FromRequest<Shared> for JsonBody {
         }
         let reading = tokio::time::timeout(limits.body, read(request.into_body(), &limits));
         let text = reading.await.map_err(|_| too_slow(&limits))??;
-        Ok(Self(Json::parse(&text).map_err(|wrong| Problem::malformed(wrong.to_string()))?))
+        Ok(Self(Json::parse(&text).map_err(|wrong| RequestProblem::malformed(wrong.to_string()))?))
     }
 }
 
 /// Only JSON is read, so that a page of others cannot make a browser send something that we would take for it.
-fn check_type(headers: &HeaderMap) -> Result<(), Box<Problem>> {
+fn check_type(headers: &HeaderMap) -> Result<(), Box<RequestProblem>> {
     let given = headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok());
     let essence = given.map(|given| given.split(';').next().unwrap_or_default().trim());
     let is_json = essence.is_some_and(|essence| {
@@ -44,28 +47,29 @@ fn check_type(headers: &HeaderMap) -> Result<(), Box<Problem>> {
     if is_json {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(RequestProblem::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "not-json",
         "the body must be JSON and say so with Content-Type: application/json",
     ))
 }
 
-async fn read(body: Body, limits: &Limits) -> Result<String, Box<Problem>> {
+async fn read(body: Body, limits: &ServerLimits) -> Result<String, Box<RequestProblem>> {
     let mut stream = body.into_data_stream();
     let mut bytes = BytesMut::new();
     while let Some(part) = stream.next().await {
-        let part = part.map_err(|_| Problem::malformed("the body ended too early").closing())?;
+        let part =
+            part.map_err(|_| RequestProblem::malformed("the body ended too early").closing())?;
         if bytes.len() + part.len() > limits.body_bytes {
             return Err(too_large(limits));
         }
         bytes.extend_from_slice(&part);
     }
-    String::from_utf8(bytes.into()).map_err(|_| Problem::malformed("the body is not UTF-8"))
+    String::from_utf8(bytes.into()).map_err(|_| RequestProblem::malformed("the body is not UTF-8"))
 }
 
-fn too_large(limits: &Limits) -> Box<Problem> {
-    Problem::new(
+fn too_large(limits: &ServerLimits) -> Box<RequestProblem> {
+    RequestProblem::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         "too-large",
         format!(
@@ -76,8 +80,8 @@ fn too_large(limits: &Limits) -> Box<Problem> {
     .closing()
 }
 
-fn too_slow(limits: &Limits) -> Box<Problem> {
-    Problem::new(
+fn too_slow(limits: &ServerLimits) -> Box<RequestProblem> {
+    RequestProblem::new(
         StatusCode::REQUEST_TIMEOUT,
         "too-slow",
         format!("the body did not arrive within {} s", limits.body.as_secs()),
@@ -88,7 +92,7 @@ fn too_slow(limits: &Limits) -> Box<Problem> {
 /// The fields of an object. Each is taken once; a field that is left over is unknown. All faults are collected, so
 /// that a client hears all of them at once.
 #[derive(Debug)]
-pub(crate) struct Fields {
+pub(crate) struct BodyFields {
     given: Vec<(String, Json)>,
     known: Vec<&'static str>,
     /// Where the object stands in the body, before the name of each field.
@@ -96,13 +100,13 @@ pub(crate) struct Fields {
     wrong: Vec<FieldError>,
 }
 
-impl Fields {
+impl BodyFields {
     /// The fields of this object, which stands at `place` in the body.
-    pub(crate) fn of(json: &Json, place: &str) -> Result<Self, Box<Problem>> {
+    pub(crate) fn of(json: &Json, place: &str) -> Result<Self, Box<RequestProblem>> {
         let fields = json.fields();
         let given = fields.ok_or_else(|| {
             let field = if place.is_empty() { "body" } else { place.trim_end_matches('.') };
-            Problem::invalid_field(field, "this must be a JSON object")
+            RequestProblem::invalid_field(field, "this must be a JSON object")
         })?;
         Ok(Self { given, known: Vec::new(), place: place.to_owned(), wrong: Vec::new() })
     }
@@ -205,9 +209,9 @@ impl Fields {
     }
 
     /// Ends the request if anything is wrong.
-    pub(crate) fn check(self) -> Result<(), Box<Problem>> {
+    pub(crate) fn check(self) -> Result<(), Box<RequestProblem>> {
         let wrong = self.finish();
-        if wrong.is_empty() { Ok(()) } else { Err(Problem::invalid(wrong)) }
+        if wrong.is_empty() { Ok(()) } else { Err(RequestProblem::invalid(wrong)) }
     }
 }
 
@@ -229,8 +233,8 @@ mod tests {
 
     use super::*;
 
-    fn fields(text: &str) -> Fields {
-        Fields::of(&Json::parse(text).unwrap(), "").unwrap()
+    fn fields(text: &str) -> BodyFields {
+        BodyFields::of(&Json::parse(text).unwrap(), "").unwrap()
     }
 
     #[test]
@@ -272,7 +276,7 @@ mod tests {
         #[test]
         fn no_body_makes_reading_it_panic(text in r#"\{("[a-c]":("x"|1|null|\[1\]|1e9)(,"[a-c]":\[\])*)?\}|.{0,40}"#) {
             if let Ok(json) = Json::parse(&text)
-                && let Ok(mut fields) = Fields::of(&json, "")
+                && let Ok(mut fields) = BodyFields::of(&json, "")
             {
                 let _ = (fields.text("a"), fields.integer("b"), fields.texts("c"));
                 fields.finish();

@@ -99,14 +99,14 @@ impl fmt::Display for Bind {
 
 /// Pages of others that may ask from a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum AllowedOrigin {
     /// All of them.
     Any,
     /// Those that come from there: scheme, host and perhaps port.
     Exactly(String),
 }
 
-impl Origin {
+impl AllowedOrigin {
     /// Reads `*` or an origin like `https://board.example`.
     pub fn parse(text: &str) -> Result<Self, ServeError> {
         if text == "*" {
@@ -130,7 +130,7 @@ fn is_host_byte(byte: u8) -> bool {
 
 /// The limits of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Connections at a time, idle ones included.
     pub connections: usize,
     /// Requests that are worked on at a time.
@@ -155,7 +155,7 @@ pub struct Limits {
     pub keep_alive: Duration,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             connections: 10_000,
@@ -174,7 +174,7 @@ impl Default for Limits {
 }
 
 /// How a server is to serve.
-pub struct Serving {
+pub struct ServerConfig {
     /// Where it listens.
     pub bind: Vec<Bind>,
     /// Answers every client without a token, from every address.
@@ -182,14 +182,14 @@ pub struct Serving {
     /// Wants a token of every client, also of this machine's own users.
     pub require_token: bool,
     /// Pages of others that may ask from a browser.
-    pub cors: Vec<Origin>,
+    pub cors: Vec<AllowedOrigin>,
     /// The limits.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// Where requests are logged, if they are.
     pub log: Option<LogSink>,
 }
 
-impl fmt::Debug for Serving {
+impl fmt::Debug for ServerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Serving")
             .field("bind", &self.bind)
@@ -199,7 +199,7 @@ impl fmt::Debug for Serving {
     }
 }
 
-impl Serving {
+impl ServerConfig {
     /// Serves there, to this machine's own users or to clients with a token.
     pub fn on(bind: Vec<Bind>) -> Self {
         Self {
@@ -207,7 +207,7 @@ impl Serving {
             insecure: false,
             require_token: false,
             cors: Vec::new(),
-            limits: Limits::default(),
+            limits: ServerLimits::default(),
             log: None,
         }
     }
@@ -257,10 +257,10 @@ mod tests {
 
     #[test]
     fn an_origin_has_no_path() {
-        assert_eq!(Origin::parse("*").unwrap(), Origin::Any);
-        assert!(Origin::parse("https://board.example:8443").is_ok());
+        assert_eq!(AllowedOrigin::parse("*").unwrap(), AllowedOrigin::Any);
+        assert!(AllowedOrigin::parse("https://board.example:8443").is_ok());
         for text in ["", "board.example", "https://", "https://a/b", "null", "http://a b"] {
-            assert!(Origin::parse(text).is_err(), "{text}");
+            assert!(AllowedOrigin::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -23,25 +23,25 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
-use crate::auth::Keys;
-use crate::config::Limits;
-use crate::metrics::{Counted, Metrics};
-use crate::service::Shared;
-use crate::unproven::{Probation, Unproven};
+use crate::auth::TokenRules;
+use crate::config::ServerLimits;
+use crate::metrics::{GaugeGuard, Metrics};
+use crate::service::SharedService;
+use crate::unproven_connections::{UnprovenConnection, UnprovenConnections};
 
 /// The pause before the next connection is accepted if the machine has no room for it.
-const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 /// The most bytes of a request's first line and headers.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// How long a new connection waits for the place of one that was closed for it.
-const PLACE_WAIT: Duration = Duration::from_millis(250);
+const FREED_PLACE_WAIT_MAX: Duration = Duration::from_millis(250);
 
 /// The header in which proxies say whom they ask for, the nearest client last.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// How long, and for how many bytes, a client is listened to after the last answer. A client that is still sending would
 /// lose the answer if the connection were cut.
-const LINGER: Duration = Duration::from_secs(5);
+const LAST_ANSWER_LISTEN_TIME: Duration = Duration::from_secs(5);
 const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The answer to a connection when there is no place left. Nothing of the request was read.
@@ -56,7 +56,7 @@ pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     /// Came in by a door that only this machine's own users can reach.
     pub(crate) is_local: bool,
-    probation: Arc<Probation>,
+    probation: Arc<UnprovenConnection>,
 }
 
 impl Client {
@@ -92,18 +92,18 @@ impl Client {
 
 /// The state that all connections share.
 #[derive(Clone)]
-pub(crate) struct Reception {
+pub(crate) struct ConnectionState {
     pub(crate) router: Router,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ServerLimits,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) places: Arc<Semaphore>,
-    pub(crate) unproven: Arc<Unproven>,
-    pub(crate) service: Shared,
+    pub(crate) unproven: Arc<UnprovenConnections>,
+    pub(crate) service: SharedService,
     pub(crate) stopping: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
 
-impl Reception {
+impl ConnectionState {
     /// Takes connections in until the server stops.
     pub(crate) async fn receive(self, listener: TcpListener, is_local: bool) {
         loop {
@@ -116,7 +116,7 @@ impl Reception {
                 Err(error) if is_of_one_connection(&error) => continue,
                 // No file descriptors, most often: some will be free soon.
                 Err(_) => {
-                    sleep(NO_ROOM_PAUSE).await;
+                    sleep(ACCEPT_RETRY_DELAY).await;
                     continue;
                 }
             };
@@ -137,15 +137,15 @@ impl Reception {
     }
 
     /// Where no token is needed, the address does not identify the client; and a proxy asks for many clients.
-    fn probation(&self, address: IpAddr, is_local: bool) -> Arc<Probation> {
-        let keys: &Keys = &self.service.keys;
+    fn probation(&self, address: IpAddr, is_local: bool) -> Arc<UnprovenConnection> {
+        let keys: &TokenRules = &self.service.keys;
         let is_counted =
             keys.are_required(is_local) && !self.service.trusted_proxies.contain(address);
         self.unproven.admit(is_counted.then_some(address))
     }
 
     /// A place among all connections; if there is none, that of an unproven one.
-    async fn place(&self, probation: &Probation) -> Option<OwnedSemaphorePermit> {
+    async fn place(&self, probation: &UnprovenConnection) -> Option<OwnedSemaphorePermit> {
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             return Some(place);
         }
@@ -153,12 +153,12 @@ impl Reception {
             return None;
         }
         let place = Arc::clone(&self.places).acquire_owned();
-        tokio::time::timeout(PLACE_WAIT, place).await.ok()?.ok()
+        tokio::time::timeout(FREED_PLACE_WAIT_MAX, place).await.ok()?.ok()
     }
 
     async fn serve(&self, stream: TcpStream, client: Client) {
-        let _counted = Counted::new(Arc::clone(&self.metrics), |metrics| &metrics.connections);
-        let patient = Patient::new(stream, self.limits.stall, self.stopping.clone());
+        let _counted = GaugeGuard::new(Arc::clone(&self.metrics), |metrics| &metrics.connections);
+        let patient = TimedStream::new(stream, self.limits.stall, self.stopping.clone());
         let io = TokioIo::new(patient);
         let over = client.probation.over.clone();
         let router = &self.router;
@@ -194,14 +194,14 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 
 async fn refuse(mut stream: TcpStream) {
     // A client that does not read it is not waited for.
-    let _ = tokio::time::timeout(NO_ROOM_PAUSE, stream.write_all(FULL)).await;
+    let _ = tokio::time::timeout(ACCEPT_RETRY_DELAY, stream.write_all(FULL)).await;
 }
 
 /// Is ready when a connection has been listened to for long enough after its last answer.
 type LingeringEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A connection whose other side must take what it is sent in time, and is listened to for a while after the last answer.
-struct Patient<S> {
+struct TimedStream<S> {
     stream: S,
     stall: Duration,
     stopping: CancellationToken,
@@ -211,7 +211,7 @@ struct Patient<S> {
     until: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
+impl<S> TimedStream<S> {
     fn new(stream: S, stall: Duration, stopping: CancellationToken) -> Self {
         Self { stream, stall, stopping, lingering: None, until: None }
     }
@@ -233,7 +233,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -243,7 +243,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -281,7 +281,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
             let until = async move {
                 tokio::select! {
                     () = stopping.cancelled() => {}
-                    () = sleep(LINGER) => {}
+                    () = sleep(LAST_ANSWER_LISTEN_TIME) => {}
                 }
             };
             (LINGER_BYTES_MAX, Box::pin(until))

@@ -19,23 +19,25 @@
 mod access_log;
 mod answer;
 mod auth;
-mod beside;
 mod body;
 mod config;
 mod connections;
-mod gate;
-mod line;
+mod event_broadcast;
 mod metrics;
-mod news;
+mod middleware;
 mod problem;
 mod query;
 mod routes;
 mod server;
 mod service;
-mod unproven;
+mod side_server;
+mod unproven_connections;
 mod upkeep;
+mod wait_lines;
 
-pub use beside::{Beside, Tell};
-pub use config::{Bind, DEFAULT_PORT, Limits, LogSink, Origin, ServeError, Serving};
+pub use config::{
+    AllowedOrigin, Bind, DEFAULT_PORT, LogSink, ServeError, ServerConfig, ServerLimits,
+};
 pub use routes::openapi_json;
 pub use server::{Server, Stopper};
+pub use side_server::{ServerLog, SideServer};

@@ -157,16 +157,16 @@ fn begin(out: &mut String, name: &str, kind: &str, help: &str) {
 
 /// Counts something for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Counted<M: std::ops::Deref<Target = Metrics>>(M, fn(&Metrics) -> &AtomicI64);
+pub(crate) struct GaugeGuard<M: std::ops::Deref<Target = Metrics>>(M, fn(&Metrics) -> &AtomicI64);
 
-impl<M: std::ops::Deref<Target = Metrics>> Counted<M> {
+impl<M: std::ops::Deref<Target = Metrics>> GaugeGuard<M> {
     pub(crate) fn new(metrics: M, which: fn(&Metrics) -> &AtomicI64) -> Self {
         which(&metrics).fetch_add(1, Ordering::Relaxed);
         Self(metrics, which)
     }
 }
 
-impl<M: std::ops::Deref<Target = Metrics>> Drop for Counted<M> {
+impl<M: std::ops::Deref<Target = Metrics>> Drop for GaugeGuard<M> {
     fn drop(&mut self) {
         (self.1)(&self.0).fetch_sub(1, Ordering::Relaxed);
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_gauge_goes_down_when_its_guard_is_dropped() {
         let metrics = Metrics::default();
-        let counted = Counted::new(&metrics, |metrics| &metrics.listeners);
+        let counted = GaugeGuard::new(&metrics, |metrics| &metrics.listeners);
         assert_eq!(metrics.listeners.load(Ordering::Relaxed), 1);
         drop(counted);
         assert_eq!(metrics.listeners.load(Ordering::Relaxed), 0);

@@ -10,7 +10,7 @@ pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("applicati
 
 /// Why a request was not done.
 #[derive(Debug, Clone)]
-pub(crate) struct Problem {
+pub(crate) struct RequestProblem {
     pub(crate) status: StatusCode,
     /// The kind of problem, in a word for programs.
     pub(crate) code: &'static str,
@@ -34,7 +34,7 @@ pub(crate) struct Problem {
     pub(crate) cause: Option<String>,
 }
 
-impl Problem {
+impl RequestProblem {
     pub(crate) fn new(
         status: StatusCode,
         code: &'static str,
@@ -160,9 +160,9 @@ impl Problem {
 
 /// A problem on its way to the gate, which knows the request's id and writes it.
 #[derive(Debug, Clone)]
-pub(crate) struct Pending(pub(crate) Box<Problem>);
+pub(crate) struct PendingProblem(pub(crate) Box<RequestProblem>);
 
-impl IntoResponse for Pending {
+impl IntoResponse for PendingProblem {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = self.0.status;
@@ -171,8 +171,8 @@ impl IntoResponse for Pending {
     }
 }
 
-impl From<Box<Problem>> for Pending {
-    fn from(problem: Box<Problem>) -> Self {
+impl From<Box<RequestProblem>> for PendingProblem {
+    fn from(problem: Box<RequestProblem>) -> Self {
         Self(problem)
     }
 }

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use crate::problem::{Pending, Problem};
+use crate::problem::{PendingProblem, RequestProblem};
 
 /// The parameters of a request. Each is taken once; a parameter that is left over was not understood.
 #[derive(Debug, Default)]
-pub(crate) struct Query {
+pub(crate) struct QueryParameters {
     values: BTreeMap<String, Vec<String>>,
 }
 
-impl Query {
+impl QueryParameters {
     /// Takes a parameter that may be there once.
-    pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, Box<Problem>> {
+    pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, Box<RequestProblem>> {
         let mut values = self.values.remove(name).unwrap_or_default();
         if values.len() > 1 {
-            return Err(Problem::malformed_field(
+            return Err(RequestProblem::malformed_field(
                 name,
                 "this is given more than once; give it once",
             ));
@@ -27,19 +27,20 @@ impl Query {
     }
 
     /// Takes a number.
-    pub(crate) fn take_number(&mut self, name: &str) -> Result<Option<u64>, Box<Problem>> {
-        let wrong =
-            |text: &str| Problem::malformed_field(name, format!("\"{text}\" is no whole number"));
+    pub(crate) fn take_number(&mut self, name: &str) -> Result<Option<u64>, Box<RequestProblem>> {
+        let wrong = |text: &str| {
+            RequestProblem::malformed_field(name, format!("\"{text}\" is no whole number"))
+        };
         self.take(name)?.map(|text| text.parse().map_err(|_| wrong(&text))).transpose()
     }
 
     /// Refuses parameters that were not taken. `known` lists the valid ones.
-    pub(crate) fn finish(self, known: &[&str]) -> Result<(), Box<Problem>> {
+    pub(crate) fn finish(self, known: &[&str]) -> Result<(), Box<RequestProblem>> {
         match self.values.into_keys().next() {
             None => Ok(()),
             Some(name) => {
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                Err(Problem::malformed_field(
+                Err(RequestProblem::malformed_field(
                     &name,
                     format!("there is no such parameter here; possible are: {known}"),
                 ))
@@ -48,16 +49,16 @@ impl Query {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Query {
-    type Rejection = Pending;
+impl<S: Sync> FromRequestParts<S> for QueryParameters {
+    type Rejection = PendingProblem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Pending> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, PendingProblem> {
         let mut query = Self::default();
         let text = parts.uri.query().unwrap_or_default();
         for pair in text.split('&') {
             for (name, value) in form_urlencoded::parse(pair.as_bytes()) {
                 if !is_text(pair, &name) || !is_text(pair, &value) {
-                    return Err(Problem::malformed_field(&name, "this is not UTF-8").into());
+                    return Err(RequestProblem::malformed_field(&name, "this is not UTF-8").into());
                 }
                 query.values.entry(name.into_owned()).or_default().push(value.into_owned());
             }

@@ -12,16 +12,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access_log::AccessLog;
-use crate::auth::Keys;
-use crate::config::{Bind, ServeError, Serving};
-use crate::connections::Reception;
-use crate::line::Lines;
+use crate::auth::TokenRules;
+use crate::config::{Bind, ServeError, ServerConfig};
+use crate::connections::ConnectionState;
+use crate::event_broadcast::EventBroadcast;
 use crate::metrics::Metrics;
-use crate::news::News;
 use crate::routes;
-use crate::service::{Rooms, Service, Shared};
-use crate::unproven::Unproven;
+use crate::service::{RequestRooms, Service, SharedService};
+use crate::unproven_connections::UnprovenConnections;
 use crate::upkeep::run_upkeep;
+use crate::wait_lines::WaitLines;
 
 /// Threads that may wait for the store. More would only wait in another place.
 const STORE_THREADS_MAX: usize = 128;
@@ -33,8 +33,8 @@ const STORE_SHUTDOWN_WAIT: Duration = Duration::from_secs(1);
 pub struct Server {
     listeners: Vec<(TcpListener, bool)>,
     addresses: Vec<SocketAddr>,
-    service: Shared,
-    reception: Reception,
+    service: SharedService,
+    reception: ConnectionState,
 }
 
 impl std::fmt::Debug for Server {
@@ -56,7 +56,7 @@ impl Stopper {
 
 impl Server {
     /// Takes the addresses and gets everything ready.
-    pub fn bind(town: Town, how: Serving) -> Result<Self, ServeError> {
+    pub fn bind(town: Town, how: ServerConfig) -> Result<Self, ServeError> {
         let wants_tokens = how.require_token || (how.is_exposed() && !how.insecure);
         if wants_tokens && !tokens::any(&town).map_err(ServeError::from)? {
             return Err(ServeError::Rejected(
@@ -78,23 +78,23 @@ impl Server {
         let stopping = CancellationToken::new();
         let metrics = Arc::new(Metrics::default());
         let service = Arc::new(Service {
-            news: News::start(&town)?,
+            news: EventBroadcast::start(&town)?,
             town,
             metrics: Arc::clone(&metrics),
-            keys: Keys::new(how.insecure, how.require_token),
+            keys: TokenRules::new(how.insecure, how.require_token),
             log: AccessLog::start(how.log).map_err(ServeError::Begin)?,
             limits: how.limits,
             stopping: stopping.clone(),
-            rooms: Rooms::of(&how.limits),
-            lines: Lines::default(),
+            rooms: RequestRooms::of(&how.limits),
+            lines: WaitLines::default(),
             trusted_proxies,
         });
-        let reception = Reception {
+        let reception = ConnectionState {
             router: routes::router(Arc::clone(&service), &how.cors),
             limits: how.limits,
             metrics,
             places: Arc::new(Semaphore::new(how.limits.connections)),
-            unproven: Unproven::of(how.limits.connections),
+            unproven: UnprovenConnections::of(how.limits.connections),
             service: Arc::clone(&service),
             stopping,
             tasks: TaskTracker::new(),

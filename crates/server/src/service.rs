@@ -8,34 +8,34 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::access_log::AccessLog;
-use crate::auth::{Caller, Keys};
-use crate::config::Limits;
-use crate::line::Lines;
+use crate::auth::{RequestCaller, TokenRules};
+use crate::config::ServerLimits;
+use crate::event_broadcast::EventBroadcast;
 use crate::metrics::Metrics;
-use crate::news::News;
-use crate::problem::Problem;
+use crate::problem::RequestProblem;
+use crate::wait_lines::WaitLines;
 
 /// The state that every handler can use.
 pub(crate) struct Service {
     pub(crate) town: Arc<Town>,
-    pub(crate) news: Arc<News>,
+    pub(crate) news: Arc<EventBroadcast>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) keys: Keys,
+    pub(crate) keys: TokenRules,
     pub(crate) log: AccessLog,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ServerLimits,
     pub(crate) stopping: CancellationToken,
-    pub(crate) rooms: Rooms,
-    pub(crate) lines: Lines,
+    pub(crate) rooms: RequestRooms,
+    pub(crate) lines: WaitLines,
     pub(crate) trusted_proxies: Networks,
 }
 
 /// All handlers share one.
-pub(crate) type Shared = Arc<Service>;
+pub(crate) type SharedService = Arc<Service>;
 
 /// How many of each kind of request there may be at a time. A request that only waits takes no place from those that
 /// work.
 #[derive(Debug, Clone)]
-pub(crate) struct Rooms {
+pub(crate) struct RequestRooms {
     requests: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     listeners: Arc<Semaphore>,
@@ -43,14 +43,14 @@ pub(crate) struct Rooms {
 
 /// The use of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum RoomKind {
     Request,
     Waiting,
     Listener,
 }
 
-impl Rooms {
-    pub(crate) fn of(limits: &Limits) -> Self {
+impl RequestRooms {
+    pub(crate) fn of(limits: &ServerLimits) -> Self {
         let places = |count| Arc::new(Semaphore::new(count));
         Self {
             requests: places(limits.requests),
@@ -60,14 +60,17 @@ impl Rooms {
     }
 
     /// Takes a place, if there is one.
-    pub(crate) fn enter(&self, room: Room) -> Result<OwnedSemaphorePermit, Box<Problem>> {
+    pub(crate) fn enter(
+        &self,
+        room: RoomKind,
+    ) -> Result<OwnedSemaphorePermit, Box<RequestProblem>> {
         let (places, what) = match room {
-            Room::Request => (&self.requests, "requests"),
-            Room::Waiting => (&self.waiting, "requests that wait for work"),
-            Room::Listener => (&self.listeners, "listeners"),
+            RoomKind::Request => (&self.requests, "requests"),
+            RoomKind::Waiting => (&self.waiting, "requests that wait for work"),
+            RoomKind::Listener => (&self.listeners, "listeners"),
         };
         Arc::clone(places).try_acquire_owned().map_err(|_| {
-            Problem::busy(format!("there are too many {what} at the moment; try again"))
+            RequestProblem::busy(format!("there are too many {what} at the moment; try again"))
         })
     }
 }
@@ -79,11 +82,11 @@ impl Service {
 
     /// The same for an operation that changes anything: it is done in the name of the caller, and listeners hear of
     /// it.
-    pub(crate) async fn change<T: Send + 'static, E: Into<Box<Problem>> + Send + 'static>(
+    pub(crate) async fn change<T: Send + 'static, E: Into<Box<RequestProblem>> + Send + 'static>(
         &self,
-        caller: &Caller,
+        caller: &RequestCaller,
         work: impl FnOnce(&Town) -> Result<T, E> + Send + 'static,
-    ) -> Result<T, Box<Problem>> {
+    ) -> Result<T, Box<RequestProblem>> {
         // Its body may have taken long to arrive, and the caller may have waited for work.
         self.keys.confirm(self, caller).await?;
         let done = match caller.town(&self.town) {
@@ -95,10 +98,10 @@ impl Service {
     }
 
     /// Has something done that may wait for the store, on a thread that may.
-    pub(crate) async fn ask<T: Send + 'static, E: Into<Box<Problem>> + Send + 'static>(
+    pub(crate) async fn ask<T: Send + 'static, E: Into<Box<RequestProblem>> + Send + 'static>(
         &self,
         work: impl FnOnce(&Town) -> Result<T, E> + Send + 'static,
-    ) -> Result<T, Box<Problem>> {
+    ) -> Result<T, Box<RequestProblem>> {
         let town = Arc::clone(&self.town);
         match tokio::task::spawn_blocking(move || work(&town)).await {
             Ok(done) => done.map_err(Into::into),
@@ -108,10 +111,13 @@ impl Service {
 
     /// The same for reading one small thing by its name. From a file it is read here and now: waking another thread for
     /// it takes several times as long.
-    pub(crate) async fn look_up<T: Send + 'static, E: Into<Box<Problem>> + Send + 'static>(
+    pub(crate) async fn look_up<
+        T: Send + 'static,
+        E: Into<Box<RequestProblem>> + Send + 'static,
+    >(
         &self,
         work: impl FnOnce(&Town) -> Result<T, E> + Send + 'static,
-    ) -> Result<T, Box<Problem>> {
+    ) -> Result<T, Box<RequestProblem>> {
         match self.town.store_path() {
             Some(_) => work(&self.town).map_err(Into::into),
             None => self.ask(work).await,
@@ -119,8 +125,8 @@ impl Service {
     }
 }
 
-fn internal_error() -> Box<Problem> {
-    Problem::broken(
+fn internal_error() -> Box<RequestProblem> {
+    RequestProblem::broken(
         "something went wrong here that should not have; the log of the server says more",
     )
 }

@@ -7,8 +7,8 @@ use gt_core::Timestamp;
 use gt_daemon::retention;
 use gt_workqueue::work;
 
-use crate::problem::Problem;
-use crate::service::Shared;
+use crate::problem::RequestProblem;
+use crate::service::SharedService;
 
 /// The longest pause. No lease is so short that it could begin and end meanwhile.
 const UPKEEP_PAUSE_MAX: Duration = Duration::from_secs(15);
@@ -19,7 +19,7 @@ const UPKEEP_PAUSE_MIN: Duration = Duration::from_millis(100);
 const EVENT_CLEANUP_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Looks after everything that is due, until the server stops.
-pub(crate) async fn run_upkeep(service: Shared) {
+pub(crate) async fn run_upkeep(service: SharedService) {
     let mut forgot_at: Option<Instant> = None;
     loop {
         let forgets = forgot_at.is_none_or(|at| at.elapsed() >= EVENT_CLEANUP_INTERVAL);
@@ -33,7 +33,7 @@ pub(crate) async fn run_upkeep(service: Shared) {
                 if forgets {
                     retention::forget_events(town)?;
                 }
-                Ok::<_, Box<Problem>>(found)
+                Ok::<_, Box<RequestProblem>>(found)
             })
             .await;
         // Work that could not be done is done the next time.

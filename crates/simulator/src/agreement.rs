@@ -1,12 +1,12 @@
 //! The questions that people ask, and whether their answers are true and agree.
 
-use gt_core::decide::{Cap, Hold, WaitReason};
-use gt_core::schedule::{CloseReason, Means, MeansKind, RunState, Said};
+use gt_core::decide::{Cap, ParkHold, WaitReason};
+use gt_core::schedule::{CloseReason, DoneStatus, ParkSubject, ParkSubjectKind, RunState};
 use gt_core::{BeadId, RigState, Status};
-use gt_scheduling::dispatch::{Caller, Dispatcher, MemorySpawner};
-use gt_scheduling::queue::{self, Queued};
+use gt_scheduling::dispatch::{CycleCaller, Dispatcher, MemorySpawner};
+use gt_scheduling::queue::{self, QueuedBead};
 
-use crate::check::Snapshot;
+use crate::check::StoreSnapshot;
 use crate::simulation::Simulation;
 use crate::violation::Invariant;
 
@@ -29,8 +29,8 @@ impl Simulation {
     /// The list names exactly the beads that a cycle would start, and the numbers fit.
     pub(crate) fn check_agreement(&self) {
         let town = self.town_without_seam("observer");
-        let list = self.certain("list", queue::list(&town, Caller::Hand));
-        let startable = |queued: &&Queued| queued.reasons.is_empty();
+        let list = self.certain("list", queue::list(&town, CycleCaller::Hand));
+        let startable = |queued: &&QueuedBead| queued.reasons.is_empty();
         let listed: Vec<&BeadId> =
             list.iter().filter(startable).map(|queued| &queued.context.bead).collect();
         let spawner = MemorySpawner::default();
@@ -50,7 +50,8 @@ impl Simulation {
         let status = self.certain("status", queue::status(&town));
         let live = self.read(|reader| reader.live_runs());
         let live = live.into_iter().filter(|run| run.executor.takes_slot()).count();
-        let waiting: Vec<&Queued> = list.iter().filter(|queued| !queued.context.starting).collect();
+        let waiting: Vec<&QueuedBead> =
+            list.iter().filter(|queued| !queued.context.starting).collect();
         let ready = waiting.iter().filter(|queued| queued.is_ready()).count();
         // A bead that was woken stays awake when the clock is set back; the evaluator still looks
         // at the date.
@@ -68,7 +69,7 @@ impl Simulation {
     }
 
     /// A bead that is not running has reasons, each of them true; without any it is the next to start.
-    pub(crate) fn check_reasons(&self, snapshot: &Snapshot, id: &BeadId) {
+    pub(crate) fn check_reasons(&self, snapshot: &StoreSnapshot, id: &BeadId) {
         let town = self.town_without_seam("observer");
         let why = self.certain("why", queue::why(&town, id.as_str()));
         let wrong = |what: String| -> ! {
@@ -95,7 +96,7 @@ impl Simulation {
             }
             return;
         }
-        let daemon = self.certain("list", queue::list(&town, Caller::Daemon));
+        let daemon = self.certain("list", queue::list(&town, CycleCaller::Daemon));
         let listed = daemon.iter().find(|queued| queued.context.bead == *id);
         if open && listed.is_none_or(|queued| queued.reasons != why.reasons) {
             wrong(format!("the list says {:?}", listed.map(|queued| &queued.reasons)));
@@ -124,22 +125,28 @@ impl Simulation {
     }
 
     /// Whether something is parked like this.
-    fn is_held(&self, snapshot: &Snapshot, kind: MeansKind, name: &str, hold: &Hold) -> bool {
-        let means = Means { kind, name: name.to_owned() };
+    fn is_held(
+        &self,
+        snapshot: &StoreSnapshot,
+        kind: ParkSubjectKind,
+        name: &str,
+        hold: &ParkHold,
+    ) -> bool {
+        let means = ParkSubject { kind, name: name.to_owned() };
         let park = snapshot.parks.iter().find(|park| park.means == means);
         let Some((park, closed)) = park.and_then(|park| Some((park, park.closed?))) else {
             return false;
         };
         match hold {
-            Hold::Until(until) => closed.until == *until && self.clock.peek() < *until,
-            Hold::Once => false,
+            ParkHold::Until(until) => closed.until == *until && self.clock.peek() < *until,
+            ParkHold::Once => false,
             // One that goes before it and has no run yet.
-            Hold::Trial(run) if run.epoch == 0 => self.beads.contains(&run.bead),
-            Hold::Trial(run) => {
+            ParkHold::Trial(run) if run.epoch == 0 => self.beads.contains(&run.bead),
+            ParkHold::Trial(run) => {
                 let live = snapshot.live(&run.bead).is_some_and(|live| live.id == *run);
                 live && park.trial.as_ref() == Some(run)
             }
-            Hold::Ramp(most, next) => {
+            ParkHold::Ramp(most, next) => {
                 let now = self.clock.peek();
                 park.is_limit() && *most >= 2 && *next > now && now >= closed.until
             }
@@ -147,7 +154,12 @@ impl Simulation {
     }
 
     /// Whether a reason holds, as far as it can be told without the evaluator.
-    fn is_true(&self, snapshot: &Snapshot, row: &gt_store::BeadRow, reason: &WaitReason) -> bool {
+    fn is_true(
+        &self,
+        snapshot: &StoreSnapshot,
+        row: &gt_store::BeadRow,
+        reason: &WaitReason,
+    ) -> bool {
         let (bead, now) = (&row.bead, self.clock.peek());
         let latest = snapshot.latest.get(&bead.id);
         let closed_as = |reason: CloseReason| {
@@ -156,7 +168,7 @@ impl Simulation {
         };
         let last_run = snapshot.last_run(&bead.id);
         let last = last_run.map(|run| run.state);
-        let said = |what: Said| {
+        let said = |what: DoneStatus| {
             last_run.is_some_and(|run| run.state == RunState::Cancelled && run.said == Some(what))
         };
         let state_of = |slug: &gt_core::RigSlug| {
@@ -181,8 +193,8 @@ impl Simulation {
             WaitReason::RunCancelled(_) => {
                 last == Some(RunState::Cancelled) && last_run.is_some_and(|run| run.said.is_none())
             }
-            WaitReason::Escalated(_) => said(Said::Escalated),
-            WaitReason::PutOff(_) => said(Said::Deferred),
+            WaitReason::Escalated(_) => said(DoneStatus::Escalated),
+            WaitReason::PutOff(_) => said(DoneStatus::Deferred),
             WaitReason::AttemptsUsedUp(_) => last == Some(RunState::Lost),
             WaitReason::RigParked(rig) => state_of(rig) == Some(RigState::Parked),
             WaitReason::Backoff(at) => {
@@ -206,10 +218,10 @@ impl Simulation {
             }),
             WaitReason::QueueGate => latest.is_some_and(|context| context.gated),
             WaitReason::RuntimeParked(name, hold) => {
-                self.is_held(snapshot, MeansKind::Runtime, name, hold)
+                self.is_held(snapshot, ParkSubjectKind::Runtime, name, hold)
             }
             WaitReason::AccountLimited(name, hold) => {
-                self.is_held(snapshot, MeansKind::Account, name, hold)
+                self.is_held(snapshot, ParkSubjectKind::Account, name, hold)
             }
             WaitReason::NoSlot(_) | WaitReason::OnePerAgent(..) | WaitReason::Budget(_) => {
                 latest.is_some_and(|context| context.closed.is_none())

@@ -4,28 +4,30 @@ use gt_town::scheduler_settings::SchedulerSettings;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::decide::{BACKOFF_MAX, is_due_within};
-use gt_core::schedule::{CloseReason, Context, Means, Origin, Park, Run, RunId, RunState};
+use gt_core::schedule::{
+    CloseReason, Context, ContextOrigin, Park, ParkSubject, Run, RunId, RunState,
+};
 use gt_core::{BeadId, DependencyType, Outcome, Rig, RigState, Status};
 use gt_store::{BeadRow, Reader, StoreError};
 
-use crate::landing::{SeenConvoy, Told, convoys_in};
+use crate::landing::{ConvoyHistory, SeenConvoy, convoys_in};
 use crate::simulation::Simulation;
 use crate::violation::Invariant;
 
 /// The facts of earlier checks.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct CheckHistory {
     last_event: u64,
     runs: BTreeSet<RunId>,
     /// Every context there ever was, by number.
     pub(crate) contexts: BTreeMap<u64, Context>,
     looks: u64,
     /// The convoys as their events tell of them, up to an event.
-    pub(crate) convoys: Told,
+    pub(crate) convoys: ConvoyHistory,
 }
 
 /// The store at one moment.
-pub(crate) struct Snapshot {
+pub(crate) struct StoreSnapshot {
     pub(crate) paused: bool,
     pub(crate) runs: Vec<Run>,
     pub(crate) beads: BTreeMap<BeadId, BeadRow>,
@@ -36,7 +38,7 @@ pub(crate) struct Snapshot {
     pub(crate) latest: BTreeMap<BeadId, Context>,
 }
 
-impl Snapshot {
+impl StoreSnapshot {
     /// The live run of a bead.
     pub(crate) fn live(&self, bead: &BeadId) -> Option<&Run> {
         self.runs.iter().find(|run| run.id.bead == *bead && run.state.is_live())
@@ -105,7 +107,7 @@ impl Simulation {
     }
 
     /// The store as it is now.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> StoreSnapshot {
         let mut contexts = std::mem::take(&mut self.state().memory.contexts);
         let (contexts, snapshot) = self.read(|reader| {
             let open = reader.open_contexts()?;
@@ -129,7 +131,7 @@ impl Simulation {
             contexts.extend(open.into_iter().map(|context| (context.number, context)));
             let rows = reader.bead_rows(&self.beads)?;
             let latest = contexts.values().map(|context| (context.bead.clone(), context.clone()));
-            let snapshot = Snapshot {
+            let snapshot = StoreSnapshot {
                 paused: reader.scheduler_state()?.paused.is_some(),
                 runs: reader.recent_runs(usize::MAX)?,
                 beads: rows.into_iter().map(|row| (row.bead.id.clone(), row)).collect(),
@@ -176,7 +178,7 @@ impl Simulation {
         }
     }
 
-    fn check_runs(&self, snapshot: &Snapshot) {
+    fn check_runs(&self, snapshot: &StoreSnapshot) {
         let mut beads = BTreeSet::new();
         for run in snapshot.runs.iter().filter(|run| run.state.is_live()) {
             if !beads.insert(&run.id.bead) {
@@ -211,7 +213,7 @@ impl Simulation {
     }
 
     /// Every run that was not there before was allowed to start.
-    fn check_starts(&self, snapshot: &Snapshot) {
+    fn check_starts(&self, snapshot: &StoreSnapshot) {
         let new: Vec<&Run> = {
             let state = self.state();
             let known = &state.memory.runs;
@@ -234,7 +236,7 @@ impl Simulation {
         self.check_caps(snapshot, &settings, &new);
     }
 
-    fn check_start(&self, snapshot: &Snapshot, settings: &SchedulerSettings, run: &Run) {
+    fn check_start(&self, snapshot: &StoreSnapshot, settings: &SchedulerSettings, run: &Run) {
         let wrong =
             |why: String| -> ! { self.violated(Invariant::Recheck, format!("{}: {why}", run.id)) };
         let Some(row) = snapshot.beads.get(&run.id.bead) else { wrong("no bead".to_owned()) };
@@ -265,11 +267,11 @@ impl Simulation {
 
     /// A parked runtime or account is tried by one run when its time has come, and used by no other; after a
     /// usage limit, by no more than the ramp lets.
-    fn check_parked(&self, snapshot: &Snapshot, run: &Run) {
+    fn check_parked(&self, snapshot: &StoreSnapshot, run: &Run) {
         if !run.executor.takes_slot() {
             return;
         }
-        let means = Means::of_run(run);
+        let means = ParkSubject::of_run(run);
         for park in snapshot.parks.iter().filter(|park| means.contains(&park.means)) {
             let Some(closed) = park.closed.filter(|closed| run.created_at > closed.since) else {
                 continue;
@@ -278,7 +280,7 @@ impl Simulation {
             let early = run.created_at < closed.until && !self.state().set_back;
             let fits = park.ramp_since.is_some_and(|since| {
                 let minutes = run.created_at.since(since).as_secs() / 60;
-                let serves = |other: &&Run| Means::of_run(other).contains(&park.means);
+                let serves = |other: &&Run| ParkSubject::of_run(other).contains(&park.means);
                 let live =
                     snapshot.runs.iter().filter(|run| run.state.is_live() && run.holds_slot());
                 let live = live.filter(serves).count();
@@ -292,7 +294,7 @@ impl Simulation {
     }
 
     /// A run that was lost with the machine or its server, or to a usage limit, has used no attempt of its bead.
-    fn check_prices(&self, snapshot: &Snapshot) {
+    fn check_prices(&self, snapshot: &StoreSnapshot) {
         let free = |run: &&Run| {
             let taken = ["went down", "has reached its limit"];
             run.state == RunState::Lost && taken.iter().any(|words| run.reason.contains(words))
@@ -303,7 +305,7 @@ impl Simulation {
                 let contexts = &state.memory.contexts;
                 let after = contexts.range(run.context + 1..).map(|(_, context)| context);
                 let next = after.into_iter().find(|context| context.bead == run.id.bead);
-                let next = next.filter(|next| next.origin == Origin::Recovery);
+                let next = next.filter(|next| next.origin == ContextOrigin::Recovery);
                 let own = contexts.get(&run.context);
                 own.zip(next).map(|(own, next)| (own.attempts, next.attempts))
             };
@@ -315,15 +317,15 @@ impl Simulation {
     }
 
     /// A bead whose run was cancelled is scheduled again by a person, or not at all.
-    fn check_ends(&self, snapshot: &Snapshot) {
+    fn check_ends(&self, snapshot: &StoreSnapshot) {
         for run in snapshot.runs.iter().filter(|run| run.state == RunState::Cancelled) {
             let next = {
                 let state = self.state();
                 let mut after = state.memory.contexts.range(run.context + 1..);
                 after.find(|(_, context)| context.bead == run.id.bead).map(|(_, next)| next.origin)
             };
-            if matches!(next, Some(Origin::Recovery | Origin::Convoy)) {
-                let said = run.said.map_or("cancelled", gt_core::schedule::Said::as_str);
+            if matches!(next, Some(ContextOrigin::Recovery | ContextOrigin::Convoy)) {
+                let said = run.said.map_or("cancelled", gt_core::schedule::DoneStatus::as_str);
                 let found = format!("{} was {said}, and no person asked for it again", run.id);
                 self.violated(Invariant::EndsStay, found);
             }
@@ -349,7 +351,7 @@ impl Simulation {
         }
     }
 
-    fn check_caps(&self, snapshot: &Snapshot, settings: &SchedulerSettings, new: &[&Run]) {
+    fn check_caps(&self, snapshot: &StoreSnapshot, settings: &SchedulerSettings, new: &[&Run]) {
         let takes_slot = |run: &&Run| run.state.is_live() && run.executor.takes_slot();
         let live: Vec<&Run> = snapshot.runs.iter().filter(takes_slot).collect();
         let new: Vec<&Run> = new.iter().copied().filter(takes_slot).collect();
@@ -396,7 +398,7 @@ impl Simulation {
         }
     }
 
-    fn check_bead(&self, snapshot: &Snapshot, id: &BeadId, row: &BeadRow) {
+    fn check_bead(&self, snapshot: &StoreSnapshot, id: &BeadId, row: &BeadRow) {
         let bead = &row.bead;
         let (live, latest) = (snapshot.live(id), snapshot.latest.get(id));
         let blockers = snapshot.blockers(row).len();

@@ -8,8 +8,8 @@ use gt_beads::dependencies;
 use gt_core::decide::ConvoyState;
 use gt_core::{BeadId, DependencyType, IssueType};
 use gt_daemon::attend_convoys;
-use gt_scheduling::convoy_planning::{Feed, StageRequest};
-use gt_scheduling::schedule::{Flags, SlingRequest, Travel};
+use gt_scheduling::convoy_planning::{FeedLimits, StageRequest};
+use gt_scheduling::schedule::{ConvoyChoice, SlingOptions, SlingRequest};
 use gt_town::{OperationError, Town};
 
 use crate::landing::convoys_in;
@@ -19,7 +19,7 @@ use crate::world::ProcessId;
 
 /// The requests of a person about convoys.
 #[derive(Debug, Clone, Copy)]
-enum Wish {
+enum ConvoyCommand {
     Create,
     CreateFromEpic,
     SlingEpic,
@@ -61,96 +61,98 @@ impl Simulation {
     /// One command of a person about convoys.
     pub(crate) fn convoy(&self, id: ProcessId, town: &Town) -> String {
         let wishes = vec![
-            (8, Wish::Create),
-            (1, Wish::CreateFromEpic),
-            (1, Wish::SlingEpic),
-            (4, Wish::Add),
-            (2, Wish::Remove),
-            (3, Wish::Stage),
-            (1, Wish::StageEpic),
-            (1, Wish::StageAgain),
-            (4, Wish::Launch),
-            (2, Wish::Pause),
-            (3, Wish::Resume),
-            (3, Wish::Cap),
-            (2, Wish::Retry),
-            (1, Wish::Close),
-            (2, Wish::Land),
-            (1, Wish::Check),
-            (2, Wish::Make),
-            (4, Wish::Track),
-            (2, Wish::Untrack),
+            (8, ConvoyCommand::Create),
+            (1, ConvoyCommand::CreateFromEpic),
+            (1, ConvoyCommand::SlingEpic),
+            (4, ConvoyCommand::Add),
+            (2, ConvoyCommand::Remove),
+            (3, ConvoyCommand::Stage),
+            (1, ConvoyCommand::StageEpic),
+            (1, ConvoyCommand::StageAgain),
+            (4, ConvoyCommand::Launch),
+            (2, ConvoyCommand::Pause),
+            (3, ConvoyCommand::Resume),
+            (3, ConvoyCommand::Cap),
+            (2, ConvoyCommand::Retry),
+            (1, ConvoyCommand::Close),
+            (2, ConvoyCommand::Land),
+            (1, ConvoyCommand::Check),
+            (2, ConvoyCommand::Make),
+            (4, ConvoyCommand::Track),
+            (2, ConvoyCommand::Untrack),
         ];
         let Some(wish) = self.state().random.weighted(wishes) else { return String::new() };
         let said = self.fulfil_for_convoys(id, town, wish);
         format!("{wish:?}: {said}")
     }
 
-    fn fulfil_for_convoys(&self, id: ProcessId, town: &Town, wish: Wish) -> String {
+    fn fulfil_for_convoys(&self, id: ProcessId, town: &Town, wish: ConvoyCommand) -> String {
         use ConvoyState::{Closed, Landed, Open, Staged};
         let convoy = |states: &[ConvoyState]| self.some_convoy(states).to_string();
         let shown = |(convoy, changed): (convoys::Convoy, bool)| {
             format!("{} {changed}, paused {:?}, cap {}", convoy.bead.id, convoy.paused, convoy.cap)
         };
         let answer = match wish {
-            Wish::Create => {
+            ConvoyCommand::Create => {
                 let beads = self.some_beads(4);
-                return self.travel(id, town, beads, Travel::In(self.new_convoy(false)));
+                return self.travel(id, town, beads, ConvoyChoice::In(self.new_convoy(false)));
             }
-            Wish::CreateFromEpic => {
+            ConvoyCommand::CreateFromEpic => {
                 let epic = vec![self.epic.to_string()];
-                return self.travel(id, town, epic, Travel::In(self.new_convoy(true)));
+                return self.travel(id, town, epic, ConvoyChoice::In(self.new_convoy(true)));
             }
-            Wish::SlingEpic => {
+            ConvoyCommand::SlingEpic => {
                 let epic = vec![self.epic.to_string()];
-                return self.travel(id, town, epic, Travel::ByItself);
+                return self.travel(id, town, epic, ConvoyChoice::ByItself);
             }
-            Wish::Add => {
+            ConvoyCommand::Add => {
                 let convoy = convoy(&[Open, Staged, Landed, Closed]);
-                return self.travel(id, town, self.some_beads(2), Travel::With(convoy));
+                return self.travel(id, town, self.some_beads(2), ConvoyChoice::With(convoy));
             }
-            Wish::Launch => {
+            ConvoyCommand::Launch => {
                 let convoy = vec![convoy(&[Staged])];
-                return self.travel(id, town, convoy, Travel::Launched);
+                return self.travel(id, town, convoy, ConvoyChoice::Launched);
             }
-            Wish::Stage => self.stage(town, self.some_beads(4)),
-            Wish::StageEpic => self.stage(town, vec![self.epic.to_string()]),
-            Wish::StageAgain => self.stage(town, vec![convoy(&[Staged])]),
-            Wish::Remove => convoys::remove(town, &convoy(&[Open, Staged]), &self.some_beads(2))
-                .map(|done| format!("{} without {:?}", done.convoy.bead.id, done.removed)),
-            Wish::Pause => convoys::pause(town, &convoy(&[Open])).map(shown),
-            Wish::Resume => convoys::resume(town, &convoy(&[Open])).map(shown),
-            Wish::Cap => {
+            ConvoyCommand::Stage => self.stage(town, self.some_beads(4)),
+            ConvoyCommand::StageEpic => self.stage(town, vec![self.epic.to_string()]),
+            ConvoyCommand::StageAgain => self.stage(town, vec![convoy(&[Staged])]),
+            ConvoyCommand::Remove => {
+                convoys::remove(town, &convoy(&[Open, Staged]), &self.some_beads(2))
+                    .map(|done| format!("{} without {:?}", done.convoy.bead.id, done.removed))
+            }
+            ConvoyCommand::Pause => convoys::pause(town, &convoy(&[Open])).map(shown),
+            ConvoyCommand::Resume => convoys::resume(town, &convoy(&[Open])).map(shown),
+            ConvoyCommand::Cap => {
                 let cap = u32::try_from(self.choose(0, 2)).unwrap_or(0);
                 convoys::cap(town, &convoy(&[Open]), cap).map(shown)
             }
-            Wish::Retry => gt_scheduling::convoy_planning::retry(town, &convoy(&[Open]))
+            ConvoyCommand::Retry => gt_scheduling::convoy_planning::retry(town, &convoy(&[Open]))
                 .map(|(convoy, retried)| format!("{} {}", convoy.bead.id, self.retried(retried))),
-            Wish::Close => {
+            ConvoyCommand::Close => {
                 let how = ConvoyClose { force: true, notify: true, ..ConvoyClose::default() };
                 convoys::close(town, &convoy(&[Open, Staged]), &how).map(shown)
             }
-            Wish::Land => {
+            ConvoyCommand::Land => {
                 let force = self.choose(0, 3) == 0;
                 convoys::land(town, &convoy(&[Open]), force, false)
                     .map(|convoy| format!("{} {:?}", convoy.bead.id, convoy.state()))
             }
-            Wish::Check => {
+            ConvoyCommand::Check => {
                 convoys::check(town, None, false).map(|landed| format!("{} landed", landed.len()))
             }
-            Wish::Make => {
+            ConvoyCommand::Make => {
                 let issue_type = Some(IssueType::trusted("convoy".to_owned()));
                 let title = "convoy of others".to_owned();
                 beads::create(town, &NewBead { title, issue_type, ..NewBead::default() }, false)
                     .map(|made| made.bead.id.to_string())
             }
-            Wish::Track => {
+            ConvoyCommand::Track => {
                 let (convoy, bead) = (convoy(&[Open, Staged]), self.some_bead());
                 let kind = DependencyType::Tracks;
                 dependencies::add(town, &convoy, bead.as_str(), &kind, false)
                     .map(|added| format!("{added:?}"))
             }
-            Wish::Untrack => {
+            ConvoyCommand::Untrack => {
                 let (convoy, bead) = (convoy(&[Open, Staged]), self.some_bead());
                 dependencies::remove(town, &convoy, bead.as_str(), None)
                     .map(|removed| format!("{removed:?}"))
@@ -179,9 +181,15 @@ impl Simulation {
         chosen.unwrap_or_else(|| BeadId::trusted("hq-cv-none0".to_owned()))
     }
 
-    fn travel(&self, id: ProcessId, town: &Town, arguments: Vec<String>, travel: Travel) -> String {
+    fn travel(
+        &self,
+        id: ProcessId,
+        town: &Town,
+        arguments: Vec<String>,
+        travel: ConvoyChoice,
+    ) -> String {
         let hook_raw_bead = self.choose(0, 3) > 0;
-        let flags = Flags { hook_raw_bead, ..Flags::default() };
+        let flags = SlingOptions { hook_raw_bead, ..SlingOptions::default() };
         let queue = self.choose(0, 5) == 0;
         let request = SlingRequest { arguments, flags, travel, queue, ..SlingRequest::default() };
         self.sling_as(id, town, &request)
@@ -219,7 +227,7 @@ impl Simulation {
         self.as_process("feed what is stranded", |id| {
             let town = self.town(id, "deacon");
             let (most, minutes) = (self.choose(0, 3), self.choose(0, 10));
-            let how = Feed {
+            let how = FeedLimits {
                 max_feeds: u32::try_from(most).unwrap_or(0),
                 cooldown: Duration::from_mins(u64::try_from(minutes).unwrap_or(0)),
             };

@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-use gt_core::decide::Traces;
+use gt_core::decide::LossFacts;
 use gt_core::schedule::Run;
 use gt_execution::runs;
-use gt_scheduling::dispatch::{Caller, Dispatcher, SpawnError, Spawner};
+use gt_scheduling::dispatch::{CycleCaller, Dispatcher, SpawnError, Spawner};
 use gt_scheduling::processes::{Alive, ProcessProbe};
 use gt_town::scheduler_settings::Overrides;
 
 use crate::planted::Planted;
-use crate::simulation::{Liberties, Simulation};
-use crate::world::{ProcessId, Said};
+use crate::simulation::{CycleOverrides, Simulation};
+use crate::world::{ProcessId, SimulatedAnswer};
 
 /// The machine that everything runs on.
 pub(crate) const HOST: &str = "simulated";
 
 /// The simulated world, as one process sees it.
-pub(crate) struct Seen<'a> {
+pub(crate) struct ProcessView<'a> {
     pub(crate) simulation: &'a Simulation,
     pub(crate) process: ProcessId,
     /// From another machine, on which nothing of it can be seen.
     pub(crate) from_elsewhere: bool,
 }
 
-impl ProcessProbe for Seen<'_> {
+impl ProcessProbe for ProcessView<'_> {
     fn host(&self) -> &str {
         if self.from_elsewhere { "elsewhere" } else { HOST }
     }
@@ -52,7 +52,7 @@ impl ProcessProbe for Seen<'_> {
         if held { Alive::Yes } else { Alive::No }
     }
 
-    fn traces_of(&self, run: &Run) -> Traces {
+    fn traces_of(&self, run: &Run) -> LossFacts {
         self.simulation.state().world.traces.get(&run.id).copied().unwrap_or_default()
     }
 
@@ -102,10 +102,10 @@ impl Spawner for SimulatedSpawner<'_> {
         loop {
             simulation.seam(process);
             match simulation.word_of(supervisor) {
-                Some(Said::Started) => return Ok(()),
-                Some(Said::Busy(why)) => return Err(SpawnError::Busy(why)),
-                Some(Said::Taken(why)) => return Err(SpawnError::Taken(why)),
-                Some(Said::Failed(why)) => return Err(SpawnError::Failed(why)),
+                Some(SimulatedAnswer::Started) => return Ok(()),
+                Some(SimulatedAnswer::Busy(why)) => return Err(SpawnError::Busy(why)),
+                Some(SimulatedAnswer::Taken(why)) => return Err(SpawnError::Taken(why)),
+                Some(SimulatedAnswer::Failed(why)) => return Err(SpawnError::Failed(why)),
                 None => simulation.supervise(supervisor),
             }
         }
@@ -127,7 +127,7 @@ impl Simulation {
             batch_size: limit.filter(|limit| *limit > 0),
             spawn_parallelism: Some(1),
         };
-        let liberties = Liberties { cap, by_hand };
+        let liberties = CycleOverrides { cap, by_hand };
         self.as_process("cycle", |id| self.dispatch(id, liberties, overrides, None));
     }
 
@@ -135,17 +135,18 @@ impl Simulation {
     pub(crate) fn dispatch(
         &self,
         id: ProcessId,
-        liberties: Liberties,
+        liberties: CycleOverrides,
         overrides: Overrides,
         only: Option<Vec<u64>>,
     ) {
         let (town, starter) = (self.town(id, "daemon"), format!("starter-{id}"));
         let replaced = self.planted.is_some_and(Planted::replaces_cycles);
         // A cycle that is wrong knows of no other cap than that of the settings.
-        let liberties = if replaced { Liberties { cap: None, ..liberties } } else { liberties };
+        let liberties =
+            if replaced { CycleOverrides { cap: None, ..liberties } } else { liberties };
         self.state().liberties.insert(starter.clone(), liberties);
         let spawner = SimulatedSpawner { simulation: self, process: id };
-        let caller = if liberties.by_hand { Caller::Hand } else { Caller::Daemon };
+        let caller = if liberties.by_hand { CycleCaller::Hand } else { CycleCaller::Daemon };
         if replaced {
             self.wrong_cycle(caller, &starter, &spawner);
             return;
@@ -179,7 +180,7 @@ impl Simulation {
                 self.reschedule_cancelled();
             }
             let from_elsewhere = self.fault(5);
-            let world = Seen { simulation: self, process: id, from_elsewhere };
+            let world = ProcessView { simulation: self, process: id, from_elsewhere };
             let recovered = self.certain("recover", runs::recover(&town, &world));
             if recovered != runs::Recovered::default() {
                 self.tell(format!("{id} recovered {recovered:?}"));

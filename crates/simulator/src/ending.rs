@@ -5,14 +5,14 @@ use std::time::Duration;
 use gt_core::decide::WaitReason;
 use gt_core::schedule::Run;
 use gt_core::{RigState, Status};
-use gt_scheduling::dispatch::Caller;
+use gt_scheduling::dispatch::CycleCaller;
 use gt_scheduling::queue;
 use gt_town::rigs;
 use gt_town::scheduler_settings::Overrides;
 
-use crate::simulation::{Liberties, Simulation};
+use crate::simulation::{CycleOverrides, Simulation};
 use crate::violation::Invariant;
-use crate::world::AgentEnd;
+use crate::world::SimulatedAgentEnd;
 
 /// So many rounds are enough for every backoff, cooldown and attempt there can be.
 const ROUNDS_MAX: u32 = 600;
@@ -21,7 +21,7 @@ const QUIET_ROUNDS: u32 = 30;
 
 impl Simulation {
     /// Lets everything come to rest, and looks whether it should have.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn come_to_rest(&self) {
         self.tell("from now on nothing goes wrong");
         let town = self.town_without_seam("caretaker");
         self.certain("resume", queue::resume(&town));
@@ -48,7 +48,7 @@ impl Simulation {
             self.recover();
             self.scan_convoys();
             self.finish_everything();
-            let liberties = Liberties { cap: None, by_hand: true };
+            let liberties = CycleOverrides { cap: None, by_hand: true };
             let overrides = Overrides { spawn_parallelism: Some(1), ..Overrides::default() };
             self.as_process("cycle", |id| self.dispatch(id, liberties, overrides, None));
             self.observe();
@@ -69,8 +69,12 @@ impl Simulation {
             let (supervisors, agent, end) = {
                 let mut state = self.state();
                 let agent = state.world.agents().next().cloned();
-                let ends = vec![(8, AgentEnd::Well), (1, AgentEnd::Badly), (1, AgentEnd::Killed)];
-                let end = state.random.weighted(ends).unwrap_or(AgentEnd::Well);
+                let ends = vec![
+                    (8, SimulatedAgentEnd::Well),
+                    (1, SimulatedAgentEnd::Badly),
+                    (1, SimulatedAgentEnd::Killed),
+                ];
+                let end = state.random.weighted(ends).unwrap_or(SimulatedAgentEnd::Well);
                 state.steps += 1;
                 (state.world.idle_supervisors(), agent, end)
             };
@@ -102,7 +106,7 @@ impl Simulation {
         }
         let town = self.town_without_seam("observer");
         self.check_agreement();
-        for queued in self.certain("list", queue::list(&town, Caller::Hand)) {
+        for queued in self.certain("list", queue::list(&town, CycleCaller::Hand)) {
             if !queued.reasons.iter().any(needs_a_person) {
                 stuck(format!("{} waits for {:?}", queued.context.bead, queued.reasons));
             }

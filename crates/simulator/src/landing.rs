@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::decide::{ConvoyState, Members, PARTS_DONE, is_owned};
-use gt_core::schedule::{CloseReason, Context, Origin, Run, RunState};
+use gt_core::schedule::{CloseReason, Context, ContextOrigin, Run, RunState};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Outcome, RigSlug, Status};
-use gt_store::{BeadFilter, EventFilter, Reader, StatusFilter, StoreError, Tally};
+use gt_store::{BeadFilter, ConvoyTally, EventFilter, Reader, StatusFilter, StoreError};
 
-use crate::check::Snapshot;
+use crate::check::StoreSnapshot;
 use crate::simulation::Simulation;
 use crate::violation::Invariant;
 
@@ -15,7 +15,7 @@ use crate::violation::Invariant;
 pub(crate) struct SeenConvoy {
     pub(crate) bead: Bead,
     tracked: Vec<BeadId>,
-    tally: Option<Tally>,
+    tally: Option<ConvoyTally>,
 }
 
 impl SeenConvoy {
@@ -66,7 +66,7 @@ pub(crate) fn convoys_in(reader: &Reader<'_>) -> Result<Vec<SeenConvoy>, StoreEr
 
 /// The facts about convoys from past events.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ConvoyHistory {
     last_event: u64,
     last_context: u64,
     /// How often each has landed, and whether it is down.
@@ -75,7 +75,7 @@ pub(crate) struct Told {
 
 /// The changes since the last check.
 #[derive(Default)]
-struct Fresh {
+struct ChangesSinceCheck {
     /// The beads and convoys that are open again.
     reopened: BTreeSet<BeadId>,
     /// The rigs that stand differently.
@@ -85,7 +85,7 @@ struct Fresh {
 
 impl Simulation {
     /// Looks at every convoy and the epic.
-    pub(crate) fn check_convoys(&self, snapshot: &Snapshot) {
+    pub(crate) fn check_convoys(&self, snapshot: &StoreSnapshot) {
         let fresh = self.hear();
         for convoy in &snapshot.convoys {
             self.check_landing(snapshot, convoy);
@@ -99,7 +99,7 @@ impl Simulation {
 
     /// The new events. Checks that a convoy that lands has not landed before, or was open again
     /// since.
-    fn hear(&self) -> Fresh {
+    fn hear(&self) -> ChangesSinceCheck {
         let (heard, known) = {
             let state = self.state();
             (state.memory.convoys.last_event, state.memory.convoys.last_context)
@@ -107,7 +107,7 @@ impl Simulation {
         let kinds = vec![EventKind::ConvoyLanded, EventKind::Reopened, EventKind::RigChanged];
         let filter = EventFilter { kinds, ..EventFilter::default() };
         let (events, reached) = self.read(|reader| reader.events_after(heard, &filter, usize::MAX));
-        let mut fresh = Fresh::default();
+        let mut fresh = ChangesSinceCheck::default();
         let mut twice = None;
         let mut state = self.state();
         let memory = &mut state.memory;
@@ -144,7 +144,7 @@ impl Simulation {
         fresh
     }
 
-    fn check_landing(&self, snapshot: &Snapshot, convoy: &SeenConvoy) {
+    fn check_landing(&self, snapshot: &StoreSnapshot, convoy: &SeenConvoy) {
         let id = &convoy.bead.id;
         let members = snapshot.members(&convoy.tracked);
         let wrong = |what: &str| -> ! {
@@ -172,7 +172,7 @@ impl Simulation {
         }
     }
 
-    fn check_epic(&self, snapshot: &Snapshot) {
+    fn check_epic(&self, snapshot: &StoreSnapshot) {
         let Some(epic) = self.read(|reader| reader.bead(&self.epic)) else { return };
         let is_part = |row: &&gt_store::BeadRow| row.parent() == Some(&self.epic);
         let parts = snapshot.beads.values().filter(is_part).map(|row| row.bead.id.clone());
@@ -185,9 +185,9 @@ impl Simulation {
     }
 
     /// Only people schedule beads that are staged, or whose last run was cancelled.
-    fn check_scheduling(&self, snapshot: &Snapshot, context: &Context) {
+    fn check_scheduling(&self, snapshot: &StoreSnapshot, context: &Context) {
         let bead = &context.bead;
-        let by_itself = matches!(context.origin, Origin::Convoy | Origin::Recovery);
+        let by_itself = matches!(context.origin, ContextOrigin::Convoy | ContextOrigin::Recovery);
         let before = {
             let state = self.state();
             let mut before = state.memory.contexts.range(..context.number);
@@ -207,7 +207,7 @@ impl Simulation {
             let found = format!("{bead} was {ended:?}, and no person asked for it again");
             self.violated(Invariant::EndsStay, found);
         }
-        if context.origin == Origin::Convoy && !goes_on {
+        if context.origin == ContextOrigin::Convoy && !goes_on {
             let under_way = |convoy: &SeenConvoy| {
                 convoy.tracks(bead)
                     && convoy.state() == ConvoyState::Open
@@ -222,7 +222,7 @@ impl Simulation {
     }
 
     /// A bead that is open again, or whose rig serves again, is scheduled in the same change.
-    fn check_fed(&self, snapshot: &Snapshot, fresh: &Fresh) {
+    fn check_fed(&self, snapshot: &StoreSnapshot, fresh: &ChangesSinceCheck) {
         if fresh.reopened.is_empty() && fresh.rigs.is_empty() {
             return;
         }
@@ -255,7 +255,7 @@ impl Simulation {
     }
 
     /// Nothing starts of a convoy that is paused, and no more than its cap lets.
-    pub(crate) fn check_convoy_starts(&self, snapshot: &Snapshot, new: &[&Run]) {
+    pub(crate) fn check_convoy_starts(&self, snapshot: &StoreSnapshot, new: &[&Run]) {
         let is_live = |run: &&Run| run.state.is_live() && run.executor.takes_slot();
         for convoy in snapshot.convoys.iter().filter(|convoy| !convoy.is_over()) {
             let id = &convoy.bead.id;
@@ -276,7 +276,7 @@ impl Simulation {
     }
 }
 
-impl Snapshot {
+impl StoreSnapshot {
     /// How these beads stand.
     fn members(&self, ids: &[BeadId]) -> Members {
         let mut members = Members::default();

@@ -43,7 +43,7 @@ use simulation::Simulation;
 
 /// The result of a seed.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct SeedOutcome {
     /// How many steps there were.
     pub steps: u64,
     /// A digest of everything that happened: two histories with the same one were the same.
@@ -59,13 +59,13 @@ pub struct Outcome {
 /// assert!(outcome.steps > 0 && outcome.violation.is_none());
 /// # Ok::<(), gt_store::StoreError>(())
 /// ```
-pub fn simulate(seed: u64, store: Store, planted: Option<Planted>) -> Outcome {
+pub fn simulate(seed: u64, store: Store, planted: Option<Planted>) -> SeedOutcome {
     let simulation = Simulation::new(seed, store, planted);
-    if let Err(error) = simulation.furnish() {
+    if let Err(error) = simulation.prepare_town() {
         let found = format!("the town cannot be furnished: {error}");
         let violation =
             Violation { seed, invariant: Invariant::Soundness, found, steps: Vec::new() };
-        return Outcome { steps: 0, digest: 0, violation: Some(violation) };
+        return SeedOutcome { steps: 0, digest: 0, violation: Some(violation) };
     }
     let steps = 40 + simulation.state().random.below(120);
     simulation.live(steps)

@@ -4,8 +4,8 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use gt_simulator::{Outcome, Stores, simulate};
-use gt_testkit::Engine;
+use gt_simulator::{SeedOutcome, Stores, simulate};
+use gt_testkit::TownEngine;
 use gt_town::parallel;
 
 /// How many violations are printed in full.
@@ -20,7 +20,7 @@ const CHUNK: u64 = 32;
 /// Exit code 1 says that something was not true; then the seed, what it was, and the last steps are printed.
 #[derive(Parser)]
 #[command(name = "scripts/sim", bin_name = "scripts/sim")]
-struct Request {
+struct SimulatorOptions {
     /// How many histories
     #[arg(long, value_name = "N", default_value_t = 1000)]
     seeds: u64,
@@ -28,19 +28,19 @@ struct Request {
     #[arg(long, value_name = "S", default_value_t = 1)]
     from: u64,
     /// The store; SQLite is in memory
-    #[arg(long, value_name = "E", value_enum, default_value_t = Engine::Sqlite)]
-    engine: Engine,
+    #[arg(long, value_name = "E", value_enum, default_value_t = TownEngine::Sqlite)]
+    engine: TownEngine,
 }
 
 fn main() -> ExitCode {
-    let request = Request::parse();
+    let request = SimulatorOptions::parse();
     run(&request, &mut io::stdout().lock()).unwrap_or(ExitCode::FAILURE)
 }
 
-fn run(request: &Request, out: &mut impl io::Write) -> io::Result<ExitCode> {
+fn run(request: &SimulatorOptions, out: &mut impl io::Write) -> io::Result<ExitCode> {
     let stores = match request.engine {
-        Engine::Sqlite => Stores::Memory,
-        Engine::Postgres => Stores::postgres(),
+        TownEngine::Sqlite => Stores::Memory,
+        TownEngine::Postgres => Stores::postgres(),
     };
     let at_once = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut steps, mut violations) = (0, 0);
@@ -51,7 +51,7 @@ fn run(request: &Request, out: &mut impl io::Write) -> io::Result<ExitCode> {
         next += chunk.len() as u64;
         let live = |seed: &u64| stores.with_store(|store| simulate(*seed, store, None));
         for done in parallel::execute(chunk, at_once, live) {
-            let outcome: Outcome = done.outcome.map_err(io::Error::other)?;
+            let outcome: SeedOutcome = done.outcome.map_err(io::Error::other)?;
             steps += outcome.steps;
             let Some(mut violation) = outcome.violation else { continue };
             violations += 1;
@@ -92,11 +92,13 @@ mod tests {
 
     #[test]
     fn arguments_are_understood() {
-        let read = |words: &str| Request::try_parse_from(format!("sim {words}").split_whitespace());
+        let read = |words: &str| {
+            SimulatorOptions::try_parse_from(format!("sim {words}").split_whitespace())
+        };
         let request = read("--seeds=5 --from 7 --engine postgres").unwrap();
-        assert_eq!((request.seeds, request.from, request.engine), (5, 7, Engine::Postgres));
+        assert_eq!((request.seeds, request.from, request.engine), (5, 7, TownEngine::Postgres));
         let request = read("").unwrap();
-        assert_eq!((request.seeds, request.from, request.engine), (1000, 1, Engine::Sqlite));
+        assert_eq!((request.seeds, request.from, request.engine), (1000, 1, TownEngine::Sqlite));
         assert!(read("--x 1").is_err());
     }
 }

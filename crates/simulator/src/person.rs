@@ -9,14 +9,14 @@ use gt_core::{
 use gt_execution::runs;
 use gt_scheduling::queue;
 use gt_scheduling::recovery::{self, Redispatch, Redispatched};
-use gt_scheduling::schedule::{Fate, Flags, SlingRequest, retry, sling};
+use gt_scheduling::schedule::{SlingOptions, SlingOutcome, SlingRequest, retry, sling};
 use gt_store::Authorship;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Town, rigs, settings};
 
-use crate::cycle::Seen;
+use crate::cycle::ProcessView;
 use crate::planted::Planted;
-use crate::simulation::{Liberties, Simulation};
+use crate::simulation::{CycleOverrides, Simulation};
 use crate::violation::Invariant;
 use crate::worker::letter;
 use crate::world::ProcessId;
@@ -26,7 +26,7 @@ const ACCOUNT: &str = "acme";
 
 /// The commands of a person.
 #[derive(Debug, Clone, Copy)]
-enum Wish {
+enum PersonCommand {
     Sling,
     Queue,
     Clear,
@@ -64,7 +64,7 @@ enum Wish {
 
 impl Simulation {
     /// Furnishes the town: rigs, beads, edges between them, settings.
-    pub(crate) fn furnish(&self) -> Result<(), OperationError> {
+    pub(crate) fn prepare_town(&self) -> Result<(), OperationError> {
         let town = self.town_without_seam("founder");
         for name in &self.rigs {
             let new = rigs::NewRig {
@@ -178,39 +178,39 @@ impl Simulation {
     /// One command of a person.
     pub(crate) fn person(&self) {
         let wishes = vec![
-            (14, Wish::Sling),
-            (5, Wish::Queue),
-            (2, Wish::Clear),
-            (1, Wish::ClearAll),
-            (1, Wish::Pause),
-            (3, Wish::Resume),
-            (3, Wish::Retry),
-            (1, Wish::RetryAll),
-            (4, Wish::Cancel),
-            (3, Wish::Close),
-            (3, Wish::Reopen),
-            (2, Wish::Depend),
-            (2, Wish::Undepend),
-            (1, Wish::Park),
-            (2, Wish::Unpark),
-            (2, Wish::TownCap),
-            (1, Wish::QueueCap),
-            (1, Wish::RigCap),
-            (1, Wish::Gate),
-            (2, Wish::Prioritise),
-            (1, Wish::Defer),
-            (1, Wish::Undefer),
-            (1, Wish::Claim),
-            (2, Wish::Release),
-            (3, Wish::Restart),
-            (3, Wish::Redispatch),
-            (1, Wish::StaleHooks),
-            (1, Wish::ResumeMeans),
-            (1, Wish::Write),
-            (1, Wish::ReadMail),
-            (24, Wish::Convoy),
-            (1, Wish::Dock),
-            (2, Wish::Undock),
+            (14, PersonCommand::Sling),
+            (5, PersonCommand::Queue),
+            (2, PersonCommand::Clear),
+            (1, PersonCommand::ClearAll),
+            (1, PersonCommand::Pause),
+            (3, PersonCommand::Resume),
+            (3, PersonCommand::Retry),
+            (1, PersonCommand::RetryAll),
+            (4, PersonCommand::Cancel),
+            (3, PersonCommand::Close),
+            (3, PersonCommand::Reopen),
+            (2, PersonCommand::Depend),
+            (2, PersonCommand::Undepend),
+            (1, PersonCommand::Park),
+            (2, PersonCommand::Unpark),
+            (2, PersonCommand::TownCap),
+            (1, PersonCommand::QueueCap),
+            (1, PersonCommand::RigCap),
+            (1, PersonCommand::Gate),
+            (2, PersonCommand::Prioritise),
+            (1, PersonCommand::Defer),
+            (1, PersonCommand::Undefer),
+            (1, PersonCommand::Claim),
+            (2, PersonCommand::Release),
+            (3, PersonCommand::Restart),
+            (3, PersonCommand::Redispatch),
+            (1, PersonCommand::StaleHooks),
+            (1, PersonCommand::ResumeMeans),
+            (1, PersonCommand::Write),
+            (1, PersonCommand::ReadMail),
+            (24, PersonCommand::Convoy),
+            (1, PersonCommand::Dock),
+            (2, PersonCommand::Undock),
         ];
         let Some(wish) = self.state().random.weighted(wishes) else { return };
         self.as_process(&format!("command {wish:?}"), |id| {
@@ -220,21 +220,21 @@ impl Simulation {
         });
     }
 
-    fn fulfil(&self, id: ProcessId, town: &Town, wish: Wish) -> String {
+    fn fulfil(&self, id: ProcessId, town: &Town, wish: PersonCommand) -> String {
         let bead = self.some_bead();
         let name = [bead.to_string()];
         let answer = match wish {
-            Wish::Sling => return self.sling(id, town, false),
-            Wish::Queue => return self.sling(id, town, true),
-            Wish::Convoy => return self.convoy(id, town),
-            Wish::Restart => self.restart(town),
-            Wish::Redispatch => self.redispatch(town, &bead),
-            Wish::StaleHooks => {
+            PersonCommand::Sling => return self.sling(id, town, false),
+            PersonCommand::Queue => return self.sling(id, town, true),
+            PersonCommand::Convoy => return self.convoy(id, town),
+            PersonCommand::Restart => self.restart(town),
+            PersonCommand::Redispatch => self.redispatch(town, &bead),
+            PersonCommand::StaleHooks => {
                 let max_age = std::time::Duration::from_mins(self.state().random.between(0, 30));
                 gt_execution::stale_hooks::stale_hooks(town, max_age, false)
                     .map(|found| format!("{found:?}"))
             }
-            Wish::ResumeMeans => {
+            PersonCommand::ResumeMeans => {
                 let parks = self.read(|reader| reader.parks());
                 let park = self.state().random.pick(&parks).cloned();
                 match park {
@@ -243,21 +243,28 @@ impl Simulation {
                     None => Ok("nothing is parked".to_owned()),
                 }
             }
-            Wish::Write => messages::send(town, None, bead.as_str(), &letter("how is it going?"))
-                .map(|sent| {
+            PersonCommand::Write => {
+                messages::send(town, None, bead.as_str(), &letter("how is it going?")).map(|sent| {
                     self.state().sent.insert(sent.id);
                     sent.id.to_string()
-                }),
-            Wish::ReadMail => self.read_mail(town),
-            Wish::Clear => queue::clear(town, &name).map(|cleared| format!("{cleared:?}")),
-            Wish::ClearAll => queue::clear(town, &[]).map(|cleared| format!("{cleared:?}")),
-            Wish::Pause => queue::pause(town).map(|_| "paused".to_owned()),
-            Wish::Resume => queue::resume(town).map(|_| "resumed".to_owned()),
-            Wish::Retry => retry(town, &name, false, false).map(|retried| self.retried(retried)),
-            Wish::RetryAll => retry(town, &[], true, false).map(|retried| self.retried(retried)),
-            Wish::Cancel => {
-                let world = Seen { simulation: self, process: id, from_elsewhere: false };
-                let cancelled = runs::cancel_in_world(town, &world, bead.as_str());
+                })
+            }
+            PersonCommand::ReadMail => self.read_mail(town),
+            PersonCommand::Clear => queue::clear(town, &name).map(|cleared| format!("{cleared:?}")),
+            PersonCommand::ClearAll => {
+                queue::clear(town, &[]).map(|cleared| format!("{cleared:?}"))
+            }
+            PersonCommand::Pause => queue::pause(town).map(|_| "paused".to_owned()),
+            PersonCommand::Resume => queue::resume(town).map(|_| "resumed".to_owned()),
+            PersonCommand::Retry => {
+                retry(town, &name, false, false).map(|retried| self.retried(retried))
+            }
+            PersonCommand::RetryAll => {
+                retry(town, &[], true, false).map(|retried| self.retried(retried))
+            }
+            PersonCommand::Cancel => {
+                let world = ProcessView { simulation: self, process: id, from_elsewhere: false };
+                let cancelled = runs::cancel_with_processes(town, &world, bead.as_str());
                 cancelled.map(|cancelled| {
                     if cancelled.state == RunState::Lost && !cancelled.already {
                         let found = format!("{} was cancelled, and is lost", cancelled.run);
@@ -266,27 +273,29 @@ impl Simulation {
                     format!("{cancelled:?}")
                 })
             }
-            Wish::Depend => {
+            PersonCommand::Depend => {
                 let target = self.some_bead();
                 let kind = DependencyType::Blocks;
                 dependencies::add(town, bead.as_str(), target.as_str(), &kind, false)
                     .map(|added| format!("{added:?}"))
             }
-            Wish::Undepend => {
+            PersonCommand::Undepend => {
                 let target = self.some_bead();
                 dependencies::remove(town, bead.as_str(), target.as_str(), None)
                     .map(|removed| format!("{removed:?}"))
             }
-            Wish::Park => self.move_rig(town, &[RigState::Active], RigState::Parked),
-            Wish::Unpark => self.move_rig(town, &[RigState::Parked], RigState::Active),
-            Wish::Dock => {
+            PersonCommand::Park => self.move_rig(town, &[RigState::Active], RigState::Parked),
+            PersonCommand::Unpark => self.move_rig(town, &[RigState::Parked], RigState::Active),
+            PersonCommand::Dock => {
                 self.move_rig(town, &[RigState::Active, RigState::Parked], RigState::Docked)
             }
-            Wish::Undock => self.move_rig(town, &[RigState::Docked], RigState::Active),
-            Wish::TownCap => self.set(town, "scheduler.max_polecats", -1, 4),
-            Wish::QueueCap => self.set(town, "queue.max_polecats", 0, 3),
-            Wish::RigCap => self.set(town, &format!("rig.{}.max_polecats", self.some_rig()), 0, 2),
-            Wish::Gate => {
+            PersonCommand::Undock => self.move_rig(town, &[RigState::Docked], RigState::Active),
+            PersonCommand::TownCap => self.set(town, "scheduler.max_polecats", -1, 4),
+            PersonCommand::QueueCap => self.set(town, "queue.max_polecats", 0, 3),
+            PersonCommand::RigCap => {
+                self.set(town, &format!("rig.{}.max_polecats", self.some_rig()), 0, 2)
+            }
+            PersonCommand::Gate => {
                 let open = self.choose(0, 1) == 1;
                 settings::set(
                     town,
@@ -296,16 +305,16 @@ impl Simulation {
                 )
                 .map(|_| format!("the gate is open: {open}"))
             }
-            Wish::Prioritise => {
+            PersonCommand::Prioritise => {
                 let priority = Priority::new(self.choose(0, 4)).ok();
                 update(town, &bead, &BeadChanges { priority, ..BeadChanges::default() })
             }
-            Wish::Close
-            | Wish::Reopen
-            | Wish::Defer
-            | Wish::Undefer
-            | Wish::Claim
-            | Wish::Release => {
+            PersonCommand::Close
+            | PersonCommand::Reopen
+            | PersonCommand::Defer
+            | PersonCommand::Undefer
+            | PersonCommand::Claim
+            | PersonCommand::Release => {
                 let changed = self.change_status(town, wish, &bead);
                 self.seam(id);
                 // An insistent command has cancelled the run in the store, and now ends its
@@ -358,7 +367,8 @@ impl Simulation {
         for opened in beads::reopen(town, &name, None)? {
             opened?;
         }
-        let flags = Flags { hook_raw_bead: true, no_convoy: true, ..Flags::default() };
+        let flags =
+            SlingOptions { hook_raw_bead: true, no_convoy: true, ..SlingOptions::default() };
         let arguments = vec![bead.to_string()];
         let report = sling(town, &SlingRequest { arguments, flags, ..SlingRequest::default() })?;
         self.state().acknowledged.extend(&report.contexts);
@@ -371,13 +381,13 @@ impl Simulation {
     fn change_status(
         &self,
         town: &Town,
-        wish: Wish,
+        wish: PersonCommand,
         bead: &BeadId,
     ) -> Result<String, OperationError> {
         let name = [bead.to_string()];
         let all = |answers: Vec<Result<String, OperationError>>| answers.into_iter().collect();
         match wish {
-            Wish::Close => {
+            PersonCommand::Close => {
                 let outcome = (self.choose(0, 4) == 0).then_some(Outcome::Failed);
                 let force = self.choose(0, 2) == 0;
                 let how = Close { outcome, force, ..Close::default() };
@@ -387,7 +397,7 @@ impl Simulation {
                 });
                 all(shown.collect())
             }
-            Wish::Reopen => {
+            PersonCommand::Reopen => {
                 // Noted first: the command may die after it has written, and before it says so.
                 self.state().reopened.insert(bead.clone());
                 if self.planted == Some(Planted::ReopenedNotScheduled) {
@@ -399,7 +409,7 @@ impl Simulation {
                     .map(|opened| opened.map(|(_, changed)| format!("{bead} open, {changed}")))
                     .collect())
             }
-            Wish::Defer => {
+            PersonCommand::Defer => {
                 let minutes = self.choose(0, 30);
                 let until = (minutes > 0).then(|| {
                     let minutes = u64::try_from(minutes).unwrap_or(1);
@@ -408,11 +418,11 @@ impl Simulation {
                 let put_off = beads::defer(town, &name, until, None)?;
                 all(put_off.into_iter().map(|done| done.map(|done| format!("{done:?}"))).collect())
             }
-            Wish::Undefer => {
+            PersonCommand::Undefer => {
                 let back = beads::undefer(town, &name)?;
                 all(back.into_iter().map(|done| done.map(|done| format!("{done:?}"))).collect())
             }
-            Wish::Claim => {
+            PersonCommand::Claim => {
                 update(town, bead, &BeadChanges { claim: true, ..BeadChanges::default() })
             }
             _ => {
@@ -458,13 +468,13 @@ impl Simulation {
             let crew = crew && !self.planted.is_some_and(Planted::replaces_cycles);
             arguments.push(if crew { format!("{rig}/crew/joe") } else { format!("{rig}/nux") });
         }
-        let flags = Flags {
+        let flags = SlingOptions {
             hook_raw_bead: raw,
             no_convoy,
             force,
             retries: u32::try_from(retries).unwrap_or(0),
             account: account.then(|| ACCOUNT.to_owned()),
-            ..Flags::default()
+            ..SlingOptions::default()
         };
         self.sling_as(
             id,
@@ -484,7 +494,7 @@ impl Simulation {
         self.observe();
         let mut said = Vec::new();
         for entry in &report.entries {
-            if let Fate::Refused(OperationError::Store(error)) = &entry.fate {
+            if let SlingOutcome::Refused(OperationError::Store(error)) = &entry.fate {
                 self.violated(Invariant::Soundness, format!("sling {}: {error:?}", entry.name));
             }
             said.push(format!("{}: {:?}", entry.name, entry.fate));
@@ -492,7 +502,7 @@ impl Simulation {
         self.state().acknowledged.extend(&report.contexts);
         if !report.deferred && !report.contexts.is_empty() {
             let overrides = Overrides { spawn_parallelism: Some(1), ..Overrides::default() };
-            let liberties = Liberties { cap: None, by_hand: true };
+            let liberties = CycleOverrides { cap: None, by_hand: true };
             self.dispatch(id, liberties, overrides, Some(report.contexts.clone()));
         }
         format!("{words}: {}", said.join("; "))

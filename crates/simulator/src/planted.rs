@@ -2,10 +2,10 @@
 
 use gt_beads::containers::settle_in;
 use gt_core::decide::{Cap, ConvoyState, LANDED, WaitReason};
-use gt_core::schedule::{CloseReason, Means, Origin, Run, RunState};
+use gt_core::schedule::{CloseReason, ContextOrigin, ParkSubject, Run, RunState};
 use gt_core::settings::Layers;
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, RunId, Status, Uid};
-use gt_scheduling::dispatch::{Caller, Spawner as _};
+use gt_scheduling::dispatch::{CycleCaller, Spawner as _};
 use gt_scheduling::queue;
 use gt_store::{Authorship, NewContext, StoreError, Writer};
 
@@ -109,7 +109,7 @@ impl Simulation {
                         context.bead,
                         context.rig,
                         context.priority,
-                        Origin::Recovery,
+                        ContextOrigin::Recovery,
                     )
                 }])?;
                 Ok(())
@@ -130,7 +130,12 @@ impl Simulation {
                 let Some((_, latest)) = ended.filter(|_| open) else { return Ok(()) };
                 writer.insert_contexts(vec![NewContext {
                     parameters: latest.parameters,
-                    ..NewContext::plain(latest.bead, latest.rig, latest.priority, Origin::Recovery)
+                    ..NewContext::plain(
+                        latest.bead,
+                        latest.rig,
+                        latest.priority,
+                        ContextOrigin::Recovery,
+                    )
                 }])?;
                 Ok(())
             });
@@ -172,8 +177,12 @@ impl Simulation {
                     let is_free =
                         bead.status == Status::Open && writer.latest_context(&bead.id)?.is_none();
                     let Some(rig) = bead.rig.clone().filter(|_| is_free) else { continue };
-                    let mut new =
-                        NewContext::plain(bead.id.clone(), rig, bead.priority, Origin::Convoy);
+                    let mut new = NewContext::plain(
+                        bead.id.clone(),
+                        rig,
+                        bead.priority,
+                        ContextOrigin::Convoy,
+                    );
                     new.parameters.convoy = Some(convoy.id.clone());
                     writer.insert_contexts(vec![new])?;
                 }
@@ -201,7 +210,7 @@ impl Simulation {
     /// again everything but one condition.
     pub(crate) fn wrong_cycle(
         &self,
-        caller: Caller,
+        caller: CycleCaller,
         starter: &str,
         spawner: &SimulatedSpawner<'_>,
     ) {
@@ -265,7 +274,7 @@ impl Simulation {
             };
             writer.insert_run(&run)?;
             if self.planted != Some(Planted::ParkIgnored) {
-                for means in Means::of_run(&run) {
+                for means in ParkSubject::of_run(&run) {
                     writer.set_trial(&means, &run.id)?;
                 }
             }

@@ -8,19 +8,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use gt_core::decide::Traces;
+use gt_core::decide::LossFacts;
 use gt_core::{BeadId, MessageId};
 use gt_scheduling::Consequences;
 use gt_store::Store;
 use gt_testkit::Random;
 use gt_town::{Actor, OperationError, Town};
 
-use crate::Outcome;
-use crate::check::Memory;
+use crate::SeedOutcome;
+use crate::check::CheckHistory;
 use crate::clock::SimulatedClock;
 use crate::planted::Planted;
 use crate::violation::{Invariant, Violation};
-use crate::world::{AgentEnd, ProcessId, Said, Stage, Supervisor, World};
+use crate::world::{
+    ProcessId, SimulatedAgentEnd, SimulatedAnswer, Supervisor, SupervisorStage, World,
+};
 
 /// How deep steps may be nested: a process between two transactions waits for the others.
 const DEPTH_MAX: u32 = 4;
@@ -33,17 +35,17 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// A process dies here.
 struct Crash;
 /// The simulation is over: something was not true.
-struct Halt;
+struct SimulationOver;
 
 /// The differences of a cycle from the settings.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Liberties {
+pub(crate) struct CycleOverrides {
     pub(crate) cap: Option<i64>,
     pub(crate) by_hand: bool,
 }
 
 /// The mutable state.
-pub(crate) struct State {
+pub(crate) struct SimulationState {
     pub(crate) random: Random,
     pub(crate) world: World,
     pub(crate) steps: u64,
@@ -54,9 +56,9 @@ pub(crate) struct State {
     /// The digest of the whole trace.
     digest: DefaultHasher,
     pub(crate) violation: Option<Violation>,
-    pub(crate) memory: Memory,
+    pub(crate) memory: CheckHistory,
     /// The permissions of each starter.
-    pub(crate) liberties: BTreeMap<String, Liberties>,
+    pub(crate) liberties: BTreeMap<String, CycleOverrides>,
     /// The beads that a person opened again.
     pub(crate) reopened: BTreeSet<BeadId>,
     /// The contexts that a command has acknowledged.
@@ -80,7 +82,7 @@ pub(crate) struct Simulation {
     pub(crate) beads: Vec<BeadId>,
     /// Some of the beads are parts of this.
     pub(crate) epic: BeadId,
-    state: Mutex<State>,
+    state: Mutex<SimulationState>,
     me: Weak<Self>,
 }
 
@@ -125,7 +127,7 @@ impl Simulation {
             rigs,
             beads,
             epic: BeadId::trusted("web-epic".to_owned()),
-            state: Mutex::new(State {
+            state: Mutex::new(SimulationState {
                 random,
                 world: World::default(),
                 steps: 0,
@@ -134,7 +136,7 @@ impl Simulation {
                 trace: VecDeque::new(),
                 digest: DefaultHasher::new(),
                 violation: None,
-                memory: Memory::default(),
+                memory: CheckHistory::default(),
                 liberties: BTreeMap::new(),
                 reopened: BTreeSet::new(),
                 acknowledged: BTreeSet::new(),
@@ -148,26 +150,26 @@ impl Simulation {
     }
 
     /// The mutable state. The lock must not be kept while others act.
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, SimulationState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lives through so many steps, and then to the end of everything that is under way.
-    pub(crate) fn live(&self, steps: u64) -> Outcome {
+    pub(crate) fn live(&self, steps: u64) -> SeedOutcome {
         let lived = catch_unwind(AssertUnwindSafe(|| {
             for _ in 0..steps {
                 self.step();
             }
             self.state().faults = false;
-            self.settle();
+            self.come_to_rest();
         }));
         let mut state = self.state();
         match lived {
-            Err(payload) if !payload.is::<Halt>() => {
+            Err(payload) if !payload.is::<SimulationOver>() => {
                 drop(state);
                 resume_unwind(payload)
             }
-            _ => Outcome {
+            _ => SeedOutcome {
                 steps: state.steps,
                 digest: state.digest.finish(),
                 violation: state.violation.take(),
@@ -193,7 +195,7 @@ impl Simulation {
         let violation = Violation { seed: self.seed, invariant, found: found.into(), steps };
         state.violation.get_or_insert(violation);
         drop(state);
-        resume_unwind(Box::new(Halt))
+        resume_unwind(Box::new(SimulationOver))
     }
 
     /// The town as this process sees it: others act, and it may die, before each of its transactions.
@@ -272,7 +274,7 @@ impl Simulation {
 
     /// A panic of the engine is a violation like any other.
     fn explained(&self, payload: Box<dyn Any + Send>) -> Box<dyn Any + Send> {
-        if payload.is::<Halt>() {
+        if payload.is::<SimulationOver>() {
             return payload;
         }
         let text = payload.downcast_ref::<String>().cloned();
@@ -351,7 +353,7 @@ impl Simulation {
 
     /// Starts a supervisor, which goes on without its starter.
     pub(crate) fn start_supervisor(&self, run: &gt_core::RunId) -> ProcessId {
-        let supervisor = Supervisor { run: run.clone(), stage: Stage::Begun };
+        let supervisor = Supervisor { run: run.clone(), stage: SupervisorStage::Begun };
         let id = self.state().world.begin(format!("supervisor of {run}"), Some(supervisor));
         self.tell(format!("{id} begins as the supervisor of {run}"));
         id
@@ -359,13 +361,13 @@ impl Simulation {
 
     /// The first word of a supervisor, or nothing if it has not spoken yet; an empty failure if it
     /// never will.
-    pub(crate) fn word_of(&self, supervisor: ProcessId) -> Option<Said> {
+    pub(crate) fn word_of(&self, supervisor: ProcessId) -> Option<SimulatedAnswer> {
         let mut state = self.state();
         if let Some(said) = state.world.said.remove(&supervisor) {
             return Some(said);
         }
         let gone = !state.world.processes.contains_key(&supervisor);
-        gone.then(|| Said::Failed("its supervisor ended without a word".to_owned()))
+        gone.then(|| SimulatedAnswer::Failed("its supervisor ended without a word".to_owned()))
     }
 
     fn agent_ends(&self) {
@@ -374,16 +376,16 @@ impl Simulation {
             let agents: Vec<_> = state.world.agents().cloned().collect();
             let Some(run) = state.random.pick(&agents).cloned() else { return };
             let ends = if state.sick {
-                vec![(2, AgentEnd::Badly), (2, AgentEnd::Killed)]
+                vec![(2, SimulatedAgentEnd::Badly), (2, SimulatedAgentEnd::Killed)]
             } else {
                 vec![
-                    (6, AgentEnd::Well),
-                    (2, AgentEnd::Badly),
-                    (2, AgentEnd::Killed),
-                    (1, AgentEnd::Limited),
+                    (6, SimulatedAgentEnd::Well),
+                    (2, SimulatedAgentEnd::Badly),
+                    (2, SimulatedAgentEnd::Killed),
+                    (1, SimulatedAgentEnd::Limited),
                 ]
             };
-            let end = state.random.weighted(ends).unwrap_or(AgentEnd::Well);
+            let end = state.random.weighted(ends).unwrap_or(SimulatedAgentEnd::Well);
             state.world.end_agent(&run, end);
             (run, end)
         };
@@ -440,7 +442,7 @@ impl Simulation {
             self.kill(id);
         }
         if let Some(run) = agent {
-            self.state().world.end_agent(&run, AgentEnd::Killed);
+            self.state().world.end_agent(&run, SimulatedAgentEnd::Killed);
             self.tell(format!("the agent of {run} is killed"));
         }
     }
@@ -450,7 +452,7 @@ impl Simulation {
         self.tell("the power is cut");
         let (processes, agents) = {
             let mut state = self.state();
-            state.world.leave_traces(Traces { rebooted: true, server_gone: true });
+            state.world.leave_traces(LossFacts { rebooted: true, server_gone: true });
             let agents: Vec<_> = state.world.agents().cloned().collect();
             (state.world.processes.keys().copied().collect::<Vec<_>>(), agents)
         };
@@ -468,7 +470,7 @@ impl Simulation {
         self.tell("the server of the sessions is killed");
         let (supervisors, agents) = {
             let mut state = self.state();
-            state.world.leave_traces(Traces { rebooted: false, server_gone: true });
+            state.world.leave_traces(LossFacts { rebooted: false, server_gone: true });
             let agents: Vec<_> = state.world.agents().cloned().collect();
             let processes = state.world.processes.iter();
             let supervisors = processes.filter(|(_, process)| process.supervisor.is_some());

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gt_core::Timestamp;
-use gt_store::{Address, Options, Server, Store, StoreError};
+use gt_store::{Options, PostgresAddress, Store, StoreAddress, StoreError};
 use gt_testkit::Cluster;
 
 /// Where the towns of the seeds are kept.
@@ -12,12 +12,12 @@ pub enum Stores {
     /// In memory, on SQLite.
     Memory,
     /// In a database on this server, each in a schema of its own.
-    Postgres(Box<Database>),
+    Postgres(Box<TestDatabase>),
 }
 
 /// A database on a server that is gone with the process.
 #[derive(Debug)]
-pub struct Database {
+pub struct TestDatabase {
     cluster: &'static Cluster,
     url: String,
     used: AtomicU64,
@@ -28,7 +28,7 @@ impl Stores {
     pub fn postgres() -> Self {
         let cluster = Cluster::shared();
         let url = cluster.fresh_database();
-        Self::Postgres(Box::new(Database { cluster, url, used: AtomicU64::new(0) }))
+        Self::Postgres(Box::new(TestDatabase { cluster, url, used: AtomicU64::new(0) }))
     }
 
     /// Calls `work` with an empty store.
@@ -40,11 +40,11 @@ impl Stores {
     }
 }
 
-impl Database {
+impl TestDatabase {
     fn with_store<T>(&self, work: impl FnOnce(Store) -> T) -> Result<T, StoreError> {
         let schema = format!("town_{}", self.used.fetch_add(1, Ordering::Relaxed));
-        let server = Server::parse(&format!("{}?schema={schema}", self.url), None)?;
-        let address = Address::Server(Box::new(server));
+        let server = PostgresAddress::parse(&format!("{}?schema={schema}", self.url), None)?;
+        let address = StoreAddress::Server(Box::new(server));
         let store = Store::create(&address, Timestamp::from_nanos(0), Options::default())?;
         let done = work(store);
         let database = self.url.rsplit('/').next().unwrap_or_default();

@@ -8,7 +8,7 @@ use gt_scheduling::run_transitions::Claim;
 
 use crate::planted::Planted;
 use crate::simulation::Simulation;
-use crate::world::{AgentEnd, ProcessId, Said, Stage};
+use crate::world::{ProcessId, SimulatedAgentEnd, SimulatedAnswer, SupervisorStage};
 
 impl Simulation {
     /// Takes the next step; `false` if it was the last.
@@ -20,25 +20,25 @@ impl Simulation {
         let Some(supervisor) = supervisor else { return false };
         let run = supervisor.run;
         match supervisor.stage {
-            Stage::Begun => self.take_lock(id, &run),
-            Stage::Locked => self.look_for_earlier(id, &run),
-            Stage::Alone => self.take_place(id, &run),
-            Stage::Housed if self.planted == Some(Planted::ExecBeforeClaim) => {
+            SupervisorStage::Begun => self.take_lock(id, &run),
+            SupervisorStage::Locked => self.look_for_earlier(id, &run),
+            SupervisorStage::Alone => self.take_place(id, &run),
+            SupervisorStage::Housed if self.planted == Some(Planted::ExecBeforeClaim) => {
                 self.execute(id, &run);
                 self.claim(id, &run)
             }
-            Stage::Housed => self.claim(id, &run),
-            Stage::Claimed => self.start_agent(id, &run),
-            Stage::Working => {
+            SupervisorStage::Housed => self.claim(id, &run),
+            SupervisorStage::Claimed => self.start_agent(id, &run),
+            SupervisorStage::Working => {
                 self.tell(format!("{id} ends the agent of {run}, as it was asked"));
-                self.state().world.end_agent(&run, AgentEnd::Cancelled);
+                self.state().world.end_agent(&run, SimulatedAgentEnd::Cancelled);
                 true
             }
-            Stage::Ended(end) => self.write_end(id, &run, end),
+            SupervisorStage::Ended(end) => self.write_end(id, &run, end),
         }
     }
 
-    fn enter(&self, id: ProcessId, stage: Stage) -> bool {
+    fn enter(&self, id: ProcessId, stage: SupervisorStage) -> bool {
         let mut state = self.state();
         let process = state.world.processes.get_mut(&id);
         let supervisor = process.and_then(|process| process.supervisor.as_mut());
@@ -46,7 +46,7 @@ impl Simulation {
     }
 
     /// Its first word, after which it ends unless it has started something.
-    fn say(&self, id: ProcessId, said: Said) {
+    fn say(&self, id: ProcessId, said: SimulatedAnswer) {
         self.tell(format!("{id} says {said:?}"));
         self.state().world.said.insert(id, said);
     }
@@ -62,9 +62,9 @@ impl Simulation {
         };
         if taken {
             self.tell(format!("{id} locks {run}"));
-            return self.enter(id, Stage::Locked);
+            return self.enter(id, SupervisorStage::Locked);
         }
-        self.say(id, Said::Failed("another supervisor has it".to_owned()));
+        self.say(id, SimulatedAnswer::Failed("another supervisor has it".to_owned()));
         false
     }
 
@@ -74,7 +74,7 @@ impl Simulation {
         if state.world.holders(run).supervisor.is_some() {
             state.world.asked.insert(run.clone());
         } else if state.world.is_held(run) {
-            state.world.end_agent(run, AgentEnd::Killed);
+            state.world.end_agent(run, SimulatedAgentEnd::Killed);
             drop(state);
             self.tell(format!("what is left of {run} is killed"));
         }
@@ -98,10 +98,10 @@ impl Simulation {
         let ignored = self.planted == Some(Planted::EarlierIgnored);
         let earlier = self.state().world.earlier(run).filter(|_| !ignored);
         match earlier {
-            None => self.enter(id, Stage::Alone),
+            None => self.enter(id, SupervisorStage::Alone),
             Some(earlier) => {
                 self.end_cancelled(&earlier.bead);
-                self.say(id, Said::Busy(format!("{earlier} has not ended yet")));
+                self.say(id, SimulatedAnswer::Busy(format!("{earlier} has not ended yet")));
                 false
             }
         }
@@ -111,7 +111,7 @@ impl Simulation {
     fn take_place(&self, id: ProcessId, run: &RunId) -> bool {
         let known = self.read(|reader| reader.run(run));
         let Some(place) = known.and_then(|run| run.place).filter(|place| !place.is_crew()) else {
-            return self.enter(id, Stage::Housed);
+            return self.enter(id, SupervisorStage::Housed);
         };
         let ignored = self.planted == Some(Planted::TreeIgnored);
         let before = {
@@ -123,11 +123,11 @@ impl Simulation {
             }
             before.filter(|_| !ignored)
         };
-        let Some(before) = before else { return self.enter(id, Stage::Housed) };
+        let Some(before) = before else { return self.enter(id, SupervisorStage::Housed) };
         if let Some(run) = self.read(|reader| reader.run(&before)) {
             self.end_if_over(&run);
         }
-        self.say(id, Said::Taken(format!("{before} has not left {place} yet")));
+        self.say(id, SimulatedAnswer::Taken(format!("{before} has not left {place} yet")));
         false
     }
 
@@ -150,10 +150,10 @@ impl Simulation {
         match answer {
             Claim::Granted(_) => {
                 self.tell(format!("{id} claims {run}"));
-                self.enter(id, Stage::Claimed)
+                self.enter(id, SupervisorStage::Claimed)
             }
             Claim::Refused(why) => {
-                self.say(id, Said::Failed(why));
+                self.say(id, SimulatedAnswer::Failed(why));
                 false
             }
         }
@@ -167,12 +167,12 @@ impl Simulation {
                 "exec_failed",
                 gt_scheduling::run_transitions::exec_failed(&town, run, why),
             );
-            self.say(id, Said::Failed(why.to_owned()));
+            self.say(id, SimulatedAnswer::Failed(why.to_owned()));
             return false;
         }
         self.execute(id, run);
-        self.say(id, Said::Started);
-        self.enter(id, Stage::Working)
+        self.say(id, SimulatedAnswer::Started);
+        self.enter(id, SupervisorStage::Working)
     }
 
     fn execute(&self, id: ProcessId, run: &RunId) {
@@ -181,9 +181,9 @@ impl Simulation {
         self.observe_world();
     }
 
-    fn write_end(&self, id: ProcessId, run: &RunId, end: AgentEnd) -> bool {
+    fn write_end(&self, id: ProcessId, run: &RunId, end: SimulatedAgentEnd) -> bool {
         let town = self.town(id, "supervisor");
-        let followed = if end == AgentEnd::Limited {
+        let followed = if end == SimulatedAgentEnd::Limited {
             let minutes = self.state().random.between(0, 30);
             let until = self.clock.peek().plus(Duration::from_mins(minutes));
             self.certain(

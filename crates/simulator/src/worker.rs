@@ -1,8 +1,8 @@
 //! The messages of agents while they work: steps, questions, letters, and that they are done.
 
-use gt_beads::messages::{self, Escalation, Letter};
+use gt_beads::messages::{self, Escalation, MessageToSend};
 use gt_core::message::Severity;
-use gt_core::schedule::{RunId, RunState, Said};
+use gt_core::schedule::{DoneStatus, RunId, RunState};
 use gt_execution::landing::{DoneRequest, done};
 use gt_town::{Actor, OperationError, Town};
 
@@ -11,7 +11,7 @@ use crate::violation::Invariant;
 
 /// A message of an agent.
 #[derive(Debug, Clone, Copy)]
-enum Word {
+enum AgentMessage {
     /// Its next step is done.
     Step,
     /// It needs a person, and goes on.
@@ -21,7 +21,7 @@ enum Word {
     /// It has read its messages.
     Read,
     /// It is done, in this way.
-    Done(Said),
+    Done(DoneStatus),
 }
 
 impl Simulation {
@@ -32,13 +32,13 @@ impl Simulation {
             let agents: Vec<RunId> = state.world.agents().cloned().collect();
             let Some(run) = state.random.pick(&agents).cloned() else { return };
             let words = vec![
-                (4, Word::Step),
-                (1, Word::Ask),
-                (1, Word::Write),
-                (2, Word::Read),
-                (3, Word::Done(Said::Completed)),
-                (1, Word::Done(Said::Escalated)),
-                (1, Word::Done(Said::Deferred)),
+                (4, AgentMessage::Step),
+                (1, AgentMessage::Ask),
+                (1, AgentMessage::Write),
+                (2, AgentMessage::Read),
+                (3, AgentMessage::Done(DoneStatus::Completed)),
+                (1, AgentMessage::Done(DoneStatus::Escalated)),
+                (1, AgentMessage::Done(DoneStatus::Deferred)),
             ];
             let Some(word) = state.random.weighted(words) else { return };
             (run, word)
@@ -49,7 +49,10 @@ impl Simulation {
             let town = self.town(id, "agent").acting_as(actor, Some(run.clone()));
             let answer = self.say_word(&town, &run, word);
             let was_over = before.is_some_and(|state| !state.is_live());
-            if was_over && answer.is_ok() && !matches!(word, Word::Step | Word::Read) {
+            if was_over
+                && answer.is_ok()
+                && !matches!(word, AgentMessage::Step | AgentMessage::Read)
+            {
                 let found =
                     format!("the agent of {run} is heard ({word:?}), which was over before");
                 self.violated(Invariant::Soundness, found);
@@ -67,9 +70,14 @@ impl Simulation {
         }
     }
 
-    fn say_word(&self, town: &Town, run: &RunId, word: Word) -> Result<String, OperationError> {
+    fn say_word(
+        &self,
+        town: &Town,
+        run: &RunId,
+        word: AgentMessage,
+    ) -> Result<String, OperationError> {
         match word {
-            Word::Step => {
+            AgentMessage::Step => {
                 let steps = gt_beads::steps::steps(town, None)?;
                 let Some(next) = steps.next().map(|view| view.name.clone()) else {
                     return Ok("no step is left".to_owned());
@@ -80,25 +88,25 @@ impl Simulation {
                 self.state().ticked.entry(run.clone()).or_default().extend(ids);
                 Ok(ticked.progress.to_string())
             }
-            Word::Ask => {
+            AgentMessage::Ask => {
                 let words = "which one?".to_owned();
                 let wanted = Escalation { bead: None, words, severity: Severity::High };
                 let sent = messages::escalate(town, None, &wanted)?;
                 self.state().sent.insert(sent.id);
                 Ok(sent.id.to_string())
             }
-            Word::Write => {
+            AgentMessage::Write => {
                 let letter = letter("all is well");
                 let sent = messages::send(town, None, "mayor", &letter)?;
                 self.state().sent.insert(sent.id);
                 Ok(sent.id.to_string())
             }
-            Word::Read => {
+            AgentMessage::Read => {
                 let unread = messages::inbox(town, None, None, None)?.messages;
                 messages::mark_seen(town, None, &unread)?;
                 Ok(format!("{} read", unread.len()))
             }
-            Word::Done(said) => {
+            AgentMessage::Done(said) => {
                 let request = DoneRequest { run, said, message: None, no_changes: false };
                 done(town, &request).map(|done| format!("{:?}", done.fate))
             }
@@ -107,6 +115,6 @@ impl Simulation {
 }
 
 /// A letter in plain words.
-pub(crate) fn letter(words: &str) -> Letter {
-    Letter { subject: None, body: words.to_owned(), nudge: false }
+pub(crate) fn letter(words: &str) -> MessageToSend {
+    MessageToSend { subject: None, body: words.to_owned(), nudge: false }
 }

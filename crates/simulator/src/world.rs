@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gt_core::decide::Traces;
+use gt_core::decide::LossFacts;
 use gt_core::schedule::{RunEnd, RunId, RunState, WorkerPlace};
 
 /// The number of a simulated process. None is given twice.
@@ -10,7 +10,7 @@ pub(crate) type ProcessId = u32;
 
 /// A simulated process.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct SimulatedProcess {
     /// Its task, for the trace.
     pub(crate) what: String,
     /// It has been killed, and does nothing any more when its turn comes.
@@ -25,12 +25,12 @@ pub(crate) struct Process {
 #[derive(Debug, Clone)]
 pub(crate) struct Supervisor {
     pub(crate) run: RunId,
-    pub(crate) stage: Stage,
+    pub(crate) stage: SupervisorStage,
 }
 
 /// How far a supervisor is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum SupervisorStage {
     /// It has been started.
     Begun,
     /// It has the lock of its run.
@@ -44,12 +44,12 @@ pub(crate) enum Stage {
     /// Its agent works.
     Working,
     /// Its agent has ended, and that is not in the store yet.
-    Ended(AgentEnd),
+    Ended(SimulatedAgentEnd),
 }
 
 /// How an agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AgentEnd {
+pub(crate) enum SimulatedAgentEnd {
     Well,
     Badly,
     Killed,
@@ -58,7 +58,7 @@ pub(crate) enum AgentEnd {
     Limited,
 }
 
-impl AgentEnd {
+impl SimulatedAgentEnd {
     /// The end of its run, as the real supervisor reports it.
     pub(crate) fn run_end(self) -> RunEnd {
         let plain = |state, reason| RunEnd::without_status(state, reason);
@@ -79,7 +79,7 @@ impl AgentEnd {
 
 /// The first word of a supervisor to its starter.
 #[derive(Debug, Clone)]
-pub(crate) enum Said {
+pub(crate) enum SimulatedAnswer {
     Started,
     Busy(String),
     /// The previous run in its place has not left it.
@@ -97,24 +97,25 @@ pub(crate) struct Holders {
 /// Everything that is really there.
 #[derive(Debug, Default)]
 pub(crate) struct World {
-    pub(crate) processes: BTreeMap<ProcessId, Process>,
+    pub(crate) processes: BTreeMap<ProcessId, SimulatedProcess>,
     last: ProcessId,
     locks: BTreeMap<RunId, Holders>,
     /// The words that their starters have not heard yet.
-    pub(crate) said: BTreeMap<ProcessId, Said>,
+    pub(crate) said: BTreeMap<ProcessId, SimulatedAnswer>,
     /// The runs whose supervisor was asked to end them.
     pub(crate) asked: BTreeSet<RunId>,
     /// The run that had each polecat last.
     pub(crate) places: BTreeMap<WorkerPlace, RunId>,
     /// The traces of runs that ended in a power cut, or with the server of their sessions.
-    pub(crate) traces: BTreeMap<RunId, Traces>,
+    pub(crate) traces: BTreeMap<RunId, LossFacts>,
 }
 
 impl World {
     pub(crate) fn begin(&mut self, what: String, supervisor: Option<Supervisor>) -> ProcessId {
         self.last += 1;
         let busy = supervisor.is_none();
-        self.processes.insert(self.last, Process { what, doomed: false, busy, supervisor });
+        self.processes
+            .insert(self.last, SimulatedProcess { what, doomed: false, busy, supervisor });
         self.last
     }
 
@@ -152,19 +153,19 @@ impl World {
     }
 
     /// An agent is over; its supervisor, if it has one, learns of it.
-    pub(crate) fn end_agent(&mut self, run: &RunId, end: AgentEnd) {
+    pub(crate) fn end_agent(&mut self, run: &RunId, end: SimulatedAgentEnd) {
         let supervisor = self.holders(run).supervisor;
         self.hold(run, |holders| holders.agent = false);
         let process = supervisor.and_then(|id| self.processes.get_mut(&id));
         if let Some(supervisor) = process.and_then(|process| process.supervisor.as_mut())
             && supervisor.run == *run
         {
-            supervisor.stage = Stage::Ended(end);
+            supervisor.stage = SupervisorStage::Ended(end);
         }
     }
 
     /// Everything that has the lock of a run is about to end, for this reason.
-    pub(crate) fn leave_traces(&mut self, traces: Traces) {
+    pub(crate) fn leave_traces(&mut self, traces: LossFacts) {
         let held: Vec<RunId> = self.locks.keys().cloned().collect();
         self.traces.extend(held.into_iter().map(|run| (run, traces)));
     }
@@ -177,9 +178,10 @@ impl World {
 
     /// The supervisors that can take a step.
     pub(crate) fn idle_supervisors(&self) -> Vec<ProcessId> {
-        let can_act = |process: &Process| {
+        let can_act = |process: &SimulatedProcess| {
             let Some(supervisor) = &process.supervisor else { return false };
-            let waits = supervisor.stage == Stage::Working && !self.asked.contains(&supervisor.run);
+            let waits = supervisor.stage == SupervisorStage::Working
+                && !self.asked.contains(&supervisor.run);
             !process.busy && !waits
         };
         self.processes.iter().filter(|(_, process)| can_act(process)).map(|(id, _)| *id).collect()

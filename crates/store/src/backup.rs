@@ -12,7 +12,7 @@ use crate::engine::sqlite::{FileKind, check_quickly, kind_of};
 
 /// How a file that is already there is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
+pub enum IfFileExists {
     /// It stays, and nothing is written.
     Keep,
     /// An older backup gives way.
@@ -23,12 +23,12 @@ pub enum Existing {
 /// If anything fails, nothing is left.
 pub(crate) fn write_aside<T>(
     target: &Path,
-    existing: Existing,
+    existing: IfFileExists,
     write: impl FnOnce(&Path) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     refuse_to_replace(target, existing)?;
     let io = |action| move |source| StoreError::Io { action, path: target.to_owned(), source };
-    let temporary = Temporary::beside(target);
+    let temporary = TemporaryFile::beside(target);
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);
     let file = options.open(&temporary.0).map_err(io("write"))?;
@@ -36,8 +36,8 @@ pub(crate) fn write_aside<T>(
     check_quickly(&temporary.0)?;
     file.sync_all().map_err(io("write"))?;
     match existing {
-        Existing::Replace => std::fs::rename(&temporary.0, target).map_err(io("write"))?,
-        Existing::Keep => match std::fs::hard_link(&temporary.0, target) {
+        IfFileExists::Replace => std::fs::rename(&temporary.0, target).map_err(io("write"))?,
+        IfFileExists::Keep => match std::fs::hard_link(&temporary.0, target) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(exists(target)),
             // Not every file system has links.
@@ -54,12 +54,14 @@ pub(crate) fn write_aside<T>(
 }
 
 /// Says why `target` must stay as it is, if it must.
-fn refuse_to_replace(target: &Path, existing: Existing) -> Result<(), StoreError> {
+fn refuse_to_replace(target: &Path, existing: IfFileExists) -> Result<(), StoreError> {
     let refused = |why| Err(StoreError::NotReplaced { path: target.to_owned(), why });
     match kind_of(target)? {
         FileKind::Foreign(_) => refused("it is not a gt store; name another file"),
-        FileKind::Store if existing == Existing::Keep => Err(exists(target)),
-        FileKind::Absent if target.exists() && existing == Existing::Keep => Err(exists(target)),
+        FileKind::Store if existing == IfFileExists::Keep => Err(exists(target)),
+        FileKind::Absent if target.exists() && existing == IfFileExists::Keep => {
+            Err(exists(target))
+        }
         // The contents of the log would be taken for a part of the new file.
         FileKind::Store | FileKind::Absent if with_suffix(target, "-wal").exists() => {
             refused("a log (-wal) lies beside it, so it is in use; name another file")
@@ -81,9 +83,9 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// A file that is deleted on drop, with the files that SQLite put beside it.
-struct Temporary(PathBuf);
+struct TemporaryFile(PathBuf);
 
-impl Temporary {
+impl TemporaryFile {
     /// A name that is not used otherwise, in this process or another.
     fn beside(target: &Path) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -92,7 +94,7 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         for suffix in ["", "-journal", "-wal", "-shm"] {
             // It is usually not there any more.

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::postgres::{Listener, Server};
+use crate::engine::postgres::{NotificationListener, PostgresAddress};
 
 /// Says when there may be news. It is a hint, never a promise: the caller looks at the event
 /// numbers when it rings, and from time to time without it.
 #[derive(Debug)]
-pub struct Bell(Option<Listener>);
+pub struct Bell(Option<NotificationListener>);
 
 impl Bell {
-    pub(crate) fn of_server(server: &Arc<Server>) -> Self {
-        Self(Listener::start(server))
+    pub(crate) fn of_server(server: &Arc<PostgresAddress>) -> Self {
+        Self(NotificationListener::start(server))
     }
 
     pub(crate) fn silent() -> Self {

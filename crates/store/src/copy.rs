@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::StoreError;
-use crate::engine::{Param, Row, Session};
+use crate::engine::{Param, Row, SqlSession};
 use crate::transaction::Reader;
 
 /// The kind of value in a column.
@@ -19,7 +19,7 @@ pub enum ColumnKind {
 
 /// A table with the columns that are copied. Columns that a database computes are left out.
 #[derive(Debug, Clone, Copy)]
-pub struct Table {
+pub struct CopiedTable {
     /// Its name.
     pub name: &'static str,
     /// Its columns.
@@ -28,7 +28,7 @@ pub struct Table {
     pub(crate) key: &'static str,
 }
 
-impl Table {
+impl CopiedTable {
     const fn new(
         name: &'static str,
         columns: &'static [(&'static str, ColumnKind)],
@@ -46,9 +46,9 @@ pub const NOT_COPIED: [&str; 2] = ["migrations", "client_sessions"];
 
 /// Every table of the schema except [`NOT_COPIED`], those that others refer to first. A test compares
 /// this list with the schema of both engines.
-pub const TABLES: &[Table] = &[
-    Table::new("counters", &[("name", Text), ("value", Number)], "name"),
-    Table::new(
+pub const TABLES: &[CopiedTable] = &[
+    CopiedTable::new("counters", &[("name", Text), ("value", Number)], "name"),
+    CopiedTable::new(
         "rigs",
         &[
             ("slug", Text),
@@ -67,8 +67,8 @@ pub const TABLES: &[Table] = &[
         ],
         "slug",
     ),
-    Table::new("prefixes", &[("prefix", Text), ("beads", Number)], "prefix"),
-    Table::new(
+    CopiedTable::new("prefixes", &[("prefix", Text), ("beads", Number)], "prefix"),
+    CopiedTable::new(
         "beads",
         &[
             ("id", Text),
@@ -106,8 +106,12 @@ pub const TABLES: &[Table] = &[
         ],
         "id",
     ),
-    Table::new("labels", &[("bead", Text), ("label", Text), ("position", Number)], "bead, label"),
-    Table::new(
+    CopiedTable::new(
+        "labels",
+        &[("bead", Text), ("label", Text), ("position", Number)],
+        "bead, label",
+    ),
+    CopiedTable::new(
         "dependencies",
         &[
             ("issue_id", Text),
@@ -122,7 +126,7 @@ pub const TABLES: &[Table] = &[
         ],
         "issue_id, depends_on_id",
     ),
-    Table::new(
+    CopiedTable::new(
         "comments",
         &[
             ("bead", Text),
@@ -134,7 +138,7 @@ pub const TABLES: &[Table] = &[
         ],
         "bead, id",
     ),
-    Table::new(
+    CopiedTable::new(
         "events",
         &[
             ("number", Number),
@@ -148,7 +152,7 @@ pub const TABLES: &[Table] = &[
         ],
         "number",
     ),
-    Table::new(
+    CopiedTable::new(
         "settings",
         &[
             ("scope", Text),
@@ -159,12 +163,12 @@ pub const TABLES: &[Table] = &[
         ],
         "scope, key",
     ),
-    Table::new(
+    CopiedTable::new(
         "requests",
         &[("key", Text), ("bead", Text), ("at", Number), ("fingerprint", Text)],
         "key",
     ),
-    Table::new(
+    CopiedTable::new(
         "convoys",
         &[
             ("id", Text),
@@ -179,7 +183,7 @@ pub const TABLES: &[Table] = &[
         ],
         "id",
     ),
-    Table::new(
+    CopiedTable::new(
         "contexts",
         &[
             ("number", Number),
@@ -211,7 +215,7 @@ pub const TABLES: &[Table] = &[
         ],
         "number",
     ),
-    Table::new(
+    CopiedTable::new(
         "runs",
         &[
             ("bead", Text),
@@ -260,7 +264,7 @@ pub const TABLES: &[Table] = &[
         ],
         "bead, epoch",
     ),
-    Table::new(
+    CopiedTable::new(
         "scheduler",
         &[
             ("one", Number),
@@ -271,7 +275,7 @@ pub const TABLES: &[Table] = &[
         ],
         "one",
     ),
-    Table::new(
+    CopiedTable::new(
         "accounts",
         &[
             ("handle", Text),
@@ -283,7 +287,7 @@ pub const TABLES: &[Table] = &[
         ],
         "handle",
     ),
-    Table::new(
+    CopiedTable::new(
         "outbox",
         &[
             ("number", Number),
@@ -298,7 +302,7 @@ pub const TABLES: &[Table] = &[
         ],
         "number",
     ),
-    Table::new(
+    CopiedTable::new(
         "polecats",
         &[
             ("rig", Text),
@@ -312,7 +316,7 @@ pub const TABLES: &[Table] = &[
         ],
         "rig, name",
     ),
-    Table::new(
+    CopiedTable::new(
         "trash",
         &[
             ("number", Number),
@@ -330,7 +334,7 @@ pub const TABLES: &[Table] = &[
         ],
         "number",
     ),
-    Table::new(
+    CopiedTable::new(
         "rescues",
         &[
             ("bead", Text),
@@ -346,7 +350,7 @@ pub const TABLES: &[Table] = &[
         ],
         "bead, epoch",
     ),
-    Table::new(
+    CopiedTable::new(
         "run_steps",
         &[
             ("bead", Text),
@@ -357,7 +361,7 @@ pub const TABLES: &[Table] = &[
         ],
         "bead, epoch, step",
     ),
-    Table::new(
+    CopiedTable::new(
         "messages",
         &[
             ("number", Number),
@@ -376,7 +380,7 @@ pub const TABLES: &[Table] = &[
         ],
         "number",
     ),
-    Table::new(
+    CopiedTable::new(
         "parks",
         &[
             ("kind", Text),
@@ -391,8 +395,8 @@ pub const TABLES: &[Table] = &[
         ],
         "kind, name",
     ),
-    Table::new("run_beads", &[("bead", Text), ("worker", Text)], "bead"),
-    Table::new(
+    CopiedTable::new("run_beads", &[("bead", Text), ("worker", Text)], "bead"),
+    CopiedTable::new(
         "hosts",
         &[
             ("id", Text),
@@ -404,9 +408,13 @@ pub const TABLES: &[Table] = &[
         ],
         "id",
     ),
-    Table::new("estimates", &[("name", Text), ("memory_mb", Number), ("runs", Number)], "name"),
-    Table::new("guards", &[("host", Text), ("kind", Text), ("since", Number)], "host, kind"),
-    Table::new(
+    CopiedTable::new(
+        "estimates",
+        &[("name", Text), ("memory_mb", Number), ("runs", Number)],
+        "name",
+    ),
+    CopiedTable::new("guards", &[("host", Text), ("kind", Text), ("since", Number)], "host, kind"),
+    CopiedTable::new(
         "tokens",
         &[
             ("id", Text),
@@ -424,12 +432,12 @@ pub const TABLES: &[Table] = &[
 ];
 
 /// Told how much is done, and of how much.
-pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
+pub type OnCopyProgress<'p> = &'p mut dyn FnMut(u64, u64);
 
 /// How many rows are copied between two reports.
 const ROWS_PER_REPORT: u64 = 1024;
 
-impl Table {
+impl CopiedTable {
     fn column_names(&self) -> String {
         let names: Vec<&str> = self.columns.iter().map(|(name, _)| *name).collect();
         names.join(", ")
@@ -466,9 +474,9 @@ impl Table {
 /// the rows written are committed by the caller or not at all. Rows that the schema itself put into
 /// `to` are replaced.
 pub(crate) fn copy_rows(
-    from: &dyn Session,
-    to: &dyn Session,
-    progress: Progress<'_>,
+    from: &dyn SqlSession,
+    to: &dyn SqlSession,
+    progress: OnCopyProgress<'_>,
 ) -> Result<(), StoreError> {
     let mut total = 0;
     for table in TABLES {

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::place::Place;
-use crate::store::Writes;
+use crate::backend::Backend;
+use crate::store::WriteMode;
 use crate::transaction::{Group, Writer};
 use crate::{Authorship, StoreError};
 
@@ -16,14 +16,14 @@ const WAITING_JOBS_MAX: usize = 1024;
 
 /// Runs inside the group's transaction (or hears why there is none) and leaves behind the answer for its
 /// submitter once that is over.
-type Job = Box<dyn FnOnce(Result<&mut Group<'_>, &str>) -> Settle + Send>;
-type Settle = Box<dyn FnOnce(Result<(), &StoreError>) + Send>;
+type GroupJob = Box<dyn FnOnce(Result<&mut Group<'_>, &str>) -> GroupAnswer + Send>;
+type GroupAnswer = Box<dyn FnOnce(Result<(), &StoreError>) + Send>;
 
 /// Where submitted jobs wait for the thread that writes them. The thread starts with the first job
 /// and ends when the store is dropped.
 #[derive(Default)]
 pub(crate) struct Queue {
-    sender: Mutex<Option<SyncSender<Job>>>,
+    sender: Mutex<Option<SyncSender<GroupJob>>>,
 }
 
 impl fmt::Debug for Queue {
@@ -50,7 +50,7 @@ impl<T, E: From<StoreError>> Ticket<T, E> {
 impl Queue {
     pub(crate) fn submit<T, E>(
         &self,
-        place: &Arc<Place>,
+        place: &Arc<Backend>,
         by: Authorship,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, E> + Send + 'static,
     ) -> Ticket<T, E>
@@ -59,7 +59,7 @@ impl Queue {
         E: From<StoreError> + Send + 'static,
     {
         let (tell, answer) = mpsc::sync_channel(1);
-        let job: Job = Box::new(move |group| {
+        let job: GroupJob = Box::new(move |group| {
             let result = match group {
                 Ok(group) => group.run_apart(&by, work),
                 Err(why) => Err(StoreError::NotCommitted(why.to_owned()).into()),
@@ -80,7 +80,7 @@ impl Queue {
         Ticket { answer }
     }
 
-    fn sender(&self, place: &Arc<Place>) -> std::io::Result<SyncSender<Job>> {
+    fn sender(&self, place: &Arc<Backend>) -> std::io::Result<SyncSender<GroupJob>> {
         let mut slot = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = &*slot {
             return Ok(sender.clone());
@@ -97,12 +97,12 @@ impl Queue {
 
 /// Takes the jobs that arrived while the last group was being made durable, and writes them as the next
 /// one. There is no timer: an idle store answers at once, a busy one fills its groups by itself.
-fn write_groups(place: &Place, jobs: &Receiver<Job>) {
+fn write_groups(place: &Backend, jobs: &Receiver<GroupJob>) {
     while let Ok(first) = jobs.recv() {
         let mut waiting = VecDeque::from([first]);
         waiting.extend(jobs.try_iter().take(place.group_max() - 1));
-        let mut settlements: Vec<Settle> = Vec::with_capacity(waiting.len());
-        let committed = place.write(Writes::Grouped, |group| {
+        let mut settlements: Vec<GroupAnswer> = Vec::with_capacity(waiting.len());
+        let committed = place.write(WriteMode::Grouped, |group| {
             while let Some(job) = waiting.pop_front() {
                 // A job that panics loses its own changes with its savepoint, and its ticket.
                 match catch_unwind(AssertUnwindSafe(|| job(Ok(group)))) {

@@ -11,6 +11,7 @@
 //! - Derived values (`open_blockers`, `blocking`, counters) are kept by the verb that changes what
 //!   they derive from. [`Reader::differences`] recomputes all of them from scratch.
 
+mod backend;
 mod backup;
 mod bell;
 #[cfg(feature = "conformance")]
@@ -20,30 +21,31 @@ pub mod engine;
 mod error;
 mod group;
 mod maintenance;
-mod place;
 mod store;
 mod transaction;
 mod verbs;
 
-pub use backup::Existing;
+pub use backup::IfFileExists;
 pub use bell::Bell;
-pub use copy::{ColumnKind, NOT_COPIED, Progress, TABLES, Table};
-pub use engine::postgres::Server;
-pub use engine::{EngineFacts, Notice};
+pub use copy::{ColumnKind, CopiedTable, NOT_COPIED, OnCopyProgress, TABLES};
+pub use engine::postgres::PostgresAddress;
+pub use engine::{EngineFacts, LongWaitCallback};
 pub use error::StoreError;
 pub use group::Ticket;
-pub use maintenance::{Backup, Description, Examination, Shrinkage, TableSize};
-pub(crate) use store::Writes;
+pub use maintenance::{Backup, StoreCheckResult, StoreDescription, TableSize, VacuumResult};
+pub(crate) use store::WriteMode;
 pub use store::{
-    Address, Authorship, LeaseClock, Options, Proof, SCHEMA_LEVEL, SettingsBelow, Store, Worker,
+    Authorship, LeaseClock, Options, Proof, SCHEMA_LEVEL, SettingsBelow, Store, StoreAddress,
+    Worker,
 };
 #[cfg(feature = "conformance")]
 pub use transaction::statements_run_by_this_thread;
 pub use transaction::{Reader, Writer};
 pub use verbs::{
-    Ask, BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Booking, Bulk, CountGroup,
-    DependencyChange, Difference, DoneStep, Due, Estimate, EventFilter, Growth, Guard, HostRow,
-    Lane, LiveSteps, NewContext, Offer, Offered, Pause, Readiness, RigCounts, SchedulerState,
-    Scope, Sketch, Spent, Statistics, StatusFilter, Tally, Totals, TouchedContainer, Traveller,
-    Unscheduled, UnsentNotices, all_statements, differing_fields,
+    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, ConvoyTally, CountGroup,
+    DependencyChange, Difference, DoneStep, DueNotices, EventFilter, Growth, Guard, HostRow, Lane,
+    LiveSteps, Member, MemberRow, MemoryEstimate, NewContext, Offer, Offered, Pause, PullQuery,
+    QueuedMember, Readiness, RigCounts, SchedulerState, SettingScope, Statistics, StatusFilter,
+    Totals, TouchedContainer, Unscheduled, UnsentNotices, UsageAt, all_statements,
+    differing_fields,
 };

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use gt_core::Timestamp;
 
-use crate::backup::{Existing, write_aside};
-use crate::copy::{Progress, TABLES};
+use crate::backend::Backend;
+use crate::backup::{IfFileExists, write_aside};
+use crate::copy::{OnCopyProgress, TABLES};
 use crate::engine::sqlite::{Access, open_connection};
 use crate::engine::{EngineFacts, Upkeep};
-use crate::place::Place;
 use crate::transaction::Reader;
 use crate::{Difference, Growth, Store, StoreError, Totals};
 
@@ -25,7 +25,7 @@ pub struct Backup {
 
 /// The result of a full check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Examination {
+pub struct StoreCheckResult {
     /// The damage that the database finds in itself.
     pub damage: Vec<String>,
     /// Settings that work but put data at risk.
@@ -34,7 +34,7 @@ pub struct Examination {
 
 /// The size of a store before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shrinkage {
+pub struct VacuumResult {
     /// Before, in bytes.
     pub before: u64,
     /// After, in bytes.
@@ -54,7 +54,7 @@ pub struct TableSize {
 
 /// Everything about a store that is not in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Description {
+pub struct StoreDescription {
     /// Where it is, without a password; nothing if it is in memory.
     pub place: Option<String>,
     /// The facts that the database reports about itself.
@@ -76,11 +76,11 @@ impl Store {
     pub fn back_up(
         &self,
         to: &Path,
-        existing: Existing,
+        existing: IfFileExists,
         now: Timestamp,
-        progress: Progress<'_>,
+        progress: OnCopyProgress<'_>,
     ) -> Result<Backup, StoreError> {
-        if let Place::File(file) = self.place()
+        if let Backend::File(file) = self.place()
             && is_same_file(file.path(), to)
         {
             let why = "it is the store itself; name another file";
@@ -120,9 +120,9 @@ impl Store {
     pub fn examine(
         &self,
         different: &mut dyn FnMut(Difference),
-    ) -> Result<Examination, StoreError> {
+    ) -> Result<StoreCheckResult, StoreError> {
         self.place().look_after(|link, reader| {
-            let mut found = Examination { damage: link.damage()?, warnings: link.warnings()? };
+            let mut found = StoreCheckResult { damage: link.damage()?, warnings: link.warnings()? };
             let missing = link.missing()?;
             found.damage.extend(missing.iter().map(|name| format!("{name} is missing")));
             // With tables or files that cannot be read, the rest would only fail.
@@ -139,27 +139,27 @@ impl Store {
 
     /// Gives the room of deleted rows back to the disk or to new rows, while writers wait (in a
     /// file) or go on (on a server).
-    pub fn vacuum(&self) -> Result<Shrinkage, StoreError> {
+    pub fn vacuum(&self) -> Result<VacuumResult, StoreError> {
         let bytes = || self.place().look_after(|link, _| Ok(link.facts()?.bytes));
         let before = bytes()?;
         self.place().vacuum()?;
-        Ok(Shrinkage { before, after: bytes()? })
+        Ok(VacuumResult { before, after: bytes()? })
     }
 
     /// Says where the store is, how large it is and how fast it grows.
-    pub fn describe(&self, now: Timestamp) -> Result<Description, StoreError> {
+    pub fn describe(&self, now: Timestamp) -> Result<StoreDescription, StoreError> {
         let place = self.address().map(|address| address.to_string());
         self.place().look_after(|link, reader| {
             let engine = link.facts()?;
             let bytes_of = |name: &str| {
                 engine.table_bytes.iter().find(|(table, _)| table == name).map(|(_, bytes)| *bytes)
             };
-            let size = |table: &crate::Table| {
+            let size = |table: &crate::CopiedTable| {
                 let (name, bytes) = (table.name, bytes_of(table.name));
                 Ok(TableSize { name, rows: reader.count_rows(table)?, bytes })
             };
             let tables = TABLES.iter().map(size).collect::<Result<_, StoreError>>()?;
-            Ok(Description {
+            Ok(StoreDescription {
                 place,
                 engine,
                 schema: reader.level()?.0,
@@ -175,7 +175,7 @@ impl Store {
 fn check_rows(
     link: &dyn Upkeep,
     reader: &Reader<'_>,
-    found: &mut Examination,
+    found: &mut StoreCheckResult,
     different: &mut dyn FnMut(Difference),
 ) -> Result<(), StoreError> {
     for reference in link.references()? {

@@ -10,12 +10,12 @@ use gt_core::work::TokenHash;
 use gt_core::{BeadId, Timestamp};
 
 use crate::StoreError;
+use crate::backend::{Backend, FileBackend, MemoryBackend, ServerBackend};
 use crate::bell::Bell;
-use crate::engine::postgres::Server;
+use crate::engine::postgres::PostgresAddress;
 use crate::engine::sqlite::QUICK_CHECK;
-use crate::engine::{LEVEL, Notice};
+use crate::engine::{LEVEL, LongWaitCallback};
 use crate::group::{Queue, Ticket};
-use crate::place::{FilePlace, MemoryPlace, Place, ServerPlace};
 use crate::transaction::{Reader, Writer};
 
 /// The schema this program knows.
@@ -64,7 +64,7 @@ pub enum Proof {
 #[derive(Clone, Default)]
 pub struct Options {
     /// Called once when a write has waited for others for a second.
-    pub on_wait: Option<Notice>,
+    pub on_wait: Option<LongWaitCallback>,
     /// The clock that leases are counted by.
     pub lease_clock: LeaseClock,
     /// Reads the layers of settings below the store's. Without it, only the store and the defaults count.
@@ -93,20 +93,20 @@ impl fmt::Debug for Options {
 
 /// The address of a store.
 #[derive(Debug, Clone)]
-pub enum Address {
+pub enum StoreAddress {
     /// In a file.
     File(PathBuf),
     /// On a PostgreSQL server.
-    Server(Box<Server>),
+    Server(Box<PostgresAddress>),
 }
 
-impl From<&Path> for Address {
+impl From<&Path> for StoreAddress {
     fn from(path: &Path) -> Self {
         Self::File(path.to_owned())
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
@@ -117,7 +117,7 @@ impl fmt::Display for Address {
 
 /// Whether the writer comes and goes, or stays and writes for many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Writes {
+pub(crate) enum WriteMode {
     Alone,
     Grouped,
 }
@@ -125,38 +125,46 @@ pub(crate) enum Writes {
 /// A town's records. Cheap to clone; every clone is the same store.
 #[derive(Debug, Clone)]
 pub struct Store {
-    place: Arc<Place>,
+    place: Arc<Backend>,
     queue: Arc<Queue>,
 }
 
 impl Store {
     /// Opens the store at `address`, bringing an older one up to date; a file is backed up first. A file that
     /// is not a store is refused untouched.
-    pub fn open(address: &Address, now: Timestamp, options: Options) -> Result<Self, StoreError> {
+    pub fn open(
+        address: &StoreAddress,
+        now: Timestamp,
+        options: Options,
+    ) -> Result<Self, StoreError> {
         Ok(Self::at(match address {
-            Address::File(path) => Place::File(FilePlace::open(path, now, options)?),
-            Address::Server(server) => {
-                Place::Server(Box::new(ServerPlace::open(server, now, options)?))
+            StoreAddress::File(path) => Backend::File(FileBackend::open(path, now, options)?),
+            StoreAddress::Server(server) => {
+                Backend::Server(Box::new(ServerBackend::open(server, now, options)?))
             }
         }))
     }
 
     /// Makes a store at `address`, or opens the one that is there.
-    pub fn create(address: &Address, now: Timestamp, options: Options) -> Result<Self, StoreError> {
+    pub fn create(
+        address: &StoreAddress,
+        now: Timestamp,
+        options: Options,
+    ) -> Result<Self, StoreError> {
         Ok(Self::at(match address {
-            Address::File(path) => Place::File(FilePlace::create(path, now, options)?),
-            Address::Server(server) => {
-                Place::Server(Box::new(ServerPlace::create(server, now, options)?))
+            StoreAddress::File(path) => Backend::File(FileBackend::create(path, now, options)?),
+            StoreAddress::Server(server) => {
+                Backend::Server(Box::new(ServerBackend::create(server, now, options)?))
             }
         }))
     }
 
     /// A store that lives as long as this value, for tests and the simulator.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Ok(Self::at(Place::Memory(MemoryPlace::new()?)))
+        Ok(Self::at(Backend::Memory(MemoryBackend::new()?)))
     }
 
-    fn at(place: Place) -> Self {
+    fn at(place: Backend) -> Self {
         Self { place: Arc::new(place), queue: Arc::default() }
     }
 
@@ -175,7 +183,7 @@ impl Store {
         by: &Authorship,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.place.write(Writes::Alone, |group| {
+        self.place.write(WriteMode::Alone, |group| {
             let value = group.run(by, work)?;
             Ok((value, true))
         })
@@ -188,7 +196,7 @@ impl Store {
         items: impl IntoIterator<Item = I>,
         mut work: impl FnMut(&mut Writer<'_>, I) -> Result<T, E>,
     ) -> Result<Vec<Result<T, E>>, StoreError> {
-        self.place.write(Writes::Alone, |group| {
+        self.place.write(WriteMode::Alone, |group| {
             let run = |item| group.run_apart(by, |writer| work(writer, item));
             let results: Vec<Result<T, E>> = items.into_iter().map(run).collect();
             let any = results.iter().any(Result::is_ok);
@@ -213,7 +221,7 @@ impl Store {
     /// The damage that the engine finds in the file; nothing in a healthy one. A server looks after its
     /// own files.
     pub fn check_file(&self) -> Result<Vec<String>, StoreError> {
-        if matches!(*self.place, Place::Server(_)) {
+        if matches!(*self.place, Backend::Server(_)) {
             return Ok(Vec::new());
         }
         self.read(|reader| {
@@ -222,32 +230,34 @@ impl Store {
         })
     }
 
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &Backend {
         &self.place
     }
 
     /// Something that says when there may be news.
     pub fn bell(&self) -> Bell {
         match &*self.place {
-            Place::Server(place) => Bell::of_server(place.server()),
-            Place::File(_) | Place::Memory(_) => Bell::silent(),
+            Backend::Server(place) => Bell::of_server(place.server()),
+            Backend::File(_) | Backend::Memory(_) => Bell::silent(),
         }
     }
 
     /// Where this store is, unless it is in memory.
-    pub fn address(&self) -> Option<Address> {
+    pub fn address(&self) -> Option<StoreAddress> {
         match &*self.place {
-            Place::File(file) => Some(Address::File(file.path().to_owned())),
-            Place::Server(place) => Some(Address::Server(Box::new(Server::clone(place.server())))),
-            Place::Memory(_) => None,
+            Backend::File(file) => Some(StoreAddress::File(file.path().to_owned())),
+            Backend::Server(place) => {
+                Some(StoreAddress::Server(Box::new(PostgresAddress::clone(place.server()))))
+            }
+            Backend::Memory(_) => None,
         }
     }
 
     /// The file this store lives in, if it lives in one.
     pub fn path(&self) -> Option<&Path> {
         match &*self.place {
-            Place::File(file) => Some(file.path()),
-            Place::Memory(_) | Place::Server(_) => None,
+            Backend::File(file) => Some(file.path()),
+            Backend::Memory(_) | Backend::Server(_) => None,
         }
     }
 }

@@ -6,23 +6,23 @@ use std::ops::{ControlFlow, Deref};
 
 use gt_core::{BeadId, EventPayload, NewEvent, Timestamp};
 
-use crate::engine::{Link, Param, Row, Session};
+use crate::engine::{Param, Row, SqlSession, TransactionConnection};
 use crate::verbs::{TouchedContainer, WorkerGuard};
 use crate::{Authorship, StoreError};
 
 /// The reading verbs, over one consistent state of the store.
 pub struct Reader<'a> {
-    session: &'a dyn Session,
+    session: &'a dyn SqlSession,
     /// A cache of answers; none where each question is asked once.
-    known: Option<&'a Known>,
+    known: Option<&'a TransactionCache>,
 }
 
 /// A cache of answers within one transaction; it stays valid because no other process writes meanwhile. Verbs
 /// that change a cached fact update it, and a rollback empties it.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct TransactionCache {
     prefixes: RefCell<HashMap<String, i64>>,
-    vacancy: RefCell<Option<Vacancy>>,
+    vacancy: RefCell<Option<UnusedId>>,
     /// Beads whose contexts are evaluated before the commit, and the time of the last change. A bead whose change
     /// was undone may stay among them.
     marked: RefCell<Option<(BTreeSet<BeadId>, Timestamp)>>,
@@ -33,13 +33,13 @@ pub(crate) struct Known {
 
 /// An unused id.
 #[derive(Debug, Clone)]
-pub(crate) struct Vacancy {
+pub(crate) struct UnusedId {
     pub(crate) id: BeadId,
     /// Some edge points to it already.
     pub(crate) awaited: bool,
 }
 
-impl Known {
+impl TransactionCache {
     /// How many ids of a pool there are; `ask` finds out.
     pub(crate) fn ids_counted(
         &self,
@@ -62,12 +62,12 @@ impl Known {
     }
 
     /// Remembers the facts about an id.
-    pub(crate) fn found_vacant(&self, vacancy: Vacancy) {
+    pub(crate) fn found_vacant(&self, vacancy: UnusedId) {
         *self.vacancy.borrow_mut() = Some(vacancy);
     }
 
     /// The known facts about `id`, if nothing was written since.
-    pub(crate) fn vacancy_of(&self, id: &BeadId) -> Option<Vacancy> {
+    pub(crate) fn vacancy_of(&self, id: &BeadId) -> Option<UnusedId> {
         self.vacancy.borrow().clone().filter(|vacancy| vacancy.id == *id)
     }
 
@@ -138,11 +138,11 @@ fn count_statement() {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(session: &'a dyn Session) -> Self {
+    pub(crate) fn new(session: &'a dyn SqlSession) -> Self {
         Self { session, known: None }
     }
 
-    pub(crate) fn known(&self) -> Option<&Known> {
+    pub(crate) fn known(&self) -> Option<&TransactionCache> {
         self.known
     }
 
@@ -357,9 +357,9 @@ impl Writer<'_> {
 }
 
 /// A read transaction.
-pub(crate) struct Snapshot<'c, L: Link>(&'c L);
+pub(crate) struct ReadTransaction<'c, L: TransactionConnection>(&'c L);
 
-impl<'c, L: Link> Snapshot<'c, L> {
+impl<'c, L: TransactionConnection> ReadTransaction<'c, L> {
     pub(crate) fn begin(link: &'c L) -> Result<Self, StoreError> {
         link.begin_reading()?;
         Ok(Self(link))
@@ -370,7 +370,7 @@ impl<'c, L: Link> Snapshot<'c, L> {
     }
 }
 
-impl<L: Link> Drop for Snapshot<'_, L> {
+impl<L: TransactionConnection> Drop for ReadTransaction<'_, L> {
     fn drop(&mut self) {
         // Nothing was written, so there is nothing to lose if this fails.
         let _ = self.0.roll_back();
@@ -379,8 +379,8 @@ impl<L: Link> Drop for Snapshot<'_, L> {
 
 /// A write transaction that carries one or more jobs.
 pub(crate) struct Group<'c> {
-    link: &'c dyn Link,
-    known: Known,
+    link: &'c dyn TransactionConnection,
+    known: TransactionCache,
     /// The number of the last event, those of this group included.
     last_event: i64,
     first_event: i64,
@@ -399,9 +399,9 @@ const INSERT_EVENT: &str = "INSERT INTO events (number, at, type, bead, rig, run
 pub(crate) const STATEMENTS: &[&str] = &[LAST_EVENT, MAX_EVENT, SET_LAST_EVENT, INSERT_EVENT];
 
 impl<'c> Group<'c> {
-    pub(crate) fn begin(link: &'c impl Link) -> Result<Self, StoreError> {
+    pub(crate) fn begin(link: &'c impl TransactionConnection) -> Result<Self, StoreError> {
         link.begin_writing()?;
-        let known = Known::default();
+        let known = TransactionCache::default();
         let mut group = Self { link, known, last_event: 0, first_event: 0, finished: false };
         group.last_event = group.reader().number(LAST_EVENT, &[])?;
         group.first_event = group.last_event;
@@ -499,7 +499,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::Scope;
+    use crate::SettingScope;
     use crate::engine::schema::SQLITE;
     use crate::engine::sqlite::{memory_connection, migrate};
 
@@ -508,7 +508,9 @@ mod tests {
     }
 
     fn put(group: &mut Group<'_>, key: &str, value: &str) -> Result<bool, StoreError> {
-        group.run_apart(&author(), |writer| writer.put_setting(Scope::Beads, key, Some(value)))
+        group.run_apart(&author(), |writer| {
+            writer.put_setting(SettingScope::Beads, key, Some(value))
+        })
     }
 
     #[test]
@@ -529,7 +531,7 @@ mod tests {
         assert!(matches!(after, Err(StoreError::NotCommitted(_))));
         assert!(matches!(group.commit(), Err(StoreError::NotCommitted(_))));
         let reader = Reader::new(&connection);
-        assert_eq!(reader.settings(Scope::Beads).unwrap(), []);
+        assert_eq!(reader.settings(SettingScope::Beads).unwrap(), []);
         assert_eq!(reader.last_event_number().unwrap(), 0);
         assert_eq!(reader.differences().unwrap(), Vec::<String>::new());
     }

@@ -3,16 +3,16 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::{Invocation, Sandbox};
+use crate::{Sandbox, SandboxCommand};
 
 /// The library that stands before that of the system, made from `clock.c`.
 const LIBRARY: &str = concat!(env!("OUT_DIR"), "/clock.so");
 
 /// A clock for all programs that are started with it. It can be set while they run.
 #[derive(Debug)]
-pub struct Clock(PathBuf);
+pub struct TestClock(PathBuf);
 
-impl Clock {
+impl TestClock {
     /// A clock of a sandbox, and by how many seconds it is wrong.
     pub fn wrong_by(sandbox: &Sandbox, seconds: i64) -> Self {
         let clock = Self(sandbox.root().join("clock"));
@@ -29,7 +29,7 @@ impl Clock {
     }
 
     /// The same program, reading this clock. Time passes as it does for others.
-    pub fn read_by(&self, invocation: Invocation) -> Invocation {
+    pub fn read_by(&self, invocation: SandboxCommand) -> SandboxCommand {
         invocation.env("LD_PRELOAD", LIBRARY).env("TEST_CLOCK", &self.0)
     }
 }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     /// The year that a program says it is.
-    fn year(sandbox: &Sandbox, clock: &Clock) -> i32 {
+    fn year(sandbox: &Sandbox, clock: &TestClock) -> i32 {
         let date = clock.read_by(sandbox.command("date").arg("+%Y")).run().ok();
         date.line().parse().expect("date says the year")
     }
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn a_program_sees_how_its_clock_is_set() {
         let sandbox = Sandbox::new("gt");
-        let clock = Clock::wrong_by(&sandbox, 0);
+        let clock = TestClock::wrong_by(&sandbox, 0);
         let right = year(&sandbox, &clock);
         for years in [2, -2, 0] {
             clock.set(i64::from(years) * 366 * 24 * 60 * 60);

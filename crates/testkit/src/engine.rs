@@ -2,7 +2,7 @@
 
 /// Where the records of a town are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Engine {
+pub enum TownEngine {
     /// In a file, or in memory.
     Sqlite,
     /// On a server.

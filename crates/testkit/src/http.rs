@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct HttpAnswer {
     /// The status.
     pub status: u16,
     /// The headers, with names in lower case.
@@ -21,7 +21,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpAnswer {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
@@ -56,7 +56,7 @@ pub fn ask(
     path: &str,
     headers: &[(&str, &str)],
     body: &str,
-) -> Answer {
+) -> HttpAnswer {
     try_to_ask(address, method, path, headers, body).expect("the server answers")
 }
 
@@ -67,7 +67,7 @@ pub fn try_to_ask(
     path: &str,
     headers: &[(&str, &str)],
     body: &str,
-) -> std::io::Result<Answer> {
+) -> std::io::Result<HttpAnswer> {
     let length = body.len().to_string();
     let mut lines = vec![("connection", "close")];
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -97,7 +97,7 @@ pub fn connect(address: &str) -> std::io::Result<TcpStream> {
 }
 
 /// Reads one answer to its end.
-pub fn read_answer(stream: TcpStream) -> std::io::Result<Answer> {
+pub fn read_answer(stream: TcpStream) -> std::io::Result<HttpAnswer> {
     let mut reader = BufReader::new(stream);
     let (status, headers) = read_head(&mut reader)?;
     let find = |name: &str| headers.iter().find(|(found, _)| found == name).map(|(_, value)| value);
@@ -112,12 +112,12 @@ pub fn read_answer(stream: TcpStream) -> std::io::Result<Answer> {
     } else if status >= 200 && status != 204 && status != 304 {
         reader.read_to_end(&mut body)?;
     }
-    Ok(Answer { status, headers, body })
+    Ok(HttpAnswer { status, headers, body })
 }
 
-type Head = (u16, Vec<(String, String)>);
+type HttpHead = (u16, Vec<(String, String)>);
 
-fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<Head> {
+fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<HttpHead> {
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
@@ -146,14 +146,14 @@ fn read_chunk(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Vec<u
 
 /// A client that listens to server-sent events.
 #[derive(Debug)]
-pub struct Listener {
+pub struct EventListener {
     reader: BufReader<TcpStream>,
     text: String,
 }
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct ServerSentEvent {
     /// Its number, if it has one.
     pub id: Option<u64>,
     /// Its kind.
@@ -162,7 +162,7 @@ pub struct Heard {
     pub data: String,
 }
 
-impl Listener {
+impl EventListener {
     /// Begins to listen.
     #[track_caller]
     pub fn to(address: &str, path: &str, headers: &[(&str, &str)]) -> Self {
@@ -177,11 +177,11 @@ impl Listener {
     }
 }
 
-impl Iterator for Listener {
-    type Item = Heard;
+impl Iterator for EventListener {
+    type Item = ServerSentEvent;
 
     /// Waits for the next event; nothing when the stream has ended.
-    fn next(&mut self) -> Option<Heard> {
+    fn next(&mut self) -> Option<ServerSentEvent> {
         loop {
             if let Some(end) = self.text.find("\n\n") {
                 let block: String = self.text.drain(..end + 2).collect();
@@ -197,8 +197,8 @@ impl Iterator for Listener {
 }
 
 /// Comments and times to wait are no events.
-fn read_event(block: &str) -> Option<Heard> {
-    let mut heard = Heard { id: None, event: String::new(), data: String::new() };
+fn read_event(block: &str) -> Option<ServerSentEvent> {
+    let mut heard = ServerSentEvent { id: None, event: String::new(), data: String::new() };
     for line in block.lines() {
         match line.split_once(": ") {
             Some(("id", id)) => heard.id = id.parse().ok(),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::ran::Ran;
+use crate::finished_program::FinishedProgram;
 use crate::wait::holds_within;
 
 /// How long a program may run. Generous: it is reached only when something hangs.
@@ -27,7 +27,7 @@ const LAST_OUTPUT_LIMIT: Duration = Duration::from_millis(500);
 /// A program about to be started in a sandbox.
 #[derive(Debug, Clone)]
 #[must_use = "nothing runs before .run() or .start()"]
-pub struct Invocation {
+pub struct SandboxCommand {
     program: PathBuf,
     arguments: Vec<OsString>,
     environment: BTreeMap<OsString, OsString>,
@@ -36,7 +36,7 @@ pub struct Invocation {
     time_limit: Duration,
 }
 
-impl Invocation {
+impl SandboxCommand {
     pub(crate) fn new(
         program: PathBuf,
         environment: BTreeMap<OsString, OsString>,
@@ -101,13 +101,13 @@ impl Invocation {
     /// Runs the program to its end; panics with a transcript if that takes longer than the limit.
     #[track_caller]
     #[must_use = "say what is expected: .ok() or .fails(code)"]
-    pub fn run(self) -> Ran {
+    pub fn run(self) -> FinishedProgram {
         self.start().wait()
     }
 
     /// Starts the program and leaves it running, for commands that follow something.
     #[track_caller]
-    pub fn start(self) -> Running {
+    pub fn start(self) -> RunningProgram {
         let description = self.describe();
         let mut command = Command::new(&self.program);
         command
@@ -128,9 +128,9 @@ impl Invocation {
             // broken pipe is its own business.
             thread::spawn(move || pipe.write_all(&input).ok());
         }
-        let stdout = Reader::start(child.stdout.take());
-        let stderr = Reader::start(child.stderr.take());
-        Running {
+        let stdout = OutputReader::start(child.stdout.take());
+        let stderr = OutputReader::start(child.stderr.take());
+        RunningProgram {
             child,
             stdout,
             stderr,
@@ -162,16 +162,16 @@ fn quoted_if_needed(argument: &OsStr) -> String {
 
 /// A program that was started and may still run. Dropping it kills it.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningProgram {
     child: Child,
-    stdout: Reader,
-    stderr: Reader,
+    stdout: OutputReader,
+    stderr: OutputReader,
     description: String,
     deadline: Instant,
     time_limit: Duration,
 }
 
-impl Running {
+impl RunningProgram {
     /// Its standard output so far.
     pub fn stdout(&self) -> String {
         self.stdout.text()
@@ -191,7 +191,7 @@ impl Running {
     /// counts from the start.
     #[track_caller]
     #[must_use = "say what is expected: .ok() or .fails(code)"]
-    pub fn wait(mut self) -> Ran {
+    pub fn wait(mut self) -> FinishedProgram {
         loop {
             // In this order: when the program has ended and its output too, nothing can follow.
             let ended = self.poll();
@@ -216,7 +216,7 @@ impl Running {
     }
 
     /// Kills it if it still runs, and returns its output until then.
-    pub fn kill(mut self) -> Ran {
+    pub fn kill(mut self) -> FinishedProgram {
         let status = self.end();
         holds_within(LAST_OUTPUT_LIMIT, || self.stdout.finished() && self.stderr.finished());
         self.ran(status)
@@ -232,8 +232,8 @@ impl Running {
         self.child.wait().expect("a killed child of ours can be waited for")
     }
 
-    fn ran(&self, status: ExitStatus) -> Ran {
-        Ran {
+    fn ran(&self, status: ExitStatus) -> FinishedProgram {
+        FinishedProgram {
             code: status
                 .code()
                 .or_else(|| status.signal().map(|signal| 128 + signal))
@@ -245,7 +245,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -255,12 +255,12 @@ impl Drop for Running {
 /// Reads a pipe on its own thread, so that it never fills up, into memory that can be looked at
 /// meanwhile.
 #[derive(Debug)]
-struct Reader {
+struct OutputReader {
     bytes: Arc<Mutex<Vec<u8>>>,
     thread: JoinHandle<()>,
 }
 
-impl Reader {
+impl OutputReader {
     fn start(pipe: Option<impl Read + Send + 'static>) -> Self {
         let mut pipe = pipe.expect("a pipe was asked for");
         let bytes = Arc::new(Mutex::new(Vec::new()));
@@ -290,9 +290,9 @@ mod tests {
     use super::*;
     use crate::{Sandbox, wait_until};
 
-    fn shell(script: &str) -> Invocation {
+    fn shell(script: &str) -> SandboxCommand {
         let environment = BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]);
-        Invocation::new("/bin/sh".into(), environment, "/".into()).args(["-c", script])
+        SandboxCommand::new("/bin/sh".into(), environment, "/".into()).args(["-c", script])
     }
 
     #[test]

@@ -24,23 +24,23 @@
 mod certificates;
 mod clock;
 mod engine;
+mod finished_program;
 pub mod http;
 mod invocation;
 mod pooler;
 mod postgres;
-mod ran;
 mod random;
 mod sandbox;
 mod sshd;
 mod wait;
 
 pub use certificates::Certificates;
-pub use clock::Clock;
-pub use engine::Engine;
-pub use invocation::{Invocation, Running, TIME_LIMIT};
+pub use clock::TestClock;
+pub use engine::TownEngine;
+pub use finished_program::FinishedProgram;
+pub use invocation::{RunningProgram, SandboxCommand, TIME_LIMIT};
 pub use pooler::Pooler;
 pub use postgres::Cluster;
-pub use ran::Ran;
 pub use random::Random;
 pub use sandbox::Sandbox;
 pub use sshd::Sshd;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use crate::invocation::Invocation;
-use crate::ran::Ran;
+use crate::finished_program::FinishedProgram;
+use crate::invocation::SandboxCommand;
 
 /// The only git configuration that programs in a sandbox see.
 const GIT_CONFIGURATION: &str = "\
@@ -187,7 +187,7 @@ impl Sandbox {
     /// Runs `gt` with these arguments.
     #[track_caller]
     #[must_use = "say what is expected: .ok() or .fails(code)"]
-    pub fn gt<I, S>(&self, arguments: I) -> Ran
+    pub fn gt<I, S>(&self, arguments: I) -> FinishedProgram
     where
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
@@ -198,7 +198,7 @@ impl Sandbox {
     /// Runs the `bd` that lies beside `gt` with these arguments.
     #[track_caller]
     #[must_use = "say what is expected: .ok() or .fails(code)"]
-    pub fn bd<I, S>(&self, arguments: I) -> Ran
+    pub fn bd<I, S>(&self, arguments: I) -> FinishedProgram
     where
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
@@ -218,8 +218,8 @@ impl Sandbox {
 
     /// Any program, to be given arguments, input and variables before it runs here. A name
     /// without a slash is looked for on `PATH`.
-    pub fn command(&self, program: impl AsRef<OsStr>) -> Invocation {
-        Invocation::new(PathBuf::from(program.as_ref()), self.environment(), self.cwd.clone())
+    pub fn command(&self, program: impl AsRef<OsStr>) -> SandboxCommand {
+        SandboxCommand::new(PathBuf::from(program.as_ref()), self.environment(), self.cwd.clone())
     }
 
     /// Makes a git repository with one commit on the branch `main` and returns its path, which is

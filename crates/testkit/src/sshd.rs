@@ -23,11 +23,11 @@ pub struct Sshd {
     directory: TempDir,
     program: PathBuf,
     port: u16,
-    running: Option<Running>,
+    running: Option<RunningSshd>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningSshd {
     guard: Child,
     process: u32,
 }
@@ -87,7 +87,7 @@ impl Sshd {
 
     /// Stops the server and breaks every line to it. Processes that were started over them go on.
     pub fn stop(&mut self) {
-        let Some(Running { mut guard, process }) = self.running.take() else { return };
+        let Some(RunningSshd { mut guard, process }) = self.running.take() else { return };
         drop(guard.stdin.take());
         // The first one first: it could take another line.
         kill(process);
@@ -114,7 +114,7 @@ impl Sshd {
         let out = guard.stdout.take().expect("it has one");
         BufReader::new(out).read_line(&mut line).expect("the guard names the server");
         let process: u32 = line.trim().parse().expect("the guard names the server");
-        self.running = Some(Running { guard, process });
+        self.running = Some(RunningSshd { guard, process });
         let mut answers = false;
         wait_until("the server answers or has ended", || {
             answers = TcpStream::connect(("127.0.0.1", self.port)).is_ok();

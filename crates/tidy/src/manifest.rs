@@ -3,7 +3,7 @@
 
 /// A dependency as it is written in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// The name in front of the equals sign.
     pub name: String,
     /// The line it begins on, from 1.
@@ -16,7 +16,7 @@ pub struct Entry {
 
 /// The entries of every section whose name `wanted` accepts. A section of its own, such as
 /// `[dependencies.serde]`, is an entry of `dependencies` with an empty value.
-pub fn entries(manifest: &str, wanted: impl Fn(&str) -> bool) -> Vec<Entry> {
+pub fn entries(manifest: &str, wanted: impl Fn(&str) -> bool) -> Vec<ManifestEntry> {
     let mut entries = Vec::new();
     let mut inside = false;
     let mut open_brackets = 0_usize;
@@ -28,7 +28,7 @@ pub fn entries(manifest: &str, wanted: impl Fn(&str) -> bool) -> Vec<Entry> {
             continue;
         }
         let mut entry = |name: &str, value: &str| {
-            entries.push(Entry {
+            entries.push(ManifestEntry {
                 name: name.trim().trim_matches('"').to_owned(),
                 line: index + 1,
                 commented: was_commented,
@@ -69,12 +69,12 @@ pub fn lists_dependencies(section: &str) -> bool {
 }
 
 /// Whether an entry takes its version from the workspace.
-pub fn is_inherited(entry: &Entry) -> bool {
+pub fn is_inherited(entry: &ManifestEntry) -> bool {
     entry.value.replace(' ', "").contains("workspace=true")
 }
 
 /// Whether an entry names a crate in this repository.
-pub fn is_ours(entry: &Entry) -> bool {
+pub fn is_ours(entry: &ManifestEntry) -> bool {
     entry.value.replace(' ', "").contains("path=\"crates/")
 }
 
@@ -107,7 +107,7 @@ version = "4"
 five = []
 "#;
 
-    fn workspace() -> Vec<Entry> {
+    fn workspace() -> Vec<ManifestEntry> {
         entries(MANIFEST, |section| section == "workspace.dependencies")
     }
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use gt_core::decide::Refusal;
-use gt_core::formula::Problem;
+use gt_core::decide::VerbRefusal;
+use gt_core::formula::FormulaProblem;
 use gt_core::query::QueryError;
 use gt_core::{BeadId, Invalid};
 use gt_executors::process::ProcessError;
@@ -74,7 +74,7 @@ pub enum OperationError {
         /// The formula.
         name: String,
         /// Everything that is wrong with it.
-        problems: Vec<Problem>,
+        problems: Vec<FormulaProblem>,
     },
     /// A formula, its variables or its runtime do not fit what was slung.
     #[error("{0}")]
@@ -95,7 +95,7 @@ pub enum OperationError {
         /// On which bead.
         bead: BeadId,
         /// The reason.
-        refusal: Refusal,
+        refusal: VerbRefusal,
     },
     /// A claim came too late, or on something that cannot be claimed.
     #[error("claiming {bead}: {refusal}")]
@@ -103,7 +103,7 @@ pub enum OperationError {
         /// The bead.
         bead: BeadId,
         /// The reason.
-        refusal: Refusal,
+        refusal: VerbRefusal,
     },
     /// An edge would close a circle.
     #[error("{issue} cannot depend on {target}: that would be a cycle ({})", path.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → "))]

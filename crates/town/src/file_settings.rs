@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::settings::{Layers, Origin, Resolved};
+use gt_core::settings::{Layers, Resolved, SettingOrigin};
 use gt_core::{Invalid, RigSlug};
 use gt_records::json_settings;
 
@@ -16,7 +16,7 @@ const RIG_FILE: &str = "settings/config.json";
 
 /// The settings in older files.
 #[derive(Debug, Default)]
-pub struct FromFiles {
+pub struct OldFileSettings {
     /// The settings we know, with their files.
     pub known: Vec<Resolved>,
     /// Each other thing that is set there: the file, and the path to it.
@@ -24,8 +24,8 @@ pub struct FromFiles {
 }
 
 /// The settings in the files below a town's directory.
-pub fn of_town(root: &Path) -> Result<FromFiles> {
-    let mut found = FromFiles::default();
+pub fn of_town(root: &Path) -> Result<OldFileSettings> {
+    let mut found = OldFileSettings::default();
     let mut layers = Layers::default();
     for file in FILES.into_iter().rev() {
         found.unknown.extend(add(&mut layers, root, file, "")?);
@@ -35,10 +35,10 @@ pub fn of_town(root: &Path) -> Result<FromFiles> {
 }
 
 /// The settings in the file below a rig's directory.
-pub fn of_rig(directory: &Path, rig: &RigSlug) -> Result<FromFiles> {
+pub fn of_rig(directory: &Path, rig: &RigSlug) -> Result<OldFileSettings> {
     let mut layers = Layers::default();
     let unknown = add(&mut layers, directory, RIG_FILE, &format!("rig.{rig}"))?;
-    Ok(FromFiles { known: said(&layers), unknown })
+    Ok(OldFileSettings { known: said(&layers), unknown })
 }
 
 /// The files below a town's directory as layers, weakest first.
@@ -52,7 +52,7 @@ pub fn layers(root: &Path) -> Result<Layers> {
 
 fn said(layers: &Layers) -> Vec<Resolved> {
     let all = layers.all().into_iter();
-    all.filter(|resolved| matches!(resolved.origin, Origin::File(_))).collect()
+    all.filter(|resolved| matches!(resolved.origin, SettingOrigin::File(_))).collect()
 }
 
 /// Adds what a file says under `base`; gives what else is set there. A file that cannot be read is an
@@ -66,7 +66,7 @@ fn add(layers: &mut Layers, root: &Path, file: &str, base: &str) -> Result<Vec<(
     let found = json_settings(&text, base)
         .map_err(|Invalid(why)| OperationError::rejected(format!("{file} {why}")))?;
     layers
-        .add(found.known, &Origin::File(file.to_owned()))
+        .add(found.known, &SettingOrigin::File(file.to_owned()))
         .map_err(|Invalid(why)| OperationError::rejected(format!("{file}: {why}")))?;
     let inside = |path: String| match path.strip_prefix(base) {
         Some(rest) => rest.trim_start_matches('.').to_owned(),

@@ -8,7 +8,7 @@ use gt_executors::process::host_name;
 use gt_executors::runs::{
     FormerHost, HostIdentity, forget_former_host, host_identity, incarnation,
 };
-use gt_store::{Address, HostRow};
+use gt_store::{HostRow, StoreAddress};
 
 use crate::town::DIRECTORY;
 use crate::{OperationError, Result, Town};
@@ -32,7 +32,7 @@ pub struct HostShown {
 
 /// The result of taking over the runs of a former identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Adopted {
+pub struct AdoptedHost {
     /// The identity that is gone.
     pub former: String,
     /// How many of its runs were taken over.
@@ -85,7 +85,7 @@ fn refuse_other_incarnation(town: &Town, given: &str) -> Result<()> {
 
 /// Records in the store that this directory is at work, if others can work on the same store.
 pub fn renew(town: &Town) -> Result<()> {
-    let is_shared = matches!(town.store().address(), Some(Address::Server(_)));
+    let is_shared = matches!(town.store().address(), Some(StoreAddress::Server(_)));
     if !town.has_directory() || (!is_shared && town.host_id().is_none()) {
         return Ok(());
     }
@@ -148,7 +148,7 @@ pub fn show(town: &Town) -> Result<HostShown> {
 
 /// Takes over the runs of the directory that these files come from, if that is gone. `force` takes them over from one
 /// that may still be there.
-pub fn adopt(town: &Town, force: bool) -> Result<Adopted> {
+pub fn adopt(town: &Town, force: bool) -> Result<AdoptedHost> {
     town.require_right(Right::Queue, "an adoption of another host's runs")?;
     let Some(former) = former(town) else {
         return Err(OperationError::rejected(
@@ -177,7 +177,7 @@ pub fn adopt(town: &Town, force: bool) -> Result<Adopted> {
         path,
         source,
     })?;
-    Ok(Adopted { former: former.id, runs })
+    Ok(AdoptedHost { former: former.id, runs })
 }
 
 /// The facts for a person about this directory and others on this machine, for `gt doctor`.

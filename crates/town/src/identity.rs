@@ -147,7 +147,7 @@ impl Actor {
             .map(str::to_owned);
         let known_owner = environment.get("GIT_AUTHOR_EMAIL").map(str::to_owned);
         let from_git = if named.is_some() && known_owner.is_some() {
-            git::Identity::default()
+            git::GitIdentity::default()
         } else {
             let variables = git::Variables {
                 config_global: environment.path("GIT_CONFIG_GLOBAL"),

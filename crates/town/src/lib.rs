@@ -12,8 +12,8 @@ pub mod file_settings;
 pub mod formulas;
 pub mod hosts;
 pub mod identity;
-pub mod kept;
 pub mod machine;
+pub mod named_cache;
 pub mod parallel;
 pub mod rig_names;
 pub mod rigs;
@@ -33,6 +33,6 @@ pub use town::{
 // The types of the store that commands name.
 pub use gt_store::{
     BeadFilter, BeadOrder, BeadRow, Bell, Between, BlockerFacts, CountGroup, EventFilter,
-    Options as StoreOptions, Readiness, RigCounts, Scope, Statistics, StatusFilter, StoreError,
-    UnsentNotices,
+    Options as StoreOptions, Readiness, RigCounts, SettingScope, Statistics, StatusFilter,
+    StoreError, UnsentNotices,
 };

@@ -5,7 +5,7 @@ use std::thread;
 
 /// One item after the work on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished<T, R> {
+pub struct FinishedItem<T, R> {
     /// Where it stood.
     pub index: usize,
     /// The item.
@@ -34,8 +34,8 @@ pub fn execute<T: Sync, R: Send>(
     items: Vec<T>,
     parallelism: usize,
     work: impl Fn(&T) -> R + Sync,
-) -> Vec<Finished<T, R>> {
-    let line = Line { items: &items, next: AtomicUsize::new(0) };
+) -> Vec<FinishedItem<T, R>> {
+    let line = ItemQueue { items: &items, next: AtomicUsize::new(0) };
     let worker = || {
         let stop = StopOnPanic(&line);
         let mut outcomes = Vec::new();
@@ -60,16 +60,16 @@ pub fn execute<T: Sync, R: Send>(
     });
     outcomes.sort_unstable_by_key(|(index, _)| *index);
     let finished = items.into_iter().zip(outcomes);
-    finished.map(|(input, (index, outcome))| Finished { index, input, outcome }).collect()
+    finished.map(|(input, (index, outcome))| FinishedItem { index, input, outcome }).collect()
 }
 
 /// The items, and which of them is the next to be begun.
-struct Line<'a, T> {
+struct ItemQueue<'a, T> {
     items: &'a [T],
     next: AtomicUsize,
 }
 
-impl<'a, T> Line<'a, T> {
+impl<'a, T> ItemQueue<'a, T> {
     fn take(&self) -> Option<(usize, &'a T)> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         self.items.get(index).map(|item| (index, item))
@@ -77,7 +77,7 @@ impl<'a, T> Line<'a, T> {
 }
 
 /// Ends the line when its worker panics, so that the others stop as soon as they can.
-struct StopOnPanic<'a, T>(&'a Line<'a, T>);
+struct StopOnPanic<'a, T>(&'a ItemQueue<'a, T>);
 
 impl<T> Drop for StopOnPanic<'_, T> {
     fn drop(&mut self) {
@@ -149,7 +149,7 @@ mod tests {
             prop_assert_eq!(finished.len(), items.len());
             for (index, (finished, input)) in finished.into_iter().zip(items).enumerate() {
                 let outcome = u32::from(input) * 2;
-                prop_assert_eq!(finished, Finished { index, input, outcome });
+                prop_assert_eq!(finished, FinishedItem { index, input, outcome });
             }
         }
     }

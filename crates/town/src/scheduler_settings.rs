@@ -219,14 +219,14 @@ impl Town {
 
 #[cfg(test)]
 mod tests {
-    use gt_core::settings::Origin;
+    use gt_core::settings::SettingOrigin;
 
     use super::*;
 
     fn settings(values: &[(&str, &str)]) -> SchedulerSettings {
         let mut layers = Layers::default();
         let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        layers.add(values, &Origin::Store).unwrap();
+        layers.add(values, &SettingOrigin::Store).unwrap();
         SchedulerSettings::of(&layers).unwrap()
     }
 

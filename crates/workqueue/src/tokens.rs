@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use gt_core::bead::check_label;
-use gt_core::work::{Scope, Scopes, Token, TokenId, TokenSecret, check_agent};
+use gt_core::work::{Scopes, Token, TokenId, TokenScope, TokenSecret, check_agent};
 use gt_core::{Invalid, Timestamp};
 
-use crate::work::{Thing, WorkError, WorkResult};
+use crate::work::{MissingKind, WorkError, WorkResult};
 use gt_town::{OperationError, Town};
 
 /// A token to be made.
@@ -54,9 +54,9 @@ pub fn create(town: &Town, new: NewToken) -> WorkResult<(Token, TokenSecret)> {
 
 /// The agent that a new token is bound to.
 fn agent_of(new: &NewToken) -> WorkResult<Option<String>> {
-    let is_workers = new.scopes.allow(Scope::Work) && !new.scopes.allow(Scope::Admin);
+    let is_workers = new.scopes.allow(TokenScope::Work) && !new.scopes.allow(TokenScope::Admin);
     let agent = match &new.agent {
-        Some(agent) if new.scopes.allow(Scope::Work) => agent,
+        Some(agent) if new.scopes.allow(TokenScope::Work) => agent,
         Some(_) => {
             let why = Invalid::new("only a token with the scope work acts for an agent");
             return Err(WorkError::invalid("agent", &why));
@@ -84,7 +84,7 @@ pub const REMEMBERED_MAX: Duration = Duration::from_millis(250);
 pub fn revoke(town: &Town, id: &TokenId) -> WorkResult<(Token, bool)> {
     let id = id.clone();
     let revoked = town.submit(move |_, writer| {
-        let missing = || WorkError::NotFound { what: Thing::Token, name: id.to_string() };
+        let missing = || WorkError::NotFound { what: MissingKind::Token, name: id.to_string() };
         let token = writer.token(&id)?.ok_or_else(missing)?;
         let ended = writer.revoke_token(&token)?;
         Ok::<_, WorkError>((writer.token(&id)?.unwrap_or(token), ended))

@@ -7,7 +7,7 @@ use gt_core::{Bead, BeadId, EventKind, Json, Outcome, Status};
 use gt_store::Writer;
 
 use super::contexts::clear;
-use super::status::{Applied, apply, apply_with_end, finish};
+use super::status::{AppliedVerb, apply, apply_with_end, finish};
 use crate::containers::settle_in;
 use crate::lookup::{resolve_in, resolve_shown_id_in};
 use crate::run_records::close_context_of;
@@ -49,7 +49,7 @@ impl Close {
 
 /// A bead that was closed.
 #[derive(Debug, Clone)]
-pub struct Closed {
+pub struct ClosedBead {
     /// The bead.
     pub bead: Bead,
     /// The beads that became ready by it.
@@ -63,7 +63,7 @@ pub struct Closed {
 const DEFAULT_REASON: &str = "Closed";
 
 /// Closes each bead, or says why not. A context is taken out of the queue. If one of the names means no bead, nothing is closed.
-pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<Closed>>> {
+pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<ClosedBead>>> {
     how.check()?;
     let ids = town.read(|reader| {
         let resolved = inputs.iter().map(|input| resolve_shown_id_in(town, reader, input));
@@ -94,7 +94,7 @@ pub fn close_in(
     how: &Close,
     at: usize,
     acting: Option<&RunId>,
-) -> Result<Closed> {
+) -> Result<ClosedBead> {
     let Some(bead) = writer.bead(id)? else {
         let context = writer.context(id.as_str())?;
         let context = context.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
@@ -103,7 +103,7 @@ pub fn close_in(
     };
     let verb = Verb::Close { force: how.force };
     let end = how.end_of_run(at);
-    let Applied { old, mut new, kind, ended, cancelled } =
+    let AppliedVerb { old, mut new, kind, ended, cancelled } =
         apply_with_end(writer, &bead, &verb, "close", acting, &end)?;
     finish(&mut new, how.reason_of(at), how.outcome.or(ended.then_some(Outcome::Success)));
     if let Some(session) = &how.session {
@@ -113,7 +113,7 @@ pub fn close_in(
     new.updated_at = writer.now().max(old.updated_at);
     writer.save_bead(&old, &new, kind.unwrap_or(EventKind::Closed))?;
     close_context_of(writer, id)?;
-    Ok(Closed { bead: new, unblocked: Vec::new(), also_closed: Vec::new(), cancelled })
+    Ok(ClosedBead { bead: new, unblocked: Vec::new(), also_closed: Vec::new(), cancelled })
 }
 
 /// Open beads that a close of `id` may unblock: what waits for it or for its parents' parts.

@@ -7,7 +7,7 @@ use gt_core::schedule::{CloseReason, Context, ContextId, labels};
 use gt_records::context_bead;
 use gt_store::{BeadRow, Reader, Writer};
 
-use super::close::Closed;
+use super::close::ClosedBead;
 use crate::lookup::{shown_id, tracking_edge};
 use gt_town::{OperationError, Result};
 
@@ -41,7 +41,7 @@ pub(super) fn rows(reader: &Reader<'_>, ids: &[BeadId]) -> Result<Vec<BeadRow>> 
 }
 
 /// Takes a context out of the queue. One that is closed stays as it is.
-pub(super) fn clear(writer: &mut Writer<'_>, context: &Context, why: &str) -> Result<Closed> {
+pub(super) fn clear(writer: &mut Writer<'_>, context: &Context, why: &str) -> Result<ClosedBead> {
     if context.starting {
         let run = writer.live_run(&context.bead)?.map_or_else(
             || "its run".to_owned(),
@@ -57,5 +57,5 @@ pub(super) fn clear(writer: &mut Writer<'_>, context: &Context, why: &str) -> Re
     }
     let now = writer.context(context.id.as_str())?;
     let bead = context_bead(now.as_ref().unwrap_or(context));
-    Ok(Closed { bead, unblocked: Vec::new(), also_closed: Vec::new(), cancelled: None })
+    Ok(ClosedBead { bead, unblocked: Vec::new(), also_closed: Vec::new(), cancelled: None })
 }

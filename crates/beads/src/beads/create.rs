@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::bead::{Direction, Link, RequestKey, Title, Uid, check_label, check_text};
+use gt_core::bead::{Direction, NewDependency, RequestKey, Title, Uid, check_label, check_text};
 use gt_core::decide::IdSeed;
 use gt_core::schedule::labels::is_derived;
 use gt_core::{
@@ -51,7 +51,7 @@ pub struct NewBead {
     /// Do not take over the parent's labels.
     pub no_inherit_labels: bool,
     /// Its links to other beads.
-    pub links: Vec<Link>,
+    pub links: Vec<NewDependency>,
     /// The rig it belongs to.
     pub rig: Option<String>,
     /// Machinery that may be purged.
@@ -85,7 +85,7 @@ pub struct Created {
 
 /// The result of a request that may have been made before.
 #[derive(Debug, Clone)]
-pub enum Once {
+pub enum CreateResult {
     /// It was not: this is its bead.
     Made(Created),
     /// It was: this is the bead it made then, as it is now.
@@ -100,7 +100,12 @@ pub fn create(town: &Town, new: &NewBead, dry_run: bool) -> Result<Created> {
 
 /// Like [`create`], for a caller that cannot know whether it has asked before, and therefore names its
 /// request: the first of that name makes the bead, every other finds it.
-pub fn create_once(town: &Town, key: &RequestKey, new: &NewBead, dry_run: bool) -> Result<Once> {
+pub fn create_once(
+    town: &Town,
+    key: &RequestKey,
+    new: &NewBead,
+    dry_run: bool,
+) -> Result<CreateResult> {
     town.write_or_rehearse(dry_run, |writer| {
         let before = match writer.bead_of_request(key)? {
             Some(id) => writer.bead(&id)?,
@@ -108,17 +113,17 @@ pub fn create_once(town: &Town, key: &RequestKey, new: &NewBead, dry_run: bool) 
         };
         if let Some(bead) = before {
             let labels = writer.labels(&bead)?;
-            return Ok(Once::MadeBefore(Created { bead, labels, missing: Vec::new() }));
+            return Ok(CreateResult::MadeBefore(Created { bead, labels, missing: Vec::new() }));
         }
         let created = create_in(town, writer, new)?;
         writer.remember_request(key, &created.bead.id)?;
-        Ok(Once::Made(created))
+        Ok(CreateResult::Made(created))
     })
 }
 
 /// Like [`create`], as a part of a larger transaction.
 pub fn create_in(town: &Town, writer: &mut Writer<'_>, new: &NewBead) -> Result<Created> {
-    let Plan { mut bead, id, labels, parent } = plan(town, writer, new, writer.now())?;
+    let BeadToCreate { mut bead, id, labels, parent } = plan(town, writer, new, writer.now())?;
     bead.id = match (id, &parent) {
         (Some(id), _) => id,
         (None, Some(parent)) if parent.has_room_for_child() => writer.next_child_id(parent)?,
@@ -162,7 +167,7 @@ pub fn create_in(town: &Town, writer: &mut Writer<'_>, new: &NewBead) -> Result<
 }
 
 /// The bead that will be made, before its id is certain.
-struct Plan {
+struct BeadToCreate {
     /// With the id it would get if it has no parent and none was asked for.
     bead: Bead,
     /// The id that was asked for.
@@ -171,7 +176,7 @@ struct Plan {
     parent: Option<BeadId>,
 }
 
-fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Result<Plan> {
+fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Result<BeadToCreate> {
     if new.id.is_some() && new.parent.is_some() {
         return Err(OperationError::rejected("give either an id or a parent, not both"));
     }
@@ -241,7 +246,7 @@ fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Resu
         open_blockers: 0,
         carried: new.carried.clone(),
     };
-    Ok(Plan { bead, id: asked, labels, parent: parent.map(|parent| parent.id) })
+    Ok(BeadToCreate { bead, id: asked, labels, parent: parent.map(|parent| parent.id) })
 }
 
 fn check_texts(new: &NewBead) -> Result<()> {

@@ -1,13 +1,13 @@
 //! Which beads lack what their type should have.
 
-use gt_core::decide::{Section, missing_sections};
+use gt_core::decide::{BeadSection, missing_sections};
 use gt_store::{BeadFilter, BeadRow};
 
 use super::list::for_each_page;
 use gt_town::{OperationError, Result, Town};
 
 /// A bead that lacks something, and what.
-pub type Finding = (BeadRow, Vec<Section>);
+pub type LintFinding = (BeadRow, Vec<BeadSection>);
 
 /// The findings, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct LintSummary {
 pub fn lint<E: From<OperationError>>(
     town: &Town,
     filter: &BeadFilter,
-    mut each: impl FnMut(Vec<Finding>) -> Result<(), E>,
+    mut each: impl FnMut(Vec<LintFinding>) -> Result<(), E>,
 ) -> Result<LintSummary, E> {
     let mut summary = LintSummary::default();
     for_each_page(town, filter, |rows| {

@@ -17,22 +17,22 @@ mod status;
 mod types;
 mod update;
 
-pub use close::{Close, Closed, close, reopen};
+pub use close::{Close, ClosedBead, close, reopen};
 pub use close::{close_in, reopen_in};
 pub use create::create_in;
-pub use create::{Created, NewBead, Once, create, create_once};
+pub use create::{CreateResult, Created, NewBead, create, create_once};
 pub use defer::{defer, undefer};
-pub use lint::{Finding, LintSummary, lint};
+pub use lint::{LintFinding, LintSummary, lint};
 pub use list::{
     blocked, check_status, count, count_by, everything, for_each_page, label_counts, statistics,
 };
 pub(crate) use moving::{CarriedRig, carried_rig};
-pub use plan::{Made, PlanOptions, create_all};
+pub use plan::{CreatedPlan, PlanOptions, create_all};
 pub use prime::{Primer, primer};
 pub use query::query_filter;
-pub use ready::{Explained, ExplanationSummary, claim_first, explain, ready, ready_count};
+pub use ready::{ExplanationSummary, ReadyExplanation, claim_first, explain, ready, ready_count};
 pub use references::{Mention, References, references};
-pub use show::{Shown, listed, show};
+pub use show::{BeadDetails, listed, show};
 pub(crate) use status::cancel_before_delete_in;
 pub(crate) use update::update_in;
-pub use update::{BeadChanges, Edit, update};
+pub use update::{BeadChanges, FieldEdit, update};

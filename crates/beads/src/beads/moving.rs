@@ -4,7 +4,7 @@ use gt_core::{Bead, Json, RigSlug};
 use gt_store::{Reader, Writer};
 
 use super::create::named_rig;
-use super::update::Edit;
+use super::update::FieldEdit;
 use crate::run_records::merging_in;
 use gt_town::{OperationError, Result, Town};
 
@@ -18,13 +18,13 @@ pub(super) fn move_to(
     town: &Town,
     writer: &Writer<'_>,
     bead: &mut Bead,
-    wanted: &Edit<String>,
+    wanted: &FieldEdit<String>,
 ) -> Result<()> {
     let rigs = writer.rigs()?;
     let rig = match wanted {
-        Edit::Keep => return Ok(()),
-        Edit::Clear => None,
-        Edit::Set(name) => Some(named_rig(town, &rigs, name)?.slug),
+        FieldEdit::Keep => return Ok(()),
+        FieldEdit::Clear => None,
+        FieldEdit::Set(name) => Some(named_rig(town, &rigs, name)?.slug),
     };
     if rig == bead.rig {
         return Ok(());

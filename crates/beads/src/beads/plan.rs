@@ -1,6 +1,6 @@
 //! Making many beads at once, as a file has it.
 
-use gt_core::plan::{Plan, Planned, PlannedEdge, Reference};
+use gt_core::plan::{BeadReference, Plan, Planned, PlannedEdge};
 use gt_core::{EventKind, Invalid, Json, Timestamp};
 use gt_store::Writer;
 
@@ -26,7 +26,7 @@ pub struct PlanOptions {
 
 /// The beads made from a plan.
 #[derive(Debug, Clone)]
-pub struct Made {
+pub struct CreatedPlan {
     /// The beads, in the order of the plan.
     pub beads: Vec<Created>,
     /// The dependencies besides those to parents.
@@ -34,7 +34,7 @@ pub struct Made {
 }
 
 /// Makes every bead of a plan with all its dependencies, or nothing at all.
-pub fn create_all(town: &Town, plan: &Plan, options: &PlanOptions) -> Result<Made> {
+pub fn create_all(town: &Town, plan: &Plan, options: &PlanOptions) -> Result<CreatedPlan> {
     town.write_or_rehearse(options.dry_run, |writer| {
         let beads = plan.beads();
         let mut made: Vec<Option<Created>> = beads.iter().map(|_| None).collect();
@@ -42,8 +42,8 @@ pub fn create_all(town: &Town, plan: &Plan, options: &PlanOptions) -> Result<Mad
             let bead = &beads[*index];
             let parent = match &bead.parent {
                 None => None,
-                Some(Reference::Existing(input)) => Some(input.clone()),
-                Some(Reference::Planned(at)) => {
+                Some(BeadReference::Existing(input)) => Some(input.clone()),
+                Some(BeadReference::Planned(at)) => {
                     // Parents come first, so this one is made.
                     made[*at].as_ref().map(|parent| parent.bead.id.to_string())
                 }
@@ -65,7 +65,7 @@ pub fn create_all(town: &Town, plan: &Plan, options: &PlanOptions) -> Result<Mad
             let done = complete(writer, &made, index, bead);
             made[index].bead = done.map_err(|error| error.at(&bead.draft.place))?;
         }
-        Ok(Made { beads: made, dependencies })
+        Ok(CreatedPlan { beads: made, dependencies })
     })
 }
 
@@ -116,16 +116,16 @@ fn link(
     edge: &PlannedEdge,
 ) -> Result<Added> {
     let issue = match &edge.issue {
-        Reference::Planned(at) => made[*at].bead.id.clone(),
-        Reference::Existing(input) => {
+        BeadReference::Planned(at) => made[*at].bead.id.clone(),
+        BeadReference::Existing(input) => {
             let issue = resolve_in(town, writer, input)?;
             refuse_if_over(town, writer, &issue, "link")?;
             issue
         }
     };
     let target = match &edge.target {
-        Reference::Planned(at) => made[*at].bead.id.clone(),
-        Reference::Existing(input) => resolve_target(town, writer, input)?,
+        BeadReference::Planned(at) => made[*at].bead.id.clone(),
+        BeadReference::Existing(input) => resolve_target(town, writer, input)?,
     };
     put_in(writer, issue, target, &edge.kind, false)
 }

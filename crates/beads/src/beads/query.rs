@@ -1,6 +1,6 @@
 //! From a query to the beads it asks for.
 
-use gt_core::query::{Condition, Flag, Query, TextField, TextTest, TimeField};
+use gt_core::query::{FieldCondition, Flag, Query, TextField, TextTest, TimeField};
 use gt_core::schedule::labels;
 use gt_core::{IssueType, Status};
 use gt_store::{BeadFilter, StatusFilter};
@@ -24,15 +24,17 @@ pub fn query_filter(town: &Town, text: &str, all: bool) -> Result<BeadFilter> {
         Ok::<_, gt_town::OperationError>(())
     })?;
     let names = |wanted: TextField| {
-        query.mentions(|found| matches!(found, Condition::Text { field, .. } if *field == wanted))
+        query.mentions(
+            |found| matches!(found, FieldCondition::Text { field, .. } if *field == wanted),
+        )
     };
-    let flags = |wanted: Flag| query.mentions(|found| *found == Condition::Flag(wanted));
+    let flags = |wanted: Flag| query.mentions(|found| *found == FieldCondition::Flag(wanted));
     let by_id = names(TextField::Id);
-    let is_closing = |found: &Condition| {
+    let is_closing = |found: &FieldCondition| {
         matches!(
             found,
-            Condition::Time { field: TimeField::Closed, .. }
-                | Condition::Text { field: TextField::Outcome | TextField::CloseReason, .. }
+            FieldCondition::Time { field: TimeField::Closed, .. }
+                | FieldCondition::Text { field: TextField::Outcome | TextField::CloseReason, .. }
         )
     };
     let pinned = flags(Flag::Pinned);
@@ -40,7 +42,7 @@ pub fn query_filter(town: &Town, text: &str, all: bool) -> Result<BeadFilter> {
         all || by_id || pinned || names(TextField::Status) || query.mentions(is_closing);
     let types = |wanted: fn(&IssueType) -> bool| {
         query.mentions(|found| match found {
-            Condition::Text { field: TextField::Type, test: TextTest::Is(name) } => {
+            FieldCondition::Text { field: TextField::Type, test: TextTest::Is(name) } => {
                 wanted(&IssueType::trusted(name.clone()))
             }
             _ => false,
@@ -49,7 +51,7 @@ pub fn query_filter(town: &Town, text: &str, all: bool) -> Result<BeadFilter> {
     let ephemeral = by_id || flags(Flag::Ephemeral) || names(TextField::WispType);
     let is_context = |kind: &IssueType| kind.as_str() == IssueType::SLING_CONTEXT;
     let labelled = query.mentions(|found| match found {
-        Condition::Text { field: TextField::Label, test: TextTest::Is(name) } => {
+        FieldCondition::Text { field: TextField::Label, test: TextTest::Is(name) } => {
             name == labels::SLING_CONTEXT
         }
         _ => false,

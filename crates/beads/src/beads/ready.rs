@@ -10,7 +10,7 @@ use gt_store::{BeadFilter, BeadRow, Reader, StatusFilter};
 use super::list::find_some;
 use super::status::claim_in;
 use crate::bead_facts::BeadFacts;
-use crate::dependencies::Tangle;
+use crate::dependencies::BlockingGraph;
 use gt_town::{Result, Town};
 
 /// The beads that can be worked on, in the filter's order, and whether its limit cut any off. `below`
@@ -92,7 +92,7 @@ fn reasons(reader: &Reader<'_>, row: &BeadRow, now: Timestamp) -> Result<Vec<Wai
 
 /// One bead and why it is, or is not, ready.
 #[derive(Debug, Clone)]
-pub enum Explained {
+pub enum ReadyExplanation {
     /// It can be worked on; these blockers are out of the way.
     Ready(BeadRow, Vec<BeadId>),
     /// It waits for these reasons; these beads are in the way.
@@ -116,7 +116,7 @@ pub fn explain<E: From<gt_town::OperationError>>(
     town: &Town,
     filter: &BeadFilter,
     below: Option<&str>,
-    mut each: impl FnMut(Explained) -> Result<(), E>,
+    mut each: impl FnMut(ReadyExplanation) -> Result<(), E>,
 ) -> Result<ExplanationSummary, E> {
     let now = filter.ready.map_or_else(|| town.now(), |ready| ready.now);
     let mut outcome = Ok(());
@@ -146,10 +146,10 @@ pub fn explain<E: From<gt_town::OperationError>>(
                     }
                     outcome = each(if wanted {
                         let resolved = resolved_blockers(&row);
-                        Explained::Ready(row, resolved)
+                        ReadyExplanation::Ready(row, resolved)
                     } else {
                         let in_the_way = beads_in_the_way(reader, &row.bead)?;
-                        Explained::Waiting(row, reasons, in_the_way)
+                        ReadyExplanation::Waiting(row, reasons, in_the_way)
                     });
                     if outcome.is_err() {
                         return Ok(summary);
@@ -157,7 +157,7 @@ pub fn explain<E: From<gt_town::OperationError>>(
                 }
             }
         }
-        summary.cycles = Tangle::read_with_parts(reader)?.circles();
+        summary.cycles = BlockingGraph::read_with_parts(reader)?.circles();
         Ok(summary)
     })?;
     outcome.map(|()| summary)

@@ -1,7 +1,7 @@
 //! References to a bead.
 
 use gt_core::decide::mentions;
-use gt_core::query::{Condition, Expression, Query, TextField, TextTest};
+use gt_core::query::{Expression, FieldCondition, Query, TextField, TextTest};
 use gt_core::{Bead, BeadId, Dependency};
 use gt_store::{BeadFilter, Reader};
 
@@ -48,10 +48,10 @@ pub fn references(town: &Town, inputs: &[String]) -> Result<Vec<Result<Reference
 }
 
 /// How one field of a bead is read.
-type Text = fn(&Bead) -> &str;
+type TextOfBead = fn(&Bead) -> &str;
 
 /// The fields in which a bead may speak of others: their names in the record, and in queries.
-const TEXTS: [(&str, TextField, Text); 6] = [
+const TEXTS: [(&str, TextField, TextOfBead); 6] = [
     ("title", TextField::Title, |bead| bead.title.as_str()),
     ("description", TextField::Description, |bead| &bead.description),
     ("design", TextField::Design, |bead| &bead.design),
@@ -63,9 +63,9 @@ const TEXTS: [(&str, TextField, Text); 6] = [
 /// The store finds texts that contain the id; whether that is a mention is decided here, because the id
 /// may only be the beginning of a longer one.
 fn mentions_of(town: &Town, reader: &Reader<'_>, id: &BeadId) -> Result<Vec<Mention>> {
-    let contains = |(_, field, _): &(&str, TextField, Text)| {
+    let contains = |(_, field, _): &(&str, TextField, TextOfBead)| {
         let test = TextTest::Contains(id.to_string());
-        Expression::Is(Condition::Text { field: field.clone(), test })
+        Expression::Is(FieldCondition::Text { field: field.clone(), test })
     };
     let expression = Expression::Any(TEXTS.iter().map(contains).collect());
     let query = Some(Query { expression, now: town.now() });

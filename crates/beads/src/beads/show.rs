@@ -5,12 +5,12 @@ use gt_records::{BeadView, Counts};
 use gt_store::{BeadRow, Reader};
 
 use super::contexts::context_row;
-use crate::lookup::{Named, resolve_shown_in};
+use crate::lookup::{NamedRecord, resolve_shown_in};
 use gt_town::{Result, Town};
 
 /// A bead with everything about it.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct BeadDetails {
     /// The bead and what stands around it.
     pub row: BeadRow,
     /// Its dependencies, with the beads where they exist.
@@ -23,7 +23,7 @@ pub struct Shown {
     pub events: u64,
 }
 
-impl Shown {
+impl BeadDetails {
     /// Its parts.
     pub fn children(&self) -> impl Iterator<Item = &(Dependency, Bead)> {
         self.dependents.iter().filter(|(edge, _)| edge.kind == DependencyType::ParentChild)
@@ -53,23 +53,23 @@ pub fn listed(row: &BeadRow) -> BeadView<'_> {
     }
 }
 
-fn show_context(reader: &Reader<'_>, context: &Context) -> Result<Shown> {
+fn show_context(reader: &Reader<'_>, context: &Context) -> Result<BeadDetails> {
     let row = context_row(context);
     let mut dependencies = Vec::new();
     for edge in &row.dependencies {
         dependencies.push((edge.clone(), reader.bead(&edge.target)?));
     }
     let (dependents, comments) = (Vec::new(), Vec::new());
-    Ok(Shown { row, dependencies, dependents, comments, events: 0 })
+    Ok(BeadDetails { row, dependencies, dependents, comments, events: 0 })
 }
 
 /// The beads that each of `inputs` means, all from one state of the town.
-pub fn show(town: &Town, inputs: &[String]) -> Result<Vec<Result<Shown>>> {
+pub fn show(town: &Town, inputs: &[String]) -> Result<Vec<Result<BeadDetails>>> {
     town.read(|reader| {
-        let one = |input: &String| -> Result<Shown> {
+        let one = |input: &String| -> Result<BeadDetails> {
             let id = match resolve_shown_in(town, reader, input)? {
-                Named::Bead(id) => id,
-                Named::Context(context) => return show_context(reader, &context),
+                NamedRecord::Bead(id) => id,
+                NamedRecord::Context(context) => return show_context(reader, &context),
             };
             let row = reader.bead_rows(std::slice::from_ref(&id))?.into_iter().next();
             let row = row.ok_or_else(|| gt_town::OperationError::NoBead(input.clone()))?;
@@ -84,7 +84,7 @@ pub fn show(town: &Town, inputs: &[String]) -> Result<Vec<Result<Shown>>> {
             }
             let comments = reader.comments(&id)?;
             let events = reader.event_count(&id)?;
-            Ok(Shown { row, dependencies, dependents, comments, events })
+            Ok(BeadDetails { row, dependencies, dependents, comments, events })
         };
         Ok(inputs.iter().map(one).collect())
     })

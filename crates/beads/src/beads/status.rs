@@ -1,16 +1,16 @@
 //! Changes of status: what the table answers, for the bead and for the run that has it.
 
-use gt_core::decide::{ConvoyState, RunFate, Speaker, Transition, Verb, refuse_convoy_status};
+use gt_core::decide::{ConvoyState, RunEffect, Transition, Verb, VerbActor, refuse_convoy_status};
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
 use gt_core::{Bead, EventKind, Outcome, Status};
 use gt_store::Writer;
 
-use crate::rulings::{Answer, ask};
+use crate::rulings::{BeadRuling, ask};
 use crate::run_records::cancel_in;
 use gt_town::{Actor, OperationError, Result};
 
 /// The result of a verb. The run is settled; the bead is the caller's to save.
-pub(super) struct Applied {
+pub(super) struct AppliedVerb {
     /// The bead as it is stored: a run that was cancelled has given it back.
     pub(super) old: Bead,
     /// The bead as it is to be.
@@ -30,7 +30,7 @@ pub(super) fn apply(
     verb: &Verb,
     name: &'static str,
     acting: Option<&RunId>,
-) -> Result<Applied> {
+) -> Result<AppliedVerb> {
     let end = RunEnd::without_status(RunState::Done, "its bead was closed");
     apply_with_end(writer, bead, verb, name, acting, &end)
 }
@@ -43,14 +43,14 @@ pub(super) fn apply_with_end(
     name: &'static str,
     acting: Option<&RunId>,
     end: &RunEnd,
-) -> Result<Applied> {
-    let speaker = Speaker { name: writer.actor(), run: acting };
+) -> Result<AppliedVerb> {
+    let speaker = VerbActor { name: writer.actor(), run: acting };
     let answer = ask(writer, bead, verb, speaker, writer.now())?;
     let answer = answer.map_err(|refusal| {
         let bead = bead.id.clone();
         OperationError::Refused { verb: name, bead, refusal }
     })?;
-    let cancelled = settle_run(writer, &answer, end)?;
+    let cancelled = apply_run_effect(writer, &answer, end)?;
     let old = match &cancelled {
         None => bead.clone(),
         Some(_) => {
@@ -89,7 +89,7 @@ pub(super) fn apply_with_end(
         }
     };
     refuse_for_convoy(&old, &new)?;
-    Ok(Applied { old, new, kind, ended: answer.ruling.run == RunFate::Ended, cancelled })
+    Ok(AppliedVerb { old, new, kind, ended: answer.ruling.run == RunEffect::Ended, cancelled })
 }
 
 /// The bead after the writer's actor has claimed it.
@@ -105,12 +105,12 @@ pub(super) fn claim_in(
             bead.id
         )));
     }
-    let speaker = Speaker { name: writer.actor(), run: acting };
+    let speaker = VerbActor { name: writer.actor(), run: acting };
     let answer = ask(writer, bead, &Verb::Claim, speaker, writer.now())?;
     let answer =
         answer.map_err(|refusal| OperationError::NotClaimed { bead: bead.id.clone(), refusal })?;
     // A claim ends no run, so it does not matter how.
-    settle_run(writer, &answer, &RunEnd::without_status(RunState::Done, ""))?;
+    apply_run_effect(writer, &answer, &RunEnd::without_status(RunState::Done, ""))?;
     let mut claimed = bead.clone();
     match answer.ruling.bead {
         Transition::Claimed => {
@@ -150,11 +150,15 @@ pub(crate) fn cancel_before_delete_in(
 }
 
 /// Does to the run what the table said. Says which was cancelled, if one was.
-fn settle_run(writer: &mut Writer<'_>, answer: &Answer, end: &RunEnd) -> Result<Option<Run>> {
+fn apply_run_effect(
+    writer: &mut Writer<'_>,
+    answer: &BeadRuling,
+    end: &RunEnd,
+) -> Result<Option<Run>> {
     let Some(run) = &answer.run else { return Ok(None) };
     match answer.ruling.run {
-        RunFate::Untouched => Ok(None),
-        RunFate::Taken => {
+        RunEffect::Untouched => Ok(None),
+        RunEffect::Taken => {
             writer.claim_run(run, &run.workplace)?;
             let context = writer.context_by_number(run.context)?;
             if let Some(context) = context.filter(|context| context.closed.is_none()) {
@@ -162,11 +166,11 @@ fn settle_run(writer: &mut Writer<'_>, answer: &Answer, end: &RunEnd) -> Result<
             }
             Ok(None)
         }
-        RunFate::Ended => {
+        RunEffect::Ended => {
             writer.end_run(run, end, "")?;
             Ok(None)
         }
-        RunFate::Cancelled => {
+        RunEffect::Cancelled => {
             cancel_in(writer, run)?;
             Ok(Some(run.clone()))
         }

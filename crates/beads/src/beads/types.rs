@@ -1,8 +1,8 @@
 //! The types that a person may give a bead.
 
-use gt_core::likeness::closest;
+use gt_core::similar_names::closest;
 use gt_core::{ExecutorKind, IssueType, RigSlug};
-use gt_store::{Reader, Scope};
+use gt_store::{Reader, SettingScope};
 
 use gt_town::{OperationError, Result};
 
@@ -19,7 +19,7 @@ pub(super) fn check_type(
     if issue_type.is_built_in() {
         return Ok(());
     }
-    let configured = reader.setting(Scope::Beads, CUSTOM_TYPES)?.unwrap_or_default();
+    let configured = reader.setting(SettingScope::Beads, CUSTOM_TYPES)?.unwrap_or_default();
     let custom: Vec<&str> =
         configured.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     if custom.iter().any(|name| name.eq_ignore_ascii_case(issue_type.as_str())) {

@@ -5,7 +5,7 @@ use gt_core::decide::Verb;
 use gt_core::{
     Bead, BeadId, DependencyType, EventKind, IssueType, Json, Priority, Status, Timestamp,
 };
-use gt_store::{Reader, Scope, Writer};
+use gt_store::{Reader, SettingScope, Writer};
 
 use super::moving::move_to;
 use super::status::{apply, claim_in};
@@ -21,7 +21,7 @@ use gt_town::{OperationError, Result, Town};
 
 /// A change of a field that may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Edit<T> {
+pub enum FieldEdit<T> {
     /// Leave it.
     #[default]
     Keep,
@@ -57,13 +57,13 @@ pub struct BeadChanges {
     /// Its assignee; empty for none.
     pub assignee: Option<String>,
     /// Its name in another system.
-    pub external_ref: Edit<String>,
+    pub external_ref: FieldEdit<String>,
     /// How long it should take.
     pub estimated_minutes: Option<u32>,
     /// When it should be finished.
-    pub due_at: Edit<Timestamp>,
+    pub due_at: FieldEdit<Timestamp>,
     /// Not to be worked on before this. A time to come defers the bead.
-    pub defer_until: Edit<Timestamp>,
+    pub defer_until: FieldEdit<Timestamp>,
     /// Labels in place of the old ones.
     pub set_labels: Option<Vec<String>>,
     /// More labels.
@@ -71,9 +71,9 @@ pub struct BeadChanges {
     /// Fewer labels.
     pub remove_labels: Vec<String>,
     /// The bead it is a part of.
-    pub parent: Edit<String>,
+    pub parent: FieldEdit<String>,
     /// The rig it belongs to; none is the town itself.
-    pub rig: Edit<String>,
+    pub rig: FieldEdit<String>,
     /// Metadata fields to set; `None` removes one.
     pub metadata: Vec<(String, Option<Json>)>,
     /// Machinery that may be purged.
@@ -120,15 +120,15 @@ impl BeadChanges {
             && status.is_none()
             && priority.is_none()
             && issue_type.is_none()
-            && *external_ref == Edit::Keep
+            && *external_ref == FieldEdit::Keep
             && estimated_minutes.is_none()
-            && *due_at == Edit::Keep
-            && *defer_until == Edit::Keep
+            && *due_at == FieldEdit::Keep
+            && *defer_until == FieldEdit::Keep
             && set_labels.is_none()
             && add_labels.is_empty()
             && remove_labels.is_empty()
-            && *parent == Edit::Keep
-            && *rig == Edit::Keep
+            && *parent == FieldEdit::Keep
+            && *rig == FieldEdit::Keep
             && metadata.is_empty()
             && ephemeral.is_none()
             && no_history.is_none()
@@ -170,7 +170,7 @@ pub(crate) fn update_in(
         }
         new = apply(writer, &new, &Verb::Assign(assignee.clone()), "update", acting)?.new;
     }
-    if let Edit::Set(until) = changes.defer_until
+    if let FieldEdit::Set(until) = changes.defer_until
         && until > writer.now()
     {
         let put_off = apply(writer, &new, &Verb::PutOff, "update", acting)?.new;
@@ -208,7 +208,7 @@ pub(super) fn check_registered(reader: &Reader<'_>, status: &Status) -> Result<(
     if known_custom_statuses(reader)?.iter().any(|(known, _)| known == status) {
         return Ok(());
     }
-    let configured = reader.setting(Scope::Beads, CUSTOM_STATUSES)?.unwrap_or_default();
+    let configured = reader.setting(SettingScope::Beads, CUSTOM_STATUSES)?.unwrap_or_default();
     let built_in: Vec<String> = Status::BUILT_IN.iter().map(ToString::to_string).collect();
     let before = if configured.is_empty() { "" } else { "," };
     Err(OperationError::rejected(format!(
@@ -248,7 +248,7 @@ fn apply_fields(bead: &mut Bead, changes: &BeadChanges) -> Result<()> {
     change(&mut bead.external_ref, &changes.external_ref);
     change(&mut bead.due_at, &changes.due_at);
     change(&mut bead.defer_until, &changes.defer_until);
-    let woken = changes.defer_until == Edit::Clear && bead.status == Status::Deferred;
+    let woken = changes.defer_until == FieldEdit::Clear && bead.status == Status::Deferred;
     if woken && changes.status.is_none() {
         bead.status = Status::Open;
     }
@@ -291,11 +291,11 @@ fn apply_metadata(bead: &mut Bead, changes: &BeadChanges) -> Result<()> {
     Ok(())
 }
 
-fn change<T: Clone>(field: &mut Option<T>, edit: &Edit<T>) {
+fn change<T: Clone>(field: &mut Option<T>, edit: &FieldEdit<T>) {
     match edit {
-        Edit::Keep => {}
-        Edit::Clear => *field = None,
-        Edit::Set(value) => *field = Some(value.clone()),
+        FieldEdit::Keep => {}
+        FieldEdit::Clear => *field = None,
+        FieldEdit::Set(value) => *field = Some(value.clone()),
     }
 }
 
@@ -328,12 +328,12 @@ fn change_parent(
     town: &Town,
     writer: &mut Writer<'_>,
     id: &BeadId,
-    parent: &Edit<String>,
+    parent: &FieldEdit<String>,
 ) -> Result<bool> {
     let wanted = match parent {
-        Edit::Keep => return Ok(false),
-        Edit::Clear => None,
-        Edit::Set(input) => Some(resolve_in(town, writer, input)?),
+        FieldEdit::Keep => return Ok(false),
+        FieldEdit::Clear => None,
+        FieldEdit::Set(input) => Some(resolve_in(town, writer, input)?),
     };
     let mut changed = false;
     for old in writer.edges_from(id)? {

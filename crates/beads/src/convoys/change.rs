@@ -69,7 +69,7 @@ pub fn create_in(
 }
 
 /// A convoy that something has joined.
-pub struct Joined {
+pub struct JoinedConvoy {
     pub convoy: BeadId,
     /// The beads that it did not track before.
     pub added: Vec<BeadId>,
@@ -78,12 +78,12 @@ pub struct Joined {
 }
 
 /// Lets a convoy track more beads, each named once. One that is over is open again.
-pub fn board(
+pub fn add_members(
     town: &Town,
     writer: &mut Writer<'_>,
     convoy: &str,
     beads: &[BeadId],
-) -> Result<Joined> {
+) -> Result<JoinedConvoy> {
     let convoy = require(town, writer, convoy)?;
     let edges = writer.edges_from(&convoy.id)?;
     let known: BTreeSet<&BeadId> = edges.iter().map(|edge| &edge.target).collect();
@@ -107,12 +107,12 @@ pub fn board(
         ConvoyState::Open => true,
         ConvoyState::Closed | ConvoyState::Landed => !added.is_empty(),
     };
-    Ok(Joined { convoy: convoy.id, added, is_under_way })
+    Ok(JoinedConvoy { convoy: convoy.id, added, is_under_way })
 }
 
 /// The result of taking beads out of a convoy.
 #[derive(Debug)]
-pub struct Removed {
+pub struct RemovedMembers {
     /// The convoy as it is now.
     pub convoy: Convoy,
     /// The beads that it does not track any more.
@@ -122,7 +122,7 @@ pub struct Removed {
 }
 
 /// Takes beads out of a convoy; their runs go on. The rest may be done, and then it lands.
-pub fn remove(town: &Town, convoy: &str, beads: &[String]) -> Result<Removed> {
+pub fn remove(town: &Town, convoy: &str, beads: &[String]) -> Result<RemovedMembers> {
     town.write(|writer| {
         let convoy = require(town, writer, convoy)?;
         let (mut removed, mut unknown) = (Vec::new(), Vec::new());
@@ -140,7 +140,7 @@ pub fn remove(town: &Town, convoy: &str, beads: &[String]) -> Result<Removed> {
             }
         }
         land_if_done(writer, &convoy.id)?;
-        Ok(Removed { convoy: again(writer, &convoy.id)?, removed, unknown })
+        Ok(RemovedMembers { convoy: again(writer, &convoy.id)?, removed, unknown })
     })
 }
 

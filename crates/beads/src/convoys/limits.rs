@@ -1,7 +1,7 @@
 //! Holding a convoy up, and how much of it is done at once.
 
 use gt_core::decide::ConvoyState;
-use gt_store::{Pause, Tally, Writer};
+use gt_store::{ConvoyTally, Pause, Writer};
 
 use super::change::again;
 use super::{Convoy, require};
@@ -29,7 +29,7 @@ pub fn cap(town: &Town, convoy: &str, cap: u32) -> Result<(Convoy, bool)> {
 fn limit(
     town: &Town,
     convoy: &str,
-    change: impl FnOnce(&Writer<'_>, &Tally) -> Option<(u32, Option<Pause>)>,
+    change: impl FnOnce(&Writer<'_>, &ConvoyTally) -> Option<(u32, Option<Pause>)>,
 ) -> Result<(Convoy, bool)> {
     town.write(|writer| {
         let bead = require(town, writer, convoy)?;

@@ -8,13 +8,13 @@ mod watchers;
 use gt_core::decide::{
     ContainerChange, ConvoyState, Members, convoy_change, is_bookkeeping, is_owned,
 };
-use gt_core::schedule::Origin;
+use gt_core::schedule::ContextOrigin;
 use gt_core::{Bead, BeadId, EventKind, IssueType, Json, Status};
-use gt_store::{BeadFilter, BeadOrder, Pause, Reader, StatusFilter, Tally, Writer};
+use gt_store::{BeadFilter, BeadOrder, ConvoyTally, Pause, Reader, StatusFilter, Writer};
 
 pub(crate) use change::close_bookkeeping;
-pub use change::{ConvoyClose, NewConvoy, Removed, clear_trees, close, land, remove};
-pub use change::{again, board, create_in, end_bookkeeping};
+pub use change::{ConvoyClose, NewConvoy, RemovedMembers, clear_trees, close, land, remove};
+pub use change::{add_members, again, create_in, end_bookkeeping};
 pub use limits::{cap, pause, resume};
 pub use make::{ConvoyToMake, kept, make};
 pub(crate) use watchers::tell_watchers;
@@ -41,12 +41,12 @@ pub struct Convoy {
 
 impl Convoy {
     /// The convoy of a bead with the counts of its members, if it has any.
-    pub fn of(bead: Bead, tally: Option<Tally>) -> Self {
+    pub fn of(bead: Bead, tally: Option<ConvoyTally>) -> Self {
         let Some(tally) = tally else {
             let (members, paused) = (Members::default(), None);
             return Self { bead, members, landings: 0, cap: 0, paused };
         };
-        let Tally { members, landings, cap, paused, .. } = tally;
+        let ConvoyTally { members, landings, cap, paused, .. } = tally;
         Self { bead, members, landings, cap, paused }
     }
 
@@ -167,14 +167,14 @@ pub fn open_staged(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()> {
 }
 
 /// Those of these beads that are scheduled because a convoy tracks them, in order, each with that convoy.
-pub fn travelling(town: &Town, beads: &[BeadId]) -> Result<Vec<(BeadId, BeadId)>> {
+pub fn scheduled_by_convoy(town: &Town, beads: &[BeadId]) -> Result<Vec<(BeadId, BeadId)>> {
     town.read(|reader| {
         let contexts = reader.open_contexts_of(beads)?.into_values();
-        let fed = contexts.filter(|context| context.origin == Origin::Convoy);
-        let mut travelling: Vec<_> =
+        let fed = contexts.filter(|context| context.origin == ContextOrigin::Convoy);
+        let mut scheduled: Vec<_> =
             fed.filter_map(|context| Some((context.bead, context.parameters.convoy?))).collect();
-        travelling.sort();
-        Ok(travelling)
+        scheduled.sort();
+        Ok(scheduled)
     })
 }
 

@@ -1,22 +1,22 @@
 //! The watchers of a convoy: they get a message when it lands.
 
-use gt_core::message::{MessageBody, MessageKind, NewMessage, Written};
-use gt_core::{Address, Bead, EventKind, Json, Sender};
+use gt_core::message::{MessageBody, MessageKind, NewMessage, WrittenAddress};
+use gt_core::{Bead, EventKind, Json, MessageAddress, Sender};
 use gt_store::{Reader, Writer};
 
 use super::change::again;
 use super::{Convoy, require};
-use crate::messages::{Party, check_address, subject};
+use crate::messages::{MessageParty, check_address, subject};
 use gt_town::{OperationError, Result, Town};
 
 /// The address in this text, checked.
 pub(super) fn watcher(reader: &Reader<'_>, text: &str) -> Result<String> {
-    match Written::parse(text)? {
-        Written::Standing(address) => {
+    match WrittenAddress::parse(text)? {
+        WrittenAddress::Standing(address) => {
             check_address(reader, &address)?;
             Ok(address.to_string())
         }
-        Written::Run(_) | Written::Bead(_) => Err(OperationError::rejected(format!(
+        WrittenAddress::Run(_) | WrittenAddress::Bead(_) => Err(OperationError::rejected(format!(
             "\"{}\" may be gone when the convoy lands; name mayor, deacon or <rig>/crew/<name>",
             text.escape_debug()
         ))),
@@ -25,9 +25,10 @@ pub(super) fn watcher(reader: &Reader<'_>, text: &str) -> Result<String> {
 
 /// The caller's own address for messages.
 pub(super) fn own_address(town: &Town, reader: &Reader<'_>) -> Result<String> {
-    let party = Party::of(town, reader, None)?;
-    let mine = party.addresses().into_iter().find(|address| !matches!(address, Address::Work(_)));
-    Ok(mine.unwrap_or(Address::Mayor).to_string())
+    let party = MessageParty::of(town, reader, None)?;
+    let mine =
+        party.addresses().into_iter().find(|address| !matches!(address, MessageAddress::Work(_)));
+    Ok(mine.unwrap_or(MessageAddress::Mayor).to_string())
 }
 
 /// The addresses that watch a convoy.
@@ -76,10 +77,10 @@ pub fn watch(
 pub(crate) fn tell_watchers(writer: &mut Writer<'_>, convoy: &Bead, what: &str) -> Result<()> {
     for watcher in watchers(convoy) {
         // An address that cannot be read any more has no mailbox.
-        let Some(to) = Address::exact(&watcher) else { continue };
+        let Some(to) = MessageAddress::exact(&watcher) else { continue };
         writer.send_message(NewMessage {
             kind: MessageKind::Mail,
-            from: Sender::Standing(Address::Deacon),
+            from: Sender::Standing(MessageAddress::Deacon),
             to,
             subject: subject(&format!("Convoy {}: {}", convoy.id, convoy.title)).ok(),
             body: MessageBody::parse(what)?,

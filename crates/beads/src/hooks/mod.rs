@@ -30,13 +30,13 @@ const DIRECTORIES: [&str; 2] = [".gt/hooks", ".beads/hooks"];
 
 /// The kind of change that a hook is run for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Occasion {
+enum HookEvent {
     Create,
     Update,
     Close,
 }
 
-impl Occasion {
+impl HookEvent {
     const ALL: [Self; 3] = [Self::Create, Self::Update, Self::Close];
 
     /// The name of the program.
@@ -153,7 +153,7 @@ impl CommitHook for RunHooks {
 /// The hooks to run for one write.
 struct WantedHooks {
     hooks: Hooks,
-    calls: Option<Calls>,
+    calls: Option<HookCalls>,
 }
 
 impl CommitFollower for WantedHooks {
@@ -167,7 +167,7 @@ impl CommitFollower for WantedHooks {
     }
 
     fn after_commit(self: Box<Self>) {
-        self.calls.into_iter().for_each(Calls::launch);
+        self.calls.into_iter().for_each(HookCalls::launch);
     }
 }
 
@@ -176,12 +176,12 @@ impl CommitFollower for WantedHooks {
 struct Hooks {
     root: PathBuf,
     /// The occasion of each, and its path below the root.
-    programs: Vec<(Occasion, String)>,
+    programs: Vec<(HookEvent, String)>,
 }
 
 /// One hook to be run for one bead.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
+pub struct HookCall {
     /// The path of the program below the root.
     program: String,
     bead: String,
@@ -190,7 +190,7 @@ pub struct Call {
     json: String,
 }
 
-impl Call {
+impl HookCall {
     /// Parses a line of the helper's input.
     pub fn parse(line: &str) -> Result<Self, Invalid> {
         serde_json::from_str(line).map_err(|error| Invalid(error.to_string()))
@@ -204,10 +204,10 @@ impl Call {
 
 /// The hooks to run when a transaction is committed.
 #[derive(Debug)]
-struct Calls {
+struct HookCalls {
     root: PathBuf,
     timeout: Duration,
-    list: Vec<Call>,
+    list: Vec<HookCall>,
 }
 
 impl Hooks {
@@ -215,18 +215,18 @@ impl Hooks {
     fn of(root: &Path) -> Option<Self> {
         let present = DIRECTORIES.into_iter().filter(|name| root.join(name).is_dir());
         let present: Vec<&str> = present.collect();
-        let program = |occasion: Occasion| {
+        let program = |occasion: HookEvent| {
             let paths = present.iter().map(|name| format!("{name}/{}", occasion.program()));
             let path = paths.into_iter().find(|path| root.join(path).is_file())?;
             Some((occasion, path))
         };
-        let programs: Vec<_> = Occasion::ALL.into_iter().filter_map(program).collect();
+        let programs: Vec<_> = HookEvent::ALL.into_iter().filter_map(program).collect();
         (!programs.is_empty()).then(|| Self { root: root.to_owned(), programs })
     }
 
     /// The hooks to run for the changes of `writer`, with the beads as they are now.
-    fn calls(&self, writer: &Writer<'_>) -> Result<Calls> {
-        let none = Calls { root: self.root.clone(), timeout: Duration::ZERO, list: Vec::new() };
+    fn calls(&self, writer: &Writer<'_>) -> Result<HookCalls> {
+        let none = HookCalls { root: self.root.clone(), timeout: Duration::ZERO, list: Vec::new() };
         let wanted = self.wanted(writer.recorded());
         if wanted.is_empty() {
             return Ok(none);
@@ -257,18 +257,18 @@ impl Hooks {
             let mut json = String::new();
             write_bead(&mut json, &listed(row), |_| {});
             let (program, event) = (program.to_owned(), occasion.word().to_owned());
-            list.push(Call { program, bead: id.to_string(), event, json });
+            list.push(HookCall { program, bead: id.to_string(), event, json });
         }
-        Ok(Calls { timeout, list, ..none })
+        Ok(HookCalls { timeout, list, ..none })
     }
 
     /// The beads that hooks are told about, in the order in which they were first changed, each with
     /// the programs to run. A program is told about a bead once; of a new bead its changes are no news.
-    fn wanted(&self, events: &[NewEvent]) -> Vec<(BeadId, Occasion, &str)> {
-        let mut occasions: Vec<(&BeadId, Vec<Occasion>)> = Vec::new();
+    fn wanted(&self, events: &[NewEvent]) -> Vec<(BeadId, HookEvent, &str)> {
+        let mut occasions: Vec<(&BeadId, Vec<HookEvent>)> = Vec::new();
         let mut places = HashMap::new();
         for event in events {
-            let (Some(bead), Some(occasion)) = (&event.bead, Occasion::of(&event.kind())) else {
+            let (Some(bead), Some(occasion)) = (&event.bead, HookEvent::of(&event.kind())) else {
                 continue;
             };
             let place = *places.entry(bead).or_insert_with(|| {
@@ -276,7 +276,7 @@ impl Hooks {
                 occasions.len() - 1
             });
             let known = &mut occasions[place].1;
-            let is_old = occasion == Occasion::Update && known.contains(&Occasion::Create);
+            let is_old = occasion == HookEvent::Update && known.contains(&HookEvent::Create);
             if !is_old && !known.contains(&occasion) {
                 known.push(occasion);
             }
@@ -301,12 +301,13 @@ impl Hooks {
     }
 }
 
-impl Calls {
+impl HookCalls {
     /// Adds the calls of another part of the same transaction; of two calls for the same hook and bead the later one
     /// has the newer bead.
     fn add(&mut self, more: Self) {
         for call in more.list {
-            let same = |known: &&mut Call| known.program == call.program && known.bead == call.bead;
+            let same =
+                |known: &&mut HookCall| known.program == call.program && known.bead == call.bead;
             match self.list.iter_mut().find(same) {
                 Some(known) => known.json = call.json,
                 None => self.list.push(call),
@@ -334,7 +335,7 @@ impl Calls {
             source,
         };
         let mut file = nameless_file(&scratch).map_err(failed)?;
-        let lines = self.list.iter().map(Call::line).collect::<Result<Vec<String>>>()?;
+        let lines = self.list.iter().map(HookCall::line).collect::<Result<Vec<String>>>()?;
         file.write_all(lines.join("\n").as_bytes()).and_then(|()| file.rewind()).map_err(failed)?;
         let program = std::env::current_exe().map_err(|source| OperationError::File {
             action: "find",

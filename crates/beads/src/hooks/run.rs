@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gt_core::{Invalid, limits};
-use gt_executors::background::{Ending, Limited};
+use gt_executors::background::{LimitedProgram, ProgramEnd};
 use gt_executors::runs::Leftovers;
 
-use super::{Call, log};
+use super::{HookCall, log};
 use gt_town::identity::RUN_TOKEN;
 use gt_town::town::DIRECTORY;
 use gt_town::with_causes;
@@ -24,9 +24,9 @@ pub const HELPER: &str = "__run-hooks";
 pub fn run(root: &Path, timeout: Duration, input: impl BufRead) {
     let mut leftovers = Leftovers::adopt();
     for line in input.lines() {
-        let call: Result<Call, String> = line
+        let call: Result<HookCall, String> = line
             .map_err(|error| error.to_string())
-            .and_then(|line| Call::parse(&line).map_err(|Invalid(why)| why));
+            .and_then(|line| HookCall::parse(&line).map_err(|Invalid(why)| why));
         match call {
             Ok(call) => {
                 let until = Instant::now() + timeout;
@@ -42,9 +42,9 @@ pub fn run(root: &Path, timeout: Duration, input: impl BufRead) {
     leftovers.finish();
 }
 
-fn run_one(root: &Path, timeout: Duration, call: &Call) {
+fn run_one(root: &Path, timeout: Duration, call: &HookCall) {
     let input = format!("{}\n", call.json);
-    let ended = Limited {
+    let ended = LimitedProgram {
         program: &root.join(&call.program),
         arguments: &[&call.bead, &call.event],
         directory: root,
@@ -58,10 +58,10 @@ fn run_one(root: &Path, timeout: Duration, call: &Call) {
     }
     .run();
     let problem = match ended {
-        Ok(Ending::Well) => return,
-        Ok(Ending::Badly { status, words }) if words.is_empty() => status.to_string(),
-        Ok(Ending::Badly { status, words }) => format!("{status}: {words}"),
-        Ok(Ending::TooLate) => {
+        Ok(ProgramEnd::Well) => return,
+        Ok(ProgramEnd::Badly { status, words }) if words.is_empty() => status.to_string(),
+        Ok(ProgramEnd::Badly { status, words }) => format!("{status}: {words}"),
+        Ok(ProgramEnd::TooLate) => {
             format!("ended because it took longer than {}", gt_core::time::format_duration(timeout))
         }
         Err(error) => with_causes(&error),

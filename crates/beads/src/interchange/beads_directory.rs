@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use gt_records::{Route, flat_settings, parse_route, redirect_target};
 
-use super::arrival::{Arrival, ArrivingSetting, SourceKind};
-use super::lines::Source;
+use super::import_contents::{ArrivingSetting, ImportContents, SourceKind};
+use super::lines::LineFile;
 use super::{ImportOptions, dump, files};
 use gt_town::{OperationError, Result};
 
@@ -50,7 +50,7 @@ pub(super) fn is_prefix_key(key: &str) -> bool {
 
 /// The contents of a `.beads` directory.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct BeadsDirectory {
     /// Where it really is.
     pub(super) directory: PathBuf,
     /// The file of its beads.
@@ -77,7 +77,7 @@ pub(super) fn at(path: &Path) -> Option<PathBuf> {
 }
 
 /// Everything that the `.beads` directory at `path` brings.
-pub(super) fn arrival(path: &Path, options: ImportOptions) -> Result<Arrival> {
+pub(super) fn arrival(path: &Path, options: ImportOptions) -> Result<ImportContents> {
     let directory = at(path).unwrap_or_else(|| path.to_owned());
     let contents = look(&directory)?;
     let (routes, wrong) = routes(&contents.directory)?;
@@ -90,11 +90,11 @@ pub(super) fn arrival(path: &Path, options: ImportOptions) -> Result<Arrival> {
         )
     }));
     arrival.left_out.extend(wrong);
-    Ok(Arrival { kind: SourceKind::BeadsDirectory, ..arrival })
+    Ok(ImportContents { kind: SourceKind::BeadsDirectory, ..arrival })
 }
 
 /// Why there is nothing to read, and what to do about it.
-fn without_lines(contents: &Contents) -> OperationError {
+fn without_lines(contents: &BeadsDirectory) -> OperationError {
     let directory = contents.directory.display();
     OperationError::rejected(if contents.has_database {
         format!(
@@ -107,9 +107,9 @@ fn without_lines(contents: &Contents) -> OperationError {
 }
 
 /// Looks through the directory, or the one it sends to.
-pub(super) fn look(directory: &Path) -> Result<Contents> {
+pub(super) fn look(directory: &Path) -> Result<BeadsDirectory> {
     let directory = follow(directory)?;
-    let mut contents = Contents { directory: directory.clone(), ..Contents::default() };
+    let mut contents = BeadsDirectory { directory: directory.clone(), ..BeadsDirectory::default() };
     let metadata = files::json(&directory.join("metadata.json"))?.map(|(value, _)| value);
     let word = |key: &str| metadata.as_ref()?.get(key)?.as_str();
     let entries = files::entries(&directory)?;
@@ -217,18 +217,18 @@ fn is_leftover(name: &str) -> bool {
     MERGE_LEFTOVERS.iter().any(|ending| name.ends_with(ending))
 }
 
-impl Contents {
+impl BeadsDirectory {
     /// Whether there is nothing that could be beads.
     pub(super) fn is_empty(&self) -> bool {
         self.lines.is_none() && self.backup.is_none() && !self.has_database
     }
 
     /// The import of its contents: the beads in its file of lines, or else those in its backup.
-    pub(super) fn bring(self, options: ImportOptions) -> Result<Arrival> {
+    pub(super) fn bring(self, options: ImportOptions) -> Result<ImportContents> {
         let directory = self.directory.display();
         let mut arrival = match (&self.lines, &self.backup) {
             (Some(lines), backup) => {
-                let mut arrival = Arrival::lines(Source::open(lines)?);
+                let mut arrival = ImportContents::lines(LineFile::open(lines)?);
                 let unread = match backup {
                     Some(_) => Some("the backup"),
                     None => self.has_database.then_some("the database"),

@@ -13,9 +13,9 @@ use gt_records::{
     label_row, row_id, table_rows,
 };
 
-use super::arrival::{Arrival, ArrivingSetting, SourceKind};
 use super::beads_directory::{self, is_prefix_key};
-use super::lines::Source;
+use super::import_contents::{ArrivingSetting, ImportContents, SourceKind};
+use super::lines::LineFile;
 use super::{ImportOptions, files};
 use gt_town::{OperationError, Result};
 
@@ -37,24 +37,24 @@ pub(super) fn is_one(directory: &Path) -> bool {
 }
 
 /// Everything that the dump in `directory` brings.
-pub(super) fn arrival(directory: &Path, options: ImportOptions) -> Result<Arrival> {
-    let mut arrival = Arrival { kind: SourceKind::TableDump, ..Arrival::default() };
+pub(super) fn arrival(directory: &Path, options: ImportOptions) -> Result<ImportContents> {
+    let mut arrival = ImportContents { kind: SourceKind::TableDump, ..ImportContents::default() };
     let mut known = Vec::new();
     for (issues, beginning) in ISSUES {
-        let mut parts = Parts::default();
+        let mut parts = IssueParts::default();
         for part in PARTS {
-            let Some(table) = Table::find(directory, &format!("{beginning}{part}"))? else {
+            let Some(table) = TableFile::find(directory, &format!("{beginning}{part}"))? else {
                 continue;
             };
             known.push(table.path.clone());
             parts.read(&table, part, options, &mut arrival.left_out)?;
         }
-        if let Some(table) = Table::find(directory, issues)? {
+        if let Some(table) = TableFile::find(directory, issues)? {
             known.push(table.path.clone());
             arrival.sources.push(parts.join(&table)?);
         }
         parts.tell_orphans(&mut arrival.left_out);
-        if let Some(events) = Table::find(directory, &format!("{beginning}events"))? {
+        if let Some(events) = TableFile::find(directory, &format!("{beginning}events"))? {
             let mut count = 0_u64;
             events.for_each_row(|_, _| {
                 count += 1;
@@ -68,7 +68,7 @@ pub(super) fn arrival(directory: &Path, options: ImportOptions) -> Result<Arriva
             known.push(events.path);
         }
     }
-    if let Some(config) = Table::find(directory, "config")? {
+    if let Some(config) = TableFile::find(directory, "config")? {
         read_config(&config, options, &mut arrival)?;
         known.push(config.path);
     }
@@ -81,7 +81,11 @@ pub(super) fn arrival(directory: &Path, options: ImportOptions) -> Result<Arriva
     Ok(arrival)
 }
 
-fn read_config(table: &Table, options: ImportOptions, arrival: &mut Arrival) -> Result<()> {
+fn read_config(
+    table: &TableFile,
+    options: ImportOptions,
+    arrival: &mut ImportContents,
+) -> Result<()> {
     let file = table.path.display().to_string();
     let mut memories = String::new();
     table.for_each_row(|number, row| {
@@ -103,19 +107,19 @@ fn read_config(table: &Table, options: ImportOptions, arrival: &mut Arrival) -> 
     })?;
     if !memories.is_empty() {
         let directory = std::env::temp_dir();
-        arrival.sources.push(Source::spool(memories.as_bytes(), file, &directory)?);
+        arrival.sources.push(LineFile::spool(memories.as_bytes(), file, &directory)?);
     }
     Ok(())
 }
 
 /// The rows of the other tables, by issue.
 #[derive(Default)]
-struct Parts(HashMap<String, RowParts>);
+struct IssueParts(HashMap<String, RowParts>);
 
-impl Parts {
+impl IssueParts {
     fn read(
         &mut self,
-        table: &Table,
+        table: &TableFile,
         part: &str,
         options: ImportOptions,
         left_out: &mut Vec<String>,
@@ -142,9 +146,9 @@ impl Parts {
     }
 
     /// The rows of a table of issues as records, a line for each row.
-    fn join(&mut self, table: &Table) -> Result<Source> {
+    fn join(&mut self, table: &TableFile) -> Result<LineFile> {
         let name = table.path.display().to_string();
-        Source::written(name, &std::env::temp_dir(), |out, failed| {
+        LineFile::written(name, &std::env::temp_dir(), |out, failed| {
             let mut written = 0;
             table.for_each_row(|number, row| {
                 let parts = row_id(row).and_then(|id| self.0.remove(&id)).unwrap_or_default();
@@ -181,11 +185,11 @@ const ORPHANS_NAMED_MAX: usize = 100;
 const ENDINGS: [&str; 2] = ["jsonl", "json"];
 
 /// A file with the rows of a table.
-struct Table {
+struct TableFile {
     path: PathBuf,
 }
 
-impl Table {
+impl TableFile {
     fn find(directory: &Path, name: &str) -> Result<Option<Self>> {
         let paths = ENDINGS.map(|end| directory.join(format!("{name}.{end}")));
         let mut found = paths.into_iter().filter(|path| path.is_file());
@@ -201,7 +205,7 @@ impl Table {
 
     /// Hands every row to `each` with its number: of its line, or in the array.
     fn for_each_row(&self, mut each: impl FnMut(u64, &str) -> Result<()>) -> Result<()> {
-        let source = Source::open(&self.path)?;
+        let source = LineFile::open(&self.path)?;
         if self.path.extension().is_some_and(|extension| extension == "json") {
             let text = source.text()?;
             let rows = table_rows(&text).map_err(|error| {

@@ -3,7 +3,7 @@
 use gt_core::Json;
 use gt_core::limits::PAGE_BEADS;
 use gt_records::{BeadView, export_line, export_memory_line};
-use gt_store::{BeadFilter, BeadOrder, Scope};
+use gt_store::{BeadFilter, BeadOrder, SettingScope};
 
 use crate::beads::{everything, listed};
 use gt_town::{OperationError, Result, Town};
@@ -40,7 +40,7 @@ pub fn export<E: From<OperationError>>(
                 count += 1;
             }
         }
-        for (key, value) in reader.settings(Scope::Memory)? {
+        for (key, value) in reader.settings(SettingScope::Memory)? {
             outcome = each(&export_memory_line(&key, &Json::trusted(value)));
             if outcome.is_err() {
                 return Ok(());

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use gt_core::settings::{KEYS, Origin};
+use gt_core::settings::{KEYS, SettingOrigin};
 use gt_core::{Json, Prefix, RigSlug};
 use gt_records::{RigEntry, Route, pause_remark, rig_entries};
 use serde_json::Value;
 
-use super::arrival::{Arrival, ArrivingSetting, Keepsake, SourceKind};
 use super::beads_directory::{self, NAME};
-use super::furnish::{KEPT_ACCOUNTS, KEPT_PAUSE};
+use super::import_contents::{ArrivingSetting, ImportContents, KeptRecord, SourceKind};
+use super::rigs_and_settings::{KEPT_ACCOUNTS, KEPT_PAUSE};
 use super::{ImportOptions, files};
 use gt_town::file_settings;
-use gt_town::file_settings::FromFiles;
+use gt_town::file_settings::OldFileSettings;
 use gt_town::{OperationError, Result};
 
 /// The files that mark a directory as a Gas Town; one of them is enough.
@@ -38,11 +38,11 @@ pub(super) fn is_one(directory: &Path) -> bool {
 }
 
 /// Everything that the Gas Town in `root` brings.
-pub(super) fn arrival(root: &Path, options: ImportOptions) -> Result<Arrival> {
-    let mut reading = Reading {
+pub(super) fn arrival(root: &Path, options: ImportOptions) -> Result<ImportContents> {
+    let mut reading = GasTownReader {
         root,
         options,
-        arrival: Arrival { kind: SourceKind::GasTown, ..Arrival::default() },
+        arrival: ImportContents { kind: SourceKind::GasTown, ..ImportContents::default() },
         stores: Vec::new(),
     };
     let (routes, wrong) = beads_directory::routes(&root.join(NAME))?;
@@ -54,15 +54,15 @@ pub(super) fn arrival(root: &Path, options: ImportOptions) -> Result<Arrival> {
     Ok(reading.arrival)
 }
 
-struct Reading<'a> {
+struct GasTownReader<'a> {
     root: &'a Path,
     options: ImportOptions,
-    arrival: Arrival,
+    arrival: ImportContents,
     /// The `.beads` directories that were read, so that none is read twice.
     stores: Vec<PathBuf>,
 }
 
-impl Reading<'_> {
+impl GasTownReader<'_> {
     fn read_rigs(&mut self, routes: &[Route]) -> Result<()> {
         let path = self.root.join(RIGS);
         let mut rigs = match files::json(&path)? {
@@ -131,11 +131,11 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn take_settings(&mut self, found: FromFiles, directory: &str) {
+    fn take_settings(&mut self, found: OldFileSettings, directory: &str) {
         for resolved in found.known {
             let file = match resolved.origin {
-                Origin::File(file) => format!("{directory}{file}"),
-                Origin::Store | Origin::Default => continue,
+                SettingOrigin::File(file) => format!("{directory}{file}"),
+                SettingOrigin::Store | SettingOrigin::Default => continue,
             };
             let (name, value) = (resolved.name, resolved.value);
             self.arrival.settings.push(ArrivingSetting { name, value, file });
@@ -159,7 +159,7 @@ impl Reading<'_> {
                 accounts.into_iter().flat_map(|map| map.keys().map(String::as_str)).collect();
             handles.sort_unstable();
             let remark = if handles.is_empty() { "none".to_owned() } else { handles.join(", ") };
-            self.arrival.kept.push(Keepsake { key: KEPT_ACCOUNTS, value: json, remark });
+            self.arrival.kept.push(KeptRecord { key: KEPT_ACCOUNTS, value: json, remark });
         }
         let mut kept = None;
         for file in STATES {
@@ -168,7 +168,7 @@ impl Reading<'_> {
             match kept {
                 None => {
                     kept = Some(file);
-                    self.arrival.kept.push(Keepsake { key: KEPT_PAUSE, value: state, remark });
+                    self.arrival.kept.push(KeptRecord { key: KEPT_PAUSE, value: state, remark });
                 }
                 Some(newer) => self.arrival.left_out.push(format!(
                     "{file} ({remark}): {newer} is the file of a newer version, and counts"

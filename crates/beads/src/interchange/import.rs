@@ -5,16 +5,16 @@ use std::fmt::Display;
 
 use gt_core::decide::{TargetFacts, find_path};
 use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, RunId, Timestamp};
-use gt_records::{Line, Record, parse_line};
-use gt_store::{Bulk, DependencyChange, Scope, Writer, differing_fields};
+use gt_records::{IssueRecord, RecordLine, parse_line};
+use gt_store::{Bulk, DependencyChange, SettingScope, Writer, differing_fields};
 
-use super::furnish::furnish;
-use super::lines::{Source, Text};
-use super::survey::{Place, Survey, survey};
-use super::{Arrival, ImportSummary, SourceKind, external};
+use super::lines::{LineFile, LineText};
+use super::rigs_and_settings::import_rigs_and_settings;
+use super::survey::{LinePosition, Survey, survey};
+use super::{ImportContents, ImportSummary, SourceKind, external};
 use crate::adopt::carries_old_state;
 use crate::beads::{CarriedRig, carried_rig};
-use crate::dependencies::Tangle;
+use crate::dependencies::BlockingGraph;
 use gt_town::{OperationError, Result, Town};
 
 /// How to import.
@@ -31,7 +31,7 @@ pub struct ImportOptions {
 /// behind.
 pub fn import(
     town: &Town,
-    arrival: &Arrival,
+    arrival: &ImportContents,
     options: ImportOptions,
     mut progress: impl FnMut(u64),
 ) -> Result<ImportSummary> {
@@ -40,7 +40,7 @@ pub fn import(
     let survey = survey(sources, options, now, &mut progress)?;
     town.take_in_or_rehearse(options.dry_run, |writer| {
         let mut summary = arrival.announce();
-        furnish(writer, arrival, &mut summary)?;
+        import_rigs_and_settings(writer, arrival, &mut summary)?;
         let rigs = writer.rigs()?;
         let there = writer.existing(survey.expected.keys())?;
         let live = writer.live_runs()?.into_iter();
@@ -83,12 +83,12 @@ struct Import<'w, 's> {
     running: HashMap<BeadId, RunId>,
     now: Timestamp,
     survey: &'w Survey,
-    postponed: Vec<Postponed>,
+    postponed: Vec<PostponedEdge>,
     summary: ImportSummary,
 }
 
 /// An edge that is put in the end, unless it closes a circle.
-struct Postponed {
+struct PostponedEdge {
     edge: Dependency,
     file: Option<String>,
     line: u64,
@@ -100,17 +100,17 @@ struct Postponed {
 
 /// Where a line stands.
 #[derive(Clone, Copy)]
-struct At<'a> {
+struct LineOrigin<'a> {
     /// The file, if reports have to name it.
     name: Option<&'a str>,
-    place: Place,
+    place: LinePosition,
 }
 
 impl Import<'_, '_> {
     fn file(
         &mut self,
         file: usize,
-        source: &Source,
+        source: &LineFile,
         is_one_of_several: bool,
         mut progress: impl FnMut(u64),
     ) -> Result<()> {
@@ -119,7 +119,7 @@ impl Import<'_, '_> {
         for (place, why) in survey.invalid.range((file, 0)..(file + 1, 0)) {
             self.summary.skip(name, place.1, None, why.clone());
         }
-        let parse = |number: u64, text: Text<'_>| {
+        let parse = |number: u64, text: LineText<'_>| {
             if survey.invalid.contains_key(&(file, number)) {
                 return Ok(None);
             }
@@ -129,28 +129,28 @@ impl Import<'_, '_> {
         };
         source.for_each_parsed(parse, |number, position, line| {
             progress(position);
-            self.line(At { name, place: (file, number) }, line)
+            self.line(LineOrigin { name, place: (file, number) }, line)
         })
     }
 
-    fn line(&mut self, at: At<'_>, line: Line) -> Result<()> {
+    fn line(&mut self, at: LineOrigin<'_>, line: RecordLine) -> Result<()> {
         match line {
-            Line::Issue(record) => self.bead(at, *record)?,
-            Line::Memory { key, value } => {
-                self.bulk.writer().put_setting(Scope::Memory, &key, Some(value.as_str()))?;
+            RecordLine::Issue(record) => self.bead(at, *record)?,
+            RecordLine::Memory { key, value } => {
+                self.bulk.writer().put_setting(SettingScope::Memory, &key, Some(value.as_str()))?;
                 self.summary.memories += 1;
             }
-            Line::Tombstone(id) => {
+            RecordLine::Tombstone(id) => {
                 let reason = "deleted where it comes from";
                 self.summary.skip(at.name, at.place.1, Some(id), reason);
             }
-            Line::Header => {}
+            RecordLine::Header => {}
         }
         Ok(())
     }
 
-    fn bead(&mut self, at: At<'_>, record: Record) -> Result<()> {
-        let Record { mut bead, labels, comments, mut repairs, mut dependencies } = record;
+    fn bead(&mut self, at: LineOrigin<'_>, record: IssueRecord) -> Result<()> {
+        let IssueRecord { mut bead, labels, comments, mut repairs, mut dependencies } = record;
         let (name, line) = (at.name, at.place.1);
         if self.survey.is_superseded(&bead.id, at.place) {
             let reason = "another line about it is newer, or comes later";
@@ -244,7 +244,7 @@ impl Import<'_, '_> {
     /// equally old one adds its own.
     fn update(
         &mut self,
-        at: At<'_>,
+        at: LineOrigin<'_>,
         local: &Bead,
         bead: &Bead,
         labels: &[String],
@@ -278,7 +278,7 @@ impl Import<'_, '_> {
         for comment in comments {
             changed |= writer.add_comment(bead, comment, announce)?;
         }
-        let mut postponed: Vec<Postponed> = Vec::new();
+        let mut postponed: Vec<PostponedEdge> = Vec::new();
         for mut edge in edges {
             if edge.created_at == self.now
                 && let Some(old) = self.bulk.writer().edge(&edge.issue, &edge.target)?
@@ -288,7 +288,7 @@ impl Import<'_, '_> {
             // It came before, most likely, and was left out then because it closes a circle.
             if !newer && self.could_close_a_circle(&edge)? {
                 let (file, line) = (at.name.map(str::to_owned), at.place.1);
-                postponed.push(Postponed { edge, file, line, announce, unchanged: false });
+                postponed.push(PostponedEdge { edge, file, line, announce, unchanged: false });
                 continue;
             }
             changed |= self.bulk.put_dependency(&edge, announce)? != DependencyChange::Same;
@@ -334,10 +334,10 @@ fn keep_running(bead: &mut Bead, local: &Bead, run: &RunId, summary: &mut Import
 fn remove_circles(
     writer: &mut Writer<'_>,
     came: &HashMap<BeadId, TargetFacts>,
-) -> Result<Vec<Postponed>> {
+) -> Result<Vec<PostponedEdge>> {
     let mut removed = Vec::new();
     loop {
-        let circles = Tangle::read(writer)?.circles();
+        let circles = BlockingGraph::read(writer)?.circles();
         if circles.is_empty() {
             return Ok(removed);
         }
@@ -351,7 +351,7 @@ fn remove_circles(
             if let Some(edge) = writer.edge(issue, target)? {
                 writer.remove_dependency(&edge, false)?;
                 let (file, line) = (None, 0);
-                removed.push(Postponed { edge, file, line, announce: false, unchanged: false });
+                removed.push(PostponedEdge { edge, file, line, announce: false, unchanged: false });
             }
         }
     }
@@ -362,10 +362,10 @@ fn remove_circles(
 /// import once more has nothing to add.
 fn put_acyclic_edges(
     writer: &mut Writer<'_>,
-    edges: impl Iterator<Item = Postponed>,
+    edges: impl Iterator<Item = PostponedEdge>,
     summary: &mut ImportSummary,
 ) -> Result<()> {
-    for Postponed { edge, file, line, announce, unchanged } in edges {
+    for PostponedEdge { edge, file, line, announce, unchanged } in edges {
         let path = find_path(&edge.target, &edge.issue, |id| writer.blocking_targets(id))?;
         match path {
             None => {
@@ -391,7 +391,7 @@ fn put_acyclic_edges(
 }
 
 /// The file was fine a moment ago, so another process is writing to it.
-fn changed(source: &Source, line: u64, error: impl Display) -> OperationError {
+fn changed(source: &LineFile, line: u64, error: impl Display) -> OperationError {
     OperationError::rejected(format!(
         "{}:{line}: the file changed while it was read ({error}); nothing was imported",
         source.name()

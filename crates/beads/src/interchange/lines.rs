@@ -12,17 +12,17 @@ use gt_core::limits::LINE_BYTES_MAX;
 use gt_town::{OperationError, Result};
 
 /// The text of a line, or why it has none.
-pub(super) type Text<'a> = Result<&'a str, &'static str>;
+pub(super) type LineText<'a> = Result<&'a str, &'static str>;
 
 /// A file of lines.
 #[derive(Debug)]
-pub struct Source {
+pub struct LineFile {
     file: File,
     name: String,
     bytes: u64,
 }
 
-impl Source {
+impl LineFile {
     /// The file at `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let io =
@@ -98,7 +98,7 @@ impl Source {
     /// Hands every line that is not blank to `each`, with its number and where it ends in the file.
     pub(super) fn for_each_line(
         &self,
-        mut each: impl FnMut(u64, u64, Text<'_>) -> Result<()>,
+        mut each: impl FnMut(u64, u64, LineText<'_>) -> Result<()>,
     ) -> Result<()> {
         let failed = |source| OperationError::File {
             action: "read",
@@ -147,10 +147,10 @@ impl Source {
     /// breaks off ends the reading, but every line before the one it broke off at is still looked at.
     pub(super) fn survey<T: Default + Send>(
         &self,
-        look: impl Fn(&mut T, u64, Text<'_>) -> ControlFlow<()> + Sync,
+        look: impl Fn(&mut T, u64, LineText<'_>) -> ControlFlow<()> + Sync,
         mut progress: impl FnMut(u64),
     ) -> Result<Vec<T>> {
-        let (sender, batches) = mpsc::sync_channel::<Vec<(u64, Line)>>(BATCHES_AHEAD);
+        let (sender, batches) = mpsc::sync_channel::<Vec<(u64, OwnedLineText)>>(BATCHES_AHEAD);
         let batches = Mutex::new(batches);
         let enough = AtomicBool::new(false);
         let looker = || {
@@ -191,7 +191,7 @@ impl Source {
     /// writer meanwhile) does not wait for it. `parse` may leave lines out.
     pub(super) fn for_each_parsed<T: Send>(
         &self,
-        parse: impl Fn(u64, Text<'_>) -> Result<Option<T>> + Send,
+        parse: impl Fn(u64, LineText<'_>) -> Result<Option<T>> + Send,
         mut take: impl FnMut(u64, u64, T) -> Result<()>,
     ) -> Result<()> {
         std::thread::scope(|scope| {
@@ -249,7 +249,7 @@ fn abandoned() -> OperationError {
 }
 
 /// The text of a line that is handed to another thread, or why it has none.
-type Line = Result<String, &'static str>;
+type OwnedLineText = Result<String, &'static str>;
 
 /// How many threads survey lines at the same time.
 const SURVEY_THREADS: usize = 2;

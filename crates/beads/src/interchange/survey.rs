@@ -6,20 +6,20 @@ use std::ops::ControlFlow;
 
 use gt_core::decide::TargetFacts;
 use gt_core::{Bead, BeadId, Timestamp};
-use gt_records::{Line, Record, parse_line};
+use gt_records::{IssueRecord, RecordLine, parse_line};
 
 use super::ImportOptions;
-use super::lines::{Source, Text};
+use super::lines::{LineFile, LineText};
 use gt_town::{OperationError, Result};
 
 /// A line: the number of its file, and its number there.
-pub(super) type Place = (usize, u64);
+pub(super) type LinePosition = (usize, u64);
 
 /// The result of the first look at the files.
 #[derive(Default)]
 pub(super) struct Survey {
     /// Lines that are wrong, and why.
-    pub(super) invalid: BTreeMap<Place, String>,
+    pub(super) invalid: BTreeMap<LinePosition, String>,
     /// How each bead of the files will stand.
     pub(super) expected: HashMap<BeadId, TargetFacts>,
     /// Whether any edge could make a circle.
@@ -27,12 +27,12 @@ pub(super) struct Survey {
     /// Beads that the files have more than once.
     repeated: HashSet<BeadId>,
     /// The line that counts of each of those.
-    decisive: HashMap<BeadId, Place>,
+    decisive: HashMap<BeadId, LinePosition>,
 }
 
 /// Checks every line of every file, without the store.
 pub(super) fn survey(
-    sources: &[Source],
+    sources: &[LineFile],
     options: ImportOptions,
     now: Timestamp,
     progress: &mut impl FnMut(u64),
@@ -40,10 +40,10 @@ pub(super) fn survey(
     let mut survey = Survey::default();
     let mut behind = 0;
     for (file, source) in sources.iter().enumerate() {
-        let look = |survey: &mut Survey, number: u64, text: Text<'_>| {
+        let look = |survey: &mut Survey, number: u64, text: LineText<'_>| {
             let parsed = text.map_err(str::to_owned);
             match parsed.and_then(|text| parse_line(text, now).map_err(|error| error.to_string())) {
-                Ok(Line::Issue(record)) => survey.expect(&record),
+                Ok(RecordLine::Issue(record)) => survey.expect(&record),
                 Ok(_) => {}
                 Err(problem) => {
                     survey.invalid.insert((file, number), problem);
@@ -75,12 +75,12 @@ pub(super) fn survey(
 
 impl Survey {
     /// Whether another line about this bead is the one that counts.
-    pub(super) fn is_superseded(&self, id: &BeadId, place: Place) -> bool {
+    pub(super) fn is_superseded(&self, id: &BeadId, place: LinePosition) -> bool {
         self.decisive.get(id).is_some_and(|decisive| *decisive != place)
     }
 
-    fn expect(&mut self, record: &Record) {
-        let Record { bead, dependencies, .. } = record;
+    fn expect(&mut self, record: &IssueRecord) {
+        let IssueRecord { bead, dependencies, .. } = record;
         let facts = TargetFacts { status: bead.status.clone(), outcome: bead.outcome };
         if self.expected.insert(bead.id.clone(), facts).is_some() {
             self.repeated.insert(bead.id.clone());
@@ -106,12 +106,12 @@ impl Survey {
     }
 
     /// Of several records of a bead the newest counts; of equally old ones the last.
-    fn decide_repeated(&mut self, sources: &[Source], now: Timestamp) -> Result<()> {
+    fn decide_repeated(&mut self, sources: &[LineFile], now: Timestamp) -> Result<()> {
         let mut newest: HashMap<BeadId, Timestamp> = HashMap::new();
         for (file, source) in sources.iter().enumerate() {
             source.for_each_line(|number, _, text| {
                 let parsed = text.ok().map(|text| parse_line(text, now));
-                let Some(Ok(Line::Issue(record))) = parsed else {
+                let Some(Ok(RecordLine::Issue(record))) = parsed else {
                     return Ok(());
                 };
                 let Bead { id, status, outcome, updated_at, .. } = record.bead;

@@ -1,25 +1,29 @@
 //! From the text that a person writes to the address it means.
 
-use gt_core::message::{ADDRESS_FORMS, Written};
+use gt_core::message::{ADDRESS_FORMS, WrittenAddress};
 use gt_core::schedule::WorkerPlace;
-use gt_core::{Address, BeadId, RigSlug};
+use gt_core::{BeadId, MessageAddress, RigSlug};
 use gt_store::Reader;
 
 use crate::lookup::resolve_in;
 use gt_town::{OperationError, Result, Town};
 
 /// The address that `input` means. It must have a reader, now or later.
-pub(super) fn resolve_address(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Address> {
-    match Written::parse(input)? {
-        Written::Standing(address) => {
+pub(super) fn resolve_address(
+    town: &Town,
+    reader: &Reader<'_>,
+    input: &str,
+) -> Result<MessageAddress> {
+    match WrittenAddress::parse(input)? {
+        WrittenAddress::Standing(address) => {
             check(reader, &address)?;
             Ok(address)
         }
-        Written::Run(run) => {
+        WrittenAddress::Run(run) => {
             // An id that only looks like a run is still a bead's.
             let Some(found) = reader.run(&run)? else { return work(town, reader, input) };
             if found.state.is_live() {
-                return Ok(Address::Work(run.bead));
+                return Ok(MessageAddress::Work(run.bead));
             }
             let now = match reader.live_run(&run.bead)? {
                 Some(live) => {
@@ -33,13 +37,13 @@ pub(super) fn resolve_address(town: &Town, reader: &Reader<'_>, input: &str) -> 
             let state = found.state.as_str();
             Err(OperationError::rejected(format!("{run} has ended ({state}); {now}")))
         }
-        Written::Bead(name) => work(town, reader, &name),
+        WrittenAddress::Bead(name) => work(town, reader, &name),
     }
 }
 
 /// Whether a message to this address would have a reader.
-pub(crate) fn check(reader: &Reader<'_>, address: &Address) -> Result<()> {
-    if let Address::Work(bead) = address {
+pub(crate) fn check(reader: &Reader<'_>, address: &MessageAddress) -> Result<()> {
+    if let MessageAddress::Work(bead) = address {
         let awaited = reader.live_run(bead)?.is_some() || reader.open_context(bead)?.is_some();
         return if awaited { Ok(()) } else { Err(OperationError::rejected(no_worker(bead))) };
     }
@@ -50,7 +54,7 @@ pub(crate) fn check(reader: &Reader<'_>, address: &Address) -> Result<()> {
     }
     match address {
         // People come and go without notice.
-        Address::Place(place) if !place.is_crew() => check_polecat(reader, rig, place),
+        MessageAddress::Place(place) if !place.is_crew() => check_polecat(reader, rig, place),
         _ => Ok(()),
     }
 }
@@ -77,7 +81,7 @@ fn check_polecat(reader: &Reader<'_>, rig: &str, place: &WorkerPlace) -> Result<
     )))
 }
 
-fn work(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Address> {
+fn work(town: &Town, reader: &Reader<'_>, input: &str) -> Result<MessageAddress> {
     let bead = resolve_in(town, reader, input).map_err(|error| match error {
         OperationError::NoBead(name) => OperationError::rejected(format!(
             "\"{}\" is neither an address nor a bead; write {ADDRESS_FORMS}",
@@ -85,7 +89,7 @@ fn work(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Address> {
         )),
         error => error,
     })?;
-    let address = Address::Work(bead);
+    let address = MessageAddress::Work(bead);
     check(reader, &address)?;
     Ok(address)
 }

@@ -1,10 +1,10 @@
 //! Asking for a person.
 
 use gt_core::message::{MessageBody, MessageKind, NewMessage, Severity};
-use gt_core::{Address, BeadId, Message, Sender, Status};
+use gt_core::{BeadId, Message, MessageAddress, Sender, Status};
 use gt_store::{Reader, Writer};
 
-use super::party::Party;
+use super::party::MessageParty;
 use crate::lookup::resolve_in;
 use gt_town::{OperationError, Result, Town};
 
@@ -27,11 +27,11 @@ pub fn escalate(town: &Town, role: Option<&str>, wanted: &Escalation) -> Result<
         return Err(OperationError::rejected("say what you need a person for"));
     }
     town.write(|writer| {
-        let party = Party::of(town, writer, role)?;
+        let party = MessageParty::of(town, writer, role)?;
         let bead = match (&wanted.bead, &party) {
             (Some(input), _) => Some(resolve_in(town, writer, input)?),
-            (None, Party::Worker(run)) => Some(run.id.bead.clone()),
-            (None, Party::Standing(_) | Party::Person) => None,
+            (None, MessageParty::Worker(run)) => Some(run.id.bead.clone()),
+            (None, MessageParty::Standing(_) | MessageParty::Person) => None,
         };
         escalate_in(writer, party.sender(town), bead, body, wanted.severity)
     })
@@ -45,7 +45,7 @@ pub fn escalate_in(
     body: MessageBody,
     severity: Severity,
 ) -> Result<Message> {
-    let (kind, to) = (MessageKind::Escalation(severity), Address::Mayor);
+    let (kind, to) = (MessageKind::Escalation(severity), MessageAddress::Mayor);
     let new = NewMessage { kind, from, to, subject: None, body, bead, reply_to: None };
     Ok(writer.send_message(new)?)
 }

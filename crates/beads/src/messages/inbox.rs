@@ -1,11 +1,11 @@
 //! Reading messages.
 
 use gt_core::schedule::WorkerPlace;
-use gt_core::{Address, Message, MessageId};
+use gt_core::{Message, MessageAddress, MessageId};
 use gt_store::{Reader, Writer};
 
 use super::address::resolve_address;
-use super::party::Party;
+use super::party::MessageParty;
 use gt_town::{OperationError, Result, Town};
 
 /// How many messages of an address are read when only unread ones count.
@@ -15,7 +15,7 @@ const UNREAD_MAX: usize = 1_000;
 #[derive(Debug, Clone)]
 pub struct Inbox {
     /// The addresses of the reader.
-    pub addresses: Vec<Address>,
+    pub addresses: Vec<MessageAddress>,
     /// The messages, oldest first.
     pub messages: Vec<Message>,
 }
@@ -29,7 +29,7 @@ pub fn inbox(
     all: Option<usize>,
 ) -> Result<Inbox> {
     let (inbox, mine) = town.read(|reader| {
-        let own = Party::of(town, reader, role)?.addresses();
+        let own = MessageParty::of(town, reader, role)?.addresses();
         let addresses = match asked {
             Some(asked) => vec![resolve_address(town, reader, asked)?],
             None => own.clone(),
@@ -68,7 +68,7 @@ pub fn show(town: &Town, id: &str) -> Result<Message> {
 pub fn read(town: &Town, role: Option<&str>, id: &str) -> Result<Message> {
     let id = MessageId::parse(id)?;
     town.read(|reader| {
-        Party::of(town, reader, role)?;
+        MessageParty::of(town, reader, role)?;
         require(reader, id)
     })
 }
@@ -80,7 +80,7 @@ pub fn mark_seen(town: &Town, role: Option<&str>, messages: &[Message]) -> Resul
         return Ok(());
     }
     town.write(|writer| {
-        let party = Party::of(town, writer, role)?;
+        let party = MessageParty::of(town, writer, role)?;
         messages.iter().filter(|message| is_for(message, &party)).try_for_each(|message| {
             writer.message_seen(message)?;
             Ok(())
@@ -94,8 +94,8 @@ pub fn undelivered_for(town: &Town, place: &WorkerPlace) -> Result<Vec<Message>>
         let at_place =
             reader.live_runs()?.into_iter().find(|run| run.place.as_ref() == Some(place));
         let party = match at_place {
-            Some(run) => Party::Worker(Box::new(run)),
-            None => Party::Standing(Address::Place(place.clone())),
+            Some(run) => MessageParty::Worker(Box::new(run)),
+            None => MessageParty::Standing(MessageAddress::Place(place.clone())),
         };
         Ok(unread_in(reader, &party)?.into_iter().filter(is_queued).collect())
     })
@@ -110,7 +110,7 @@ pub fn delivered(town: &Town, id: MessageId) -> Result<bool> {
 }
 
 /// The unread messages of a party, oldest first.
-pub fn unread_in(reader: &Reader<'_>, party: &Party) -> Result<Vec<Message>> {
+pub fn unread_in(reader: &Reader<'_>, party: &MessageParty) -> Result<Vec<Message>> {
     let mut unread = Vec::new();
     for address in party.addresses() {
         unread.extend(reader.unseen_messages(&address, UNREAD_MAX)?);
@@ -132,7 +132,7 @@ fn is_queued(message: &Message) -> bool {
 }
 
 /// Whether a message is for this party.
-pub(super) fn is_for(message: &Message, party: &Party) -> bool {
+pub(super) fn is_for(message: &Message, party: &MessageParty) -> bool {
     party.addresses().contains(&message.to)
 }
 

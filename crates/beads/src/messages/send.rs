@@ -1,16 +1,16 @@
 //! Writing messages.
 
 use gt_core::message::{MessageBody, MessageKind, NewMessage};
-use gt_core::{Address, BeadId, Message, MessageId, Title};
+use gt_core::{BeadId, Message, MessageAddress, MessageId, Title};
 
 use super::address::{check, resolve_address};
 use super::inbox::{is_for, require};
-use super::party::Party;
+use super::party::MessageParty;
 use gt_town::{OperationError, Result, Town};
 
 /// A message to be sent.
 #[derive(Debug, Clone, Default)]
-pub struct Letter {
+pub struct MessageToSend {
     /// The subject, in a line.
     pub subject: Option<String>,
     /// The text.
@@ -19,7 +19,7 @@ pub struct Letter {
     pub nudge: bool,
 }
 
-impl Letter {
+impl MessageToSend {
     fn kind(&self) -> MessageKind {
         if self.nudge { MessageKind::Nudge } else { MessageKind::Mail }
     }
@@ -36,10 +36,10 @@ impl Letter {
 }
 
 /// Stores a message for the address that `to` means. The caller is `role` if the environment says so.
-pub fn send(town: &Town, role: Option<&str>, to: &str, letter: &Letter) -> Result<Message> {
+pub fn send(town: &Town, role: Option<&str>, to: &str, letter: &MessageToSend) -> Result<Message> {
     let (subject, body) = letter.words()?;
     town.write(|writer| {
-        let party = Party::of(town, writer, role)?;
+        let party = MessageParty::of(town, writer, role)?;
         let to = resolve_address(town, writer, to)?;
         let bead = topic(&party, &to);
         let (kind, from) = (letter.kind(), party.sender(town));
@@ -50,11 +50,11 @@ pub fn send(town: &Town, role: Option<&str>, to: &str, letter: &Letter) -> Resul
 
 /// Answers a message. An answer to the caller's own message goes to the same receiver; a message to the caller counts
 /// as read when it is answered.
-pub fn reply(town: &Town, role: Option<&str>, id: &str, letter: &Letter) -> Result<Message> {
+pub fn reply(town: &Town, role: Option<&str>, id: &str, letter: &MessageToSend) -> Result<Message> {
     let id = MessageId::parse(id)?;
     let (given, body) = letter.words()?;
     town.write(|writer| {
-        let party = Party::of(town, writer, role)?;
+        let party = MessageParty::of(town, writer, role)?;
         let answered = require(writer, id)?;
         let from = party.sender(town);
         let mine = is_for(&answered, &party);
@@ -77,11 +77,11 @@ pub fn reply(town: &Town, role: Option<&str>, id: &str, letter: &Letter) -> Resu
 }
 
 /// The bead that a message is about.
-fn topic(party: &Party, to: &Address) -> Option<BeadId> {
+fn topic(party: &MessageParty, to: &MessageAddress) -> Option<BeadId> {
     match (to, party) {
-        (Address::Work(bead), _) => Some(bead.clone()),
-        (_, Party::Worker(run)) => Some(run.id.bead.clone()),
-        (_, Party::Standing(_) | Party::Person) => None,
+        (MessageAddress::Work(bead), _) => Some(bead.clone()),
+        (_, MessageParty::Worker(run)) => Some(run.id.bead.clone()),
+        (_, MessageParty::Standing(_) | MessageParty::Person) => None,
     }
 }
 

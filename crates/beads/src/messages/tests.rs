@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gt_core::message::{MessageBody, MessageKind, NewMessage};
 use gt_core::schedule::{Run, RunState, WorkerPlace};
-use gt_core::{Address, BeadId, ExecutorKind, RigSlug, Sender, Uid};
+use gt_core::{BeadId, ExecutorKind, MessageAddress, RigSlug, Sender, Uid};
 
 use super::{delivered, mark_seen, undelivered_for};
 use crate::beads::{NewBead, create};
@@ -38,7 +38,7 @@ fn town() -> (Town, WorkerPlace) {
     (town, place)
 }
 
-fn send(town: &Town, to: Address, words: &str) {
+fn send(town: &Town, to: MessageAddress, words: &str) {
     let sent = town.write(|writer| {
         Ok(writer.send_message(NewMessage {
             kind: MessageKind::Nudge,
@@ -61,11 +61,11 @@ fn undelivered(town: &Town, place: &WorkerPlace) -> Vec<String> {
 #[test]
 fn a_session_gets_messages_to_its_place_and_its_bead_once_and_in_order() {
     let (town, place) = town();
-    let work = |bead: &str| Address::Work(BeadId::trusted(bead.to_owned()));
+    let work = |bead: &str| MessageAddress::Work(BeadId::trusted(bead.to_owned()));
     send(&town, work("hq-a"), "one");
-    send(&town, Address::Place(place.clone()), "two");
+    send(&town, MessageAddress::Place(place.clone()), "two");
     send(&town, work("hq-b"), "for another");
-    send(&town, Address::Mayor, "for a person");
+    send(&town, MessageAddress::Mayor, "for a person");
 
     assert_eq!(undelivered(&town, &place), ["one", "two"]);
     let first = undelivered_for(&town, &place).expect("a read").remove(0);
@@ -77,7 +77,7 @@ fn a_session_gets_messages_to_its_place_and_its_bead_once_and_in_order() {
 #[test]
 fn messages_that_were_read_are_not_delivered_again() {
     let (town, place) = town();
-    send(&town, Address::Place(place.clone()), "one");
+    send(&town, MessageAddress::Place(place.clone()), "one");
     let waiting = undelivered_for(&town, &place).expect("a read");
     // A caller does not mark messages that are for others.
     mark_seen(&town, None, &waiting).expect("a write");
@@ -93,6 +93,6 @@ fn a_place_without_a_worker_keeps_its_messages() {
     let (town, _) = town();
     let rig = RigSlug::trusted("web".to_owned());
     let idle = WorkerPlace::polecat(&rig, "nux").expect("a valid name");
-    send(&town, Address::Place(idle.clone()), "later");
+    send(&town, MessageAddress::Place(idle.clone()), "later");
     assert_eq!(undelivered(&town, &idle), ["later"]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gt_core::{Address, Message, MessageId};
+use gt_core::{Message, MessageAddress, MessageId};
 
 use super::address::check;
 use super::inbox::require;
@@ -22,7 +22,7 @@ pub fn wait_until_seen(town: &Town, id: MessageId, timeout: Option<Duration>) ->
         let looked = town.read(|reader| {
             let message = require(reader, id)?;
             if message.seen_at.is_none()
-                && let Address::Work(bead) = &message.to
+                && let MessageAddress::Work(bead) = &message.to
                 && check(reader, &message.to).is_err()
             {
                 return Err(OperationError::rejected(format!(

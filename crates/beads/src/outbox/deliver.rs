@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use gt_core::decide::{NOTICE_WAIT_MAX, next_delivery};
-use gt_core::schedule::{Channel, Notice};
-use gt_store::{Due, Writer};
+use gt_core::schedule::{Notice, NoticeChannel};
+use gt_store::{DueNotices, Writer};
 
-use super::{NotSent, Notifier, Target, setting_of, target_of};
+use super::{NoticeTarget, Notifier, SendFailure, setting_of, target_of};
 use gt_core::jitter;
 use gt_town::settings::layers_in;
 use gt_town::{Result, Town};
 
 /// How long sending one notice may take.
-pub const SENDING_MAX: Duration = Duration::from_secs(30);
+pub const SEND_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a notice is leased to one sender; if that dies, others take it after that.
-const LEASE: Duration = Duration::from_mins(1);
+const NOTICE_LEASE_TIME: Duration = Duration::from_mins(1);
 /// How much of the reason of a failed delivery is kept, in characters.
 const ERROR_CHARACTERS_MAX: usize = 500;
 
@@ -35,7 +35,7 @@ pub struct Delivered {
 /// one look into an index.
 pub fn deliver(town: &Town, notifier: &dyn Notifier, limit: usize) -> Result<Delivered> {
     let mut delivered = Delivered::default();
-    for channel in Channel::ALL {
+    for channel in NoticeChannel::ALL {
         let due = due(town);
         if town.read(|reader| Ok(reader.due_notice(*channel, due)?))?.is_some() {
             deliver_on(town, notifier, *channel, limit, &mut delivered)?;
@@ -48,7 +48,7 @@ pub fn deliver(town: &Town, notifier: &dyn Notifier, limit: usize) -> Result<Del
 pub fn is_due(town: &Town) -> Result<bool> {
     let due = due(town);
     town.read(|reader| {
-        for channel in Channel::ALL {
+        for channel in NoticeChannel::ALL {
             if reader.due_notice(*channel, due)?.is_some() {
                 return Ok(true);
             }
@@ -57,24 +57,24 @@ pub fn is_due(town: &Town) -> Result<bool> {
     })
 }
 
-fn due(town: &Town) -> Due {
+fn due(town: &Town) -> DueNotices {
     let now = town.now();
-    Due { now, far: now.plus(NOTICE_WAIT_MAX) }
+    DueNotices { now, far: now.plus(NOTICE_WAIT_MAX) }
 }
 
 fn deliver_on(
     town: &Town,
     notifier: &dyn Notifier,
-    channel: Channel,
+    channel: NoticeChannel,
     limit: usize,
     delivered: &mut Delivered,
 ) -> Result<()> {
     let settings = town.read(|reader| layers_in(town.root(), reader))?;
     let target = target_of(&settings, channel)?;
-    let mut tried: Option<(Notice, Result<(), NotSent>)> = None;
+    let mut tried: Option<(Notice, Result<(), SendFailure>)> = None;
     let mut count = 0;
     loop {
-        let unreachable = matches!(&tried, Some((_, Err(NotSent::Unreachable(_)))));
+        let unreachable = matches!(&tried, Some((_, Err(SendFailure::Unreachable(_)))));
         let goes_on = count < limit && !unreachable;
         let due = due(town);
         let taken = town.write(|writer| {
@@ -84,7 +84,7 @@ fn deliver_on(
             if !goes_on {
                 return Ok(None);
             }
-            Ok(writer.take_notice(channel, due, due.now.plus(LEASE))?)
+            Ok(writer.take_notice(channel, due, due.now.plus(NOTICE_LEASE_TIME))?)
         })?;
         match tried.take() {
             None => {}
@@ -101,13 +101,13 @@ fn deliver_on(
 
 fn send(
     notifier: &dyn Notifier,
-    channel: Channel,
-    target: Option<&Target>,
+    channel: NoticeChannel,
+    target: Option<&NoticeTarget>,
     notice: &Notice,
-) -> Result<(), NotSent> {
+) -> Result<(), SendFailure> {
     match target {
         Some(target) => notifier.send(target, notice),
-        None => Err(NotSent::Unreachable(format!("{} is not set", setting_of(channel)))),
+        None => Err(SendFailure::Unreachable(format!("{} is not set", setting_of(channel)))),
     }
 }
 
@@ -115,7 +115,11 @@ fn is_last(notice: &Notice) -> bool {
     next_delivery(notice.attempts, notice.created_at, 0.5).is_none()
 }
 
-fn record(writer: &mut Writer<'_>, notice: &Notice, result: &Result<(), NotSent>) -> Result<()> {
+fn record(
+    writer: &mut Writer<'_>,
+    notice: &Notice,
+    result: &Result<(), SendFailure>,
+) -> Result<()> {
     match result {
         Ok(()) => writer.notice_sent(notice)?,
         Err(error) => {

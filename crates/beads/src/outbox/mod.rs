@@ -7,17 +7,17 @@
 //! delivery is sent again, with the same key.
 
 mod deliver;
-mod news;
-mod outside;
+mod notice_sender;
+mod notices_from_events;
 #[cfg(test)]
 mod tests;
 
 pub use deliver::is_due;
-pub use deliver::{Delivered, SENDING_MAX, deliver};
-pub use news::tell_news;
-pub use outside::Outside;
+pub use deliver::{Delivered, SEND_TIME_MAX, deliver};
+pub use notice_sender::NoticeSender;
+pub use notices_from_events::write_event_notices;
 
-use gt_core::schedule::{Channel, Notice, NoticeState};
+use gt_core::schedule::{Notice, NoticeChannel, NoticeState};
 use gt_core::settings::Layers;
 use gt_core::{BeadId, Json, RigSlug, RunId, Timestamp, WebAddress, words};
 use gt_store::{UnsentNotices, Writer};
@@ -56,7 +56,7 @@ pub(crate) fn notify_in(
     notice: &NewNotice<'_>,
 ) -> Result<bool> {
     let mut written = false;
-    for channel in Channel::ALL {
+    for channel in NoticeChannel::ALL {
         if target_of(settings, *channel)?.is_some() {
             let payload = payload(notice, writer.now());
             written |= writer.put_notice(&notice.key, *channel, &payload)?;
@@ -94,7 +94,7 @@ fn payload(notice: &NewNotice<'_>, at: Timestamp) -> Json {
 
 /// The destination of a notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum NoticeTarget {
     /// A program and its arguments.
     Command(Vec<String>),
     /// A web service.
@@ -108,14 +108,14 @@ pub enum Target {
 
 /// Why a notice did not arrive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotSent {
+pub enum SendFailure {
     /// This one was refused; others may arrive.
     Refused(String),
     /// The channel does not work at the moment; its other notices wait.
     Unreachable(String),
 }
 
-impl NotSent {
+impl SendFailure {
     /// The reason.
     pub fn why(&self) -> &str {
         match self {
@@ -124,23 +124,23 @@ impl NotSent {
     }
 }
 
-/// Sends notices. Tests and the simulator have their own; [`Outside`] is the real one.
+/// Sends notices. Tests and the simulator have their own; [`NoticeSender`] is the real one.
 pub trait Notifier {
-    /// Sends one notice, within [`SENDING_MAX`].
-    fn send(&self, target: &Target, notice: &Notice) -> Result<(), NotSent>;
+    /// Sends one notice, within [`SEND_TIME_MAX`].
+    fn send(&self, target: &NoticeTarget, notice: &Notice) -> Result<(), SendFailure>;
 }
 
 /// The destination of a channel; nothing if it is not configured.
-fn target_of(settings: &Layers, channel: Channel) -> Result<Option<Target>> {
+fn target_of(settings: &Layers, channel: NoticeChannel) -> Result<Option<NoticeTarget>> {
     Ok(match channel {
-        Channel::Command => {
+        NoticeChannel::Command => {
             let words = words::split(&settings.notify_command()?)?;
             let words: Vec<String> = words.into_iter().map(|word| word.text).collect();
-            (!words.is_empty()).then_some(Target::Command(words))
+            (!words.is_empty()).then_some(NoticeTarget::Command(words))
         }
-        Channel::Webhook => match settings.notify_webhook()? {
+        NoticeChannel::Webhook => match settings.notify_webhook()? {
             none if none.is_empty() => None,
-            address => Some(Target::Webhook {
+            address => Some(NoticeTarget::Webhook {
                 address: WebAddress::parse(&address)?,
                 secret: settings.notify_secret()?,
             }),
@@ -149,10 +149,10 @@ fn target_of(settings: &Layers, channel: Channel) -> Result<Option<Target>> {
 }
 
 /// The setting with the destination of a channel.
-fn setting_of(channel: Channel) -> &'static str {
+fn setting_of(channel: NoticeChannel) -> &'static str {
     match channel {
-        Channel::Command => "notify.command",
-        Channel::Webhook => "notify.webhook",
+        NoticeChannel::Command => "notify.command",
+        NoticeChannel::Webhook => "notify.webhook",
     }
 }
 
@@ -176,7 +176,7 @@ pub fn retry(town: &Town, notifier: &dyn Notifier) -> Result<Delivered> {
 pub fn test(
     town: &Town,
     notifier: &dyn Notifier,
-) -> Result<Vec<(Channel, std::result::Result<(), NotSent>)>> {
+) -> Result<Vec<(NoticeChannel, std::result::Result<(), SendFailure>)>> {
     let settings = town.read(|reader| layers_in(town.root(), reader))?;
     let now = town.now();
     let new = NewNotice {
@@ -189,7 +189,7 @@ pub fn test(
         details: Json::object(&[]),
     };
     let mut tried = Vec::new();
-    for channel in Channel::ALL {
+    for channel in NoticeChannel::ALL {
         let Some(target) = target_of(&settings, *channel)? else { continue };
         let notice = Notice {
             number: 0,

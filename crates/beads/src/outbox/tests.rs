@@ -94,18 +94,18 @@ fn unsent_counts(town: &Town) -> (u64, u64) {
 #[derive(Default)]
 struct Book {
     sent: Mutex<Vec<String>>,
-    fails: Mutex<Option<NotSent>>,
+    fails: Mutex<Option<SendFailure>>,
 }
 
 impl Notifier for Book {
-    fn send(&self, _target: &Target, notice: &Notice) -> Result<(), NotSent> {
+    fn send(&self, _target: &NoticeTarget, notice: &Notice) -> Result<(), SendFailure> {
         self.sent.lock().unwrap().push(format!("{}#{}", notice.key, notice.attempts));
         self.fails.lock().unwrap().clone().map_or(Ok(()), Err)
     }
 }
 
 impl Book {
-    fn failing(error: NotSent) -> Self {
+    fn failing(error: SendFailure) -> Self {
         Self { fails: Mutex::new(Some(error)), ..Self::default() }
     }
 
@@ -150,7 +150,7 @@ fn a_refused_notice_is_tried_ten_times_and_given_up() {
     let town = place.open();
     settings::set(&town, "notify.command", "tell", |_, _| Ok(())).unwrap();
     tell(&town, "a");
-    let book = Book::failing(NotSent::Refused("no such person".to_owned()));
+    let book = Book::failing(SendFailure::Refused("no such person".to_owned()));
     let mut passes = Vec::new();
     while unsent_counts(&town) == (1, 0) {
         passes.push(deliver(&town, &book, 10).unwrap());
@@ -176,10 +176,10 @@ fn a_refused_notice_delays_no_other_but_a_dead_channel_is_left_alone() {
     for key in ["a", "b", "c"] {
         tell(&town, key);
     }
-    let book = Book::failing(NotSent::Unreachable("away".to_owned()));
+    let book = Book::failing(SendFailure::Unreachable("away".to_owned()));
     assert_eq!(deliver(&town, &book, 10).unwrap(), Delivered { failed: 1, ..Delivered::default() });
     assert_eq!(book.sent(), ["a#1"]);
-    let book = Book::failing(NotSent::Refused("no".to_owned()));
+    let book = Book::failing(SendFailure::Refused("no".to_owned()));
     assert_eq!(deliver(&town, &book, 10).unwrap(), Delivered { failed: 2, ..Delivered::default() });
     assert_eq!(book.sent(), ["b#1", "c#1"]);
 }
@@ -245,7 +245,7 @@ fn two_parallel_passes_send_each_notice_once() {
 struct Killed<'a>(&'a Book);
 
 impl Notifier for Killed<'_> {
-    fn send(&self, target: &Target, notice: &Notice) -> Result<(), NotSent> {
+    fn send(&self, target: &NoticeTarget, notice: &Notice) -> Result<(), SendFailure> {
         let _ = self.0.send(target, notice);
         panic!("killed between sending and writing it down");
     }
@@ -311,7 +311,7 @@ fn a_web_service_that_fails_first_gets_the_same_signed_notice_again() {
     settings::set(&town, "notify.webhook", &address, |_, _| Ok(())).unwrap();
     settings::set(&town, "notify.secret", "s3cret", |_, _| Ok(())).unwrap();
     tell(&town, "circuit-broken:hq-ctx-00012");
-    let outside = Outside::of(&town);
+    let outside = NoticeSender::of(&town);
 
     for why in ["answered 503: come back later", "redirects are not followed"] {
         assert_eq!(deliver(&town, &outside, 10).unwrap().failed, 1);
@@ -355,7 +355,7 @@ fn a_program_that_fails_first_is_run_again() {
     settings::set(&town, "notify.command", &format!("'{program}' 'two words'"), |_, _| Ok(()))
         .unwrap();
     tell(&town, "a");
-    let outside = Outside::of(&town);
+    let outside = NoticeSender::of(&town);
 
     assert_eq!(deliver(&town, &outside, 10).unwrap().failed, 1);
     let error = list(&town, 10).unwrap().remove(0).last_error;
@@ -377,8 +377,8 @@ fn a_program_that_is_not_there_says_so() {
     let place = Place::new();
     let town = place.open();
     settings::set(&town, "notify.command", "/nonexistent/tell", |_, _| Ok(())).unwrap();
-    let tried = super::test(&town, &Outside::of(&town)).unwrap();
-    let (Channel::Command, Err(NotSent::Unreachable(why))) = &tried[0] else {
+    let tried = super::test(&town, &NoticeSender::of(&town)).unwrap();
+    let (NoticeChannel::Command, Err(SendFailure::Unreachable(why))) = &tried[0] else {
         panic!("{tried:?}");
     };
     assert!(why.contains("cannot start /nonexistent/tell"), "{why}");
@@ -391,7 +391,7 @@ fn a_rehearsal_leaves_nothing_to_be_sent() {
     settings::set(&town, "notify.command", "tell", |_, _| Ok(())).unwrap();
     let key = || "a".to_owned();
     let rehearsed = town.write_or_rehearse(true, |writer| {
-        writer.put_notice(&key(), Channel::Command, &Json::object(&[]))?;
+        writer.put_notice(&key(), NoticeChannel::Command, &Json::object(&[]))?;
         Ok(writer.notices_written())
     });
     assert_eq!(rehearsed.unwrap(), 1);
@@ -411,6 +411,6 @@ struct Teller(gt_core::settings::Layers);
 
 impl CommitFollower for Teller {
     fn before_commit(&mut self, writer: &mut gt_store::Writer<'_>) -> gt_town::Result<()> {
-        writer.as_consequence(|writer| super::tell_news(writer, &self.0))
+        writer.as_consequence(|writer| super::write_event_notices(writer, &self.0))
     }
 }

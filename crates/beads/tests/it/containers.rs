@@ -59,12 +59,12 @@ fn change(town: &Town, name: &str, change: impl FnOnce(&mut Bead)) {
     assert!(changed.unwrap());
 }
 
-fn close_as(town: &Town, name: &str, outcome: Option<Outcome>) -> beads::Closed {
+fn close_as(town: &Town, name: &str, outcome: Option<Outcome>) -> beads::ClosedBead {
     let how = Close { outcome, force: true, ..Close::default() };
     beads::close(town, &[name.to_owned()], &how).unwrap().remove(0).unwrap()
 }
 
-fn close(town: &Town, name: &str) -> beads::Closed {
+fn close(town: &Town, name: &str) -> beads::ClosedBead {
     close_as(town, name, None)
 }
 

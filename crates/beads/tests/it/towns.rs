@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use gt_beads::containers::settle_in;
 use gt_core::settings::Layers;
 use gt_core::{Clock, Timestamp};
-use gt_store::{Address, Options, Server, Store, Writer};
+use gt_store::{Options, PostgresAddress, Store, StoreAddress, Writer};
 use gt_testkit::Cluster;
 use gt_town::town::{CommitFollower, CommitHook, install};
 use gt_town::{Actor, Environment, Result, Town};
@@ -66,9 +66,9 @@ pub(crate) fn town_in(directory: &Path) -> Town {
 pub(crate) fn on_each_engine(case: impl Fn(&Town)) {
     case(&town_in_memory());
     let directory = tempfile::tempdir().unwrap();
-    let file = Address::File(directory.path().join("gt.db"));
+    let file = StoreAddress::File(directory.path().join("gt.db"));
     let server = Cluster::shared().fresh_database();
-    let server = Address::Server(Box::new(Server::parse(&server, None).unwrap()));
+    let server = StoreAddress::Server(Box::new(PostgresAddress::parse(&server, None).unwrap()));
     for address in [file, server] {
         let store = Store::create(&address, Timestamp::from_nanos(1), Options::default()).unwrap();
         case(&town_over(store));

@@ -12,23 +12,23 @@ use gt_store::{Options, Store, StoreError};
 use gt_town::SystemClock;
 
 use super::grouped::create;
-use crate::Result;
+use crate::BenchmarkResult;
 use crate::baseline::TITLE;
-use crate::lab::{Lab, Town};
+use crate::lab::{BenchmarkTown, Lab};
 use crate::measure::percentile;
-use crate::report::Row;
+use crate::report::ReportRow;
 
 const PROCESSES: usize = 16;
 const SATURATING_THREADS: u32 = 64;
 
 /// How long each of sixteen `bd create` takes, with and without a saturated writer. Both alternate in
 /// the same town.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let town = lab.filled_town("contention", lab.scale.small)?;
     let (mut idle, mut busy) = (Vec::new(), Vec::new());
     for _ in 0..lab.scale.bursts {
         idle.extend(burst(lab, &town)?);
-        let writer = Saturated::start(lab, &town)?;
+        let writer = SaturatingWriter::start(lab, &town)?;
         let during = burst(lab, &town);
         writer.stop()?;
         busy.extend(during?);
@@ -36,7 +36,7 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
     idle.sort();
     busy.sort();
     let row = |name: &str, percent, most| {
-        Row::times(
+        ReportRow::times(
             format!(
                 "contention: {PROCESSES} `bd create` at once beside a saturated writer, {name}"
             ),
@@ -48,10 +48,10 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
     Ok(vec![row("p50", 50, None), row("p99", 99, Some(10.0))])
 }
 
-fn burst(lab: &Lab, town: &Town) -> Result<Vec<Duration>> {
+fn burst(lab: &Lab, town: &BenchmarkTown) -> BenchmarkResult<Vec<Duration>> {
     let commands = (0..PROCESSES)
         .map(|_| lab.bd(town, ["create", TITLE, "--silent"]))
-        .collect::<Result<Vec<_>>>()?;
+        .collect::<BenchmarkResult<Vec<_>>>()?;
     let mut times = Vec::new();
     thread::scope(|scope| {
         let threads: Vec<_> = commands
@@ -76,10 +76,10 @@ fn burst(lab: &Lab, town: &Town) -> Result<Vec<Duration>> {
 }
 
 /// A process that writes all the time.
-struct Saturated(Child);
+struct SaturatingWriter(Child);
 
-impl Saturated {
-    fn start(lab: &Lab, town: &Town) -> Result<Self> {
+impl SaturatingWriter {
+    fn start(lab: &Lab, town: &BenchmarkTown) -> BenchmarkResult<Self> {
         let mut part = lab.part("saturate")?;
         part.arg(town.database());
         let child = part.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -91,13 +91,13 @@ impl Saturated {
         Ok(writer)
     }
 
-    fn stop(mut self) -> Result<()> {
+    fn stop(mut self) -> BenchmarkResult<()> {
         drop(self.0.stdin.take());
         if self.0.wait()?.success() { Ok(()) } else { Err("the saturating writer failed".into()) }
     }
 }
 
-impl Drop for Saturated {
+impl Drop for SaturatingWriter {
     fn drop(&mut self) {
         // After `stop` the process has ended already.
         let _ = self.0.kill();
@@ -107,7 +107,7 @@ impl Drop for Saturated {
 
 /// The whole of `gt-benchmarks saturate`: many threads create beads until standard input ends,
 /// which it also does if the parent process dies.
-pub(crate) fn saturate(path: &Path) -> Result<()> {
+pub(crate) fn saturate(path: &Path) -> BenchmarkResult<()> {
     let store = Store::open(&path.into(), SystemClock.now(), Options::default())?;
     let (stop, number) = (AtomicBool::new(false), AtomicU32::new(0));
     thread::scope(|scope| {

@@ -13,10 +13,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::memory::{megabytes, peak};
 use super::queue::{gt, line, rig};
-use crate::Result;
-use crate::lab::{Lab, Town};
+use crate::BenchmarkResult;
+use crate::lab::{BenchmarkTown, Lab};
 use crate::measure::{Arm, alternate, median};
-use crate::report::{Row, milliseconds};
+use crate::report::{ReportRow, milliseconds};
 
 /// How many beads wait for the one that is closed.
 const UNBLOCKED: u32 = 100;
@@ -27,7 +27,7 @@ const SMALL: u32 = 200;
 const LIMIT_KIB: u64 = 300_000_000 / 1024;
 
 /// Runs the three measurements of convoys.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let mut rows = stage(lab)?;
     rows.push(close(lab)?);
     rows.push(status(lab)?);
@@ -35,14 +35,14 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// Staging an epic with three dependencies for each of its parts, against one pass over the same rows.
-fn stage(lab: &Lab) -> Result<Vec<Row>> {
+fn stage(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let beads = lab.scale.large;
     let town = lab.empty_town("staged")?;
     rig(lab, &town, "web")?;
     let source = lab.path().join("epic.jsonl");
     fs::write(&source, epic(beads))?;
     lab.time(lab.bd(&town, ["import"])?.arg(&source))?;
-    let stage = |town: &Town| -> Result<Duration> {
+    let stage = |town: &BenchmarkTown| -> BenchmarkResult<Duration> {
         lab.time(lab.program("gt", &town.path)?.args(["convoy", "stage", "web-epic", "--json"]))
     };
     let ours: Arm<'_> = Box::new(|| {
@@ -60,9 +60,9 @@ fn stage(lab: &Lab) -> Result<Vec<Row>> {
         "convoys: `gt convoy stage` of {beads} beads with {} dependencies, against one pass over the same rows",
         3 * u64::from(beads)
     );
-    let speed = Row::times(name, median(&times[0]), median(&times[1]), Some(10.0));
+    let speed = ReportRow::times(name, median(&times[0]), median(&times[1]), Some(10.0));
     let (kib, took) = peak(lab, &town, &["gt", "convoy", "stage", "web-epic"])?;
-    let memory = Row {
+    let memory = ReportRow {
         name: format!("convoys: memory of `gt convoy stage` of {beads} beads"),
         ours: format!("{} ({})", megabytes(kib), milliseconds(took)),
         baseline: "–".to_owned(),
@@ -75,7 +75,7 @@ fn stage(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// The convoy that is staged in a town.
-fn staged(town: &Town) -> Result<String> {
+fn staged(town: &BenchmarkTown) -> BenchmarkResult<String> {
     let connection =
         Connection::open_with_flags(town.database(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let sql = "SELECT id FROM beads WHERE issue_type = 'convoy' AND status LIKE 'staged%'";
@@ -83,7 +83,7 @@ fn staged(town: &Town) -> Result<String> {
 }
 
 /// The whole of `gt-benchmarks scan`: every bead and every dependency of a store is read once.
-pub(crate) fn scan(database: &Path) -> Result<()> {
+pub(crate) fn scan(database: &Path) -> BenchmarkResult<()> {
     let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut bytes = 0;
     for table in ["beads", "labels", "dependencies"] {
@@ -135,7 +135,13 @@ fn epic(parts: u32) -> String {
 
 /// A town with convoys of so many beads. In each of the rounds, which are spread over them, a bead can be closed that a
 /// hundred others of its convoy wait for; the rest waits for something else.
-fn convoys(lab: &Lab, name: &str, beads: u32, convoys: u32, rounds: u32) -> Result<Town> {
+fn convoys(
+    lab: &Lab,
+    name: &str,
+    beads: u32,
+    convoys: u32,
+    rounds: u32,
+) -> BenchmarkResult<BenchmarkTown> {
     let town = lab.empty_town(name)?;
     rig(lab, &town, "web")?;
     gt(lab, &town, &["config", "set", "scheduler.max_polecats", "5"])?;
@@ -170,7 +176,7 @@ fn convoys(lab: &Lab, name: &str, beads: u32, convoys: u32, rounds: u32) -> Resu
     Ok(town)
 }
 
-fn open(town: &Town) -> Result<gt_town::Town> {
+fn open(town: &BenchmarkTown) -> BenchmarkResult<gt_town::Town> {
     let actor = Actor::find(Some("bench"), &Environment::default(), &town.path);
     let (clock, options) = (Arc::new(SystemClock), StoreOptions::default());
     let environment = Environment::default();
@@ -186,7 +192,7 @@ fn open(town: &Town) -> Result<gt_town::Town> {
 }
 
 /// A close that makes a hundred ready, in a large convoy against a small one.
-fn close(lab: &Lab) -> Result<Row> {
+fn close(lab: &Lab) -> BenchmarkResult<ReportRow> {
     let rounds = u32::try_from(lab.scale.bursts)? + 1;
     let large = LARGE.min(lab.scale.large);
     let towns = [
@@ -215,11 +221,11 @@ fn close(lab: &Lab) -> Result<Row> {
     for town in towns {
         fs::remove_dir_all(town.path)?;
     }
-    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(2.0)))
+    Ok(ReportRow::times(name, median(&times[0]), median(&times[1]), Some(2.0)))
 }
 
 /// The picture of a large convoy, against reading its rows once.
-fn status(lab: &Lab) -> Result<Row> {
+fn status(lab: &Lab) -> BenchmarkResult<ReportRow> {
     let large = LARGE.min(lab.scale.large);
     let town = convoys(lab, "convoy-shown", large, 1, 1)?;
     let id = {
@@ -238,5 +244,5 @@ fn status(lab: &Lab) -> Result<Row> {
         "convoys: `gt convoy status --json` of {large} beads, against `bd list --all --json` of the same rows"
     );
     fs::remove_dir_all(&town.path)?;
-    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(3.0)))
+    Ok(ReportRow::times(name, median(&times[0]), median(&times[1]), Some(3.0)))
 }

@@ -15,28 +15,37 @@ use gt_store::{Authorship, Options, Store, StoreError, Writer};
 use gt_town::SystemClock;
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use crate::Result;
+use crate::BenchmarkResult;
 use crate::baseline::{self, COUNT_EVENTS, COUNT_PREFIX, CREATOR, INSERT_EVENT, OWNER, PAYLOAD};
 use crate::lab::Lab;
 use crate::measure::{Arm, alternate, median};
-use crate::report::Row;
-use crate::sample::Random;
+use crate::report::ReportRow;
+use crate::sample::SampleRandom;
 
 pub(super) const THREADS: u32 = 64;
 /// As many jobs as may wait in the store's own queue.
 pub(super) const WAITING_MAX: usize = 1024;
 
 /// Creates through [`Store::submit`], against a loop that only inserts what arrived and commits.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let each = lab.scale.creates_per_thread;
     let ours: Arm<'_> = Box::new(|| in_directory(lab, |directory| through_store(directory, each)));
     let bare: Arm<'_> = Box::new(|| in_directory(lab, |directory| through_loop(directory, each)));
     let times = alternate(lab.scale.long_rounds * 2, [ours, bare])?;
     let name = format!("grouped: durable creates from {THREADS} threads, against a bare loop");
-    Ok(vec![Row::speeds(name, THREADS * each, median(&times[0]), median(&times[1]), Some(0.5))])
+    Ok(vec![ReportRow::speeds(
+        name,
+        THREADS * each,
+        median(&times[0]),
+        median(&times[1]),
+        Some(0.5),
+    )])
 }
 
-fn in_directory(lab: &Lab, work: impl Fn(&Path) -> Result<Duration>) -> Result<Duration> {
+fn in_directory(
+    lab: &Lab,
+    work: impl Fn(&Path) -> BenchmarkResult<Duration>,
+) -> BenchmarkResult<Duration> {
     let directory: PathBuf = lab.path().join("grouped");
     fs::create_dir(&directory)?;
     let took = work(&directory);
@@ -44,7 +53,7 @@ fn in_directory(lab: &Lab, work: impl Fn(&Path) -> Result<Duration>) -> Result<D
     took
 }
 
-fn through_store(directory: &Path, each: u32) -> Result<Duration> {
+fn through_store(directory: &Path, each: u32) -> BenchmarkResult<Duration> {
     let store = Store::create(
         &directory.join("gt.db").as_path().into(),
         SystemClock.now(),
@@ -54,7 +63,7 @@ fn through_store(directory: &Path, each: u32) -> Result<Duration> {
 }
 
 /// So many creates from each thread; how long until the last is durable.
-pub(super) fn create_from_threads(store: &Store, each: u32) -> Result<Duration> {
+pub(super) fn create_from_threads(store: &Store, each: u32) -> BenchmarkResult<Duration> {
     let start = Instant::now();
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
@@ -125,13 +134,13 @@ fn bead(id: BeadId, title: Title, now: Timestamp) -> Bead {
 }
 
 /// One bead, and the thread that waits for it.
-pub(super) struct Job {
+pub(super) struct CreateJob {
     pub(super) id: String,
     pub(super) at: i64,
     pub(super) done: SyncSender<()>,
 }
 
-fn through_loop(directory: &Path, each: u32) -> Result<Duration> {
+fn through_loop(directory: &Path, each: u32) -> BenchmarkResult<Duration> {
     let connection = baseline::create(&directory.join("bare.db"))?;
     ask_from_threads(each, move |jobs| insert_groups(connection, &jobs))
 }
@@ -139,9 +148,9 @@ fn through_loop(directory: &Path, each: u32) -> Result<Duration> {
 /// Lets as many threads ask for beads; `insert` makes them, in one thread.
 pub(super) fn ask_from_threads(
     each: u32,
-    insert: impl FnOnce(Receiver<Job>) -> Result<()> + Send,
-) -> Result<Duration> {
-    let (sender, jobs) = mpsc::sync_channel::<Job>(WAITING_MAX);
+    insert: impl FnOnce(Receiver<CreateJob>) -> BenchmarkResult<()> + Send,
+) -> BenchmarkResult<Duration> {
+    let (sender, jobs) = mpsc::sync_channel::<CreateJob>(WAITING_MAX);
     let start = Instant::now();
     thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -158,11 +167,12 @@ pub(super) fn ask_from_threads(
 }
 
 /// Sends beads and waits for each.
-fn ask(sender: &SyncSender<Job>, thread: u32, each: u32) {
-    let mut random = Random::new(thread.into());
+fn ask(sender: &SyncSender<CreateJob>, thread: u32, each: u32) {
+    let mut random = SampleRandom::new(thread.into());
     let (done, answer) = mpsc::sync_channel(1);
     for _ in 0..each {
-        let job = Job { id: random.id(7), at: SystemClock.now().as_nanos(), done: done.clone() };
+        let job =
+            CreateJob { id: random.id(7), at: SystemClock.now().as_nanos(), done: done.clone() };
         // The channel is closed after an error, which the other end reports.
         if sender.send(job).is_err() || answer.recv().is_err() {
             return;
@@ -170,13 +180,13 @@ fn ask(sender: &SyncSender<Job>, thread: u32, each: u32) {
     }
 }
 
-fn insert_groups(mut connection: Connection, jobs: &Receiver<Job>) -> Result<()> {
+fn insert_groups(mut connection: Connection, jobs: &Receiver<CreateJob>) -> BenchmarkResult<()> {
     let mut event = 0_i64;
     while let Ok(first) = jobs.recv() {
         let mut group = vec![first];
         group.extend(jobs.try_iter().take(WRITE_GROUP_MAX - 1));
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for Job { id, at, .. } in &group {
+        for CreateJob { id, at, .. } in &group {
             event += 1;
             baseline::insert_bead(&transaction, id, *at)?;
             transaction.prepare_cached(COUNT_PREFIX)?.execute(["hq"])?;

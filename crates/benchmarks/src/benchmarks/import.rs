@@ -3,13 +3,13 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::Result;
+use crate::BenchmarkResult;
 use crate::lab::Lab;
 use crate::measure::{Arm, alternate, median};
-use crate::report::Row;
+use crate::report::ReportRow;
 
 /// A whole `bd import` into an empty town, against inserting the rows it leaves behind from memory.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let rows_of = lab.large()?.database();
     let source = lab.source(lab.scale.large)?;
     let ours: Arm<'_> = Box::new(|| {
@@ -32,5 +32,11 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
         lab.scale.large,
         3 * lab.scale.large
     );
-    Ok(vec![Row::speeds(name, lab.scale.large, median(&times[0]), median(&times[1]), Some(0.5))])
+    Ok(vec![ReportRow::speeds(
+        name,
+        lab.scale.large,
+        median(&times[0]),
+        median(&times[1]),
+        Some(0.5),
+    )])
 }

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::Result;
-use crate::lab::{Lab, Town};
-use crate::report::{Row, milliseconds};
+use crate::BenchmarkResult;
+use crate::lab::{BenchmarkTown, Lab};
+use crate::report::{ReportRow, milliseconds};
 
 const LIMIT_KIB: u64 = 100_000_000 / 1024;
 
@@ -26,14 +26,14 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// The peak memory of commands in the large town, and how long they take.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let town = lab.large()?;
     let (least, _) = peak(lab, town, &["bd", "--version"])?;
     let source = town.source.to_str().ok_or("a path is not UTF-8")?;
     let mut rows = Vec::new();
-    let mut add = |name: &str, town: &Town, command: &[&str]| -> Result<()> {
+    let mut add = |name: &str, town: &BenchmarkTown, command: &[&str]| -> BenchmarkResult<()> {
         let (kib, took) = peak(lab, town, command)?;
-        rows.push(Row {
+        rows.push(ReportRow {
             name: format!("memory: {name}"),
             ours: format!("{} ({})", megabytes(kib), milliseconds(took)),
             baseline: megabytes(least),
@@ -54,7 +54,11 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// The most memory a command had, in KiB, and how long it took.
-pub(super) fn peak(lab: &Lab, town: &Town, command: &[&str]) -> Result<(u64, Duration)> {
+pub(super) fn peak(
+    lab: &Lab,
+    town: &BenchmarkTown,
+    command: &[&str],
+) -> BenchmarkResult<(u64, Duration)> {
     let mut part = lab.part("peak")?;
     let program = lab.program(command[0], &town.path)?;
     part.current_dir(&town.path).arg(program.get_program()).args(&command[1..]);

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use gt_core::{BeadId, Clock};
-use gt_store::{Address, BeadFilter, Options, Readiness, Server, Store, StoreError};
+use gt_store::{BeadFilter, Options, PostgresAddress, Readiness, Store, StoreAddress, StoreError};
 use gt_testkit::Cluster;
 use gt_town::SystemClock;
 
 use super::server::DURABLE;
-use crate::Result;
-use crate::lab::{Lab, Town};
+use crate::BenchmarkResult;
+use crate::lab::{BenchmarkTown, Lab};
 use crate::measure::{Arm, alternate, median};
-use crate::report::Row;
+use crate::report::ReportRow;
 use crate::transfer;
 
 const SHOWN: usize = 20;
@@ -20,7 +20,7 @@ const RATIO_MAX: f64 = 3.0;
 
 /// The first twenty ready beads of a huge town against those of a small one: the question alone, and
 /// the command as a person runs it.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let (huge, middle) = (lab.scale.huge, lab.scale.middle);
     let towns = [lab.filled_town("huge", huge)?, lab.filled_town("middle", middle)?];
     let mut rows = compare(lab, "SQLite", &towns, &towns.each_ref().map(file_of))?;
@@ -29,13 +29,13 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
     let mut servers = Vec::new();
     for (town, name) in towns.iter().zip(["huge-server", "middle-server"]) {
         let url = cluster.fresh_database();
-        let address = Address::Server(Box::new(Server::parse(&url, None)?));
+        let address = StoreAddress::Server(Box::new(PostgresAddress::parse(&url, None)?));
         drop(Store::create(&address, SystemClock.now(), Options::default())?);
         transfer::copy_to_server(&town.database(), &url)?;
         servers.push((lab.town_on(name, &url)?, address));
     }
     let [huge_server, middle_server] =
-        <[(Town, Address); 2]>::try_from(servers).map_err(|_| "two servers")?;
+        <[(BenchmarkTown, StoreAddress); 2]>::try_from(servers).map_err(|_| "two servers")?;
     let addresses = [huge_server.1, middle_server.1];
     rows.extend(compare(lab, "PostgreSQL", &[huge_server.0, middle_server.0], &addresses)?);
     for town in towns {
@@ -44,16 +44,16 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn file_of(town: &Town) -> Address {
-    Address::File(town.database())
+fn file_of(town: &BenchmarkTown) -> StoreAddress {
+    StoreAddress::File(town.database())
 }
 
 fn compare(
     lab: &Lab,
     engine: &str,
-    towns: &[Town; 2],
-    addresses: &[Address; 2],
-) -> Result<Vec<Row>> {
+    towns: &[BenchmarkTown; 2],
+    addresses: &[StoreAddress; 2],
+) -> BenchmarkResult<Vec<ReportRow>> {
     let rounds = lab.scale.short_rounds;
     let sizes = format!("{} beads against {}", lab.scale.huge, lab.scale.middle);
     let [huge, middle] = addresses.each_ref().map(open);
@@ -63,7 +63,7 @@ fn compare(
     let run = alternate(rounds, [command(&towns[0]), command(&towns[1])])?;
     let row = |what: &str, times: &[Vec<Duration>; 2]| {
         let name = format!("million: {what} on {engine}, {sizes}");
-        Row::times(name, median(&times[0]), median(&times[1]), Some(RATIO_MAX))
+        ReportRow::times(name, median(&times[0]), median(&times[1]), Some(RATIO_MAX))
     };
     Ok(vec![
         row("the first 20 ready beads, asked again and again", &asked),
@@ -71,7 +71,7 @@ fn compare(
     ])
 }
 
-fn open(address: &Address) -> Result<Store> {
+fn open(address: &StoreAddress) -> BenchmarkResult<Store> {
     Ok(Store::open(address, SystemClock.now(), Options::default())?)
 }
 

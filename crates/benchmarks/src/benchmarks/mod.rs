@@ -21,9 +21,9 @@ pub(crate) use convoys::scan;
 pub(crate) use http::{BARE, ONE_BY_ONE, TOGETHER, serve_claims, serve_file};
 pub(crate) use site::arrive;
 
-use crate::Result;
+use crate::BenchmarkResult;
 use crate::lab::Lab;
-use crate::report::Row;
+use crate::report::ReportRow;
 
 /// Something that can be measured.
 pub(crate) struct Benchmark {
@@ -32,7 +32,7 @@ pub(crate) struct Benchmark {
     /// Its description, for people who wait.
     pub(crate) about: &'static str,
     /// Runs it.
-    pub(crate) run: fn(&Lab) -> Result<Vec<Row>>,
+    pub(crate) run: fn(&Lab) -> BenchmarkResult<Vec<ReportRow>>,
 }
 
 /// All of them.

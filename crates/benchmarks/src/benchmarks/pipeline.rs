@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use rusqlite::TransactionBehavior;
 
 use super::queue::{gt, line, rig};
-use crate::Result;
+use crate::BenchmarkResult;
 use crate::baseline;
 use crate::lab::Lab;
 use crate::measure::{Arm, alternate, median};
-use crate::report::Row;
+use crate::report::ReportRow;
 
 /// How many run at once.
 const CAP: usize = 8;
@@ -22,7 +22,7 @@ const COMMITS_PER_RUN: u32 = 3;
 
 /// `gt scheduler run --until-done` over beads whose command is `/bin/true`, against starting as many, eight at
 /// a time, and committing as often.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let beads = if lab.scale.long_rounds > 1 { 1_000 } else { 50 };
     let rounds = lab.scale.long_rounds.min(3);
     // The files of a round stay until everything is measured: a file system that has just lost
@@ -38,10 +38,10 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
         "pipeline: {beads} `/bin/true` beads with a cap of {CAP} through the process executor, against a \
          bare spawn loop with {COMMITS_PER_RUN} commits each"
     );
-    Ok(vec![Row::times(name, median(&times[0]), median(&times[1]), Some(3.0))])
+    Ok(vec![ReportRow::times(name, median(&times[0]), median(&times[1]), Some(3.0))])
 }
 
-fn through_us(lab: &Lab, name: &str, beads: u32) -> Result<Duration> {
+fn through_us(lab: &Lab, name: &str, beads: u32) -> BenchmarkResult<Duration> {
     let town = lab.empty_town(name)?;
     rig(lab, &town, "web")?;
     gt(lab, &town, &["config", "set", "scheduler.max_polecats", &CAP.to_string()])?;
@@ -62,7 +62,7 @@ fn through_us(lab: &Lab, name: &str, beads: u32) -> Result<Duration> {
 }
 
 /// The same processes and commits, by hand.
-fn through_loop(lab: &Lab, name: &str, beads: u32) -> Result<Duration> {
+fn through_loop(lab: &Lab, name: &str, beads: u32) -> BenchmarkResult<Duration> {
     let directory = lab.path().join(name);
     fs::create_dir(&directory)?;
     let connection = Mutex::new(baseline::create(&directory.join("bare.db"))?);

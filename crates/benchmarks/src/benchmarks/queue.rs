@@ -7,19 +7,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gt_beads::beads::{self, NewBead};
-use gt_core::schedule::{Origin, RunEnd, RunState, SlingParameters};
+use gt_core::schedule::{ContextOrigin, RunEnd, RunState, SlingParameters};
 use gt_core::{BeadId, Clock, Priority, RigSlug};
-use gt_scheduling::dispatch::{Dispatcher, MemorySpawner, Started};
-use gt_scheduling::schedule::{Flags, SlingRequest, sling};
-use gt_store::{Address, Authorship, NewContext, Options, Server, Store, StoreError};
+use gt_scheduling::dispatch::{Dispatcher, MemorySpawner, StartedRun};
+use gt_scheduling::schedule::{SlingOptions, SlingRequest, sling};
+use gt_store::{Authorship, NewContext, Options, PostgresAddress, Store, StoreAddress, StoreError};
 use gt_testkit::Cluster;
 use gt_town::{Actor, Environment, StoreOptions, SystemClock};
 
 use super::server::DURABLE;
-use crate::Result;
-use crate::lab::{Lab, Town};
+use crate::BenchmarkResult;
+use crate::lab::{BenchmarkTown, Lab};
 use crate::measure::{Arm, alternate, median};
-use crate::report::Row;
+use crate::report::ReportRow;
 
 /// How many slots are free in every cycle.
 const FREE_SLOTS: usize = 8;
@@ -31,7 +31,7 @@ const STATUS_TIME_MAX: Duration = Duration::from_millis(50);
 const STUCK_PERCENT: u32 = 90;
 
 /// Scheduling against importing, and a cycle and the status over many contexts against few.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let mut rows = vec![schedule(lab)?];
     rows.extend(compare(lab, "SQLite", |name, contexts| crowd(lab, name, contexts, None))?);
     let cluster = Cluster::start(DURABLE);
@@ -42,13 +42,13 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// One `gt sling` of a thousand beads, against the `bd import` that brought them.
-fn schedule(lab: &Lab) -> Result<Row> {
+fn schedule(lab: &Lab) -> BenchmarkResult<ReportRow> {
     let count = SCHEDULED.min(lab.scale.large / 10);
     let source = lab.path().join("to-schedule.jsonl");
     let ids: Vec<String> = (0..count).map(|number| format!("web-{number}")).collect();
     let lines: Vec<String> = ids.iter().map(|id| line(id, 2, None)).collect();
     fs::write(&source, lines.concat())?;
-    let town = || -> Result<Town> {
+    let town = || -> BenchmarkResult<BenchmarkTown> {
         let town = lab.empty_town("schedule")?;
         rig(lab, &town, "web")?;
         gt(lab, &town, &["config", "set", "scheduler.max_polecats", "5"])?;
@@ -70,19 +70,19 @@ fn schedule(lab: &Lab) -> Result<Row> {
     });
     let times = alternate(lab.scale.long_rounds, [ours, baseline])?;
     let name = format!("queue: `gt sling` of {count} beads, against `bd import` of them");
-    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(2.0)))
+    Ok(ReportRow::times(name, median(&times[0]), median(&times[1]), Some(2.0)))
 }
 
 /// A cycle with eight free slots, and `gt scheduler status`, over many contexts against few.
 fn compare(
     lab: &Lab,
     engine: &str,
-    crowd: impl Fn(&str, u32) -> Result<Crowd>,
-) -> Result<Vec<Row>> {
+    crowd: impl Fn(&str, u32) -> BenchmarkResult<CrowdedTown>,
+) -> BenchmarkResult<Vec<ReportRow>> {
     let (many, few) = (lab.scale.large, 100);
     let (large, small) = (crowd("crowd-many", many)?, crowd("crowd-few", few)?);
     let times = alternate(lab.scale.bursts, [large.arm(), small.arm()])?;
-    let cycle = Row::times(
+    let cycle = ReportRow::times(
         format!(
             "queue: a cycle with {FREE_SLOTS} free slots on {engine}, {many} contexts against {few}, \
              {STUCK_PERCENT}% ahead in line and stuck"
@@ -92,7 +92,7 @@ fn compare(
         Some(3.0),
     );
     let middle = crowd("crowd-middle", lab.scale.small)?;
-    let status = |crowd: &Crowd| -> Result<Duration> {
+    let status = |crowd: &CrowdedTown| -> BenchmarkResult<Duration> {
         let mut command = lab.program("gt", &crowd.place)?;
         lab.time(command.args(["scheduler", "status"]))
     };
@@ -103,7 +103,7 @@ fn compare(
         "queue: `gt scheduler status` on {engine}, {many} contexts against {}",
         lab.scale.small
     );
-    let status = Row::within(name, median(&times[0]), median(&times[1]), STATUS_TIME_MAX);
+    let status = ReportRow::within(name, median(&times[0]), median(&times[1]), STATUS_TIME_MAX);
     for crowd in [large, small, middle] {
         fs::remove_dir_all(crowd.place)?;
     }
@@ -111,12 +111,12 @@ fn compare(
 }
 
 /// A town in which much is scheduled and little can start.
-struct Crowd {
+struct CrowdedTown {
     place: PathBuf,
     town: gt_town::Town,
 }
 
-impl Crowd {
+impl CrowdedTown {
     fn arm(&self) -> Arm<'_> {
         let mut round = 0_u32;
         Box::new(move || {
@@ -133,14 +133,14 @@ impl Crowd {
         })
     }
 
-    fn cycle(&self) -> Result<Vec<Started>> {
+    fn cycle(&self) -> BenchmarkResult<Vec<StartedRun>> {
         let spawner = MemorySpawner::default();
         // Like the daemon, which counts nothing.
         Ok(Dispatcher::new(&self.town, &spawner).with_counts(false).dispatch()?.dispatched)
     }
 
     /// Ends what was started, so that the next cycle finds as many slots.
-    fn finish(&self, started: &[Started]) -> Result<()> {
+    fn finish(&self, started: &[StartedRun]) -> BenchmarkResult<()> {
         for run in started.iter().filter_map(|started| started.run.as_ref()) {
             gt_scheduling::run_transitions::claim(&self.town, &run.id, &run.workplace)?;
             gt_scheduling::run_transitions::finish(
@@ -153,7 +153,7 @@ impl Crowd {
     }
 
     /// Schedules as much as was started.
-    fn refill(&self, round: u32) -> Result<()> {
+    fn refill(&self, round: u32) -> BenchmarkResult<()> {
         let mut arguments = Vec::new();
         for number in 0..FREE_SLOTS {
             let id = format!("web-more{round}x{number}");
@@ -161,7 +161,7 @@ impl Crowd {
             beads::create(&self.town, &new, false)?;
             arguments.push(id);
         }
-        let flags = Flags { no_convoy: true, ..Flags::default() };
+        let flags = SlingOptions { no_convoy: true, ..SlingOptions::default() };
         sling(&self.town, &SlingRequest { arguments, flags, ..SlingRequest::default() })?;
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Crowd {
 
 /// A town with so many contexts: nine tenths of them are urgent, first in line, and parked, blocked, backing
 /// off, or over the cap of their rig.
-fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> Result<Crowd> {
+fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> BenchmarkResult<CrowdedTown> {
     let town = match url {
         Some(url) => lab.town_on(name, url)?,
         None => lab.empty_town(name)?,
@@ -204,8 +204,8 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> Result<Crow
     fs::remove_file(&source)?;
 
     let address = match url {
-        Some(url) => Address::Server(Box::new(Server::parse(url, None)?)),
-        None => Address::File(town.database()),
+        Some(url) => StoreAddress::Server(Box::new(PostgresAddress::parse(url, None)?)),
+        None => StoreAddress::File(town.database()),
     };
     let now = SystemClock.now();
     let store = Store::open(&address, now, Options::default())?;
@@ -219,7 +219,7 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> Result<Crow
             gated: false,
             forced: false,
             priority: Priority::new(priority)?,
-            origin: Origin::Sling,
+            origin: ContextOrigin::Sling,
             parameters: SlingParameters::default(),
             enqueued_at: None,
             // As far off as a backoff can be; a longer one would be taken for a clock that jumped.
@@ -228,7 +228,7 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> Result<Crow
             attempts: 0,
         })
     });
-    let contexts = contexts.collect::<Result<Vec<_>>>()?;
+    let contexts = contexts.collect::<BenchmarkResult<Vec<_>>>()?;
     store
         .write(&by, |writer| writer.insert_contexts(contexts).map(|_| ()))
         .map_err(|error: StoreError| error.to_string())?;
@@ -248,7 +248,7 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> Result<Crow
         options,
         Arc::new(gt_scheduling::Consequences),
     )?;
-    let crowd = Crowd { place: town.path, town: opened };
+    let crowd = CrowdedTown { place: town.path, town: opened };
     // The first cycle also starts the one that the capped rig admits, and that one stays.
     let mut started = crowd.cycle()?;
     started.retain(|started| started.context.rig.as_str() != "capped");
@@ -258,13 +258,13 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> Result<Crow
 }
 
 /// A rig whose command does nothing.
-pub(super) fn rig(lab: &Lab, town: &Town, name: &str) -> Result<()> {
+pub(super) fn rig(lab: &Lab, town: &BenchmarkTown, name: &str) -> BenchmarkResult<()> {
     gt(lab, town, &["rig", "add", name, "--prefix", name])?;
     gt(lab, town, &["config", "set", &format!("rig.{name}.command"), "/bin/true"])
 }
 
 /// Runs `gt` in a town.
-pub(super) fn gt(lab: &Lab, town: &Town, arguments: &[&str]) -> Result<()> {
+pub(super) fn gt(lab: &Lab, town: &BenchmarkTown, arguments: &[&str]) -> BenchmarkResult<()> {
     lab.time(lab.program("gt", &town.path)?.args(arguments))?;
     Ok(())
 }

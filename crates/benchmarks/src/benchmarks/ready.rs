@@ -1,14 +1,14 @@
 //! `bd ready` must not become slower as the town grows.
 
-use crate::Result;
-use crate::lab::{Lab, Town};
+use crate::BenchmarkResult;
+use crate::lab::{BenchmarkTown, Lab};
 use crate::measure::{Arm, alternate, median};
-use crate::report::Row;
+use crate::report::ReportRow;
 
 const ARGUMENTS: [&str; 4] = ["ready", "--json", "--limit", "20"];
 
 /// The same command in a large and in a small town, just after their import.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let (small, large) = (lab.small()?, lab.large()?);
     let ready = |town| -> Arm<'_> { Box::new(move || one(lab, town)) };
     let times = alternate(lab.scale.short_rounds, [ready(large), ready(small)])?;
@@ -16,9 +16,9 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
         "ready: `bd ready --json --limit 20`, {} beads against {}",
         lab.scale.large, lab.scale.small
     );
-    Ok(vec![Row::times(name, median(&times[0]), median(&times[1]), Some(2.0))])
+    Ok(vec![ReportRow::times(name, median(&times[0]), median(&times[1]), Some(2.0))])
 }
 
-fn one(lab: &Lab, town: &Town) -> Result<std::time::Duration> {
+fn one(lab: &Lab, town: &BenchmarkTown) -> BenchmarkResult<std::time::Duration> {
     lab.time(&mut lab.bd(town, ARGUMENTS)?)
 }

@@ -6,21 +6,21 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use gt_core::Clock;
 use gt_core::limits::SERVER_WRITE_GROUP_MAX;
-use gt_store::{Address, Options, Server, Store};
+use gt_store::{Options, PostgresAddress, Store, StoreAddress};
 use gt_testkit::Cluster;
 use gt_town::SystemClock;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Statement};
 
-use super::grouped::{Job, THREADS, ask_from_threads, create_from_threads};
-use crate::Result;
+use super::grouped::{CreateJob, THREADS, ask_from_threads, create_from_threads};
+use crate::BenchmarkResult;
 use crate::baseline::{
     COUNT_EVENTS, COUNT_PREFIX, CREATOR, INSERT_BEAD, INSERT_EVENT, OWNER, PAYLOAD, TITLE,
 };
 use crate::lab::Lab;
 use crate::measure::{Arm, alternate, median};
-use crate::report::Row;
+use crate::report::ReportRow;
 
 /// The settings of a server that people rely on, which a server for tests does not have.
 pub(crate) const DURABLE: &str = "fsync = on\nfull_page_writes = on\n";
@@ -32,25 +32,25 @@ pub(super) const LOCK: &str = "BEGIN; SET LOCAL search_path = gt; \
 /// Whether the baseline waits for the answer to each statement, in a straightforward loop, or sends
 /// all statements of a group at once.
 #[derive(Clone, Copy)]
-enum Manner {
+enum SendMode {
     OneByOne,
     AllAtOnce,
 }
 
 /// Creates through [`Store::submit`], against loops that only insert what arrived, under the same lock.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let cluster = &Cluster::start(DURABLE);
     let each = lab.scale.creates_per_thread;
     let ours: Arm<'_> = Box::new(|| through_store(cluster, each));
     let bare = |manner| -> Arm<'_> { Box::new(move || through_loop(cluster, each, manner)) };
-    let arms = [ours, bare(Manner::OneByOne), bare(Manner::AllAtOnce)];
+    let arms = [ours, bare(SendMode::OneByOne), bare(SendMode::AllAtOnce)];
     let times = alternate(lab.scale.long_rounds, arms)?;
     let [ours, bare, at_once] = [0, 1, 2].map(|arm| median(&times[arm]));
     let name = format!("server: durable creates on PostgreSQL from {THREADS} threads");
     let beads = THREADS * each;
     Ok(vec![
-        Row::speeds(format!("{name}, against a bare loop"), beads, ours, bare, Some(0.5)),
-        Row::speeds(
+        ReportRow::speeds(format!("{name}, against a bare loop"), beads, ours, bare, Some(0.5)),
+        ReportRow::speeds(
             format!("{name}, against a loop that sends a group at once"),
             beads,
             ours,
@@ -61,27 +61,27 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// An empty store in a database of its own.
-fn fresh(cluster: &Cluster) -> Result<(String, Store)> {
+fn fresh(cluster: &Cluster) -> BenchmarkResult<(String, Store)> {
     let url = cluster.fresh_database();
-    let address = Address::Server(Box::new(Server::parse(&url, None)?));
+    let address = StoreAddress::Server(Box::new(PostgresAddress::parse(&url, None)?));
     let store = Store::create(&address, SystemClock.now(), Options::default())?;
     Ok((url, store))
 }
 
-fn through_store(cluster: &Cluster, each: u32) -> Result<Duration> {
+fn through_store(cluster: &Cluster, each: u32) -> BenchmarkResult<Duration> {
     let (_, store) = fresh(cluster)?;
     create_from_threads(&store, each)
 }
 
-fn through_loop(cluster: &Cluster, each: u32, manner: Manner) -> Result<Duration> {
+fn through_loop(cluster: &Cluster, each: u32, manner: SendMode) -> BenchmarkResult<Duration> {
     let (url, store) = fresh(cluster)?;
     drop(store);
-    let bare = Bare::connect(&url)?;
+    let bare = BareWriter::connect(&url)?;
     ask_from_threads(each, move |jobs| bare.insert_groups(&jobs, manner))
 }
 
 /// A connection and its prepared statements, nothing else.
-struct Bare {
+struct BareWriter {
     runtime: Runtime,
     client: Client,
     bead: Statement,
@@ -90,8 +90,8 @@ struct Bare {
     counter: Statement,
 }
 
-impl Bare {
-    fn connect(url: &str) -> Result<Self> {
+impl BareWriter {
+    fn connect(url: &str) -> BenchmarkResult<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (client, statements) = runtime.block_on(async {
             let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
@@ -108,7 +108,7 @@ impl Bare {
         Ok(Self { runtime, client, bead, prefix, event, counter })
     }
 
-    fn insert_groups(&self, jobs: &Receiver<Job>, manner: Manner) -> Result<()> {
+    fn insert_groups(&self, jobs: &Receiver<CreateJob>, manner: SendMode) -> BenchmarkResult<()> {
         let mut event = 0_i64;
         while let Ok(first) = jobs.recv() {
             let mut group = vec![first];
@@ -122,19 +122,24 @@ impl Bare {
         Ok(())
     }
 
-    async fn insert_group(&self, group: &[Job], event: &mut i64, manner: Manner) -> Result<()> {
+    async fn insert_group(
+        &self,
+        group: &[CreateJob],
+        event: &mut i64,
+        manner: SendMode,
+    ) -> BenchmarkResult<()> {
         self.client.simple_query(LOCK).await?;
-        let numbered: Vec<(i64, &Job)> = (*event + 1..).zip(group).collect();
+        let numbered: Vec<(i64, &CreateJob)> = (*event + 1..).zip(group).collect();
         *event += i64::try_from(group.len())?;
         match manner {
-            Manner::OneByOne => {
+            SendMode::OneByOne => {
                 for (number, job) in numbered {
                     self.insert(number, job).await?;
                 }
                 self.client.execute(&self.counter, &[&*event]).await?;
                 self.client.batch_execute("COMMIT").await?;
             }
-            Manner::AllAtOnce => {
+            SendMode::AllAtOnce => {
                 let all = try_join_all(numbered.into_iter().map(|(n, job)| self.insert(n, job)));
                 all.await?;
                 self.client.execute(&self.counter, &[&*event]).await?;
@@ -147,7 +152,7 @@ impl Bare {
     async fn insert(
         &self,
         number: i64,
-        job: &Job,
+        job: &CreateJob,
     ) -> std::result::Result<(), tokio_postgres::Error> {
         let mut uid = [0_u8; 16];
         for (byte, letter) in uid.iter_mut().rev().zip(job.id.bytes()) {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::Result;
-use crate::lab::{Lab, Town};
+use crate::BenchmarkResult;
+use crate::lab::{BenchmarkTown, Lab};
 
 /// How long anything may take before it is taken for stuck.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -26,7 +26,7 @@ const ALL_BEGUN: &str = "all";
 
 /// The worker of a run: it writes down when it began, waits if there is a pipe to wait for, writes down when it ended, and
 /// reports that its work is done.
-pub(crate) fn arrive(directory: &Path, name: &str) -> Result<()> {
+pub(crate) fn arrive(directory: &Path, name: &str) -> BenchmarkResult<()> {
     write_moment(directory, name)?;
     let own = directory.join(format!("{HOLD}-{name}"));
     let hold = if own.exists() { own } else { directory.join(HOLD) };
@@ -51,7 +51,7 @@ pub(crate) fn arrive(directory: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn write_moment(directory: &Path, name: &str) -> Result<()> {
+fn write_moment(directory: &Path, name: &str) -> BenchmarkResult<()> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let (own, parent) = (std::process::id(), std::os::unix::process::parent_id());
     let beside = directory.join(format!("{name}.next"));
@@ -60,18 +60,18 @@ fn write_moment(directory: &Path, name: &str) -> Result<()> {
 }
 
 /// When the worker of this name began.
-pub(super) fn began(arrivals: &Path, name: &str) -> Result<SystemTime> {
+pub(super) fn began(arrivals: &Path, name: &str) -> BenchmarkResult<SystemTime> {
     let moment = moment(arrivals, name)?;
     Ok(SystemTime::UNIX_EPOCH + Duration::from_nanos(moment[0]))
 }
 
 /// When the worker of this name ended.
-pub(super) fn left(arrivals: &Path, name: &str) -> Result<SystemTime> {
+pub(super) fn left(arrivals: &Path, name: &str) -> BenchmarkResult<SystemTime> {
     began(arrivals, &format!("{name}.left"))
 }
 
 /// The time, the worker and its parent, as the worker wrote them down.
-fn moment(arrivals: &Path, name: &str) -> Result<[u64; 3]> {
+fn moment(arrivals: &Path, name: &str) -> BenchmarkResult<[u64; 3]> {
     let file = arrivals.join(name);
     wait_until(&format!("{name} was written down"), || file.exists())?;
     let text = fs::read_to_string(&file)?;
@@ -79,7 +79,7 @@ fn moment(arrivals: &Path, name: &str) -> Result<[u64; 3]> {
     Ok(numbers.try_into().map_err(|_| format!("{} is not understood", file.display()))?)
 }
 
-pub(super) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) -> Result<()> {
+pub(super) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) -> BenchmarkResult<()> {
     let start = Instant::now();
     while !holds() {
         if start.elapsed() > LIMIT {
@@ -91,16 +91,21 @@ pub(super) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) -> Result<
 }
 
 /// The daemon of a town, while this value is there, and the workers that it starts.
-pub(super) struct Site<'l> {
+pub(super) struct DaemonTown<'l> {
     lab: &'l Lab,
     town: PathBuf,
     arrivals: PathBuf,
     sockets: PathBuf,
 }
 
-impl<'l> Site<'l> {
+impl<'l> DaemonTown<'l> {
     /// Starts the daemon of a town. Its workers write to `arrivals`, and sockets of sessions are in `sockets`.
-    pub(super) fn up(lab: &'l Lab, town: &Town, arrivals: &Path, sockets: &Path) -> Result<Self> {
+    pub(super) fn up(
+        lab: &'l Lab,
+        town: &BenchmarkTown,
+        arrivals: &Path,
+        sockets: &Path,
+    ) -> BenchmarkResult<Self> {
         let site = Self {
             lab,
             town: town.path.clone(),
@@ -112,23 +117,23 @@ impl<'l> Site<'l> {
     }
 
     /// Runs `gt` in the town.
-    pub(super) fn gt(&self, words: &[&str]) -> Result<()> {
+    pub(super) fn gt(&self, words: &[&str]) -> BenchmarkResult<()> {
         self.lab.time(self.command("gt")?.args(words)).map(drop)
     }
 
-    fn command(&self, name: &str) -> Result<Command> {
+    fn command(&self, name: &str) -> BenchmarkResult<Command> {
         let mut command = self.lab.program(name, &self.town)?;
         command.env("TMUX_TMPDIR", &self.sockets);
         Ok(command)
     }
 
     /// The output of a program of ours in the town.
-    pub(super) fn output(&self, name: &str, words: &[&str]) -> Result<String> {
+    pub(super) fn output(&self, name: &str, words: &[&str]) -> BenchmarkResult<String> {
         self.lab.output(self.command(name)?.args(words))
     }
 
     /// The process of the daemon.
-    pub(super) fn daemon(&self) -> Result<u32> {
+    pub(super) fn daemon(&self) -> BenchmarkResult<u32> {
         let said = self.output("gt", &["daemon", "status", "--json"])?;
         let number = said.split("\"pid\": ").nth(1).and_then(|rest| {
             rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
@@ -137,7 +142,7 @@ impl<'l> Site<'l> {
     }
 
     /// Creates beads and schedules them, each worker held if `is_held`.
-    pub(super) fn schedule(&self, beads: &[String], is_held: bool) -> Result<()> {
+    pub(super) fn schedule(&self, beads: &[String], is_held: bool) -> BenchmarkResult<()> {
         let source = self.arrivals.join("beads.jsonl");
         let lines = beads.iter().map(|bead| super::queue::line(bead, 2, None));
         fs::write(&source, lines.collect::<String>())?;
@@ -146,7 +151,7 @@ impl<'l> Site<'l> {
     }
 
     /// Schedules beads that are there.
-    pub(super) fn sling(&self, beads: &[String], is_held: bool) -> Result<()> {
+    pub(super) fn sling(&self, beads: &[String], is_held: bool) -> BenchmarkResult<()> {
         for bead in beads.iter().filter(|_| is_held) {
             let pipe = self.arrivals.join(format!("{HOLD}-{bead}"));
             mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR)?;
@@ -157,25 +162,25 @@ impl<'l> Site<'l> {
     }
 
     /// Lets a worker end that is held.
-    pub(super) fn release(&self, bead: &str) -> Result<()> {
+    pub(super) fn release(&self, bead: &str) -> BenchmarkResult<()> {
         let pipe = self.arrivals.join(format!("{HOLD}-{bead}"));
         drop(File::options().write(true).open(&pipe)?);
         Ok(fs::remove_file(&pipe)?)
     }
 
     /// When the worker of a bead began.
-    pub(super) fn began(&self, bead: &str) -> Result<SystemTime> {
+    pub(super) fn began(&self, bead: &str) -> BenchmarkResult<SystemTime> {
         began(&self.arrivals, bead)
     }
 
     /// When the worker of a bead ended.
-    pub(super) fn left(&self, bead: &str) -> Result<SystemTime> {
+    pub(super) fn left(&self, bead: &str) -> BenchmarkResult<SystemTime> {
         left(&self.arrivals, bead)
     }
 
     /// Kills the worker of a bead and its supervisor, and forgets that it was there; returns the
     /// time of that.
-    pub(super) fn kill(&self, bead: &str) -> Result<SystemTime> {
+    pub(super) fn kill(&self, bead: &str) -> BenchmarkResult<SystemTime> {
         let [_, worker, supervisor] = moment(&self.arrivals, bead)?;
         fs::remove_file(self.arrivals.join(bead))?;
         let pid = |number: u64| i32::try_from(number).ok().and_then(Pid::from_raw);
@@ -187,7 +192,7 @@ impl<'l> Site<'l> {
     }
 
     /// How long each worker works from now on.
-    pub(super) fn linger(&self, time: Duration) -> Result<()> {
+    pub(super) fn linger(&self, time: Duration) -> BenchmarkResult<()> {
         Ok(fs::write(self.arrivals.join(LINGER), time.as_millis().to_string())?)
     }
 
@@ -198,7 +203,7 @@ impl<'l> Site<'l> {
     }
 
     /// How long the log of the daemon is.
-    pub(super) fn log_length(&self) -> Result<u64> {
+    pub(super) fn log_length(&self) -> BenchmarkResult<u64> {
         Ok(fs::metadata(self.log())?.len())
     }
 
@@ -207,7 +212,7 @@ impl<'l> Site<'l> {
     }
 
     /// Waits until the daemon has logged this of a bead, after the beginning of its log; when that was.
-    pub(super) fn told(&self, after: u64, event: &str, bead: &str) -> Result<SystemTime> {
+    pub(super) fn told(&self, after: u64, event: &str, bead: &str) -> BenchmarkResult<SystemTime> {
         let (event, bead) = (format!("\"event\":\"{event}\""), format!("\"bead\":\"{bead}\""));
         let mut log = File::open(self.log())?;
         let start = Instant::now();
@@ -228,7 +233,7 @@ impl<'l> Site<'l> {
     }
 
     /// How many beads have this status.
-    pub(super) fn count(&self, status: &str) -> Result<u32> {
+    pub(super) fn count(&self, status: &str) -> BenchmarkResult<u32> {
         let said = self.output("bd", &["count", "--status", status, "--json"])?;
         let number = said.split("\"count\": ").nth(1).and_then(|rest| {
             rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
@@ -251,7 +256,7 @@ impl<'l> Site<'l> {
     }
 }
 
-impl Drop for Site<'_> {
+impl Drop for DaemonTown<'_> {
     fn drop(&mut self) {
         // The daemon first, so that it starts nothing in the place of what is ended.
         let _ = self.gt(&["down"]);

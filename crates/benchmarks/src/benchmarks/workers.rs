@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 
 use super::queue::gt;
 use super::site::{HOLD, began, wait_until};
-use crate::Result;
-use crate::lab::{Lab, Town};
+use crate::BenchmarkResult;
+use crate::lab::{BenchmarkTown, Lab};
 use crate::measure::{Arm, alternate, median};
-use crate::report::Row;
+use crate::report::ReportRow;
 
 /// How many files the repository has that workers get.
 const FILES: u32 = 2_000;
@@ -20,12 +20,12 @@ const SESSIONS: u32 = 200;
 const KEEPER: &str = "keeper";
 
 /// Starts on a new tree, on a tree that is used again and on a warm one, and the list of sessions.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let (files, sessions) =
         if lab.scale.long_rounds > 1 { (FILES, SESSIONS) } else { (FILES / 20, SESSIONS / 20) };
     let rounds = lab.scale.bursts * 2;
     let mut rows = Vec::new();
-    for ground in [Ground::New, Ground::UsedAgain, Ground::Warm] {
+    for ground in [TreePreparation::New, TreePreparation::UsedAgain, TreePreparation::Warm] {
         rows.push(starts(lab, ground, files, rounds)?);
     }
     rows.push(list(lab, sessions)?);
@@ -34,7 +34,7 @@ pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
 
 /// The tree that a worker gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ground {
+enum TreePreparation {
     /// There was none.
     New,
     /// That of an earlier worker.
@@ -43,7 +43,7 @@ enum Ground {
     Warm,
 }
 
-impl Ground {
+impl TreePreparation {
     /// Its name in a row.
     fn name(self) -> &'static str {
         match self {
@@ -65,9 +65,14 @@ impl Ground {
 
 /// From the start of `gt sling` to the first instruction of the worker, against a bare `git fetch`, `git worktree add` (or
 /// `git switch -C`, where the tree is there already) and `tmux new-session`. On both sides the tmux server runs.
-fn starts(lab: &Lab, ground: Ground, files: u32, rounds: usize) -> Result<Row> {
-    let place = Place::new(lab, ground.word(), files)?;
-    if ground == Ground::Warm {
+fn starts(
+    lab: &Lab,
+    ground: TreePreparation,
+    files: u32,
+    rounds: usize,
+) -> BenchmarkResult<ReportRow> {
+    let place = WorkerTown::new(lab, ground.word(), files)?;
+    if ground == TreePreparation::Warm {
         gt(lab, &place.town, &["config", "set", "rig.web.warm_worktrees", "1"])?;
     }
     let (mut round, mut bare_round) = (0, 0);
@@ -83,19 +88,19 @@ fn starts(lab: &Lab, ground: Ground, files: u32, rounds: usize) -> Result<Row> {
     place.end()?;
     let tree = ground.name();
     let (by_hand, limit) = match ground {
-        Ground::New => ("`git worktree add`", 2.0),
-        Ground::UsedAgain | Ground::Warm => ("`git switch -C`", 5.0),
+        TreePreparation::New => ("`git worktree add`", 2.0),
+        TreePreparation::UsedAgain | TreePreparation::Warm => ("`git switch -C`", 5.0),
     };
     let name = format!(
         "workers: `gt sling` to the first instruction of the worker on {tree} of {files} files, against \
          `git fetch`, {by_hand} and `tmux new-session`"
     );
-    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(limit)))
+    Ok(ReportRow::times(name, median(&times[0]), median(&times[1]), Some(limit)))
 }
 
 /// `gt polecat list` with so many sessions, against one `tmux list-panes -a` on the same server.
-fn list(lab: &Lab, sessions: u32) -> Result<Row> {
-    let place = Place::new(lab, "list", 10)?;
+fn list(lab: &Lab, sessions: u32) -> BenchmarkResult<ReportRow> {
+    let place = WorkerTown::new(lab, "list", 10)?;
     place.hold()?;
     let ids: Vec<String> = (1..=sessions).map(|number| format!("web-{number}")).collect();
     for id in &ids {
@@ -123,13 +128,13 @@ fn list(lab: &Lab, sessions: u32) -> Result<Row> {
     let name = format!(
         "workers: `gt polecat list` with {sessions} sessions, against one `tmux list-panes -a`"
     );
-    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(3.0)))
+    Ok(ReportRow::times(name, median(&times[0]), median(&times[1]), Some(3.0)))
 }
 
 /// A town whose workers have trees and sessions, and the same by hand beside it.
-pub(super) struct Place<'l> {
+pub(super) struct WorkerTown<'l> {
     lab: &'l Lab,
-    pub(super) town: Town,
+    pub(super) town: BenchmarkTown,
     /// Where workers write down when they began.
     pub(super) arrivals: PathBuf,
     /// The sockets of tmux, ours and that of the baseline.
@@ -139,8 +144,8 @@ pub(super) struct Place<'l> {
     pub(super) bare_trees: PathBuf,
 }
 
-impl<'l> Place<'l> {
-    pub(super) fn new(lab: &'l Lab, what: &str, files: u32) -> Result<Self> {
+impl<'l> WorkerTown<'l> {
+    pub(super) fn new(lab: &'l Lab, what: &str, files: u32) -> BenchmarkResult<Self> {
         let directory = lab.path().join(format!("workers-{what}"));
         let town = lab.empty_town(&format!("workers-{what}"))?;
         let origin = lab.path().join(format!("origin-{what}"));
@@ -187,14 +192,14 @@ impl<'l> Place<'l> {
     }
 
     /// A program of ours, with sockets below the laboratory.
-    fn program(&self, name: &str, directory: &Path) -> Result<Command> {
+    fn program(&self, name: &str, directory: &Path) -> BenchmarkResult<Command> {
         let mut command = self.lab.program(name, directory)?;
         command.env("TMUX_TMPDIR", &self.sockets);
         Ok(command)
     }
 
     /// A program of the system, in the same environment.
-    pub(super) fn program_of_system(&self, name: &str) -> Result<Command> {
+    pub(super) fn program_of_system(&self, name: &str) -> BenchmarkResult<Command> {
         self.lab.system(name, self.lab.path()).map(|mut command| {
             command.env("TMUX_TMPDIR", &self.sockets);
             command
@@ -202,7 +207,7 @@ impl<'l> Place<'l> {
     }
 
     /// Tmux on the server of the town.
-    fn tmux(&self) -> Result<Command> {
+    fn tmux(&self) -> BenchmarkResult<Command> {
         let is_ours = |name: &str| name.starts_with("gt-");
         let socket = fs::read_dir(&self.sockets)?.flatten().find_map(|directory| {
             let names = fs::read_dir(directory.path()).ok()?.flatten();
@@ -214,13 +219,18 @@ impl<'l> Place<'l> {
         Ok(command)
     }
 
-    pub(super) fn git(&self, directory: &Path, arguments: &[&str], paths: &[&Path]) -> Result<()> {
+    pub(super) fn git(
+        &self,
+        directory: &Path,
+        arguments: &[&str],
+        paths: &[&Path],
+    ) -> BenchmarkResult<()> {
         let mut command = self.program_of_system("git")?;
         self.lab.time(command.current_dir(directory).args(arguments).args(paths)).map(drop)
     }
 
     /// A repository with so many files, fifty in a directory.
-    fn fill(&self, origin: &Path, files: u32) -> Result<()> {
+    fn fill(&self, origin: &Path, files: u32) -> BenchmarkResult<()> {
         for number in 0..files {
             let directory = origin.join(format!("part-{}", number / 50));
             fs::create_dir_all(&directory)?;
@@ -232,19 +242,19 @@ impl<'l> Place<'l> {
         self.git(origin, &["commit", "--quiet", "--message", "All files"], &[])
     }
 
-    fn create(&self, bead: &str) -> Result<()> {
+    fn create(&self, bead: &str) -> BenchmarkResult<()> {
         let create = ["create", "Work", "--id", bead, "--force"];
         self.lab.time(&mut self.lab.bd(&self.town, create)?).map(drop)
     }
 
     /// Makes workers wait after they have begun, until [`Self::release`].
-    fn hold(&self) -> Result<()> {
+    fn hold(&self) -> BenchmarkResult<()> {
         let mut command = self.program_of_system("mkfifo")?;
         self.lab.time(command.arg(self.arrivals.join(HOLD))).map(drop)
     }
 
     /// Lets all workers end that wait.
-    fn release(&self) -> Result<()> {
+    fn release(&self) -> BenchmarkResult<()> {
         let pipe = self.arrivals.join(HOLD);
         let writer = File::options().write(true).open(&pipe)?;
         fs::remove_file(&pipe)?;
@@ -253,9 +263,9 @@ impl<'l> Place<'l> {
     }
 
     /// Slings a bead; how long it took until its worker began.
-    fn sling(&self, bead: &str, ground: Ground) -> Result<Duration> {
+    fn sling(&self, bead: &str, ground: TreePreparation) -> BenchmarkResult<Duration> {
         self.create(bead)?;
-        if ground == Ground::Warm {
+        if ground == TreePreparation::Warm {
             self.lab.time(self.program("gt", &self.town.path)?.args(["scheduler", "run"]))?;
         }
         let start = SystemTime::now();
@@ -263,15 +273,15 @@ impl<'l> Place<'l> {
         self.lab.time(command.args(["sling", bead, "--no-boot", "--no-convoy"]))?;
         let took = self.arrival(bead)?.duration_since(start)?;
         self.wait_for_end(bead)?;
-        if ground == Ground::New {
+        if ground == TreePreparation::New {
             gt(self.lab, &self.town, &["polecat", "nuke", "web/furiosa"])?;
         }
         Ok(took)
     }
 
     /// The same by hand.
-    fn by_hand(&self, name: &str, ground: Ground) -> Result<Duration> {
-        let is_fresh = ground == Ground::New;
+    fn by_hand(&self, name: &str, ground: TreePreparation) -> BenchmarkResult<Duration> {
+        let is_fresh = ground == TreePreparation::New;
         let worker = self.lab.part("arrive")?;
         // Trees stay, like ours in the trash: a file system that has just lost thousands of files is slow.
         let tree = if is_fresh { self.bare_trees.join(name) } else { self.bare_trees.join("tree") };
@@ -294,23 +304,23 @@ impl<'l> Place<'l> {
     }
 
     /// Brings the repository of the baseline up to date with the origin.
-    pub(super) fn fetch_by_hand(&self) -> Result<()> {
+    pub(super) fn fetch_by_hand(&self) -> BenchmarkResult<()> {
         let branches = "+refs/heads/*:refs/remotes/origin/*";
         self.git(&self.bare, &["fetch", "--quiet", "origin", branches], &[])
     }
 
     /// Puts a tree of the baseline on a new branch that begins where the origin is.
-    pub(super) fn switch_by_hand(&self, tree: &Path, branch: &str) -> Result<()> {
+    pub(super) fn switch_by_hand(&self, tree: &Path, branch: &str) -> BenchmarkResult<()> {
         self.git(tree, &["switch", "--quiet", "--no-track", "-C", branch, "origin/main"], &[])
     }
 
     /// When the worker of this name began.
-    pub(super) fn arrival(&self, name: &str) -> Result<SystemTime> {
+    pub(super) fn arrival(&self, name: &str) -> BenchmarkResult<SystemTime> {
         began(&self.arrivals, name)
     }
 
     /// Waits until a bead is closed and nothing of its run is left.
-    fn wait_for_end(&self, bead: &str) -> Result<()> {
+    fn wait_for_end(&self, bead: &str) -> BenchmarkResult<()> {
         let mut wait = self.program("gt", &self.town.path)?;
         self.lab.time(wait.args(["wait", bead]))?;
         let mut names = String::new();
@@ -324,7 +334,7 @@ impl<'l> Place<'l> {
     }
 
     /// Ends everything that was started here.
-    pub(super) fn end(&self) -> Result<()> {
+    pub(super) fn end(&self) -> BenchmarkResult<()> {
         if self.arrivals.join(HOLD).exists() {
             self.release()?;
         }
@@ -337,7 +347,7 @@ impl<'l> Place<'l> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WorkerTown<'_> {
     fn drop(&mut self) {
         // The processes that are left after an error, and the server of the baseline in any case.
         let bare = self.program_of_system("tmux").map(|mut tmux| {

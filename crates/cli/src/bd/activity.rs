@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use clap::Args;
 use gt_api::EventDocument;
-use gt_beads::events::{Follower, bead_with_history};
+use gt_beads::events::{EventFollower, bead_with_history};
 use gt_core::event::BeadImported;
 use gt_core::{Event, EventKind, EventPayload, Outcome, Timestamp};
 use gt_town::{Bell, EventFilter, Town, rigs};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{JsonList, Printer, local_times, moment, short_commit};
 use crate::values::instant;
@@ -51,22 +51,22 @@ pub(crate) struct ActivityArgs {
 }
 
 /// Runs `bd activity` and `gt feed`, which are the same.
-pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliError> {
+pub(crate) fn run(context: &CommandContext<'_>, args: &ActivityArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let filter = filter(&town, args)?;
     let printer = context.printer;
-    let mut log = Log::new(printer, args.follow);
+    let mut log = EventPrinter::new(printer, args.follow);
     let limit = match (args.limit, args.since.is_some()) {
         (Some(0), _) | (None, true) => None,
         (Some(limit), _) => Some(limit),
         (None, false) => Some(LIMIT),
     };
     let mut follower = match (args.after, limit) {
-        (Some(number), _) => Follower::after(number, filter),
-        (None, None) => Follower::after(0, filter),
+        (Some(number), _) => EventFollower::after(number, filter),
+        (None, None) => EventFollower::after(0, filter),
         (None, Some(limit)) => {
             // The place to go on from is taken before the past is read: nothing falls in between.
-            let follower = Follower::from_now(&town, filter)?;
+            let follower = EventFollower::from_now(&town, filter)?;
             for event in follower.past(&town, limit)? {
                 log.push(&event)?;
             }
@@ -81,7 +81,7 @@ pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliE
         (Some(_), Some(limit @ 1..), false) => limit,
         _ => usize::MAX,
     };
-    let mut news_of = News::new(context, &town, args.follow);
+    let mut news_of = EventWaiter::new(context, &town, args.follow);
     loop {
         let Some(news) = news_of.next(&mut follower)? else {
             continue;
@@ -103,7 +103,7 @@ pub(crate) fn run(context: &Context<'_>, args: &ActivityArgs) -> Result<(), CliE
 }
 
 /// Waits for new events, and outlives a store that is away.
-pub(crate) struct News<'t> {
+pub(crate) struct EventWaiter<'t> {
     printer: &'t Printer,
     town: &'t Town,
     /// Nothing without `--follow`.
@@ -111,14 +111,17 @@ pub(crate) struct News<'t> {
     cut_off: bool,
 }
 
-impl<'t> News<'t> {
-    pub(crate) fn new(context: &Context<'t>, town: &'t Town, follow: bool) -> Self {
+impl<'t> EventWaiter<'t> {
+    pub(crate) fn new(context: &CommandContext<'t>, town: &'t Town, follow: bool) -> Self {
         let bell = follow.then(|| town.bell());
         Self { printer: context.printer, town, bell, cut_off: false }
     }
 
     /// The next events; nothing if the store is away and may come back. A follower is meant to stay.
-    pub(crate) fn next(&mut self, follower: &mut Follower) -> Result<Option<Vec<Event>>, CliError> {
+    pub(crate) fn next(
+        &mut self,
+        follower: &mut EventFollower,
+    ) -> Result<Option<Vec<Event>>, CliError> {
         match follower.next(self.town) {
             Ok(news) => {
                 self.cut_off = false;
@@ -152,13 +155,13 @@ impl<'t> News<'t> {
 }
 
 /// Where events go: lines for people, a JSON array, or JSON lines if there is no end to them.
-struct Log<'p> {
+struct EventPrinter<'p> {
     printer: &'p Printer,
     list: Option<JsonList<'p>>,
     empty: bool,
 }
 
-impl<'p> Log<'p> {
+impl<'p> EventPrinter<'p> {
     fn new(printer: &'p Printer, endless: bool) -> Self {
         let list = (printer.json() && !endless).then(|| printer.list());
         Self { printer, list, empty: true }

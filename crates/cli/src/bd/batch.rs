@@ -2,14 +2,14 @@
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use gt_api::BatchLineDocument;
-use gt_beads::batch::{BatchDone, BatchLine, LineDone, Step, run as run_batch};
+use gt_beads::batch::{BatchLine, BatchLineResult, BatchResult, BatchStep, run as run_batch};
 use gt_core::words::{Word, split};
 use gt_core::{BeadId, Timestamp};
 use gt_execution::runs::end_processes_of;
 use gt_town::Environment;
 
-use super::{close, create, dep, label, reopen, shapes, update};
-use crate::context::Context;
+use super::{bead_output, close, create, dep, label, reopen, update};
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::usage_message;
 use crate::values::{source_name, text_of, texts};
@@ -75,7 +75,7 @@ struct CommentLine {
     words: Vec<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &BatchArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &BatchArgs) -> Result<(), CliError> {
     let text = text_of(&args.file)?;
     let town = context.store_town()?;
     let name = source_name(&args.file);
@@ -96,13 +96,13 @@ pub(super) fn run(context: &Context<'_>, args: &BatchArgs) -> Result<(), CliErro
             .map_err(|error| CliError::request(format!("{place}: {}", error.chain())))?;
         lines.push(BatchLine { number, place, step });
     }
-    let BatchDone { lines: done, cancelled } = run_batch(&town, &lines, args.dry_run)?;
+    let BatchResult { lines: done, cancelled } = run_batch(&town, &lines, args.dry_run)?;
     if !args.dry_run {
         end_processes_of(&town, &cancelled);
     }
     let printer = context.printer;
     for id in done.iter().flat_map(|line| &line.missing) {
-        shapes::note_absent(printer, id);
+        bead_output::note_absent(printer, id);
     }
     if printer.json() {
         let mut list = printer.list();
@@ -115,7 +115,7 @@ pub(super) fn run(context: &Context<'_>, args: &BatchArgs) -> Result<(), CliErro
         return printer.done("Nothing to do");
     }
     let verb = if args.dry_run { "Would do" } else { "✓" };
-    done.iter().try_for_each(|LineDone { number, command, ids, .. }| {
+    done.iter().try_for_each(|BatchLineResult { number, command, ids, .. }| {
         let ids: Vec<&str> = ids.iter().map(BeadId::as_str).collect();
         printer.done(format!("{verb} line {number}: {command} {}", ids.join(" ")))
     })
@@ -132,7 +132,7 @@ pub(crate) fn check_line(line: &str) -> Result<(), CliError> {
     parser.verb(line).map(drop)
 }
 
-fn document(line: &LineDone) -> BatchLineDocument {
+fn document(line: &BatchLineResult) -> BatchLineDocument {
     BatchLineDocument {
         line: line.number as u64,
         command: line.command.to_owned(),
@@ -172,7 +172,7 @@ impl LineParser<'_> {
         Ok(parsed.verb)
     }
 
-    fn step(&self, line: &str) -> Result<Step, CliError> {
+    fn step(&self, line: &str) -> Result<BatchStep, CliError> {
         match self.verb(line)? {
             LineVerb::Create(args) => create::step(args, self.now),
             LineVerb::Update(args) => update::step(&args, self.now),
@@ -181,7 +181,7 @@ impl LineParser<'_> {
             LineVerb::Dep(args) => dep::step(args),
             LineVerb::Label(args) => label::step(args),
             LineVerb::Comment(CommentLine { id, words }) => {
-                Ok(Step::Comment { bead: id, text: words.join(" "), author: None })
+                Ok(BatchStep::Comment { bead: id, text: words.join(" "), author: None })
             }
         }
     }

@@ -5,9 +5,9 @@ use gt_beads::beads::blocked;
 use gt_core::BeadId;
 use gt_town::{BeadFilter, rigs};
 
+use super::bead_output;
 use super::filters::limit;
-use super::shapes;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use gt_beads::lookup::resolve;
 
@@ -26,7 +26,7 @@ pub(super) struct BlockedArgs {
     limit: Option<usize>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &BlockedArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &BlockedArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let filter = BeadFilter {
@@ -39,8 +39,8 @@ pub(super) fn run(context: &Context<'_>, args: &BlockedArgs) -> Result<(), CliEr
     if printer.json() {
         let mut list = printer.list();
         blocked(&town, &filter, |row, blockers| {
-            list.push_record(&shapes::listed(row, |object| {
-                shapes::blocked_by(object, blockers);
+            list.push_record(&bead_output::listed(row, |object| {
+                bead_output::blocked_by(object, blockers);
             }))
         })?;
         return list.finish();
@@ -49,7 +49,7 @@ pub(super) fn run(context: &Context<'_>, args: &BlockedArgs) -> Result<(), CliEr
     blocked(&town, &filter, |row, blockers| {
         any = true;
         let names: Vec<&str> = blockers.iter().map(BeadId::as_str).collect();
-        shapes::print_rows(printer, [(row, format!("blocked by {}", names.join(", ")))])
+        bead_output::print_rows(printer, [(row, format!("blocked by {}", names.join(", ")))])
     })?;
     if any { Ok(()) } else { printer.done("Nothing is blocked") }
 }

@@ -5,7 +5,7 @@ use gt_beads::beads::everything;
 use gt_town::{BeadFilter, BeadOrder};
 
 use super::filters::{limit, statuses};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use gt_beads::lookup::resolve;
 
@@ -26,7 +26,7 @@ pub(super) struct ChildrenArgs {
     limit: Option<usize>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ChildrenArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ChildrenArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let all = everything();
     let filter = BeadFilter {

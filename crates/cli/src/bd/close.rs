@@ -2,14 +2,14 @@
 
 use clap::Args;
 use gt_api::{Clearable, ClosedDocument, RawJson};
-use gt_beads::batch::Step;
-use gt_beads::beads::{Close, Closed, claim_first, close};
+use gt_beads::batch::BatchStep;
+use gt_beads::beads::{Close, ClosedBead, claim_first, close};
 use gt_core::Outcome;
 use gt_execution::runs::end_processes_of;
 use gt_town::{BeadFilter, Environment, Readiness};
 
-use super::shapes;
-use crate::context::Context;
+use super::bead_output;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::values::{text_of, texts};
 
@@ -49,11 +49,11 @@ pub(super) struct CloseArgs {
 }
 
 /// The close that a line of a batch asks for.
-pub(super) fn step(args: &CloseArgs, environment: &Environment) -> Result<Step, CliError> {
+pub(super) fn step(args: &CloseArgs, environment: &Environment) -> Result<BatchStep, CliError> {
     if args.suggest_next || args.claim_next {
         return Err(CliError::request("--suggest-next and --claim-next are not for a batch"));
     }
-    Ok(Step::Close { words: args.ids.clone(), how: how(args, environment)? })
+    Ok(BatchStep::Close { words: args.ids.clone(), how: how(args, environment)? })
 }
 
 fn how(args: &CloseArgs, environment: &Environment) -> Result<Close, CliError> {
@@ -70,7 +70,7 @@ fn how(args: &CloseArgs, environment: &Environment) -> Result<Close, CliError> {
     })
 }
 
-pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &CloseArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let how = how(args, &context.environment)?;
@@ -81,7 +81,10 @@ pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliErro
             Err(error) => refused.push(printer.part_failed(&error.into())),
         }
     }
-    end_processes_of(&town, done.iter().filter_map(|closed: &Closed| closed.cancelled.as_ref()));
+    end_processes_of(
+        &town,
+        done.iter().filter_map(|closed: &ClosedBead| closed.cancelled.as_ref()),
+    );
     if done.is_empty() {
         return Err(CliError::AlreadyTold(refused.join("; ")));
     }
@@ -118,12 +121,12 @@ pub(super) fn run(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliErro
     }
     if !args.suggest_next && !args.claim_next {
         let ids: Vec<String> = done.iter().map(|closed| closed.bead.id.to_string()).collect();
-        return shapes::print_json(printer, &town, &ids);
+        return bead_output::print_json(printer, &town, &ids);
     }
-    let closed = done.iter().map(|closed| RawJson::record(shapes::bare(&closed.bead, &[])));
+    let closed = done.iter().map(|closed| RawJson::record(bead_output::bare(&closed.bead, &[])));
     let claimed = match &claimed {
         _ if !args.claim_next => Clearable::Keep,
-        Some(row) => Clearable::Set(RawJson::record(shapes::listed(row, |_| {}))),
+        Some(row) => Clearable::Set(RawJson::record(bead_output::listed(row, |_| {}))),
         None => Clearable::Clear,
     };
     let unblocked = done.iter().flat_map(|closed| &closed.unblocked);

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use gt_beads::notes::{comment, comments};
 use gt_records::write_comment;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::ago;
 use crate::values::text_of;
@@ -52,7 +52,7 @@ struct AddArgs {
     author: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &CommentsArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &CommentsArgs) -> Result<(), CliError> {
     match (&args.verb, &args.id, &args.text) {
         (Some(CommentsVerb::Add(add)), ..) => {
             let text = match (&add.text, &add.file) {
@@ -68,7 +68,12 @@ pub(super) fn run(context: &Context<'_>, args: &CommentsArgs) -> Result<(), CliE
     }
 }
 
-fn say(context: &Context<'_>, id: &str, text: &str, author: Option<&str>) -> Result<(), CliError> {
+fn say(
+    context: &CommandContext<'_>,
+    id: &str,
+    text: &str,
+    author: Option<&str>,
+) -> Result<(), CliError> {
     let said = comment(&context.store_town()?, id, text, author)?;
     let printer = context.printer;
     if printer.json() {
@@ -79,7 +84,7 @@ fn say(context: &Context<'_>, id: &str, text: &str, author: Option<&str>) -> Res
     printer.done(format!("✓ Commented on {}", said.bead))
 }
 
-fn list(context: &Context<'_>, id: &str) -> Result<(), CliError> {
+fn list(context: &CommandContext<'_>, id: &str) -> Result<(), CliError> {
     let town = context.store_town()?;
     let (id, found) = comments(&town, id)?;
     let printer = context.printer;

@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand};
 use gt_api::{OrderedMap, PairDocument};
-use gt_town::Scope;
+use gt_town::SettingScope;
 use gt_town::settings::{get_free, list_free, put_free};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Remember values for scripts; see gt config for the settings of the town
@@ -42,35 +42,35 @@ enum ConfigVerb {
     },
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ConfigArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let pair =
         |key: &str, value: &str| PairDocument { key: key.to_owned(), value: value.to_owned() };
     match &args.verb {
         ConfigVerb::Set { key, value } => {
-            put_free(&town, Scope::Beads, key, Some(value))?;
+            put_free(&town, SettingScope::Beads, key, Some(value))?;
             if printer.json() {
                 return printer.object(&pair(key, value));
             }
             printer.done(format!("Set {key} = {value}"))
         }
         ConfigVerb::Get { key } => {
-            let value = get_free(&town, Scope::Beads, key)?;
+            let value = get_free(&town, SettingScope::Beads, key)?;
             if printer.json() {
                 return printer.object(&pair(key, &value.unwrap_or_default()));
             }
             printer.data(value.unwrap_or_else(|| format!("{key} (not set)")))
         }
         ConfigVerb::List => {
-            let values = list_free(&town, Scope::Beads)?;
+            let values = list_free(&town, SettingScope::Beads)?;
             if printer.json() {
                 return printer.object(&values.into_iter().collect::<OrderedMap<String>>());
             }
             values.iter().try_for_each(|(key, value)| printer.line(format!("{key} = {value}")))
         }
         ConfigVerb::Unset { key } => {
-            put_free(&town, Scope::Beads, key, None)?;
+            put_free(&town, SettingScope::Beads, key, None)?;
             if printer.json() {
                 return printer.object(&pair(key, ""));
             }

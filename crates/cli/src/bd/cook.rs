@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
 use gt_core::Prefix;
-use gt_core::formula::{Cooked, Mode, Role};
+use gt_core::formula::{Cooked, PlaceholderMode, Role};
 use gt_records::{cooked_json, formula_json};
 use gt_town::formulas::Cooking;
 
 use super::formula::{SearchArgs, print_order, refused};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};
 use crate::values::binding;
@@ -51,7 +51,7 @@ enum CookMode {
     Runtime,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &CookArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &CookArgs) -> Result<(), CliError> {
     if args.persist || args.force {
         return Err(CliError::request(
             "bd cook does not store formulas: it checks and shows them, which needs neither --persist nor \
@@ -59,16 +59,16 @@ pub(super) fn run(context: &Context<'_>, args: &CookArgs) -> Result<(), CliError
         ));
     }
     let printer = context.printer;
-    let shelf = args.search.shelf(context)?;
+    let catalog = args.search.catalog(context)?;
     let given: BTreeMap<String, String> = args.variables.iter().cloned().collect();
     let mode = match args.mode {
-        Some(CookMode::Compile) => Mode::Compile,
-        None if given.is_empty() => Mode::Compile,
-        Some(CookMode::Runtime) | None => Mode::Runtime,
+        Some(CookMode::Compile) => PlaceholderMode::Compile,
+        None if given.is_empty() => PlaceholderMode::Compile,
+        Some(CookMode::Runtime) | None => PlaceholderMode::Runtime,
     };
     let cooking = Cooking { given: &given, mode, prefix: args.prefix.as_ref() };
-    let loaded = shelf.find(&args.name, &context.directory);
-    let cooked = loaded.and_then(|loaded| Ok((shelf.cook(&loaded, &cooking)?, loaded)));
+    let loaded = catalog.find(&args.name, &context.directory);
+    let cooked = loaded.and_then(|loaded| Ok((catalog.cook(&loaded, &cooking)?, loaded)));
     let (cooked, loaded) = match cooked {
         Ok(cooked) => cooked,
         Err(error) => return Err(refused(printer, error)),

@@ -7,7 +7,7 @@ use gt_town::CountGroup;
 use gt_town::StatusFilter;
 
 use super::filters::FilterArgs;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table};
 
@@ -34,7 +34,7 @@ pub(super) struct CountArgs {
     by_label: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &CountArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &CountArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let mut filter = args.filter.filter(&town)?;

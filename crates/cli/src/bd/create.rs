@@ -1,15 +1,15 @@
 //! `bd create`.
 
 use clap::Args;
-use gt_beads::batch::Step;
-use gt_beads::beads::{Created, NewBead, Once, PlanOptions, create, create_once};
-use gt_core::bead::{Direction, Link, RequestKey};
+use gt_beads::batch::BatchStep;
+use gt_beads::beads::{CreateResult, Created, NewBead, PlanOptions, create, create_once};
+use gt_core::bead::{Direction, NewDependency, RequestKey};
 use gt_core::{DependencyType, IssueType, Json, Priority};
 use gt_town::rigs;
 
+use super::bead_output;
 use super::create_many::{self, PlanSource};
-use super::shapes;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, text_of};
 
@@ -153,7 +153,7 @@ pub(super) struct CreateArgs {
     silent: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: CreateArgs) -> Result<(), CliError> {
     let source = match (&args.file, &args.graph) {
         (Some(path), _) => Some(PlanSource::File(path.clone())),
         (None, Some(path)) => Some(PlanSource::Graph(path.clone())),
@@ -174,17 +174,17 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
     let new = new_bead(args, town.now())?;
     let outcome = match &key {
         Some(key) => create_once(&town, key, &new, dry_run)?,
-        None => Once::Made(create(&town, &new, dry_run)?),
+        None => CreateResult::Made(create(&town, &new, dry_run)?),
     };
     let printer = context.printer;
     let verb = match (&outcome, dry_run) {
-        (Once::Made(_), true) => "Would create",
-        (Once::Made(_), false) => "✓ Created",
-        (Once::MadeBefore(_), _) => "✓ Already created",
+        (CreateResult::Made(_), true) => "Would create",
+        (CreateResult::Made(_), false) => "✓ Created",
+        (CreateResult::MadeBefore(_), _) => "✓ Already created",
     };
     let Created { bead, labels, missing } = match outcome {
-        Once::Made(created) => created,
-        Once::MadeBefore(created) => {
+        CreateResult::Made(created) => created,
+        CreateResult::MadeBefore(created) => {
             if created.bead.title.as_str() != new.title.trim() {
                 let (id, title) = (&created.bead.id, &created.bead.title);
                 printer.note(format!(
@@ -196,7 +196,7 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
         }
     };
     for id in &missing {
-        shapes::note_absent(printer, id);
+        bead_output::note_absent(printer, id);
     }
     let chosen = new.rig.is_some() || new.id.is_some() || new.parent.is_some() || bead.ephemeral;
     // The bead is made, so a store that cannot be read now does not make this a failure.
@@ -208,7 +208,7 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
         ));
     }
     if printer.json() {
-        return printer.record(&shapes::bare(&bead, &labels));
+        return printer.record(&bead_output::bare(&bead, &labels));
     }
     if silent || printer.quiet() {
         return printer.line(bead.id.as_str());
@@ -217,7 +217,7 @@ pub(super) fn run(context: &Context<'_>, args: CreateArgs) -> Result<(), CliErro
 }
 
 /// The bead that a line of a batch asks for.
-pub(super) fn step(args: CreateArgs, now: gt_core::Timestamp) -> Result<Step, CliError> {
+pub(super) fn step(args: CreateArgs, now: gt_core::Timestamp) -> Result<BatchStep, CliError> {
     let of_a_command = args.file.is_some()
         || args.graph.is_some()
         || args.idempotency_key.is_some()
@@ -229,7 +229,7 @@ pub(super) fn step(args: CreateArgs, now: gt_core::Timestamp) -> Result<Step, Cl
              batch",
         ));
     }
-    Ok(Step::Create(Box::new(new_bead(args, now)?)))
+    Ok(BatchStep::Create(Box::new(new_bead(args, now)?)))
 }
 
 fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliError> {
@@ -244,15 +244,15 @@ fn new_bead(args: CreateArgs, now: gt_core::Timestamp) -> Result<NewBead, CliErr
         (None, None) => String::new(),
     };
     let mut links = args.deps.iter().flat_map(|value| value.split(',')).map(str::trim);
-    let mut links: Vec<Link> = links
+    let mut links: Vec<NewDependency> = links
         .by_ref()
         .filter(|link| !link.is_empty())
-        .map(Link::parse)
+        .map(NewDependency::parse)
         .collect::<Result<_, _>>()?;
     if let Some(other) = args.waits_for {
         let metadata =
             args.waits_for_gate.map(|gate| format!("{{\"gate\":{}}}", Json::string(&gate)));
-        links.push(Link {
+        links.push(NewDependency {
             kind: DependencyType::WaitsFor,
             direction: Direction::DependsOn,
             other,

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gt_api::IdsByKeyDocument;
-use gt_beads::beads::{Created, Made, PlanOptions, create_all};
+use gt_beads::beads::{Created, CreatedPlan, PlanOptions, create_all};
 use gt_beads::dependencies::Added;
 use gt_core::BeadId;
 use gt_core::plan::{Plan, Planned, parse_markdown};
 use gt_records::{parse_plan_graph, parse_plan_lines};
 
+use super::bead_output;
 use super::dep::note_missing;
-use super::shapes;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, Table, plural};
 use crate::values::{source_name, text_of};
@@ -26,7 +26,7 @@ pub(super) enum PlanSource {
 }
 
 pub(super) fn run(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     source: &PlanSource,
     options: &PlanOptions,
     silent: bool,
@@ -43,7 +43,7 @@ pub(super) fn run(
             PlanSource::File(_) => {
                 let mut list = printer.list();
                 for Created { bead, labels, .. } in &made.beads {
-                    list.push_record(&shapes::bare(bead, labels))?;
+                    list.push_record(&bead_output::bare(bead, labels))?;
                 }
                 list.finish()
             }
@@ -61,11 +61,11 @@ pub(super) fn run(
 }
 
 /// Shows what would be made.
-fn preview(printer: &Printer, made: &Made) -> Result<(), CliError> {
+fn preview(printer: &Printer, made: &CreatedPlan) -> Result<(), CliError> {
     printer.done(format!("Would create {}:", plural(made.beads.len() as u64, "bead")))?;
     let mut table = Table::new();
     for Created { bead, labels, .. } in &made.beads {
-        table.row(shapes::cells(bead, labels, ""));
+        table.row(bead_output::cells(bead, labels, ""));
     }
     printer.table(table)?;
     let line = |Added { issue, target, kind, .. }: &Added| {
@@ -96,7 +96,7 @@ fn is_json(path: &str, text: &str) -> bool {
     }
 }
 
-fn ids_by_key<'p>(plan: &'p Plan, made: &'p Made) -> IdsByKeyDocument {
+fn ids_by_key<'p>(plan: &'p Plan, made: &'p CreatedPlan) -> IdsByKeyDocument {
     let both = plan.beads().iter().zip(&made.beads);
     let pair = |(planned, made): (&'p Planned, &'p Created)| {
         Some((planned.draft.key.as_deref()?, &made.bead.id))

@@ -5,8 +5,8 @@ use gt_beads::beads;
 use gt_core::BeadId;
 use gt_town::{OperationError, Town};
 
-use super::shapes;
-use crate::context::Context;
+use super::bead_output;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::moment;
 use crate::values::instant;
@@ -37,7 +37,7 @@ pub(super) struct UndeferArgs {
     ids: Vec<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &DeferArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &DeferArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let until = args.until.as_deref().map(|text| instant(text, town.now())).transpose()?;
     let done = beads::defer(&town, &args.ids, until, args.reason.as_deref())?;
@@ -52,7 +52,10 @@ pub(super) fn run(context: &Context<'_>, args: &DeferArgs) -> Result<(), CliErro
     report(context, &town, done, said)
 }
 
-pub(super) fn run_undefer(context: &Context<'_>, args: &UndeferArgs) -> Result<(), CliError> {
+pub(super) fn run_undefer(
+    context: &CommandContext<'_>,
+    args: &UndeferArgs,
+) -> Result<(), CliError> {
     let town = context.store_town()?;
     let done = beads::undefer(&town, &args.ids)?;
     let said = |id: &BeadId, changed: bool| {
@@ -63,7 +66,7 @@ pub(super) fn run_undefer(context: &Context<'_>, args: &UndeferArgs) -> Result<(
 
 /// Says what became of each bead, and shows them all as they are now.
 fn report(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     town: &Town,
     results: Vec<Result<(BeadId, bool), OperationError>>,
     said: impl Fn(&BeadId, bool) -> String,
@@ -82,5 +85,5 @@ fn report(
     if done.is_empty() {
         return Err(CliError::AlreadyTold(refused.join("; ")));
     }
-    if printer.json() { shapes::print_json(printer, town, &done) } else { Ok(()) }
+    if printer.json() { bead_output::print_json(printer, town, &done) } else { Ok(()) }
 }

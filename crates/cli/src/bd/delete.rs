@@ -5,7 +5,7 @@ use gt_api::DeletionDocument;
 use gt_beads::deletion::{delete, preview_delete};
 use gt_execution::runs::end_processes_of;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::plural;
 use crate::values::{text_of, texts};
@@ -33,7 +33,7 @@ pub(super) struct DeleteArgs {
     reason: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &DeleteArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &DeleteArgs) -> Result<(), CliError> {
     let mut ids = args.ids.clone();
     if let Some(path) = &args.from_file {
         let text = text_of(path)?;

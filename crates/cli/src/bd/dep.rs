@@ -2,15 +2,16 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use gt_api::{BlockingEdgeDocument, EdgeDocument};
-use gt_beads::batch::Step;
+use gt_beads::batch::BatchStep;
 use gt_beads::dependencies::{
-    Added, Look, TreeNode, Wanted, add, add_all, cycles, neighbours, remove, tree,
+    Added, EdgeDirection, TreeNode, WantedDependency, add, add_all, cycles, neighbours, remove,
+    tree,
 };
 use gt_core::{Bead, DependencyType};
 use gt_records::{BeadView, DependencyLine, parse_dependency_lines, write_bead, write_dependency};
 
-use super::shapes;
-use crate::context::Context;
+use super::bead_output;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::Printer;
 use crate::values::{source_name, text_of};
@@ -105,11 +106,11 @@ enum Direction {
 }
 
 impl Direction {
-    fn looks(self) -> &'static [Look] {
+    fn looks(self) -> &'static [EdgeDirection] {
         match self {
-            Self::Down => &[Look::Down],
-            Self::Up => &[Look::Up],
-            Self::Both => &[Look::Down, Look::Up],
+            Self::Down => &[EdgeDirection::Down],
+            Self::Up => &[EdgeDirection::Up],
+            Self::Both => &[EdgeDirection::Down, EdgeDirection::Up],
         }
     }
 }
@@ -146,7 +147,11 @@ struct TreeArgs {
     status: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: DepArgs, diagram: bool) -> Result<(), CliError> {
+pub(super) fn run(
+    context: &CommandContext<'_>,
+    args: DepArgs,
+    diagram: bool,
+) -> Result<(), CliError> {
     let printer = context.printer;
     match (args.verb, args.blocker, args.blocks) {
         (Some(DepVerb::Add(args)), ..) => run_add(context, args),
@@ -182,23 +187,23 @@ impl AddArgs {
 }
 
 /// The change that a line of a batch asks for.
-pub(super) fn step(args: DepArgs) -> Result<Step, CliError> {
+pub(super) fn step(args: DepArgs) -> Result<BatchStep, CliError> {
     match args.verb {
         Some(DepVerb::Add(args)) if args.file.is_none() => {
             let kind = DependencyType::parse(&args.kind)?;
             let retype = args.retype;
             let (issue, target) = args.ends()?;
-            Ok(Step::AddDependency { issue, target, kind, retype })
+            Ok(BatchStep::AddDependency { issue, target, kind, retype })
         }
         Some(DepVerb::Remove(RemoveArgs { issue, target, kind })) => {
             let kind = kind.as_deref().map(DependencyType::parse).transpose()?;
-            Ok(Step::RemoveDependency { issue, target, kind })
+            Ok(BatchStep::RemoveDependency { issue, target, kind })
         }
         _ => Err(CliError::request("a batch takes dep add <a> <b> [type] and dep remove <a> <b>")),
     }
 }
 
-fn run_add(context: &Context<'_>, args: AddArgs) -> Result<(), CliError> {
+fn run_add(context: &CommandContext<'_>, args: AddArgs) -> Result<(), CliError> {
     if let Some(path) = &args.file {
         return run_add_file(context, path, args.retype);
     }
@@ -215,12 +220,17 @@ fn run_add(context: &Context<'_>, args: AddArgs) -> Result<(), CliError> {
     print_added(printer, &added)
 }
 
-fn run_add_file(context: &Context<'_>, path: &str, retype: bool) -> Result<(), CliError> {
+fn run_add_file(context: &CommandContext<'_>, path: &str, retype: bool) -> Result<(), CliError> {
     let lines = parse_dependency_lines(source_name(path), &text_of(path)?)?;
     let town = context.store_town()?;
-    let wanted: Vec<Wanted> = lines
+    let wanted: Vec<WantedDependency> = lines
         .into_iter()
-        .map(|DependencyLine { place, issue, target, kind }| Wanted { place, issue, target, kind })
+        .map(|DependencyLine { place, issue, target, kind }| WantedDependency {
+            place,
+            issue,
+            target,
+            kind,
+        })
         .collect();
     let added = add_all(&town, &wanted, retype)?;
     let printer = context.printer;
@@ -255,11 +265,11 @@ fn print_added(printer: &Printer, added: &Added) -> Result<(), CliError> {
 /// Notes a dependency on a bead that does not exist here, which need not be a mistake.
 pub(super) fn note_missing(printer: &Printer, added: &Added) {
     if !added.target_exists {
-        shapes::note_absent(printer, &added.target);
+        bead_output::note_absent(printer, &added.target);
     }
 }
 
-fn run_remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> {
+fn run_remove(context: &CommandContext<'_>, args: &RemoveArgs) -> Result<(), CliError> {
     let kind = args.kind.as_deref().map(DependencyType::parse).transpose()?;
     let town = context.store_town()?;
     let (issue, target, removed) = remove(&town, &args.issue, &args.target, kind.as_ref())?;
@@ -279,7 +289,7 @@ fn run_remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> 
     })
 }
 
-fn run_list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
+fn run_list(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), CliError> {
     let kind = args.kind.as_deref().map(DependencyType::parse).transpose()?;
     let town = context.store_town()?;
     let printer = context.printer;
@@ -302,21 +312,24 @@ fn run_list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
                 write_dependency(&mut out, edge);
                 list.push_record(&out)?;
             } else if let Some(bead) = bead {
-                list.push_record(&shapes::linked(bead, &edge.kind))?;
+                list.push_record(&bead_output::linked(bead, &edge.kind))?;
             }
         }
         return list.finish();
     }
     for (id, look, edges) in &found {
         if edges.is_empty() {
-            let nothing =
-                if *look == Look::Down { "depends on nothing" } else { "is needed by nothing" };
+            let nothing = if *look == EdgeDirection::Down {
+                "depends on nothing"
+            } else {
+                "is needed by nothing"
+            };
             printer.done(format!("{id} {nothing}"))?;
         }
         for (edge, bead) in edges {
             let (other, relation) = match look {
-                Look::Down => (&edge.target, "depends on"),
-                Look::Up => (&edge.issue, "is needed by"),
+                EdgeDirection::Down => (&edge.target, "depends on"),
+                EdgeDirection::Up => (&edge.issue, "is needed by"),
             };
             let what = bead.as_ref().map_or_else(|| "not here".to_owned(), describe);
             printer.line(format!("{id} {relation} {other} ({}) {what}", edge.kind))?;
@@ -329,7 +342,7 @@ fn describe(bead: &Bead) -> String {
     format!("{} · {}", bead.status, bead.title)
 }
 
-fn run_tree(context: &Context<'_>, args: &TreeArgs, diagram: bool) -> Result<(), CliError> {
+fn run_tree(context: &CommandContext<'_>, args: &TreeArgs, diagram: bool) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let mut nodes = Vec::new();
@@ -391,14 +404,15 @@ fn print_mermaid(printer: &Printer, nodes: &[TreeNode]) -> Result<(), CliError> 
     Ok(())
 }
 
-fn run_cycles(context: &Context<'_>) -> Result<(), CliError> {
+fn run_cycles(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let found = cycles(&town)?;
     if printer.json() {
         let mut list = printer.list();
         for cycle in &found {
-            let beads: Vec<String> = cycle.iter().map(|bead| shapes::bare(bead, &[])).collect();
+            let beads: Vec<String> =
+                cycle.iter().map(|bead| bead_output::bare(bead, &[])).collect();
             list.push_record(&format!("[{}]", beads.join(",")))?;
         }
         return list.finish();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gt_beads::interchange::export;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::plural;
 
@@ -22,7 +22,7 @@ pub(super) struct ExportArgs {
     all: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ExportArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ExportArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let Some(path) = &args.output else {

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use gt_api::{FormulaDocument, FormulaProblemDocument, FormulaProblemsDocument};
-use gt_core::formula::{Formula, FormulaKind, Mode, Naming, Problem, Repetition, Step, Variable};
+use gt_core::formula::{
+    Formula, FormulaKind, FormulaProblem, PlaceholderMode, Repetition, Step, Variable, WordSet,
+};
 use gt_core::{Invalid, Json};
 use gt_records::formula_json;
 use gt_town::OperationError;
-use gt_town::formulas::{Cooking, Listed, Loaded, Shelf, Tier};
+use gt_town::formulas::{Cooking, FormulaCatalog, FormulaTier, ListedFormula, LoadedFormula};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table};
 
@@ -66,7 +68,7 @@ pub(super) struct SearchArgs {
 
 impl SearchArgs {
     /// The places where formulas are looked for; a town is of use, but not needed.
-    pub(super) fn shelf(&self, context: &Context<'_>) -> Result<Shelf, CliError> {
+    pub(super) fn catalog(&self, context: &CommandContext<'_>) -> Result<FormulaCatalog, CliError> {
         let town = match context.town() {
             Ok(town) => Some(town),
             Err(CliError::Operation(OperationError::NoTown(_) | OperationError::NoDirectory)) => {
@@ -75,7 +77,7 @@ impl SearchArgs {
             Err(error) => return Err(error),
         };
         let (directory, environment) = (&context.directory, &context.environment);
-        Ok(Shelf::of(town.as_ref(), directory, environment, &self.search_path)?)
+        Ok(FormulaCatalog::of(town.as_ref(), directory, environment, &self.search_path)?)
     }
 }
 
@@ -83,21 +85,21 @@ fn kind(text: &str) -> Result<FormulaKind, Invalid> {
     FormulaKind::parse(text)
 }
 
-pub(crate) fn run(context: &Context<'_>, args: &FormulaArgs) -> Result<(), CliError> {
+pub(crate) fn run(context: &CommandContext<'_>, args: &FormulaArgs) -> Result<(), CliError> {
     match &args.verb {
         FormulaVerb::List(args) => list(context, args),
         FormulaVerb::Show(args) => show(context, args),
     }
 }
 
-fn list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
+fn list(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), CliError> {
     let printer = context.printer;
-    let wanted = |listed: &Listed| match (&listed.formula, args.kind) {
+    let wanted = |listed: &ListedFormula| match (&listed.formula, args.kind) {
         (_, None) => true,
         (Ok(loaded), Some(kind)) => loaded.formula.kind == kind,
         (Err(_), Some(_)) => false,
     };
-    let mut all = args.search.shelf(context)?.list()?;
+    let mut all = args.search.catalog(context)?.list()?;
     all.retain(wanted);
     if printer.json() {
         let mut list = printer.list();
@@ -115,7 +117,7 @@ fn list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
         let shadowed = if listed.shadowed { " (shadowed)" } else { "" };
         let from = format!("{}{shadowed}", listed.tier.as_str());
         let [kind, version, steps, description] = match &listed.formula {
-            Ok(Loaded { formula, .. }) => [
+            Ok(LoadedFormula { formula, .. }) => [
                 formula.kind.as_str().to_owned(),
                 formula.version.to_string(),
                 formula.step_count().to_string(),
@@ -130,9 +132,9 @@ fn list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
     printer.table(table)
 }
 
-fn document(listed: &Listed) -> FormulaDocument {
+fn document(listed: &ListedFormula) -> FormulaDocument {
     let (formula, error) = match &listed.formula {
-        Ok(Loaded { formula, .. }) => (Some(formula), None),
+        Ok(LoadedFormula { formula, .. }) => (Some(formula), None),
         Err(error) => (None, Some(error.to_string())),
     };
     FormulaDocument {
@@ -149,23 +151,23 @@ fn document(listed: &Listed) -> FormulaDocument {
     }
 }
 
-fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
+fn show(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), CliError> {
     let printer = context.printer;
-    let shelf = args.search.shelf(context)?;
-    let loaded = match shelf.find(&args.name, &context.directory) {
+    let catalog = args.search.catalog(context)?;
+    let loaded = match catalog.find(&args.name, &context.directory) {
         Ok(loaded) => loaded,
         Err(error) => return Err(refused(printer, error)),
     };
     if args.raw {
         return printer.data(loaded.text.trim_end_matches('\n'));
     }
-    let problems = shelf.problems(&loaded);
+    let problems = catalog.problems(&loaded);
     if printer.json() {
         let formula = Json::trusted(formula_json(&loaded.formula));
         let with_source = formula.with("source", &Json::string(&loaded.location));
         printer.record(with_source.as_str())?;
     } else {
-        describe(printer, &shelf, &loaded)?;
+        describe(printer, &catalog, &loaded)?;
     }
     for problem in &loaded.warnings {
         printer.note(format!("warning: {problem}"));
@@ -176,13 +178,17 @@ fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-fn describe(printer: &Printer, shelf: &Shelf, loaded: &Loaded) -> Result<(), CliError> {
+fn describe(
+    printer: &Printer,
+    catalog: &FormulaCatalog,
+    loaded: &LoadedFormula,
+) -> Result<(), CliError> {
     // Inherited parts belong to it; a problem of the inheritance is told at the end.
-    let formula = &shelf.resolved(loaded).unwrap_or_else(|_| loaded.formula.clone());
+    let formula = &catalog.resolved(loaded).unwrap_or_else(|_| loaded.formula.clone());
     let version = format!("  {} version {}", formula.kind.as_str(), formula.version);
     printer.heading(loaded.name(), &version)?;
     let tier = match loaded.tier {
-        Tier::BuiltIn | Tier::Asked => String::new(),
+        FormulaTier::BuiltIn | FormulaTier::Asked => String::new(),
         near => format!(" ({})", near.as_str()),
     };
     printer.line(format!("from {}{tier}", loaded.location))?;
@@ -211,29 +217,29 @@ fn describe(printer: &Printer, shelf: &Shelf, loaded: &Loaded) -> Result<(), Cli
         step_rows(formula.own_steps(), 1, &mut table);
         printer.table(table)?;
     }
-    order(printer, shelf, loaded, formula)
+    order(printer, catalog, loaded, formula)
 }
 
 /// The order in which the steps can be done, where the formula can be cooked as it is.
 fn order(
     printer: &Printer,
-    shelf: &Shelf,
-    loaded: &Loaded,
+    catalog: &FormulaCatalog,
+    loaded: &LoadedFormula,
     formula: &Formula,
 ) -> Result<(), CliError> {
     if formula.kind == FormulaKind::Expansion {
         return Ok(());
     }
     let given = BTreeMap::new();
-    let cooking = Cooking { given: &given, mode: Mode::Compile, prefix: None };
-    match shelf.cook(loaded, &cooking) {
+    let cooking = Cooking { given: &given, mode: PlaceholderMode::Compile, prefix: None };
+    match catalog.cook(loaded, &cooking) {
         Ok(cooked) => {
             printer.line("")?;
             print_order(printer, &cooked)
         }
         Err(OperationError::Formula { problems, .. }) => {
             // The problems of the formula as it is written are printed elsewhere.
-            let told = shelf.problems(loaded);
+            let told = catalog.problems(loaded);
             for problem in problems.iter().filter(|problem| !told.contains(problem)) {
                 printer.note(format!("cannot be cooked: {problem}"));
             }
@@ -321,7 +327,7 @@ pub(super) fn refused(printer: &Printer, error: OperationError) -> CliError {
     CliError::AlreadyTold(summary)
 }
 
-fn problems_document(summary: &str, problems: &[Problem]) -> FormulaProblemsDocument {
+fn problems_document(summary: &str, problems: &[FormulaProblem]) -> FormulaProblemsDocument {
     let problems = problems.iter().map(|problem| FormulaProblemDocument {
         file: problem.source.file.to_string(),
         line: problem.source.line.map(|line| line as u64),

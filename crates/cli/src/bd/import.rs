@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gt_api::{ImportDocument, ImportRemarkDocument};
 use gt_beads::interchange::{
-    Arrival, ImportOptions, ImportSummary, Skipped, Source, SourceKind, import,
+    ImportContents, ImportOptions, ImportSummary, LineFile, Skipped, SourceKind, import,
 };
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, plural, progress_bar};
 use crate::values::texts;
@@ -46,7 +46,7 @@ pub(crate) struct ImportFlags {
     dry_run: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ImportArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ImportArgs) -> Result<(), CliError> {
     let path = args.file.clone().or_else(|| args.input.clone());
     let path = path.ok_or_else(|| {
         CliError::request("which file? bd import <file>, or - for standard input")
@@ -64,7 +64,7 @@ pub(super) fn run(context: &Context<'_>, args: &ImportArgs) -> Result<(), CliErr
 
 /// Imports what there is at `path`, unless `admit` refuses that kind of thing.
 pub(crate) fn bring(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     path: &Path,
     flags: &ImportFlags,
     admit: impl FnOnce(SourceKind) -> Result<(), CliError>,
@@ -73,12 +73,12 @@ pub(crate) fn bring(
     let options = ImportOptions { skip_invalid: flags.skip_invalid, dry_run: flags.dry_run };
     let arrival = if path.as_os_str() == "-" {
         let name = "standard input".to_owned();
-        Arrival::lines(Source::spool(std::io::stdin(), name, &std::env::temp_dir())?)
+        ImportContents::lines(LineFile::spool(std::io::stdin(), name, &std::env::temp_dir())?)
     } else {
         let path = context.directory.join(path);
         let kind = SourceKind::of(&path)?;
         admit(kind)?;
-        Arrival::open(&path, kind, options)?
+        ImportContents::open(&path, kind, options)?
     };
     let bar = progress_bar("importing", arrival.bytes() * 2);
     let summary = import(&town, &arrival, options, |bytes| bar.set_position(bytes));

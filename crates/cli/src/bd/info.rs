@@ -4,7 +4,7 @@ use clap::Args;
 use gt_api::InfoDocument;
 use gt_beads::beads::statistics;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Say where the beads are kept, and how many there are
@@ -12,7 +12,7 @@ use crate::error::CliError;
 #[command(after_help = "Example:\n  bd info --json")]
 pub(super) struct InfoArgs {}
 
-pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let place = town.store_place();

@@ -4,7 +4,7 @@ use clap::Args;
 use gt_api::InstalledDocument;
 use gt_town::{SystemClock, start_store};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Make a store in this directory, unless it is inside a town already
@@ -22,7 +22,7 @@ pub(super) struct InitArgs {
     server_port: Option<u16>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &InitArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &InitArgs) -> Result<(), CliError> {
     let printer = context.printer;
     let (root, made) = if let Ok(root) = context.root() {
         (root, None)

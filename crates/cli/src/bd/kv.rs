@@ -2,13 +2,13 @@
 
 use clap::{Args, Subcommand};
 use gt_api::{DeletedPairDocument, FoundPairDocument, OrderedMap, PairDocument};
-use gt_town::Scope;
+use gt_town::SettingScope;
 use gt_town::settings::{get_free, list_free, put_free};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
-const SCOPE: Scope = Scope::Values;
+const SCOPE: SettingScope = SettingScope::Values;
 
 /// Keep values for scripts, by name
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ enum KvVerb {
     List,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &KvArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &KvArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     match &args.verb {

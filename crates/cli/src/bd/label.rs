@@ -2,11 +2,11 @@
 
 use clap::{Args, Subcommand};
 use gt_api::{LabelChangeDocument, LabelCountDocument};
-use gt_beads::batch::Step;
+use gt_beads::batch::BatchStep;
 use gt_beads::beads::label_counts;
 use gt_beads::notes::{label, labels};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table};
 
@@ -41,7 +41,7 @@ struct ChangeArgs {
 }
 
 /// The change that a line of a batch asks for.
-pub(super) fn step(args: LabelArgs) -> Result<Step, CliError> {
+pub(super) fn step(args: LabelArgs) -> Result<BatchStep, CliError> {
     let (mut words, add) = match args.verb {
         LabelVerb::Add(args) => (args.words, true),
         LabelVerb::Remove(args) => (args.words, false),
@@ -50,12 +50,12 @@ pub(super) fn step(args: LabelArgs) -> Result<Step, CliError> {
         }
     };
     match words.pop() {
-        Some(label) if !words.is_empty() => Ok(Step::Label { beads: words, label, add }),
+        Some(label) if !words.is_empty() => Ok(BatchStep::Label { beads: words, label, add }),
         _ => Err(CliError::request("which label? label add <id> <label>")),
     }
 }
 
-pub(super) fn run(context: &Context<'_>, args: &LabelArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &LabelArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let (words, add) = match &args.verb {

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use gt_api::LintDocument;
-use gt_beads::beads::{Finding, everything, lint};
-use gt_core::decide::Section;
+use gt_beads::beads::{LintFinding, everything, lint};
+use gt_core::decide::BeadSection;
 use gt_town::{BeadFilter, BeadRow};
 
 use super::filters::{statuses, types};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, plural};
 use crate::values::texts;
@@ -37,7 +37,7 @@ pub(super) struct LintArgs {
     status: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &LintArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &LintArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let mut ids = Vec::new();
@@ -84,11 +84,11 @@ pub(super) fn run(context: &Context<'_>, args: &LintArgs) -> Result<(), CliError
     }
 }
 
-fn names(missing: &[Section]) -> Vec<&'static str> {
+fn names(missing: &[BeadSection]) -> Vec<&'static str> {
     missing.iter().map(|section| section.heading()).collect()
 }
 
-fn document((BeadRow { bead, .. }, missing): &Finding) -> LintDocument {
+fn document((BeadRow { bead, .. }, missing): &LintFinding) -> LintDocument {
     LintDocument {
         id: bead.id.to_string(),
         title: bead.title.to_string(),

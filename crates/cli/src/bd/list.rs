@@ -8,10 +8,10 @@ use gt_core::BeadId;
 use gt_core::decide::outline;
 use gt_town::{BeadFilter, BeadRow, Environment, Readiness, Town};
 
+use super::bead_output;
 use super::drawing::{self, Drawing};
 use super::filters::{FilterArgs, OrderArgs};
-use super::shapes;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table};
 
@@ -49,7 +49,7 @@ pub(super) struct ListArgs {
 }
 
 pub(super) fn run(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     args: &ListArgs,
     drawing: Option<Drawing>,
 ) -> Result<(), CliError> {
@@ -98,7 +98,7 @@ fn print_tree(printer: &Printer, town: &Town, filter: &BeadFilter) -> Result<(),
         rows.iter().map(|row| place.get(row.parent()?).copied()).collect();
     let mut table = Table::new();
     for (at, depth) in outline(&parents) {
-        let mut cells = shapes::cells(&rows[at].bead, &rows[at].labels, "");
+        let mut cells = bead_output::cells(&rows[at].bead, &rows[at].labels, "");
         cells[0] = Cell::bold(format!("{}{}", "  ".repeat(depth), rows[at].bead.id));
         table.row(cells);
     }
@@ -123,7 +123,7 @@ pub(super) fn print(
     let more = if printer.json() {
         let mut list = printer.list();
         let more = for_each_page(town, filter, |rows| {
-            rows.iter().try_for_each(|row| list.push_record(&shapes::listed(row, |_| {})))
+            rows.iter().try_for_each(|row| list.push_record(&bead_output::listed(row, |_| {})))
         })?;
         list.finish()?;
         more
@@ -131,7 +131,7 @@ pub(super) fn print(
         let mut any = false;
         let more = for_each_page(town, filter, |rows| {
             any = true;
-            shapes::print_rows(printer, rows.iter().map(|row| (row, remark(row))))
+            bead_output::print_rows(printer, rows.iter().map(|row| (row, remark(row))))
         })?;
         if !any {
             printer.done("No issues found.")?;

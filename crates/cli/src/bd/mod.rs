@@ -2,6 +2,7 @@
 
 mod activity;
 mod batch;
+mod bead_output;
 mod blocked;
 mod children;
 mod close;
@@ -32,7 +33,6 @@ mod query;
 mod ready;
 mod reopen;
 mod search;
-mod shapes;
 mod show;
 mod stale;
 mod stats;
@@ -45,7 +45,7 @@ use clap::{Args, Parser, Subcommand};
 use gt_town::Environment;
 
 use crate::common::Common;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::Printer;
 
@@ -159,7 +159,7 @@ enum Verb {
 /// Runs a parsed command.
 pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result<(), CliError> {
     let Global { common, db, format, .. } = bd.global;
-    let context = Context::new(printer, environment, common)?;
+    let context = CommandContext::new(printer, environment, common)?;
     let context = context.with_store(db.as_deref());
     let diagram = format.as_deref() == Some("mermaid");
     if diagram && !matches!(&bd.verb, Verb::Dep(args) if args.is_tree()) {

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _};
 
 use clap::Args;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use gt_api::SentenceDocument;
 
@@ -59,7 +59,7 @@ pub(super) struct MigrateArgs {
     rest: Vec<OsString>,
 }
 
-pub(super) fn hooks(context: &Context<'_>, args: &HooksArgs) -> Result<(), CliError> {
+pub(super) fn hooks(context: &CommandContext<'_>, args: &HooksArgs) -> Result<(), CliError> {
     match args.rest.first().and_then(|verb| verb.to_str()) {
         Some("run") => {
             take_input(&args.rest[1..]);
@@ -77,7 +77,7 @@ pub(super) fn hook(args: &HookArgs) {
     take_input(&args.rest);
 }
 
-pub(super) fn sync(context: &Context<'_>, args: &SyncArgs) -> Result<(), CliError> {
+pub(super) fn sync(context: &CommandContext<'_>, args: &SyncArgs) -> Result<(), CliError> {
     say(
         context,
         &args.rest,
@@ -85,18 +85,18 @@ pub(super) fn sync(context: &Context<'_>, args: &SyncArgs) -> Result<(), CliErro
     )
 }
 
-pub(super) fn dolt(context: &Context<'_>, args: &DoltArgs) -> Result<(), CliError> {
+pub(super) fn dolt(context: &CommandContext<'_>, args: &DoltArgs) -> Result<(), CliError> {
     let told = "Nothing to do: the beads are in the town's store, and there is no Dolt; gt store info shows where";
     say(context, &args.rest, told)
 }
 
-pub(super) fn migrate(context: &Context<'_>, args: &MigrateArgs) -> Result<(), CliError> {
+pub(super) fn migrate(context: &CommandContext<'_>, args: &MigrateArgs) -> Result<(), CliError> {
     let told = "Nothing to migrate: gt brings its store up to date by itself; bd import takes over beads of the original";
     say(context, &args.rest, told)
 }
 
 /// Tells a person or a program that nothing was done. Behind an argument of the original `--json` stands among the rest.
-fn say(context: &Context<'_>, rest: &[OsString], told: &str) -> Result<(), CliError> {
+fn say(context: &CommandContext<'_>, rest: &[OsString], told: &str) -> Result<(), CliError> {
     let printer = context.printer;
     if !printer.json() && !rest.iter().any(|argument| argument == "--json") {
         return printer.done(told);

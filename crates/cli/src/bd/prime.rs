@@ -7,7 +7,7 @@ use gt_api::{PrimerBeadDocument, PrimerCountsDocument, PrimerDocument};
 use gt_beads::beads::{Primer, primer};
 use gt_town::{BeadRow, OperationError, Town};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::plural;
 
@@ -55,7 +55,7 @@ const MORE_COMMANDS: &str = "\
 - `--json` works everywhere, and an exit code other than 0 means that it was not done
 ";
 
-pub(super) fn run(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &PrimeArgs) -> Result<(), CliError> {
     match prime(context, args) {
         Err(CliError::Operation(OperationError::NoTown(_) | OperationError::NoDirectory)) => Ok(()),
         Err(CliError::Operation(error)) => {
@@ -66,7 +66,7 @@ pub(super) fn run(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliErro
     }
 }
 
-fn prime(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliError> {
+fn prime(context: &CommandContext<'_>, args: &PrimeArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let found = primer(&town, SHOWN)?;
     if context.printer.json() {

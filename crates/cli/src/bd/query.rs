@@ -8,7 +8,7 @@ use gt_core::query::Query;
 use gt_town::{OperationError, SystemClock};
 
 use super::filters::OrderArgs;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 const LIMIT: usize = 50;
@@ -54,7 +54,7 @@ pub(super) struct QueryArgs {
     long: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &QueryArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &QueryArgs) -> Result<(), CliError> {
     let printer = context.printer;
     let expression = args.expression.join(" ");
     if args.parse_only {

@@ -2,14 +2,14 @@
 
 use clap::Args;
 use gt_api::ReadySummaryDocument;
-use gt_beads::beads::{Explained, claim_first, explain, ready};
+use gt_beads::beads::{ReadyExplanation, claim_first, explain, ready};
 use gt_core::decide::WaitReason;
 use gt_core::{Bead, BeadId, Priority};
 use gt_town::{BeadFilter, BeadRow, Readiness, Town};
 
+use super::bead_output;
 use super::filters::{TraitArgs, limit, order};
-use super::shapes;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, local_times, plural};
 use crate::values::texts;
@@ -64,7 +64,7 @@ pub(super) struct ReadyArgs {
     plain: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ReadyArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ReadyArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let filter = filter(&town, args)?;
@@ -80,13 +80,13 @@ pub(super) fn run(context: &Context<'_>, args: &ReadyArgs) -> Result<(), CliErro
     if printer.json() {
         let mut list = printer.list();
         for row in &rows {
-            list.push_record(&shapes::listed(row, |_| {}))?;
+            list.push_record(&bead_output::listed(row, |_| {}))?;
         }
         list.finish()?;
     } else if rows.is_empty() {
         printer.done("Nothing is ready. bd blocked and bd ready --explain say why.")?;
     } else {
-        shapes::print_rows(printer, rows.iter().map(|row| (row, String::new())))?;
+        bead_output::print_rows(printer, rows.iter().map(|row| (row, String::new())))?;
     }
     if more {
         let shown = rows.len();
@@ -117,7 +117,7 @@ fn print_claimed(printer: &Printer, claimed: Option<&BeadRow>) -> Result<(), Cli
     if printer.json() {
         let mut list = printer.list();
         if let Some(row) = claimed {
-            list.push_record(&shapes::listed(row, |_| {}))?;
+            list.push_record(&bead_output::listed(row, |_| {}))?;
         }
         return list.finish();
     }
@@ -137,11 +137,13 @@ fn explain_all(
         return explain_json(printer, town, filter, below);
     }
     let summary = explain(town, filter, below, |explained| match explained {
-        Explained::Ready(row, _) => shapes::print_rows(printer, [(&row, "ready".to_owned())]),
-        Explained::Waiting(row, reasons, _) => {
+        ReadyExplanation::Ready(row, _) => {
+            bead_output::print_rows(printer, [(&row, "ready".to_owned())])
+        }
+        ReadyExplanation::Waiting(row, reasons, _) => {
             let reasons: Vec<String> =
                 reasons.iter().map(|reason| local_times(&reason.to_string())).collect();
-            shapes::print_rows(printer, [(&row, reasons.join("; "))])
+            bead_output::print_rows(printer, [(&row, reasons.join("; "))])
         }
     })?;
     for cycle in &summary.cycles {
@@ -162,8 +164,8 @@ fn explain_json(
     sections.array("ready")?;
     let mut in_ready = true;
     let summary = explain(town, filter, below, |explained| match &explained {
-        Explained::Ready(row, resolved) => sections.push_record(&ready_json(row, resolved)),
-        Explained::Waiting(row, reasons, in_the_way) => {
+        ReadyExplanation::Ready(row, resolved) => sections.push_record(&ready_json(row, resolved)),
+        ReadyExplanation::Waiting(row, reasons, in_the_way) => {
             if std::mem::take(&mut in_ready) {
                 sections.array("blocked")?;
             }
@@ -189,7 +191,7 @@ fn explain_json(
 }
 
 fn ready_json(row: &BeadRow, resolved: &[BeadId]) -> String {
-    shapes::listed(row, |object| {
+    bead_output::listed(row, |object| {
         let reason = match resolved.len() {
             0 => "no blocking dependencies".to_owned(),
             many => format!("{} out of the way", plural(many as u64, "blocker")),
@@ -204,7 +206,7 @@ fn ready_json(row: &BeadRow, resolved: &[BeadId]) -> String {
 }
 
 fn waiting_json(row: &BeadRow, reasons: &[WaitReason], in_the_way: &[Bead]) -> String {
-    shapes::listed(row, |object| {
+    bead_output::listed(row, |object| {
         object.array("reasons", |array| {
             for reason in reasons {
                 array.text(&reason.to_string());

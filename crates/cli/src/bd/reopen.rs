@@ -1,13 +1,13 @@
 //! `bd reopen`.
 
 use clap::Args;
-use gt_beads::batch::Step;
+use gt_beads::batch::BatchStep;
 use gt_beads::beads::reopen;
-use gt_beads::convoys::travelling;
+use gt_beads::convoys::scheduled_by_convoy;
 use gt_core::BeadId;
 
-use super::shapes;
-use crate::context::Context;
+use super::bead_output;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Open closed beads again
@@ -23,11 +23,11 @@ pub(super) struct ReopenArgs {
 }
 
 /// The change that a line of a batch asks for.
-pub(super) fn step(args: ReopenArgs) -> Step {
-    Step::Reopen { beads: args.ids, reason: args.reason }
+pub(super) fn step(args: ReopenArgs) -> BatchStep {
+    BatchStep::Reopen { beads: args.ids, reason: args.reason }
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ReopenArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ReopenArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let (mut reopened, mut refused) = (Vec::new(), Vec::new());
@@ -40,13 +40,13 @@ pub(super) fn run(context: &Context<'_>, args: &ReopenArgs) -> Result<(), CliErr
     }
     if printer.json() && (refused.is_empty() || !reopened.is_empty()) {
         let ids: Vec<String> = reopened.iter().map(|bead| bead.id.to_string()).collect();
-        shapes::print_json(printer, &town, &ids)?;
+        bead_output::print_json(printer, &town, &ids)?;
     }
     for bead in &reopened {
         printer.done(format!("✓ Reopened {}", bead.id))?;
     }
     let ids: Vec<BeadId> = reopened.into_iter().map(|bead| bead.id).collect();
-    for (bead, convoy) in travelling(&town, &ids)? {
+    for (bead, convoy) in scheduled_by_convoy(&town, &ids)? {
         printer.note(format!(
             "{bead} is scheduled again, because {convoy} is under way; gt scheduler clear --bead {bead} takes it back"
         ));

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::filters::{FilterArgs, OrderArgs};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 const LIMIT: usize = 50;
@@ -21,7 +21,7 @@ pub(super) struct SearchArgs {
     order: OrderArgs,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &SearchArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &SearchArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let mut filter = args.filter.filter(&town)?;

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use gt_api::{OrderedMap, RawJson};
-use gt_beads::beads::{Mention, References, Shown, references, show};
+use gt_beads::beads::{BeadDetails, Mention, References, references, show};
 use gt_core::{Bead, DependencyType, Outcome, Timestamp};
 use gt_town::OperationError;
 
-use super::shapes;
-use crate::context::Context;
+use super::bead_output;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, moment};
 
@@ -42,7 +42,7 @@ pub(super) struct ShowArgs {
     refs: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), CliError> {
     let inputs = [args.ids.as_slice(), args.id_flags.as_slice()].concat();
     if inputs.is_empty() {
         return Err(CliError::request("which bead? bd show <id>"));
@@ -61,12 +61,17 @@ pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError
         for shown in &found {
             let (dependents, comments) = (args.include_dependents, args.include_comments);
             let long = args.long;
-            list.push_record(&shapes::Shown { about: shown, dependents, comments, long }.json())?;
+            list.push_record(
+                &bead_output::ShownBeadParts { about: shown, dependents, comments, long }.json(),
+            )?;
         }
         return list.finish();
     }
     if args.short {
-        return shapes::print_rows(printer, found.iter().map(|shown| (&shown.row, String::new())));
+        return bead_output::print_rows(
+            printer,
+            found.iter().map(|shown| (&shown.row, String::new())),
+        );
     }
     for (at, shown) in found.iter().enumerate() {
         if at > 0 {
@@ -100,11 +105,13 @@ fn found<T>(
     Ok(found)
 }
 
-fn print_children(printer: &Printer, found: &[Shown]) -> Result<(), CliError> {
+fn print_children(printer: &Printer, found: &[BeadDetails]) -> Result<(), CliError> {
     if printer.json() {
-        let children = |shown: &Shown| -> Vec<RawJson> {
+        let children = |shown: &BeadDetails| -> Vec<RawJson> {
             let children = shown.children();
-            children.map(|(edge, bead)| RawJson::record(shapes::linked(bead, &edge.kind))).collect()
+            children
+                .map(|(edge, bead)| RawJson::record(bead_output::linked(bead, &edge.kind)))
+                .collect()
         };
         let by_id = found.iter().map(|shown| (shown.row.bead.id.to_string(), children(shown)));
         return printer.object(&by_id.collect::<OrderedMap<_>>());
@@ -120,7 +127,7 @@ fn print_children(printer: &Printer, found: &[Shown]) -> Result<(), CliError> {
         printer.heading(bead.id.as_str(), &format!("  {} ({count})", bead.title))?;
         let mut table = Table::new();
         for (_, child) in shown.children() {
-            table.row(shapes::cells(child, &[], ""));
+            table.row(bead_output::cells(child, &[], ""));
         }
         printer.table(table)?;
     }
@@ -131,8 +138,8 @@ fn print_references(printer: &Printer, found: &[References]) -> Result<(), CliEr
     if printer.json() {
         let references = |found: &References| -> Vec<RawJson> {
             let linked = found.dependents.iter();
-            let linked = linked.map(|(edge, bead)| shapes::linked(bead, &edge.kind));
-            let mentioning = found.mentions.iter().map(shapes::mentioning);
+            let linked = linked.map(|(edge, bead)| bead_output::linked(bead, &edge.kind));
+            let mentioning = found.mentions.iter().map(bead_output::mentioning);
             linked.chain(mentioning).map(RawJson::record).collect()
         };
         let by_id = found.iter().map(|found| (found.bead.id.to_string(), references(found)));
@@ -168,7 +175,7 @@ fn print_references(printer: &Printer, found: &[References]) -> Result<(), CliEr
 }
 
 /// Prints the fields that a reader rarely needs.
-fn print_rest(printer: &Printer, shown: &Shown) -> Result<(), CliError> {
+fn print_rest(printer: &Printer, shown: &BeadDetails) -> Result<(), CliError> {
     let bead = &shown.row.bead;
     let flags = [
         ("ephemeral", bead.ephemeral),
@@ -202,7 +209,7 @@ fn print_rest(printer: &Printer, shown: &Shown) -> Result<(), CliError> {
     printer.table(table)
 }
 
-fn print(printer: &Printer, shown: &Shown, now: Timestamp) -> Result<(), CliError> {
+fn print(printer: &Printer, shown: &BeadDetails, now: Timestamp) -> Result<(), CliError> {
     let bead = &shown.row.bead;
     let section = |name: &str| {
         printer.line("")?;

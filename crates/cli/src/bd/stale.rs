@@ -6,7 +6,7 @@ use clap::Args;
 use gt_town::{BeadFilter, BeadOrder, Between, rigs};
 
 use super::filters::{limit, statuses};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::ago;
 
@@ -32,7 +32,7 @@ pub(super) struct StaleArgs {
     limit: Option<usize>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &StaleArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &StaleArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let now = town.now();
     let before = now.minus(Duration::from_hours(24).saturating_mul(args.days));

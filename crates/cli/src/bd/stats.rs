@@ -4,7 +4,7 @@ use clap::Args;
 use gt_api::{RawJson, StatisticsDocument, SummaryDocument};
 use gt_beads::beads::{ready_count, statistics};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table};
 
@@ -16,7 +16,7 @@ pub(super) struct StatsArgs {
     no_activity: bool,
 }
 
-pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let found = statistics(&town)?;

@@ -1,12 +1,12 @@
 //! `bd update`.
 
 use clap::Args;
-use gt_beads::batch::Step;
-use gt_beads::beads::{BeadChanges, Edit, update};
+use gt_beads::batch::BatchStep;
+use gt_beads::beads::{BeadChanges, FieldEdit, update};
 use gt_core::{IssueType, Json, Priority, Status, Timestamp};
 
-use super::shapes;
-use crate::context::Context;
+use super::bead_output;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, typed_field};
 
@@ -112,7 +112,7 @@ pub(super) struct UpdateArgs {
     await_id: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &UpdateArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &UpdateArgs) -> Result<(), CliError> {
     let printer = context.printer;
     let town = context.store_town()?;
     let changes = changes(args, town.now())?;
@@ -136,16 +136,16 @@ pub(super) fn run(context: &Context<'_>, args: &UpdateArgs) -> Result<(), CliErr
         let done = if args.claim { "Claimed" } else { "Updated" };
         return changed.iter().try_for_each(|id| printer.done(format!("✓ {done} {id}")));
     }
-    shapes::print_json(printer, &town, &changed)
+    bead_output::print_json(printer, &town, &changed)
 }
 
 /// The change that a line of a batch asks for.
-pub(super) fn step(args: &UpdateArgs, now: Timestamp) -> Result<Step, CliError> {
+pub(super) fn step(args: &UpdateArgs, now: Timestamp) -> Result<BatchStep, CliError> {
     let changes = changes(args, now)?;
     if changes.is_empty() {
         return Err(CliError::request("it says nothing that is to change; write key=value"));
     }
-    Ok(Step::Update { beads: args.ids.clone(), changes: Box::new(changes) })
+    Ok(BatchStep::Update { beads: args.ids.clone(), changes: Box::new(changes) })
 }
 
 fn changes(args: &UpdateArgs, now: Timestamp) -> Result<BeadChanges, CliError> {
@@ -200,10 +200,10 @@ fn changes(args: &UpdateArgs, now: Timestamp) -> Result<BeadChanges, CliError> {
 fn edit<T>(
     text: Option<&str>,
     read: impl FnOnce(&str) -> Result<T, CliError>,
-) -> Result<Edit<T>, CliError> {
+) -> Result<FieldEdit<T>, CliError> {
     match text {
-        None => Ok(Edit::Keep),
-        Some("") => Ok(Edit::Clear),
-        Some(text) => read(text).map(Edit::Set),
+        None => Ok(FieldEdit::Keep),
+        Some("") => Ok(FieldEdit::Clear),
+        Some(text) => read(text).map(FieldEdit::Set),
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use gt_api::VersionDocument;
 
@@ -22,7 +22,7 @@ pub(super) const WITH_OURS: &str =
 #[command(after_help = "Example:\n  bd version --json")]
 pub(super) struct VersionArgs {}
 
-pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let printer = context.printer;
     if !printer.json() {
         return printer.line(format!("bd {WITH_OURS}"));

@@ -6,7 +6,7 @@ use gt_core::schedule::Account;
 use gt_scheduling::accounts::{self, NewAccount};
 
 use super::deacon::resume_account;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, plural};
 
@@ -70,7 +70,7 @@ struct DefaultArgs {
     none: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &AccountArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &AccountArgs) -> Result<(), CliError> {
     match &args.verb {
         AccountVerb::Add(args) => add(context, args),
         AccountVerb::List => list(context),
@@ -81,7 +81,7 @@ pub(super) fn run(context: &Context<'_>, args: &AccountArgs) -> Result<(), CliEr
     }
 }
 
-fn add(context: &Context<'_>, args: &AddArgs) -> Result<(), CliError> {
+fn add(context: &CommandContext<'_>, args: &AddArgs) -> Result<(), CliError> {
     let variable = |text: &String| match text.split_once('=') {
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         // The text may be a secret, so the error does not repeat it.
@@ -107,7 +107,7 @@ fn add(context: &Context<'_>, args: &AddArgs) -> Result<(), CliError> {
         .done(format!("Next: gt config account default {handle}, or gt sling --account {handle}"))
 }
 
-fn list(context: &Context<'_>) -> Result<(), CliError> {
+fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let accounts = accounts::list(&town)?;
@@ -154,7 +154,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-fn set_default(context: &Context<'_>, args: &DefaultArgs) -> Result<(), CliError> {
+fn set_default(context: &CommandContext<'_>, args: &DefaultArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let changed = accounts::set_default(&town, args.handle.as_deref())?;
@@ -170,7 +170,7 @@ fn set_default(context: &Context<'_>, args: &DefaultArgs) -> Result<(), CliError
     })
 }
 
-fn remove(context: &Context<'_>, handle: &str) -> Result<(), CliError> {
+fn remove(context: &CommandContext<'_>, handle: &str) -> Result<(), CliError> {
     let account = accounts::remove(&context.town()?, handle)?;
     let printer = context.printer;
     if printer.json() {
@@ -184,7 +184,7 @@ fn remove(context: &Context<'_>, handle: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn import(context: &Context<'_>) -> Result<(), CliError> {
+fn import(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let taken = accounts::take_in(&town, context.environment.path("HOME").as_deref())?;

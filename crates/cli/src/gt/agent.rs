@@ -7,13 +7,13 @@ use gt_api::{
     BrokenRuntimeDocument, LimitPatternDocument, PasteDocument, RuntimeDocument,
     RuntimeEntryDocument, TestedRuntimeDocument, UsagePatternsDocument,
 };
-use gt_core::formula::Naming as _;
+use gt_core::formula::WordSet as _;
 use gt_core::runtime::{AccountWay, Command, Limit, Pattern, Prompt, Runtime};
 use gt_core::time::format_duration;
-use gt_scheduling::runtimes::{self, Answer, KnownRuntime, Tested};
+use gt_scheduling::runtimes::{self, KnownRuntime, RuntimeTest, TrialAnswer};
 
 use super::deacon::resume_runtime;
-use crate::context::{Context, this_program};
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::output::{Cell, Table, moment};
 use crate::values::texts;
@@ -92,7 +92,7 @@ Examples:
     },
 }
 
-pub(super) fn run(context: &Context<'_>, args: &AgentArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &AgentArgs) -> Result<(), CliError> {
     match &args.verb {
         AgentVerb::List => list(context),
         AgentVerb::Show { name } => show(context, name),
@@ -103,7 +103,7 @@ pub(super) fn run(context: &Context<'_>, args: &AgentArgs) -> Result<(), CliErro
     }
 }
 
-fn list(context: &Context<'_>) -> Result<(), CliError> {
+fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
     let printer = context.printer;
     let town = context.town()?;
     let runtimes = runtimes::list(&town)?;
@@ -152,7 +152,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-fn show(context: &Context<'_>, name: &str) -> Result<(), CliError> {
+fn show(context: &CommandContext<'_>, name: &str) -> Result<(), CliError> {
     let printer = context.printer;
     let town = context.town()?;
     let known = runtimes::get(&town, name)?;
@@ -206,7 +206,7 @@ fn show(context: &Context<'_>, name: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn set(context: &Context<'_>, name: &str, key: &str, value: &str) -> Result<(), CliError> {
+fn set(context: &CommandContext<'_>, name: &str, key: &str, value: &str) -> Result<(), CliError> {
     let printer = context.printer;
     let town = context.town()?;
     let (file, known) = runtimes::set(&town, name, key, value)?;
@@ -220,7 +220,7 @@ fn set(context: &Context<'_>, name: &str, key: &str, value: &str) -> Result<(), 
     printer.done(format!("Set {key} = {shown} in {}", file.display()))
 }
 
-fn unset(context: &Context<'_>, name: &str) -> Result<(), CliError> {
+fn unset(context: &CommandContext<'_>, name: &str) -> Result<(), CliError> {
     let printer = context.printer;
     let town = context.town()?;
     let (kept, known) = runtimes::unset(&town, name)?;
@@ -236,7 +236,7 @@ fn unset(context: &Context<'_>, name: &str) -> Result<(), CliError> {
     })
 }
 
-fn test(context: &Context<'_>, name: &str, live: bool) -> Result<(), CliError> {
+fn test(context: &CommandContext<'_>, name: &str, live: bool) -> Result<(), CliError> {
     let printer = context.printer;
     let tested = runtimes::test(&context.town()?, name, live, &this_program()?)?;
     if printer.json() {
@@ -250,15 +250,15 @@ fn test(context: &Context<'_>, name: &str, live: bool) -> Result<(), CliError> {
     let version = tested.version.as_deref().unwrap_or("it tells no version");
     printer.line(format!("✓ {} is there: {version}", tested.program))?;
     match &tested.answer {
-        Some(Answer::Said(last)) => printer.line(format!("✓ It answered: {last}")),
-        Some(Answer::Limited(limit)) => {
+        Some(TrialAnswer::Said(last)) => printer.line(format!("✓ It answered: {last}")),
+        Some(TrialAnswer::Limited(limit)) => {
             printer.line(format!("It may not answer before {}: {}", moment(limit.at), limit.said))
         }
         None => printer.done(format!("Next: gt config agent test {name} --live really asks it")),
     }
 }
 
-fn warn(context: &Context<'_>, known: &KnownRuntime) {
+fn warn(context: &CommandContext<'_>, known: &KnownRuntime) {
     for warning in &known.warnings {
         context.printer.note(format!("warning: {warning}"));
     }
@@ -330,10 +330,10 @@ fn document(known: &KnownRuntime, learned: &BTreeMap<String, u32>) -> RuntimeDoc
     }
 }
 
-fn tested_document(name: &str, tested: &Tested) -> TestedRuntimeDocument {
+fn tested_document(name: &str, tested: &RuntimeTest) -> TestedRuntimeDocument {
     let (answer, limit) = match &tested.answer {
-        Some(Answer::Said(last)) => (Some(last.clone()), None),
-        Some(Answer::Limited(limit)) => (None, Some(limit)),
+        Some(TrialAnswer::Said(last)) => (Some(last.clone()), None),
+        Some(TrialAnswer::Limited(limit)) => (None, Some(limit)),
         None => (None, None),
     };
     TestedRuntimeDocument {

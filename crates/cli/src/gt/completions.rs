@@ -3,7 +3,7 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Print completions for your shell
@@ -19,7 +19,7 @@ pub(super) struct CompletionsArgs {
     program: String,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &CompletionsArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &CompletionsArgs) -> Result<(), CliError> {
     let mut command = if args.program == "bd" { crate::bd_command() } else { crate::gt_command() };
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, &args.program, &mut script);

@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand};
 use gt_api::SettingDocument;
-use gt_core::settings::{Origin, Resolved, SettingName, shown};
+use gt_core::settings::{Resolved, SettingName, SettingOrigin, shown};
 use gt_town::{Town, settings};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};
 
@@ -52,7 +52,7 @@ enum ConfigVerb {
     Import,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ConfigArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ConfigArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     match &args.verb {
@@ -138,7 +138,7 @@ fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
     printer.table(table)
 }
 
-fn edit(context: &Context<'_>, town: &Town) -> Result<(), CliError> {
+fn edit(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
     let printer = context.printer;
     let changed =
         settings::edit(town, context.environment.editor(), gt_scheduling::runtimes::check_name)?;
@@ -169,11 +169,11 @@ fn without_secrets(resolved: &Resolved) -> Resolved {
     Resolved { value, ..resolved.clone() }
 }
 
-fn origin(origin: &Origin) -> String {
+fn origin(origin: &SettingOrigin) -> String {
     match origin {
-        Origin::Store => "store".to_owned(),
-        Origin::File(file) => file.clone(),
-        Origin::Default => "default".to_owned(),
+        SettingOrigin::Store => "store".to_owned(),
+        SettingOrigin::File(file) => file.clone(),
+        SettingOrigin::Default => "default".to_owned(),
     }
 }
 

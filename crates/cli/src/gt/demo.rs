@@ -6,9 +6,11 @@ use clap::Args;
 use gt_api::{DemoDocument, LatencyDocument, RawJson};
 use gt_core::Timestamp;
 use gt_daemon::daemon::LatencyReport;
-use gt_daemon::demo::{Ended, Moment, Outcome, Performance, Plan, Progress, Scene};
+use gt_daemon::demo::{
+    DemoEvent, DemoEventKind, DemoOutcome, DemoPlan, DemoProgress, DemoResult, RunningDemo,
+};
 
-use crate::context::{Context, this_program};
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::output::{Printer, local_times, plural, short_commit};
 
@@ -32,19 +34,19 @@ pub(super) struct DemoArgs {
     keep: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &DemoArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &DemoArgs) -> Result<(), CliError> {
     let printer = context.printer;
     if !printer.json() {
         printer.done("Making a town with two repositories …")?;
         printer.flush()?;
     }
-    let mut performance = Performance::begin(&context.environment, &this_program()?)?;
+    let mut performance = RunningDemo::begin(&context.environment, &this_program()?)?;
     if !printer.json() {
         let (beads, rigs, cap) = performance.size();
         printer.done(format!(
             "{beads} beads in {rigs} rigs, room for {cap} workers at once; its daemon does the rest"
         ))?;
-        let Plan { convoy, waves } = performance.plan();
+        let DemoPlan { convoy, waves } = performance.plan();
         let sizes: Vec<String> = waves.iter().map(ToString::to_string).collect();
         printer.done(format!(
             "Staged and launched as {convoy}, in {}: {}",
@@ -62,7 +64,7 @@ pub(super) fn run(context: &Context<'_>, args: &DemoArgs) -> Result<(), CliError
                 printer.done(line(began, &moment))?;
             }
         }
-        if progress != Progress::GoesOn {
+        if progress != DemoProgress::GoesOn {
             break progress;
         }
         printer.wait(STATE_POLL_INTERVAL)?;
@@ -74,30 +76,34 @@ pub(super) fn run(context: &Context<'_>, args: &DemoArgs) -> Result<(), CliError
         tell(printer, &ended)?;
     }
     match progress {
-        Progress::Over if ended.outcome.landed == ended.outcome.beads => Ok(()),
-        Progress::Interrupted => Err(CliError::request("the demonstration was interrupted")),
-        Progress::Over | Progress::GoesOn | Progress::Stuck => Err(CliError::request(format!(
-            "only {} of {} beads landed; gt demo --keep leaves the town for a closer look",
-            ended.outcome.landed, ended.outcome.beads
-        ))),
+        DemoProgress::Over if ended.outcome.landed == ended.outcome.beads => Ok(()),
+        DemoProgress::Interrupted => Err(CliError::request("the demonstration was interrupted")),
+        DemoProgress::Over | DemoProgress::GoesOn | DemoProgress::Stuck => {
+            Err(CliError::request(format!(
+                "only {} of {} beads landed; gt demo --keep leaves the town for a closer look",
+                ended.outcome.landed, ended.outcome.beads
+            )))
+        }
     }
 }
 
-fn line(began: Timestamp, moment: &Moment) -> String {
-    let Moment { at, bead, title, scene } = moment;
+fn line(began: Timestamp, moment: &DemoEvent) -> String {
+    let DemoEvent { at, bead, title, scene } = moment;
     let (mark, what) = match scene {
-        Scene::Began { agent, earlier: 0 } => ("▶", format!("{title} ({agent})")),
-        Scene::Began { agent, .. } => ("▶", format!("goes on with it ({agent})")),
-        Scene::Landed { commit } => ("✓", format!("landed as {}", short_commit(commit))),
-        Scene::Stumbled { reason } => ("✗", format!("{reason}; nothing is lost")),
-        Scene::Limited { until } => ("⏸", format!("a usage limit, until {}", local_times(until))),
+        DemoEventKind::Began { agent, earlier: 0 } => ("▶", format!("{title} ({agent})")),
+        DemoEventKind::Began { agent, .. } => ("▶", format!("goes on with it ({agent})")),
+        DemoEventKind::Landed { commit } => ("✓", format!("landed as {}", short_commit(commit))),
+        DemoEventKind::Stumbled { reason } => ("✗", format!("{reason}; nothing is lost")),
+        DemoEventKind::Limited { until } => {
+            ("⏸", format!("a usage limit, until {}", local_times(until)))
+        }
     };
     format!("{:>6.2}s  {mark} {bead:<13} {what}", at.since(began).as_secs_f64())
 }
 
-fn tell(printer: &Printer, ended: &Ended) -> Result<(), CliError> {
-    let Ended { outcome, end_to_start, close_to_start, plan, convoy_landed, kept } = ended;
-    let Outcome { beads, landed, runs, most_at_once, cap, recovered, took } = outcome;
+fn tell(printer: &Printer, ended: &DemoResult) -> Result<(), CliError> {
+    let DemoResult { outcome, end_to_start, close_to_start, plan, convoy_landed, kept } = ended;
+    let DemoOutcome { beads, landed, runs, most_at_once, cap, recovered, took } = outcome;
     printer.done("")?;
     printer.done(format!(
         "{landed} of {beads} beads landed in {:.1} s, in {}; never more than {most_at_once} of {cap} at once",
@@ -148,8 +154,8 @@ fn seconds(milliseconds: u64) -> f64 {
     milliseconds as f64 / 1000.0
 }
 
-fn document(ended: &Ended) -> DemoDocument {
-    let Ended { outcome, end_to_start, close_to_start, plan, convoy_landed, kept } = ended;
+fn document(ended: &DemoResult) -> DemoDocument {
+    let DemoResult { outcome, end_to_start, close_to_start, plan, convoy_landed, kept } = ended;
     DemoDocument {
         beads: outcome.beads as u64,
         landed: outcome.landed as u64,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::doctor::examine_town;
 use crate::error::CliError;
 
@@ -11,6 +11,6 @@ use crate::error::CliError;
 #[command(after_help = "Exits with 1 if there is a problem.\n\nExample:\n  gt doctor --json")]
 pub(super) struct DoctorArgs {}
 
-pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     examine_town(context)
 }

@@ -4,11 +4,11 @@ use std::io::IsTerminal as _;
 
 use clap::Args;
 use gt_api::DoneDocument;
-use gt_core::schedule::{RunId, Said};
-use gt_execution::landing::{self, Done, DoneRequest, Fate};
+use gt_core::schedule::{DoneStatus, RunId};
+use gt_execution::landing::{self, DoneRequest, DoneResult, WorkDelivery};
 use gt_town::Town;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::short_commit;
 
@@ -25,8 +25,8 @@ use crate::output::short_commit;
 )]
 pub(super) struct DoneArgs {
     /// How the work ends: completed, escalated (a person is needed) or deferred (for later)
-    #[arg(long, default_value = "completed", value_name = "completed|escalated|deferred", value_parser = Said::parse)]
-    status: Said,
+    #[arg(long, default_value = "completed", value_name = "completed|escalated|deferred", value_parser = DoneStatus::parse)]
+    status: DoneStatus,
     /// The message of the commit of uncommitted changes
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct DoneArgs {
     run: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &DoneArgs) -> Result<(), CliError> {
     let own = context.environment.acting_run();
     let town = context.town()?;
     let run = match (&args.run, &own) {
@@ -76,7 +76,7 @@ pub(super) fn run(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError
 
 /// The run whose worktree holds the working directory of a person. A program without `GT_RUN` may belong to any run, so it
 /// is refused.
-fn run_of_person(context: &Context<'_>, town: &Town) -> Result<RunId, CliError> {
+fn run_of_person(context: &CommandContext<'_>, town: &Town) -> Result<RunId, CliError> {
     let unknown = |why: &str| {
         CliError::request(format!(
             "GT_RUN names no run, so it is unknown which run is done{why}; a worker's shell has it, and a person names \
@@ -90,17 +90,17 @@ fn run_of_person(context: &Context<'_>, town: &Town) -> Result<RunId, CliError> 
         .ok_or_else(|| unknown(", and this is not the tree of a run"))
 }
 
-fn sentence(done: &Done) -> String {
-    let Done { run, said, fate } = done;
+fn sentence(done: &DoneResult) -> String {
+    let DoneResult { run, said, fate } = done;
     let whereabouts = match fate {
-        Fate::Nothing => "nothing had changed".to_owned(),
-        Fate::Landed { branch, commit } => {
+        WorkDelivery::Nothing => "nothing had changed".to_owned(),
+        WorkDelivery::Landed { branch, commit } => {
             format!("landed on {branch} as {}", short_commit(commit))
         }
-        Fate::Kept { branch, pushed: true } => format!("pushed as {branch}"),
-        Fate::Kept { branch, pushed: false } => format!("kept on {branch}"),
-        Fate::Merging { branch } => format!("{branch} waits to be merged"),
-        Fate::Saved { branch, left_out, why, .. } => {
+        WorkDelivery::Kept { branch, pushed: true } => format!("pushed as {branch}"),
+        WorkDelivery::Kept { branch, pushed: false } => format!("kept on {branch}"),
+        WorkDelivery::Merging { branch } => format!("{branch} waits to be merged"),
+        WorkDelivery::Saved { branch, left_out, why, .. } => {
             let without = match left_out.len() {
                 0 => String::new(),
                 left => format!("; {left} of its files are not in it"),
@@ -110,18 +110,20 @@ fn sentence(done: &Done) -> String {
                  was committed before is on {branch}{without}"
             )
         }
-        Fate::Left { tree, why } => {
+        WorkDelivery::Left { tree, why } => {
             format!("what it did could not be saved and stays in {tree}: {why}")
         }
     };
     match said {
-        Said::Completed => format!("✓ {run} is done: {whereabouts}"),
-        Said::Escalated => format!("✓ {run} is over, and a person is asked: {whereabouts}"),
-        Said::Deferred => format!("✓ {run} is over, and its bead is for later: {whereabouts}"),
+        DoneStatus::Completed => format!("✓ {run} is done: {whereabouts}"),
+        DoneStatus::Escalated => format!("✓ {run} is over, and a person is asked: {whereabouts}"),
+        DoneStatus::Deferred => {
+            format!("✓ {run} is over, and its bead is for later: {whereabouts}")
+        }
     }
 }
 
-fn document(done: &Done) -> DoneDocument {
+fn document(done: &DoneResult) -> DoneDocument {
     let said = DoneDocument {
         run: done.run.to_string(),
         status: done.said.as_str().to_owned(),
@@ -133,22 +135,22 @@ fn document(done: &Done) -> DoneDocument {
         ..said.clone()
     };
     match &done.fate {
-        Fate::Nothing => DoneDocument { work: "unchanged".to_owned(), ..said },
-        Fate::Landed { branch, commit } => {
+        WorkDelivery::Nothing => DoneDocument { work: "unchanged".to_owned(), ..said },
+        WorkDelivery::Landed { branch, commit } => {
             DoneDocument { commit: Some(commit.clone()), ..work("landed", branch) }
         }
-        Fate::Kept { branch, pushed } => {
+        WorkDelivery::Kept { branch, pushed } => {
             DoneDocument { pushed: Some(*pushed), ..work("kept", branch) }
         }
-        Fate::Merging { branch } => work("merging", branch),
-        Fate::Saved { reference, commit, branch, left_out, why } => DoneDocument {
+        WorkDelivery::Merging { branch } => work("merging", branch),
+        WorkDelivery::Saved { reference, commit, branch, left_out, why } => DoneDocument {
             commit: Some(commit.clone()),
             left_out: Some(left_out.clone()),
             reason: Some(why.clone()),
             reference: Some(reference.clone()),
             ..work("saved", branch)
         },
-        Fate::Left { tree, why } => DoneDocument {
+        WorkDelivery::Left { tree, why } => DoneDocument {
             work: "left".to_owned(),
             reason: Some(why.clone()),
             tree: Some(tree.clone()),

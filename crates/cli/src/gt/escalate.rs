@@ -7,7 +7,7 @@ use gt_beads::messages::{self, Escalation};
 use gt_core::message::Severity;
 
 use super::mail::{role, words};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Ask for a person
@@ -27,7 +27,7 @@ pub(super) struct EscalateArgs {
     severity: String,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &EscalateArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &EscalateArgs) -> Result<(), CliError> {
     let (bead, said) = match args.words.as_slice() {
         [bead, said] => (Some(bead.clone()), said.as_str()),
         said => (None, said.first().map_or("", String::as_str)),

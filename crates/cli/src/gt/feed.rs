@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::bd::{ActivityArgs, run_activity};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Show what happens in the town
@@ -14,6 +14,6 @@ pub(super) struct FeedArgs {
     activity: ActivityArgs,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &FeedArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &FeedArgs) -> Result<(), CliError> {
     run_activity(context, &args.activity)
 }

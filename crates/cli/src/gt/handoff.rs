@@ -5,7 +5,7 @@ use gt_api::{HandoffDocument, MessageDocument};
 use gt_execution::worker::{self, HandedOff, HandoffNote};
 
 use super::mail::{role, words};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Let a fresh session go on with your run: same tree, same branch, same attempt
@@ -29,7 +29,7 @@ pub(super) struct HandoffArgs {
     run: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &HandoffArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &HandoffArgs) -> Result<(), CliError> {
     let body = args.message.as_deref().map(words).transpose()?.unwrap_or_default();
     let note = HandoffNote { subject: args.subject.clone(), body };
     let town = context.town()?;

@@ -6,7 +6,7 @@ use gt_execution::worker::{self, Hooked};
 
 use super::mail::role;
 use super::run::lasted;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::plural;
 
@@ -21,7 +21,7 @@ pub(super) struct HookArgs {
     bead: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &HookArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &HookArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let hooked = worker::hook(&town, role(context), args.bead.as_deref())?;

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use gt_api::{AdoptedHostDocument, HostDocument};
 use gt_town::hosts;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// This directory among all that work on the same town
@@ -32,14 +32,14 @@ enum HostVerb {
     },
 }
 
-pub(super) fn run(context: &Context<'_>, args: &HostArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &HostArgs) -> Result<(), CliError> {
     match args.verb {
         HostVerb::Show => show(context),
         HostVerb::Adopt { force } => adopt(context, force),
     }
 }
 
-fn show(context: &Context<'_>) -> Result<(), CliError> {
+fn show(context: &CommandContext<'_>) -> Result<(), CliError> {
     let shown = hosts::show(&context.town()?)?;
     let printer = context.printer;
     if printer.json() {
@@ -57,7 +57,7 @@ fn show(context: &Context<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-fn adopt(context: &Context<'_>, force: bool) -> Result<(), CliError> {
+fn adopt(context: &CommandContext<'_>, force: bool) -> Result<(), CliError> {
     let adopted = hosts::adopt(&context.town()?, force)?;
     let printer = context.printer;
     if printer.json() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::bd::{ImportFlags, bring};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Bring a Gas Town directory into this town: rigs, settings and beads, all of it or nothing
@@ -29,6 +29,6 @@ pub(super) struct ImportArgs {
     flags: ImportFlags,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ImportArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ImportArgs) -> Result<(), CliError> {
     bring(context, &args.path, &args.flags, |_| Ok(()))
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use gt_api::InstalledDocument;
 use gt_town::{Installed, SystemClock, install};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Make a town
@@ -20,7 +20,7 @@ pub(super) struct InstallArgs {
     place: PathBuf,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &InstallArgs) -> Result<(), CliError> {
     let place = context.directory.join(&args.place);
     let actor = context.actor()?;
     let Installed { root, is_new, server, joined } =

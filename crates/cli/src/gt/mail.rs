@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand};
 use gt_api::MessageDocument;
-use gt_beads::messages::{self, Letter};
+use gt_beads::messages::{self, MessageToSend};
 use gt_core::Message;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago};
 use crate::values::text_of;
@@ -109,7 +109,7 @@ struct ReplyArgs {
     subject: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &MailArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &MailArgs) -> Result<(), CliError> {
     match &args.verb {
         MailVerb::Send(args) => send(context, args),
         MailVerb::Inbox(args) => inbox(context, args),
@@ -119,23 +119,23 @@ pub(super) fn run(context: &Context<'_>, args: &MailArgs) -> Result<(), CliError
     }
 }
 
-fn send(context: &Context<'_>, args: &SendArgs) -> Result<(), CliError> {
+fn send(context: &CommandContext<'_>, args: &SendArgs) -> Result<(), CliError> {
     let body = args.message.as_deref().map(words).transpose()?.unwrap_or_default();
     let town = context.town()?;
-    let letter = Letter { subject: Some(args.subject.clone()), body, nudge: false };
+    let letter = MessageToSend { subject: Some(args.subject.clone()), body, nudge: false };
     let sent = messages::send(&town, role(context), &args.to, &letter)?;
     print_sent(context.printer, &sent)
 }
 
-fn reply(context: &Context<'_>, args: &ReplyArgs) -> Result<(), CliError> {
+fn reply(context: &CommandContext<'_>, args: &ReplyArgs) -> Result<(), CliError> {
     let body = words(&args.message)?;
     let town = context.town()?;
-    let letter = Letter { subject: args.subject.clone(), body, nudge: false };
+    let letter = MessageToSend { subject: args.subject.clone(), body, nudge: false };
     let sent = messages::reply(&town, role(context), &args.to, &letter)?;
     print_sent(context.printer, &sent)
 }
 
-fn inbox(context: &Context<'_>, args: &InboxArgs) -> Result<(), CliError> {
+fn inbox(context: &CommandContext<'_>, args: &InboxArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let all = args.all.then_some(if args.limit == 0 { usize::MAX } else { args.limit });
@@ -177,7 +177,7 @@ fn inbox(context: &Context<'_>, args: &InboxArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-fn read(context: &Context<'_>, args: &ReadArgs) -> Result<(), CliError> {
+fn read(context: &CommandContext<'_>, args: &ReadArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let message = messages::read(&town, role(context), &args.message)?;
@@ -191,7 +191,7 @@ fn read(context: &Context<'_>, args: &ReadArgs) -> Result<(), CliError> {
     Ok(messages::mark_seen(&town, role(context), &[message])?)
 }
 
-fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
+fn show(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let message = messages::show(&town, &args.message)?;
@@ -213,7 +213,7 @@ fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
 }
 
 /// The address that the caller has, if the environment says so.
-pub(super) fn role<'a>(context: &'a Context<'_>) -> Option<&'a str> {
+pub(super) fn role<'a>(context: &'a CommandContext<'_>) -> Option<&'a str> {
     context.environment.get("GT_ROLE")
 }
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::manual::{Page, pages};
+use crate::manual::{ManualPage, pages};
 use crate::output::plural;
 
 /// Print a manual page, write them all, or list them
@@ -24,7 +24,7 @@ pub(super) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ManArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ManArgs) -> Result<(), CliError> {
     let printer = context.printer;
     let pages = pages()?;
     if let Some(directory) = &args.dir {
@@ -48,8 +48,8 @@ pub(super) fn run(context: &Context<'_>, args: &ManArgs) -> Result<(), CliError>
 }
 
 fn write_all(
-    context: &Context<'_>,
-    pages: &[Page],
+    context: &CommandContext<'_>,
+    pages: &[ManualPage],
     directory: &std::path::Path,
 ) -> Result<(), CliError> {
     let directory = context.directory.join(directory);

@@ -10,9 +10,9 @@ mod deacon;
 mod demo;
 mod doctor;
 mod done;
-mod each;
 mod escalate;
 mod feed;
+mod for_each_argument;
 mod handoff;
 mod hook;
 mod host;
@@ -47,7 +47,7 @@ use clap::{Parser, Subcommand};
 use gt_town::Environment;
 
 use crate::common::Common;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::Printer;
 
@@ -118,7 +118,7 @@ enum Verb {
 
 /// Runs a parsed command.
 pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result<(), CliError> {
-    let context = Context::new(printer, environment, gt.common)?;
+    let context = CommandContext::new(printer, environment, gt.common)?;
     match gt.verb {
         Verb::Demo(args) => demo::run(&context, &args),
         Verb::Install(args) => install::run(&context, &args),

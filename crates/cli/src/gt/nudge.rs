@@ -2,14 +2,14 @@
 
 use clap::Args;
 use gt_api::NudgeDocument;
-use gt_beads::messages::{self, Letter};
+use gt_beads::messages::{self, MessageToSend};
 use gt_core::Message;
 use gt_core::message::Receipt;
 use gt_core::time::parse_duration;
-use gt_execution::message_delivery::Delivery;
+use gt_execution::message_delivery::NudgeDelivery;
 
 use super::mail::{role, words};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Send a message to a worker while it works
@@ -39,12 +39,12 @@ pub(super) struct NudgeArgs {
     timeout: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &NudgeArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &NudgeArgs) -> Result<(), CliError> {
     let timeout = args.timeout.as_deref().map(parse_duration).transpose()?;
     let body = words(&args.message.join(" "))?;
     let town = context.town()?;
     let printer = context.printer;
-    let letter = Letter { subject: None, body, nudge: true };
+    let letter = MessageToSend { subject: None, body, nudge: true };
     let mut message = messages::send(&town, role(context), &args.to, &letter)?;
     let delivery = gt_execution::message_delivery::deliver(&town, &message)?;
     if args.wait {
@@ -79,13 +79,13 @@ pub(super) fn run(context: &Context<'_>, args: &NudgeArgs) -> Result<(), CliErro
 }
 
 /// How far a message has come, in words.
-fn how_far(message: &Message, delivery: &Delivery) -> String {
+fn how_far(message: &Message, delivery: &NudgeDelivery) -> String {
     let Message { id, to, .. } = message;
     match delivery {
-        Delivery::Session(session) => {
+        NudgeDelivery::Session(session) => {
             format!("{id} is delivered into the session {session} of {to}")
         }
-        Delivery::Waits(why) => {
+        NudgeDelivery::Waits(why) => {
             format!(
                 "{id} is queued for {to}, who will see it at the next gt hook or gt prime ({why})"
             )
@@ -93,10 +93,10 @@ fn how_far(message: &Message, delivery: &Delivery) -> String {
     }
 }
 
-fn document(message: &Message, delivery: &Delivery) -> NudgeDocument {
+fn document(message: &Message, delivery: &NudgeDelivery) -> NudgeDocument {
     let (session, waits_because) = match delivery {
-        Delivery::Session(session) => (Some(session.clone()), None),
-        Delivery::Waits(why) => (None, Some(why.clone())),
+        NudgeDelivery::Session(session) => (Some(session.clone()), None),
+        NudgeDelivery::Waits(why) => (None, Some(why.clone())),
     };
     NudgeDocument { message: message.into(), session, waits_because }
 }

@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand};
 use gt_api::{DeliveredDocument, NoticeDocument, ToldDocument};
-use gt_beads::outbox::{self, Outside};
+use gt_beads::outbox::{self, NoticeSender};
 use gt_town::Town;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};
 use crate::values::texts;
@@ -35,7 +35,7 @@ enum OutboxVerb {
     Test,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &OutboxArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &OutboxArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     match args.verb {
@@ -71,7 +71,7 @@ fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
 }
 
 fn retry(printer: &Printer, town: &Town) -> Result<(), CliError> {
-    let delivered = outbox::retry(town, &Outside::of(town))?;
+    let delivered = outbox::retry(town, &NoticeSender::of(town))?;
     let left = outbox::unsent(town)?;
     if printer.json() {
         return printer.object(&DeliveredDocument {
@@ -91,7 +91,7 @@ fn retry(printer: &Printer, town: &Town) -> Result<(), CliError> {
 }
 
 fn test(printer: &Printer, town: &Town) -> Result<(), CliError> {
-    let tried = outbox::test(town, &Outside::of(town))?;
+    let tried = outbox::test(town, &NoticeSender::of(town))?;
     let mut wrong = Vec::new();
     for (channel, result) in &tried {
         match result {

@@ -8,14 +8,14 @@ use gt_api::{
 };
 use gt_beads::messages;
 use gt_execution::briefing::Briefing;
-use gt_execution::worker::{self, Overview, Primed, RunningRun};
+use gt_execution::worker::{self, PrimeOutput, RunningRun, TownOverview};
 use gt_records::write_comment;
 use gt_town::Town;
 
 use super::mail::{print_needs_you, role, told};
 use super::run::{lasted, state_words};
 use super::step::{next_name, steps_documents};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};
 use crate::values::texts;
@@ -39,11 +39,11 @@ pub(super) struct PrimeArgs {
     run: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &PrimeArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     match worker::prime(&town, role(context), args.run.as_deref())? {
-        Primed::Worker(briefing) => {
+        PrimeOutput::Worker(briefing) => {
             if printer.json() {
                 printer.object(&briefing_document(&briefing))?;
             } else {
@@ -53,14 +53,14 @@ pub(super) fn run(context: &Context<'_>, args: &PrimeArgs) -> Result<(), CliErro
             printer.flush()?;
             Ok(messages::mark_seen(&town, role(context), &briefing.messages)?)
         }
-        Primed::Other(overview) if printer.json() => {
+        PrimeOutput::Other(overview) if printer.json() => {
             printer.object(&overview_document(&town, &overview))
         }
-        Primed::Other(overview) => print_overview(printer, &town, &overview),
+        PrimeOutput::Other(overview) => print_overview(printer, &town, &overview),
     }
 }
 
-fn print_overview(printer: &Printer, town: &Town, overview: &Overview) -> Result<(), CliError> {
+fn print_overview(printer: &Printer, town: &Town, overview: &TownOverview) -> Result<(), CliError> {
     let queue = &overview.queue;
     printer.line(format!(
         "You are {} in the town {}. You are no worker: GT_RUN names no run.",
@@ -131,7 +131,7 @@ pub(super) fn running_documents(running: &[RunningRun]) -> Vec<ListedRunDocument
     running.iter().map(document).collect()
 }
 
-fn overview_document(town: &Town, overview: &Overview) -> OverviewDocument {
+fn overview_document(town: &Town, overview: &TownOverview) -> OverviewDocument {
     let unread = overview.unread.iter().map(|message| UnreadDocument {
         id: message.id.to_string(),
         from: message.from.to_string(),

@@ -1,13 +1,13 @@
 //! `gt queue`: the same as `gt scheduler`, and a way to put beads in line.
 
 use clap::{Args, Subcommand as _};
-use gt_core::likeness::closest;
+use gt_core::similar_names::closest;
 use gt_scheduling::queue::{QueueStatus, status};
 use gt_town::OperationError;
 
 use super::scheduler::{self, SchedulerVerb};
 use super::sling::{SlingFlags, sling_words};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, moment, plural};
 use gt_beads::lookup::resolve;
@@ -42,7 +42,7 @@ pub(super) struct QueueArgs {
     flags: SlingFlags,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &QueueArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &QueueArgs) -> Result<(), CliError> {
     match &args.verb {
         Some(verb) => scheduler::run_verb(context, verb),
         None if args.words.is_empty() && !args.flags.any() => numbers(context),
@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context<'_>, args: &QueueArgs) -> Result<(), CliErro
 }
 
 /// Says what was perhaps meant by a first word that is no bead and nearly a verb.
-fn refuse_slips(context: &Context<'_>, words: &[String]) -> Result<(), CliError> {
+fn refuse_slips(context: &CommandContext<'_>, words: &[String]) -> Result<(), CliError> {
     let Some(first) = words.first() else { return Ok(()) };
     let verbs = SchedulerVerb::augment_subcommands(clap::Command::new("queue"));
     let names = verbs.get_subcommands().map(clap::Command::get_name);
@@ -70,7 +70,7 @@ fn refuse_slips(context: &Context<'_>, words: &[String]) -> Result<(), CliError>
     }
 }
 
-fn numbers(context: &Context<'_>) -> Result<(), CliError> {
+fn numbers(context: &CommandContext<'_>) -> Result<(), CliError> {
     if context.printer.json() {
         return scheduler::run_verb(context, &SchedulerVerb::Status);
     }

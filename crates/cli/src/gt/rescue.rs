@@ -7,7 +7,7 @@ use gt_api::{RescueDocument, RestoredDocument};
 use gt_core::schedule::Rescued;
 use gt_execution::trees::{self, RestoredRescue};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, moment, plural, short_commit, size};
 
@@ -51,7 +51,7 @@ struct RestoreArgs {
     branch: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &RescueArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &RescueArgs) -> Result<(), CliError> {
     match &args.verb {
         RescueVerb::List => list(context),
         RescueVerb::Show(args) => show(context, args),
@@ -59,7 +59,7 @@ pub(super) fn run(context: &Context<'_>, args: &RescueArgs) -> Result<(), CliErr
     }
 }
 
-fn list(context: &Context<'_>) -> Result<(), CliError> {
+fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let rescues = trees::rescues(&town)?;
@@ -89,7 +89,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
     printer.table(table)
 }
 
-fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
+fn show(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let rescued = trees::rescue_show(&town, &args.run)?;
@@ -118,7 +118,7 @@ fn show(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
     printer.table(table)
 }
 
-fn restore(context: &Context<'_>, args: &RestoreArgs) -> Result<(), CliError> {
+fn restore(context: &CommandContext<'_>, args: &RestoreArgs) -> Result<(), CliError> {
     let restored = trees::restore_rescue(&context.town()?, &args.run, args.branch.as_deref())?;
     let RestoredRescue { rescued, branch, repository } = &restored;
     let printer = context.printer;

@@ -7,7 +7,7 @@ use gt_execution::landing::landing_checkout;
 use gt_scheduling::queue;
 use gt_town::rigs::{self, NewRig, RigChange};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table};
 
@@ -97,7 +97,7 @@ struct NameArgs {
     name: String,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &RigArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &RigArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let change = |args: &NameArgs, from: &[RigState], to: RigState, done: &str| {
@@ -134,7 +134,7 @@ pub(super) fn run(context: &Context<'_>, args: &RigArgs) -> Result<(), CliError>
     }
 }
 
-fn add(context: &Context<'_>, town: &gt_town::Town, args: &AddArgs) -> Result<(), CliError> {
+fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Result<(), CliError> {
     let local = args.repository.as_ref().map(|given| context.directory.join(given));
     let local = local.filter(|path| path.exists()).map(|path| path.to_string_lossy().into_owned());
     let new = NewRig {

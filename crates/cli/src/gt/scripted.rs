@@ -2,10 +2,10 @@
 
 use clap::Args;
 use gt_core::runtime::script::Script;
-use gt_scheduling::runtimes::{self, Ended, Stage};
+use gt_scheduling::runtimes::{self, ScriptContext, ScriptEnd};
 use gt_town::OperationError;
 
-use crate::context::{Context, this_program};
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::values::{source_name, text_of};
 
@@ -48,7 +48,7 @@ pub(super) struct ScriptedArgs {
     skip: u64,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ScriptedArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ScriptedArgs) -> Result<(), CliError> {
     let environment = &context.environment;
     let file = args.script.as_deref().or_else(|| environment.get("GT_SCRIPT"));
     let (source, text) = match (&args.text, file) {
@@ -68,7 +68,7 @@ pub(super) fn run(context: &Context<'_>, args: &ScriptedArgs) -> Result<(), CliE
     };
     let run = environment.acting_run();
     let again = ["scripted", "--text", &text, "--skip"].map(str::to_owned).to_vec();
-    let stage = Stage {
+    let stage = ScriptContext {
         directory: context.directory.clone(),
         bead: run.as_ref().map(|run| run.bead.to_string()).unwrap_or_default(),
         run: run.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -77,7 +77,7 @@ pub(super) fn run(context: &Context<'_>, args: &ScriptedArgs) -> Result<(), CliE
         again: (this_program()?, again),
     };
     match runtimes::follow(&script, args.skip, &stage)? {
-        Ended::Well => Ok(()),
-        Ended::Badly(code) => Err(CliError::Said(code)),
+        ScriptEnd::Well => Ok(()),
+        ScriptEnd::Badly(code) => Err(CliError::Said(code)),
     }
 }

@@ -5,9 +5,9 @@ use std::io::{IsTerminal as _, Write as _};
 use clap::{Args, ValueEnum};
 use gt_api::ListeningDocument;
 use gt_daemon::daemon::make_room_for_files;
-use gt_server::{Bind, DEFAULT_PORT, LogSink, Origin, ServeError, Server, Serving};
+use gt_server::{AllowedOrigin, Bind, DEFAULT_PORT, LogSink, ServeError, Server, ServerConfig};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Serve the work queue over HTTP
@@ -49,7 +49,7 @@ enum LogChoice {
     Off,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ServeArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ServeArgs) -> Result<(), CliError> {
     let serving = serving(context, args)?;
     let (is_exposed, insecure) = (serving.is_exposed(), serving.insecure);
     let town = context.town_to_serve()?;
@@ -83,7 +83,7 @@ pub(super) fn run(context: &Context<'_>, args: &ServeArgs) -> Result<(), CliErro
 }
 
 /// How to serve, from what was said and from the environment.
-fn serving(context: &Context<'_>, args: &ServeArgs) -> Result<Serving, CliError> {
+fn serving(context: &CommandContext<'_>, args: &ServeArgs) -> Result<ServerConfig, CliError> {
     let environment = &context.environment;
     let port = match environment.get("PORT") {
         None => DEFAULT_PORT,
@@ -100,18 +100,18 @@ fn serving(context: &Context<'_>, args: &ServeArgs) -> Result<Serving, CliError>
     };
     let insecure =
         environment.get("GT_INSECURE").is_some_and(|value| !matches!(value, "0" | "false"));
-    let cors = args.cors.iter().map(|text| Origin::parse(text)).collect::<Result<_, _>>()?;
+    let cors = args.cors.iter().map(|text| AllowedOrigin::parse(text)).collect::<Result<_, _>>()?;
     let wants_log = match args.log {
         LogChoice::Auto => !std::io::stderr().is_terminal(),
         LogChoice::Json => true,
         LogChoice::Off => false,
     };
-    Ok(Serving {
+    Ok(ServerConfig {
         insecure: args.insecure || (insecure && !args.require_token),
         require_token: args.require_token,
         cors,
         log: wants_log.then(log_to_standard_error),
-        ..Serving::on(bind)
+        ..ServerConfig::on(bind)
     })
 }
 

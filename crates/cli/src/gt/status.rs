@@ -10,7 +10,7 @@ use gt_core::{Event, Message, Rig};
 use gt_daemon::daemon::{self, DaemonAbsence};
 use gt_execution::worker;
 use gt_execution::worker::RunningRun;
-use gt_scheduling::convoy_planning::Overview;
+use gt_scheduling::convoy_planning::ConvoyOverview;
 use gt_scheduling::needs::Need;
 use gt_scheduling::queue;
 use gt_scheduling::queue::QueueStatus;
@@ -21,9 +21,9 @@ use super::daemon::{absence_document, print_daemon_absence};
 use super::mail::print_asking;
 use super::prime::{print_running, running_documents};
 use super::scheduler::{budget_documents, budget_line, parked_documents, parked_line};
-use super::watch::{Next, watch};
+use super::watch::{WatchStep, watch};
 use crate::bd::event_line;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, local_times, plural, roughly};
 
@@ -41,13 +41,13 @@ pub(super) struct StatusArgs {
 }
 
 /// Everything that is shown of a town.
-struct Shown {
+struct TownStatusFacts {
     numbers: Statistics,
     ready: u64,
     rigs: Vec<(Rig, RigCounts)>,
     scheduler: QueueStatus,
     daemon_absence: Option<DaemonAbsence>,
-    convoys: Vec<Overview>,
+    convoys: Vec<ConvoyOverview>,
     /// How many convoys are under way.
     under_way: usize,
     recent: Vec<Event>,
@@ -57,7 +57,7 @@ struct Shown {
     needs: Vec<Need>,
 }
 
-impl Shown {
+impl TownStatusFacts {
     /// Looks at a town, and at so many of its convoys.
     fn of(town: &Town, convoys: usize) -> Result<Self, OperationError> {
         let (mut convoys, under_way) = gt_scheduling::convoy_planning::overview(town, convoys)?;
@@ -89,10 +89,11 @@ impl Shown {
     }
 }
 
-pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &StatusArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
-    let look = || Shown::of(&town, if printer.json() { usize::MAX } else { CONVOYS_SHOWN });
+    let look =
+        || TownStatusFacts::of(&town, if printer.json() { usize::MAX } else { CONVOYS_SHOWN });
     if !args.watch {
         let shown = look()?;
         return if printer.json() {
@@ -116,13 +117,13 @@ pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliErr
                     printer.line("")?;
                 }
             }
-            Ok(Next::More)
+            Ok(WatchStep::More)
         },
     )
 }
 
-fn document(town: &Town, shown: &Shown) -> TownStatusDocument {
-    let Shown { numbers, scheduler, .. } = shown;
+fn document(town: &Town, shown: &TownStatusFacts) -> TownStatusDocument {
+    let TownStatusFacts { numbers, scheduler, .. } = shown;
     let total = std::iter::once(("total".to_owned(), numbers.total()));
     let by_status = numbers.by_status.iter().map(|(status, count)| (status.clone(), *count));
     let rigs = shown.rigs.iter().map(|(rig, counts)| RigCountsDocument {
@@ -158,7 +159,7 @@ fn document(town: &Town, shown: &Shown) -> TownStatusDocument {
     }
 }
 
-fn needs_documents(shown: &Shown) -> Vec<NeedsYouDocument> {
+fn needs_documents(shown: &TownStatusFacts) -> Vec<NeedsYouDocument> {
     let needs = shown.needs.iter().map(|need| NeedsYouDocument::Need(need_document(need)));
     let help = shown.needs_you.iter().map(|message| {
         NeedsYouDocument::Help(Box::new(HelpWantedDocument {
@@ -170,7 +171,7 @@ fn needs_documents(shown: &Shown) -> Vec<NeedsYouDocument> {
 }
 
 /// A convoy in numbers, for programs.
-fn overview_document(one: &Overview) -> ConvoyOverviewDocument {
+fn overview_document(one: &ConvoyOverview) -> ConvoyOverviewDocument {
     let members = one.convoy.members;
     ConvoyOverviewDocument {
         id: one.convoy.bead.id.to_string(),
@@ -185,7 +186,7 @@ fn overview_document(one: &Overview) -> ConvoyOverviewDocument {
     }
 }
 
-fn print(printer: &Printer, town: &Town, shown: &Shown) -> Result<(), CliError> {
+fn print(printer: &Printer, town: &Town, shown: &TownStatusFacts) -> Result<(), CliError> {
     let numbers = &shown.numbers;
     print_daemon_absence(printer, shown.daemon_absence)?;
     printer.line(format!("Town {}", town.root().display()))?;
@@ -239,7 +240,7 @@ fn print_scheduler(printer: &Printer, scheduler: &QueueStatus) -> Result<(), Cli
 }
 
 /// The convoys that are under way.
-fn print_convoys(printer: &Printer, shown: &Shown) -> Result<(), CliError> {
+fn print_convoys(printer: &Printer, shown: &TownStatusFacts) -> Result<(), CliError> {
     if shown.convoys.is_empty() {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use gt_api::{StepDocument, StepsDocument, StepsDoneDocument};
 use gt_beads::steps::{StepView, StepsDone, StepsOfRun};
 use gt_execution::worker;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::Printer;
 use crate::values::texts;
@@ -56,14 +56,14 @@ struct DoneArgs {
     force: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &StepArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &StepArgs) -> Result<(), CliError> {
     match &args.verb {
         StepVerb::List(args) => list(context, args),
         StepVerb::Done(args) => done(context, args),
     }
 }
 
-fn list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
+fn list(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let found = gt_beads::steps::steps(&town, args.run.as_deref())?;
@@ -82,7 +82,7 @@ fn list(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
     print_steps(printer, &found)
 }
 
-fn done(context: &Context<'_>, args: &DoneArgs) -> Result<(), CliError> {
+fn done(context: &CommandContext<'_>, args: &DoneArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let done = gt_beads::steps::finish_steps(&town, args.run.as_deref(), &args.steps, args.force)?;

@@ -7,7 +7,7 @@ use gt_core::work::{Scopes, TokenId};
 use gt_town::IfAbsent;
 use gt_workqueue::tokens::{self, NewToken};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, moment};
 
@@ -58,7 +58,7 @@ struct CreateArgs {
     expires: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &TokenArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &TokenArgs) -> Result<(), CliError> {
     match &args.verb {
         TokenVerb::Create(args) => create(context, args),
         TokenVerb::List => list(context),
@@ -66,7 +66,7 @@ pub(super) fn run(context: &Context<'_>, args: &TokenArgs) -> Result<(), CliErro
     }
 }
 
-fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
+fn create(context: &CommandContext<'_>, args: &CreateArgs) -> Result<(), CliError> {
     let town = context.town_or_database(IfAbsent::Make)?;
     let printer = context.printer;
     let lasts = args.expires.as_deref().map(parse_duration).transpose()?;
@@ -98,7 +98,7 @@ fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-fn list(context: &Context<'_>) -> Result<(), CliError> {
+fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town_or_database(IfAbsent::Refuse)?;
     let (printer, now) = (context.printer, town.now());
     let tokens = tokens::list(&town)?;
@@ -132,7 +132,7 @@ fn list(context: &Context<'_>) -> Result<(), CliError> {
     printer.table(table)
 }
 
-fn revoke(context: &Context<'_>, id: &str) -> Result<(), CliError> {
+fn revoke(context: &CommandContext<'_>, id: &str) -> Result<(), CliError> {
     let id = TokenId::parse(id)?;
     let town = context.town_or_database(IfAbsent::Refuse)?;
     let printer = context.printer;

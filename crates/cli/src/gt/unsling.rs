@@ -5,9 +5,9 @@ use gt_api::UnslungDocument;
 use gt_core::BeadId;
 use gt_execution::runs::{self, Unslung};
 
-use super::each::{Telling, do_each};
+use super::for_each_argument::{ResultPrinting, do_each};
 use super::run::{cancelled_document, cancelled_sentence};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Take work back: a running bead is stopped, a scheduled one leaves the queue
@@ -19,9 +19,9 @@ pub(super) struct UnslingArgs {
     beads: Vec<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &UnslingArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &UnslingArgs) -> Result<(), CliError> {
     let town = context.town()?;
-    let telling = Telling { sentence, document, done: "taken back" };
+    let telling = ResultPrinting { sentence, document, done: "taken back" };
     do_each(context.printer, &args.beads, |input| runs::unsling(&town, input), &telling)
 }
 

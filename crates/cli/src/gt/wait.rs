@@ -3,10 +3,10 @@
 use clap::Args;
 use gt_api::{ReasonTextDocument, WaitedBeadDocument, WaitedDocument};
 use gt_core::time::parse_duration;
-use gt_execution::runs::{self, Notice, Progress, WaitRequest, Waited, Watched};
+use gt_execution::runs::{self, BeadProgress, WaitRequest, WaitResult, WaitUpdate, WatchedBead};
 use gt_scheduling::processes::LocalProcesses;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::plural;
 
@@ -36,7 +36,7 @@ pub(super) struct WaitArgs {
     timeout: Option<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &WaitArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &WaitArgs) -> Result<(), CliError> {
     let timeout = args.timeout.as_deref().map(parse_duration).transpose()?;
     let town = context.town()?;
     let printer = context.printer;
@@ -44,14 +44,14 @@ pub(super) fn run(context: &Context<'_>, args: &WaitArgs) -> Result<(), CliError
     let mut printed = Ok(());
     let waited = runs::wait(&town, &LocalProcesses::of(&town)?, &request, |notice| {
         match notice {
-        Notice::Ended(watched) => {
+        WaitUpdate::Ended(watched) => {
             let told = printer.done(line(watched)).and_then(|()| printer.flush());
             printed = std::mem::replace(&mut printed, Ok(())).and(told);
         }
-        Notice::NotRecovered(run, why) => {
+        WaitUpdate::NotRecovered(run, why) => {
             printer.note(format!("note: {run} cannot be recovered: {why}"));
         }
-        Notice::Idle => printer.note(
+        WaitUpdate::Idle => printer.note(
             "note: nothing is running, and something is scheduled; gt scheduler run starts what can start",
         ),
     }
@@ -60,8 +60,9 @@ pub(super) fn run(context: &Context<'_>, args: &WaitArgs) -> Result<(), CliError
     if printer.json() {
         printer.object(&document(&waited))?;
     } else {
-        let ended =
-            |watched: &&Watched| matches!(watched.progress, Progress::Done | Progress::Failed(_));
+        let ended = |watched: &&WatchedBead| {
+            matches!(watched.progress, BeadProgress::Done | BeadProgress::Failed(_))
+        };
         for watched in waited.beads.iter().filter(|watched| !ended(watched)) {
             printer.line(line(watched))?;
         }
@@ -75,27 +76,27 @@ pub(super) fn run(context: &Context<'_>, args: &WaitArgs) -> Result<(), CliError
     Err(CliError::request(summary(&waited)))
 }
 
-fn line(watched: &Watched) -> String {
-    let Watched { bead, title, progress } = watched;
+fn line(watched: &WatchedBead) -> String {
+    let WatchedBead { bead, title, progress } = watched;
     match progress {
-        Progress::Done => format!("✓ {bead} is done: {title}"),
-        Progress::Failed(why) => format!("✗ {bead} failed ({why}): {title}"),
-        Progress::Going => format!("… {bead} is not over: {title}"),
-        Progress::Stuck(reasons) => {
+        BeadProgress::Done => format!("✓ {bead} is done: {title}"),
+        BeadProgress::Failed(why) => format!("✗ {bead} failed ({why}): {title}"),
+        BeadProgress::Going => format!("… {bead} is not over: {title}"),
+        BeadProgress::Stuck(reasons) => {
             let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
             format!("! {bead} is stuck ({}): {title}; see gt why {bead}", reasons.join("; "))
         }
     }
 }
 
-fn summary(waited: &Waited) -> String {
-    let count = |matches: fn(&Progress) -> bool| {
+fn summary(waited: &WaitResult) -> String {
+    let count = |matches: fn(&BeadProgress) -> bool| {
         waited.beads.iter().filter(|watched| matches(&watched.progress)).count() as u64
     };
     let parts = [
-        (count(|progress| matches!(progress, Progress::Failed(_))), "failed"),
-        (count(|progress| matches!(progress, Progress::Stuck(_))), "stuck"),
-        (count(|progress| *progress == Progress::Going), "not over"),
+        (count(|progress| matches!(progress, BeadProgress::Failed(_))), "failed"),
+        (count(|progress| matches!(progress, BeadProgress::Stuck(_))), "stuck"),
+        (count(|progress| *progress == BeadProgress::Going), "not over"),
     ];
     let parts: Vec<String> = parts
         .into_iter()
@@ -107,13 +108,13 @@ fn summary(waited: &Waited) -> String {
     format!("{time}of {of}, {}", parts.join(", "))
 }
 
-fn document(waited: &Waited) -> WaitedDocument {
-    let bead = |Watched { bead, title, progress }: &Watched| {
+fn document(waited: &WaitResult) -> WaitedDocument {
+    let bead = |WatchedBead { bead, title, progress }: &WatchedBead| {
         let (result, why, reasons) = match progress {
-            Progress::Done => ("done", None, None),
-            Progress::Going => ("going", None, None),
-            Progress::Failed(why) => ("failed", Some(why.clone()), None),
-            Progress::Stuck(reasons) => {
+            BeadProgress::Done => ("done", None, None),
+            BeadProgress::Going => ("going", None, None),
+            BeadProgress::Failed(why) => ("failed", Some(why.clone()), None),
+            BeadProgress::Stuck(reasons) => {
                 ("stuck", None, Some(reasons.iter().map(ReasonTextDocument::from).collect()))
             }
         };

@@ -9,14 +9,14 @@ use gt_core::decide::{ConvoyState, WaitReason};
 use gt_core::schedule::{Context as SlingContext, Run};
 use gt_core::{Bead, ExecutorKind, Outcome, Timestamp};
 use gt_daemon::daemon::{self, DaemonAbsence};
-use gt_scheduling::queue::{self, Cause, Headline, Why};
+use gt_scheduling::queue::{self, WaitCause, WhyAnswer, WhyHeadline};
 
 use super::daemon::{absence_document, print_daemon_absence};
 use super::mail::print_needs_you;
 use super::run::lasted;
 use super::scheduler::reason_documents;
 use super::status::{need_document, print_needs};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, run_state_colour};
 use crate::values::texts;
@@ -29,17 +29,17 @@ pub(super) struct WhyArgs {
     bead: String,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &WhyArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &WhyArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let why = queue::why(&town, &args.bead)?;
     let absence = match why.headline() {
-        Headline::Next | Headline::Waiting => daemon::absence(&town, &queue::status(&town)?),
-        Headline::Running
-        | Headline::Landing
-        | Headline::Starting
-        | Headline::Idle
-        | Headline::Over => None,
+        WhyHeadline::Next | WhyHeadline::Waiting => daemon::absence(&town, &queue::status(&town)?),
+        WhyHeadline::Running
+        | WhyHeadline::Landing
+        | WhyHeadline::Starting
+        | WhyHeadline::Idle
+        | WhyHeadline::Over => None,
     };
     if printer.json() {
         return printer.object(&document(&why, absence));
@@ -58,31 +58,31 @@ pub(super) fn run(context: &Context<'_>, args: &WhyArgs) -> Result<(), CliError>
 }
 
 /// The answer in one line.
-fn headline(why: &Why, now: Timestamp) -> String {
+fn headline(why: &WhyAnswer, now: Timestamp) -> String {
     let run = why.run.as_ref();
     match (why.headline(), run) {
-        (Headline::Running | Headline::Starting, Some(run))
+        (WhyHeadline::Running | WhyHeadline::Starting, Some(run))
             if run.executor == ExecutorKind::None =>
         {
             format!("is with {} as {}", run.agent, run.id)
         }
-        (Headline::Running, Some(run)) => {
+        (WhyHeadline::Running, Some(run)) => {
             let steps = why.progress.map(|progress| format!(", steps {progress}"));
             let steps = steps.unwrap_or_default();
             format!("is running as {} for {}{steps}", run.id, lasted(run, now))
         }
-        (Headline::Landing, Some(run)) => {
+        (WhyHeadline::Landing, Some(run)) => {
             let awaited = run.awaits_origin().map(|awaited| awaited.to_string());
             format!("was done as {}, and {}", run.id, local_times(&awaited.unwrap_or_default()))
         }
-        (Headline::Starting, Some(run)) => format!("is being started as {}", run.id),
-        (Headline::Running | Headline::Starting | Headline::Landing, None) => {
+        (WhyHeadline::Starting, Some(run)) => format!("is being started as {}", run.id),
+        (WhyHeadline::Running | WhyHeadline::Starting | WhyHeadline::Landing, None) => {
             "is running".to_owned()
         }
-        (Headline::Next, _) => {
+        (WhyHeadline::Next, _) => {
             "starts with the next cycle; gt scheduler run starts it now".to_owned()
         }
-        (Headline::Over, _) => {
+        (WhyHeadline::Over, _) => {
             let how = match why.bead.outcome {
                 Some(Outcome::Failed) => "failed",
                 Some(Outcome::Cancelled) => "cancelled",
@@ -92,33 +92,33 @@ fn headline(why: &Why, now: Timestamp) -> String {
             let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
             format!("is over: {how}{reason}")
         }
-        (Headline::Waiting, _) => format!("waits, for {}:", these(why)),
-        (Headline::Idle, _) if is_only_unscheduled(why) => "is not scheduled".to_owned(),
-        (Headline::Idle, _) => format!("does not run, for {}:", these(why)),
+        (WhyHeadline::Waiting, _) => format!("waits, for {}:", these(why)),
+        (WhyHeadline::Idle, _) if is_only_unscheduled(why) => "is not scheduled".to_owned(),
+        (WhyHeadline::Idle, _) => format!("does not run, for {}:", these(why)),
     }
 }
 
-fn these(why: &Why) -> String {
+fn these(why: &WhyAnswer) -> String {
     match why.reasons.len() {
         1 => "this reason".to_owned(),
         count => format!("these {count} reasons"),
     }
 }
 
-fn is_only_unscheduled(why: &Why) -> bool {
+fn is_only_unscheduled(why: &WhyAnswer) -> bool {
     matches!(why.reasons.as_slice(), [WaitReason::NotScheduled])
 }
 
 /// Every reason, with what would take it away; without those that the headline says already.
-fn print_reasons(printer: &Printer, why: &Why) -> Result<(), CliError> {
+fn print_reasons(printer: &Printer, why: &WhyAnswer) -> Result<(), CliError> {
     let is_told = match why.headline() {
-        Headline::Running
-        | Headline::Landing
-        | Headline::Starting
-        | Headline::Next
-        | Headline::Over => true,
-        Headline::Waiting => false,
-        Headline::Idle => is_only_unscheduled(why),
+        WhyHeadline::Running
+        | WhyHeadline::Landing
+        | WhyHeadline::Starting
+        | WhyHeadline::Next
+        | WhyHeadline::Over => true,
+        WhyHeadline::Waiting => false,
+        WhyHeadline::Idle => is_only_unscheduled(why),
     };
     for (reason, remedy) in why.reasons.iter().zip(&why.remedies) {
         if !is_told {
@@ -131,7 +131,7 @@ fn print_reasons(printer: &Printer, why: &Why) -> Result<(), CliError> {
 }
 
 /// The chain of blockers and the bead at its end, with what moves that one.
-fn print_root_cause(printer: &Printer, why: &Why) -> Result<(), CliError> {
+fn print_root_cause(printer: &Printer, why: &WhyAnswer) -> Result<(), CliError> {
     let Some(root) = why.causes.last() else { return Ok(()) };
     printer.line("")?;
     printer.heading("Root cause", "")?;
@@ -158,7 +158,7 @@ fn print_root_cause(printer: &Printer, why: &Why) -> Result<(), CliError> {
 }
 
 /// Its place in line, and who is before it.
-fn print_line(printer: &Printer, why: &Why) -> Result<(), CliError> {
+fn print_line(printer: &Printer, why: &WhyAnswer) -> Result<(), CliError> {
     let Some(outlook) = &why.outlook else { return Ok(()) };
     printer.line("")?;
     printer.heading("In line", &format!("  {} of {}", outlook.position, outlook.of))?;
@@ -175,7 +175,7 @@ fn print_line(printer: &Printer, why: &Why) -> Result<(), CliError> {
 const HOLDERS_NAMED: usize = 10;
 
 /// Prints the runs that hold the slots for which the bead waits.
-fn print_holders(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), CliError> {
+fn print_holders(printer: &Printer, why: &WhyAnswer, now: Timestamp) -> Result<(), CliError> {
     if why.holders.is_empty() {
         return Ok(());
     }
@@ -198,7 +198,7 @@ fn print_holders(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), Cli
 }
 
 /// How it was scheduled, and what came of it so far.
-fn print_history(printer: &Printer, why: &Why, now: Timestamp) -> Result<(), CliError> {
+fn print_history(printer: &Printer, why: &WhyAnswer, now: Timestamp) -> Result<(), CliError> {
     let mut table = Table::new();
     let mut row = |name: &str, value: String| {
         table.row(vec![Cell::bold(name), Cell::new(value)]);
@@ -262,7 +262,7 @@ fn told(run: &Run, now: Timestamp) -> String {
     format!("{} {} {when}{reason} (gt run log {})", run.id, run.state.as_str(), run.id)
 }
 
-fn document(why: &Why, absence: Option<DaemonAbsence>) -> WhyBeadDocument {
+fn document(why: &WhyAnswer, absence: Option<DaemonAbsence>) -> WhyBeadDocument {
     let reasons =
         why.reasons.iter().zip(&why.remedies).map(|(reason, remedy)| RemediedReasonDocument {
             code: reason.code().to_owned(),
@@ -302,7 +302,7 @@ fn document(why: &Why, absence: Option<DaemonAbsence>) -> WhyBeadDocument {
     }
 }
 
-fn cause_document(cause: &Cause) -> CauseDocument {
+fn cause_document(cause: &WaitCause) -> CauseDocument {
     CauseDocument {
         id: cause.bead.id.to_string(),
         title: cause.bead.title.to_string(),

@@ -9,7 +9,7 @@ use gt_core::schedule::RunId;
 use gt_execution::runs;
 use gt_execution::runs::TypedPrompt;
 
-use crate::context::{Context, this_program};
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 
 /// The process around an agent; the scheduler starts it, people do not
@@ -69,7 +69,7 @@ enum WorkerVerb {
     },
 }
 
-pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &WorkerArgs) -> Result<(), CliError> {
     match &args.verb {
         WorkerVerb::Exec { run, voice } => {
             let done = speak(voice.as_deref()).and_then(|()| supervise(context, run));
@@ -99,7 +99,7 @@ pub(super) fn run(context: &Context<'_>, args: &WorkerArgs) -> Result<(), CliErr
 }
 
 fn type_prompt(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     supervisor: u32,
     ready: Option<&str>,
     confirm: &str,
@@ -123,7 +123,7 @@ fn speak(voice: Option<&Path>) -> Result<(), CliError> {
 
 /// Refuses ref updates that are not a worker's to make. A person who works in the shared repository is no worker, so no
 /// update of theirs is refused.
-fn fence(context: &Context<'_>) -> Result<(), CliError> {
+fn fence(context: &CommandContext<'_>) -> Result<(), CliError> {
     let Some(run) = context.environment.acting_run() else { return Ok(()) };
     let mut updates = Vec::new();
     std::io::stdin().lock().read_to_end(&mut updates).map_err(|error| {
@@ -132,7 +132,7 @@ fn fence(context: &Context<'_>) -> Result<(), CliError> {
     Ok(gt_execution::trees::fence(&context.town_of_worker()?, &run, &updates)?)
 }
 
-fn supervise(context: &Context<'_>, run: &str) -> Result<(), CliError> {
+fn supervise(context: &CommandContext<'_>, run: &str) -> Result<(), CliError> {
     let id = RunId::parse(run)?;
     Ok(runs::supervise(&context.town_of_worker()?, &id, &this_program()?)?)
 }

@@ -212,7 +212,7 @@ impl Printer {
         let _ = self.flush();
         if !matches!(error, CliError::AlreadyTold(_)) {
             tell(&format!("Error: {}", local_times(&message)));
-            for line in error.picture() {
+            for line in error.detail_lines() {
                 tell(&format!("  {line}"));
             }
         }

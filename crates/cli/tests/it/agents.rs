@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gt_testkit::{Clock, Invocation, Ran, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, Sandbox, SandboxCommand, TestClock, wait_until};
 use serde_json::Value;
 
 use crate::support::{Steps as _, town_with_rigs};
@@ -76,7 +76,7 @@ pub(crate) trait Stage {
     /// The process that supervises a run.
     fn supervisor_of(&self, run: &str) -> String;
     /// `gt` with these arguments, ready to be started.
-    fn start_gt(&self, arguments: &[&str]) -> Invocation;
+    fn start_gt(&self, arguments: &[&str]) -> SandboxCommand;
     /// Sends a signal to a process, which may be gone.
     fn signal(&self, signal: &str, process: &str);
     /// A run as `gt run show` has it.
@@ -88,9 +88,9 @@ pub(crate) trait Stage {
     /// The codes of the reasons that `gt why` gives.
     fn reasons(&self, bead: &str) -> Vec<String>;
     /// One cycle by hand.
-    fn cycle(&self) -> Ran;
+    fn cycle(&self) -> FinishedProgram;
     /// `gt`, so much later by the clock than it is; where clocks cannot be made wrong, at the time that it is.
-    fn start_gt_later(&self, arguments: &[&str], seconds: i64) -> Invocation;
+    fn start_gt_later(&self, arguments: &[&str], seconds: i64) -> SandboxCommand;
     /// Waits until nothing is live, and expects that no bead ever had two agents at once.
     fn assert_quiet(&self);
 }
@@ -137,7 +137,7 @@ impl Stage for Sandbox {
         read().split_whitespace().next().unwrap().to_owned()
     }
 
-    fn start_gt(&self, arguments: &[&str]) -> Invocation {
+    fn start_gt(&self, arguments: &[&str]) -> SandboxCommand {
         self.command(self.gt_path()).args(arguments)
     }
 
@@ -146,8 +146,8 @@ impl Stage for Sandbox {
         self.command("/bin/sh").args(["-c", &script]).run().ok();
     }
 
-    fn start_gt_later(&self, arguments: &[&str], seconds: i64) -> Invocation {
-        Clock::wrong_by(self, seconds).read_by(self.start_gt(arguments))
+    fn start_gt_later(&self, arguments: &[&str], seconds: i64) -> SandboxCommand {
+        TestClock::wrong_by(self, seconds).read_by(self.start_gt(arguments))
     }
 
     #[track_caller]
@@ -171,7 +171,7 @@ impl Stage for Sandbox {
     }
 
     #[track_caller]
-    fn cycle(&self) -> Ran {
+    fn cycle(&self) -> FinishedProgram {
         self.gt(["scheduler", "run"])
     }
 

@@ -1,6 +1,6 @@
 //! Every command line gets an answer or one line of error, never a panic.
 
-use gt_testkit::{Ran, Sandbox};
+use gt_testkit::{FinishedProgram, Sandbox};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -21,7 +21,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 /// Expects an answer or a refusal in good order.
-fn check(ran: &Ran) -> Result<(), TestCaseError> {
+fn check(ran: &FinishedProgram) -> Result<(), TestCaseError> {
     prop_assert!([0, 1].contains(&ran.code), "{}", ran);
     prop_assert!(!ran.stderr.contains("panicked"), "{}", ran);
     if ran.code == 1 {

@@ -1,6 +1,6 @@
 //! Wrong input of people and programs: one line of error, exit code 1, nothing half-written.
 
-use gt_testkit::Clock;
+use gt_testkit::TestClock;
 use serde_json::json;
 
 use crate::support::{Steps as _, assert_says, json_refusal, refusal, town};
@@ -309,7 +309,7 @@ fn a_clock_beyond_the_calendar_is_an_error() {
     let town = town();
     let year = 366 * 24 * 60 * 60;
     for years in [300, 9_000, 200_000, -100] {
-        let clock = Clock::wrong_by(&town, years * year);
+        let clock = TestClock::wrong_by(&town, years * year);
         for command in [town.start_bd(&["create", "Late"]), town.start_bd(&["list"])] {
             let ran = clock.read_by(command).run().fails(1);
             assert!(ran.stderr.contains("the clock of this machine"), "{years}: {}", ran.stderr);

@@ -3,16 +3,19 @@
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 
-use gt_testkit::{Ran, Running, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, RunningProgram, Sandbox, wait_until};
 use serde_json::Value;
 
 use crate::agents::Stage as _;
 use crate::support::{Steps as _, assert_says, files_in, refusal, town, town_on_file};
 
 /// Starts this many commands before it waits for the first.
-pub(crate) fn at_once(count: usize, start: impl FnMut(usize) -> Running) -> Vec<Ran> {
-    let running: Vec<Running> = (0..count).map(start).collect();
-    running.into_iter().map(Running::wait).collect()
+pub(crate) fn at_once(
+    count: usize,
+    start: impl FnMut(usize) -> RunningProgram,
+) -> Vec<FinishedProgram> {
+    let running: Vec<RunningProgram> = (0..count).map(start).collect();
+    running.into_iter().map(RunningProgram::wait).collect()
 }
 
 /// Expects that the log has every number from 1 on, once, in order.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gt_testkit::{Ran, Sandbox};
+use gt_testkit::{FinishedProgram, Sandbox};
 use serde_json::json;
 
 use crate::support::{Steps as _, assert_says, files_in, refusal, texts, town, town_with_rigs};
@@ -134,7 +134,7 @@ fn an_import_with_an_unknown_rig_changes_nothing() {
 }
 
 /// `gt config edit` with an editor that does this to the file `$1`.
-fn edit(town: &Sandbox, script: &str) -> Ran {
+fn edit(town: &Sandbox, script: &str) -> FinishedProgram {
     let editor = town.write_script("editor", script);
     let edit = town.command(town.gt_path()).args(["config", "edit"]);
     edit.env("EDITOR", &editor).run()

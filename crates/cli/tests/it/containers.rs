@@ -6,7 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Cluster, Invocation, Ran, Sandbox, wait_until};
+use gt_testkit::{Cluster, FinishedProgram, Sandbox, SandboxCommand, wait_until};
 use serde_json::{Value, json};
 
 use crate::serving::{Served, text};
@@ -120,7 +120,7 @@ fn enter(
     before: &[&str],
     environment: &BTreeMap<String, String>,
     command: &[&str],
-) -> Invocation {
+) -> SandboxCommand {
     let own = words(&instruction("CMD"));
     let entry = words(&instruction("ENTRYPOINT"));
     let mut line: Vec<&str> = before.to_vec();
@@ -189,13 +189,13 @@ fn has_dropped_everything(server: &Served) {
     }
 }
 
-fn warnings(ran: &Ran) -> usize {
+fn warnings(ran: &FinishedProgram) -> usize {
     ran.stderr.matches("warning:").count()
 }
 
 /// Ends it as an engine does.
 #[track_caller]
-fn stop(server: Served) -> (Sandbox, Ran) {
+fn stop(server: Served) -> (Sandbox, FinishedProgram) {
     let process = server.running.id().to_string();
     server.town.command("kill").args(["-TERM", &process]).run().ok();
     (server.town, server.running.wait().ok())

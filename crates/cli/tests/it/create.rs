@@ -164,7 +164,7 @@ fn a_title_may_begin_with_a_dash_and_spaces_around_it_do_not_count() {
 fn the_description_comes_from_a_flag_a_file_or_standard_input() {
     let town = town();
     town.write("body.txt", "From a file\n");
-    let text = |ran: gt_testkit::Ran| town.show(ran.ok().line())["description"].clone();
+    let text = |ran: gt_testkit::FinishedProgram| town.show(ran.ok().line())["description"].clone();
 
     for (flags, input, expected) in [
         (&["-d", "Short"][..], "", "Short"),
@@ -337,7 +337,7 @@ fn a_dry_run_says_what_a_run_would_say() {
 #[test]
 fn the_actor_is_named_by_flag_variable_or_git() {
     let town = town();
-    let creator = |create: gt_testkit::Invocation| {
+    let creator = |create: gt_testkit::SandboxCommand| {
         let id = create.run().ok().line().to_owned();
         town.show(&id)["created_by"].as_str().unwrap().to_owned()
     };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gt_testkit::{Clock, Cluster, Sandbox, wait_until};
+use gt_testkit::{Cluster, Sandbox, TestClock, wait_until};
 
 use crate::agents::{Stage as _, set_agent};
 use crate::daemon::{has_logged, process, status};
@@ -91,7 +91,7 @@ fn work_that_ends_while_the_database_server_is_away_is_done_once() {
 #[test]
 fn a_clock_that_is_set_while_a_daemon_works_loses_nothing_and_delays_no_start() {
     let town = crate::agents::town_with_agent("wait_for \"go-$bead\"");
-    let clock = Clock::wrong_by(&town, 0);
+    let clock = TestClock::wrong_by(&town, 0);
     let gt = |arguments: &[&str]| clock.read_by(town.start_gt(arguments)).run().ok();
     town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
     gt(&["up"]);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gt_testkit::{Ran, Sandbox};
+use gt_testkit::{FinishedProgram, Sandbox};
 
 use crate::support::{
     Steps as _, assert_says, files_in, json_refusal, refusal, town_on_file as town,
@@ -91,7 +91,7 @@ fn a_damaged_store_is_said_to_be_damaged() {
 }
 
 /// Runs a command that may write no file larger than this many kibibytes.
-fn with_room_for(town: &Sandbox, kibibytes: u32, command: &[&str]) -> Ran {
+fn with_room_for(town: &Sandbox, kibibytes: u32, command: &[&str]) -> FinishedProgram {
     let script = format!("trap '' XFSZ; ulimit -f {kibibytes}; exec \"$@\"");
     let bash = town.command("bash").args(["-c", &script, "bash"]);
     bash.arg(town.gt_path()).args(command).run()

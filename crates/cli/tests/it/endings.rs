@@ -222,7 +222,7 @@ fn daemon_in_tree_of(
     worker: &Worker<'_>,
     root: &std::path::Path,
     run: &str,
-) -> gt_testkit::Running {
+) -> gt_testkit::RunningProgram {
     let script = "echo $$ > daemon.pid; while [ -d . ]; do echo late >> late.txt; sleep 0.05; done";
     let daemon = worker.command("/bin/sh").args(["-c", script]);
     let daemon = daemon.env("GT_RUN", run).env("GT_TOWN_ROOT", root).start();
@@ -367,7 +367,7 @@ fn work_that_waits_for_the_origin_says_so_and_holds_no_slot() {
 }
 
 /// Tmux, as the server of the sessions of a town understands it.
-fn tmux(town: &Sandbox, arguments: &[&str]) -> gt_testkit::Ran {
+fn tmux(town: &Sandbox, arguments: &[&str]) -> gt_testkit::FinishedProgram {
     let place = town.root().join("tmux");
     let user = place.join(files_in(&place).pop().unwrap());
     let socket: PathBuf = user.join(files_in(&user).pop().unwrap());

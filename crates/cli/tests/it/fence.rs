@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gt_testkit::{Ran, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, Sandbox, wait_until};
 
 use crate::agents::Stage as _;
 use crate::projects::{Origin as _, STAYS, Worker, project_agent, town_with_project};
@@ -200,7 +200,7 @@ fn a_worker_still_cannot_push_after_another_made_the_remote_new() {
 fn zombie_tries_everything(town: &Sandbox, zombie: &Worker<'_>) {
     let before = town.origin_git(&["for-each-ref"]).ok().stdout;
     let branch = zombie.git(&["rev-parse", &zombie.branch]).ok().stdout;
-    let refused = |ran: Ran, parts: &[&str]| {
+    let refused = |ran: FinishedProgram, parts: &[&str]| {
         assert_ne!(ran.code, 0, "{ran}");
         assert_says(&ran.stderr, parts);
     };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gt_testkit::{Invocation, Ran, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, Sandbox, SandboxCommand, wait_until};
 
 use crate::agents::Stage as _;
 use crate::projects::{Origin as _, Worker, town_with_project};
@@ -16,10 +16,10 @@ wait_for "end-$bead"
 "#;
 
 /// A script of the shell with the whole environment of a worker, in its tree.
-fn as_worker(town: &Sandbox, worker: &Worker<'_>, script: &str) -> Ran {
+fn as_worker(town: &Sandbox, worker: &Worker<'_>, script: &str) -> FinishedProgram {
     let bead = worker.run.split('#').next().unwrap();
     let told = fs::read_to_string(town.stage(bead).join("environment")).unwrap();
-    let mut shell: Invocation = town.command("/bin/sh").args(["-c", script]).dir(&worker.tree);
+    let mut shell: SandboxCommand = town.command("/bin/sh").args(["-c", script]).dir(&worker.tree);
     for (name, value) in told.split('\0').filter_map(|entry| entry.split_once('=')) {
         shell = shell.env(name, value);
     }

@@ -15,7 +15,11 @@ fn copy_of(town: &Sandbox) -> PathBuf {
     copy
 }
 
-fn gt_in(town: &Sandbox, directory: &std::path::Path, arguments: &[&str]) -> gt_testkit::Ran {
+fn gt_in(
+    town: &Sandbox,
+    directory: &std::path::Path,
+    arguments: &[&str],
+) -> gt_testkit::FinishedProgram {
     town.command(town.gt_path()).arg("-C").arg(directory).args(arguments).run()
 }
 

@@ -57,7 +57,11 @@ fn path_without_lfs(town: &Sandbox) -> PathBuf {
     place
 }
 
-fn gt_without_lfs(worker: &Worker<'_>, town: &Sandbox, arguments: &[&str]) -> gt_testkit::Ran {
+fn gt_without_lfs(
+    worker: &Worker<'_>,
+    town: &Sandbox,
+    arguments: &[&str],
+) -> gt_testkit::FinishedProgram {
     let gt = worker.command(town.gt_path()).args(arguments);
     // Our git has the environment of the supervisor.
     let saved = town.cwd().join(format!(".gt/runs/{}.environment", worker.run));

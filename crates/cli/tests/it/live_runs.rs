@@ -1,6 +1,6 @@
 //! Beads that a run has, with real workers.
 
-use gt_testkit::{Ran, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, Sandbox, wait_until};
 
 use crate::support::{
     Steps, assert_says, everything, gastown, gastown_that_takes_time, gastown_with, let_work_end,
@@ -9,7 +9,7 @@ use crate::support::{
 
 const MAX: &str = "gastown/crew/max";
 
-fn bd_in_run(town: &Sandbox, run: &str, arguments: &[&str]) -> Ran {
+fn bd_in_run(town: &Sandbox, run: &str, arguments: &[&str]) -> FinishedProgram {
     let worker = town.command(town.bd_path()).env("GT_RUN", run).env("BD_ACTOR", "gastown/process");
     worker.env("GT_RUN_TOKEN", token_of(town, run)).args(arguments).run()
 }

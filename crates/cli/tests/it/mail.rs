@@ -1,6 +1,6 @@
 //! Messages with receipts: `gt mail`, `gt nudge`, `gt escalate`.
 
-use gt_testkit::{Ran, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, Sandbox, wait_until};
 use serde_json::{Value, json};
 
 use crate::agents::Stage as _;
@@ -19,7 +19,7 @@ fn town_with_work() -> Sandbox {
 }
 
 /// `gt` as the worker of gt-a#1.
-fn worker(town: &Sandbox, arguments: &[&str]) -> Ran {
+fn worker(town: &Sandbox, arguments: &[&str]) -> FinishedProgram {
     town.start_gt(arguments).env("GT_RUN", "gt-a#1").env("BD_ACTOR", MAX).run()
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_testkit::{Invocation, Sandbox};
+use gt_testkit::{Sandbox, SandboxCommand};
 use serde_json::json;
 
 use crate::support::{Steps as _, assert_says, nowhere};
@@ -36,7 +36,7 @@ fn repository() -> Sandbox {
 }
 
 /// A git command that finds our `bd` first.
-fn git(repo: &Sandbox, arguments: &[&str]) -> Invocation {
+fn git(repo: &Sandbox, arguments: &[&str]) -> SandboxCommand {
     let programs = repo.bd_path().parent().map(Path::to_owned).unwrap();
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display());
     repo.command("/usr/bin/git").args(arguments).env("PATH", path)

@@ -4,14 +4,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Ran, Sandbox};
+use gt_testkit::{FinishedProgram, Sandbox};
 
 use crate::agents::{Stage as _, set_agent};
 use crate::projects::town_with_project;
 use crate::support::{Steps as _, assert_says, nowhere, wait_for_status};
 
 /// `gt` with a umask that takes nothing from others.
-fn open_handed(town: &Sandbox, arguments: &[&str]) -> Ran {
+fn open_handed(town: &Sandbox, arguments: &[&str]) -> FinishedProgram {
     let script = "umask 000; exec \"$0\" \"$@\"";
     town.command("sh").args(["-c", script]).arg(town.gt_path()).args(arguments).run()
 }

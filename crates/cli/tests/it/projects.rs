@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gt_testkit::{Invocation, Ran, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, Sandbox, SandboxCommand, wait_until};
 
 use crate::agents::{Stage as _, set_agent};
 use crate::support::{Steps as _, town};
@@ -61,7 +61,7 @@ impl<'t> Sessions<'t> {
     }
 
     /// `gt` that finds them.
-    pub(crate) fn gt(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn gt(&self, arguments: &[&str]) -> FinishedProgram {
         self.town.start_gt(arguments).env("TMUX_TMPDIR", &self.place).run()
     }
 }
@@ -76,7 +76,7 @@ impl Drop for Sessions<'_> {
 /// Steps of tests with an origin.
 pub(crate) trait Origin {
     /// Git in the origin.
-    fn origin_git(&self, arguments: &[&str]) -> Ran;
+    fn origin_git(&self, arguments: &[&str]) -> FinishedProgram;
     /// The first lines of the commits on a branch of the origin, oldest first.
     fn landed(&self, branch: &str) -> Vec<String>;
     /// A file on `main` of the origin.
@@ -93,7 +93,7 @@ pub(crate) trait Origin {
 
 impl Origin for Sandbox {
     #[track_caller]
-    fn origin_git(&self, arguments: &[&str]) -> Ran {
+    fn origin_git(&self, arguments: &[&str]) -> FinishedProgram {
         self.command("git").arg("--git-dir").arg(origin(self)).args(arguments).run()
     }
 
@@ -175,17 +175,17 @@ impl<'t> Worker<'t> {
     }
 
     /// A program in the tree, with the environment of the worker.
-    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Invocation {
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> SandboxCommand {
         let command = self.town.command(program).dir(&self.tree);
         let command = command.env("GT_RUN", &self.run).env("BD_ACTOR", "web/polecats/other");
         command.env("GT_RUN_TOKEN", self.town.token_of(&self.run))
     }
 
-    pub(crate) fn git(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn git(&self, arguments: &[&str]) -> FinishedProgram {
         self.command("git").args(arguments).run()
     }
 
-    pub(crate) fn gt(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn gt(&self, arguments: &[&str]) -> FinishedProgram {
         self.command(self.town.gt_path()).args(arguments).run()
     }
 

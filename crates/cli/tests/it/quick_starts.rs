@@ -1,6 +1,6 @@
 //! The commands that people know by heart, word for word.
 
-use gt_testkit::{Ran, Sandbox};
+use gt_testkit::{FinishedProgram, Sandbox};
 
 use crate::support::{
     Steps, assert_says, gastown, gastown_that_takes_time, let_work_end, part, wait_for_status,
@@ -8,7 +8,7 @@ use crate::support::{
 
 /// Runs a line as it is written, without its comment.
 #[track_caller]
-fn line(town: &Sandbox, line: &str) -> Ran {
+fn line(town: &Sandbox, line: &str) -> FinishedProgram {
     let words = line.split('#').next().unwrap_or_default();
     let mut words = words.split_whitespace();
     assert_eq!(words.next(), Some("gt"), "{line}");

@@ -1,6 +1,6 @@
 //! All dispatchers schedule the same work at once: the races and questions of `docs/questions.md`, with the real program.
 
-use gt_testkit::{Ran, Running, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, RunningProgram, Sandbox, wait_until};
 use serde_json::Value;
 
 use crate::agents::{Stage as _, town_with_agent};
@@ -37,15 +37,16 @@ fn strand(town: &Sandbox, convoy: &str, beads: &[&str]) {
 }
 
 /// Starts all these commands of `gt` so many times before it waits for the first.
-fn all_at_once(town: &Sandbox, times: usize, commands: &[&[&str]]) -> Vec<Ran> {
+fn all_at_once(town: &Sandbox, times: usize, commands: &[&[&str]]) -> Vec<FinishedProgram> {
     let again = commands.iter().cycle().take(times * commands.len());
-    let running: Vec<Running> = again.map(|command| town.start_gt(command).start()).collect();
-    running.into_iter().map(Running::wait).collect()
+    let running: Vec<RunningProgram> =
+        again.map(|command| town.start_gt(command).start()).collect();
+    running.into_iter().map(RunningProgram::wait).collect()
 }
 
 /// Expects that a command that came too late says so, and that nothing broke.
 #[track_caller]
-fn assert_polite(ran: &[Ran]) {
+fn assert_polite(ran: &[FinishedProgram]) {
     for ran in ran {
         assert!((0..=3).contains(&ran.code), "{ran}");
         for word in ["locked", "panicked", "UNIQUE", "unique"] {

@@ -36,7 +36,7 @@ fn listen(town: &Sandbox) -> impl Fn() -> Vec<Value> {
     }
 }
 
-fn until_done(town: &Sandbox) -> gt_testkit::Ran {
+fn until_done(town: &Sandbox) -> gt_testkit::FinishedProgram {
     town.gt(["scheduler", "run", "--until-done"])
 }
 

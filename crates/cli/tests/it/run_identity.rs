@@ -1,6 +1,6 @@
 //! Which writes of a worker are heard: `GT_RUN`, its token, and the rights of workers.
 
-use gt_testkit::{Ran, Sandbox};
+use gt_testkit::{FinishedProgram, Sandbox};
 
 use crate::agents::{Stage as _, town_with_agent};
 use crate::support::{Steps as _, assert_says, everything, part, refusal};
@@ -80,7 +80,12 @@ fn town_at_work() -> Sandbox {
     town
 }
 
-fn as_worker(town: &Sandbox, arguments: &[&str], run: &str, token: Option<&str>) -> Ran {
+fn as_worker(
+    town: &Sandbox,
+    arguments: &[&str],
+    run: &str,
+    token: Option<&str>,
+) -> FinishedProgram {
     let (program, arguments) = arguments.split_first().unwrap();
     let program = if *program == "bd" { town.bd_path() } else { town.gt_path().to_owned() };
     let command = town.command(program).args(arguments).env("GT_RUN", run);

@@ -270,7 +270,7 @@ fn the_runtime_is_a_setting_of_the_town_and_of_rigs() {
 }
 
 /// Runs a script in the town.
-fn follow(town: &Sandbox, script: &str) -> gt_testkit::Ran {
+fn follow(town: &Sandbox, script: &str) -> gt_testkit::FinishedProgram {
     let path = town.write("script", script);
     town.command(town.gt_path()).args(["scripted", "--script"]).arg(path).run()
 }

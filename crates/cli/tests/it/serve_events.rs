@@ -1,12 +1,12 @@
 //! Events as they happen: `GET /events`.
 
-use gt_testkit::http::Heard;
+use gt_testkit::http::ServerSentEvent;
 use serde_json::Value;
 
 use crate::serving::{Served, assert_problem};
 use crate::support::Steps as _;
 
-fn number(heard: &Heard) -> u64 {
+fn number(heard: &ServerSentEvent) -> u64 {
     heard.id.expect("every event of the log has a number")
 }
 
@@ -45,7 +45,7 @@ fn a_reconnecting_listener_continues_after_its_last_event() {
     }
     let last = server.town.last_event();
     let mut listener = server.listen("/events?since=0", &[]);
-    let all: Vec<Heard> = (0..last).map(|_| listener.next().unwrap()).collect();
+    let all: Vec<ServerSentEvent> = (0..last).map(|_| listener.next().unwrap()).collect();
     assert_eq!(all.iter().map(number).collect::<Vec<_>>(), (1..=last).collect::<Vec<_>>());
 
     // After a restart of the server, with the header that browsers send.
@@ -53,7 +53,7 @@ fn a_reconnecting_listener_continues_after_its_last_event() {
     let server = Served::of(town, &[]);
     let id = server.submit("Later");
     let mut listener = server.listen("/events", &[("Last-Event-ID", &(last - 3).to_string())]);
-    let rest: Vec<Heard> = (0..4).map(|_| listener.next().unwrap()).collect();
+    let rest: Vec<ServerSentEvent> = (0..4).map(|_| listener.next().unwrap()).collect();
     assert_eq!(rest[..3], all[all.len() - 3..]);
     assert!(number(&rest[3]) == last + 1 && !id.is_empty());
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use gt_testkit::{Ran, Sandbox};
+use gt_testkit::{FinishedProgram, Sandbox};
 
 use crate::concurrency::{assert_gapless, at_once};
 use crate::support::{Steps as _, assert_says, refusal, town_on_server};
@@ -15,7 +15,7 @@ fn assert_sound(town: &Sandbox) {
 }
 
 /// How many of the commands succeeded.
-fn succeeded(ran: &[Ran]) -> usize {
+fn succeeded(ran: &[FinishedProgram]) -> usize {
     ran.iter().filter(|ran| ran.code == 0).count()
 }
 
@@ -54,7 +54,7 @@ fn creates_closes_and_claims_at_once_all_do_what_they_say() {
         .filter_map(|(number, ran)| Some((number % 3 == 0).then(|| ran.ok())?.line().to_owned()))
         .collect();
     assert_eq!(ids.len(), 4);
-    let claims: Vec<Ran> = claims.into_iter().map(|(_, ran)| ran).collect();
+    let claims: Vec<FinishedProgram> = claims.into_iter().map(|(_, ran)| ran).collect();
     assert_eq!(succeeded(&claims), 1);
     let winner = claims.iter().position(|ran| ran.code == 0).unwrap().to_string();
     for ran in claims.iter().filter(|ran| ran.code != 0) {

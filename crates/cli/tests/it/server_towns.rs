@@ -1,6 +1,6 @@
 //! Towns on a server: how one is made, joined and told from others.
 
-use gt_testkit::{Cluster, Ran, Sandbox};
+use gt_testkit::{Cluster, FinishedProgram, Sandbox};
 
 use crate::support::{
     Steps as _, assert_says, files_in, nowhere, refusal, town_on_file, town_on_server,
@@ -10,11 +10,11 @@ fn url() -> String {
     Cluster::shared().fresh_database()
 }
 
-fn bd_with_url(sandbox: &Sandbox, url: &str, arguments: &[&str]) -> Ran {
+fn bd_with_url(sandbox: &Sandbox, url: &str, arguments: &[&str]) -> FinishedProgram {
     sandbox.bd_with("DATABASE_URL", url, arguments)
 }
 
-fn install(sandbox: &Sandbox, url: &str, place: &str) -> Ran {
+fn install(sandbox: &Sandbox, url: &str, place: &str) -> FinishedProgram {
     sandbox.command(sandbox.gt_path()).env("DATABASE_URL", url).args(["install", place]).run()
 }
 

@@ -1,7 +1,7 @@
 //! A server of the real binary, and short words for what its clients ask.
 
-use gt_testkit::http::{self, Answer, Listener};
-use gt_testkit::{Running, Sandbox, wait_until};
+use gt_testkit::http::{self, EventListener, HttpAnswer};
+use gt_testkit::{RunningProgram, Sandbox, wait_until};
 use serde_json::{Value, json};
 
 use crate::agents::Stage as _;
@@ -10,7 +10,7 @@ use crate::support::town;
 /// A server and where it listens.
 pub(crate) struct Served {
     pub(crate) town: Sandbox,
-    pub(crate) running: Running,
+    pub(crate) running: RunningProgram,
     pub(crate) address: String,
 }
 
@@ -30,7 +30,7 @@ impl Served {
     }
 
     #[track_caller]
-    pub(crate) fn once_it_listens(town: Sandbox, running: Running) -> Self {
+    pub(crate) fn once_it_listens(town: Sandbox, running: RunningProgram) -> Self {
         wait_until("the server says where it listens", || running.stdout().ends_with("}\n"));
         let said: Value = serde_json::from_str(&running.stdout()).unwrap();
         let address = said["addresses"][0].as_str().unwrap().replace("http://", "");
@@ -44,22 +44,22 @@ impl Served {
         path: &str,
         headers: &[(&str, &str)],
         body: &str,
-    ) -> Answer {
+    ) -> HttpAnswer {
         http::ask(&self.address, method, path, headers, body)
     }
 
     #[track_caller]
-    pub(crate) fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> HttpAnswer {
         self.ask("GET", path, &[], "")
     }
 
     #[track_caller]
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> HttpAnswer {
         self.ask("POST", path, &[("content-type", "application/json")], &body.to_string())
     }
 
     #[track_caller]
-    pub(crate) fn patch(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> HttpAnswer {
         self.ask("PATCH", path, &[("content-type", "application/json")], &body.to_string())
     }
 
@@ -79,8 +79,8 @@ impl Served {
     }
 
     #[track_caller]
-    pub(crate) fn listen(&self, path: &str, headers: &[(&str, &str)]) -> Listener {
-        Listener::to(&self.address, path, headers)
+    pub(crate) fn listen(&self, path: &str, headers: &[(&str, &str)]) -> EventListener {
+        EventListener::to(&self.address, path, headers)
     }
 
     /// Asks it to end, and waits until it has.
@@ -104,7 +104,7 @@ pub(crate) fn descriptions(list: &Value) -> Vec<String> {
 
 /// An error is one as RFC 9457 has it, with this status and this word for programs.
 #[track_caller]
-pub(crate) fn assert_problem(answer: &Answer, status: u16, code: &str) -> Value {
+pub(crate) fn assert_problem(answer: &HttpAnswer, status: u16, code: &str) -> Value {
     assert_eq!(answer.status, status, "{}", answer.text());
     assert_eq!(answer.header("content-type"), Some("application/problem+json"));
     let problem = answer.json();

@@ -89,7 +89,7 @@ fn an_agent_in_a_session_that_is_killed_costs_an_attempt_and_no_work() {
 }
 
 /// Tmux, as the server of the sessions of a town understands it.
-pub(crate) fn tmux(town: &Sandbox, arguments: &[&str]) -> gt_testkit::Ran {
+pub(crate) fn tmux(town: &Sandbox, arguments: &[&str]) -> gt_testkit::FinishedProgram {
     let socket = sockets(&town.root().join("tmux")).pop().expect("a server was started");
     town.command("tmux").arg("-S").arg(socket).args(arguments).run()
 }

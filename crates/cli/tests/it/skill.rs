@@ -1,6 +1,6 @@
 //! The skill for coding agents: every command of it is run as it stands there.
 
-use gt_testkit::Ran;
+use gt_testkit::FinishedProgram;
 use serde_json::Value;
 
 use crate::agents::Stage as _;
@@ -33,7 +33,7 @@ struct Agent<'a> {
 }
 
 impl Agent<'_> {
-    fn run(&self, commands: &str) -> Ran {
+    fn run(&self, commands: &str) -> FinishedProgram {
         let shell = self.server.town.command("/bin/sh").args(["-euc", commands]);
         let shell = shell.env("WORK_QUEUE_URL", format!("http://{}", self.server.address));
         let shell = shell.env("WORK_QUEUE_TOKEN", self.token).env("AGENT", "steve-w");

@@ -1,6 +1,6 @@
 //! `gt sling`.
 
-use gt_testkit::{Ran, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, Sandbox, wait_until};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -419,7 +419,7 @@ fn flags_that_contradict_each_other_are_refused_by_name() {
 fn polecats_do_not_sling() {
     let town = gastown();
     town.bead("gt-a", &[]);
-    let with_role = |role: &str| -> Ran {
+    let with_role = |role: &str| -> FinishedProgram {
         town.command(town.gt_path()).args(["sling", "gt-a", "-n"]).env("GT_ROLE", role).run()
     };
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Cluster, Invocation, Ran, Sandbox};
+use gt_testkit::{Cluster, FinishedProgram, Sandbox, SandboxCommand};
 use serde_json::Value;
 
 /// A directory without a town.
@@ -47,9 +47,14 @@ pub(crate) fn town_with_rigs(names: &[&str]) -> Sandbox {
 /// Steps of tests in a town.
 pub(crate) trait Steps {
     /// `bd`, ready to be given more.
-    fn start_bd(&self, arguments: &[&str]) -> Invocation;
+    fn start_bd(&self, arguments: &[&str]) -> SandboxCommand;
     /// `bd` with one more variable in its environment.
-    fn bd_with(&self, variable: &str, value: impl AsRef<OsStr>, arguments: &[&str]) -> Ran;
+    fn bd_with(
+        &self,
+        variable: &str,
+        value: impl AsRef<OsStr>,
+        arguments: &[&str],
+    ) -> FinishedProgram;
     /// The output of `bd … --json`.
     fn json(&self, arguments: &[&str]) -> Value;
     /// The output of `gt … --json`.
@@ -79,12 +84,17 @@ pub(crate) trait Steps {
 }
 
 impl Steps for Sandbox {
-    fn start_bd(&self, arguments: &[&str]) -> Invocation {
+    fn start_bd(&self, arguments: &[&str]) -> SandboxCommand {
         self.command(self.bd_path()).args(arguments)
     }
 
     #[track_caller]
-    fn bd_with(&self, variable: &str, value: impl AsRef<OsStr>, arguments: &[&str]) -> Ran {
+    fn bd_with(
+        &self,
+        variable: &str,
+        value: impl AsRef<OsStr>,
+        arguments: &[&str],
+    ) -> FinishedProgram {
         self.start_bd(arguments).env(variable, value).run()
     }
 
@@ -170,7 +180,7 @@ impl Steps for Sandbox {
 /// Expects a refusal as people see it: exit code 1, nothing on standard output, one line on standard
 /// error. Gives the message.
 #[track_caller]
-pub(crate) fn refusal(ran: &Ran) -> String {
+pub(crate) fn refusal(ran: &FinishedProgram) -> String {
     assert_eq!(ran.code, 1, "expected a refusal\n{ran}");
     assert_eq!(ran.stdout, "", "a refusal prints no data\n{ran}");
     error_line(ran)
@@ -179,7 +189,7 @@ pub(crate) fn refusal(ran: &Ran) -> String {
 /// Expects a refusal as programs see it: exit code 1, an object with the error on standard output,
 /// one line on standard error. Gives the message.
 #[track_caller]
-pub(crate) fn json_refusal(ran: &Ran) -> String {
+pub(crate) fn json_refusal(ran: &FinishedProgram) -> String {
     assert_eq!(ran.code, 1, "expected a refusal\n{ran}");
     error_line(ran);
     let object = ran.json();
@@ -189,7 +199,7 @@ pub(crate) fn json_refusal(ran: &Ran) -> String {
 
 /// The one line of standard error, which begins with `Error: `, without that.
 #[track_caller]
-pub(crate) fn error_line(ran: &Ran) -> String {
+pub(crate) fn error_line(ran: &FinishedProgram) -> String {
     let lines: Vec<&str> = ran.stderr.lines().collect();
     match lines.as_slice() {
         [line] if line.starts_with("Error: ") => line["Error: ".len()..].to_owned(),

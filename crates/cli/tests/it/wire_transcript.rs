@@ -15,8 +15,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use gt_testkit::http::{self, Listener};
-use gt_testkit::{Running, Sandbox, wait_until};
+use gt_testkit::http::{self, EventListener};
+use gt_testkit::{RunningProgram, Sandbox, wait_until};
 use regex_lite::{Captures, Regex};
 
 /// The marks that lines of the script begin with.
@@ -76,7 +76,7 @@ fn list(line: &str) -> Option<(&str, Vec<&str>)> {
 /// A sandbox and what is known of this run.
 struct Stage {
     sandbox: Sandbox,
-    server: Option<(Running, String)>,
+    server: Option<(RunningProgram, String)>,
     rules: Rules,
     /// The values that have a name, each with its name.
     named: Vec<(String, String)>,
@@ -164,7 +164,7 @@ impl Stage {
     }
 
     /// Runs a command as a person would type it.
-    fn shell(&self, command: &str) -> gt_testkit::Invocation {
+    fn shell(&self, command: &str) -> gt_testkit::SandboxCommand {
         let programs = self.sandbox.gt_path().parent().expect("the binary has a directory");
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display());
         self.sandbox.command("sh").args(["-c", command]).env("PATH", path)
@@ -177,7 +177,7 @@ impl Stage {
         let rest = words.next().unwrap_or("");
         if method == "EVENTS" {
             let count: usize = path.parse().expect("a number of events");
-            let heard: Vec<String> = Listener::to(address, rest, &[])
+            let heard: Vec<String> = EventListener::to(address, rest, &[])
                 .take(count)
                 .map(|one| format!("event {} {:?}\n{}\n", one.event, one.id, indented(&one.data)))
                 .collect();

@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use gt_testkit::http::{Answer, connect, try_to_ask};
-use gt_testkit::{Clock, Cluster, Invocation, Random, Running, Sandbox, wait_until};
+use gt_testkit::http::{HttpAnswer, connect, try_to_ask};
+use gt_testkit::{Cluster, Random, RunningProgram, Sandbox, SandboxCommand, TestClock, wait_until};
 use serde_json::{Value, json};
 
 use crate::agents::Stage as _;
@@ -59,8 +59,8 @@ enum Fact {
 struct Arena {
     town: Sandbox,
     address: String,
-    clock: Clock,
-    server: Mutex<Option<Running>>,
+    clock: TestClock,
+    server: Mutex<Option<RunningProgram>>,
     stop: AtomicBool,
     facts: Mutex<Vec<Fact>>,
 }
@@ -71,7 +71,7 @@ impl Arena {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap().to_string();
         drop(free);
-        let clock = Clock::wrong_by(&town, 0);
+        let clock = TestClock::wrong_by(&town, 0);
         let arena = Self {
             town,
             address,
@@ -91,14 +91,14 @@ impl Arena {
         *self.server.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
     }
 
-    fn with_clock(&self, invocation: Invocation) -> Invocation {
+    fn with_clock(&self, invocation: SandboxCommand) -> SandboxCommand {
         self.clock.read_by(invocation.time_limit(Duration::from_hours(1)))
     }
 
     /// `kill -9`.
     fn kill(&self) {
         let running = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
-        running.map(Running::kill);
+        running.map(RunningProgram::kill);
     }
 
     fn is_over(&self) -> bool {
@@ -116,13 +116,13 @@ impl Arena {
         path: &str,
         headers: &[(&str, &str)],
         body: &Value,
-    ) -> Option<Answer> {
+    ) -> Option<HttpAnswer> {
         let headers = [&[("content-type", "application/json")], headers].concat();
         let text = if body.is_null() { String::new() } else { body.to_string() };
         let answer = try_to_ask(&self.address, method, path, &headers, &text).ok()?;
         if answer.status >= 500 && answer.status != 503 {
             let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-            let log = server.as_ref().map(Running::stderr).unwrap_or_default();
+            let log = server.as_ref().map(RunningProgram::stderr).unwrap_or_default();
             let id = answer.header("x-request-id").unwrap_or_default().to_owned();
             let said: Vec<&str> = log.lines().filter(|line| line.contains(&id)).collect();
             panic!("{method} {path}: {}\n{}", answer.text(), said.join("\n"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gt_testkit::{Ran, Running, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, RunningProgram, Sandbox, wait_until};
 use serde_json::{Value, json};
 
 use crate::agents::{Stage as _, is_alive};
@@ -27,7 +27,7 @@ impl Poller {
     }
 
     #[track_caller]
-    fn start(&self, flags: &[&str], script: &str) -> Running {
+    fn start(&self, flags: &[&str], script: &str) -> RunningProgram {
         let fixed = ["work", "poll", "--agent", "steve-w", "--json"];
         let polling = self.sandbox.start_gt(&[&fixed, flags].concat());
         let polling = polling.args(["--", "sh", "-c", script, "poll", "{}"]);
@@ -38,7 +38,7 @@ impl Poller {
     }
 
     #[track_caller]
-    fn run(&self, flags: &[&str], script: &str) -> Ran {
+    fn run(&self, flags: &[&str], script: &str) -> FinishedProgram {
         self.start(flags, script).wait()
     }
 }

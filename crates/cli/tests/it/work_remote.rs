@@ -1,6 +1,6 @@
 //! `gt work` against a server: the same output, exit codes and errors as in the town itself.
 
-use gt_testkit::{Ran, Running, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, RunningProgram, Sandbox, wait_until};
 use serde_json::{Value, json};
 
 use crate::agents::Stage as _;
@@ -19,7 +19,7 @@ impl Elsewhere {
     }
 
     #[track_caller]
-    fn gt(&self, arguments: &[&str]) -> Ran {
+    fn gt(&self, arguments: &[&str]) -> FinishedProgram {
         self.sandbox.start_gt(arguments).env("GT_WORK_URL", &self.url).run()
     }
 
@@ -28,7 +28,7 @@ impl Elsewhere {
         self.gt(&[arguments, &["--json"]].concat()).ok().json()
     }
 
-    fn start(&self, arguments: &[&str]) -> Running {
+    fn start(&self, arguments: &[&str]) -> RunningProgram {
         self.sandbox.start_gt(arguments).env("GT_WORK_URL", &self.url).start()
     }
 }
@@ -111,7 +111,7 @@ fn commands_have_the_same_output_with_a_server_as_in_a_town() {
     ] {
         let here = server.town.gt(arguments);
         let there = away.gt(arguments);
-        let outcome = |ran: &Ran| (ran.code, ran.stdout.clone(), ran.stderr.clone());
+        let outcome = |ran: &FinishedProgram| (ran.code, ran.stdout.clone(), ran.stderr.clone());
         assert_eq!(outcome(&there), outcome(&here), "{arguments:?}");
     }
 }
@@ -201,7 +201,7 @@ fn a_remote_watch_continues_after_the_connection_broke() {
     let away = Elsewhere::of(&server);
     let watching = away.start(&["work", "watch", "--type", "task", "--json"]);
     wait_until("it watches", || watching.stderr().contains("watching"));
-    let seen = |watching: &Running| -> Vec<String> {
+    let seen = |watching: &RunningProgram| -> Vec<String> {
         let lines = watching.stdout();
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gt_testkit::{Invocation, Ran, Sandbox, wait_until};
+use gt_testkit::{FinishedProgram, Sandbox, SandboxCommand, wait_until};
 use serde_json::{Value, json};
 
 use crate::agents::{Stage as _, town_with_agent};
@@ -45,11 +45,11 @@ fn sling(town: &Sandbox) {
 }
 
 /// `gt` as the worker of a run.
-fn in_run(town: &Sandbox, run: &str, arguments: &[&str]) -> Invocation {
+fn in_run(town: &Sandbox, run: &str, arguments: &[&str]) -> SandboxCommand {
     town.start_gt(arguments).env("GT_RUN", run).env("GT_ROLE", MAX).env("BD_ACTOR", MAX)
 }
 
-fn worker(town: &Sandbox, arguments: &[&str]) -> Ran {
+fn worker(town: &Sandbox, arguments: &[&str]) -> FinishedProgram {
     in_run(town, "gt-a#1", arguments).run()
 }
 

@@ -14,7 +14,7 @@ pub enum Direction {
 
 /// A dependency to make together with a bead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct NewDependency {
     /// The type of the dependency.
     pub kind: DependencyType,
     /// The direction.
@@ -25,7 +25,7 @@ pub struct Link {
     pub metadata: String,
 }
 
-impl Link {
+impl NewDependency {
     /// The new bead waits for `other`.
     pub fn blocked_by(other: impl Into<String>) -> Self {
         Self {

@@ -11,7 +11,7 @@ mod text;
 pub use dependency::{Dependency, DependencyType, Gate};
 pub use id::{BeadId, Uid};
 pub use kind::IssueType;
-pub use link::{Direction, Link};
+pub use link::{Direction, NewDependency};
 pub use request::RequestKey;
 pub use status::{CustomStatus, Outcome, Priority, Status};
 pub use text::{Title, check_label, check_name, check_text};

@@ -5,9 +5,9 @@ use std::fmt;
 
 use super::budget::Budget;
 use super::guard::{LoadGuard, MemoryGuard};
-use super::parking::Hold;
+use super::parking::ParkHold;
 use super::readiness::WaitReason;
-use crate::schedule::{Means, MeansKind, RunId, WorkerPlace};
+use crate::schedule::{ParkSubject, ParkSubjectKind, RunId, WorkerPlace};
 use crate::{BeadId, ExecutorKind, RigSlug};
 
 /// A cap that is in force.
@@ -74,7 +74,7 @@ pub struct Caps {
     /// Most live runs of the beads of each convoy.
     pub convoys: BTreeMap<BeadId, u32>,
     /// The runtimes and accounts that are parked, and how each is held now.
-    pub parked: Vec<(Means, Hold)>,
+    pub parked: Vec<(ParkSubject, ParkHold)>,
     /// The budgets in force.
     pub budgets: Vec<Budget>,
     /// How much memory must be left on this machine.
@@ -85,15 +85,19 @@ pub struct Caps {
 
 impl Caps {
     /// The parked runtimes and accounts that one run may try, if this is that run.
-    pub fn tried_by<'a>(&'a self, ask: &'a Ask<'_>) -> impl Iterator<Item = &'a Means> {
+    pub fn tried_by<'a>(
+        &'a self,
+        ask: &'a AdmissionRequest<'_>,
+    ) -> impl Iterator<Item = &'a ParkSubject> {
         let takes_part = ask.executor.takes_slot();
-        let once = self.parked.iter().filter(move |(_, hold)| takes_part && *hold == Hold::Once);
+        let once =
+            self.parked.iter().filter(move |(_, hold)| takes_part && *hold == ParkHold::Once);
         once.map(|(means, _)| means).filter(|means| ask.needs(means))
     }
 
     /// Counts one more admitted run. It becomes the trial of each parked thing that may be tried once, and is
     /// charged to the budgets.
-    pub fn note_start(&mut self, ask: &Ask<'_>, run: &RunId) {
+    pub fn note_start(&mut self, ask: &AdmissionRequest<'_>, run: &RunId) {
         if !ask.executor.takes_slot() {
             return;
         }
@@ -101,8 +105,8 @@ impl Caps {
             budget.note_start();
         }
         for (means, hold) in &mut self.parked {
-            if *hold == Hold::Once && ask.needs(means) {
-                *hold = Hold::Trial(run.clone());
+            if *hold == ParkHold::Once && ask.needs(means) {
+                *hold = ParkHold::Trial(run.clone());
             }
         }
     }
@@ -110,7 +114,7 @@ impl Caps {
 
 /// A request to admit one more run.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct AdmissionRequest<'a> {
     /// Its rig.
     pub rig: &'a RigSlug,
     /// Carried out like this.
@@ -129,8 +133,8 @@ pub struct Ask<'a> {
     pub here: Option<u64>,
 }
 
-impl Ask<'_> {
-    fn needs(&self, means: &Means) -> bool {
+impl AdmissionRequest<'_> {
+    fn needs(&self, means: &ParkSubject) -> bool {
         means.serves(self.rig, self.runtime, self.account)
     }
 }
@@ -164,10 +168,10 @@ impl Occupancy {
     }
 
     /// So many live runs with something that runs are carried out with.
-    pub fn live_with(&self, means: &Means) -> u32 {
+    pub fn live_with(&self, means: &ParkSubject) -> u32 {
         let counts = match means.kind {
-            MeansKind::Account => &self.accounts,
-            MeansKind::Runtime => &self.runtimes,
+            ParkSubjectKind::Account => &self.accounts,
+            ParkSubjectKind::Runtime => &self.runtimes,
         };
         counts.get(&means.name).copied().unwrap_or(0)
     }
@@ -183,7 +187,7 @@ impl Occupancy {
     }
 
     /// Counts live runs like the one asked for.
-    pub fn add(&mut self, ask: &Ask<'_>, runs: u32) {
+    pub fn add(&mut self, ask: &AdmissionRequest<'_>, runs: u32) {
         if !ask.executor.takes_slot() {
             return;
         }
@@ -194,7 +198,7 @@ impl Occupancy {
             more(self.accounts.entry(account.to_owned()).or_default());
         }
         if let Some(runtime) = ask.runtime {
-            more(self.runtimes.entry(Means::runtime(runtime, ask.rig).name).or_default());
+            more(self.runtimes.entry(ParkSubject::runtime(runtime, ask.rig).name).or_default());
         }
         for convoy in ask.convoys {
             more(self.convoys.entry(convoy.clone()).or_default());
@@ -220,7 +224,7 @@ impl Occupancy {
 /// Every reason why the caps do not admit one more run; none means that it may start.
 ///
 /// People and agents that ask for work themselves take no slot and are always admitted.
-pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReason> {
+pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &AdmissionRequest<'_>) -> Vec<WaitReason> {
     let mut reasons = Vec::new();
     if !ask.executor.takes_slot() {
         return reasons;
@@ -236,11 +240,11 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReaso
     check(of_rig, occupancy.live_in(ask.rig));
     if let Some(account) = ask.account {
         let cap = caps.accounts.get(account).map(|limit| Cap::Account(account.to_owned(), *limit));
-        check(cap, occupancy.live_with(&Means::account(account)));
+        check(cap, occupancy.live_with(&ParkSubject::account(account)));
     }
     if let Some(name) = ask.runtime {
         let cap = caps.runtimes.get(name).map(|limit| Cap::Runtime(name.to_owned(), *limit));
-        check(cap, occupancy.live_with(&Means::runtime(name, ask.rig)));
+        check(cap, occupancy.live_with(&ParkSubject::runtime(name, ask.rig)));
     }
     for convoy in ask.convoys {
         let cap = caps.convoys.get(convoy).map(|limit| Cap::Convoy(convoy.clone(), *limit));
@@ -252,12 +256,12 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &Ask<'_>) -> Vec<WaitReaso
     for (means, hold) in caps.parked.iter().filter(|(means, _)| ask.needs(means)) {
         let name = means.name.clone();
         match (hold, means.kind) {
-            (Hold::Once, _) => {}
-            (Hold::Ramp(most, _), _) if occupancy.live_with(means) < *most => {}
-            (hold, MeansKind::Runtime) => {
+            (ParkHold::Once, _) => {}
+            (ParkHold::Ramp(most, _), _) if occupancy.live_with(means) < *most => {}
+            (hold, ParkSubjectKind::Runtime) => {
                 reasons.push(WaitReason::RuntimeParked(name, hold.clone()));
             }
-            (hold, MeansKind::Account) => {
+            (hold, ParkSubjectKind::Account) => {
                 reasons.push(WaitReason::AccountLimited(name, hold.clone()));
             }
         }
@@ -286,9 +290,9 @@ mod tests {
         RigSlug::parse(name).unwrap()
     }
 
-    fn ask(rig: &RigSlug) -> Ask<'_> {
+    fn ask(rig: &RigSlug) -> AdmissionRequest<'_> {
         let executor = ExecutorKind::Process;
-        Ask {
+        AdmissionRequest {
             rig,
             executor,
             place: None,
@@ -318,7 +322,7 @@ mod tests {
         };
         let convoys = [convoy("hq-cv-a"), convoy("hq-cv-b")];
         let place = WorkerPlace::polecat(&web, "nux").unwrap();
-        let full = Ask {
+        let full = AdmissionRequest {
             gated: true,
             account: Some("work"),
             place: Some(&place),
@@ -345,18 +349,18 @@ mod tests {
                 WaitReason::OnePerAgent(place.clone(), run),
             ]
         );
-        let person = Ask { executor: ExecutorKind::None, ..full };
+        let person = AdmissionRequest { executor: ExecutorKind::None, ..full };
         assert_eq!(admit(&caps, &occupancy, &person), []);
     }
 
     #[test]
     fn parked_means_admit_no_run_and_then_one() {
         let (web, api) = (rig("web"), rig("api"));
-        let until = Hold::Until(crate::Timestamp::from_nanos(9));
+        let until = ParkHold::Until(crate::Timestamp::from_nanos(9));
         let mut caps = Caps {
             parked: vec![
-                (Means::runtime("", &web), until.clone()),
-                (Means::account("work"), Hold::Once),
+                (ParkSubject::runtime("", &web), until.clone()),
+                (ParkSubject::account("work"), ParkHold::Once),
             ],
             ..Caps::default()
         };
@@ -364,20 +368,20 @@ mod tests {
         let command = WaitReason::RuntimeParked("web/command".to_owned(), until);
         assert_eq!(admit(&caps, &occupancy, &ask(&web)), [command]);
         // Another runtime, another rig and people go on; a lane is asked without a runtime.
-        let claude = Ask { runtime: Some("claude"), ..ask(&web) };
-        let person = Ask { executor: ExecutorKind::None, ..ask(&web) };
-        let lane = Ask { runtime: None, ..ask(&web) };
+        let claude = AdmissionRequest { runtime: Some("claude"), ..ask(&web) };
+        let person = AdmissionRequest { executor: ExecutorKind::None, ..ask(&web) };
+        let lane = AdmissionRequest { runtime: None, ..ask(&web) };
         for free in [claude, ask(&api), person, lane] {
             assert_eq!(admit(&caps, &occupancy, &free), []);
         }
-        let work = Ask { account: Some("work"), ..ask(&api) };
+        let work = AdmissionRequest { account: Some("work"), ..ask(&api) };
         assert_eq!(admit(&caps, &occupancy, &work), []);
-        assert_eq!(caps.tried_by(&work).collect::<Vec<_>>(), [&Means::account("work")]);
+        assert_eq!(caps.tried_by(&work).collect::<Vec<_>>(), [&ParkSubject::account("work")]);
 
         let run = RunId { bead: BeadId::parse("api-1").unwrap(), epoch: 1 };
         caps.note_start(&work, &run);
 
-        let trial = WaitReason::AccountLimited("work".to_owned(), Hold::Trial(run));
+        let trial = WaitReason::AccountLimited("work".to_owned(), ParkHold::Trial(run));
         assert_eq!(admit(&caps, &occupancy, &work), [trial]);
         assert_eq!(caps.tried_by(&work).count(), 0);
     }
@@ -385,9 +389,10 @@ mod tests {
     #[test]
     fn after_a_limit_as_many_go_as_the_ramp_lets() {
         let web = rig("web");
-        let hold = Hold::Ramp(2, crate::Timestamp::from_nanos(9));
-        let caps = Caps { parked: vec![(Means::account("work"), hold.clone())], ..Caps::default() };
-        let work = Ask { account: Some("work"), ..ask(&web) };
+        let hold = ParkHold::Ramp(2, crate::Timestamp::from_nanos(9));
+        let caps =
+            Caps { parked: vec![(ParkSubject::account("work"), hold.clone())], ..Caps::default() };
+        let work = AdmissionRequest { account: Some("work"), ..ask(&web) };
         let mut occupancy = Occupancy::default();
         for _ in 0..2 {
             assert_eq!(admit(&caps, &occupancy, &work), []);
@@ -415,17 +420,17 @@ mod tests {
         let [reason] = reasons.as_slice() else { panic!("{reasons:?}") };
         assert_eq!((reason.code(), reason.until()), ("budget", Some(now.plus(kind.window()))));
         assert_eq!(admit(&caps, &occupancy, &ask(&api)), []);
-        let person = Ask { executor: ExecutorKind::None, ..ask(&web) };
+        let person = AdmissionRequest { executor: ExecutorKind::None, ..ask(&web) };
         assert_eq!(admit(&caps, &occupancy, &person), []);
     }
 
     #[test]
     fn without_memory_nothing_starts_here_unless_nothing_runs_here() {
         let web = rig("web");
-        let memory = crate::decide::Memory { total_mb: 10_000, available_mb: 1_500 };
+        let memory = crate::decide::MachineMemory { total_mb: 10_000, available_mb: 1_500 };
         let floor = crate::decide::MemoryFloor { percent: 5, mb: 256 };
         let caps = Caps { memory: Some(MemoryGuard::new(memory, floor, false)), ..Caps::default() };
-        let here = Ask { here: Some(1_024), ..ask(&web) };
+        let here = AdmissionRequest { here: Some(1_024), ..ask(&web) };
         let mut occupancy = Occupancy::default();
         assert_eq!(admit(&caps, &occupancy, &here), []);
         occupancy.add(&here, 1);
@@ -442,9 +447,9 @@ mod tests {
             hundredths in any::<u32>(), runs in 0_u32..5,
         ) {
             let web = rig("web");
-            let memory = crate::decide::Memory { total_mb, available_mb };
+            let memory = crate::decide::MachineMemory { total_mb, available_mb };
             let floor = crate::decide::MemoryFloor { percent: 5, mb: 256 };
-            let load = crate::decide::Load { hundredths: hundredths.into(), cores: 2 };
+            let load = crate::decide::MachineLoad { hundredths: hundredths.into(), cores: 2 };
             let caps = Caps {
                 memory: Some(MemoryGuard::new(memory, floor, false)),
                 load: LoadGuard::new(load, 150, false),
@@ -452,7 +457,7 @@ mod tests {
             };
             let mut occupancy = Occupancy::default();
             occupancy.add(&ask(&web), 3);
-            let here = Ask { here: Some(estimate), ..ask(&web) };
+            let here = AdmissionRequest { here: Some(estimate), ..ask(&web) };
             prop_assert_eq!(admit(&caps, &occupancy, &here), []);
             occupancy.add(&here, runs);
             for reason in admit(&caps, &occupancy, &here) {
@@ -478,7 +483,7 @@ mod tests {
             let mut work = 0;
             for (at, gated, with_account) in asks {
                 let account = with_account.then_some("work");
-                let ask = Ask { account, gated, ..ask(&rigs[at]) };
+                let ask = AdmissionRequest { account, gated, ..ask(&rigs[at]) };
                 if admit(&caps, &occupancy, &ask).is_empty() {
                     occupancy.add(&ask, 1);
                     work += u32::from(with_account);

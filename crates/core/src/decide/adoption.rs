@@ -1,6 +1,6 @@
 //! How the state that an older queue left with a bead is adopted.
 
-use crate::queue_block::{Found, QueueFields};
+use crate::queue_block::{FoundBlock, QueueFields};
 use crate::schedule::{CloseReason, Merge, SlingParameters, labels};
 use crate::{BeadId, Prefix, RigSlug, Timestamp};
 
@@ -27,16 +27,16 @@ pub enum OldState {
 
 impl OldState {
     /// The state by the labels and the description of a bead; nothing if no queue has been there.
-    pub fn of(stored_labels: &[String], block: &Found) -> Option<Self> {
+    pub fn of(stored_labels: &[String], block: &FoundBlock) -> Option<Self> {
         let has = |label: &str| stored_labels.iter().any(|stored| stored == label);
         let queued = has(labels::QUEUED);
         let fields = match block {
-            Found::Block(block) => Some(Box::new(block.fields.clone())),
-            Found::Nothing | Found::Damaged { .. } => None,
+            FoundBlock::Block(block) => Some(Box::new(block.fields.clone())),
+            FoundBlock::Nothing | FoundBlock::Damaged { .. } => None,
         };
         Some(match (fields, block) {
             (fields, _) if has(labels::DISPATCH_FAILED) => Self::Failed(fields.unwrap_or_default()),
-            (None, Found::Damaged { .. }) => {
+            (None, FoundBlock::Damaged { .. }) => {
                 Self::Damaged("its queue block does not say which rig it goes to".to_owned())
             }
             (Some(fields), _) if queued || has(labels::QUEUED_PLAIN) => Self::Queued(fields),

@@ -41,7 +41,7 @@ impl DispatchOrder {
 
     /// Which of two goes first at `now`. A total order: two places are equal only if their numbers are
     /// (and, by priority, their urgency), and no two in a line have the same number.
-    pub fn compare(self, a: &Place, b: &Place, now: Timestamp) -> Ordering {
+    pub fn compare(self, a: &OrderPosition, b: &OrderPosition, now: Timestamp) -> Ordering {
         let by_number = a.number.cmp(&b.number);
         match self {
             Self::Priority => a.urgency(now).cmp(&b.urgency(now)).then(by_number),
@@ -52,7 +52,7 @@ impl DispatchOrder {
 
 /// Where one that waits stands in line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct OrderPosition {
     /// The priority of its bead.
     pub priority: Priority,
     /// Its number in the queue, given by the transaction that queued it.
@@ -61,7 +61,7 @@ pub struct Place {
     pub waiting_since: Timestamp,
 }
 
-impl Place {
+impl OrderPosition {
     fn urgency(&self, now: Timestamp) -> u8 {
         urgency(self.priority, now.since(self.waiting_since))
     }
@@ -84,9 +84,9 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
     const HOUR: Duration = Duration::from_hours(1);
 
-    fn place(priority: i64, number: u64, hours: u32) -> Place {
+    fn place(priority: i64, number: u64, hours: u32) -> OrderPosition {
         let waiting_since = NOW.minus(HOUR * hours);
-        Place { priority: Priority::new(priority).unwrap(), number, waiting_since }
+        OrderPosition { priority: Priority::new(priority).unwrap(), number, waiting_since }
     }
 
     #[test]
@@ -125,7 +125,8 @@ mod tests {
 
     #[test]
     fn a_wait_since_the_future_counts_as_no_wait() {
-        let early = Place { waiting_since: Timestamp::from_nanos(i64::MAX), ..place(3, 1, 0) };
+        let early =
+            OrderPosition { waiting_since: Timestamp::from_nanos(i64::MAX), ..place(3, 1, 0) };
         assert_eq!(early.urgency(NOW), 3);
         let compared = DispatchOrder::Priority.compare(&early, &place(3, 2, 0), NOW);
         assert_eq!(compared, Ordering::Less);
@@ -139,12 +140,12 @@ mod tests {
         assert!(DispatchOrder::parse("lifo").is_err());
     }
 
-    fn any_place() -> impl Strategy<Value = Place> {
+    fn any_place() -> impl Strategy<Value = OrderPosition> {
         let since = prop_oneof![
             (-100_i64..300).prop_map(|hours| NOW.as_nanos() - hours * 3_600_000_000_000),
             any::<i64>(),
         ];
-        (0_i64..5, 0_u64..6, since).prop_map(|(priority, number, since)| Place {
+        (0_i64..5, 0_u64..6, since).prop_map(|(priority, number, since)| OrderPosition {
             priority: Priority::new(priority).unwrap(),
             number,
             waiting_since: Timestamp::from_nanos(since),
@@ -173,9 +174,9 @@ mod tests {
             mut since in prop::collection::vec(0_u32..300, 0..20),
         ) {
             since.sort_unstable_by(|a, b| b.cmp(a));
-            let line: Vec<Place> =
+            let line: Vec<OrderPosition> =
                 (0..).zip(since).map(|(number, hours)| place(priority, number, hours)).collect();
-            let in_turn = |a: &Place, b: &Place| DispatchOrder::Priority.compare(a, b, NOW).is_lt();
+            let in_turn = |a: &OrderPosition, b: &OrderPosition| DispatchOrder::Priority.compare(a, b, NOW).is_lt();
             prop_assert!(line.is_sorted_by(in_turn));
         }
 

@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 /// A start younger than this has not taken its memory yet, and counts with the usual memory of its runtime.
-pub const YOUNG: Duration = Duration::from_mins(1);
+pub const MEMORY_GROWTH_TIME: Duration = Duration::from_mins(1);
 
 /// The memory of a machine, or of the part of it that is ours, in megabytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
+pub struct MachineMemory {
     /// All of it.
     pub total_mb: u64,
     /// The memory that can still be used without swapping.
@@ -19,7 +19,7 @@ pub struct Memory {
 
 /// How busy a machine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
+pub struct MachineLoad {
     /// How many wanted to run on average over the last minute, in hundredths.
     pub hundredths: u64,
     /// The number of processors.
@@ -30,9 +30,9 @@ pub struct Load {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MachineFacts {
     /// Its memory.
-    pub memory: Option<Memory>,
+    pub memory: Option<MachineMemory>,
     /// Its load.
-    pub load: Option<Load>,
+    pub load: Option<MachineLoad>,
 }
 
 /// How much must be left, as settings say it.
@@ -59,7 +59,7 @@ pub struct MemoryGuard {
 
 impl MemoryGuard {
     /// The guard over this memory. Both parts of the floor must be kept.
-    pub fn new(memory: Memory, floor: MemoryFloor, was_shut: bool) -> Self {
+    pub fn new(memory: MachineMemory, floor: MemoryFloor, was_shut: bool) -> Self {
         let part = memory.total_mb.saturating_mul(floor.percent.into()) / 100;
         let minimum_mb = part.max(floor.mb);
         // Half as much again, but never more than a machine with nothing on it could have.
@@ -92,7 +92,7 @@ pub struct LoadGuard {
 
 impl LoadGuard {
     /// The guard over this load; nothing if it is switched off with a maximum of 0.
-    pub fn new(load: Load, maximum: u64, was_shut: bool) -> Option<Self> {
+    pub fn new(load: MachineLoad, maximum: u64, was_shut: bool) -> Option<Self> {
         let per_core = load.hundredths / u64::from(load.cores.max(1));
         (maximum > 0).then_some(Self { per_core, maximum, was_shut })
     }
@@ -126,7 +126,7 @@ mod tests {
     const FLOOR: MemoryFloor = MemoryFloor { percent: 5, mb: 256 };
 
     fn guard(total_mb: u64, available_mb: u64, was_shut: bool) -> MemoryGuard {
-        MemoryGuard::new(Memory { total_mb, available_mb }, FLOOR, was_shut)
+        MemoryGuard::new(MachineMemory { total_mb, available_mb }, FLOOR, was_shut)
     }
 
     #[test]
@@ -152,19 +152,24 @@ mod tests {
         // Also where the floor is most of the memory.
         let floor = MemoryFloor { percent: 0, mb: 900 };
         let small = |available_mb| {
-            MemoryGuard::new(Memory { total_mb: 1_000, available_mb }, floor, true).is_shut(0)
+            MemoryGuard::new(MachineMemory { total_mb: 1_000, available_mb }, floor, true)
+                .is_shut(0)
         };
         assert!(small(949) && !small(950));
     }
 
     #[test]
     fn the_load_guard_is_off_unless_a_number_is_set() {
-        let load = Load { hundredths: 1_000, cores: 4 };
+        let load = MachineLoad { hundredths: 1_000, cores: 4 };
         assert_eq!(LoadGuard::new(load, 0, false), None);
         let shut = |maximum, was_shut| LoadGuard::new(load, maximum, was_shut).unwrap().is_shut();
         assert!(shut(250, false) && !shut(251, false));
         assert!(shut(300, true) && !shut(320, true));
-        assert!(LoadGuard::new(Load { hundredths: 300, cores: 0 }, 200, false).unwrap().is_shut());
+        assert!(
+            LoadGuard::new(MachineLoad { hundredths: 300, cores: 0 }, 200, false)
+                .unwrap()
+                .is_shut()
+        );
     }
 
     #[test]
@@ -183,7 +188,7 @@ mod tests {
             let floor = MemoryFloor { percent, mb };
             let available = available.min(total);
             let guard =
-                |available_mb, was_shut| MemoryGuard::new(Memory { total_mb: total, available_mb }, floor, was_shut);
+                |available_mb, was_shut| MemoryGuard::new(MachineMemory { total_mb: total, available_mb }, floor, was_shut);
             let now = guard(available, was_shut);
             if !now.is_shut(pledged) {
                 prop_assert!(available.saturating_sub(pledged) >= now.minimum_mb);

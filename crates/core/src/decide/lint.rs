@@ -4,7 +4,7 @@ use crate::{Bead, IssueType};
 
 /// A section that an agent expects in a bead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Section {
+pub enum BeadSection {
     /// The task, in full.
     Description,
     /// The steps that show the bug.
@@ -15,7 +15,7 @@ pub enum Section {
     SuccessCriteria,
 }
 
-impl Section {
+impl BeadSection {
     /// The heading under which it stands in a description.
     pub fn heading(self) -> &'static str {
         match self {
@@ -53,8 +53,8 @@ impl Section {
 }
 
 /// The sections that `bead` lacks, in the order in which a reader would look for them.
-pub fn missing_sections(bead: &Bead) -> Vec<Section> {
-    let required = Section::required(&bead.issue_type).iter().copied();
+pub fn missing_sections(bead: &Bead) -> Vec<BeadSection> {
+    let required = BeadSection::required(&bead.issue_type).iter().copied();
     required.filter(|section| !section.is_in(bead)).collect()
 }
 
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn only_work_must_have_anything() {
-        let of = |name: &str| Section::required(&IssueType::parse(name).unwrap()).len();
+        let of = |name: &str| BeadSection::required(&IssueType::parse(name).unwrap()).len();
         assert_eq!((of("bug"), of("task"), of("epic"), of("chore")), (3, 2, 2, 1));
         assert_eq!((of("message"), of("gate"), of("convoy"), of("of-our-own")), (0, 0, 0, 1));
     }

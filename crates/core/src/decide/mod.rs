@@ -31,7 +31,7 @@ mod wait_class;
 mod waits;
 mod worker_rights;
 
-pub use admission::{Ask, Cap, Caps, Occupancy, admit};
+pub use admission::{AdmissionRequest, Cap, Caps, Occupancy, admit};
 pub use adoption::{AdoptionFacts, OldState, Successor, adopt};
 pub use blocking::{ChildrenFacts, TargetFacts, edge_blocks};
 pub use breaker::{
@@ -45,37 +45,43 @@ pub use containers::{
 };
 pub use convoy::{ConvoyState, LANDED, is_bookkeeping, is_owned, refuse_convoy_status};
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
-pub use dispatch_order::{DispatchOrder, Place, urgency};
+pub use dispatch_order::{DispatchOrder, OrderPosition, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
 pub use graph::{cycles, find_path, find_path_to, waves};
 pub use guard::{
-    Load, LoadGuard, MachineFacts, Memory, MemoryFloor, MemoryGuard, YOUNG, learn_memory,
+    LoadGuard, MEMORY_GROWTH_TIME, MachineFacts, MachineLoad, MachineMemory, MemoryFloor,
+    MemoryGuard, learn_memory,
 };
 pub use home_call::home_call;
 pub use host::{HostPlace, HostVerdict, OldPlace, judge_host};
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
-pub use lint::{Section, missing_sections};
+pub use lint::{BeadSection, missing_sections};
 pub use mention::mentions;
 pub use outline::outline;
-pub use pace::{Forecast, Job, Pace, Room, critical_path, forecast};
+pub use pace::{Forecast, Pace, PaceJob, PaceLimits, critical_path, forecast};
 pub use parking::{
-    Blame, Hold, LIMIT_AGAIN_MIN, LIMIT_MAX, LIMIT_MIN, PARK_FOR, ParkChange, RAMP_STEP,
-    STRIKE_WITHIN, STRIKES_MAX, Testimony, after_run, hold, limited, proven_at, ramp, testimony,
+    FailureCause, LIMIT_AGAIN_MIN, LIMIT_MAX, PARK_TIME, ParkChange, ParkHold, RAMP_STEP,
+    RunEvidence, STRIKE_WITHIN, STRIKES_MAX, USAGE_LIMIT_MIN, after_run, hold, limited, proven_at,
+    ramp, run_evidence,
 };
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
-pub use redispatch::{AfterLoss, Price, Traces, after_loss, loss_of};
+pub use redispatch::{AfterLoss, LossCost, LossFacts, after_loss, loss_of};
 pub use sessions::{SessionNews, needs_fresh_session, sessions_in_vain};
-pub use staging::{Category, Finding, Gated, Member, Part, StageFacts, StagePlan, stage};
-pub use stalls::{Heard, SilenceChange, silence_change};
+pub use staging::{
+    FindingCategory, GatedMember, MemberRole, StageFacts, StagePlan, StagedMember, StagingFinding,
+    stage,
+};
+pub use stalls::{SilenceChange, WorkerActivity, silence_change};
 pub use standing::{
-    Control, RigStanding, SchedulingFacts, context_reasons, is_merging, is_stranded, offer_reasons,
-    rig_reasons, unscheduled_reasons,
+    RigStanding, SchedulerFacts, SchedulingFacts, context_reasons, is_merging, is_stranded,
+    offer_reasons, rig_reasons, unscheduled_reasons,
 };
 pub use transition::{
-    LiveRun, Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, decide,
+    LiveRun, Ruling, RunEffect, Transition, TransitionFacts, Verb, VerbActor, VerbRefusal, decide,
 };
 pub use wait_class::{ContextWait, WaitClass, context_wait};
 pub use waits::{WaitEdge, waits};
 pub use worker_rights::{
-    Evidence, Kinship, Right, WorkerRights, hear_worker, right_needed, right_refused, table_right,
+    BeadRelation, Right, WorkerProof, WorkerRights, hear_worker, right_needed, right_refused,
+    table_right,
 };

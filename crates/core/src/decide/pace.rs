@@ -51,7 +51,7 @@ fn median(mut durations: Vec<Duration>) -> Option<Duration> {
 
 /// Something that is to be done.
 #[derive(Debug, Clone, Default)]
-pub struct Job {
+pub struct PaceJob {
     /// How long it takes; the remaining time, if it is running.
     pub takes: Duration,
     /// Where those stand that it waits for.
@@ -68,7 +68,7 @@ pub struct Job {
 
 /// How much can be done at once.
 #[derive(Debug, Clone, Default)]
-pub struct Room {
+pub struct PaceLimits {
     /// Altogether; none for no limit.
     pub slots: Option<u32>,
     /// In each rig; none for no limit.
@@ -85,8 +85,8 @@ pub struct Forecast {
 }
 
 /// Simulates the set as slots become free: jobs that can begin do so in the order of their turns.
-pub fn forecast(jobs: &[Job], room: &Room) -> Forecast {
-    let mut play = Play::of(jobs, room);
+pub fn forecast(jobs: &[PaceJob], room: &PaceLimits) -> Forecast {
+    let mut play = PaceSimulation::of(jobs, room);
     let mut now = Duration::ZERO;
     loop {
         play.begin_ready_jobs(now);
@@ -94,14 +94,14 @@ pub fn forecast(jobs: &[Job], room: &Room) -> Forecast {
         now = at;
         play.end(job);
     }
-    let left_out = |(at, job): (usize, &Job)| job.rig.is_some() && !play.is_done[at];
+    let left_out = |(at, job): (usize, &PaceJob)| job.rig.is_some() && !play.is_done[at];
     let left_out = jobs.iter().enumerate().filter(|one| left_out(*one)).count();
     Forecast { remaining: now, left_out }
 }
 
 /// A set that is being gone through.
-struct Play<'a> {
-    jobs: &'a [Job],
+struct PaceSimulation<'a> {
+    jobs: &'a [PaceJob],
     followers: Vec<Vec<usize>>,
     /// How many jobs each job still waits for.
     left: Vec<usize>,
@@ -117,8 +117,8 @@ struct Play<'a> {
     rigs: Vec<i64>,
 }
 
-impl<'a> Play<'a> {
-    fn of(jobs: &'a [Job], room: &Room) -> Self {
+impl<'a> PaceSimulation<'a> {
+    fn of(jobs: &'a [PaceJob], room: &PaceLimits) -> Self {
         let size = |slots: Option<u32>| slots.map_or(i64::MAX / 2, i64::from);
         let count = jobs.iter().filter_map(|job| job.rig).max().map_or(0, |last| last + 1);
         let mut play = Self {
@@ -168,7 +168,7 @@ impl<'a> Play<'a> {
     }
 
     /// Lets a job begin.
-    fn take(&mut self, job: &Job, now: Duration, at: usize) {
+    fn take(&mut self, job: &PaceJob, now: Duration, at: usize) {
         if let Some(rig) = job.rig {
             self.slots -= 1;
             self.rigs[rig] -= 1;
@@ -189,7 +189,7 @@ impl<'a> Play<'a> {
     }
 }
 
-fn followers(jobs: &[Job]) -> Vec<Vec<usize>> {
+fn followers(jobs: &[PaceJob]) -> Vec<Vec<usize>> {
     let mut followers = vec![Vec::new(); jobs.len()];
     for (at, job) in jobs.iter().enumerate() {
         for target in &job.waits_for {
@@ -203,9 +203,9 @@ fn followers(jobs: &[Job]) -> Vec<Vec<usize>> {
 
 /// The longest chain of jobs that must be done one after the other, by the places of those that take a slot.
 /// A job that waits for itself is in none.
-pub fn critical_path(jobs: &[Job]) -> Vec<usize> {
+pub fn critical_path(jobs: &[PaceJob]) -> Vec<usize> {
     let mut followers = followers(jobs);
-    let waits = |job: &Job| if job.is_running { 0 } else { job.waits_for.len() };
+    let waits = |job: &PaceJob| if job.is_running { 0 } else { job.waits_for.len() };
     let mut left: Vec<usize> = jobs.iter().map(waits).collect();
     let mut next: Vec<usize> = (0..jobs.len()).filter(|at| left[*at] == 0).collect();
     // When each could be done at the soonest, and after whom it begins.

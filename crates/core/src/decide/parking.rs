@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::schedule::{Closed, Loss, Means, Park, Run, RunEnd, RunId, RunState};
+use crate::schedule::{ClosedPeriod, Park, ParkSubject, Run, RunEnd, RunId, RunLoss, RunState};
 use crate::{BeadId, Timestamp};
 
 /// So many failed beads in a row park the runtime or account of their runs.
@@ -14,9 +14,9 @@ pub const STRIKES_MAX: usize = 3;
 /// A run that came to nothing within this time counts.
 pub const STRIKE_WITHIN: Duration = Duration::from_mins(1);
 /// So long nothing is started.
-pub const PARK_FOR: Duration = Duration::from_mins(10);
+pub const PARK_TIME: Duration = Duration::from_mins(10);
 /// A usage limit is believed to last at least so long, even if the clocks say less.
-pub const LIMIT_MIN: Duration = Duration::from_secs(5);
+pub const USAGE_LIMIT_MIN: Duration = Duration::from_secs(5);
 /// One that was met again by the run that tried whether it is over is believed to last at least so long.
 pub const LIMIT_AGAIN_MIN: Duration = Duration::from_mins(1);
 /// After a usage limit has passed, the number of runs that may be live at once doubles this often.
@@ -28,7 +28,7 @@ pub const LIMIT_MAX: Duration = Duration::from_hours(8 * 24);
 
 /// The evidence that the end of a run gives about its runtime or account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Testimony {
+pub enum RunEvidence {
     /// It works.
     Works,
     /// It may not work: the run came to nothing at once.
@@ -38,25 +38,27 @@ pub enum Testimony {
 }
 
 /// The evidence that the end of a run gives about its runtime or account.
-pub fn testimony(run: &Run, end: &RunEnd, now: Timestamp) -> Testimony {
+pub fn run_evidence(run: &Run, end: &RunEnd, now: Timestamp) -> RunEvidence {
     let takes_part = run.executor.takes_slot();
-    let Some(running_at) = run.running_at.filter(|_| takes_part) else { return Testimony::Nothing };
+    let Some(running_at) = run.running_at.filter(|_| takes_part) else {
+        return RunEvidence::Nothing;
+    };
     match (end.state, end.loss) {
-        (RunState::Done, _) => Testimony::Works,
-        (RunState::Lost, Loss::Host | Loss::Session | Loss::Limit)
+        (RunState::Done, _) => RunEvidence::Works,
+        (RunState::Lost, RunLoss::Host | RunLoss::Session | RunLoss::Limit)
         | (RunState::Cancelled | RunState::Starting | RunState::Running | RunState::Blocked, _) => {
-            Testimony::Nothing
+            RunEvidence::Nothing
         }
-        (RunState::Failed, _) | (RunState::Lost, Loss::Agent) => {
+        (RunState::Failed, _) | (RunState::Lost, RunLoss::Agent) => {
             if end.committed {
-                Testimony::Works
+                RunEvidence::Works
             } else if now < running_at {
                 // The clock was set back, so the duration is unknown.
-                Testimony::Nothing
+                RunEvidence::Nothing
             } else if now.since(running_at) < STRIKE_WITHIN {
-                Testimony::Strike
+                RunEvidence::Strike
             } else {
-                Testimony::Works
+                RunEvidence::Works
             }
         }
     }
@@ -64,7 +66,7 @@ pub fn testimony(run: &Run, end: &RunEnd, now: Timestamp) -> Testimony {
 
 /// The cause of a run that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Blame {
+pub enum FailureCause {
     /// The bead, as far as is known.
     Bead,
     /// The runtime or account: this run has made that certain.
@@ -99,42 +101,46 @@ pub enum ParkChange {
 /// thing is told to people.
 pub fn after_run(
     park: Option<&Park>,
-    means: &Means,
+    means: &ParkSubject,
     run: &RunId,
-    testimony: Testimony,
+    testimony: RunEvidence,
     may_close: bool,
     why: &str,
     now: Timestamp,
-) -> (ParkChange, Blame) {
+) -> (ParkChange, FailureCause) {
     let is_trial = park.is_some_and(|park| park.trial.as_ref() == Some(run));
     let is_closed = park.is_some_and(|park| park.closed.is_some());
     let is_ramping = park.is_some_and(|park| park.ramp_since.is_some());
     match testimony {
-        Testimony::Nothing => (ParkChange::Keep, Blame::Bead),
-        Testimony::Works if park.is_none() => (ParkChange::Keep, Blame::Bead),
+        RunEvidence::Nothing => (ParkChange::Keep, FailureCause::Bead),
+        RunEvidence::Works if park.is_none() => (ParkChange::Keep, FailureCause::Bead),
         // While more and more is started, only another usage limit changes anything.
-        Testimony::Works | Testimony::Strike if is_ramping => (ParkChange::Keep, Blame::Bead),
+        RunEvidence::Works | RunEvidence::Strike if is_ramping => {
+            (ParkChange::Keep, FailureCause::Bead)
+        }
         // A run that began before the parking says nothing about the present.
-        Testimony::Works if is_closed && !is_trial => (ParkChange::Keep, Blame::Bead),
-        Testimony::Works if park.is_some_and(Park::is_limit) => (ParkChange::Ramp, Blame::Bead),
-        Testimony::Works => (ParkChange::Clear, Blame::Bead),
-        Testimony::Strike if is_closed && !is_trial => (ParkChange::Keep, Blame::Known),
-        Testimony::Strike => {
+        RunEvidence::Works if is_closed && !is_trial => (ParkChange::Keep, FailureCause::Bead),
+        RunEvidence::Works if park.is_some_and(Park::is_limit) => {
+            (ParkChange::Ramp, FailureCause::Bead)
+        }
+        RunEvidence::Works => (ParkChange::Clear, FailureCause::Bead),
+        RunEvidence::Strike if is_closed && !is_trial => (ParkChange::Keep, FailureCause::Known),
+        RunEvidence::Strike => {
             let before = park.map(|park| park.strikes.as_slice()).unwrap_or_default();
             let strikes = struck(before, &run.bead);
             let closes = is_closed || (may_close && strikes.len() >= STRIKES_MAX);
             if !closes && strikes == before {
-                return (ParkChange::Keep, Blame::Bead);
+                return (ParkChange::Keep, FailureCause::Bead);
             }
-            let closed = closes.then(|| Closed { since: now, until: now.plus(PARK_FOR) });
+            let closed = closes.then(|| ClosedPeriod { since: now, until: now.plus(PARK_TIME) });
             let reason = why.to_owned();
             let means = means.clone();
             let park = Park { means, strikes, closed, reason, trial: None, ramp_since: None };
             if !closes {
-                return (ParkChange::Suspect(park), Blame::Bead);
+                return (ParkChange::Suspect(park), FailureCause::Bead);
             }
             let again = is_closed && !before.is_empty();
-            let blame = if is_closed { Blame::Known } else { Blame::Established };
+            let blame = if is_closed { FailureCause::Known } else { FailureCause::Established };
             (ParkChange::Close { park, again }, blame)
         }
     }
@@ -153,10 +159,16 @@ fn struck(before: &[BeadId], bead: &BeadId) -> Vec<BeadId> {
 
 /// The park of a runtime or account that has reached its usage limit; `again` if a run tried whether that is
 /// over, and it was not.
-pub fn limited(means: Means, until: Timestamp, said: &str, again: bool, now: Timestamp) -> Park {
-    let least = if again { LIMIT_AGAIN_MIN } else { LIMIT_MIN };
+pub fn limited(
+    means: ParkSubject,
+    until: Timestamp,
+    said: &str,
+    again: bool,
+    now: Timestamp,
+) -> Park {
+    let least = if again { LIMIT_AGAIN_MIN } else { USAGE_LIMIT_MIN };
     let until = until.max(now.plus(least)).min(now.plus(LIMIT_MAX));
-    let closed = Some(Closed { since: now, until });
+    let closed = Some(ClosedPeriod { since: now, until });
     let reason = said.to_owned();
     Park { means, strikes: Vec::new(), closed, reason, trial: None, ramp_since: None }
 }
@@ -168,7 +180,7 @@ pub fn proven_at(trial: &Run, now: Timestamp) -> Timestamp {
 
 /// How something that is parked is held now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hold {
+pub enum ParkHold {
     /// Nothing starts before then.
     Until(Timestamp),
     /// One run may start, to try it.
@@ -179,7 +191,7 @@ pub enum Hold {
     Ramp(u32, Timestamp),
 }
 
-impl fmt::Display for Hold {
+impl fmt::Display for ParkHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Until(until) => write!(f, "until {until}"),
@@ -197,18 +209,18 @@ impl fmt::Display for Hold {
 ///
 /// A run that has lasted longer than those that count has shown that it works. A time to wait that is longer than it
 /// ever was comes of a clock that was set back, and is over.
-pub fn hold(park: &Park, trial: Option<&Run>, now: Timestamp) -> Option<Hold> {
-    let Closed { since, until } = park.closed?;
+pub fn hold(park: &Park, trial: Option<&Run>, now: Timestamp) -> Option<ParkHold> {
+    let ClosedPeriod { since, until } = park.closed?;
     if now < until && now >= since {
-        return Some(Hold::Until(until));
+        return Some(ParkHold::Until(until));
     }
     if let Some(since) = park.ramp_since {
         return ramp(since, now);
     }
-    let Some(trial) = trial else { return Some(Hold::Once) };
+    let Some(trial) = trial else { return Some(ParkHold::Once) };
     let works = trial.running_at.is_some_and(|at| now.since(at) >= STRIKE_WITHIN);
     if !works {
-        return Some(Hold::Trial(trial.id.clone()));
+        return Some(ParkHold::Trial(trial.id.clone()));
     }
     if park.is_limit() { ramp(proven_at(trial, now), now) } else { None }
 }
@@ -216,14 +228,14 @@ pub fn hold(park: &Park, trial: Option<&Run>, now: Timestamp) -> Option<Hold> {
 /// How many may be live at once some time after a usage limit has turned out to be over: two at first, then twice as many
 /// each time that those before have lasted a while, and soon any number. Thirty that waited for the same reset would
 /// reach the next limit at once.
-pub fn ramp(since: Timestamp, now: Timestamp) -> Option<Hold> {
+pub fn ramp(since: Timestamp, now: Timestamp) -> Option<ParkHold> {
     // If the clock was set back far, no run waits longer than it would have without that.
     if since > now.plus(RAMP_STEP) {
         return None;
     }
     let passed = now.since(since).as_nanos() / RAMP_STEP.as_nanos();
     let steps = u32::try_from(passed).ok().filter(|steps| *steps < RAMP_STEPS)?;
-    Some(Hold::Ramp(2 << steps, since.plus(RAMP_STEP * (steps + 1))))
+    Some(ParkHold::Ramp(2 << steps, since.plus(RAMP_STEP * (steps + 1))))
 }
 
 #[cfg(test)]

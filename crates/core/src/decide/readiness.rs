@@ -5,7 +5,7 @@ use std::fmt;
 use super::admission::Cap;
 use super::budget::Budget;
 use super::guard::LoadGuard;
-use super::parking::Hold;
+use super::parking::ParkHold;
 use crate::schedule::{AwaitedOrigin, RunId, WorkerPlace};
 use crate::{BeadId, IssueType, RigSlug, Status, Timestamp};
 
@@ -114,9 +114,9 @@ pub enum WaitReason {
     /// A cap is reached.
     NoSlot(Cap),
     /// Nothing starts with this runtime: too many runs of it came to nothing at once.
-    RuntimeParked(String, Hold),
+    RuntimeParked(String, ParkHold),
     /// Nothing starts on this account: it has reached its limit, or too many runs on it came to nothing at once.
-    AccountLimited(String, Hold),
+    AccountLimited(String, ParkHold),
     /// A budget is spent.
     Budget(Budget),
     /// This machine has too little memory left for one more.
@@ -152,8 +152,8 @@ impl WaitReason {
                 Some(*until)
             }
             Self::RuntimeParked(_, hold) | Self::AccountLimited(_, hold) => match hold {
-                Hold::Until(until) | Hold::Ramp(_, until) => Some(*until),
-                Hold::Once | Hold::Trial(_) => None,
+                ParkHold::Until(until) | ParkHold::Ramp(_, until) => Some(*until),
+                ParkHold::Once | ParkHold::Trial(_) => None,
             },
             Self::Budget(budget) => Some(budget.until),
             _ => None,

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::Timestamp;
-use crate::schedule::Loss;
+use crate::schedule::RunLoss;
 
 /// The traces of a run whose processes are gone and did not say how it ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Traces {
+pub struct LossFacts {
     /// The machine was started anew since the run was begun.
     pub rebooted: bool,
     /// Its session, or the server of all sessions, went away before it did.
@@ -16,17 +16,17 @@ pub struct Traces {
 
 /// The cause of the loss of a run that left these traces. The widest cause counts: a reboot also ends the
 /// session, and the end of a session also ends the agent.
-pub fn loss_of(traces: Traces) -> Loss {
+pub fn loss_of(traces: LossFacts) -> RunLoss {
     match traces {
-        Traces { rebooted: true, .. } => Loss::Host,
-        Traces { server_gone: true, .. } => Loss::Session,
-        Traces { rebooted: false, server_gone: false } => Loss::Agent,
+        LossFacts { rebooted: true, .. } => RunLoss::Host,
+        LossFacts { server_gone: true, .. } => RunLoss::Session,
+        LossFacts { rebooted: false, server_gone: false } => RunLoss::Agent,
     }
 }
 
 /// The cost of a lost run for its bead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Price {
+pub enum LossCost {
     /// One of its attempts.
     Attempt,
     /// None: it had no part in it. Redispatches still keep their distance.
@@ -35,13 +35,13 @@ pub enum Price {
     Nothing,
 }
 
-impl Price {
+impl LossCost {
     /// The cost of a run that was lost for this cause.
-    pub fn of(loss: Loss) -> Self {
+    pub fn of(loss: RunLoss) -> Self {
         match loss {
-            Loss::Agent => Self::Attempt,
-            Loss::Host | Loss::Session => Self::Patience,
-            Loss::Limit => Self::Nothing,
+            RunLoss::Agent => Self::Attempt,
+            RunLoss::Host | RunLoss::Session => Self::Patience,
+            RunLoss::Limit => Self::Nothing,
         }
     }
 }
@@ -69,7 +69,7 @@ pub enum AfterLoss {
 /// passed since the previous. One that seems to lie in the future was written by a clock that has jumped since, and
 /// counts as now.
 pub fn after_loss(
-    price: Price,
+    price: LossCost,
     attempts: u32,
     max_attempts: u32,
     previous_redispatch: Option<Timestamp>,
@@ -79,9 +79,9 @@ pub fn after_loss(
     let cool = previous_redispatch.map(|previous| previous.min(now).plus(cooldown));
     let cool = cool.filter(|cool| *cool > now);
     match price {
-        Price::Nothing => AfterLoss::Redispatch { attempts, not_before: None },
-        Price::Patience => AfterLoss::Redispatch { attempts, not_before: cool },
-        Price::Attempt => {
+        LossCost::Nothing => AfterLoss::Redispatch { attempts, not_before: None },
+        LossCost::Patience => AfterLoss::Redispatch { attempts, not_before: cool },
+        LossCost::Attempt => {
             let attempts = attempts.saturating_add(1);
             if attempts >= max_attempts {
                 return AfterLoss::UsedUp { attempts };
@@ -101,7 +101,7 @@ mod tests {
     const MINUTE: Duration = Duration::from_mins(1);
 
     fn after(before: u32, previous_redispatch: Option<Timestamp>) -> AfterLoss {
-        after_loss(Price::Attempt, before, 3, previous_redispatch, MINUTE * 5, NOW)
+        after_loss(LossCost::Attempt, before, 3, previous_redispatch, MINUTE * 5, NOW)
     }
 
     fn at_once(attempts: u32) -> AfterLoss {
@@ -135,16 +135,16 @@ mod tests {
     #[test]
     fn a_loss_of_host_or_session_costs_no_attempt() {
         for (rebooted, server_gone, loss) in [
-            (false, false, Loss::Agent),
-            (false, true, Loss::Session),
-            (true, false, Loss::Host),
-            (true, true, Loss::Host),
+            (false, false, RunLoss::Agent),
+            (false, true, RunLoss::Session),
+            (true, false, RunLoss::Host),
+            (true, true, RunLoss::Host),
         ] {
-            assert_eq!(loss_of(Traces { rebooted, server_gone }), loss);
+            assert_eq!(loss_of(LossFacts { rebooted, server_gone }), loss);
         }
-        for loss in Loss::ALL {
-            let costs = Price::of(*loss) == Price::Attempt;
-            assert_eq!(costs, *loss == Loss::Agent, "{loss:?}");
+        for loss in RunLoss::ALL {
+            let costs = LossCost::of(*loss) == LossCost::Attempt;
+            assert_eq!(costs, *loss == RunLoss::Agent, "{loss:?}");
         }
     }
 
@@ -152,19 +152,19 @@ mod tests {
         #[test]
         fn no_bead_waits_longer_than_the_cooldown_and_only_attempts_are_used_up(
             before in 0_u32..6, most in 0_u32..6, previous: Option<i64>, cooldown: u32, now: i64,
-            price in prop_oneof![Just(Price::Attempt), Just(Price::Patience), Just(Price::Nothing)],
+            price in prop_oneof![Just(LossCost::Attempt), Just(LossCost::Patience), Just(LossCost::Nothing)],
         ) {
             let (now, cooldown) = (Timestamp::from_nanos(now), Duration::from_secs(cooldown.into()));
             let previous = previous.map(Timestamp::from_nanos);
             match after_loss(price, before, most, previous, cooldown, now) {
                 AfterLoss::UsedUp { attempts } => {
-                    prop_assert!(price == Price::Attempt && attempts == before + 1 && attempts >= most);
+                    prop_assert!(price == LossCost::Attempt && attempts == before + 1 && attempts >= most);
                 }
                 AfterLoss::Redispatch { attempts, not_before } => {
-                    prop_assert_eq!(attempts, before + u32::from(price == Price::Attempt));
-                    prop_assert!(price != Price::Attempt || attempts < most);
+                    prop_assert_eq!(attempts, before + u32::from(price == LossCost::Attempt));
+                    prop_assert!(price != LossCost::Attempt || attempts < most);
                     if let Some(at) = not_before {
-                        prop_assert!(previous.is_some() && price != Price::Nothing);
+                        prop_assert!(previous.is_some() && price != LossCost::Nothing);
                         prop_assert!(at > now && at <= now.plus(cooldown));
                     }
                 }

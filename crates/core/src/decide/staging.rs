@@ -9,11 +9,11 @@ use crate::{BeadId, RigSlug};
 
 /// One bead of a set that is to be launched together.
 #[derive(Debug, Clone)]
-pub struct Member {
+pub struct StagedMember {
     /// Its id.
     pub id: BeadId,
     /// Its part in the set.
-    pub part: Part,
+    pub part: MemberRole,
     /// Where in the set those stand that it waits for and that are not over.
     pub waits_for: Vec<usize>,
     /// Where in the set the unfinished children stand that it waits for through a `waits-for` on their parent.
@@ -24,7 +24,7 @@ pub struct Member {
 
 /// The part of a bead in the set that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum MemberRole {
     /// It is over, and nothing is to be done.
     Over,
     /// No agent works on the bead itself: it is over when these members are.
@@ -37,7 +37,7 @@ pub enum Part {
 #[derive(Debug, Clone, Default)]
 pub struct StageFacts {
     /// The members, each once.
-    pub members: Vec<Member>,
+    pub members: Vec<StagedMember>,
     /// The set is everything below an epic, so its parts were planned to belong together.
     pub is_epic: bool,
     /// How many workers there may be at once, if that is limited.
@@ -50,7 +50,7 @@ pub struct StageFacts {
 
 /// The category of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Category {
+pub enum FindingCategory {
     /// Beads wait for each other.
     Cycle,
     /// The rig in which a bead is to be done is unknown.
@@ -69,7 +69,7 @@ pub enum Category {
     Gated,
 }
 
-impl Category {
+impl FindingCategory {
     /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl Category {
     }
 }
 
-impl fmt::Display for Category {
+impl fmt::Display for FindingCategory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -121,9 +121,9 @@ impl fmt::Display for Category {
 
 /// Something that is wrong with a set, or worth knowing before it is launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct StagingFinding {
     /// The category.
-    pub category: Category,
+    pub category: FindingCategory,
     /// The beads that it is about.
     pub beads: Vec<BeadId>,
     /// The finding in words.
@@ -133,18 +133,18 @@ pub struct Finding {
 }
 
 /// The place of a bead that waits for something outside its set, and for what.
-pub type Gated = (usize, Vec<BeadId>);
+pub type GatedMember = (usize, Vec<BeadId>);
 
 /// The preview of a launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StagePlan {
     /// The errors and warnings, errors first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<StagingFinding>,
     /// The waves, one after the other, by places in the set; the members of a wave can run at once. Members that
     /// are over, in a cycle, behind a cycle or gated are in no wave.
     pub waves: Vec<Vec<usize>>,
     /// The members that wait for something outside the set, directly or behind another member, with what they wait for.
-    pub gated: Vec<Gated>,
+    pub gated: Vec<GatedMember>,
 }
 
 impl StagePlan {
@@ -154,14 +154,14 @@ impl StagePlan {
     }
 
     /// The warnings that a launch has to override.
-    pub fn to_override(&self) -> impl Iterator<Item = &Finding> {
+    pub fn to_override(&self) -> impl Iterator<Item = &StagingFinding> {
         self.findings.iter().filter(|finding| finding.category.needs_force())
     }
 }
 
 /// Plans how a set would go.
 pub fn stage(facts: &StageFacts) -> StagePlan {
-    let graph = Graph::of(&facts.members);
+    let graph = MemberGraph::of(&facts.members);
     let (waves, gated) = graph.order(&facts.members);
     let mut findings = graph.cycles(&facts.members, &facts.outside);
     findings.extend(without_rig(&facts.members));
@@ -179,18 +179,19 @@ pub fn stage(facts: &StageFacts) -> StagePlan {
 }
 
 /// The waits of members for members, by places in the set.
-struct Graph {
+struct MemberGraph {
     edges: Vec<Vec<usize>>,
 }
 
-impl Graph {
-    fn of(members: &[Member]) -> Self {
-        let is_over = |at: &usize| members.get(*at).is_none_or(|member| member.part == Part::Over);
+impl MemberGraph {
+    fn of(members: &[StagedMember]) -> Self {
+        let is_over =
+            |at: &usize| members.get(*at).is_none_or(|member| member.part == MemberRole::Over);
         let edges = members.iter().map(|member| {
             let parts: &[usize] = match &member.part {
-                Part::Over => return Vec::new(),
-                Part::Frame(parts) => parts,
-                Part::Work(_) => &[],
+                MemberRole::Over => return Vec::new(),
+                MemberRole::Frame(parts) => parts,
+                MemberRole::Work(_) => &[],
             };
             let targets = member.waits_for.iter().chain(&member.awaited_children).chain(parts);
             let mut targets: Vec<usize> = targets.copied().filter(|at| !is_over(at)).collect();
@@ -202,7 +203,7 @@ impl Graph {
     }
 
     /// Puts work into waves, and names the members that wait for something outside.
-    fn order(&self, members: &[Member]) -> (Vec<Vec<usize>>, Vec<Gated>) {
+    fn order(&self, members: &[StagedMember]) -> (Vec<Vec<usize>>, Vec<GatedMember>) {
         let mut followers = vec![Vec::new(); self.edges.len()];
         for (at, targets) in self.edges.iter().enumerate() {
             for target in targets {
@@ -216,8 +217,8 @@ impl Graph {
         let mut next: Vec<usize> = (0..members.len()).filter(|at| left[*at] == 0).collect();
         let (mut waves, mut gated) = (Vec::<Vec<usize>>::new(), Vec::new());
         while let Some(at) = next.pop() {
-            let is_work = matches!(members[at].part, Part::Work(_));
-            let is_gated = !gated_by[at].is_empty() && members[at].part != Part::Over;
+            let is_work = matches!(members[at].part, MemberRole::Work(_));
+            let is_gated = !gated_by[at].is_empty() && members[at].part != MemberRole::Over;
             if is_work && is_gated {
                 gated.push((at, gated_by[at].clone()));
             } else if is_work {
@@ -246,7 +247,11 @@ impl Graph {
     }
 
     /// The cycles that members are in, also those that lead through beads outside the set.
-    fn cycles(&self, members: &[Member], outside: &[(BeadId, Vec<BeadId>)]) -> Vec<Finding> {
+    fn cycles(
+        &self,
+        members: &[StagedMember],
+        outside: &[(BeadId, Vec<BeadId>)],
+    ) -> Vec<StagingFinding> {
         let mut ids: Vec<&BeadId> = members.iter().map(|member| &member.id).collect();
         let mut places: HashMap<&BeadId, usize> =
             ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
@@ -260,7 +265,8 @@ impl Graph {
             beads.iter().filter_map(|bead| places.get(bead).copied()).collect()
         };
         let inside = self.edges.iter().zip(members).map(|(edges, member)| {
-            let gates = if member.part == Part::Over { Vec::new() } else { placed(&member.gates) };
+            let gates =
+                if member.part == MemberRole::Over { Vec::new() } else { placed(&member.gates) };
             edges.iter().copied().chain(gates).collect()
         });
         let mut edges: Vec<Vec<usize>> = inside.collect();
@@ -279,8 +285,8 @@ impl Graph {
                 member.is_some_and(|member| member.waits_for.contains(&next(*at)))
             };
             let drawn = (0..path.len()).rev().find(is_drawn);
-            Finding {
-                category: Category::Cycle,
+            StagingFinding {
+                category: FindingCategory::Cycle,
                 message: format!("they wait for each other: {}", round(&beads)),
                 suggested_fix: drawn
                     .map(|at| format!("bd dep remove {} {}", ids[path[at]], ids[next(at)])),
@@ -322,19 +328,21 @@ fn count(number: usize, one: &str, several: &str) -> String {
 }
 
 /// Everything that has to be done, with its rig.
-fn work(members: &[Member]) -> impl Iterator<Item = (&Member, Option<&(RigSlug, RigState)>)> {
+fn work(
+    members: &[StagedMember],
+) -> impl Iterator<Item = (&StagedMember, Option<&(RigSlug, RigState)>)> {
     members.iter().filter_map(|member| match &member.part {
-        Part::Work(rig) => Some((member, rig.as_ref())),
-        Part::Over | Part::Frame(_) => None,
+        MemberRole::Work(rig) => Some((member, rig.as_ref())),
+        MemberRole::Over | MemberRole::Frame(_) => None,
     })
 }
 
-fn without_rig(members: &[Member]) -> Option<Finding> {
+fn without_rig(members: &[StagedMember]) -> Option<StagingFinding> {
     let homeless = work(members).filter(|(_, rig)| rig.is_none());
     let beads: Vec<BeadId> = homeless.map(|(member, _)| member.id.clone()).collect();
     let first = beads.first()?;
-    Some(Finding {
-        category: Category::NoRig,
+    Some(StagingFinding {
+        category: FindingCategory::NoRig,
         message: format!("no rig does {}: {}", count(beads.len(), "bead", "beads"), named(&beads)),
         suggested_fix: Some(format!(
             "bd update {first} --rig <rig> moves it to a rig; gt rig add makes one"
@@ -343,14 +351,14 @@ fn without_rig(members: &[Member]) -> Option<Finding> {
     })
 }
 
-fn orphans(members: &[Member], graph: &Graph) -> Option<Finding> {
+fn orphans(members: &[StagedMember], graph: &MemberGraph) -> Option<StagingFinding> {
     if work(members).count() < 2 {
         return None;
     }
     let mut is_awaited = vec![false; members.len()];
     graph.edges.iter().flatten().for_each(|target| is_awaited[*target] = true);
-    let is_alone = |at: usize, member: &Member| {
-        matches!(member.part, Part::Work(_))
+    let is_alone = |at: usize, member: &StagedMember| {
+        matches!(member.part, MemberRole::Work(_))
             && graph.edges[at].is_empty()
             && member.gates.is_empty()
             && !is_awaited[at]
@@ -360,8 +368,8 @@ fn orphans(members: &[Member], graph: &Graph) -> Option<Finding> {
     if beads.is_empty() {
         return None;
     }
-    Some(Finding {
-        category: Category::Orphan,
+    Some(StagingFinding {
+        category: FindingCategory::Orphan,
         message: format!(
             "{} neither for anything nor does anything wait for it: {}",
             count(beads.len(), "bead waits", "beads wait"),
@@ -373,7 +381,7 @@ fn orphans(members: &[Member], graph: &Graph) -> Option<Finding> {
 }
 
 /// The work of each rig.
-fn by_rig(members: &[Member]) -> BTreeMap<&RigSlug, (RigState, Vec<BeadId>)> {
+fn by_rig(members: &[StagedMember]) -> BTreeMap<&RigSlug, (RigState, Vec<BeadId>)> {
     let mut rigs: BTreeMap<&RigSlug, (RigState, Vec<BeadId>)> = BTreeMap::new();
     for (member, rig) in work(members) {
         if let Some((slug, state)) = rig {
@@ -383,15 +391,15 @@ fn by_rig(members: &[Member]) -> BTreeMap<&RigSlug, (RigState, Vec<BeadId>)> {
     rigs
 }
 
-fn blocked_rigs(members: &[Member]) -> Vec<Finding> {
+fn blocked_rigs(members: &[StagedMember]) -> Vec<StagingFinding> {
     let finding = |(slug, (state, beads)): (&RigSlug, (RigState, Vec<BeadId>))| {
         let (is, remedy) = match state {
             RigState::Active => return None,
             RigState::Parked => ("parked, and nothing starts there", "unpark"),
             RigState::Docked => ("docked, and its beads are left out", "undock"),
         };
-        Some(Finding {
-            category: Category::BlockedRig,
+        Some(StagingFinding {
+            category: FindingCategory::BlockedRig,
             message: format!("the rig {slug} is {is}: {}", named(&beads)),
             suggested_fix: Some(format!("gt rig {remedy} {slug}")),
             beads,
@@ -400,7 +408,7 @@ fn blocked_rigs(members: &[Member]) -> Vec<Finding> {
     by_rig(members).into_iter().filter_map(finding).collect()
 }
 
-fn cross_rig(members: &[Member]) -> Option<Finding> {
+fn cross_rig(members: &[StagedMember]) -> Option<StagingFinding> {
     let rigs = by_rig(members);
     if rigs.len() < 2 {
         return None;
@@ -417,23 +425,27 @@ fn cross_rig(members: &[Member]) -> Option<Finding> {
     let elsewhere = rigs.iter().filter(|(slug, _)| Some(**slug) != home.map(|(slug, _)| slug));
     let mut beads: Vec<BeadId> = elsewhere.flat_map(|(_, (_, beads))| beads.clone()).collect();
     beads.sort();
-    Some(Finding {
-        category: Category::CrossRig,
+    Some(StagingFinding {
+        category: FindingCategory::CrossRig,
         message: format!("it is work for {} rigs: {}", rigs.len(), said.join(", ")),
         suggested_fix: None,
         beads,
     })
 }
 
-fn crowded(members: &[Member], waves: &[Vec<usize>], cap: Option<u32>) -> Option<Finding> {
+fn crowded(
+    members: &[StagedMember],
+    waves: &[Vec<usize>],
+    cap: Option<u32>,
+) -> Option<StagingFinding> {
     let cap = usize::try_from(cap?).ok()?;
     let widest = waves.iter().enumerate().max_by_key(|(at, wave)| (wave.len(), usize::MAX - at))?;
     let (at, wave) = widest;
     if wave.len() <= cap {
         return None;
     }
-    Some(Finding {
-        category: Category::Capacity,
+    Some(StagingFinding {
+        category: FindingCategory::Capacity,
         message: format!(
             "wave {} has {} beads, and there is room for {}: the others wait for a slot",
             at + 1,
@@ -445,10 +457,10 @@ fn crowded(members: &[Member], waves: &[Vec<usize>], cap: Option<u32>) -> Option
     })
 }
 
-fn missing_branch(facts: &StageFacts, rig: &RigSlug, branch: &str) -> Finding {
+fn missing_branch(facts: &StageFacts, rig: &RigSlug, branch: &str) -> StagingFinding {
     let beads = by_rig(&facts.members).remove(rig).map(|(_, beads)| beads).unwrap_or_default();
-    Finding {
-        category: Category::MissingBranch,
+    StagingFinding {
+        category: FindingCategory::MissingBranch,
         message: format!("the repository of the rig {rig} has no branch {branch}"),
         suggested_fix: Some(format!(
             "make the branch {branch} at the origin, or choose another with --base-branch"
@@ -458,15 +470,15 @@ fn missing_branch(facts: &StageFacts, rig: &RigSlug, branch: &str) -> Finding {
 }
 
 /// One finding for each bead outside that something waits for.
-fn gates(members: &[Member]) -> Vec<Finding> {
+fn gates(members: &[StagedMember]) -> Vec<StagingFinding> {
     let mut waiting: BTreeMap<&BeadId, Vec<BeadId>> = BTreeMap::new();
     for (member, _) in work(members) {
         for gate in &member.gates {
             waiting.entry(gate).or_default().push(member.id.clone());
         }
     }
-    let finding = |(gate, beads): (&BeadId, Vec<BeadId>)| Finding {
-        category: Category::Gated,
+    let finding = |(gate, beads): (&BeadId, Vec<BeadId>)| StagingFinding {
+        category: FindingCategory::Gated,
         message: format!("{gate} is not part of it and has to be done first for {}", named(&beads)),
         suggested_fix: Some(format!(
             "add {gate} to it, or see to it that it gets done: gt why {gate}"

@@ -7,7 +7,7 @@ use crate::schedule::Silence;
 
 /// The facts about a running worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heard {
+pub struct WorkerActivity {
     /// When it said something last, by the clock of its machine.
     pub last: Timestamp,
     /// Since when its machine runs without a gap, if one is known: no worker reports anything while its machine sleeps.
@@ -27,7 +27,11 @@ pub enum SilenceChange {
 
 /// The change, if there is one. A worker is silent after `limit`; zero turns this off. People are told once of
 /// each silence.
-pub fn silence_change(heard: Heard, limit: Duration, now: Timestamp) -> Option<SilenceChange> {
+pub fn silence_change(
+    heard: WorkerActivity,
+    limit: Duration,
+    now: Timestamp,
+) -> Option<SilenceChange> {
     match heard.told {
         Some(told) if heard.last > told.since || limit.is_zero() => Some(SilenceChange::Ends(told)),
         Some(_) => None,
@@ -52,9 +56,9 @@ mod tests {
         Timestamp::from_nanos(minutes * 60 * 1_000_000_000)
     }
 
-    fn heard(last: i64, awake: Option<i64>, told: Option<i64>) -> Heard {
+    fn heard(last: i64, awake: Option<i64>, told: Option<i64>) -> WorkerActivity {
         let told = told.map(|since| Silence { since: at(since) });
-        Heard { last: at(last), awake_since: awake.map(at), told }
+        WorkerActivity { last: at(last), awake_since: awake.map(at), told }
     }
 
     #[test]

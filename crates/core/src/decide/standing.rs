@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::breaker::is_due_within;
 use super::readiness::{ReadinessFacts, WaitReason, wait_reasons};
-use crate::schedule::{CloseReason, Context, Merge, Run, RunState, Said, WorkerPlace};
+use crate::schedule::{CloseReason, Context, DoneStatus, Merge, Run, RunState, WorkerPlace};
 use crate::{BeadId, ExecutorKind, RigSlug, RigState, Status, Timestamp};
 
 /// The facts about a rig that scheduling needs.
@@ -20,7 +20,7 @@ pub struct RigStanding {
 
 /// The scheduler as a whole, as seen by one cycle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Control {
+pub struct SchedulerFacts {
     /// Nothing starts: by whom, since when.
     pub paused: Option<(String, Timestamp)>,
     /// Work that was queued while the town had no cap may start: the cycle is by hand, or the queue is
@@ -57,7 +57,7 @@ pub fn context_reasons(
     context: &Context,
     facts: &SchedulingFacts<'_>,
     rig: Option<RigStanding>,
-    control: &Control,
+    control: &SchedulerFacts,
     now: Timestamp,
 ) -> Vec<WaitReason> {
     if let Some(run) = facts.run {
@@ -250,7 +250,7 @@ pub fn offer_reasons(
     let (slug, standing) = rig;
     let mut reasons = if let Some(context) = context {
         // A backoff that is too long to be true ends with the next cycle.
-        let control = Control { paused: None, gate_open: true, longest_wait: Duration::MAX };
+        let control = SchedulerFacts { paused: None, gate_open: true, longest_wait: Duration::MAX };
         context_reasons(context, facts, standing, &control, now)
     } else {
         let rig = standing.map(|standing| (slug, standing));
@@ -334,9 +334,11 @@ fn after_context(
             let run = last_run.filter(|run| run.context == context.number)?;
             match run.state {
                 RunState::Cancelled => Some(match run.said {
-                    Some(Said::Escalated) => WaitReason::Escalated(run.agent.clone()),
-                    Some(Said::Deferred) => WaitReason::PutOff(run.agent.clone()),
-                    Some(Said::Completed) | None => WaitReason::RunCancelled(run.ended_by.clone()),
+                    Some(DoneStatus::Escalated) => WaitReason::Escalated(run.agent.clone()),
+                    Some(DoneStatus::Deferred) => WaitReason::PutOff(run.agent.clone()),
+                    Some(DoneStatus::Completed) | None => {
+                        WaitReason::RunCancelled(run.ended_by.clone())
+                    }
                 }),
                 RunState::Done if context.parameters.review_only => Some(WaitReason::Review),
                 RunState::Lost if context.attempts.saturating_add(1) >= max_attempts => {
@@ -351,7 +353,7 @@ fn after_context(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{ContextClosed, ContextId, Origin, SlingParameters, WorkerPlace};
+    use crate::schedule::{ContextClosed, ContextId, ContextOrigin, SlingParameters, WorkerPlace};
     use crate::{IssueType, Priority};
 
     const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
@@ -367,7 +369,7 @@ mod tests {
             gated: false,
             forced: false,
             priority: Priority::default(),
-            origin: Origin::Sling,
+            origin: ContextOrigin::Sling,
             parameters: SlingParameters::default(),
             enqueued_at: NOW,
             enqueued_by: "me".to_owned(),
@@ -403,8 +405,12 @@ mod tests {
     const ACTIVE: RigStanding =
         RigStanding { state: RigState::Active, executor: ExecutorKind::Process, can_run: true };
 
-    fn open_gate() -> Control {
-        Control { gate_open: true, longest_wait: Duration::from_mins(6), ..Control::default() }
+    fn open_gate() -> SchedulerFacts {
+        SchedulerFacts {
+            gate_open: true,
+            longest_wait: Duration::from_mins(6),
+            ..SchedulerFacts::default()
+        }
     }
 
     fn codes(reasons: &[WaitReason]) -> Vec<&'static str> {
@@ -424,7 +430,7 @@ mod tests {
         let later = NOW.plus(Duration::from_mins(1));
         let stuck = Context { gated: true, next_attempt_at: Some(later), ..context() };
         let parked = RigStanding { state: RigState::Parked, can_run: false, ..ACTIVE };
-        let shut = Control {
+        let shut = SchedulerFacts {
             paused: Some(("max".to_owned(), NOW)),
             gate_open: false,
             longest_wait: Duration::from_mins(6),

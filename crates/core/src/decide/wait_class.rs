@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::readiness::WaitReason;
-use super::standing::{Control, RigStanding, SchedulingFacts, context_reasons};
+use super::standing::{RigStanding, SchedulerFacts, SchedulingFacts, context_reasons};
 use crate::schedule::Context;
 use crate::{ExecutorKind, Invalid, RigState, Status, Timestamp};
 
@@ -100,7 +100,7 @@ pub fn context_wait(
     let rig =
         executor.map(|executor| RigStanding { state: RigState::Active, executor, can_run: true });
     // A backoff that is too long to be true is found by its instant, because how long is too long is a setting.
-    let control = Control { paused: None, gate_open: true, longest_wait: Duration::MAX };
+    let control = SchedulerFacts { paused: None, gate_open: true, longest_wait: Duration::MAX };
     let reasons = context_reasons(context, &facts, rig, &control, now);
     ContextWait {
         class: reasons.iter().find_map(WaitClass::of).unwrap_or(WaitClass::Nothing),
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
     use crate::decide::ReadinessFacts;
-    use crate::schedule::{ContextId, Origin, SlingParameters, WorkerPlace};
+    use crate::schedule::{ContextId, ContextOrigin, SlingParameters, WorkerPlace};
     use crate::{BeadId, IssueType, Priority, RigSlug};
 
     const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
@@ -134,7 +134,7 @@ mod tests {
             gated: false,
             forced: false,
             priority: Priority::default(),
-            origin: Origin::Sling,
+            origin: ContextOrigin::Sling,
             parameters: SlingParameters::default(),
             enqueued_at: NOW,
             enqueued_by: "me".to_owned(),
@@ -265,7 +265,7 @@ mod tests {
                 executor,
                 can_run: true,
             });
-            let control = Control { paused: None, gate_open: true, longest_wait: Duration::MAX };
+            let control = SchedulerFacts { paused: None, gate_open: true, longest_wait: Duration::MAX };
             let reasons = context_reasons(&context, &scheduling, standing, &control, NOW);
             let wait = context_wait(&context, &scheduling, facts.executor, NOW);
             let is_proposed = wait.class == WaitClass::Nothing && wait.due_at.is_none();

@@ -73,7 +73,7 @@ impl fmt::Display for WorkerRights {
 
 /// How a process proves to be the worker of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evidence {
+pub enum WorkerProof {
     /// Its token is that of the run, or the run began before there were tokens.
     Valid,
     /// Its token is not that of the run.
@@ -88,7 +88,7 @@ pub fn hear_worker(
     id: &RunId,
     run: Option<&Run>,
     live: Option<&Run>,
-    evidence: Evidence,
+    evidence: WorkerProof,
 ) -> Result<(), Invalid> {
     let Some(run) = run else {
         return Err(Invalid(format!(
@@ -109,14 +109,14 @@ pub fn hear_worker(
         }));
     }
     match evidence {
-        Evidence::Valid => {}
-        Evidence::Missing => {
+        WorkerProof::Valid => {}
+        WorkerProof::Missing => {
             return Err(Invalid(format!(
                 "GT_RUN says that you are the worker of {id}, but GT_RUN_TOKEN, which proves it, is missing; keep both \
                  variables of the worker's environment, or act as a person from a shell outside of it"
             )));
         }
-        Evidence::Wrong => {
+        WorkerProof::Wrong => {
             return Err(Invalid(format!(
                 "GT_RUN says that you are the worker of {id}, but GT_RUN_TOKEN is not the token of that run; {stop}"
             )));
@@ -158,7 +158,7 @@ pub fn right_refused(own: &RunId, right: Right, change: &str) -> String {
 
 /// How the bead of a write is related to the worker that writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kinship {
+pub enum BeadRelation {
     /// The bead that the worker works on.
     Own,
     /// A bead below the worker's own, or one that a run of the worker's bead created.
@@ -169,10 +169,10 @@ pub enum Kinship {
 
 /// The right that an event needs, if a worker makes it happen; nothing if every worker may. `kinship` is that of the
 /// event's bead before the transaction.
-pub fn right_needed(own: &RunId, event: &NewEvent, kinship: Kinship) -> Option<Right> {
+pub fn right_needed(own: &RunId, event: &NewEvent, kinship: BeadRelation) -> Option<Right> {
     let is_own_run = event.run.as_ref() == Some(own);
     let unless = |allowed: bool, right: Right| (!allowed).then_some(right);
-    let is_kin = kinship != Kinship::Stranger;
+    let is_kin = kinship != BeadRelation::Stranger;
     match event.kind() {
         // Events of a worker's own work, and consequences that the store computes.
         EventKind::Created
@@ -194,7 +194,7 @@ pub fn right_needed(own: &RunId, event: &NewEvent, kinship: Kinship) -> Option<R
         | EventKind::DependencyRemoved
         | EventKind::DependencyChanged => unless(is_kin, Right::Beads),
         // A worker that deletes its own bead would delete the record of its run.
-        EventKind::Deleted => unless(kinship == Kinship::Offspring, Right::Beads),
+        EventKind::Deleted => unless(kinship == BeadRelation::Offspring, Right::Beads),
         EventKind::Imported => Some(Right::Beads),
         // A bead that is closed leaves the queue, and its run ends.
         EventKind::Unscheduled
@@ -298,18 +298,19 @@ mod tests {
         let needed = |kind: EventKind, kinship| right_needed(&own, &event(&kind, None), kinship);
         for kind in [EventKind::Closed, EventKind::Updated, EventKind::Reopened, EventKind::Claimed]
         {
-            assert_eq!(needed(kind.clone(), Kinship::Own), None, "{kind}");
-            assert_eq!(needed(kind.clone(), Kinship::Offspring), None, "{kind}");
-            assert_eq!(needed(kind.clone(), Kinship::Stranger), Some(Right::Beads), "{kind}");
+            assert_eq!(needed(kind.clone(), BeadRelation::Own), None, "{kind}");
+            assert_eq!(needed(kind.clone(), BeadRelation::Offspring), None, "{kind}");
+            assert_eq!(needed(kind.clone(), BeadRelation::Stranger), Some(Right::Beads), "{kind}");
         }
-        assert_eq!(needed(EventKind::Deleted, Kinship::Own), Some(Right::Beads));
-        assert_eq!(needed(EventKind::Deleted, Kinship::Offspring), None);
-        assert_eq!(needed(EventKind::Scheduled, Kinship::Own), Some(Right::Queue));
-        assert_eq!(needed(EventKind::Created, Kinship::Stranger), None);
-        assert_eq!(needed(EventKind::Commented, Kinship::Stranger), None);
+        assert_eq!(needed(EventKind::Deleted, BeadRelation::Own), Some(Right::Beads));
+        assert_eq!(needed(EventKind::Deleted, BeadRelation::Offspring), None);
+        assert_eq!(needed(EventKind::Scheduled, BeadRelation::Own), Some(Right::Queue));
+        assert_eq!(needed(EventKind::Created, BeadRelation::Stranger), None);
+        assert_eq!(needed(EventKind::Commented, BeadRelation::Stranger), None);
 
-        let step =
-            |of: RunId| right_needed(&own, &event(&EventKind::StepDone, Some(of)), Kinship::Own);
+        let step = |of: RunId| {
+            right_needed(&own, &event(&EventKind::StepDone, Some(of)), BeadRelation::Own)
+        };
         assert_eq!(step(own.clone()), None);
         assert_eq!(step(run("we-1", 1)), Some(Right::Queue));
     }
@@ -319,11 +320,11 @@ mod tests {
         assert_eq!(table_right("inventions"), Some(Right::Store));
         assert_eq!(table_right("settings"), Some(Right::Settings));
         let unknown = event(&EventKind::Other("later".to_owned()), None);
-        assert_eq!(right_needed(&run("a-1", 1), &unknown, Kinship::Own), Some(Right::Store));
+        assert_eq!(right_needed(&run("a-1", 1), &unknown, BeadRelation::Own), Some(Right::Store));
     }
 
-    fn kinships() -> impl Strategy<Value = Kinship> {
-        select(vec![Kinship::Own, Kinship::Offspring, Kinship::Stranger])
+    fn kinships() -> impl Strategy<Value = BeadRelation> {
+        select(vec![BeadRelation::Own, BeadRelation::Offspring, BeadRelation::Stranger])
     }
 
     proptest! {
@@ -341,10 +342,10 @@ mod tests {
         fn a_stranger_gets_no_more_than_kin(kind in select(EventKind::ALL), own_run: bool) {
             let own = run("we-1", 1);
             let event = event(&kind, own_run.then(|| own.clone()));
-            let stranger = right_needed(&own, &event, Kinship::Stranger);
+            let stranger = right_needed(&own, &event, BeadRelation::Stranger);
             if stranger.is_none() {
-                prop_assert_eq!(right_needed(&own, &event, Kinship::Own), None);
-                prop_assert_eq!(right_needed(&own, &event, Kinship::Offspring), None);
+                prop_assert_eq!(right_needed(&own, &event, BeadRelation::Own), None);
+                prop_assert_eq!(right_needed(&own, &event, BeadRelation::Offspring), None);
             }
         }
 

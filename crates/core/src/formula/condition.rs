@@ -9,7 +9,7 @@ use crate::Invalid;
 
 /// A test of one variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Condition {
+pub struct VariableCondition {
     operand: Operand,
     test: Test,
 }
@@ -29,7 +29,7 @@ enum Test {
     Differs(String),
 }
 
-impl Condition {
+impl VariableCondition {
     /// Reads `{{v}}`, `!{{v}}`, `{{v}} == x` or `{{v}} != x`.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let invalid = || {
@@ -115,7 +115,7 @@ fn quoted(value: &str) -> Cow<'_, str> {
     if unquoted(value) == value { value.into() } else { format!("\"{value}\"").into() }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for VariableCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operand = match &self.operand {
             Operand::Variable(name) => format!("{{{{{name}}}}}"),
@@ -149,10 +149,10 @@ mod tests {
             ("!{{unset}}", true),
             ("{{unset}} == ", true),
         ] {
-            assert_eq!(Condition::parse(text).unwrap().holds(value), expected, "{text}");
+            assert_eq!(VariableCondition::parse(text).unwrap().holds(value), expected, "{text}");
         }
         for no in ["false", "0", "No", "OFF", ""] {
-            assert!(!Condition::parse("{{v}}").unwrap().holds(|_| Some(no)), "{no}");
+            assert!(!VariableCondition::parse("{{v}}").unwrap().holds(|_| Some(no)), "{no}");
         }
     }
 
@@ -163,24 +163,24 @@ mod tests {
             ("{{v}} == \" yes \"", "{{v}} == \" yes \""),
             ("{{v}} != \"'x'\"", "{{v}} != \"'x'\""),
         ] {
-            let condition = Condition::parse(text).unwrap();
+            let condition = VariableCondition::parse(text).unwrap();
             assert_eq!(condition.to_string(), printed);
-            assert_eq!(Condition::parse(printed), Ok(condition));
+            assert_eq!(VariableCondition::parse(printed), Ok(condition));
         }
     }
 
     #[test]
     fn anything_else_is_refused() {
         for text in ["", "v", "{{v}} > 3", "{{v}} and {{w}}", "!{{v}} == x", "{{a b}}"] {
-            assert!(Condition::parse(text).is_err(), "{text}");
+            assert!(VariableCondition::parse(text).is_err(), "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn a_printed_condition_reads_back(text in "!?\\{\\{[a-c]\\}\\}( (==|!=) [a-z]{1,3})?|.{0,20}") {
-            if let Ok(condition) = Condition::parse(&text) {
-                prop_assert_eq!(Condition::parse(&condition.to_string()), Ok(condition));
+            if let Ok(condition) = VariableCondition::parse(&text) {
+                prop_assert_eq!(VariableCondition::parse(&condition.to_string()), Ok(condition));
             }
         }
     }

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use super::plan::{Cooked, plan};
 use super::problem::listed;
 use super::{
-    Compose, Formula, FormulaKind, Problem, Values, extend, substitute, transform, validate,
+    Compose, Formula, FormulaKind, FormulaProblem, VariableValues, extend, substitute, transform,
+    validate,
 };
 
 /// Finds a formula by its name.
-pub type Lookup<'a> = dyn Fn(&str) -> Result<Formula, Vec<Problem>> + 'a;
+pub type FormulaLookup<'a> = dyn Fn(&str) -> Result<Formula, Vec<FormulaProblem>> + 'a;
 
 /// Whether placeholders are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum PlaceholderMode {
     /// They are kept, to be filled in later.
     Compile,
     /// Every one gets its value.
@@ -22,11 +23,11 @@ pub enum Mode {
 
 /// The options of cooking.
 #[derive(Debug, Clone, Copy)]
-pub struct Order<'a> {
+pub struct CookOptions<'a> {
     /// The values of its variables.
     pub given: &'a BTreeMap<String, String>,
     /// Whether placeholders are kept.
-    pub mode: Mode,
+    pub mode: PlaceholderMode,
     /// The prefix of the ids, before the name of the formula.
     pub prefix: Option<&'a str>,
 }
@@ -34,13 +35,13 @@ pub struct Order<'a> {
 /// Cooks a formula: inherits, checks, unrolls, fills in, and makes the graph. Changes nothing anywhere.
 pub fn cook(
     formula: &Formula,
-    order: Order<'_>,
-    lookup: &Lookup<'_>,
-) -> Result<Cooked, Vec<Problem>> {
+    order: CookOptions<'_>,
+    lookup: &FormulaLookup<'_>,
+) -> Result<Cooked, Vec<FormulaProblem>> {
     let mut formula = extend::resolve(formula, lookup)?;
     let mut problems = validate(&formula);
     problems.extend(unsupported(&formula));
-    let (values, found) = Values::of(&formula, order.given);
+    let (values, found) = VariableValues::of(&formula, order.given);
     problems.extend(found);
     if !problems.is_empty() {
         return Err(problems);
@@ -49,7 +50,7 @@ pub fn cook(
     formula.steps = substitute::choose(steps, &values, order.mode);
     let mentions = substitute::mentions(&formula);
     let mut problems = substitute::undeclared_mentions(&formula, &mentions);
-    if order.mode == Mode::Runtime {
+    if order.mode == PlaceholderMode::Runtime {
         problems.extend(substitute::replace(&mut formula, &values, &mentions));
     }
     if !problems.is_empty() {
@@ -72,9 +73,9 @@ pub fn cook(
 }
 
 /// The parts of a formula that cooking does not support.
-fn unsupported(formula: &Formula) -> Vec<Problem> {
+fn unsupported(formula: &Formula) -> Vec<FormulaProblem> {
     let compose = &formula.compose;
-    let refused = |message: &str| Problem::new(&formula.source, "", message);
+    let refused = |message: &str| FormulaProblem::new(&formula.source, "", message);
     let mut problems = Vec::new();
     match formula.kind {
         FormulaKind::Expansion => problems.push(refused(

@@ -3,29 +3,32 @@
 use std::collections::HashMap;
 
 use super::problem::shown;
-use super::{Formula, Lookup, Problem};
+use super::{Formula, FormulaLookup, FormulaProblem};
 
 /// How many formulas may build upon each other in a row.
 const CHAIN_MAX: usize = 32;
 
 /// The formula with everything it inherits: of variables and steps with the same name the nearer one
 /// counts, and takes the place of the other. Of two formulas that it extends the later one is nearer.
-pub fn resolve(formula: &Formula, lookup: &Lookup<'_>) -> Result<Formula, Vec<Problem>> {
+pub fn resolve(
+    formula: &Formula,
+    lookup: &FormulaLookup<'_>,
+) -> Result<Formula, Vec<FormulaProblem>> {
     inherit(formula, lookup, &mut vec![formula.name.clone()])
 }
 
 fn inherit(
     formula: &Formula,
-    lookup: &Lookup<'_>,
+    lookup: &FormulaLookup<'_>,
     chain: &mut Vec<String>,
-) -> Result<Formula, Vec<Problem>> {
+) -> Result<Formula, Vec<FormulaProblem>> {
     if formula.extends.is_empty() {
         return Ok(formula.clone());
     }
     let mut problems = Vec::new();
     let mut inherited = Formula::default();
     for name in &formula.extends {
-        let refused = |message: String| Problem::new(&formula.source, "extends", message);
+        let refused = |message: String| FormulaProblem::new(&formula.source, "extends", message);
         if chain.contains(name) {
             let path = format!("{} → {name}", chain.join(" → "));
             problems.push(refused(format!("the formulas extend each other: {path}")));
@@ -38,7 +41,7 @@ fn inherit(
         let parent = match lookup(name) {
             Ok(parent) => parent,
             Err(found) => {
-                problems.extend(found.into_iter().map(|problem| Problem {
+                problems.extend(found.into_iter().map(|problem| FormulaProblem {
                     subject: if problem.subject.is_empty() {
                         format!("extends {}", shown(name))
                     } else {

@@ -1,6 +1,6 @@
 //! The contents of a formula file.
 
-use super::{Condition, Source};
+use super::{SourceLocation, VariableCondition};
 use crate::bead::{Carried, Gate};
 use crate::{Invalid, Json, Priority};
 
@@ -36,7 +36,7 @@ pub struct Formula {
     /// Keys that mean nothing to us.
     pub carried: Carried,
     /// Its place in the file.
-    pub source: Source,
+    pub source: SourceLocation,
 }
 
 /// The way a formula is used.
@@ -63,7 +63,7 @@ pub enum Phase {
 }
 
 /// A closed set of words, each with a meaning.
-pub trait Naming: Copy + PartialEq + 'static {
+pub trait WordSet: Copy + PartialEq + 'static {
     /// The noun for these words in messages.
     const WHAT: &str;
     /// Every word; the first one for a meaning is how it is written.
@@ -89,7 +89,7 @@ pub trait Naming: Copy + PartialEq + 'static {
     }
 }
 
-impl Naming for FormulaKind {
+impl WordSet for FormulaKind {
     const WHAT: &str = "type of formula";
     const NAMES: &[(&str, Self)] = &[
         ("workflow", Self::Workflow),
@@ -99,7 +99,7 @@ impl Naming for FormulaKind {
     ];
 }
 
-impl Naming for Phase {
+impl WordSet for Phase {
     const WHAT: &str = "phase";
     const NAMES: &[(&str, Self)] = &[("liquid", Self::Liquid), ("vapor", Self::Vapor)];
 }
@@ -124,7 +124,7 @@ pub struct Variable {
     /// Keys that mean nothing to us.
     pub carried: Carried,
     /// Its place in the file.
-    pub source: Source,
+    pub source: SourceLocation,
 }
 
 /// The form of the value of a variable.
@@ -138,7 +138,7 @@ pub enum VariableKind {
     Boolean,
 }
 
-impl Naming for VariableKind {
+impl WordSet for VariableKind {
     const WHAT: &str = "type of variable";
     const NAMES: &[(&str, Self)] = &[
         ("string", Self::Text),
@@ -182,7 +182,7 @@ pub struct Step {
     /// The values of the variables of that expansion.
     pub expand_variables: Vec<(String, String)>,
     /// The condition under which it is done at all.
-    pub condition: Option<Condition>,
+    pub condition: Option<VariableCondition>,
     /// Its parts.
     pub children: Vec<Self>,
     /// Something outside that must happen first.
@@ -194,7 +194,7 @@ pub struct Step {
     /// Keys that mean nothing to us.
     pub carried: Carried,
     /// Its place in the file.
-    pub source: Source,
+    pub source: SourceLocation,
 }
 
 /// A step whose children must be done first.
@@ -330,7 +330,7 @@ pub struct Expansion {
     /// The values of its variables.
     pub variables: Vec<(String, String)>,
     /// Its place in the file.
-    pub source: Source,
+    pub source: SourceLocation,
 }
 
 /// An expansion that takes the place of every step whose id fits.
@@ -343,7 +343,7 @@ pub struct MapRule {
     /// The values of its variables.
     pub variables: Vec<(String, String)>,
     /// Its place in the file.
-    pub source: Source,
+    pub source: SourceLocation,
 }
 
 /// Steps that begin after one step and end before another.
@@ -356,7 +356,7 @@ pub struct Branch {
     /// The step after.
     pub join: String,
     /// Its place in the file.
-    pub source: Source,
+    pub source: SourceLocation,
 }
 
 impl Formula {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::model::gate_name;
 use super::problem::shown;
 use super::validate::is_word;
-use super::{Condition, Formula, OnComplete, Phase, Problem, Step, StepGate};
+use super::{Formula, FormulaProblem, OnComplete, Phase, Step, StepGate, VariableCondition};
 use crate::bead::{Gate, check_label};
 use crate::decide::{cycles, waves};
 use crate::{DependencyType, Invalid, IssueType, Json, Priority, Title, limits};
@@ -88,7 +88,7 @@ pub enum Role {
     /// To be done.
     Work {
         /// When it is to be done at all; only where placeholders were kept.
-        condition: Option<Condition>,
+        condition: Option<VariableCondition>,
         /// The formulas that follow when it is done.
         on_complete: Option<OnComplete>,
     },
@@ -144,9 +144,9 @@ impl Cooked {
 }
 
 /// Makes the graph of a formula without loops, expansions and failed conditions.
-pub(super) fn plan(formula: Formula, root: String) -> Result<Cooked, Vec<Problem>> {
+pub(super) fn plan(formula: Formula, root: String) -> Result<Cooked, Vec<FormulaProblem>> {
     let mut planner = Planner::default();
-    let whole = |message: String| Problem::new(&formula.source, "", message);
+    let whole = |message: String| FormulaProblem::new(&formula.source, "", message);
     let title = Title::parse(&formula.name).map_err(|Invalid(message)| vec![whole(message)])?;
     planner.place(&formula.steps, &root, None);
     planner.connect();
@@ -168,7 +168,7 @@ pub(super) fn plan(formula: Formula, root: String) -> Result<Cooked, Vec<Problem
         let path = cycle.iter().chain(cycle.first()).map(|step| cooked.steps[*step].step.as_str());
         let path = path.collect::<Vec<_>>().join(" → ");
         let message = format!("the steps wait for each other: {path}");
-        problems.push(Problem::new(&cooked.formula.source, "", message));
+        problems.push(FormulaProblem::new(&cooked.formula.source, "", message));
     }
     if problems.is_empty() { Ok(cooked) } else { Err(problems) }
 }
@@ -181,12 +181,12 @@ struct Planner<'a> {
     /// The steps of the formula behind the cooked ones; none for gates.
     origins: Vec<Option<&'a Step>>,
     ids: HashSet<String>,
-    problems: Vec<Problem>,
+    problems: Vec<FormulaProblem>,
 }
 
 impl<'a> Planner<'a> {
     fn problem(&mut self, step: &Step, message: impl Into<String>) {
-        self.problems.push(Problem::new(&step.source, step.subject(), message));
+        self.problems.push(FormulaProblem::new(&step.source, step.subject(), message));
     }
 
     fn place(&mut self, steps: &'a [Step], above: &str, parent: Option<usize>) {

@@ -8,22 +8,22 @@ use std::sync::Arc;
 /// It is only the place of a thing: two steps that differ only in it are equal, and so
 /// are all sources.
 #[derive(Debug, Clone, Default)]
-pub struct Source {
+pub struct SourceLocation {
     /// The file as a person would name it; empty when there is none.
     pub file: Arc<str>,
     /// The line, from 1, where the format can tell.
     pub line: Option<usize>,
 }
 
-impl PartialEq for Source {
+impl PartialEq for SourceLocation {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Source {}
+impl Eq for SourceLocation {}
 
-impl Source {
+impl SourceLocation {
     /// A whole file.
     pub fn file(name: &str) -> Self {
         Self { file: name.into(), line: None }
@@ -36,7 +36,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.file.as_ref(), self.line) {
             ("", None) => Ok(()),
@@ -49,23 +49,27 @@ impl fmt::Display for Source {
 
 /// One thing that is wrong with a formula.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct FormulaProblem {
     /// The place.
-    pub source: Source,
+    pub source: SourceLocation,
     /// With what, such as `step "build"`; empty when the whole formula is meant.
     pub subject: String,
     /// The error, and how to fix it.
     pub message: String,
 }
 
-impl Problem {
+impl FormulaProblem {
     /// A problem with the thing called `subject`.
-    pub fn new(source: &Source, subject: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(
+        source: &SourceLocation,
+        subject: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
         Self { source: source.clone(), subject: subject.into(), message: message.into() }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FormulaProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let source = self.source.to_string();
         for part in [&source, &self.subject] {

@@ -20,19 +20,19 @@ pub(super) fn parse(text: &str) -> Result<(i64, i64), Invalid> {
 
 /// A whole number computed with + - * / ^ and parentheses.
 fn evaluate(text: &str) -> Result<i64, Invalid> {
-    let mut parser = Parser { text, rest: text, depth: 0 };
+    let mut parser = RangeParser { text, rest: text, depth: 0 };
     let value = parser.sum()?;
     parser.skip_space();
     if parser.rest.is_empty() { Ok(value) } else { Err(parser.invalid()) }
 }
 
-struct Parser<'a> {
+struct RangeParser<'a> {
     text: &'a str,
     rest: &'a str,
     depth: usize,
 }
 
-impl Parser<'_> {
+impl RangeParser<'_> {
     fn invalid(&self) -> Invalid {
         Invalid(format!(
             "{} is not a number in a range; use whole numbers, + - * / ^ and parentheses",

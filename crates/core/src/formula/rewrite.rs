@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::template::fill;
-use super::{Condition, Step};
+use super::{Step, VariableCondition};
 use crate::Json;
 
 /// Collects the ids of steps and their parts; the bodies of loops are worlds of their own.
@@ -75,7 +75,7 @@ pub(super) fn fill_template(step: &mut Step, target: &Step, variables: &HashMap<
     for name in step.needs.iter_mut().chain(spawner) {
         *name = fill(name, known);
     }
-    let settle = |condition: Condition| {
+    let settle = |condition: VariableCondition| {
         let value = condition.variable().and_then(|name| Some((name, *variables.get(name)?)));
         let settled = value.map(|(name, value)| condition.settled(name, value));
         settled.unwrap_or(condition)

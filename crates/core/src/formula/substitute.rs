@@ -5,13 +5,20 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::rewrite::fill_json;
 use super::template::{substitute, variables_in};
 use super::validate::{mentioned, undeclared};
-use super::{Condition, Formula, Mode, Problem, Source, Step, Values};
+use super::{
+    Formula, FormulaProblem, PlaceholderMode, SourceLocation, Step, VariableCondition,
+    VariableValues,
+};
 use crate::limits;
 
 /// Leaves out the steps whose condition is false. A step that needs one of them then needs its needs instead.
 ///
 /// Where placeholders are kept, only conditions that no longer depend on a variable are settled.
-pub(super) fn choose(steps: Vec<Step>, values: &Values, mode: Mode) -> Vec<Step> {
+pub(super) fn choose(
+    steps: Vec<Step>,
+    values: &VariableValues,
+    mode: PlaceholderMode,
+) -> Vec<Step> {
     let mut left_out = HashMap::new();
     let mut chosen = keep(steps, values, mode, &mut left_out);
     if !left_out.is_empty() {
@@ -20,13 +27,19 @@ pub(super) fn choose(steps: Vec<Step>, values: &Values, mode: Mode) -> Vec<Step>
     chosen
 }
 
-type LeftOut = HashMap<String, Vec<String>>;
+type LeftOutSteps = HashMap<String, Vec<String>>;
 
-fn keep(steps: Vec<Step>, values: &Values, mode: Mode, left_out: &mut LeftOut) -> Vec<Step> {
+fn keep(
+    steps: Vec<Step>,
+    values: &VariableValues,
+    mode: PlaceholderMode,
+    left_out: &mut LeftOutSteps,
+) -> Vec<Step> {
     let mut kept = Vec::with_capacity(steps.len());
     for mut step in steps {
-        let settled =
-            |condition: &Condition| mode == Mode::Runtime || condition.variable().is_none();
+        let settled = |condition: &VariableCondition| {
+            mode == PlaceholderMode::Runtime || condition.variable().is_none()
+        };
         if let Some(condition) = step.condition.take_if(|condition| settled(condition))
             && !condition.holds(|name| values.get(name))
         {
@@ -39,12 +52,12 @@ fn keep(steps: Vec<Step>, values: &Values, mode: Mode, left_out: &mut LeftOut) -
     kept
 }
 
-fn leave_out(step: &Step, left_out: &mut LeftOut) {
+fn leave_out(step: &Step, left_out: &mut LeftOutSteps) {
     left_out.insert(step.id.clone(), step.needs.clone());
     step.children.iter().for_each(|child| leave_out(child, left_out));
 }
 
-fn bridge(steps: &mut [Step], left_out: &LeftOut) {
+fn bridge(steps: &mut [Step], left_out: &LeftOutSteps) {
     for step in steps {
         let spawner = step.waits_for.as_ref().map(|wait| wait.spawner.as_ref());
         let spawner = spawner.and_then(|named| named.or_else(|| step.needs.first()));
@@ -69,7 +82,7 @@ fn bridge(steps: &mut [Step], left_out: &LeftOut) {
 }
 
 /// The variables that the formula mentions, each with the first place where it does.
-pub(super) type Mentions = BTreeMap<String, (Source, String)>;
+pub(super) type Mentions = BTreeMap<String, (SourceLocation, String)>;
 
 /// Every variable that is mentioned once loops are unrolled and expansions are in place.
 pub(super) fn mentions(formula: &Formula) -> Mentions {
@@ -92,18 +105,22 @@ fn collect(steps: &[Step], mentions: &mut Mentions) {
 }
 
 /// The variables that are mentioned but not declared. Only an expansion can still bring one.
-pub(super) fn undeclared_mentions(formula: &Formula, mentions: &Mentions) -> Vec<Problem> {
+pub(super) fn undeclared_mentions(formula: &Formula, mentions: &Mentions) -> Vec<FormulaProblem> {
     let declared: HashSet<&str> =
         formula.variables.iter().map(|variable| variable.name.as_str()).collect();
     let unknown = mentions.iter().filter(|(name, _)| !declared.contains(name.as_str()));
-    let problem = |(name, (source, subject)): (&String, &(Source, String))| {
-        Problem::new(source, subject, undeclared(name, &formula.variables))
+    let problem = |(name, (source, subject)): (&String, &(SourceLocation, String))| {
+        FormulaProblem::new(source, subject, undeclared(name, &formula.variables))
     };
     unknown.map(problem).collect()
 }
 
 /// Replaces every placeholder in the formula. A placeholder without a value is a problem.
-pub(super) fn replace(formula: &mut Formula, values: &Values, mentions: &Mentions) -> Vec<Problem> {
+pub(super) fn replace(
+    formula: &mut Formula,
+    values: &VariableValues,
+    mentions: &Mentions,
+) -> Vec<FormulaProblem> {
     let mut problems = Vec::new();
     for variable in &formula.variables {
         let needed = variable.required || mentions.contains_key(&variable.name);
@@ -121,12 +138,12 @@ pub(super) fn replace(formula: &mut Formula, values: &Values, mentions: &Mention
             "with these values it has more than {} MiB of text",
             limits::FORMULA_BYTES_MAX / (1024 * 1024)
         );
-        problems.push(Problem::new(&formula.source, "", message));
+        problems.push(FormulaProblem::new(&formula.source, "", message));
     }
     problems
 }
 
-fn fill_in(step: &mut Step, values: &Values, bytes: &mut usize) {
+fn fill_in(step: &mut Step, values: &VariableValues, bytes: &mut usize) {
     if *bytes > limits::FORMULA_BYTES_MAX {
         return;
     }

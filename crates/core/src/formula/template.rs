@@ -12,9 +12,9 @@ pub fn is_variable_name(name: &str) -> bool {
 
 /// The variables that `text` mentions as `{{name}}`, in their order.
 pub fn variables_in(text: &str) -> impl Iterator<Item = &str> {
-    Pieces { rest: text }.filter_map(|piece| match piece {
-        Piece::Double(name) => Some(name),
-        Piece::Text(_) | Piece::Single(_) => None,
+    TemplatePieces { rest: text }.filter_map(|piece| match piece {
+        TemplatePiece::Double(name) => Some(name),
+        TemplatePiece::Text(_) | TemplatePiece::Single(_) => None,
     })
 }
 
@@ -23,17 +23,17 @@ pub fn variables_in(text: &str) -> impl Iterator<Item = &str> {
 /// It ends where it becomes longer than any formula may be, which the caller will notice.
 pub(super) fn substitute<'v>(text: &str, value: impl Fn(&str) -> Option<&'v str>) -> String {
     let mut out = String::with_capacity(text.len());
-    for piece in (Pieces { rest: text }) {
+    for piece in (TemplatePieces { rest: text }) {
         if out.len() > limits::FORMULA_BYTES_MAX {
             break;
         }
         match piece {
-            Piece::Double(name) => match value(name) {
+            TemplatePiece::Double(name) => match value(name) {
                 Some(value) => out.push_str(value),
                 None => push_braced(&mut out, "{{", name, "}}"),
             },
-            Piece::Single(name) => push_braced(&mut out, "{", name, "}"),
-            Piece::Text(text) => out.push_str(text),
+            TemplatePiece::Single(name) => push_braced(&mut out, "{", name, "}"),
+            TemplatePiece::Text(text) => out.push_str(text),
         }
     }
     out
@@ -43,17 +43,17 @@ pub(super) fn substitute<'v>(text: &str, value: impl Fn(&str) -> Option<&'v str>
 /// It ends like [`substitute`].
 pub(super) fn fill<'v>(text: &str, value: impl Fn(&str) -> Option<Cow<'v, str>>) -> String {
     let mut out = String::with_capacity(text.len());
-    for piece in (Pieces { rest: text }) {
+    for piece in (TemplatePieces { rest: text }) {
         if out.len() > limits::FORMULA_BYTES_MAX {
             break;
         }
         let (open, name, close) = match piece {
-            Piece::Text(text) => {
+            TemplatePiece::Text(text) => {
                 out.push_str(text);
                 continue;
             }
-            Piece::Double(name) => ("{{", name, "}}"),
-            Piece::Single(name) => ("{", name, "}"),
+            TemplatePiece::Double(name) => ("{{", name, "}}"),
+            TemplatePiece::Single(name) => ("{", name, "}"),
         };
         match value(name) {
             Some(value) => out.push_str(&value),
@@ -69,7 +69,7 @@ fn push_braced(out: &mut String, open: &str, name: &str, close: &str) {
     out.push_str(close);
 }
 
-enum Piece<'a> {
+enum TemplatePiece<'a> {
     Text(&'a str),
     /// `{{name}}`.
     Double(&'a str),
@@ -77,14 +77,14 @@ enum Piece<'a> {
     Single(&'a str),
 }
 
-struct Pieces<'a> {
+struct TemplatePieces<'a> {
     rest: &'a str,
 }
 
-impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
+impl<'a> Iterator for TemplatePieces<'a> {
+    type Item = TemplatePiece<'a>;
 
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<TemplatePiece<'a>> {
         if self.rest.is_empty() {
             return None;
         }
@@ -93,21 +93,21 @@ impl<'a> Iterator for Pieces<'a> {
             && is_variable_name(name)
         {
             self.rest = rest;
-            return Some(Piece::Double(name));
+            return Some(TemplatePiece::Double(name));
         }
         if let Some(after) = self.rest.strip_prefix('{')
             && let Some((name, rest)) = after.split_once('}')
             && name.split('.').all(is_variable_name)
         {
             self.rest = rest;
-            return Some(Piece::Single(name));
+            return Some(TemplatePiece::Single(name));
         }
         // Everything up to the next brace; a brace that opens nothing is text itself.
         let mut later = self.rest.char_indices().skip(1);
         let end = later.find(|(_, c)| *c == '{').map_or(self.rest.len(), |(at, _)| at);
         let (text, rest) = self.rest.split_at(end);
         self.rest = rest;
-        Some(Piece::Text(text))
+        Some(TemplatePiece::Text(text))
     }
 }
 

@@ -27,30 +27,42 @@ fn repeated(id: &str, repetition: Repetition, body: Vec<Step>) -> Step {
     Step { repeat: Some(Box::new(repeat)), title: String::new(), ..step(id, &[]) }
 }
 
-fn nowhere(name: &str) -> Result<Formula, Vec<Problem>> {
-    Err(vec![Problem::new(&Source::default(), format!("formula \"{name}\""), "not found")])
+fn nowhere(name: &str) -> Result<Formula, Vec<FormulaProblem>> {
+    Err(vec![FormulaProblem::new(
+        &SourceLocation::default(),
+        format!("formula \"{name}\""),
+        "not found",
+    )])
 }
 
-fn among(formulas: Vec<Formula>) -> impl Fn(&str) -> Result<Formula, Vec<Problem>> {
+fn among(formulas: Vec<Formula>) -> impl Fn(&str) -> Result<Formula, Vec<FormulaProblem>> {
     move |name| match formulas.iter().find(|formula| formula.name == name) {
         Some(formula) => Ok(formula.clone()),
         None => nowhere(name),
     }
 }
 
-fn cook_with(formula: &Formula, given: &[(&str, &str)]) -> Result<Cooked, Vec<Problem>> {
+fn cook_with(formula: &Formula, given: &[(&str, &str)]) -> Result<Cooked, Vec<FormulaProblem>> {
     let given: BTreeMap<String, String> =
         given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    cook(formula, Order { given: &given, mode: Mode::Runtime, prefix: None }, &nowhere)
+    cook(
+        formula,
+        CookOptions { given: &given, mode: PlaceholderMode::Runtime, prefix: None },
+        &nowhere,
+    )
 }
 
 fn cooked(formula: &Formula) -> Cooked {
     cook_with(formula, &[]).unwrap()
 }
 
-fn cook_among(formula: &Formula, others: Vec<Formula>) -> Result<Cooked, Vec<Problem>> {
+fn cook_among(formula: &Formula, others: Vec<Formula>) -> Result<Cooked, Vec<FormulaProblem>> {
     let given = BTreeMap::new();
-    cook(formula, Order { given: &given, mode: Mode::Runtime, prefix: None }, &among(others))
+    cook(
+        formula,
+        CookOptions { given: &given, mode: PlaceholderMode::Runtime, prefix: None },
+        &among(others),
+    )
 }
 
 /// Each step with its needs.
@@ -63,7 +75,7 @@ fn lines(cooked: &Cooked) -> Vec<String> {
     cooked.steps.iter().map(line).collect()
 }
 
-fn messages(problems: &[Problem]) -> String {
+fn messages(problems: &[FormulaProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -187,9 +199,9 @@ fn values_are_checked_against_their_variable() {
 fn placeholders_stay_when_compiling() {
     let mut tea = formula(vec![Step { title: "{{kind}} tea".to_owned(), ..step("a", &[]) }]);
     tea.variables = vec![Variable { required: true, ..variable("kind", None) }];
-    tea.steps[0].condition = Some(Condition::parse("{{kind}}").unwrap());
+    tea.steps[0].condition = Some(VariableCondition::parse("{{kind}}").unwrap());
     let given = BTreeMap::new();
-    let order = Order { given: &given, mode: Mode::Compile, prefix: Some("gt-") };
+    let order = CookOptions { given: &given, mode: PlaceholderMode::Compile, prefix: Some("gt-") };
 
     let cooked = cook(&tea, order, &nowhere).unwrap();
 
@@ -203,7 +215,7 @@ fn the_needs_of_a_step_that_is_left_out_pass_to_its_dependents() {
     let mut tea = formula(vec![
         step("boil", &[]),
         Step {
-            condition: Some(Condition::parse("{{milk}}").unwrap()),
+            condition: Some(VariableCondition::parse("{{milk}}").unwrap()),
             children: vec![step("warm", &[])],
             ..step("milk", &["boil"])
         },
@@ -246,7 +258,7 @@ fn a_loop_is_unrolled_round_after_round() {
 
 #[test]
 fn loops_nest_and_conditions_see_the_counter() {
-    let odd = Condition::parse("{{n}} != 2").unwrap();
+    let odd = VariableCondition::parse("{{n}} != 2").unwrap();
     let inner = repeated("inner", Repetition::Count(1), vec![step("x", &["before"])]);
     let body = vec![Step { condition: Some(odd), ..step("before", &[]) }, inner];
     let tea = formula(vec![repeated("outer", Repetition::Count(2), body)]);
@@ -326,8 +338,8 @@ fn a_variable_that_an_expansion_brings_must_be_declared_too() {
     );
     let mut tea = formula(vec![Step { expand: Some("asks".to_owned()), ..step("brew", &[]) }]);
     let given = BTreeMap::new();
-    for mode in [Mode::Compile, Mode::Runtime] {
-        let order = Order { given: &given, mode, prefix: None };
+    for mode in [PlaceholderMode::Compile, PlaceholderMode::Runtime] {
+        let order = CookOptions { given: &given, mode, prefix: None };
         let said = messages(&cook(&tea, order, &among(vec![asks.clone()])).unwrap_err());
         assert!(said.contains("{{whom}}, which is not declared"), "{said}");
     }
@@ -422,7 +434,7 @@ fn acyclic() -> impl Strategy<Value = Formula> {
             match shape {
                 0 => made.gate = Some(StepGate { kind: "timer".to_owned(), ..StepGate::default() }),
                 1 => made.children = vec![step(&format!("{id}-part"), &[])],
-                2 => made.condition = Some(Condition::parse("{{w}}").unwrap()),
+                2 => made.condition = Some(VariableCondition::parse("{{w}}").unwrap()),
                 3 => {
                     let body = vec![step("x", &[]), step("y", &["x"])];
                     let Step { repeat, .. } = repeated("", Repetition::Count(2), body);

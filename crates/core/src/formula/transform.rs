@@ -7,17 +7,17 @@ use super::problem::shown;
 use super::rewrite::{bind, fill_template, fits, ids_of, needs_of, rename};
 use super::template::fill;
 use super::{
-    Compose, Formula, FormulaKind, Lookup, Naming, Problem, Repetition, Step, Values, extend,
-    range, validate,
+    Compose, Formula, FormulaKind, FormulaLookup, FormulaProblem, Repetition, Step, VariableValues,
+    WordSet, extend, range, validate,
 };
 use crate::limits;
 
 /// The steps of a valid formula without loops and expansions.
 pub(super) fn transform(
     formula: &Formula,
-    values: &Values,
-    lookup: &Lookup<'_>,
-) -> Result<Vec<Step>, Vec<Problem>> {
+    values: &VariableValues,
+    lookup: &FormulaLookup<'_>,
+) -> Result<Vec<Step>, Vec<FormulaProblem>> {
     let mut transformer = Transformer {
         lookup,
         compose: &formula.compose,
@@ -61,9 +61,9 @@ fn add_needs(step: &mut Step, ids: &[String]) {
 }
 
 struct Transformer<'a> {
-    lookup: &'a Lookup<'a>,
+    lookup: &'a FormulaLookup<'a>,
     compose: &'a Compose,
-    values: &'a Values,
+    values: &'a VariableValues,
     /// A loop in a loop in a loop could fill any memory.
     steps_left: usize,
     bytes_left: usize,
@@ -74,18 +74,18 @@ struct Transformer<'a> {
     sinks: HashMap<String, Vec<String>>,
     /// The expansions around the steps at hand.
     expanding: Vec<String>,
-    problems: Vec<Problem>,
+    problems: Vec<FormulaProblem>,
 }
 
 /// An expansion that takes the place of a step.
-struct Call {
+struct ExpansionCall {
     with: String,
     variables: Vec<(String, String)>,
 }
 
 impl Transformer<'_> {
     fn problem(&mut self, step: &Step, message: impl Into<String>) {
-        self.problems.push(Problem::new(&step.source, step.subject(), message));
+        self.problems.push(FormulaProblem::new(&step.source, step.subject(), message));
     }
 
     /// Whether there is room for another step; the first time there is none is a problem.
@@ -145,9 +145,12 @@ impl Transformer<'_> {
 
     /// The expansion that the step itself names, else the one that `compose` names for it. `compose` does not
     /// apply to the steps inside an expansion.
-    fn call(&self, step: &Step) -> Option<Call> {
+    fn call(&self, step: &Step) -> Option<ExpansionCall> {
         if let Some(with) = &step.expand {
-            return Some(Call { with: with.clone(), variables: step.expand_variables.clone() });
+            return Some(ExpansionCall {
+                with: with.clone(),
+                variables: step.expand_variables.clone(),
+            });
         }
         if !self.expanding.is_empty() {
             return None;
@@ -158,7 +161,10 @@ impl Transformer<'_> {
             let map = self.compose.map.iter().find(|rule| fits(&rule.select, &step.id));
             map.map(|rule| (&rule.with, &rule.variables))
         });
-        rule.map(|(with, variables)| Call { with: with.clone(), variables: variables.clone() })
+        rule.map(|(with, variables)| ExpansionCall {
+            with: with.clone(),
+            variables: variables.clone(),
+        })
     }
 
     /// Refuses a property of a step that an expansion replaces.
@@ -279,7 +285,7 @@ impl Transformer<'_> {
         }
     }
 
-    fn expand(&mut self, step: Step, call: Call) -> Vec<Step> {
+    fn expand(&mut self, step: Step, call: ExpansionCall) -> Vec<Step> {
         self.refuse_on_replaced(&step, "an expansion");
         if self.expanding.contains(&call.with) {
             let path = format!("{} → {}", self.expanding.join(" → "), call.with);

@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::problem::{listed, shown};
 use super::template::{is_variable_name, variables_in};
-use super::{Formula, FormulaKind, Problem, Repetition, Step, Variable};
+use super::{Formula, FormulaKind, FormulaProblem, Repetition, Step, Variable};
 use crate::decide::cycles;
 use crate::limits;
 
 /// Every problem of a formula whose `extends` are resolved; none means that it can be used.
-pub fn validate(formula: &Formula) -> Vec<Problem> {
+pub fn validate(formula: &Formula) -> Vec<FormulaProblem> {
     let mut problems = Vec::new();
-    let whole = |message: String| Problem::new(&formula.source, "", message);
+    let whole = |message: String| FormulaProblem::new(&formula.source, "", message);
     if formula.name.trim().is_empty() {
         problems.push(whole("it has no name; add formula = \"…\"".to_owned()));
     } else if !is_word(&formula.name) {
@@ -33,7 +33,7 @@ pub fn validate(formula: &Formula) -> Vec<Problem> {
         _ => {}
     }
     validate_variables(formula, &mut problems);
-    let mut graph = Graph::new(formula);
+    let mut graph = StepGraph::new(formula);
     graph.scope(formula.own_steps());
     problems.append(&mut graph.problems);
     problems.extend(graph.cycles());
@@ -48,10 +48,10 @@ pub(super) fn is_word(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`,<>\\{}()".contains(&byte))
 }
 
-fn validate_variables(formula: &Formula, problems: &mut Vec<Problem>) {
+fn validate_variables(formula: &Formula, problems: &mut Vec<FormulaProblem>) {
     for variable in &formula.variables {
         let mut found = |message: String| {
-            problems.push(Problem::new(&variable.source, variable.subject(), message));
+            problems.push(FormulaProblem::new(&variable.source, variable.subject(), message));
         };
         if !is_variable_name(&variable.name) {
             found("is not a name; use letters, digits and _".to_owned());
@@ -73,7 +73,7 @@ fn validate_variables(formula: &Formula, problems: &mut Vec<Problem>) {
 }
 
 /// The steps of a formula, those inside others and inside loops included, and the edges between them.
-struct Graph<'a> {
+struct StepGraph<'a> {
     formula: &'a Formula,
     steps: Vec<&'a Step>,
     /// `edges[n]`: the steps that must be over before step `n` is.
@@ -83,10 +83,10 @@ struct Graph<'a> {
     declared: HashSet<&'a str>,
     /// The variables of the loops around.
     loop_variables: Vec<&'a str>,
-    problems: Vec<Problem>,
+    problems: Vec<FormulaProblem>,
 }
 
-impl<'a> Graph<'a> {
+impl<'a> StepGraph<'a> {
     fn new(formula: &'a Formula) -> Self {
         Self {
             formula,
@@ -104,7 +104,7 @@ impl<'a> Graph<'a> {
     }
 
     fn problem(&mut self, step: &Step, message: String) {
-        self.problems.push(Problem::new(&step.source, step.subject(), message));
+        self.problems.push(FormulaProblem::new(&step.source, step.subject(), message));
     }
 
     /// Takes in steps that see each other; a step that they need may also be further out. Gives their numbers.
@@ -261,13 +261,13 @@ impl<'a> Graph<'a> {
         }
     }
 
-    fn cycles(&self) -> Vec<Problem> {
+    fn cycles(&self) -> Vec<FormulaProblem> {
         let path = |cycle: Vec<usize>| {
             let first = self.steps[cycle[0]];
             let ids: Vec<&str> =
                 cycle.iter().chain(cycle.first()).map(|n| self.steps[*n].id.as_str()).collect();
             let message = format!("the steps wait for each other: {}", ids.join(" → "));
-            Problem::new(&first.source, first.subject(), message)
+            FormulaProblem::new(&first.source, first.subject(), message)
         };
         cycles(&self.edges).into_iter().map(path).collect()
     }
@@ -281,7 +281,7 @@ pub(super) fn mentioned(step: &Step) -> BTreeSet<String> {
         String::new()
     });
     let metadata = step.metadata.iter().flat_map(|metadata| variables_in(metadata.as_str()));
-    let condition = step.condition.as_ref().and_then(super::Condition::variable);
+    let condition = step.condition.as_ref().and_then(super::VariableCondition::variable);
     names.extend(metadata.chain(condition).map(str::to_owned));
     names
 }
@@ -295,28 +295,28 @@ pub(super) fn undeclared(name: &str, variables: &[Variable]) -> String {
     )
 }
 
-fn compose_problems(formula: &Formula, graph: &Graph<'_>) -> Vec<Problem> {
+fn compose_problems(formula: &Formula, graph: &StepGraph<'_>) -> Vec<FormulaProblem> {
     let mut problems = Vec::new();
     for name in variables_in(&formula.description).collect::<BTreeSet<_>>() {
         if formula.kind != FormulaKind::Expansion
             && !formula.variables.iter().any(|variable| variable.name == name)
         {
             let message = undeclared(name, &formula.variables);
-            problems.push(Problem::new(&formula.source, "description", message));
+            problems.push(FormulaProblem::new(&formula.source, "description", message));
         }
     }
     let compose = &formula.compose;
     for rule in &compose.expand {
         if graph.find(&rule.target).is_none() {
             let message = format!("its target {} is not a step", shown(&rule.target));
-            problems.push(Problem::new(&rule.source, "compose.expand", message));
+            problems.push(FormulaProblem::new(&rule.source, "compose.expand", message));
         }
     }
     for branch in &compose.branch {
         let unknown = std::iter::once(&branch.from).chain(&branch.steps).chain([&branch.join]);
         for name in unknown.filter(|name| graph.find(name).is_none()) {
             let message = format!("it names {}, which is not a step", shown(name));
-            problems.push(Problem::new(&branch.source, "compose.branch", message));
+            problems.push(FormulaProblem::new(&branch.source, "compose.branch", message));
         }
     }
     problems

@@ -3,21 +3,28 @@
 use std::collections::BTreeMap;
 
 use super::problem::{listed, shown};
-use super::{Formula, Problem, Variable, VariableKind};
+use super::{Formula, FormulaProblem, Variable, VariableKind};
 
 /// The value of each variable of a formula, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Values(BTreeMap<String, String>);
+pub struct VariableValues(BTreeMap<String, String>);
 
-impl Values {
+impl VariableValues {
     /// The given values, else the defaults. Values that their variable does not allow are problems.
-    pub(super) fn of(formula: &Formula, given: &BTreeMap<String, String>) -> (Self, Vec<Problem>) {
+    pub(super) fn of(
+        formula: &Formula,
+        given: &BTreeMap<String, String>,
+    ) -> (Self, Vec<FormulaProblem>) {
         let mut problems = Vec::new();
         let mut values = BTreeMap::new();
         for variable in &formula.variables {
             if let Some(value) = given.get(&variable.name) {
                 if let Err(message) = variable.check(value) {
-                    problems.push(Problem::new(&variable.source, variable.subject(), message));
+                    problems.push(FormulaProblem::new(
+                        &variable.source,
+                        variable.subject(),
+                        message,
+                    ));
                 }
                 values.insert(variable.name.clone(), value.clone());
             } else if let Some(default) = &variable.default {
@@ -40,14 +47,14 @@ impl Variable {
     }
 
     /// The problem of a variable without a value.
-    pub(super) fn missing(&self) -> Problem {
+    pub(super) fn missing(&self) -> FormulaProblem {
         let what = if self.description.is_empty() {
             String::new()
         } else {
             format!(" ({})", self.description.lines().next().unwrap_or_default())
         };
         let message = format!("has no value{what}; give one with --var {}=…", self.name);
-        Problem::new(&self.source, self.subject(), message)
+        FormulaProblem::new(&self.source, self.subject(), message)
     }
 
     /// Whether the variable may have this value; if not, why.

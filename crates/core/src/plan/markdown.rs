@@ -1,11 +1,11 @@
 //! Plans as people write them: a Markdown file with a `##` heading per bead.
 
-use super::{Draft, Name, Naming, Plan, Said, at};
+use super::{BeadName, Draft, PlacedText, Plan, PlanNaming, at};
 use crate::{Invalid, IssueType, Priority};
 
 /// The sections that can stand under a `###` heading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Section {
+enum PlanSection {
     Description,
     Design,
     Acceptance,
@@ -22,35 +22,35 @@ enum Section {
 }
 
 /// The headings, as they are written in small letters, and the sections they begin.
-const SECTIONS: [(&str, Section); 17] = [
-    ("description", Section::Description),
-    ("design", Section::Design),
-    ("acceptance criteria", Section::Acceptance),
-    ("acceptance", Section::Acceptance),
-    ("notes", Section::Notes),
-    ("priority", Section::Priority),
-    ("type", Section::Type),
-    ("assignee", Section::Assignee),
-    ("labels", Section::Labels),
-    ("dependencies", Section::Dependencies),
-    ("deps", Section::Dependencies),
-    ("parent", Section::Parent),
-    ("external ref", Section::ExternalRef),
-    ("external reference", Section::ExternalRef),
-    ("estimate", Section::Estimate),
-    ("estimated minutes", Section::Estimate),
-    ("id", Section::Id),
+const SECTIONS: [(&str, PlanSection); 17] = [
+    ("description", PlanSection::Description),
+    ("design", PlanSection::Design),
+    ("acceptance criteria", PlanSection::Acceptance),
+    ("acceptance", PlanSection::Acceptance),
+    ("notes", PlanSection::Notes),
+    ("priority", PlanSection::Priority),
+    ("type", PlanSection::Type),
+    ("assignee", PlanSection::Assignee),
+    ("labels", PlanSection::Labels),
+    ("dependencies", PlanSection::Dependencies),
+    ("deps", PlanSection::Dependencies),
+    ("parent", PlanSection::Parent),
+    ("external ref", PlanSection::ExternalRef),
+    ("external reference", PlanSection::ExternalRef),
+    ("estimate", PlanSection::Estimate),
+    ("estimated minutes", PlanSection::Estimate),
+    ("id", PlanSection::Id),
 ];
 
 /// A line with its number.
-type Line<'t> = (usize, &'t str);
+type NumberedLine<'t> = (usize, &'t str);
 
 /// Reads a plan: every `## Title` begins a bead, the text under it is its description, and `###`
 /// headings such as `### Priority` say the rest. `source` is the name of the file in errors.
 pub fn parse_markdown(source: &str, text: &str) -> Result<Plan, Invalid> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut drafts: Vec<Draft> = Vec::new();
-    let mut reading: Option<Reading<'_>> = None;
+    let mut reading: Option<BeadReading<'_>> = None;
     let mut fence = Fence::default();
     for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
         let content = fence.holds(number, line);
@@ -61,7 +61,7 @@ pub fn parse_markdown(source: &str, text: &str) -> Result<Plan, Invalid> {
                 if title.is_empty() {
                     return Err(Invalid(format!("{place}: the heading has no title")));
                 }
-                reading = Some(Reading::new(number, title));
+                reading = Some(BeadReading::new(number, title));
             }
             Some((3, name)) => {
                 if let Some(reading) = &mut reading {
@@ -84,7 +84,7 @@ pub fn parse_markdown(source: &str, text: &str) -> Result<Plan, Invalid> {
             "{source}: there is no bead in it; every bead begins with a line \"## Its title\""
         )));
     }
-    Plan::new(source, drafts, Vec::new(), Naming::Titles)
+    Plan::new(source, drafts, Vec::new(), PlanNaming::Titles)
 }
 
 /// A fenced block of code: everything inside is text, even if it looks like a heading.
@@ -143,18 +143,18 @@ fn heading(line: &str) -> Option<(usize, &str)> {
 }
 
 /// A bead whose lines are being collected.
-struct Reading<'t> {
+struct BeadReading<'t> {
     line: usize,
     draft: Draft,
     /// The section the lines belong to; none directly under the title.
-    section: Option<(usize, Section)>,
-    lines: Vec<Line<'t>>,
+    section: Option<(usize, PlanSection)>,
+    lines: Vec<NumberedLine<'t>>,
     /// The sections so far, each with its lines.
-    sections: Vec<(usize, Section, Vec<Line<'t>>)>,
-    opening: Vec<Line<'t>>,
+    sections: Vec<(usize, PlanSection, Vec<NumberedLine<'t>>)>,
+    opening: Vec<NumberedLine<'t>>,
 }
 
-impl Reading<'_> {
+impl BeadReading<'_> {
     fn new(line: usize, title: &str) -> Self {
         Self {
             line,
@@ -206,49 +206,49 @@ impl Reading<'_> {
             let place = format!("{source}:{number}");
             let fill = |invalid: Invalid| at(&place, &invalid);
             match section {
-                Section::Description => {
+                PlanSection::Description => {
                     let more = text(&lines);
                     if !draft.description.is_empty() && !more.is_empty() {
                         draft.description.push_str("\n\n");
                     }
                     draft.description.push_str(&more);
                 }
-                Section::Design => draft.design = text(&lines),
-                Section::Acceptance => draft.acceptance_criteria = text(&lines),
-                Section::Notes => draft.notes = text(&lines),
-                Section::Priority => {
+                PlanSection::Design => draft.design = text(&lines),
+                PlanSection::Acceptance => draft.acceptance_criteria = text(&lines),
+                PlanSection::Notes => draft.notes = text(&lines),
+                PlanSection::Priority => {
                     if let Some(value) = single(&place, &lines)? {
                         draft.priority = Priority::parse(value).map_err(fill)?;
                     }
                 }
-                Section::Type => {
+                PlanSection::Type => {
                     let value = single(&place, &lines)?;
                     let value = value.map(IssueType::parse);
                     draft.issue_type = value.transpose().map_err(fill)?;
                 }
-                Section::Assignee => {
+                PlanSection::Assignee => {
                     single(&place, &lines)?.unwrap_or_default().clone_into(&mut draft.assignee);
                 }
-                Section::Labels => {
+                PlanSection::Labels => {
                     let parts = entries(&lines).flat_map(|(_, entry)| entry.split(','));
                     let labels = parts.map(str::trim).filter(|label| !label.is_empty());
                     draft.labels = labels.map(str::to_owned).collect();
                 }
-                Section::Dependencies => {
-                    let said = |(number, entry): Line<'_>| Said {
+                PlanSection::Dependencies => {
+                    let said = |(number, entry): NumberedLine<'_>| PlacedText {
                         place: format!("{source}:{number}"),
                         text: entry.to_owned(),
                     };
                     draft.links = entries(&lines).map(said).collect();
                 }
-                Section::Parent => {
+                PlanSection::Parent => {
                     let value = single(&place, &lines)?;
-                    draft.parent = value.map(|value| Name::Either(value.to_owned()));
+                    draft.parent = value.map(|value| BeadName::Either(value.to_owned()));
                 }
-                Section::ExternalRef => {
+                PlanSection::ExternalRef => {
                     draft.external_ref = single(&place, &lines)?.map(str::to_owned);
                 }
-                Section::Estimate => {
+                PlanSection::Estimate => {
                     let value = single(&place, &lines)?;
                     let minutes = value.map(|value| {
                         value.parse().map_err(|_| {
@@ -260,7 +260,7 @@ impl Reading<'_> {
                     });
                     draft.estimated_minutes = minutes.transpose()?;
                 }
-                Section::Id => draft.id = single(&place, &lines)?.map(str::to_owned),
+                PlanSection::Id => draft.id = single(&place, &lines)?.map(str::to_owned),
             }
         }
         Ok(draft)
@@ -268,8 +268,8 @@ impl Reading<'_> {
 }
 
 /// Lines as one text, without the blank ones around it.
-fn text(lines: &[Line<'_>]) -> String {
-    let blank = |line: &Line<'_>| line.1.trim().is_empty();
+fn text(lines: &[NumberedLine<'_>]) -> String {
+    let blank = |line: &NumberedLine<'_>| line.1.trim().is_empty();
     let first = lines.iter().position(|line| !blank(line)).unwrap_or(lines.len());
     let end = lines.iter().rposition(|line| !blank(line)).map_or(first, |last| last + 1);
     let kept: Vec<&str> = lines[first..end].iter().map(|(_, line)| *line).collect();
@@ -277,8 +277,8 @@ fn text(lines: &[Line<'_>]) -> String {
 }
 
 /// The lines that are not blank, without the sign of a list.
-fn entries<'t>(lines: &[Line<'t>]) -> impl Iterator<Item = Line<'t>> {
-    let entry = |(number, line): &Line<'t>| {
+fn entries<'t>(lines: &[NumberedLine<'t>]) -> impl Iterator<Item = NumberedLine<'t>> {
+    let entry = |(number, line): &NumberedLine<'t>| {
         let line = line.trim();
         let item = ["- ", "* ", "+ "].iter().find_map(|sign| line.strip_prefix(sign));
         (*number, item.unwrap_or(line).trim())
@@ -287,7 +287,7 @@ fn entries<'t>(lines: &[Line<'t>]) -> impl Iterator<Item = Line<'t>> {
 }
 
 /// The one value of a section that has no room for more.
-fn single<'t>(place: &str, lines: &[Line<'t>]) -> Result<Option<&'t str>, Invalid> {
+fn single<'t>(place: &str, lines: &[NumberedLine<'t>]) -> Result<Option<&'t str>, Invalid> {
     let mut values = entries(lines);
     let value = values.next().map(|(_, value)| value);
     match values.next() {

@@ -12,7 +12,7 @@ use names::Names;
 
 /// Something a file says, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct PlacedText {
     /// Where, such as `plan.md:12`.
     pub place: String,
     /// The text.
@@ -21,7 +21,7 @@ pub struct Said {
 
 /// A reference of a file to a bead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Name {
+pub enum BeadName {
     /// A bead of the same file.
     Planned(String),
     /// A bead that exists.
@@ -60,9 +60,9 @@ pub struct Draft {
     /// Its id, if it may not be chosen.
     pub id: Option<String>,
     /// The bead it is a part of.
-    pub parent: Option<Name>,
+    pub parent: Option<BeadName>,
     /// Its links, as `--deps` has them; several may stand in one text, separated by commas.
-    pub links: Vec<Said>,
+    pub links: Vec<PlacedText>,
     /// Its name in another system.
     pub external_ref: Option<String>,
     /// The estimated time.
@@ -85,16 +85,16 @@ pub struct DraftEdge {
     /// Its place in the file.
     pub place: String,
     /// The bead that depends.
-    pub from: Name,
+    pub from: BeadName,
     /// The other bead.
-    pub to: Name,
+    pub to: BeadName,
     /// The type of the dependency.
     pub kind: DependencyType,
 }
 
 /// How the beads of a file name each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Naming {
+pub enum PlanNaming {
     /// By their keys, which are unique, or their ids.
     Keys,
     /// By their titles, which need not be, or their ids.
@@ -103,7 +103,7 @@ pub enum Naming {
 
 /// A bead, once it is known which one is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reference {
+pub enum BeadReference {
     /// One of the plan, by its place in it.
     Planned(usize),
     /// One that exists, by the name the file uses.
@@ -116,7 +116,7 @@ pub struct Planned {
     /// The bead as the file has it.
     pub draft: Draft,
     /// The bead it is a part of.
-    pub parent: Option<Reference>,
+    pub parent: Option<BeadReference>,
     /// Metadata fields that are to hold the id of the bead at this place of the plan.
     pub metadata_refs: Vec<(String, usize)>,
 }
@@ -127,9 +127,9 @@ pub struct PlannedEdge {
     /// Its place in the file.
     pub place: String,
     /// The bead that depends.
-    pub issue: Reference,
+    pub issue: BeadReference,
     /// The bead that it depends on.
-    pub target: Reference,
+    pub target: BeadReference,
     /// The type of the dependency.
     pub kind: DependencyType,
 }
@@ -150,7 +150,7 @@ impl Plan {
         source: &str,
         drafts: Vec<Draft>,
         edges: Vec<DraftEdge>,
-        naming: Naming,
+        naming: PlanNaming,
     ) -> Result<Self, Invalid> {
         if drafts.is_empty() {
             return Err(Invalid(format!("{source}: there is no bead in it")));
@@ -227,8 +227,8 @@ fn shown(draft: &Draft) -> String {
 
 fn planned_parent(bead: &Planned) -> Option<usize> {
     match bead.parent {
-        Some(Reference::Planned(parent)) => Some(parent),
-        Some(Reference::Existing(_)) | None => None,
+        Some(BeadReference::Planned(parent)) => Some(parent),
+        Some(BeadReference::Existing(_)) | None => None,
     }
 }
 
@@ -237,7 +237,8 @@ fn refuse_circles(source: &str, beads: &[Planned], edges: &[PlannedEdge]) -> Res
         beads.iter().map(|bead| planned_parent(bead).into_iter().collect()).collect();
     let mut waits = vec![Vec::new(); beads.len()];
     for edge in edges {
-        if let (Reference::Planned(issue), Reference::Planned(target)) = (&edge.issue, &edge.target)
+        if let (BeadReference::Planned(issue), BeadReference::Planned(target)) =
+            (&edge.issue, &edge.target)
         {
             if issue == target {
                 let name = shown(&beads[*issue].draft);
@@ -280,7 +281,8 @@ fn dependents_first(beads: usize, edges: &[PlannedEdge]) -> Vec<usize> {
     let mut waits = vec![Vec::new(); beads];
     let mut waited_for = vec![0_usize; beads];
     for edge in edges.iter().filter(|edge| edge.kind.can_block()) {
-        if let (Reference::Planned(issue), Reference::Planned(target)) = (&edge.issue, &edge.target)
+        if let (BeadReference::Planned(issue), BeadReference::Planned(target)) =
+            (&edge.issue, &edge.target)
         {
             waits[*issue].push(*target);
             waited_for[*target] += 1;
@@ -300,8 +302,8 @@ fn dependents_first(beads: usize, edges: &[PlannedEdge]) -> Vec<usize> {
         }
     }
     let rank_of = |edge: &usize| match edges[*edge].issue {
-        Reference::Existing(_) => 0,
-        Reference::Planned(bead) => rank[bead],
+        BeadReference::Existing(_) => 0,
+        BeadReference::Planned(bead) => rank[bead],
     };
     let mut order: Vec<usize> = (0..edges.len()).collect();
     order.sort_by_key(rank_of);

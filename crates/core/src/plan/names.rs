@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{Draft, Name, Naming, PlannedEdge, Reference, Said, at, shown};
+use super::{BeadName, BeadReference, Draft, PlacedText, PlanNaming, PlannedEdge, at, shown};
 use crate::Invalid;
-use crate::bead::{Direction, Link};
+use crate::bead::{Direction, NewDependency};
 
 /// The names of the beads of a plan.
 pub(super) struct Names<'d> {
@@ -14,7 +14,7 @@ pub(super) struct Names<'d> {
 
 impl<'d> Names<'d> {
     /// Collects the names; two beads with the same key or id are refused.
-    pub(super) fn of(drafts: &'d [Draft], naming: Naming) -> Result<Self, Invalid> {
+    pub(super) fn of(drafts: &'d [Draft], naming: PlanNaming) -> Result<Self, Invalid> {
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
         let mut ids: HashMap<&str, &Draft> = HashMap::new();
         for (index, draft) in drafts.iter().enumerate() {
@@ -25,14 +25,14 @@ impl<'d> Names<'d> {
                 places.entry(id).or_default().push(index);
             }
             let name = match naming {
-                Naming::Keys => draft.key.as_deref(),
-                Naming::Titles => Some(draft.title.trim()),
+                PlanNaming::Keys => draft.key.as_deref(),
+                PlanNaming::Titles => Some(draft.title.trim()),
             };
             let Some(name) = name else {
                 continue;
             };
             let same = places.entry(name).or_default();
-            if let (Naming::Keys, Some(first)) = (naming, same.first())
+            if let (PlanNaming::Keys, Some(first)) = (naming, same.first())
                 && *first != index
             {
                 return Err(twice("key", name, draft, &drafts[*first]));
@@ -68,20 +68,24 @@ impl<'d> Names<'d> {
         })
     }
 
-    pub(super) fn reference(&self, place: &str, name: &Name) -> Result<Reference, Invalid> {
+    pub(super) fn reference(&self, place: &str, name: &BeadName) -> Result<BeadReference, Invalid> {
         Ok(match name {
-            Name::Planned(key) => Reference::Planned(self.planned(place, key)?),
-            Name::Existing(id) => Reference::Existing(id.clone()),
-            Name::Either(name) => match self.find(place, name)? {
-                Some(index) => Reference::Planned(index),
-                None => Reference::Existing(name.clone()),
+            BeadName::Planned(key) => BeadReference::Planned(self.planned(place, key)?),
+            BeadName::Existing(id) => BeadReference::Existing(id.clone()),
+            BeadName::Either(name) => match self.find(place, name)? {
+                Some(index) => BeadReference::Planned(index),
+                None => BeadReference::Existing(name.clone()),
             },
         })
     }
 
     /// The dependencies that a text beside the bead at `index` asks for. A title may contain every sign
     /// that separates: a text that is the name of a bead as a whole is not split.
-    pub(super) fn links(&self, index: usize, said: &Said) -> Result<Vec<PlannedEdge>, Invalid> {
+    pub(super) fn links(
+        &self,
+        index: usize,
+        said: &PlacedText,
+    ) -> Result<Vec<PlannedEdge>, Invalid> {
         let text = said.text.trim();
         if let Some(link) = self.link_to_planned(&said.place, text)? {
             return Ok(vec![edge(index, &said.place, &link.0, link.1)]);
@@ -92,8 +96,8 @@ impl<'d> Names<'d> {
                 edges.push(edge(index, &said.place, &link, other));
                 continue;
             }
-            let link = Link::parse(part).map_err(|invalid| at(&said.place, &invalid))?;
-            let other = Reference::Existing(link.other.clone());
+            let link = NewDependency::parse(part).map_err(|invalid| at(&said.place, &invalid))?;
+            let other = BeadReference::Existing(link.other.clone());
             edges.push(edge(index, &said.place, &link, other));
         }
         Ok(edges)
@@ -104,25 +108,25 @@ impl<'d> Names<'d> {
         &self,
         place: &str,
         text: &str,
-    ) -> Result<Option<(Link, Reference)>, Invalid> {
+    ) -> Result<Option<(NewDependency, BeadReference)>, Invalid> {
         if let Some(other) = self.find(place, text)? {
-            return Ok(Some((Link::blocked_by(text), Reference::Planned(other))));
+            return Ok(Some((NewDependency::blocked_by(text), BeadReference::Planned(other))));
         }
         let Some((_, name)) = text.split_once(':') else {
             return Ok(None);
         };
         match self.find(place, name.trim())? {
             Some(other) => {
-                let link = Link::parse(text).map_err(|invalid| at(place, &invalid))?;
-                Ok(Some((link, Reference::Planned(other))))
+                let link = NewDependency::parse(text).map_err(|invalid| at(place, &invalid))?;
+                Ok(Some((link, BeadReference::Planned(other))))
             }
             None => Ok(None),
         }
     }
 }
 
-fn edge(index: usize, place: &str, link: &Link, other: Reference) -> PlannedEdge {
-    let new = Reference::Planned(index);
+fn edge(index: usize, place: &str, link: &NewDependency, other: BeadReference) -> PlannedEdge {
+    let new = BeadReference::Planned(index);
     let (issue, target) = match link.direction {
         Direction::DependsOn => (new, other),
         Direction::DependedOnBy => (other, new),

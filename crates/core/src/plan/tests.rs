@@ -7,18 +7,18 @@ fn draft(key: &str) -> Draft {
     Draft { place, key: Some(key.to_owned()), title, ..Draft::default() }
 }
 
-fn planned(key: &str) -> Name {
-    Name::Planned(key.to_owned())
+fn planned(key: &str) -> BeadName {
+    BeadName::Planned(key.to_owned())
 }
 
 fn edge(from: &str, to: &str) -> DraftEdge {
     let place = format!("plan:{from}→{to}");
-    let (from, to) = (Name::Planned(from.to_owned()), Name::Planned(to.to_owned()));
+    let (from, to) = (BeadName::Planned(from.to_owned()), BeadName::Planned(to.to_owned()));
     DraftEdge { place, from, to, kind: DependencyType::Blocks }
 }
 
 fn refused(drafts: Vec<Draft>, edges: Vec<DraftEdge>) -> String {
-    Plan::new("plan", drafts, edges, Naming::Keys).unwrap_err().0
+    Plan::new("plan", drafts, edges, PlanNaming::Keys).unwrap_err().0
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn parents_come_before_their_parts() {
     let middle = Draft { parent: Some(planned("top")), ..draft("middle") };
     let drafts = vec![child, draft("other"), middle, draft("top")];
 
-    let plan = Plan::new("plan", drafts, Vec::new(), Naming::Keys).unwrap();
+    let plan = Plan::new("plan", drafts, Vec::new(), PlanNaming::Keys).unwrap();
 
     assert_eq!(plan.parents_first(), [3, 2, 0, 1]);
 }
@@ -61,7 +61,7 @@ fn an_edge_that_never_blocks_may_close_a_circle() {
     let related = DraftEdge { kind: DependencyType::trusted("related"), ..edge("b", "a") };
     let edges = vec![edge("a", "b"), related];
 
-    assert!(Plan::new("plan", vec![draft("a"), draft("b")], edges, Naming::Keys).is_ok());
+    assert!(Plan::new("plan", vec![draft("a"), draft("b")], edges, PlanNaming::Keys).is_ok());
 }
 
 const MARKDOWN: &str = "\
@@ -136,17 +136,17 @@ fn a_markdown_plan_says_everything() {
     let said = &user.draft;
     assert_eq!((said.id.as_deref(), said.assignee.as_str()), (Some("hq-use"), "ann"));
     assert_eq!((said.external_ref.as_deref(), said.description.as_str()), (Some("gh-7"), "Later."));
-    assert_eq!(user.parent, Some(Reference::Planned(0)));
-    let (new, old) = (Reference::Planned(1), |id: &str| Reference::Existing(id.to_owned()));
+    assert_eq!(user.parent, Some(BeadReference::Planned(0)));
+    let (new, old) = (BeadReference::Planned(1), |id: &str| BeadReference::Existing(id.to_owned()));
     let edges: Vec<_> =
         plan.edges().iter().map(|e| (&e.issue, &e.target, e.kind.as_str())).collect();
     assert_eq!(
         edges,
         [
-            (&new, &Reference::Planned(0), "blocks"),
+            (&new, &BeadReference::Planned(0), "blocks"),
             (&new, &old("hq-x"), "related"),
             (&old("hq-y"), &new, "blocks"),
-            (&new, &Reference::Planned(0), "waits-for"),
+            (&new, &BeadReference::Planned(0), "waits-for"),
         ]
     );
     assert_eq!(plan.edges()[1].place, "plan.md:40");
@@ -259,7 +259,7 @@ proptest! {
         let drafts = (0..8).map(|key| draft(&key.to_string())).collect();
         let edges = ends.iter().map(|(from, to)| edge(&from.to_string(), &to.to_string()));
         // Only plans with circles are refused.
-        if let Ok(plan) = Plan::new("plan", drafts, edges.collect(), Naming::Keys) {
+        if let Ok(plan) = Plan::new("plan", drafts, edges.collect(), PlanNaming::Keys) {
             let mut seen = vec![false; ends.len()];
             let mut waiting = Vec::new();
             for at in plan.dependents_first() {
@@ -280,11 +280,11 @@ proptest! {
             Draft { parent: parent.map(|parent| planned(&parent.to_string())), ..draft(&index.to_string()) }
         });
         // Only plans with circles are refused.
-        if let Ok(plan) = Plan::new("plan", drafts.collect(), Vec::new(), Naming::Keys) {
+        if let Ok(plan) = Plan::new("plan", drafts.collect(), Vec::new(), PlanNaming::Keys) {
             let order = plan.parents_first();
             let place = |index: usize| order.iter().position(|at| *at == index).unwrap();
             for (index, bead) in plan.beads().iter().enumerate() {
-                if let Some(Reference::Planned(parent)) = bead.parent {
+                if let Some(BeadReference::Planned(parent)) = bead.parent {
                     prop_assert!(place(parent) < place(index));
                 }
             }

@@ -26,7 +26,7 @@ impl QueryError {
     }
 
     /// The query, and a caret under the place where it goes wrong.
-    pub fn picture(&self) -> [String; 2] {
+    pub fn detail_lines(&self) -> [String; 2] {
         let one_line = |c: char| if c.is_control() { ' ' } else { c };
         let margin = " ".repeat(self.column.saturating_sub(1));
         [self.text.chars().map(one_line).collect(), format!("{margin}^")]

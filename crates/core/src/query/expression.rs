@@ -16,7 +16,7 @@ pub struct Query {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expression {
     /// One condition.
-    Is(Condition),
+    Is(FieldCondition),
     /// The contrary.
     Not(Box<Self>),
     /// Every one of these, which are at least two.
@@ -28,7 +28,7 @@ pub enum Expression {
 /// One field and its test. "Is not" is the negation of "is", and a list of values is any of
 /// several conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Condition {
+pub enum FieldCondition {
     /// A text or a name.
     Text {
         /// The field.
@@ -108,7 +108,7 @@ impl Comparison {
 
 impl Query {
     /// Whether any condition of the query is one that `wanted` recognises.
-    pub fn mentions(&self, wanted: impl Fn(&Condition) -> bool) -> bool {
+    pub fn mentions(&self, wanted: impl Fn(&FieldCondition) -> bool) -> bool {
         self.expression.any(&wanted)
     }
 
@@ -123,7 +123,7 @@ impl Query {
 }
 
 impl Expression {
-    fn any(&self, wanted: &impl Fn(&Condition) -> bool) -> bool {
+    fn any(&self, wanted: &impl Fn(&FieldCondition) -> bool) -> bool {
         match self {
             Self::Is(condition) => wanted(condition),
             Self::Not(inner) => inner.any(wanted),
@@ -136,7 +136,7 @@ impl Expression {
         each: &mut impl FnMut(&TextField, &mut String) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
-            Self::Is(Condition::Text { field, test: TextTest::Is(name) }) => each(field, name),
+            Self::Is(FieldCondition::Text { field, test: TextTest::Is(name) }) => each(field, name),
             Self::Is(_) => Ok(()),
             Self::Not(inner) => inner.resolve_names(each),
             Self::All(parts) | Self::Any(parts) => {

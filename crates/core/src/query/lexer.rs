@@ -4,7 +4,7 @@ use super::error::QueryError;
 
 /// A piece of a query and where it begins, counted in characters from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token {
+pub(super) struct QueryToken {
     pub(super) column: usize,
     pub(super) kind: TokenKind,
 }
@@ -71,7 +71,7 @@ pub(super) fn ends_word(c: char) -> bool {
 }
 
 /// Cuts a query into its pieces; the last one is always the end.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
+pub(super) fn tokens(text: &str) -> Result<Vec<QueryToken>, QueryError> {
     let chars: Vec<char> = text.chars().collect();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -112,10 +112,10 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
                 }
             },
         };
-        tokens.push(Token { column, kind });
+        tokens.push(QueryToken { column, kind });
         at += length;
     }
-    tokens.push(Token { column: chars.len() + 1, kind: TokenKind::End });
+    tokens.push(QueryToken { column: chars.len() + 1, kind: TokenKind::End });
     Ok(tokens)
 }
 

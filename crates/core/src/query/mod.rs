@@ -18,5 +18,5 @@ mod print;
 mod tests;
 
 pub use error::QueryError;
-pub use expression::{Comparison, Condition, Expression, Query, TextTest, TimeTest};
+pub use expression::{Comparison, Expression, FieldCondition, Query, TextTest, TimeTest};
 pub use field::{FIELDS, FieldHelp, Flag, NumberField, TextField, TimeField};

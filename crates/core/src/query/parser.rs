@@ -1,9 +1,9 @@
 //! From words to an expression.
 
 use super::error::QueryError;
-use super::expression::{Comparison, Condition, Expression, Query, TextTest, TimeTest};
+use super::expression::{Comparison, Expression, FieldCondition, Query, TextTest, TimeTest};
 use super::field::{FIELDS, Field, Flag, METADATA, NumberField, TextField, TimeField, lookup};
-use super::lexer::{Sign, Token, TokenKind, tokens};
+use super::lexer::{QueryToken, Sign, TokenKind, tokens};
 use crate::time::parse_duration;
 use crate::{Invalid, IssueType, Outcome, Priority, Status, Timestamp, limits};
 
@@ -15,7 +15,7 @@ impl Query {
             return Err(QueryError::new("", 1, message));
         }
         let tokens = tokens(text)?;
-        let mut parser = Parser { text, now, tokens, at: 0, depth: 0, conditions: 0 };
+        let mut parser = QueryParser { text, now, tokens, at: 0, depth: 0, conditions: 0 };
         let expression = parser.any()?;
         match parser.peek() {
             TokenKind::End => Ok(Self { expression, now }),
@@ -27,31 +27,31 @@ impl Query {
     }
 }
 
-struct Parser<'t> {
+struct QueryParser<'t> {
     text: &'t str,
     now: Timestamp,
-    tokens: Vec<Token>,
+    tokens: Vec<QueryToken>,
     at: usize,
     depth: usize,
     conditions: usize,
 }
 
 /// A value and where it stands.
-struct Value {
+struct ParsedValue {
     column: usize,
     text: String,
     quoted: bool,
 }
 
-impl Value {
+impl ParsedValue {
     /// Whether it means that there is nothing.
     fn is_none(&self) -> bool {
         self.text.is_empty() || (!self.quoted && self.text.eq_ignore_ascii_case("none"))
     }
 }
 
-impl Parser<'_> {
-    fn token(&self) -> &Token {
+impl QueryParser<'_> {
+    fn token(&self) -> &QueryToken {
         // The last token is the end, and nothing steps past it.
         &self.tokens[self.at.min(self.tokens.len() - 1)]
     }
@@ -60,7 +60,7 @@ impl Parser<'_> {
         &self.token().kind
     }
 
-    fn next(&mut self) -> Token {
+    fn next(&mut self) -> QueryToken {
         let token = self.token().clone();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
@@ -134,7 +134,7 @@ impl Parser<'_> {
         let name = self.next();
         let sign = match (self.peek(), &field) {
             (TokenKind::Sign(sign), _) => *sign,
-            (_, Field::Flag(flag)) => return self.count(Condition::Flag(*flag)),
+            (_, Field::Flag(flag)) => return self.count(FieldCondition::Flag(*flag)),
             _ => {
                 let what = format!("one of = != < <= > >= ~ after {}", name.kind.describe());
                 return Err(self.expected(&what));
@@ -188,7 +188,7 @@ impl Parser<'_> {
         Err(QueryError::new(self.text, column, message))
     }
 
-    fn count(&mut self, condition: Condition) -> Result<Expression, QueryError> {
+    fn count(&mut self, condition: FieldCondition) -> Result<Expression, QueryError> {
         self.conditions += 1;
         if self.conditions > limits::QUERY_CONDITIONS_MAX {
             let message =
@@ -201,20 +201,22 @@ impl Parser<'_> {
     fn condition(&mut self, field: &Field, sign: Sign) -> Result<Expression, QueryError> {
         let column = self.token().column;
         let value = match self.peek().clone() {
-            TokenKind::Word(text) => Value { column, text, quoted: false },
-            TokenKind::Quoted(text) => Value { column, text, quoted: true },
+            TokenKind::Word(text) => ParsedValue { column, text, quoted: false },
+            TokenKind::Quoted(text) => ParsedValue { column, text, quoted: true },
             _ => return Err(self.expected(&format!("a value after {}", sign.as_str()))),
         };
         self.next();
         let condition = match field {
-            Field::Text(field) => {
-                Condition::Text { field: field.clone(), test: self.text_test(field, sign, value)? }
-            }
-            Field::Number(field) => {
-                Condition::Number { field: *field, test: self.number_test(*field, sign, &value)? }
-            }
+            Field::Text(field) => FieldCondition::Text {
+                field: field.clone(),
+                test: self.text_test(field, sign, value)?,
+            },
+            Field::Number(field) => FieldCondition::Number {
+                field: *field,
+                test: self.number_test(*field, sign, &value)?,
+            },
             Field::Time(field) => {
-                Condition::Time { field: *field, test: self.time_test(*field, sign, &value)? }
+                FieldCondition::Time { field: *field, test: self.time_test(*field, sign, &value)? }
             }
             Field::Flag(flag) => return self.flag(*flag, &value),
         };
@@ -225,7 +227,7 @@ impl Parser<'_> {
         &self,
         field: &TextField,
         sign: Sign,
-        value: Value,
+        value: ParsedValue,
     ) -> Result<TextTest, QueryError> {
         if sign == Sign::Contains {
             if value.text.is_empty() {
@@ -255,7 +257,7 @@ impl Parser<'_> {
         &self,
         field: NumberField,
         sign: Sign,
-        value: &Value,
+        value: &ParsedValue,
     ) -> Result<Option<(Comparison, i64)>, QueryError> {
         let number = match field {
             NumberField::Priority => Priority::parse(&value.text)
@@ -277,7 +279,7 @@ impl Parser<'_> {
         &self,
         field: TimeField,
         sign: Sign,
-        value: &Value,
+        value: &ParsedValue,
     ) -> Result<TimeTest, QueryError> {
         if value.is_none() {
             if matches!(field, TimeField::Created | TimeField::Updated) {
@@ -309,29 +311,29 @@ impl Parser<'_> {
         Ok(if is_exact && is_day { TimeTest::Day(at) } else { TimeTest::At(comparison(sign), at) })
     }
 
-    fn never_exact(&self, value: &Value) -> QueryError {
+    fn never_exact(&self, value: &ParsedValue) -> QueryError {
         self.wrong(value, "nothing happens at exactly this moment; use < or >, or = with a date")
     }
 
     /// Nothing can be the value, but nothing is neither before nor after it.
-    fn nothing(&self, sign: Sign, value: &Value) -> Result<(), QueryError> {
+    fn nothing(&self, sign: Sign, value: &ParsedValue) -> Result<(), QueryError> {
         match sign {
             Sign::Equal | Sign::NotEqual => Ok(()),
             _ => Err(self.wrong(value, "none goes with = or !=")),
         }
     }
 
-    fn flag(&mut self, flag: Flag, value: &Value) -> Result<Expression, QueryError> {
+    fn flag(&mut self, flag: Flag, value: &ParsedValue) -> Result<Expression, QueryError> {
         let is_set = match value.text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "1" => true,
             "false" | "no" | "0" => false,
             _ => return Err(self.wrong(value, "expected true or false")),
         };
-        let found = self.count(Condition::Flag(flag))?;
+        let found = self.count(FieldCondition::Flag(flag))?;
         Ok(if is_set { found } else { Expression::Not(Box::new(found)) })
     }
 
-    fn wrong(&self, value: &Value, message: impl Into<String>) -> QueryError {
+    fn wrong(&self, value: &ParsedValue, message: impl Into<String>) -> QueryError {
         QueryError::new(self.text, value.column, message)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::expression::{Condition, Expression, Query, TextTest, TimeTest};
+use super::expression::{Expression, FieldCondition, Query, TextTest, TimeTest};
 use super::field::{Field, name_of};
 
 /// The expression, in a form that reads back as the same.
@@ -46,16 +46,16 @@ impl Expression {
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for FieldCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text { field, test } => {
                 let name = name_of(&Field::Text(field.clone()));
                 match test {
                     TextTest::Empty => write!(f, "{name}=none"),
-                    TextTest::Is(value) => write!(f, "{name}={}", Value(value)),
+                    TextTest::Is(value) => write!(f, "{name}={}", PrintedValue(value)),
                     TextTest::Like(pattern) => write!(f, "{name}={pattern}"),
-                    TextTest::Contains(value) => write!(f, "{name}~{}", Value(value)),
+                    TextTest::Contains(value) => write!(f, "{name}~{}", PrintedValue(value)),
                 }
             }
             Self::Number { field, test } => {
@@ -82,9 +82,9 @@ impl fmt::Display for Condition {
 }
 
 /// A value, in quotation marks if it would mean something else without them.
-struct Value<'a>(&'a str);
+struct PrintedValue<'a>(&'a str);
 
-impl fmt::Display for Value<'_> {
+impl fmt::Display for PrintedValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/@+#".contains(c);
         if !self.0.is_empty() && self.0.chars().all(plain) && !self.0.eq_ignore_ascii_case("none") {

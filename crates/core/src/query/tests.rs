@@ -117,7 +117,7 @@ fn an_error_points_at_what_is_wrong_and_says_what_was_expected() {
 #[test]
 fn the_caret_stands_under_the_place() {
     let error = parse("priority=1 AND colour=red").expect_err("no such field");
-    assert_eq!(error.picture(), ["priority=1 AND colour=red", "               ^"]);
+    assert_eq!(error.detail_lines(), ["priority=1 AND colour=red", "               ^"]);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn words() -> impl Strategy<Value = String> {
     "[^\\x00]{1,12}"
 }
 
-fn condition() -> impl Strategy<Value = Condition> {
+fn condition() -> impl Strategy<Value = FieldCondition> {
     let comparison = prop_oneof![
         Just(Comparison::Equal),
         Just(Comparison::Less),
@@ -173,16 +173,16 @@ fn condition() -> impl Strategy<Value = Condition> {
     let prose = prop_oneof![Just(TextTest::Empty), words().prop_map(TextTest::Contains),];
     let flag = prop_oneof![Just(Flag::Ready), Just(Flag::Blocked), Just(Flag::Ephemeral)];
     prop_oneof![
-        (text_field(), text).prop_map(|(field, test)| Condition::Text { field, test }),
-        prose.prop_map(|test| Condition::Text { field: TextField::Title, test }),
-        (comparison.clone(), 0_i64..5).prop_map(|(how, number)| Condition::Number {
+        (text_field(), text).prop_map(|(field, test)| FieldCondition::Text { field, test }),
+        prose.prop_map(|test| FieldCondition::Text { field: TextField::Title, test }),
+        (comparison.clone(), 0_i64..5).prop_map(|(how, number)| FieldCondition::Number {
             field: NumberField::Priority,
             test: Some((how, number)),
         }),
         proptest::option::of((comparison, 0..=i64::from(u32::MAX)))
-            .prop_map(|test| Condition::Number { field: NumberField::Estimate, test }),
-        (time_field, time).prop_map(|(field, test)| Condition::Time { field, test }),
-        flag.prop_map(Condition::Flag),
+            .prop_map(|test| FieldCondition::Number { field: NumberField::Estimate, test }),
+        (time_field, time).prop_map(|(field, test)| FieldCondition::Time { field, test }),
+        flag.prop_map(FieldCondition::Flag),
     ]
 }
 
@@ -226,7 +226,7 @@ proptest! {
         for text in [text, spaced] {
             if let Err(error) = parse(&text) {
                 prop_assert!(error.column() >= 1 && error.column() <= text.chars().count() + 1);
-                let [_, caret] = error.picture();
+                let [_, caret] = error.detail_lines();
                 prop_assert_eq!(caret.chars().count(), error.column());
             }
         }

@@ -2,10 +2,10 @@
 //! the next delimiter line or the end.
 //!
 //! ```
-//! use gt_core::queue_block::{Found, parse};
+//! use gt_core::queue_block::{FoundBlock, parse};
 //!
 //! let description = "Fix it.\n---gt:queue:v1---\ntarget_rig: web\nvar: branch=main";
-//! let Found::Block(block) = parse(description) else { panic!("there is a block") };
+//! let FoundBlock::Block(block) = parse(description) else { panic!("there is a block") };
 //! assert_eq!(block.fields.target_rig, "web");
 //! assert_eq!(block.fields.vars, ["branch=main"]);
 //! assert_eq!(block.remaining, "Fix it.");
@@ -21,7 +21,7 @@ pub const DELIMITER: &str = "---gt:queue:v1---";
 
 /// The block that a description holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundBlock {
     /// Only text of the user, which may mention the delimiter.
     Nothing,
     /// A block that says where its bead goes.
@@ -124,54 +124,54 @@ impl QueueFields {
 /// all, or only by such lines with known keys but no rig, is damaged. The last block counts; those
 /// directly before and behind it are older versions of it and go with it. Everything else, blocks that
 /// the user quotes included, is the user's text and stays, to the byte.
-pub fn parse(description: &str) -> Found {
+pub fn parse(description: &str) -> FoundBlock {
     let lines: Vec<&str> = description.split('\n').collect();
-    let mut found: Option<Run> = None;
+    let mut found: Option<AdjacentBlocks> = None;
     let mut at = 0;
     while at < lines.len() {
-        let Some(Piece { length, says }) = read(&lines[at..]) else {
+        let Some(BlockPiece { length, says }) = read(&lines[at..]) else {
             at += 1;
             continue;
         };
         let end = at + length;
         found = Some(match found {
-            Some(run) if run.end == at => Run { end, says: says.or(run.says), ..run },
+            Some(run) if run.end == at => AdjacentBlocks { end, says: says.or(run.says), ..run },
             Some(run) if run.says.is_some() && says.is_none() => run,
-            _ => Run { start: at, end, says },
+            _ => AdjacentBlocks { start: at, end, says },
         });
         at = end;
     }
-    let Some(Run { start, end, says }) = found else { return Found::Nothing };
+    let Some(AdjacentBlocks { start, end, says }) = found else { return FoundBlock::Nothing };
     let text = lines[start..end].join("\n");
     let remaining = [&lines[..start], &lines[end..]].concat().join("\n");
     match says {
         Some((fields, unknown)) => {
-            Found::Block(Box::new(QueueBlock { fields, unknown, remaining, text }))
+            FoundBlock::Block(Box::new(QueueBlock { fields, unknown, remaining, text }))
         }
-        None => Found::Damaged { text, remaining },
+        None => FoundBlock::Damaged { text, remaining },
     }
 }
 
 /// The contents of a block: its fields, and the keys that are none.
-type Says = (QueueFields, Vec<(String, String)>);
+type BlockContents = (QueueFields, Vec<(String, String)>);
 
 /// Blocks that follow each other directly.
-struct Run {
+struct AdjacentBlocks {
     start: usize,
     end: usize,
     /// The contents of the last of them that is not damaged.
-    says: Option<Says>,
+    says: Option<BlockContents>,
 }
 
 /// A block with its length in lines.
-struct Piece {
+struct BlockPiece {
     length: usize,
     /// Nothing if it is damaged.
-    says: Option<Says>,
+    says: Option<BlockContents>,
 }
 
 /// Reads the block at the very beginning of `lines`, unless a line of the user's stands there.
-fn read(lines: &[&str]) -> Option<Piece> {
+fn read(lines: &[&str]) -> Option<BlockPiece> {
     let (_, after) = lines.split_first().filter(|(first, _)| is_delimiter(first))?;
     let end = after.iter().position(|line| is_delimiter(line)).unwrap_or(after.len());
     let within = &after[..end];
@@ -207,10 +207,10 @@ fn read(lines: &[&str]) -> Option<Piece> {
     let nothing_else = within[count..].iter().all(|line| line.trim().is_empty());
     let length = 1 + count;
     if !fields.target_rig.is_empty() {
-        return Some(Piece { length, says: Some((fields, unknown)) });
+        return Some(BlockPiece { length, says: Some((fields, unknown)) });
     }
     let is_damaged = nothing_else && (count == 0 || any_known);
-    is_damaged.then_some(Piece { length, says: None })
+    is_damaged.then_some(BlockPiece { length, says: None })
 }
 
 /// Where instructions of several lines end, which were written as they were: at the time, which always stands

@@ -85,7 +85,7 @@ fn appended(user: &str, block: &str) -> String {
 #[track_caller]
 fn block(description: &str) -> QueueBlock {
     match parse(description) {
-        Found::Block(block) => *block,
+        FoundBlock::Block(block) => *block,
         other => panic!("{other:?} in {description:?}"),
     }
 }
@@ -93,7 +93,7 @@ fn block(description: &str) -> QueueBlock {
 #[track_caller]
 fn damaged(description: &str) -> (String, String) {
     match parse(description) {
-        Found::Damaged { text, remaining } => (text, remaining),
+        FoundBlock::Damaged { text, remaining } => (text, remaining),
         other => panic!("{other:?} in {description:?}"),
     }
 }
@@ -146,7 +146,7 @@ fn text_of_the_user_that_mentions_the_delimiter_survives() {
         "---gt:queue:v1---\nhttp://example.org",
         "---gt:queue:v1---\ntarget_rig:\nis the first key",
     ] {
-        assert_eq!(parse(text), Found::Nothing, "{text:?}");
+        assert_eq!(parse(text), FoundBlock::Nothing, "{text:?}");
         let found = block(&appended(text, FULL));
         assert_eq!((found.remaining.as_str(), &found.fields), (text, &full()), "{text:?}");
     }
@@ -290,22 +290,22 @@ proptest! {
         unknown in prop::collection::vec(("x_[a-z0-9_]{0,5}", any_value()), 0..3),
     ) {
         // Quoted blocks are told from ours by words behind them.
-        let user = if parse(&user) == Found::Nothing { user } else { format!("{user}\n.") };
+        let user = if parse(&user) == FoundBlock::Nothing { user } else { format!("{user}\n.") };
         let text = format(&fields, &unknown);
         let expected = QueueBlock { fields, unknown, remaining: user.clone(), text: text.clone() };
-        prop_assert_eq!(parse(&appended(&user, &text)), Found::Block(Box::new(expected)));
+        prop_assert_eq!(parse(&appended(&user, &text)), FoundBlock::Block(Box::new(expected)));
     }
 
     #[test]
     fn a_block_that_was_taken_out_reads_the_same_alone(description in any_text()) {
         match parse(&description) {
-            Found::Nothing => {}
-            Found::Block(block) => {
-                let Found::Block(again) = parse(&block.text) else { panic!("{:?}", block.text) };
+            FoundBlock::Nothing => {}
+            FoundBlock::Block(block) => {
+                let FoundBlock::Block(again) = parse(&block.text) else { panic!("{:?}", block.text) };
                 prop_assert_eq!((again.fields, again.unknown), (block.fields, block.unknown));
             }
-            Found::Damaged { text, .. } => {
-                let is_damaged = matches!(parse(&text), Found::Damaged { .. });
+            FoundBlock::Damaged { text, .. } => {
+                let is_damaged = matches!(parse(&text), FoundBlock::Damaged { .. });
                 prop_assert!(is_damaged);
             }
         }
@@ -314,9 +314,9 @@ proptest! {
     #[test]
     fn no_line_is_lost(description in any_text()) {
         let (text, remaining) = match parse(&description) {
-            Found::Nothing => return Ok(()),
-            Found::Block(block) => (block.text, block.remaining),
-            Found::Damaged { text, remaining } => (text, remaining),
+            FoundBlock::Nothing => return Ok(()),
+            FoundBlock::Block(block) => (block.text, block.remaining),
+            FoundBlock::Damaged { text, remaining } => (text, remaining),
         };
         prop_assert!(is_within(&text, &description));
         let mut parts: Vec<&str> = text.split('\n').collect();

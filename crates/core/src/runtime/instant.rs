@@ -66,14 +66,14 @@ fn unix(head: &str) -> Option<Timestamp> {
 
 /// The parts of a point in time in words that were understood so far.
 #[derive(Default)]
-struct Spoken {
-    day: Option<Day>,
+struct ParsedInstant {
+    day: Option<ParsedDay>,
     year: Option<i16>,
     time: Option<Time>,
     zone: Option<TimeZone>,
 }
 
-enum Day {
+enum ParsedDay {
     Of { month: i8, day: i8 },
     Whole(Date),
     Weekday(Weekday),
@@ -83,7 +83,7 @@ enum Day {
 
 fn spoken(text: &str, now: Timestamp, zones: &Zones<'_>) -> Option<Timestamp> {
     let tokens = tokens(text);
-    let mut spoken = Spoken::default();
+    let mut spoken = ParsedInstant::default();
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         let following = tokens.get(at + 1).copied().unwrap_or_default();
@@ -105,7 +105,7 @@ fn tokens(text: &str) -> Vec<&str> {
         .collect()
 }
 
-impl Spoken {
+impl ParsedInstant {
     /// Understands a word, or two; says how many, and nothing at the end of the time.
     fn take(&mut self, word: &str, following: &str, zones: &Zones<'_>) -> Option<usize> {
         let lower = word.to_ascii_lowercase();
@@ -114,9 +114,9 @@ impl Spoken {
         }
         if self.day.is_none() {
             let day = match lower.as_str() {
-                "today" => Some(Day::Today),
-                "tomorrow" => Some(Day::Tomorrow),
-                _ => weekday(&lower).map(Day::Weekday),
+                "today" => Some(ParsedDay::Today),
+                "tomorrow" => Some(ParsedDay::Tomorrow),
+                _ => weekday(&lower).map(ParsedDay::Weekday),
             };
             if day.is_some() {
                 self.day = day;
@@ -125,11 +125,11 @@ impl Spoken {
             if let Ok(date) = word.parse::<Date>()
                 && word.len() == 10
             {
-                self.day = Some(Day::Whole(date));
+                self.day = Some(ParsedDay::Whole(date));
                 return Some(1);
             }
             let of = |month: &str, day: &str| {
-                Some(Day::Of { month: self::month(month)?, day: day_number(day)? })
+                Some(ParsedDay::Of { month: self::month(month)?, day: day_number(day)? })
             };
             if let Some(day) = of(word, following).or_else(|| of(following, word)) {
                 self.day = Some(day);
@@ -137,7 +137,7 @@ impl Spoken {
             }
         }
         if self.year.is_none()
-            && matches!(self.day, Some(Day::Of { .. }))
+            && matches!(self.day, Some(ParsedDay::Of { .. }))
             && word.len() == 4
             && let Ok(year) = word.parse()
         {
@@ -177,15 +177,15 @@ impl Spoken {
         };
         let time = self.time.unwrap_or(Time::midnight());
         let date = match day {
-            Day::Whole(date) => date,
-            Day::Today => today,
-            Day::Tomorrow => later(today, 1.day())?,
-            Day::Weekday(weekday) => {
+            ParsedDay::Whole(date) => date,
+            ParsedDay::Today => today,
+            ParsedDay::Tomorrow => later(today, 1.day())?,
+            ParsedDay::Weekday(weekday) => {
                 let days = weekday.since(today.weekday());
                 let date = later(today, i64::from(days).days())?;
                 if in_zone(date, time)? > now { date } else { later(date, 7.days())? }
             }
-            Day::Of { month, day } => {
+            ParsedDay::Of { month, day } => {
                 if let Some(year) = self.year {
                     Date::new(year, month, day).ok()?
                 } else {

@@ -5,7 +5,7 @@ use crate::{Invalid, command_template};
 
 /// The values that differ from run to run.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Values<'a> {
+pub struct InvocationValues<'a> {
     /// The instructions for the program.
     pub prompt: &'a str,
     /// Where the prompt can be put if it has to be a file; an absolute path.
@@ -24,7 +24,7 @@ pub struct Values<'a> {
     pub account_dir: Option<&'a str>,
 }
 
-impl<'a> Values<'a> {
+impl<'a> InvocationValues<'a> {
     /// Every place there is in a command, and its value.
     fn places(&self, prompt: &'a str) -> [(&'static str, &'a str); 7] {
         [
@@ -80,7 +80,7 @@ const ARGUMENT_BYTES_MAX: usize = 100_000;
 
 impl Runtime {
     /// The command that is started for a run with these values.
-    pub fn invocation(&self, values: &Values<'_>) -> Result<Invocation, Invalid> {
+    pub fn invocation(&self, values: &InvocationValues<'_>) -> Result<Invocation, Invalid> {
         match &self.command {
             Command::Own(template) => self.invoke(template, values),
             Command::OfRig => Err(Invalid(format!(
@@ -92,11 +92,11 @@ impl Runtime {
     }
 
     /// The command that continues the session of a run; none if this runtime cannot continue one.
-    pub fn resumption(&self, values: &Values<'_>) -> Result<Option<Invocation>, Invalid> {
+    pub fn resumption(&self, values: &InvocationValues<'_>) -> Result<Option<Invocation>, Invalid> {
         self.resume.as_deref().map(|template| self.invoke(template, values)).transpose()
     }
 
-    fn invoke(&self, template: &str, values: &Values<'_>) -> Result<Invocation, Invalid> {
+    fn invoke(&self, template: &str, values: &InvocationValues<'_>) -> Result<Invocation, Invalid> {
         let instead = format!("Read {} and do what it says.", values.prompt_file);
         // A prompt that is too long to be passed directly is written to a file.
         let fits = |bytes_max| values.prompt.len() <= bytes_max && !values.prompt.contains('\0');
@@ -146,7 +146,7 @@ impl Runtime {
 }
 
 /// Whether the value of this name stands anywhere in a command.
-fn has_place(template: &str, name: &str, values: &Values<'_>) -> Result<bool, Invalid> {
+fn has_place(template: &str, name: &str, values: &InvocationValues<'_>) -> Result<bool, Invalid> {
     let with = |value: &str| {
         let mut places = values.places("");
         if let Some((_, place)) = places.iter_mut().find(|(known, _)| *known == name) {
@@ -159,9 +159,9 @@ fn has_place(template: &str, name: &str, values: &Values<'_>) -> Result<bool, In
 }
 
 /// Refuses a command that cannot be started with any values; says whether it has these places.
-pub(super) fn check_template(template: &str) -> Result<Places, Invalid> {
-    let values = Values { gt: "gt", ..Values::default() };
-    Ok(Places {
+pub(super) fn check_template(template: &str) -> Result<PromptPlaces, Invalid> {
+    let values = InvocationValues { gt: "gt", ..InvocationValues::default() };
+    Ok(PromptPlaces {
         has_prompt: has_place(template, "prompt", &values)?,
         has_prompt_file: has_place(template, "prompt_file", &values)?,
     })
@@ -169,7 +169,7 @@ pub(super) fn check_template(template: &str) -> Result<Places, Invalid> {
 
 /// Which places for the prompt a command has.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places {
+pub(super) struct PromptPlaces {
     pub(super) has_prompt: bool,
     pub(super) has_prompt_file: bool,
 }

@@ -55,7 +55,7 @@ pub struct RuntimeLayer {
 /// Why layers do not make a runtime.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the runtime {name}: {key}: {why}")]
-pub struct Unfinished {
+pub struct IncompleteRuntime {
     /// The runtime.
     pub name: RuntimeName,
     /// The key that is wrong or missing.
@@ -64,8 +64,8 @@ pub struct Unfinished {
     pub why: String,
 }
 
-impl From<Unfinished> for Invalid {
-    fn from(unfinished: Unfinished) -> Self {
+impl From<IncompleteRuntime> for Invalid {
+    fn from(unfinished: IncompleteRuntime) -> Self {
         Self(unfinished.to_string())
     }
 }
@@ -121,9 +121,12 @@ impl RuntimeLayer {
     }
 
     /// The runtime that this says everything about.
-    pub fn finish(self, name: RuntimeName) -> Result<Runtime, Unfinished> {
-        let wrong =
-            |key: &'static str, Invalid(why): Invalid| Unfinished { name: name.clone(), key, why };
+    pub fn finish(self, name: RuntimeName) -> Result<Runtime, IncompleteRuntime> {
+        let wrong = |key: &'static str, Invalid(why): Invalid| IncompleteRuntime {
+            name: name.clone(),
+            key,
+            why,
+        };
         let Some(command) = self.command else {
             let why = "missing; say how it is started, or name another runtime with extends";
             return Err(wrong("command", Invalid::new(why)));

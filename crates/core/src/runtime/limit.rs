@@ -7,10 +7,10 @@ use super::{Pattern, Runtime};
 use crate::{Invalid, Timestamp};
 
 /// The longest wait that the output of a program can cause.
-pub const WAIT_MAX: Duration = Duration::from_hours(7 * 24);
+pub const LIMIT_WAIT_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// How long a limit holds whose end was not said, or has passed already.
-const WAIT_DEFAULT: Duration = Duration::from_mins(30);
+const LIMIT_WAIT_DEFAULT: Duration = Duration::from_mins(30);
 
 /// How much of the end of an output is looked at, in bytes. A limit is the last thing that a program says.
 const TAIL_BYTES_MAX: usize = 8 * 1024;
@@ -31,8 +31,8 @@ pub struct Limit {
 impl Limit {
     /// A limit; without `wait`, half an hour is waited where nothing better is known.
     pub fn new(pattern: Pattern, wait: Option<Duration>) -> Result<Self, Invalid> {
-        let wait = wait.unwrap_or(WAIT_DEFAULT);
-        if wait.is_zero() || wait > WAIT_MAX {
+        let wait = wait.unwrap_or(LIMIT_WAIT_DEFAULT);
+        if wait.is_zero() || wait > LIMIT_WAIT_MAX {
             return Err(Invalid::new("wait must be longer than 0 and at most 7d"));
         }
         Ok(Self { pattern, wait })
@@ -42,7 +42,7 @@ impl Limit {
 /// A program may not go on before this.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitUntil {
-    /// When it may go on: later than now, and at most [`WAIT_MAX`] later.
+    /// When it may go on: later than now, and at most [`LIMIT_WAIT_MAX`] later.
     pub at: Timestamp,
     /// Whether the program said when; else it is a guess.
     pub is_exact: bool,
@@ -67,8 +67,10 @@ impl Runtime {
                 if told == Some(None) {
                     continue;
                 }
-                let told =
-                    told.flatten().filter(|at| *at > now).map(|at| at.min(now.plus(WAIT_MAX)));
+                let told = told
+                    .flatten()
+                    .filter(|at| *at > now)
+                    .map(|at| at.min(now.plus(LIMIT_WAIT_MAX)));
                 let found = LimitUntil {
                     at: told.unwrap_or_else(|| now.plus(limit.wait)),
                     is_exact: told.is_some(),

@@ -12,17 +12,17 @@ pub mod script;
 mod usage;
 
 pub use instant::Zones;
-pub use invocation::{Invocation, Pasting, PromptFile, Values};
+pub use invocation::{Invocation, InvocationValues, Pasting, PromptFile};
 pub use last_line::last_line;
-pub use layer::{RuntimeLayer, Unfinished};
-pub use limit::{Limit, LimitUntil, WAIT_MAX};
+pub use layer::{IncompleteRuntime, RuntimeLayer};
+pub use limit::{LIMIT_WAIT_MAX, Limit, LimitUntil};
 pub use pattern::Pattern;
 pub use usage::{UsageReport, parse_usage_pattern};
 
 use std::fmt;
 
 use crate::Invalid;
-use crate::formula::Naming;
+use crate::formula::WordSet;
 
 /// The runtime whose command is that of its rig.
 pub const CUSTOM: &str = "custom";
@@ -77,7 +77,7 @@ pub enum PromptWay {
     Paste,
 }
 
-impl Naming for PromptWay {
+impl WordSet for PromptWay {
     const WHAT: &str = "way to give a prompt";
     const NAMES: &[(&str, Self)] = &[
         ("argument", Self::Argument),
@@ -134,7 +134,7 @@ pub enum ExitZero {
     Ask,
 }
 
-impl Naming for ExitZero {
+impl WordSet for ExitZero {
     const WHAT: &str = "meaning of exit status 0";
     const NAMES: &[(&str, Self)] =
         &[("done", Self::Done), ("done-if-committed", Self::DoneIfCommitted), ("ask", Self::Ask)];

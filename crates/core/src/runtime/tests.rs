@@ -16,7 +16,7 @@ fn layer(command: &str) -> RuntimeLayer {
     RuntimeLayer { command: Some(command.to_owned()), ..RuntimeLayer::default() }
 }
 
-const VALUES: Values<'_> = Values {
+const VALUES: InvocationValues<'_> = InvocationValues {
     prompt: "Do 'it' {now}",
     prompt_file: "/runs/prompt.md",
     bead: "gt-a",
@@ -59,7 +59,7 @@ fn the_prompt_goes_the_way_that_was_chosen() {
 #[test]
 fn a_prompt_that_is_too_long_is_read_from_a_file() {
     let long = "x".repeat(200_000);
-    let values = Values { prompt: &long, ..VALUES };
+    let values = InvocationValues { prompt: &long, ..VALUES };
     let argument = RuntimeLayer { prompt: Some(PromptWay::Argument), ..layer("a {prompt}") };
     let given = argument.finish(name("x")).unwrap().invocation(&values).unwrap();
     assert_eq!(given.argv, ["a", "Read /runs/prompt.md and do what it says."]);
@@ -72,7 +72,7 @@ fn a_prompt_that_is_too_long_is_read_from_a_file() {
 
 #[test]
 fn an_account_is_told_its_directory() {
-    let values = Values { account_dir: Some("/acc"), ..VALUES };
+    let values = InvocationValues { account_dir: Some("/acc"), ..VALUES };
     let start = |layer: RuntimeLayer| layer.finish(name("x")).unwrap().invocation(&values).unwrap();
     let variable = RuntimeLayer { account_variable: Some("HOME_OF_A".to_owned()), ..layer("a b") };
     assert_eq!(start(variable).environment, [("HOME_OF_A".to_owned(), "/acc".to_owned())]);
@@ -293,7 +293,7 @@ proptest! {
         let now = Timestamp::from_nanos(nanos);
         if let Some(found) = runtime.limit_in(&said, now, &zones()) {
             prop_assert!(found.at > now);
-            prop_assert!(found.at <= now.plus(WAIT_MAX));
+            prop_assert!(found.at <= now.plus(LIMIT_WAIT_MAX));
             prop_assert!(!found.said.chars().any(char::is_control));
         }
     }

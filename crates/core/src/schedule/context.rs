@@ -95,7 +95,7 @@ impl CloseReason {
 
 names! {
     /// The origin of a context.
-    Origin, "an origin of a context" {
+    ContextOrigin, "an origin of a context" {
         /// `gt sling`.
         Sling = "sling",
         /// `gt queue`, or `gt sling --queue`.
@@ -144,7 +144,7 @@ pub struct Context {
     /// The bead's priority.
     pub priority: Priority,
     /// Its origin.
-    pub origin: Origin,
+    pub origin: ContextOrigin,
     /// The parameters of the dispatch.
     pub parameters: SlingParameters,
     /// When it was scheduled; only shown.
@@ -185,8 +185,8 @@ mod tests {
         for reason in CloseReason::ALL {
             assert_eq!(CloseReason::parse(reason.as_str()), Ok(*reason));
         }
-        for origin in Origin::ALL {
-            assert_eq!(Origin::parse(origin.as_str()), Ok(*origin));
+        for origin in ContextOrigin::ALL {
+            assert_eq!(ContextOrigin::parse(origin.as_str()), Ok(*origin));
         }
         assert!(CloseReason::parse("bored").is_err());
     }

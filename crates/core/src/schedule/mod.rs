@@ -17,16 +17,18 @@ mod usage;
 pub use account::{Account, check_account_handle, check_variable_name};
 pub use awaiting::{AwaitedOrigin, OriginDelay};
 pub(crate) use context::names;
-pub use context::{CloseReason, Context, ContextClosed, ContextId, Origin};
-pub use notice::{Channel, Notice, NoticeState};
+pub use context::{CloseReason, Context, ContextClosed, ContextId, ContextOrigin};
+pub use notice::{Notice, NoticeChannel, NoticeState};
 pub use parameters::{Merge, SlingParameters};
-pub use park::{Closed, Means, MeansKind, Park};
+pub use park::{ClosedPeriod, Park, ParkSubject, ParkSubjectKind};
 pub use place::WorkerPlace;
 pub use polecat::{
     Polecat, Rescued, TrashState, Trashed, TreeState, branch_name, check_polecat_name,
     free_polecat_name, session_name,
 };
-pub use run::{Landing, LandingState, Loss, Run, RunEnd, RunId, RunState, Said, Workplace};
+pub use run::{
+    DoneStatus, Landing, LandingState, Run, RunEnd, RunId, RunLoss, RunState, Workplace,
+};
 pub use silence::Silence;
 pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};
 pub use usage::{Money, Usage};

@@ -5,7 +5,7 @@ use crate::{Invalid, Json, Timestamp};
 
 names! {
     /// The way in which people are told.
-    Channel, "a channel of notices" {
+    NoticeChannel, "a channel of notices" {
         /// A program of theirs is run.
         Command = "command",
         /// An address of theirs gets a request.
@@ -34,7 +34,7 @@ pub struct Notice {
     /// twice has been sent the same notice twice.
     pub key: String,
     /// The channel.
-    pub channel: Channel,
+    pub channel: NoticeChannel,
     /// The text that is sent, a JSON object.
     pub payload: Json,
     /// When it was written.

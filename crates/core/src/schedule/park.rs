@@ -8,7 +8,7 @@ use crate::{BeadId, Invalid, RigSlug, Timestamp};
 
 names! {
     /// The kind of thing that runs need.
-    MeansKind, "something that can be parked" {
+    ParkSubjectKind, "something that can be parked" {
         /// The preset of a worker, or the rig's own command.
         Runtime = "runtime",
         /// The account that runs are charged to.
@@ -21,23 +21,23 @@ const COMMAND: &str = "/command";
 
 /// Something that runs are carried out with, and that may stop working for all of them at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Means {
+pub struct ParkSubject {
     /// The kind.
-    pub kind: MeansKind,
+    pub kind: ParkSubjectKind,
     /// The name.
     pub name: String,
 }
 
-impl Means {
+impl ParkSubject {
     /// The runtime of this name. Without one it is the rig's own command, which no other rig uses.
     pub fn runtime(named: &str, rig: &RigSlug) -> Self {
         let name = if named.is_empty() { format!("{rig}{COMMAND}") } else { named.to_owned() };
-        Self { kind: MeansKind::Runtime, name }
+        Self { kind: ParkSubjectKind::Runtime, name }
     }
 
     /// The account of this name.
     pub fn account(handle: &str) -> Self {
-        Self { kind: MeansKind::Account, name: handle.to_owned() }
+        Self { kind: ParkSubjectKind::Account, name: handle.to_owned() }
     }
 
     /// The runtime and account of a run, the narrower first.
@@ -51,8 +51,8 @@ impl Means {
     /// with it. Nothing for a runtime that is not known: then it is not.
     pub fn serves(&self, rig: &RigSlug, runtime: Option<&str>, account: Option<&str>) -> bool {
         match self.kind {
-            MeansKind::Account => account == Some(self.name.as_str()),
-            MeansKind::Runtime => runtime.is_some_and(|runtime| {
+            ParkSubjectKind::Account => account == Some(self.name.as_str()),
+            ParkSubjectKind::Runtime => runtime.is_some_and(|runtime| {
                 if runtime.is_empty() {
                     self.name.strip_suffix(COMMAND) == Some(rig.as_str())
                 } else {
@@ -63,7 +63,7 @@ impl Means {
     }
 }
 
-impl fmt::Display for Means {
+impl fmt::Display for ParkSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind.as_str(), self.name)
     }
@@ -71,7 +71,7 @@ impl fmt::Display for Means {
 
 /// From when to when nothing is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Closed {
+pub struct ClosedPeriod {
     /// Since then.
     pub since: Timestamp,
     /// Until then.
@@ -82,12 +82,12 @@ pub struct Closed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Park {
     /// The runtime or account.
-    pub means: Means,
+    pub means: ParkSubject,
     /// The beads in a row whose runs came to nothing at once, oldest first. None if it was parked because of a
     /// usage limit.
     pub strikes: Vec<BeadId>,
     /// When nothing is started with it; nothing as long as it is only suspected.
-    pub closed: Option<Closed>,
+    pub closed: Option<ClosedPeriod>,
     /// The reason, in words.
     pub reason: String,
     /// The run that tries whether it works again.
@@ -110,12 +110,12 @@ mod tests {
     #[test]
     fn the_command_of_a_rig_is_its_own_and_a_runtime_is_shared() {
         let [web, api] = ["web", "api"].map(|rig| RigSlug::parse(rig).unwrap());
-        let command = Means::runtime("", &web);
+        let command = ParkSubject::runtime("", &web);
         assert_eq!(command.to_string(), "runtime web/command");
         assert!(command.serves(&web, Some(""), None));
         assert!(!command.serves(&api, Some(""), None));
         assert!(!command.serves(&web, Some("claude"), None));
-        let claude = Means::runtime("claude", &web);
+        let claude = ParkSubject::runtime("claude", &web);
         assert!(claude.serves(&api, Some("claude"), Some("work")));
         assert!(!claude.serves(&api, None, Some("claude")));
     }
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn an_account_serves_every_run_charged_to_it() {
         let web = RigSlug::parse("web").unwrap();
-        let work = Means::account("work");
+        let work = ParkSubject::account("work");
         assert!(work.serves(&web, None, Some("work")));
         assert!(!work.serves(&web, Some("work"), Some("lab")));
         assert!(!work.serves(&web, Some("work"), None));

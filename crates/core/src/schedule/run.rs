@@ -71,7 +71,7 @@ impl RunState {
 
 names! {
     /// The cause of a lost run.
-    Loss, "something that takes a run" {
+    RunLoss, "something that takes a run" {
         /// Its agent died, or left without saying how it ended.
         Agent = "agent",
         /// The machine went down, and everything on it.
@@ -95,7 +95,7 @@ pub struct RunEnd {
     /// The reason, in words.
     pub reason: String,
     /// The cause, if it was lost.
-    pub loss: Loss,
+    pub loss: RunLoss,
     /// Whether it left a commit: then its runtime and account work.
     pub committed: bool,
 }
@@ -108,7 +108,7 @@ impl RunEnd {
             exit_code: None,
             exit_signal: None,
             reason: reason.into(),
-            loss: Loss::Agent,
+            loss: RunLoss::Agent,
             committed: false,
         }
     }
@@ -116,7 +116,7 @@ impl RunEnd {
 
 names! {
     /// The worker's own report at the end of its work.
-    Said, "a way to be done" {
+    DoneStatus, "a way to be done" {
         /// The work is done.
         Completed = "completed",
         /// A person is needed.
@@ -219,7 +219,7 @@ pub struct Run {
     /// When its worker printed something last, if people were told that it is silent.
     pub silent_since: Option<Timestamp>,
     /// Its worker's report at the end.
-    pub said: Option<Said>,
+    pub said: Option<DoneStatus>,
     /// The landing of its work.
     pub landing: Landing,
     /// Its usage, as far as it is known.

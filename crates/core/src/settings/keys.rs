@@ -1,7 +1,7 @@
 //! The registry of settings.
 
 use super::value::SettingKind;
-use crate::likeness::closest;
+use crate::similar_names::closest;
 use crate::{Invalid, RigSlug};
 
 /// One setting: the single source for parsing, help and the reference.

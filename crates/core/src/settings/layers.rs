@@ -7,7 +7,7 @@ use crate::{Invalid, RigSlug};
 
 /// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// Set in the store.
     Store,
     /// Read from one of the older settings files.
@@ -26,14 +26,14 @@ pub struct Resolved {
     /// The value in force, in its canonical spelling.
     pub value: String,
     /// Its origin.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// Values by layer: the store over the older files over the defaults. Flags are above all of them
 /// and never get here.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
-    values: BTreeMap<SettingName, (String, Origin)>,
+    values: BTreeMap<SettingName, (String, SettingOrigin)>,
 }
 
 impl Layers {
@@ -42,11 +42,11 @@ impl Layers {
     pub fn add(
         &mut self,
         values: impl IntoIterator<Item = (String, String)>,
-        origin: &Origin,
+        origin: &SettingOrigin,
     ) -> Result<(), Invalid> {
         for (name, text) in values {
             let (setting, name) = lookup(&name)?;
-            if setting.is_store_only() && *origin != Origin::Store {
+            if setting.is_store_only() && *origin != SettingOrigin::Store {
                 continue;
             }
             let value = setting
@@ -72,7 +72,7 @@ impl Layers {
             .values
             .get(&name)
             .cloned()
-            .unwrap_or_else(|| (setting.default.to_owned(), Origin::Default));
+            .unwrap_or_else(|| (setting.default.to_owned(), SettingOrigin::Default));
         Ok(Resolved { setting, name, value, origin })
     }
 
@@ -91,23 +91,23 @@ mod tests {
     #[test]
     fn the_store_is_over_the_files_over_the_defaults() {
         let mut layers = Layers::default();
-        let file = Origin::File("settings/config.json".into());
+        let file = SettingOrigin::File("settings/config.json".into());
         let entry = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         layers
             .add([entry("queue_max_polecats", "7"), entry("queue.batch_size", "2")], &file)
             .unwrap();
-        layers.add([entry("queue.max_polecats", "3")], &Origin::Store).unwrap();
+        layers.add([entry("queue.max_polecats", "3")], &SettingOrigin::Store).unwrap();
         let get = |name| layers.get(name).map(|r| (r.value, r.origin)).unwrap();
-        assert_eq!(get("queue_max_polecats"), ("3".into(), Origin::Store));
+        assert_eq!(get("queue_max_polecats"), ("3".into(), SettingOrigin::Store));
         assert_eq!(get("scheduler.batch_size"), ("2".into(), file));
-        assert_eq!(get("scheduler.max_polecats"), ("-1".into(), Origin::Default));
+        assert_eq!(get("scheduler.max_polecats"), ("-1".into(), SettingOrigin::Default));
     }
 
     #[test]
     fn a_wrong_value_is_an_error_that_names_the_setting() {
         let mut layers = Layers::default();
         let wrong = [("queue_max_polecats".to_owned(), "many".to_owned())];
-        let error = layers.add(wrong, &Origin::Store).unwrap_err().to_string();
+        let error = layers.add(wrong, &SettingOrigin::Store).unwrap_err().to_string();
         assert!(error.contains("queue.max_polecats"), "{error}");
     }
 }

@@ -8,6 +8,6 @@ mod value;
 
 pub use accessors::{ACCESSORS, Accessor};
 pub use keys::{KEYS, Setting, SettingName, lookup, shown, suggest};
-pub use layers::{Layers, Origin, Resolved};
+pub use layers::{Layers, Resolved, SettingOrigin};
 pub use text::{checked, parse_text};
 pub use value::{SettingKind, parse_bytes, parse_decimal};

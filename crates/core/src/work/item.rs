@@ -48,7 +48,7 @@ impl fmt::Display for WorkPriority {
 
 /// Why a queued work item is not offered to any agent, as far as its own bead says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum HoldReason {
     /// Something must be done first.
     Blocked,
     /// It was put off, perhaps until then.
@@ -57,7 +57,7 @@ pub enum Held {
     Pinned,
 }
 
-impl Held {
+impl HoldReason {
     /// Reads the printed form; nothing if it is another reason.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -72,7 +72,7 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for HoldReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Blocked => f.write_str("blocked by other items"),
@@ -121,7 +121,7 @@ pub struct WorkItem {
     /// Until when that run is its agent's, if that ends by itself.
     pub lease_expires_at: Option<Timestamp>,
     /// Why it is not offered to any agent although it is queued.
-    pub held: Option<Held>,
+    pub held: Option<HoldReason>,
 }
 
 impl WorkItem {
@@ -136,11 +136,11 @@ impl WorkItem {
         let status = WorkStatus::of(&bead.status, bead.outcome);
         let is_pinned = bead.pinned || bead.status == Status::Pinned;
         let held = match status {
-            WorkStatus::Queued if is_pinned => Some(Held::Pinned),
+            WorkStatus::Queued if is_pinned => Some(HoldReason::Pinned),
             WorkStatus::Queued if bead.status == Status::Deferred => {
-                Some(Held::Deferred(bead.defer_until))
+                Some(HoldReason::Deferred(bead.defer_until))
             }
-            WorkStatus::Queued if bead.open_blockers > 0 => Some(Held::Blocked),
+            WorkStatus::Queued if bead.open_blockers > 0 => Some(HoldReason::Blocked),
             _ => None,
         };
         Self {
@@ -219,7 +219,7 @@ impl fmt::Display for Version {
 
 /// One entry of the dispatch log of a work item: a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
+pub struct DispatchLogEntry {
     /// Its id: the alias of the run.
     pub uid: Uid,
     /// The run.
@@ -240,7 +240,7 @@ pub struct Attempt {
     pub outcome: Option<Outcome>,
 }
 
-impl Attempt {
+impl DispatchLogEntry {
     /// A run of this item.
     pub fn of(run: Run, item: Uid) -> Self {
         let outcome = match run.state {
@@ -359,12 +359,16 @@ mod tests {
     #[test]
     fn why_something_is_held_reads_back() {
         let until = Timestamp::from_nanos(1_500_000_000_000_000_007);
-        for held in [Held::Blocked, Held::Deferred(None), Held::Deferred(Some(until)), Held::Pinned]
-        {
-            assert_eq!(Held::parse(&held.to_string()), Some(held));
+        for held in [
+            HoldReason::Blocked,
+            HoldReason::Deferred(None),
+            HoldReason::Deferred(Some(until)),
+            HoldReason::Pinned,
+        ] {
+            assert_eq!(HoldReason::parse(&held.to_string()), Some(held));
         }
         for other in ["", "deferred until", "deferred until soon", "a reason of tomorrow"] {
-            assert_eq!(Held::parse(other), None, "{other}");
+            assert_eq!(HoldReason::parse(other), None, "{other}");
         }
     }
 

@@ -12,11 +12,13 @@ mod transition;
 pub use cursor::{Cursor, Position};
 pub use filter::{WorkFilter, WorkOrder};
 pub use item::{
-    Attempt, Held, NewWork, Project, Version, WorkItem, WorkPriority, check_agent, work_title,
-    work_type,
+    DispatchLogEntry, HoldReason, NewWork, Project, Version, WorkItem, WorkPriority, check_agent,
+    work_title, work_type,
 };
 pub use lease::Lease;
 pub use reference::{ItemRef, ProjectRef, RunRef};
 pub use status::WorkStatus;
-pub use token::{RunToken, Scope, Scopes, Token, TokenHash, TokenId, TokenSecret};
-pub use transition::{AgentWish, Holder, Refusal, Situation, Step, Wish, allowed_from, decide};
+pub use token::{RunToken, Scopes, Token, TokenHash, TokenId, TokenScope, TokenSecret};
+pub use transition::{
+    AgentChange, ItemHolder, WorkChange, WorkFacts, WorkRefusal, WorkStep, allowed_from, decide,
+};

@@ -10,7 +10,7 @@ use crate::{Invalid, Timestamp};
 
 names! {
     /// A right of the holder of a token.
-    Scope, "a scope; write read, submit, work or admin" {
+    TokenScope, "a scope; write read, submit, work or admin" {
         /// Look at everything.
         Read = "read",
         /// Submit work, change and cancel it, and give it to agents.
@@ -24,13 +24,13 @@ names! {
 
 /// The rights of the holder of a token, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scopes(Vec<Scope>);
+pub struct Scopes(Vec<TokenScope>);
 
 impl Scopes {
     /// These, each once; an error if there are none.
-    pub fn of(scopes: &[Scope]) -> Result<Self, Invalid> {
-        let given = |scope: &&Scope| scopes.contains(scope);
-        let scopes: Vec<Scope> = Scope::ALL.iter().filter(given).copied().collect();
+    pub fn of(scopes: &[TokenScope]) -> Result<Self, Invalid> {
+        let given = |scope: &&TokenScope| scopes.contains(scope);
+        let scopes: Vec<TokenScope> = TokenScope::ALL.iter().filter(given).copied().collect();
         if scopes.is_empty() {
             return Err(Invalid::new("a token needs a scope: read, submit, work or admin"));
         }
@@ -40,21 +40,21 @@ impl Scopes {
     /// Reads names that are separated by commas or blanks.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let names = text.split([',', ' ']).filter(|name| !name.is_empty());
-        Self::of(&names.map(Scope::parse).collect::<Result<Vec<_>, _>>()?)
+        Self::of(&names.map(TokenScope::parse).collect::<Result<Vec<_>, _>>()?)
     }
 
     /// Whether the holder may do this. A holder that may submit or do work may also read; an administrator may do
     /// everything.
-    pub fn allow(&self, wanted: Scope) -> bool {
+    pub fn allow(&self, wanted: TokenScope) -> bool {
         self.0.iter().any(|scope| match scope {
-            Scope::Admin => true,
-            Scope::Submit | Scope::Work => *scope == wanted || wanted == Scope::Read,
-            Scope::Read => wanted == Scope::Read,
+            TokenScope::Admin => true,
+            TokenScope::Submit | TokenScope::Work => *scope == wanted || wanted == TokenScope::Read,
+            TokenScope::Read => wanted == TokenScope::Read,
         })
     }
 
     /// Each of them.
-    pub fn each(&self) -> impl Iterator<Item = Scope> {
+    pub fn each(&self) -> impl Iterator<Item = TokenScope> {
         self.0.iter().copied()
     }
 }
@@ -256,7 +256,8 @@ mod tests {
         for (text, allowed) in table {
             let scopes = Scopes::parse(text).unwrap();
             assert_eq!(scopes.to_string(), text);
-            let found: Vec<bool> = Scope::ALL.iter().map(|scope| scopes.allow(*scope)).collect();
+            let found: Vec<bool> =
+                TokenScope::ALL.iter().map(|scope| scopes.allow(*scope)).collect();
             assert_eq!(found, allowed, "{text}");
         }
         assert_eq!(Scopes::parse("work read work").unwrap().to_string(), "read,work");

@@ -10,7 +10,7 @@ mod tests;
 
 /// The run that has an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holder<'a> {
+pub struct ItemHolder<'a> {
     /// The run.
     pub run: &'a RunId,
     /// Its executor.
@@ -21,13 +21,13 @@ pub struct Holder<'a> {
 
 /// The facts that the table decides by.
 #[derive(Debug, Clone, Copy)]
-pub struct Situation<'a> {
+pub struct WorkFacts<'a> {
     /// The status of the item.
     pub status: WorkStatus,
     /// The agent that has it or is to have it; empty if there is none.
     pub agent: &'a str,
     /// The run that has it.
-    pub holder: Option<Holder<'a>>,
+    pub holder: Option<ItemHolder<'a>>,
     /// The beads that must be done first.
     pub blockers: &'a [BeadId],
     /// Whether it is a fixed reference, and no work.
@@ -36,7 +36,7 @@ pub struct Situation<'a> {
 
 /// The agent that a client wishes for an item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum AgentWish {
+pub enum AgentChange {
     /// The present one.
     #[default]
     Keep,
@@ -48,18 +48,18 @@ pub enum AgentWish {
 
 /// The change that a client wishes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct WorkChange {
     /// The status that it should have.
     pub status: Option<WorkStatus>,
     /// The outcome.
     pub outcome: Option<Outcome>,
     /// The agent that should have it.
-    pub agent: AgentWish,
+    pub agent: AgentChange,
 }
 
 /// The step that fulfils a wish.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum WorkStep {
     /// Nothing: it stands like that already.
     Nothing,
     /// Another agent is to have it when it is dispatched, or none; no run has it.
@@ -82,7 +82,7 @@ pub enum Step {
 
 /// Why a change is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum WorkRefusal {
     /// The status does not change from this to that.
     #[error("a work item that is {from} cannot become {to}; {}", go(*from))]
     NotAllowed {
@@ -136,7 +136,7 @@ pub enum Refusal {
     OutcomeAlone,
 }
 
-impl Refusal {
+impl WorkRefusal {
     /// The field that is wrong, if the request is and not the moment.
     pub fn field(&self) -> Option<&'static str> {
         match self {
@@ -167,11 +167,11 @@ pub fn allowed_from(status: WorkStatus) -> &'static [WorkStatus] {
 }
 
 /// The step that changes an item in this situation as the client wishes.
-pub fn decide(situation: &Situation<'_>, wish: &Wish) -> Result<Step, Refusal> {
+pub fn decide(situation: &WorkFacts<'_>, wish: &WorkChange) -> Result<WorkStep, WorkRefusal> {
     let wanted_agent = match &wish.agent {
-        AgentWish::Keep => None,
-        AgentWish::Unassigned => Some(""),
-        AgentWish::Is(agent) => Some(agent.as_str()),
+        AgentChange::Keep => None,
+        AgentChange::Unassigned => Some(""),
+        AgentChange::Is(agent) => Some(agent.as_str()),
     };
     let agent_changes = wanted_agent.is_some_and(|agent| agent != situation.agent);
     if let Some(holder) = situation.holder
@@ -179,7 +179,7 @@ pub fn decide(situation: &Situation<'_>, wish: &Wish) -> Result<Step, Refusal> {
         && (wish.status.is_some_and(|to| to != situation.status) || agent_changes)
     {
         let (run, agent) = (holder.run.clone(), holder.agent.to_owned());
-        return Err(Refusal::Supervised { run, agent, wanted: wish.status });
+        return Err(WorkRefusal::Supervised { run, agent, wanted: wish.status });
     }
     let Some(to) = wish.status else {
         return without_status(situation, wish, wanted_agent.filter(|_| agent_changes));
@@ -190,16 +190,16 @@ pub fn decide(situation: &Situation<'_>, wish: &Wish) -> Result<Step, Refusal> {
         if wish.outcome.is_some() {
             check_outcome(to, wish.outcome)?;
         }
-        let said = Wish { outcome: None, ..wish.clone() };
+        let said = WorkChange { outcome: None, ..wish.clone() };
         return without_status(situation, &said, wanted_agent.filter(|_| agent_changes));
     }
     if !allowed_from(from).contains(&to) {
-        return Err(Refusal::NotAllowed { from, to });
+        return Err(WorkRefusal::NotAllowed { from, to });
     }
     check_outcome(to, wish.outcome)?;
     match to {
         WorkStatus::Dispatched => dispatch(situation, wanted_agent, agent_changes),
-        WorkStatus::Queued => Ok(Step::Requeue(wanted_agent.unwrap_or_default().to_owned())),
+        WorkStatus::Queued => Ok(WorkStep::Requeue(wanted_agent.unwrap_or_default().to_owned())),
         // The agent that begins, waits or ends is the one that has it.
         WorkStatus::InProgress
         | WorkStatus::Blocked
@@ -207,70 +207,70 @@ pub fn decide(situation: &Situation<'_>, wish: &Wish) -> Result<Step, Refusal> {
         | WorkStatus::Failed => {
             if agent_changes && let Some(holder) = situation.holder {
                 let (run, agent) = (holder.run.clone(), holder.agent.to_owned());
-                return Err(Refusal::HeldBy { run, agent });
+                return Err(WorkRefusal::HeldBy { run, agent });
             }
             Ok(match to {
-                WorkStatus::Blocked => Step::Block,
-                WorkStatus::InProgress if from == WorkStatus::Blocked => Step::Resume,
-                WorkStatus::InProgress => Step::Start,
-                WorkStatus::Failed => Step::Finish(Outcome::Failed),
-                _ => Step::Finish(Outcome::Success),
+                WorkStatus::Blocked => WorkStep::Block,
+                WorkStatus::InProgress if from == WorkStatus::Blocked => WorkStep::Resume,
+                WorkStatus::InProgress => WorkStep::Start,
+                WorkStatus::Failed => WorkStep::Finish(Outcome::Failed),
+                _ => WorkStep::Finish(Outcome::Success),
             })
         }
-        WorkStatus::Cancelled => Ok(Step::Cancel),
+        WorkStatus::Cancelled => Ok(WorkStep::Cancel),
     }
 }
 
 fn dispatch(
-    situation: &Situation<'_>,
+    situation: &WorkFacts<'_>,
     wanted_agent: Option<&str>,
     agent_changes: bool,
-) -> Result<Step, Refusal> {
+) -> Result<WorkStep, WorkRefusal> {
     let agent = wanted_agent.unwrap_or(situation.agent);
     if agent.is_empty() {
-        return Err(Refusal::NeedsAgent);
+        return Err(WorkRefusal::NeedsAgent);
     }
     if situation.status == WorkStatus::Dispatched && situation.holder.is_some() && !agent_changes {
-        return Ok(Step::Nothing);
+        return Ok(WorkStep::Nothing);
     }
     if situation.pinned {
-        return Err(Refusal::Pinned);
+        return Err(WorkRefusal::Pinned);
     }
     if !situation.blockers.is_empty() {
-        return Err(Refusal::BlockedBy(situation.blockers.to_vec()));
+        return Err(WorkRefusal::BlockedBy(situation.blockers.to_vec()));
     }
-    Ok(Step::Dispatch(agent.to_owned()))
+    Ok(WorkStep::Dispatch(agent.to_owned()))
 }
 
 /// The step for a wish that names no status. `agent` is the agent that is to have it and does not.
 fn without_status(
-    situation: &Situation<'_>,
-    wish: &Wish,
+    situation: &WorkFacts<'_>,
+    wish: &WorkChange,
     agent: Option<&str>,
-) -> Result<Step, Refusal> {
+) -> Result<WorkStep, WorkRefusal> {
     if wish.outcome.is_some() {
-        return Err(Refusal::OutcomeAlone);
+        return Err(WorkRefusal::OutcomeAlone);
     }
-    let Some(agent) = agent else { return Ok(Step::Nothing) };
+    let Some(agent) = agent else { return Ok(WorkStep::Nothing) };
     if let Some(holder) = situation.holder {
         let (run, agent) = (holder.run.clone(), holder.agent.to_owned());
-        return Err(Refusal::HeldBy { run, agent });
+        return Err(WorkRefusal::HeldBy { run, agent });
     }
     if situation.status.is_terminal() {
         let (from, to) = (situation.status, WorkStatus::Dispatched);
-        return Err(Refusal::NotAllowed { from, to });
+        return Err(WorkRefusal::NotAllowed { from, to });
     }
-    Ok(Step::Assign(agent.to_owned()))
+    Ok(WorkStep::Assign(agent.to_owned()))
 }
 
 /// Whether it has to be said how something ended, and was said rightly.
-fn check_outcome(to: WorkStatus, given: Option<Outcome>) -> Result<(), Refusal> {
+fn check_outcome(to: WorkStatus, given: Option<Outcome>) -> Result<(), WorkRefusal> {
     match (to.outcome(), given) {
         (None | Some(Outcome::Cancelled), None) => Ok(()),
-        (None, Some(_)) => Err(Refusal::OutcomeAlone),
-        (Some(_), None) => Err(Refusal::NeedsOutcome(to)),
+        (None, Some(_)) => Err(WorkRefusal::OutcomeAlone),
+        (Some(_), None) => Err(WorkRefusal::NeedsOutcome(to)),
         (Some(right), Some(given)) if right == given => Ok(()),
-        (Some(_), Some(given)) => Err(Refusal::WrongOutcome { to, given }),
+        (Some(_), Some(given)) => Err(WorkRefusal::WrongOutcome { to, given }),
     }
 }
 

@@ -19,7 +19,7 @@ fn run() -> RunId {
 }
 
 /// The situations that there can be: an agent that works or waits to begin has the item in a run, or by hand.
-fn situations(mut each: impl FnMut(&Situation<'_>)) {
+fn situations(mut each: impl FnMut(&WorkFacts<'_>)) {
     let (run, blocker) = (run(), [BeadId::parse("wq-first").unwrap()]);
     for status in STATUSES {
         for executor in EXECUTORS {
@@ -34,37 +34,37 @@ fn situations(mut each: impl FnMut(&Situation<'_>)) {
                     if executor.is_some() && (!is_held || agent.is_empty()) {
                         continue;
                     }
-                    let holder = executor.map(|executor| Holder { run: &run, executor, agent });
-                    each(&Situation { status: *status, agent, holder, blockers, pinned });
+                    let holder = executor.map(|executor| ItemHolder { run: &run, executor, agent });
+                    each(&WorkFacts { status: *status, agent, holder, blockers, pinned });
                 }
             }
         }
     }
 }
 
-fn wishes(mut each: impl FnMut(&Wish)) {
+fn wishes(mut each: impl FnMut(&WorkChange)) {
     let agents = [
-        AgentWish::Keep,
-        AgentWish::Unassigned,
-        AgentWish::Is("steve".to_owned()),
-        AgentWish::Is("ann".to_owned()),
+        AgentChange::Keep,
+        AgentChange::Unassigned,
+        AgentChange::Is("steve".to_owned()),
+        AgentChange::Is("ann".to_owned()),
     ];
     for status in STATUSES.iter().copied().map(Some).chain([None]) {
         for outcome in OUTCOMES {
             for agent in &agents {
-                each(&Wish { status, outcome, agent: agent.clone() });
+                each(&WorkChange { status, outcome, agent: agent.clone() });
             }
         }
     }
 }
 
 /// The table once more, as the specification has it: a line for each arrow.
-fn expected(situation: &Situation<'_>, wish: &Wish) -> Result<&'static str, &'static str> {
+fn expected(situation: &WorkFacts<'_>, wish: &WorkChange) -> Result<&'static str, &'static str> {
     use WorkStatus::{Blocked, Cancelled, Completed, Dispatched, Failed, InProgress, Queued};
     let agent = match &wish.agent {
-        AgentWish::Keep => situation.agent,
-        AgentWish::Unassigned => "",
-        AgentWish::Is(agent) => agent,
+        AgentChange::Keep => situation.agent,
+        AgentChange::Unassigned => "",
+        AgentChange::Is(agent) => agent,
     };
     let changes = agent != situation.agent;
     let executor = situation.holder.map(|holder| holder.executor);
@@ -122,28 +122,30 @@ fn expected(situation: &Situation<'_>, wish: &Wish) -> Result<&'static str, &'st
     }
 }
 
-fn name(answer: &Result<Step, Refusal>) -> Result<&'static str, &'static str> {
+fn name(answer: &Result<WorkStep, WorkRefusal>) -> Result<&'static str, &'static str> {
     match answer {
-        Ok(Step::Nothing) => Ok("nothing"),
-        Ok(Step::Assign(_)) => Ok("assign"),
-        Ok(Step::Dispatch(_)) => Ok("dispatch"),
-        Ok(Step::Start) => Ok("start"),
-        Ok(Step::Block) => Ok("block"),
-        Ok(Step::Resume) => Ok("resume"),
-        Ok(Step::Requeue(_)) => Ok("requeue"),
-        Ok(Step::Finish(Outcome::Success)) => Ok("success"),
-        Ok(Step::Finish(Outcome::Failed)) => Ok("failed"),
-        Ok(Step::Finish(Outcome::Cancelled)) => Ok("finished as cancelled"),
-        Ok(Step::Cancel) => Ok("cancel"),
-        Err(Refusal::NotAllowed { .. }) => Err("not allowed"),
-        Err(Refusal::Supervised { .. }) => Err("supervised"),
-        Err(Refusal::BlockedBy(_)) => Err("blocked by"),
-        Err(Refusal::Pinned) => Err("pinned"),
-        Err(Refusal::HeldBy { .. }) => Err("held"),
-        Err(Refusal::NeedsAgent) => Err("agent"),
-        Err(Refusal::NeedsOutcome(_) | Refusal::WrongOutcome { .. } | Refusal::OutcomeAlone) => {
-            Err("outcome")
-        }
+        Ok(WorkStep::Nothing) => Ok("nothing"),
+        Ok(WorkStep::Assign(_)) => Ok("assign"),
+        Ok(WorkStep::Dispatch(_)) => Ok("dispatch"),
+        Ok(WorkStep::Start) => Ok("start"),
+        Ok(WorkStep::Block) => Ok("block"),
+        Ok(WorkStep::Resume) => Ok("resume"),
+        Ok(WorkStep::Requeue(_)) => Ok("requeue"),
+        Ok(WorkStep::Finish(Outcome::Success)) => Ok("success"),
+        Ok(WorkStep::Finish(Outcome::Failed)) => Ok("failed"),
+        Ok(WorkStep::Finish(Outcome::Cancelled)) => Ok("finished as cancelled"),
+        Ok(WorkStep::Cancel) => Ok("cancel"),
+        Err(WorkRefusal::NotAllowed { .. }) => Err("not allowed"),
+        Err(WorkRefusal::Supervised { .. }) => Err("supervised"),
+        Err(WorkRefusal::BlockedBy(_)) => Err("blocked by"),
+        Err(WorkRefusal::Pinned) => Err("pinned"),
+        Err(WorkRefusal::HeldBy { .. }) => Err("held"),
+        Err(WorkRefusal::NeedsAgent) => Err("agent"),
+        Err(
+            WorkRefusal::NeedsOutcome(_)
+            | WorkRefusal::WrongOutcome { .. }
+            | WorkRefusal::OutcomeAlone,
+        ) => Err("outcome"),
     }
 }
 
@@ -167,18 +169,20 @@ fn a_refusal_says_what_is_allowed_from_here_or_which_field_is_wrong() {
             let Err(refusal) = decide(situation, wish) else { return };
             let text = refusal.to_string();
             match &refusal {
-                Refusal::NotAllowed { from, to } => {
+                WorkRefusal::NotAllowed { from, to } => {
                     assert!(text.contains(to.as_str()), "{text}");
                     for allowed in allowed_from(*from) {
                         assert!(text.contains(allowed.as_str()), "{text}");
                     }
                 }
-                Refusal::Supervised { .. } => assert!(text.contains("gt run"), "{text}"),
-                Refusal::BlockedBy(_) => assert!(text.contains("wq-first"), "{text}"),
-                Refusal::HeldBy { .. } => assert!(text.contains("wq-abc#1"), "{text}"),
-                Refusal::Pinned => {}
-                Refusal::NeedsAgent => assert_eq!(refusal.field(), Some("assigned_agent")),
-                Refusal::NeedsOutcome(_) | Refusal::WrongOutcome { .. } | Refusal::OutcomeAlone => {
+                WorkRefusal::Supervised { .. } => assert!(text.contains("gt run"), "{text}"),
+                WorkRefusal::BlockedBy(_) => assert!(text.contains("wq-first"), "{text}"),
+                WorkRefusal::HeldBy { .. } => assert!(text.contains("wq-abc#1"), "{text}"),
+                WorkRefusal::Pinned => {}
+                WorkRefusal::NeedsAgent => assert_eq!(refusal.field(), Some("assigned_agent")),
+                WorkRefusal::NeedsOutcome(_)
+                | WorkRefusal::WrongOutcome { .. }
+                | WorkRefusal::OutcomeAlone => {
                     assert_eq!(refusal.field(), Some("outcome"));
                 }
             }
@@ -204,17 +208,17 @@ fn nothing_leads_out_of_an_end_and_every_end_can_be_reached() {
 
 #[test]
 fn a_queued_item_keeps_the_agent_it_was_submitted_for_unless_another_is_named() {
-    let situation = Situation {
+    let situation = WorkFacts {
         status: WorkStatus::Queued,
         agent: "steve",
         holder: None,
         blockers: &[],
         pinned: false,
     };
-    let to = |agent| Wish { status: Some(WorkStatus::Dispatched), outcome: None, agent };
-    let keep = decide(&situation, &to(AgentWish::Keep));
-    assert_eq!(keep, Ok(Step::Dispatch("steve".to_owned())));
-    let other = decide(&situation, &to(AgentWish::Is("ann".to_owned())));
-    assert_eq!(other, Ok(Step::Dispatch("ann".to_owned())));
-    assert_eq!(decide(&situation, &to(AgentWish::Unassigned)), Err(Refusal::NeedsAgent));
+    let to = |agent| WorkChange { status: Some(WorkStatus::Dispatched), outcome: None, agent };
+    let keep = decide(&situation, &to(AgentChange::Keep));
+    assert_eq!(keep, Ok(WorkStep::Dispatch("steve".to_owned())));
+    let other = decide(&situation, &to(AgentChange::Is("ann".to_owned())));
+    assert_eq!(other, Ok(WorkStep::Dispatch("ann".to_owned())));
+    assert_eq!(decide(&situation, &to(AgentChange::Unassigned)), Err(WorkRefusal::NeedsAgent));
 }

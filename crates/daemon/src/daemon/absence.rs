@@ -4,7 +4,7 @@ use std::fmt;
 
 use gt_executors::process;
 
-use super::control::{Standing, standing};
+use super::control::{DaemonStanding, standing};
 use gt_scheduling::queue::QueueStatus;
 use gt_town::Town;
 
@@ -49,10 +49,10 @@ pub fn absence(town: &Town, status: &QueueStatus) -> Option<DaemonAbsence> {
         return None;
     }
     let stopped = match standing(town.root()) {
-        Ok(Standing::Running { pid: Some(pid), .. }) if process::is_stopped(pid) => Some(pid),
-        Ok(Standing::Running { .. }) => return None,
+        Ok(DaemonStanding::Running { pid: Some(pid), .. }) if process::is_stopped(pid) => Some(pid),
+        Ok(DaemonStanding::Running { .. }) => return None,
         // A warning too many is better than none.
-        Ok(Standing::NotRunning) | Err(_) => None,
+        Ok(DaemonStanding::NotRunning) | Err(_) => None,
     };
     Some(DaemonAbsence { ready, stopped })
 }

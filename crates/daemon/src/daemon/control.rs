@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use gt_executors::daemon::{
-    Holder, Launched, ask_to_end, holder, is_held, launch, wait_until_free,
+    LaunchResult, LockHolder, ask_to_end, holder, is_held, launch, wait_until_free,
 };
 
 use super::journal::log_path;
 use super::lock_path;
-use super::report::Report;
+use super::report::DaemonReport;
 use gt_town::{OperationError, Result};
 
 /// The longest that `start` waits for the first full scan of a new daemon.
@@ -20,7 +20,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Whether the daemon of a town runs on this machine.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Standing {
+pub enum DaemonStanding {
     /// No daemon runs.
     NotRunning,
     /// A daemon runs.
@@ -30,13 +30,13 @@ pub enum Standing {
         /// When it started.
         since: String,
         /// Its report, if it has written one.
-        report: Option<Box<Report>>,
+        report: Option<Box<DaemonReport>>,
     },
 }
 
 /// The outcome of starting the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Started {
+pub enum DaemonStart {
     /// It runs and has finished its first full scan.
     Ready {
         /// Its process id.
@@ -55,7 +55,7 @@ pub enum Started {
 
 /// The outcome of stopping the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stopped {
+pub enum DaemonStop {
     /// No daemon ran.
     NotRunning,
     /// It has ended.
@@ -65,28 +65,28 @@ pub enum Stopped {
     },
 }
 
-fn held_by(root: &Path) -> Result<Option<Holder>> {
+fn held_by(root: &Path) -> Result<Option<LockHolder>> {
     let path = lock_path(root);
     holder(&path).map_err(|source| OperationError::File { action: "read", path, source })
 }
 
 /// Whether the daemon of the town at `root` runs. Does not read the store.
-pub fn standing(root: &Path) -> Result<Standing> {
+pub fn standing(root: &Path) -> Result<DaemonStanding> {
     let holder = held_by(root)?;
     if holder.is_none() && !is_held(&lock_path(root)) {
-        return Ok(Standing::NotRunning);
+        return Ok(DaemonStanding::NotRunning);
     }
     let pid = holder.as_ref().map(|holder| holder.pid);
     let since = holder.map(|holder| holder.since).unwrap_or_default();
     // A report of an earlier daemon says nothing about this one.
-    let report = Report::read(root).filter(|report| pid == Some(report.pid));
-    Ok(Standing::Running { pid, since, report: report.map(Box::new) })
+    let report = DaemonReport::read(root).filter(|report| pid == Some(report.pid));
+    Ok(DaemonStanding::Running { pid, since, report: report.map(Box::new) })
 }
 
 /// Starts the daemon of the town at `root`, detached from the caller, and waits for its first full scan.
-pub fn start(root: &Path, program: &Path) -> Result<Started> {
-    if let Standing::Running { pid, since, .. } = standing(root)? {
-        return Ok(Started::Already { pid, since });
+pub fn start(root: &Path, program: &Path) -> Result<DaemonStart> {
+    if let DaemonStanding::Running { pid, since, .. } = standing(root)? {
+        return Ok(DaemonStart::Already { pid, since });
     }
     let log = log_path(root);
     let directory = log.parent().unwrap_or(root);
@@ -104,16 +104,16 @@ pub fn start(root: &Path, program: &Path) -> Result<Started> {
         OsStr::new("--detached"),
     ];
     match launch(program, &words, &complaints, READY_TIMEOUT)? {
-        Launched::Said(_) => match standing(root)? {
-            Standing::Running { pid: Some(pid), .. } => Ok(Started::Ready { pid }),
-            Standing::Running { .. } => Ok(Started::Beginning),
-            Standing::NotRunning => Err(not_started(&complaints, &log)),
+        LaunchResult::Said(_) => match standing(root)? {
+            DaemonStanding::Running { pid: Some(pid), .. } => Ok(DaemonStart::Ready { pid }),
+            DaemonStanding::Running { .. } => Ok(DaemonStart::Beginning),
+            DaemonStanding::NotRunning => Err(not_started(&complaints, &log)),
         },
-        Launched::Silent => Ok(Started::Beginning),
+        LaunchResult::Silent => Ok(DaemonStart::Beginning),
         // Another process may have started the daemon first.
-        Launched::Ended => match standing(root)? {
-            Standing::Running { pid, since, .. } => Ok(Started::Already { pid, since }),
-            Standing::NotRunning => Err(not_started(&complaints, &log)),
+        LaunchResult::Ended => match standing(root)? {
+            DaemonStanding::Running { pid, since, .. } => Ok(DaemonStart::Already { pid, since }),
+            DaemonStanding::NotRunning => Err(not_started(&complaints, &log)),
         },
     }
 }
@@ -130,7 +130,7 @@ fn not_started(complaints: &Path, log: &Path) -> OperationError {
 }
 
 /// Asks the daemon of the town at `root` to end, and waits until it has. Workers keep running.
-pub fn stop(root: &Path) -> Result<Stopped> {
+pub fn stop(root: &Path) -> Result<DaemonStop> {
     let path = lock_path(root);
     let Some(holder) = held_by(root)? else {
         if is_held(&path) {
@@ -139,7 +139,7 @@ pub fn stop(root: &Path) -> Result<Stopped> {
                 path.display()
             )));
         }
-        return Ok(Stopped::NotRunning);
+        return Ok(DaemonStop::NotRunning);
     };
     let asked = ask_to_end(&path, &holder);
     let asked = asked.map_err(|source| OperationError::File {
@@ -161,5 +161,5 @@ pub fn stop(root: &Path) -> Result<Stopped> {
             STOP_TIMEOUT.as_secs()
         )));
     }
-    Ok(Stopped::Ended { pid: holder.pid })
+    Ok(DaemonStop::Ended { pid: holder.pid })
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use gt_core::latency::{Latencies, Trigger};
 use gt_core::time::format_duration;
 use gt_core::{Event, EventKind, Json};
-use gt_executors::daemon::{ClockWatch, DaemonLock, DoorBell, Jump, Keeper, Signals, wait_for_any};
+use gt_executors::daemon::{
+    BellSocket, ClockJump, ClockWatch, DaemonLock, ServiceManager, Signals, wait_for_any,
+};
 use gt_store::EventFilter;
 
 use super::event_routing::reconcilers_for;
@@ -15,11 +17,11 @@ use super::journal::Level;
 use super::lock_path;
 use super::reconciler_kind::ReconcilerKind;
 use super::reconcilers::number;
-use super::report::{LatencyReport, Report};
+use super::report::{DaemonReport, LatencyReport};
 use super::run::DaemonSettings;
 use super::state::DaemonState;
-use super::watch::{Ended, take_ended, unexpected, watch_all, watch_news};
-use gt_beads::events::Follower;
+use super::watch::{FreedLock, take_ended, unexpected, watch_all, watch_news};
+use gt_beads::events::EventFollower;
 use gt_town::Result;
 use gt_town::error::with_causes;
 
@@ -42,14 +44,14 @@ const SECOND_LIVENESS_DELAY: Duration = Duration::from_secs(1);
 pub(super) struct EventLoop {
     state: Arc<DaemonState>,
     lock: DaemonLock,
-    bell: Option<DoorBell>,
+    bell: Option<BellSocket>,
     signals: Signals,
-    keeper: Keeper,
+    keeper: ServiceManager,
     /// How often the service manager expects a keepalive message.
     watchdog: Option<Duration>,
     settings: DaemonSettings,
-    report: Report,
-    news: Follower,
+    report: DaemonReport,
+    news: EventFollower,
     latencies: Latencies,
     clocks: ClockWatch,
     last_news: Instant,
@@ -70,18 +72,18 @@ pub(super) struct EventLoop {
 /// The resources that the event loop owns.
 pub(super) struct EventLoopParts {
     pub(super) lock: DaemonLock,
-    pub(super) bell: Option<DoorBell>,
+    pub(super) bell: Option<BellSocket>,
     pub(super) signals: Signals,
-    pub(super) keeper: Keeper,
+    pub(super) keeper: ServiceManager,
     pub(super) watchdog: Option<Duration>,
     pub(super) settings: DaemonSettings,
-    pub(super) report: Report,
+    pub(super) report: DaemonReport,
 }
 
 impl EventLoop {
     pub(super) fn new(state: Arc<DaemonState>, with: EventLoopParts) -> Result<Self> {
         // Events from here on count as news, even if the first scan already sees their effects.
-        let news = Follower::from_now(&state.town, EventFilter::default())?;
+        let news = EventFollower::from_now(&state.town, EventFilter::default())?;
         let now = Instant::now();
         Ok(Self {
             clocks: ClockWatch::new(state.now()),
@@ -92,7 +94,7 @@ impl EventLoop {
             keeper: with.keeper,
             watchdog: with.watchdog,
             settings: with.settings,
-            report: Report { last_event: news.reached(), ..with.report },
+            report: DaemonReport { last_event: news.reached(), ..with.report },
             news,
             latencies: Latencies::default(),
             last_news: now,
@@ -109,7 +111,7 @@ impl EventLoop {
 
     /// Runs until the daemon is asked to stop, and then until no reconciler is busy. Calls `on_ready` after the first
     /// full scan.
-    pub(super) fn run(&mut self, on_ready: &mut dyn FnMut(&Report)) -> Result<()> {
+    pub(super) fn run(&mut self, on_ready: &mut dyn FnMut(&DaemonReport)) -> Result<()> {
         self.report.adopted = watch_all(&self.state)?;
         // Nothing starts before all live runs are known.
         for kind in ReconcilerKind::ALL.into_iter().filter(|kind| *kind != ReconcilerKind::Dispatch)
@@ -153,7 +155,7 @@ impl EventLoop {
             self.scan();
         }
         self.handle_ended_workers();
-        let rung = self.bell.as_ref().is_some_and(DoorBell::was_rung);
+        let rung = self.bell.as_ref().is_some_and(BellSocket::was_rung);
         let rung = self.state.was_rung() || rung;
         let is_time = Instant::now() >= self.next_look;
         if is_time {
@@ -182,7 +184,7 @@ impl EventLoop {
         // If the store cannot be read, the liveness reconciler asks again.
         let unexpected = unexpected(&self.state, ended.clone()).unwrap_or(ended);
         for one in &unexpected {
-            if let Ended::Run(run) = one {
+            if let FreedLock::Run(run) = one {
                 let bead = ("bead", Json::string(run.bead.as_str()));
                 let more = [bead, ("run", Json::string(&run.to_string()))];
                 self.state.tell(Level::Warning, "cut off", &more);
@@ -272,9 +274,9 @@ impl EventLoop {
         let now = self.state.now();
         if let Some(jump) = self.clocks.look(now) {
             let (what, time) = match jump {
-                Jump::Slept(time) => ("woke", time),
-                Jump::Forward(time) => ("clock set forward", time),
-                Jump::Back(time) => ("clock set back", time),
+                ClockJump::Slept(time) => ("woke", time),
+                ClockJump::Forward(time) => ("clock set forward", time),
+                ClockJump::Back(time) => ("clock set back", time),
             };
             let more = [("time", Json::string(&format_duration(time)))];
             self.state.tell(Level::Warning, what, &more);
@@ -315,7 +317,7 @@ impl EventLoop {
 
     /// Lets starts begin after the first liveness and convoys rounds, and reports the daemon as ready after the first
     /// dispatch and outbox rounds.
-    fn begin_when_recovered(&mut self, on_ready: &mut dyn FnMut(&Report)) {
+    fn begin_when_recovered(&mut self, on_ready: &mut dyn FnMut(&DaemonReport)) {
         let has_looked = |kind: ReconcilerKind| self.state.tally(kind).report.rounds > 0;
         if !self.recovered
             && has_looked(ReconcilerKind::Liveness)
@@ -394,6 +396,6 @@ impl EventLoop {
             self.state.event_loop().take();
         }
         self.state.tell(Level::Info, "stopped", &[]);
-        Report::remove(self.state.town.root());
+        DaemonReport::remove(self.state.town.root());
     }
 }

@@ -76,7 +76,7 @@ impl Journal {
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// The time.
     pub at: Timestamp,
     /// `info`, `warning` or `error`.
@@ -87,7 +87,7 @@ pub struct Entry {
     pub more: Vec<(String, String)>,
 }
 
-impl Entry {
+impl JournalEntry {
     /// Parses a line; nothing if it is not a line of this log.
     pub fn parse(line: &str) -> Option<Self> {
         let mut fields: serde_json::Map<String, serde_json::Value> =
@@ -121,7 +121,7 @@ mod tests {
         let more = [("run", Json::string("gt-a#1")), ("ms", Json::trusted("12".to_owned()))];
         journal.tell(at, Level::Warning, "lost", &more);
         let text = std::fs::read_to_string(log_path(town.path())).unwrap();
-        let entry = Entry::parse(text.trim_end()).unwrap();
+        let entry = JournalEntry::parse(text.trim_end()).unwrap();
         assert_eq!((entry.at, entry.level.as_str(), entry.event.as_str()), (at, "warning", "lost"));
         let more = [("ms", "12"), ("run", "gt-a#1")].map(|(a, b)| (a.to_owned(), b.to_owned()));
         assert_eq!(entry.more, more);
@@ -130,7 +130,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_line_makes_it_panic(line in r#"\{("at":"[0-9TZ:-]*",?)?("level":"a",)?.*\}|.*"#) {
-            let _ = Entry::parse(&line);
+            let _ = JournalEntry::parse(&line);
         }
     }
 }

@@ -26,12 +26,12 @@ mod wake;
 mod watch;
 
 pub use absence::{DaemonAbsence, absence};
-pub use control::{Standing, Started, Stopped, standing, start, stop};
+pub use control::{DaemonStanding, DaemonStart, DaemonStop, standing, start, stop};
 pub use gt_executors::daemon::make_room_for_files;
-pub use journal::{Entry, log_files, log_path};
+pub use journal::{JournalEntry, log_files, log_path};
 pub use reconciler_kind::ReconcilerKind;
-pub use report::{LatencyReport, ReconcilerReport, Report};
-pub use run::{Surroundings, Tell, detach, run};
+pub use report::{DaemonReport, LatencyReport, ReconcilerReport};
+pub use run::{DaemonEnvironment, ServiceLog, detach, run};
 pub use unit::{Unit, install_unit, unit};
 
 use std::path::{Path, PathBuf};

@@ -10,19 +10,19 @@ use gt_core::{Json, Timestamp};
 
 use super::journal::Level;
 use super::reconciler_kind::ReconcilerKind;
-use super::spawning::Permitted;
+use super::spawning::PermittedSpawner;
 use super::state::DaemonState;
-use super::wake::Causes;
+use super::wake::WakeCauses;
 use crate::reconcile;
 use gt_execution::runs::{Recovered, RunSpawner};
-use gt_scheduling::dispatch::{Caller, Dispatcher, NotStarted, next_due};
+use gt_scheduling::dispatch::{CycleCaller, Dispatcher, NotStarted, next_due};
 use gt_scheduling::processes::ProcessProbe as _;
 use gt_town::error::with_causes;
 use gt_town::{Result, Town};
 
 /// The outcome of a round.
 #[derive(Debug, Default)]
-struct Round {
+struct RoundOutcome {
     /// How much was done.
     done: u64,
     /// When there is more to do, if no event says so before.
@@ -59,9 +59,9 @@ pub(super) fn begin(state: &Arc<DaemonState>) -> std::io::Result<()> {
 /// Runs a reconciler until the daemon stops.
 fn attend(state: &DaemonState, kind: ReconcilerKind, hand: usize) {
     let spawner = RunSpawner::new(&state.town, &state.program);
-    let spawner = Permitted { spawner: &spawner, permits: &state.permits };
+    let spawner = PermittedSpawner { spawner: &spawner, permits: &state.permits };
     let dispatcher = Dispatcher::new(&state.town, &spawner)
-        .with_caller(Caller::Daemon)
+        .with_caller(CycleCaller::Daemon)
         .with_counts(false)
         .with_starter_lock(state.processes.host());
     while let Some(causes) = state.wake(kind).wait() {
@@ -86,8 +86,8 @@ fn make_round(
     state: &DaemonState,
     kind: ReconcilerKind,
     hand: usize,
-    causes: Causes,
-    round: impl FnOnce() -> Result<Round>,
+    causes: WakeCauses,
+    round: impl FnOnce() -> Result<RoundOutcome>,
 ) {
     state.tally(kind).busy_since[hand] = Some(Instant::now());
     match catch_unwind(AssertUnwindSafe(round)) {
@@ -106,8 +106,8 @@ fn went_well(
     state: &DaemonState,
     kind: ReconcilerKind,
     hand: usize,
-    causes: Causes,
-    round: &Round,
+    causes: WakeCauses,
+    round: &RoundOutcome,
 ) {
     let mut tally = state.tally(kind);
     tally.report.rounds += 1;
@@ -158,7 +158,7 @@ pub(super) fn number(number: u64) -> Json {
     Json::trusted(number.to_string())
 }
 
-fn dispatch(state: &DaemonState, dispatcher: &Dispatcher<'_>) -> Result<Round> {
+fn dispatch(state: &DaemonState, dispatcher: &Dispatcher<'_>) -> Result<RoundOutcome> {
     let town = &state.town;
     state.permits.set_limit(town.scheduler_settings()?.spawn_parallelism);
     let turn = state.turn.take();
@@ -185,7 +185,7 @@ fn dispatch(state: &DaemonState, dispatcher: &Dispatcher<'_>) -> Result<Round> {
     }
     let started = dispatched.dispatched.len() as u64;
     let again = started > 0 && dispatched.reason == Some(PlanReason::Batch);
-    Ok(Round { done: started, due: next_start(town)?, again })
+    Ok(RoundOutcome { done: started, due: next_start(town)?, again })
 }
 
 /// When the next start is due that only waits for a time. A start that was already due in this round waits for
@@ -196,7 +196,7 @@ fn next_start(town: &Town) -> Result<Option<Timestamp>> {
     Ok(due.map(|due| if due > now { due } else { now.plus(OVERDUE_START_DELAY) }))
 }
 
-fn liveness(state: &DaemonState) -> Result<Round> {
+fn liveness(state: &DaemonState) -> Result<RoundOutcome> {
     let recovered = reconcile::liveness(&state.town, &state.processes)?;
     tell_recovered(state, &recovered);
     let (released, next_hook) = reconcile::stale_hooks(&state.town)?;
@@ -212,7 +212,7 @@ fn liveness(state: &DaemonState) -> Result<Round> {
     state.tally(ReconcilerKind::Liveness).report.done += released.len() as u64;
     let done = (runs + recovered.stale) as u64;
     let due = recovered.due.into_iter().chain(next_hook).min();
-    Ok(Round { done, due, again: false })
+    Ok(RoundOutcome { done, due, again: false })
 }
 
 fn tell_recovered(state: &DaemonState, recovered: &Recovered) {
@@ -236,10 +236,10 @@ fn tell_recovered(state: &DaemonState, recovered: &Recovered) {
 }
 
 /// Nothing changes without an event, so a round without new events has nothing to do.
-fn convoys(state: &DaemonState) -> Result<Round> {
+fn convoys(state: &DaemonState) -> Result<RoundOutcome> {
     let last = state.town.read(|reader| Ok(reader.last_event_number()?))?;
     if state.convoys_seen.load(Ordering::SeqCst) == last {
-        return Ok(Round::default());
+        return Ok(RoundOutcome::default());
     }
     let attended = reconcile::convoys(&state.town)?;
     // Only now: after a failure the same events are handled again.
@@ -255,13 +255,13 @@ fn convoys(state: &DaemonState) -> Result<Round> {
         state.tell(Level::Warning, "had not landed", &[("convoy", Json::string(convoy.as_str()))]);
     }
     let done = (attended.scheduled.len() + attended.landed.len()) as u64;
-    Ok(Round { done, due: None, again: false })
+    Ok(RoundOutcome { done, due: None, again: false })
 }
 
-fn landing(state: &DaemonState) -> Result<Round> {
+fn landing(state: &DaemonState) -> Result<RoundOutcome> {
     let before = reconcile::landings(&state.town)?;
     if before == 0 {
-        return Ok(Round::default());
+        return Ok(RoundOutcome::default());
     }
     for (run, why) in reconcile::landing(&state.town, &state.processes)? {
         let more = [("run", Json::string(&run.to_string())), ("why", Json::string(&why))];
@@ -275,19 +275,19 @@ fn landing(state: &DaemonState) -> Result<Round> {
     }
     // Some runs may have workers, which land their own work; another look costs one read.
     let due = (after > 0).then(|| state.now().plus(LANDING_RETRY_DELAY));
-    Ok(Round { done, due, again: false })
+    Ok(RoundOutcome { done, due, again: false })
 }
 
-fn outbox(state: &DaemonState) -> Result<Round> {
-    reconcile::letters(&state.town)?;
+fn outbox(state: &DaemonState) -> Result<RoundOutcome> {
+    reconcile::deliver_messages(&state.town)?;
     let due = state.town.read(|reader| Ok(reader.next_notice_due()?))?;
     // Notices that are due now are being sent.
     let now = state.now();
     let due = due.map(|due| due.max(now.plus(Duration::from_secs(1))));
-    Ok(Round { done: 0, due, again: false })
+    Ok(RoundOutcome { done: 0, due, again: false })
 }
 
-fn stalls(state: &DaemonState) -> Result<Round> {
+fn stalls(state: &DaemonState) -> Result<RoundOutcome> {
     let stalls = reconcile::stalls(&state.town, &state.processes)?;
     for (level, event, runs) in [
         (Level::Warning, "silent", &stalls.silent),
@@ -303,10 +303,10 @@ fn stalls(state: &DaemonState) -> Result<Round> {
     state.tally(ReconcilerKind::Stalls).report.done += done as u64;
     let has_live_runs = state.town.read(|reader| Ok(!reader.live_runs()?.is_empty()))?;
     let due = has_live_runs.then(|| state.now().plus(SILENCE_POLL_INTERVAL));
-    Ok(Round { done: 0, due, again: false })
+    Ok(RoundOutcome { done: 0, due, again: false })
 }
 
-fn work(state: &DaemonState) -> Result<Round> {
+fn work(state: &DaemonState) -> Result<RoundOutcome> {
     let overdue = reconcile::work(&state.town)?;
     for (event, runs) in [("stale", &overdue.stale), ("lease ended", &overdue.lost)] {
         for run in runs {
@@ -319,16 +319,16 @@ fn work(state: &DaemonState) -> Result<Round> {
     }
     // No event tells of silence, so a finding here is not counted as unannounced.
     state.tally(ReconcilerKind::Work).report.done += overdue.count() as u64;
-    Ok(Round { done: 0, due: overdue.due, again: false })
+    Ok(RoundOutcome { done: 0, due: overdue.due, again: false })
 }
 
-fn retention(state: &DaemonState) -> Result<Round> {
+fn retention(state: &DaemonState) -> Result<RoundOutcome> {
     reconcile::housekeeping(&state.town, &state.processes)?;
     let due = Some(state.now().plus(HOUSEKEEPING_INTERVAL));
-    Ok(Round { done: 0, due, again: false })
+    Ok(RoundOutcome { done: 0, due, again: false })
 }
 
-fn trees(state: &DaemonState) -> Result<Round> {
+fn trees(state: &DaemonState) -> Result<RoundOutcome> {
     let warmed = reconcile::warm_trees(&state.town, &state.processes)?;
     for (rig, why) in &warmed.problems {
         let more = [("rig", Json::string(rig.as_str())), ("why", Json::string(why))];
@@ -337,7 +337,7 @@ fn trees(state: &DaemonState) -> Result<Round> {
     let done = warmed.made.len() + warmed.refreshed.len() + warmed.removed.len();
     // No event tells that the base has moved at the origin, so a finding here is not counted as unannounced.
     state.tally(ReconcilerKind::Trees).report.done += done as u64;
-    Ok(Round::default())
+    Ok(RoundOutcome::default())
 }
 
 #[cfg(test)]
@@ -438,12 +438,12 @@ mod tests {
     fn a_reconciler_that_panics_says_so_and_goes_on() {
         let directory = tempfile::tempdir().unwrap();
         let state = state(&directory);
-        let told = Causes { told: true, unprompted: false };
+        let told = WakeCauses { told: true, unprompted: false };
 
         // In the middle of a transaction, and while it holds the dispatch turn.
         make_round(&state, ReconcilerKind::Dispatch, 0, told, || {
             let _turn = state.turn.take();
-            state.town.write(|_| -> Result<Round> { panic!("no luck") })
+            state.town.write(|_| -> Result<RoundOutcome> { panic!("no luck") })
         });
 
         {
@@ -460,7 +460,7 @@ mod tests {
         // and nothing is in its way.
         make_round(&state, ReconcilerKind::Dispatch, 0, told, || {
             let _turn = state.turn.take();
-            state.town.write(|_| Ok(Round { done: 1, ..Round::default() }))
+            state.town.write(|_| Ok(RoundOutcome { done: 1, ..RoundOutcome::default() }))
         });
         let tally = state.tally(ReconcilerKind::Dispatch);
         assert_eq!((tally.report.done, tally.failed_in_a_row), (1, 0));

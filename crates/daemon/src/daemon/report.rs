@@ -10,7 +10,7 @@ use gt_town::town::DIRECTORY;
 
 /// The state of the daemon. It is written at every change, so that it can be read while the daemon is busy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct DaemonReport {
     /// Its process id.
     pub pid: u32,
     /// When it started.
@@ -95,7 +95,7 @@ fn path(root: &Path) -> PathBuf {
     root.join(DIRECTORY).join("daemon.json")
 }
 
-impl Report {
+impl DaemonReport {
     /// The last report of the daemon of the town at `root`, if it can be read.
     pub(super) fn read(root: &Path) -> Option<Self> {
         serde_json::from_slice(&std::fs::read(path(root)).ok()?).ok()

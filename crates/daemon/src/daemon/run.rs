@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use gt_core::Json;
 use gt_executors::daemon::{
-    DaemonLock, DoorBell, Keeper, Signals, Taken, make_room_for_files, watchdog_interval,
+    BellSocket, DaemonLock, LockAttempt, ServiceManager, Signals, make_room_for_files,
+    watchdog_interval,
 };
 use gt_executors::runs::become_detached;
 
@@ -15,7 +16,7 @@ use super::event_loop::{EventLoop, EventLoopParts};
 use super::journal::{Journal, Level, log_path};
 use super::lock_path;
 use super::reconcilers;
-use super::report::Report;
+use super::report::DaemonReport;
 use super::state::DaemonState;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_town::settings::{file_layers, layers_over};
@@ -32,7 +33,7 @@ pub(super) struct DaemonSettings {
 }
 
 /// The shortest interval between two full scans.
-const SCAN_EVERY_MIN: Duration = Duration::from_millis(100);
+const SCAN_INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// The smallest allowed size of a log file.
 const LOG_BYTES_MIN: u64 = 4096;
 
@@ -42,14 +43,14 @@ impl DaemonSettings {
         let files = file_layers(town)?;
         let layers = town.read(|reader| layers_over(&files, reader))?;
         Ok(Self {
-            scan_every: layers.daemon_scan_every()?.max(SCAN_EVERY_MIN),
+            scan_every: layers.daemon_scan_every()?.max(SCAN_INTERVAL_MIN),
             log_size: layers.daemon_log_size()?.max(LOG_BYTES_MIN),
         })
     }
 }
 
 /// The environment of a daemon.
-pub struct Surroundings<'a> {
+pub struct DaemonEnvironment<'a> {
     /// The program that supervises runs: this one.
     pub program: &'a Path,
     /// Its version.
@@ -57,11 +58,11 @@ pub struct Surroundings<'a> {
     /// The environment, which may name a service manager.
     pub environment: &'a Environment,
     /// Starts services that run beside the daemon, for as long as it runs.
-    pub beside: &'a dyn Fn(Town, Tell) -> Box<dyn Any>,
+    pub beside: &'a dyn Fn(Town, ServiceLog) -> Box<dyn Any>,
 }
 
 /// Writes an action of a service beside the daemon into the daemon's log: a word or two, and details.
-pub type Tell = Arc<dyn Fn(&str, &str) + Send + Sync>;
+pub type ServiceLog = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Leaves the terminal and the session of the parent process.
 pub fn detach() -> std::io::Result<()> {
@@ -70,7 +71,11 @@ pub fn detach() -> std::io::Result<()> {
 
 /// Keeps the town going until it is asked to stop. Calls `on_ready` after the first full scan. Refused while another
 /// daemon of this town runs on this machine.
-pub fn run(town: Town, around: &Surroundings<'_>, on_ready: &mut dyn FnMut(&Report)) -> Result<()> {
+pub fn run(
+    town: Town,
+    around: &DaemonEnvironment<'_>,
+    on_ready: &mut dyn FnMut(&DaemonReport),
+) -> Result<()> {
     let root = town.root().to_owned();
     let since = town.now().to_string();
     let failed = |action, path: std::path::PathBuf| {
@@ -79,14 +84,14 @@ pub fn run(town: Town, around: &Surroundings<'_>, on_ready: &mut dyn FnMut(&Repo
     let lock = lock_path(&root);
     let taken = DaemonLock::take(&lock, &since).map_err(failed("lock", lock.clone()))?;
     let held = match taken {
-        Taken::Ours(lock) => lock,
-        Taken::Theirs(Some(holder)) => {
+        LockAttempt::Ours(lock) => lock,
+        LockAttempt::Theirs(Some(holder)) => {
             return Err(OperationError::rejected(format!(
                 "the daemon of this town already runs (process {}, since {}); gt daemon status says how it is",
                 holder.pid, holder.since
             )));
         }
-        Taken::Theirs(None) => {
+        LockAttempt::Theirs(None) => {
             return Err(OperationError::rejected(format!(
                 "another process holds {}, so a daemon of this town seems to run; see gt daemon status",
                 lock.display()
@@ -101,7 +106,7 @@ pub fn run(town: Town, around: &Surroundings<'_>, on_ready: &mut dyn FnMut(&Repo
     let processes = LocalProcesses::of(&town)?;
     let host = processes.host().to_owned();
     let directory = root.join(DIRECTORY);
-    let bell = DoorBell::hang(&directory);
+    let bell = BellSocket::hang(&directory);
     let state = DaemonState::new(town, processes, around.program.to_owned(), journal)
         .map_err(failed("begin in", root.clone()))?;
     let state = Arc::new(state);
@@ -118,21 +123,21 @@ pub fn run(town: Town, around: &Surroundings<'_>, on_ready: &mut dyn FnMut(&Repo
         let more = [("error", Json::string(&error.to_string()))];
         state.tell(Level::Warning, "no bell", &more);
     }
-    let report = Report {
+    let report = DaemonReport {
         pid: std::process::id(),
         since,
         version: around.version.to_owned(),
         town: root.display().to_string(),
         host,
         bell: bell.is_ok(),
-        ..Report::default()
+        ..DaemonReport::default()
     };
     let environment = around.environment;
     let parts = EventLoopParts {
         lock: held,
         bell: bell.ok(),
         signals,
-        keeper: Keeper::named(environment.get("NOTIFY_SOCKET")),
+        keeper: ServiceManager::named(environment.get("NOTIFY_SOCKET")),
         watchdog: watchdog_interval(
             environment.get("WATCHDOG_USEC"),
             environment.get("WATCHDOG_PID"),

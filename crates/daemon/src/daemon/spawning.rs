@@ -39,12 +39,12 @@ impl Drop for Permit<'_> {
 }
 
 /// Starts workers, with no more starts under way than are permitted.
-pub(super) struct Permitted<'a> {
+pub(super) struct PermittedSpawner<'a> {
     pub(super) spawner: &'a dyn Spawner,
     pub(super) permits: &'a Permits,
 }
 
-impl Spawner for Permitted<'_> {
+impl Spawner for PermittedSpawner<'_> {
     fn spawn(&self, run: &Run) -> Result<(), SpawnError> {
         let _permit = self.permits.take();
         self.spawner.spawn(run)

@@ -15,14 +15,14 @@ use super::journal::{Journal, Level};
 use super::reconciler_kind::ReconcilerKind;
 use super::report::ReconcilerReport;
 use super::spawning::Permits;
-use super::wake::{Turn, Wake};
-use super::watch::Ended;
+use super::wake::{TurnLock, Wake};
+use super::watch::FreedLock;
 use gt_scheduling::processes::LocalProcesses;
 use gt_town::Town;
 
 /// The counts of one reconciler.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ReconcilerTally {
     pub(super) report: ReconcilerReport,
     /// How many rounds have failed since the last success.
     pub(super) failed_in_a_row: u32,
@@ -39,26 +39,26 @@ pub(super) struct DaemonState {
     pub(super) program: PathBuf,
     pub(super) permits: Permits,
     /// The turn of the thread that decides which work starts.
-    pub(super) turn: Turn,
+    pub(super) turn: TurnLock,
     pub(super) journal: Journal,
     wakes: [Wake; ReconcilerKind::ALL.len()],
-    tallies: [Mutex<Tally>; ReconcilerKind::ALL.len()],
+    tallies: [Mutex<ReconcilerTally>; ReconcilerKind::ALL.len()],
     pub(super) watched: Mutex<HashSet<String>>,
-    pub(super) ended: Mutex<Vec<Ended>>,
+    pub(super) ended: Mutex<Vec<FreedLock>>,
     /// The last event before the last round of the convoys reconciler.
     pub(super) convoys_seen: AtomicU64,
     /// The server has announced new events.
     rung: AtomicBool,
-    event_loop: Nudge,
+    event_loop: LoopWaker,
 }
 
 /// Wakes the event loop.
-pub(super) struct Nudge {
+pub(super) struct LoopWaker {
     tell: UnixStream,
     hear: UnixStream,
 }
 
-impl Nudge {
+impl LoopWaker {
     fn new() -> std::io::Result<Self> {
         let (tell, hear) = UnixStream::pair()?;
         tell.set_nonblocking(true)?;
@@ -81,7 +81,7 @@ impl Nudge {
     }
 }
 
-impl AsFd for Nudge {
+impl AsFd for LoopWaker {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.hear.as_fd()
     }
@@ -99,7 +99,7 @@ impl DaemonState {
             processes,
             program,
             permits: Permits::default(),
-            turn: Turn::default(),
+            turn: TurnLock::default(),
             journal,
             wakes: Default::default(),
             tallies: Default::default(),
@@ -107,7 +107,7 @@ impl DaemonState {
             ended: Mutex::default(),
             convoys_seen: AtomicU64::new(u64::MAX),
             rung: AtomicBool::new(false),
-            event_loop: Nudge::new()?,
+            event_loop: LoopWaker::new()?,
         })
     }
 
@@ -119,7 +119,7 @@ impl DaemonState {
         &self.wakes[kind as usize]
     }
 
-    pub(super) fn tally(&self, kind: ReconcilerKind) -> MutexGuard<'_, Tally> {
+    pub(super) fn tally(&self, kind: ReconcilerKind) -> MutexGuard<'_, ReconcilerTally> {
         self.tallies[kind as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,7 +130,7 @@ impl DaemonState {
     }
 
     /// The waker of the event loop.
-    pub(super) fn event_loop(&self) -> &Nudge {
+    pub(super) fn event_loop(&self) -> &LoopWaker {
         &self.event_loop
     }
 

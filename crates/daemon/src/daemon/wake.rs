@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 /// Why a reconciler was woken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Causes {
+pub(super) struct WakeCauses {
     /// An event announced work, or a time has come.
     pub(super) told: bool,
     /// A full scan is due, and no event came recently: no event announced what this scan finds.
     pub(super) unprompted: bool,
 }
 
-impl Causes {
+impl WakeCauses {
     /// Whether findings of this round count as unannounced.
     pub(super) fn would_be_news(self) -> bool {
         self.unprompted && !self.told
@@ -20,8 +20,8 @@ impl Causes {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    pending: Option<Causes>,
+struct WakeState {
+    pending: Option<WakeCauses>,
     due: Option<Instant>,
     stopped: bool,
 }
@@ -29,12 +29,12 @@ struct State {
 /// Wakes one waiting thread; several rings before it wakes count as one.
 #[derive(Debug, Default)]
 pub(super) struct Wake {
-    state: Mutex<State>,
+    state: Mutex<WakeState>,
     changed: Condvar,
 }
 
 impl Wake {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WakeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -56,7 +56,7 @@ impl Wake {
         });
     }
 
-    fn pend(&self, change: impl FnOnce(&mut Causes)) {
+    fn pend(&self, change: impl FnOnce(&mut WakeCauses)) {
         change(self.state().pending.get_or_insert_default());
         self.changed.notify_one();
     }
@@ -76,7 +76,7 @@ impl Wake {
     }
 
     /// Waits until there is work, and says why; nothing once it is stopped.
-    pub(super) fn wait(&self) -> Option<Causes> {
+    pub(super) fn wait(&self) -> Option<WakeCauses> {
         let mut state = self.state();
         loop {
             if state.stopped {
@@ -90,7 +90,7 @@ impl Wake {
             match left {
                 Some(Duration::ZERO) => {
                     state.due = None;
-                    return Some(Causes { told: true, unprompted: false });
+                    return Some(WakeCauses { told: true, unprompted: false });
                 }
                 Some(left) => {
                     let waited = self.changed.wait_timeout(state, left);
@@ -106,29 +106,29 @@ impl Wake {
 
 /// A turn for one thread at a time. It can be given back early, and more than once.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct TurnLock {
     taken: Mutex<bool>,
     free: Condvar,
 }
 
-impl Turn {
+impl TurnLock {
     /// Waits for the turn.
-    pub(super) fn take(&self) -> OwnTurn<'_> {
+    pub(super) fn take(&self) -> HeldTurn<'_> {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = self.free.wait_while(taken, |taken| *taken);
         *taken.unwrap_or_else(PoisonError::into_inner) = true;
-        OwnTurn { turn: self, is_ours: Mutex::new(true) }
+        HeldTurn { turn: self, is_ours: Mutex::new(true) }
     }
 }
 
 /// A turn that its holder has until it is given back or dropped.
 #[derive(Debug)]
-pub(super) struct OwnTurn<'a> {
-    turn: &'a Turn,
+pub(super) struct HeldTurn<'a> {
+    turn: &'a TurnLock,
     is_ours: Mutex<bool>,
 }
 
-impl OwnTurn<'_> {
+impl HeldTurn<'_> {
     /// Gives it back, if it is still held.
     pub(super) fn give_back(&self) {
         let mut is_ours = self.is_ours.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +139,7 @@ impl OwnTurn<'_> {
     }
 }
 
-impl Drop for OwnTurn<'_> {
+impl Drop for HeldTurn<'_> {
     fn drop(&mut self) {
         self.give_back();
     }
@@ -154,9 +154,9 @@ mod tests {
         let wake = Wake::default();
         wake.ring();
         wake.ring();
-        assert_eq!(wake.wait(), Some(Causes { told: true, unprompted: false }));
+        assert_eq!(wake.wait(), Some(WakeCauses { told: true, unprompted: false }));
         wake.wake_at(Instant::now());
-        assert_eq!(wake.wait(), Some(Causes { told: true, unprompted: false }));
+        assert_eq!(wake.wait(), Some(WakeCauses { told: true, unprompted: false }));
         wake.stop();
         assert_eq!(wake.wait(), None);
     }
@@ -171,7 +171,7 @@ mod tests {
                 wake.ring();
             }
             wake.scan(unprompted);
-            assert_eq!(wake.wait().map(Causes::would_be_news), Some(news));
+            assert_eq!(wake.wait().map(WakeCauses::would_be_news), Some(news));
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_turn_is_given_back_once() {
-        let turn = Turn::default();
+        let turn = TurnLock::default();
         let first = turn.take();
         first.give_back();
         let second = turn.take();

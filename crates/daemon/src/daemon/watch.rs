@@ -15,7 +15,7 @@ use gt_town::Result;
 
 /// A run or a starter whose lock is free now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum FreedLock {
     /// Every process of this run is gone.
     Run(RunId),
     /// The process that was about to start runs is gone.
@@ -73,14 +73,14 @@ fn watch(state: &Arc<DaemonState>, run: &Run) {
         RunState::Starting => {
             let (directory, name) = (state.town.starters_directory(), run.starter.clone());
             let key = format!("starter {name}");
-            wait_aside(state, &key, Ended::Starter, move || {
+            wait_aside(state, &key, FreedLock::Starter, move || {
                 let _ = wait_for_end_of_starter(&directory, &name);
             });
         }
         RunState::Running | RunState::Blocked => {
             let files: RunFiles = state.processes.files_of(run);
             // If waiting for the lock fails, the run is checked as if the lock were free.
-            wait_aside(state, &run.id.to_string(), Ended::Run(run.id.clone()), move || {
+            wait_aside(state, &run.id.to_string(), FreedLock::Run(run.id.clone()), move || {
                 let _ = files.wait_until_free();
             });
         }
@@ -92,7 +92,7 @@ fn watch(state: &Arc<DaemonState>, run: &Run) {
 fn wait_aside(
     state: &Arc<DaemonState>,
     key: &str,
-    ended: Ended,
+    ended: FreedLock,
     wait: impl FnOnce() + Send + 'static,
 ) {
     let watched = || state.watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,18 +113,18 @@ fn wait_aside(
 }
 
 /// The runs and starters that have ended since the last call.
-pub(super) fn take_ended(state: &DaemonState) -> Vec<Ended> {
+pub(super) fn take_ended(state: &DaemonState) -> Vec<FreedLock> {
     std::mem::take(&mut state.ended.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Those whose end the store does not have yet: most often their supervisor has recorded it.
-pub(super) fn unexpected(state: &DaemonState, ended: Vec<Ended>) -> Result<Vec<Ended>> {
+pub(super) fn unexpected(state: &DaemonState, ended: Vec<FreedLock>) -> Result<Vec<FreedLock>> {
     state.town.read(|reader| {
         let mut unexpected = Vec::new();
         for one in ended {
             let is_unexpected = match &one {
-                Ended::Starter => true,
-                Ended::Run(id) => reader.run(id)?.is_some_and(|run| run.state.is_live()),
+                FreedLock::Starter => true,
+                FreedLock::Run(id) => reader.run(id)?.is_some_and(|run| run.state.is_live()),
             };
             if is_unexpected {
                 unexpected.push(one);

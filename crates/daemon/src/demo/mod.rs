@@ -1,8 +1,8 @@
 //! A demonstration: a temporary town, in which scripted workers do a day's work in seconds. Only the workers are
 //! simulated: everything else works as in a real town.
 
-mod play;
-mod stage;
+mod tasks;
+mod town_setup;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -13,23 +13,23 @@ use gt_core::decide::ConvoyState;
 use gt_executors::daemon::Signals;
 use tempfile::TempDir;
 
-use crate::daemon::{self, LatencyReport, Standing};
+use crate::daemon::{self, DaemonStanding, LatencyReport};
 use gt_execution::runs;
 use gt_town::{Environment, OperationError, Result, Town};
-use stage::{launch_all, set_up};
+use town_setup::{launch_all, set_up};
 
-pub use stage::Plan;
-pub use watch::{Moment, Outcome, Scene};
+pub use town_setup::DemoPlan;
+pub use watch::{DemoEvent, DemoEventKind, DemoOutcome};
 
 /// How long the demonstration may take before it is ended: many times its usual length.
 const DEMO_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// A demonstration that goes on. The processes that it started end with it.
 #[derive(Debug)]
-pub struct Performance {
+pub struct RunningDemo {
     town: Town,
-    watch: watch::Watch,
-    plan: Plan,
+    watch: watch::DemoWatch,
+    plan: DemoPlan,
     signals: Signals,
     began: Instant,
     /// Nothing once the user has decided whether to keep it.
@@ -38,15 +38,15 @@ pub struct Performance {
 
 /// How a demonstration ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct DemoResult {
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: DemoOutcome,
     /// From the end of a run to the start of the run that got its slot, as the daemon measured it.
     pub end_to_start: LatencyReport,
     /// From a close to the start of the work that it made ready.
     pub close_to_start: LatencyReport,
     /// The plan of the work.
-    pub plan: Plan,
+    pub plan: DemoPlan,
     /// Whether the convoy has landed.
     pub convoy_landed: bool,
     /// The directory of the town, if it was kept.
@@ -55,7 +55,7 @@ pub struct Ended {
 
 /// The progress of the demonstration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum DemoProgress {
     /// It goes on.
     GoesOn,
     /// Everything is over.
@@ -66,7 +66,7 @@ pub enum Progress {
     Stuck,
 }
 
-impl Performance {
+impl RunningDemo {
     /// Makes a town in a directory of its own, starts its daemon, and launches all the work as one convoy.
     pub fn begin(environment: &Environment, program: &Path) -> Result<Self> {
         let failed = |action, path: &Path| {
@@ -81,8 +81,8 @@ impl Performance {
         let path = directory.path();
         let path = path.canonicalize().map_err(failed("find", path))?;
         let town = set_up(&path, environment)?;
-        let watch = watch::Watch::begin(&town)?;
-        let plan = Plan { convoy: BeadId::trusted(String::new()), waves: Vec::new() };
+        let watch = watch::DemoWatch::begin(&town)?;
+        let plan = DemoPlan { convoy: BeadId::trusted(String::new()), waves: Vec::new() };
         let (began, directory) = (Instant::now(), Some(directory));
         let mut performance = Self { town, watch, plan, signals, began, directory };
         daemon::start(performance.town.root(), program)?;
@@ -96,37 +96,37 @@ impl Performance {
     }
 
     /// The plan of the work.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &DemoPlan {
         &self.plan
     }
 
     /// How many beads there are, in how many rigs, and how many work at once.
     pub fn size(&self) -> (usize, usize, u32) {
-        (play::PARTS.len(), play::RIGS.len(), play::CAP)
+        (tasks::PARTS.len(), tasks::RIGS.len(), tasks::CAP)
     }
 
     /// The events since the last look, and the progress so far.
-    pub fn look(&mut self) -> Result<(Vec<Moment>, Progress)> {
+    pub fn look(&mut self) -> Result<(Vec<DemoEvent>, DemoProgress)> {
         // Before the look, so that the last moments are seen.
         let is_over = watch::is_over(&self.town)?;
         let moments = self.watch.look(&self.town)?;
         let progress = if is_over {
-            Progress::Over
+            DemoProgress::Over
         } else if self.signals.stop() {
-            Progress::Interrupted
+            DemoProgress::Interrupted
         } else if self.began.elapsed() > DEMO_TIMEOUT {
-            Progress::Stuck
+            DemoProgress::Stuck
         } else {
-            Progress::GoesOn
+            DemoProgress::GoesOn
         };
         Ok((moments, progress))
     }
 
     /// Ends it, and keeps the town or throws it away.
-    pub fn end(mut self, keep: bool) -> Result<Ended> {
+    pub fn end(mut self, keep: bool) -> Result<DemoResult> {
         let report = match daemon::standing(self.town.root())? {
-            Standing::Running { report, .. } => report.unwrap_or_default(),
-            Standing::NotRunning => Box::default(),
+            DaemonStanding::Running { report, .. } => report.unwrap_or_default(),
+            DaemonStanding::NotRunning => Box::default(),
         };
         stop(&self.town)?;
         let directory = self.directory.take();
@@ -144,7 +144,7 @@ impl Performance {
                 directory.close().map_err(failed)?;
             }
         }
-        Ok(Ended {
+        Ok(DemoResult {
             outcome,
             end_to_start: report.end_to_start,
             close_to_start: report.close_to_start,
@@ -155,7 +155,7 @@ impl Performance {
     }
 }
 
-impl Drop for Performance {
+impl Drop for RunningDemo {
     /// The viewer may have left in the middle.
     fn drop(&mut self) {
         if self.directory.is_some() {

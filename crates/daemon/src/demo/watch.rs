@@ -6,15 +6,15 @@ use gt_core::{Event, EventPayload, Status, Timestamp};
 use gt_executors::git::{Commit, Repository};
 use gt_store::EventFilter;
 
-use super::play::{CAP, PARTS, RIGS};
-use super::stage::{BRANCH, origin};
-use gt_beads::events::Follower;
+use super::tasks::{CAP, PARTS, RIGS};
+use super::town_setup::{BRANCH, origin};
+use gt_beads::events::EventFollower;
 use gt_town::tree_paths::git_failed;
 use gt_town::{Result, Town};
 
 /// An event with its time and bead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment {
+pub struct DemoEvent {
     /// The time.
     pub at: Timestamp,
     /// The bead; empty if it concerns none.
@@ -22,12 +22,12 @@ pub struct Moment {
     /// Its title.
     pub title: String,
     /// The event.
-    pub scene: Scene,
+    pub scene: DemoEventKind,
 }
 
 /// An event of the demonstration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scene {
+pub enum DemoEventKind {
     /// A worker began, for the first time or again.
     Began {
         /// The agent.
@@ -67,14 +67,14 @@ pub(super) fn is_over(town: &Town) -> Result<bool> {
 
 /// Follows the events of the town.
 #[derive(Debug)]
-pub(super) struct Watch {
-    follower: Follower,
-    moments: Vec<Moment>,
+pub(super) struct DemoWatch {
+    follower: EventFollower,
+    moments: Vec<DemoEvent>,
 }
 
 /// The outcome of the demonstration.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct DemoOutcome {
     /// How many beads there were.
     pub beads: usize,
     /// How many of them are over and their work is on the branch of its origin.
@@ -91,15 +91,15 @@ pub struct Outcome {
     pub took: u64,
 }
 
-impl Watch {
+impl DemoWatch {
     /// Follows from now on.
     pub(super) fn begin(town: &Town) -> Result<Self> {
-        let follower = Follower::from_now(town, EventFilter::default())?;
+        let follower = EventFollower::from_now(town, EventFilter::default())?;
         Ok(Self { follower, moments: Vec::new() })
     }
 
     /// The events since the last look.
-    pub(super) fn look(&mut self, town: &Town) -> Result<Vec<Moment>> {
+    pub(super) fn look(&mut self, town: &Town) -> Result<Vec<DemoEvent>> {
         let mut fresh = Vec::new();
         for event in self.follower.next(town)? {
             let known = self.moments.iter().chain(&fresh);
@@ -112,7 +112,7 @@ impl Watch {
     }
 
     /// The outcome. Whether work has landed is asked where it should have: the origins below `directory`.
-    pub(super) fn outcome(&self, town: &Town, directory: &Path) -> Result<Outcome> {
+    pub(super) fn outcome(&self, town: &Town, directory: &Path) -> Result<DemoOutcome> {
         let mut landed = 0;
         for rig in &RIGS {
             let known = town.read(|reader| gt_town::rig_names::require(reader, rig.name))?;
@@ -130,7 +130,7 @@ impl Watch {
         }
         let lives = lives(town)?;
         let (first, last) = (self.moments.first(), self.moments.last());
-        Ok(Outcome {
+        Ok(DemoOutcome {
             beads: PARTS.len(),
             landed,
             runs: lives.len(),
@@ -143,8 +143,10 @@ impl Watch {
 
     fn landings(&self) -> impl Iterator<Item = (&str, &str)> {
         self.moments.iter().filter_map(|moment| match &moment.scene {
-            Scene::Landed { commit } => Some((moment.bead.as_str(), commit.as_str())),
-            Scene::Began { .. } | Scene::Stumbled { .. } | Scene::Limited { .. } => None,
+            DemoEventKind::Landed { commit } => Some((moment.bead.as_str(), commit.as_str())),
+            DemoEventKind::Began { .. }
+            | DemoEventKind::Stumbled { .. }
+            | DemoEventKind::Limited { .. } => None,
         })
     }
 
@@ -152,11 +154,12 @@ impl Watch {
     fn recovered(&self) -> Vec<(String, u64)> {
         let stumbles = self.moments.iter().enumerate();
         let stumbles =
-            stumbles.filter(|(_, moment)| matches!(moment.scene, Scene::Stumbled { .. }));
+            stumbles.filter(|(_, moment)| matches!(moment.scene, DemoEventKind::Stumbled { .. }));
         stumbles
             .filter_map(|(at, stumble)| {
                 let again = self.moments[at..].iter().find(|moment| {
-                    moment.bead == stumble.bead && matches!(moment.scene, Scene::Began { .. })
+                    moment.bead == stumble.bead
+                        && matches!(moment.scene, DemoEventKind::Began { .. })
                 })?;
                 Some((stumble.bead.clone(), milliseconds(stumble.at, again.at)))
             })
@@ -190,25 +193,25 @@ fn most_at_once(lives: &[(Timestamp, Timestamp)]) -> usize {
     lives.iter().map(|(from, _)| at(*from)).max().unwrap_or(0)
 }
 
-fn moment<'a>(event: &Event, earlier: impl Iterator<Item = &'a Moment>) -> Option<Moment> {
+fn moment<'a>(event: &Event, earlier: impl Iterator<Item = &'a DemoEvent>) -> Option<DemoEvent> {
     let bead = event.bead.as_ref().map(ToString::to_string).unwrap_or_default();
     let scene = match event.details() {
         EventPayload::Dispatched(taken) => {
             let earlier = earlier.filter(|moment| {
-                moment.bead == bead && matches!(moment.scene, Scene::Began { .. })
+                moment.bead == bead && matches!(moment.scene, DemoEventKind::Began { .. })
             });
             let earlier = u32::try_from(earlier.count()).unwrap_or(u32::MAX);
-            Scene::Began { agent: taken.agent, earlier }
+            DemoEventKind::Began { agent: taken.agent, earlier }
         }
-        EventPayload::Landed(landed) => Scene::Landed { commit: landed.commit },
+        EventPayload::Landed(landed) => DemoEventKind::Landed { commit: landed.commit },
         EventPayload::RunLost(ended)
         | EventPayload::RunFailed(ended)
-        | EventPayload::StartFailed(ended) => Scene::Stumbled { reason: ended.reason },
-        EventPayload::Limited(park) => {
-            Scene::Limited { until: park.until.map(|until| until.to_string()).unwrap_or_default() }
-        }
+        | EventPayload::StartFailed(ended) => DemoEventKind::Stumbled { reason: ended.reason },
+        EventPayload::Limited(park) => DemoEventKind::Limited {
+            until: park.until.map(|until| until.to_string()).unwrap_or_default(),
+        },
         _ => return None,
     };
     let title = PARTS.iter().find(|part| part.id == bead).map_or("", |part| part.title);
-    Some(Moment { at: event.at, bead, title: title.to_owned(), scene })
+    Some(DemoEvent { at: event.at, bead, title: title.to_owned(), scene })
 }

@@ -6,16 +6,16 @@ use gt_core::runtime::{Command, Runtime};
 use gt_core::{ExecutorKind, Rig, RigState, words};
 use gt_executors::{git, process};
 
-use super::{Check, Grade};
+use super::{CheckGrade, HealthCheck};
 use gt_scheduling::{queue, runtimes};
-use gt_town::formulas::Shelf;
+use gt_town::formulas::FormulaCatalog;
 use gt_town::{Result, Town, rigs};
 
 /// The placeholder of the runtimes for our own program, which is always there.
 const OWN_PROGRAM: &str = "{gt}";
 
 /// Checks everything that a start in a rig needs from this machine and from the origin.
-pub(super) fn examine(town: &Town) -> Result<Vec<Check>> {
+pub(super) fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
     let rigs: Vec<Rig> = rigs::list(town)?.into_iter().map(|(rig, _)| rig).collect();
     let mut checks = agents(town, &rigs)?;
     checks.extend(tmux(&rigs));
@@ -34,7 +34,7 @@ fn runs_here(rig: &Rig) -> bool {
 }
 
 /// The agent program of every rig, each program once.
-fn agents(town: &Town, all: &[Rig]) -> Result<Vec<Check>> {
+fn agents(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
     let settings = town.scheduler_settings()?;
     let mut programs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let mut checks = Vec::new();
@@ -51,20 +51,20 @@ fn agents(town: &Town, all: &[Rig]) -> Result<Vec<Check>> {
             Err(error) => {
                 let detail = format!("{}: {error}", rig.slug);
                 let fix = "gt config agent list shows the runtimes";
-                checks.push(Check::bad("agent", Grade::Problem, detail, fix));
+                checks.push(HealthCheck::bad("agent", CheckGrade::Problem, detail, fix));
             }
         }
     }
     for (program, rigs) in programs {
         let rigs = rigs.join(", ");
         checks.push(if process::is_installed(&program) {
-            Check::good("agent", format!("{program} ({rigs})"))
+            HealthCheck::good("agent", format!("{program} ({rigs})"))
         } else {
             let detail =
                 format!("the program {program} is not installed here, and {rigs} needs it");
             let fix =
                 "install it, or choose another agent with gt config set worker.runtime <name>";
-            Check::bad("agent", Grade::Problem, detail, fix)
+            HealthCheck::bad("agent", CheckGrade::Problem, detail, fix)
         });
     }
     Ok(checks)
@@ -81,33 +81,33 @@ fn program_of(runtime: &Runtime) -> Option<String> {
     (!named.is_empty() && named != OWN_PROGRAM && !named.contains('{')).then_some(named)
 }
 
-fn tmux(all: &[Rig]) -> Option<Check> {
+fn tmux(all: &[Rig]) -> Option<HealthCheck> {
     let rig = all.iter().find(|rig| is_in_service(rig) && rig.executor == ExecutorKind::Tmux)?;
     Some(if let Some(version) = process::version_of("tmux", "-V") {
-        Check::good("tmux", version)
+        HealthCheck::good("tmux", version)
     } else {
         let detail = format!("not found, and the rig {} works in tmux", rig.slug);
-        Check::bad("tmux", Grade::Problem, detail, "install tmux")
+        HealthCheck::bad("tmux", CheckGrade::Problem, detail, "install tmux")
     })
 }
 
 /// Whether the origin of a rig answers. A missing path is reported by the check of the rig itself.
-fn origin(rig: &Rig) -> Option<Check> {
+fn origin(rig: &Rig) -> Option<HealthCheck> {
     let is_gone = rig.repo.starts_with('/') && !std::path::Path::new(&rig.repo).exists();
     if rig.repo.is_empty() || is_gone {
         return None;
     }
     Some(match git::ask_origin(&rig.repo) {
-        Ok(()) => Check::good("origin", format!("{} answers", rig.slug)),
+        Ok(()) => HealthCheck::good("origin", format!("{} answers", rig.slug)),
         Err(error) => {
             let detail = format!("{}: {error}", rig.slug);
             let fix = "check the address, the network and the login for it";
-            Check::bad("origin", Grade::Problem, detail, fix)
+            HealthCheck::bad("origin", CheckGrade::Problem, detail, fix)
         }
     })
 }
 
-fn docked_with_work(town: &Town, all: &[Rig]) -> Result<Vec<Check>> {
+fn docked_with_work(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
     let status = queue::status(town)?;
     let scheduled = |rig: &&Rig| status.rigs.get(rig.slug.as_str()).is_some_and(|of| of.queued > 0);
     let docked = all.iter().filter(|rig| !is_in_service(rig)).filter(scheduled);
@@ -116,17 +116,22 @@ fn docked_with_work(town: &Town, all: &[Rig]) -> Result<Vec<Check>> {
             let queued = status.rigs.get(rig.slug.as_str()).map_or(0, |of| of.queued);
             let detail =
                 format!("{} is docked, and {queued} scheduled beads of it cannot start", rig.slug);
-            Check::bad("docked", Grade::Problem, detail, format!("gt rig undock {}", rig.slug))
+            HealthCheck::bad(
+                "docked",
+                CheckGrade::Problem,
+                detail,
+                format!("gt rig undock {}", rig.slug),
+            )
         })
         .collect())
 }
 
 /// Every formula file of the town and of its rigs.
-fn formulas(town: &Town, all: &[Rig]) -> Result<Vec<Check>> {
+fn formulas(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
     let mut broken: BTreeMap<String, String> = BTreeMap::new();
     let mut count = 0;
-    let shelves = all.iter().map(|rig| Shelf::of_rig(town, rig));
-    for shelf in std::iter::once(Shelf::of_town(town)).chain(shelves) {
+    let shelves = all.iter().map(|rig| FormulaCatalog::of_rig(town, rig));
+    for shelf in std::iter::once(FormulaCatalog::of_town(town)).chain(shelves) {
         for listed in shelf.list()? {
             count += 1;
             if let Err(error) = listed.formula {
@@ -135,12 +140,12 @@ fn formulas(town: &Town, all: &[Rig]) -> Result<Vec<Check>> {
         }
     }
     if broken.is_empty() {
-        return Ok(vec![Check::good("formulas", format!("{count} found, all can be read"))]);
+        return Ok(vec![HealthCheck::good("formulas", format!("{count} found, all can be read"))]);
     }
     let fix = "correct the file, or remove it";
     let bad = |(path, why): (String, String)| {
         let detail = if why.contains(&path) { why } else { format!("{path}: {why}") };
-        Check::bad("formulas", Grade::Problem, detail, fix)
+        HealthCheck::bad("formulas", CheckGrade::Problem, detail, fix)
     };
     Ok(broken.into_iter().map(bad).collect())
 }

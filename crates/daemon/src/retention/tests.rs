@@ -2,7 +2,7 @@ use std::fs;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use gt_core::message::{MessageBody, MessageKind, NewMessage};
-use gt_core::{Address, Clock, Prefix, Rig, RigSlug, Sender};
+use gt_core::{Clock, MessageAddress, Prefix, Rig, RigSlug, Sender};
 use tempfile::TempDir;
 
 use super::*;
@@ -82,7 +82,7 @@ impl Stage {
         let new = NewMessage {
             kind: MessageKind::Mail,
             from: Sender::stored("ann"),
-            to: Address::stored("mayor"),
+            to: MessageAddress::stored("mayor"),
             subject: None,
             body: MessageBody::parse(text).unwrap(),
             bead: None,
@@ -101,7 +101,7 @@ impl Stage {
     /// The result of a pass now: announced, purged, messages.
     fn keep(&self) -> (Vec<String>, Vec<String>, u64) {
         let names = |those: Vec<Trashed>| those.into_iter().map(|one| one.name).collect();
-        let kept = keep_house(&self.town).unwrap();
+        let kept = apply_retention(&self.town).unwrap();
         (names(kept.announced), names(kept.purged), kept.messages)
     }
 
@@ -184,7 +184,8 @@ fn messages_that_were_read_go_with_the_events_of_their_time() {
     stage.pass(2);
     assert_eq!(stage.keep(), (vec![], vec![], 1));
 
-    let left = stage.town.read(|reader| Ok(reader.messages_to(&Address::stored("mayor"), 9)?));
+    let left =
+        stage.town.read(|reader| Ok(reader.messages_to(&MessageAddress::stored("mayor"), 9)?));
     let left: Vec<String> = left.unwrap().into_iter().map(|message| message.body).collect();
     assert_eq!(left, ["young", "unread"]);
 }
@@ -219,7 +220,7 @@ fn events_are_kept_for_their_time_and_only_the_oldest_go() {
     assert_eq!(kept(), (1..=all).collect::<Vec<_>>());
 
     stage.pass(31);
-    assert_eq!(keep_house(&stage.town).unwrap().events, old);
+    assert_eq!(apply_retention(&stage.town).unwrap().events, old);
 
     // That they are gone is the last thing that happened.
     assert_eq!(kept(), (old + 1..=all + 1).collect::<Vec<_>>());

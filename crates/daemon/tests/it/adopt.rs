@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use gt_beads::adopt::{Adoption, adopt};
-use gt_beads::batch::{BatchLine, Step, run as run_batch};
+use gt_beads::batch::{BatchLine, BatchStep, run as run_batch};
 use gt_beads::beads::{BeadChanges, Close, NewBead, close, create, reopen, show, update};
 use gt_beads::deletion::delete;
-use gt_beads::interchange::{Arrival, ImportOptions, ImportSummary, Source, export, import};
+use gt_beads::interchange::{
+    ImportContents, ImportOptions, ImportSummary, LineFile, export, import,
+};
 use gt_beads::{beads, dependencies, events, notes};
 use gt_core::schedule::CloseReason;
 use gt_daemon::health;
@@ -45,8 +47,9 @@ fn town() -> (TempDir, Town) {
 
 fn bring(town: &Town, lines: &[&str]) -> ImportSummary {
     let text = lines.join("\n");
-    let source = Source::spool(text.as_bytes(), "test".to_owned(), &std::env::temp_dir()).unwrap();
-    import(town, &Arrival::lines(source), ImportOptions::default(), |_| {}).unwrap()
+    let source =
+        LineFile::spool(text.as_bytes(), "test".to_owned(), &std::env::temp_dir()).unwrap();
+    import(town, &ImportContents::lines(source), ImportOptions::default(), |_| {}).unwrap()
 }
 
 /// One of everything that older queues leave behind.
@@ -79,7 +82,7 @@ fn labels_of(town: &Town, id: &str) -> Vec<String> {
     labels.into_iter().map(shown).collect()
 }
 
-fn shown(town: &Town, id: &str) -> beads::Shown {
+fn shown(town: &Town, id: &str) -> beads::BeadDetails {
     show(town, &[id.to_owned()]).unwrap().remove(0).unwrap()
 }
 
@@ -105,7 +108,8 @@ fn contexts() -> BeadFilter {
 
 fn assert_healthy(town: &Town) {
     let checks = health::examine(town).unwrap();
-    let bad = checks.iter().find(|c| c.name == "derived values" && c.grade != health::Grade::Good);
+    let bad =
+        checks.iter().find(|c| c.name == "derived values" && c.grade != health::CheckGrade::Good);
     assert!(bad.is_none(), "{bad:?}");
 }
 
@@ -298,7 +302,8 @@ fn a_context_is_shown_as_a_bead_that_tracks_its_work() {
     let plain = BeadFilter::default();
     assert_eq!(listed(&town, &plain), ["wb-a"]);
     let (_, edges) =
-        dependencies::neighbours(&town, "hq-ctx-00001", dependencies::Look::Down, None).unwrap();
+        dependencies::neighbours(&town, "hq-ctx-00001", dependencies::EdgeDirection::Down, None)
+            .unwrap();
     assert_eq!(edges.len(), 1);
     let filter = |query: &str| beads::query_filter(&town, query, false).unwrap();
     for query in ["type=sling-context", "label=gt:sling-context", "id=hq-ctx-00001"] {
@@ -331,7 +336,7 @@ fn a_batch_clears_a_context_too() {
     let (_directory, town) = scheduled();
     // The other way round the close of the bead would take the context out of the queue itself.
     let words = vec!["hq-ctx-00001".to_owned(), "wb-a".to_owned(), "done".to_owned()];
-    let step = Step::Close { words, how: Close::default() };
+    let step = BatchStep::Close { words, how: Close::default() };
     let line = BatchLine { number: 1, place: "batch:1".to_owned(), step };
     run_batch(&town, &[line], false).unwrap();
     assert_eq!(shown(&town, "hq-ctx-00001").row.bead.close_reason, "cleared");

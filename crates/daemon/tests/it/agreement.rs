@@ -8,7 +8,7 @@ use std::time::Duration;
 use gt_beads::beads::{self, BeadChanges, NewBead};
 use gt_beads::convoys;
 use gt_beads::dependencies;
-use gt_core::decide::{Load, MachineFacts, Memory, WaitReason};
+use gt_core::decide::{MachineFacts, MachineLoad, MachineMemory, WaitReason};
 use gt_core::schedule::{RunEnd, RunId, RunState, Workplace};
 use gt_core::work::Lease;
 use gt_core::{
@@ -16,9 +16,9 @@ use gt_core::{
 };
 use gt_scheduling::accounts::{self, NewAccount};
 use gt_scheduling::convoy_planning::TrackedState;
-use gt_scheduling::dispatch::{Caller, Dispatcher, MemorySpawner, next_due};
+use gt_scheduling::dispatch::{CycleCaller, Dispatcher, MemorySpawner, next_due};
 use gt_scheduling::processes::ProcessProbe as _;
-use gt_scheduling::schedule::{Flags, SlingRequest, sling};
+use gt_scheduling::schedule::{SlingOptions, SlingRequest, sling};
 use gt_scheduling::{Consequences, queue};
 use gt_town::{Actor, Town, rigs, settings};
 use gt_workqueue::work;
@@ -218,12 +218,12 @@ fn live_through(town: &Town, number: usize, plan: &Plan) {
         let place = if polecat { "nux" } else { "crew/ann" };
         arguments.push(format!("{}/{place}", RIGS[plan.rig]));
     }
-    let flags = Flags {
+    let flags = SlingOptions {
         force: plan.forced,
         no_convoy: true,
         account: plan.account.map(|at| ACCOUNTS[at].to_owned()),
         runtime: plan.heavy.then(|| "claude".to_owned()),
-        ..Flags::default()
+        ..SlingOptions::default()
     };
     let request = SlingRequest { arguments, flags, queue: plan.queued, ..SlingRequest::default() };
     sling(town, &request).unwrap();
@@ -325,8 +325,8 @@ fn build(scenario: &Scenario) -> (Town, Arc<StillClock>) {
     let shared: Arc<dyn Clock> = Arc::<StillClock>::clone(&clock);
     let limits = &scenario.limits;
     let machine = MachineFacts {
-        memory: Some(Memory { total_mb: 16_000, available_mb: limits.memory_mb }),
-        load: Some(Load { hundredths: limits.load, cores: 1 }),
+        memory: Some(MachineMemory { total_mb: 16_000, available_mb: limits.memory_mb }),
+        load: Some(MachineLoad { hundredths: limits.load, cores: 1 }),
     };
     let town = Town::in_memory(actor, shared, Arc::new(Consequences))
         .unwrap()
@@ -398,12 +398,12 @@ fn build(scenario: &Scenario) -> (Town, Arc<StillClock>) {
 /// The daemon sees the same queue as a person, and the gate; the room follows from that.
 fn check_gate(
     scenario: &Scenario,
-    by_hand: &[queue::Queued],
+    by_hand: &[queue::QueuedBead],
     town: &Town,
 ) -> Result<(), TestCaseError> {
-    let by_daemon = queue::list(town, Caller::Daemon).unwrap();
+    let by_daemon = queue::list(town, CycleCaller::Daemon).unwrap();
     prop_assert_eq!(by_daemon.len(), by_hand.len());
-    let lasting = |entry: &queue::Queued| {
+    let lasting = |entry: &queue::QueuedBead| {
         let reasons = entry.reasons.iter().filter(|reason| !reason.is_capacity());
         reasons.cloned().collect::<Vec<_>>()
     };
@@ -440,7 +440,7 @@ fn check_picture(scenario: &Scenario, town: &Town) -> Result<(), TestCaseError> 
         dependencies::add(town, &convoy, &id(number, plan), &tracks, false).unwrap();
     }
     let picture = gt_scheduling::convoy_planning::status(town, &convoy).unwrap();
-    let list = queue::list(town, Caller::Daemon).unwrap();
+    let list = queue::list(town, CycleCaller::Daemon).unwrap();
     let ready = list.iter().filter(|entry| entry.is_ready());
     let line: Vec<_> = ready.map(|entry| entry.context.bead.clone()).collect();
     for one in &picture.tracked {
@@ -498,8 +498,8 @@ fn check_next(scenario: &Scenario, town: &Town) -> Result<(), TestCaseError> {
             lease: Lease::default(),
         };
         match work::next(town, request).unwrap() {
-            work::Next::Item(taken) => Some(taken.item.bead.to_string()),
-            work::Next::Nothing(_) => None,
+            work::NextWork::Item(taken) => Some(taken.item.bead.to_string()),
+            work::NextWork::Nothing(_) => None,
         }
     };
     let in_order = |mut places: Vec<(Priority, Timestamp, String)>| {
@@ -512,7 +512,7 @@ fn check_next(scenario: &Scenario, town: &Town) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check(scenario: &Scenario, caller: Caller) -> Result<(), TestCaseError> {
+fn check(scenario: &Scenario, caller: CycleCaller) -> Result<(), TestCaseError> {
     let (town, _) = build(scenario);
     check_picture(scenario, &town)?;
     let list = queue::list(&town, caller).unwrap();
@@ -521,8 +521,8 @@ fn check(scenario: &Scenario, caller: Caller) -> Result<(), TestCaseError> {
     let ready = list.iter().filter(|entry| entry.is_ready()).count() as u64;
     prop_assert_eq!(status.ready, ready, "{:#?}", list);
 
-    check_gate(scenario, &queue::list(&town, Caller::Hand).unwrap(), &town)?;
-    if caller == Caller::Daemon {
+    check_gate(scenario, &queue::list(&town, CycleCaller::Hand).unwrap(), &town)?;
+    if caller == CycleCaller::Daemon {
         for entry in &list {
             let why = queue::why(&town, entry.context.bead.as_str()).unwrap();
             prop_assert_eq!(&why.reasons, &entry.reasons);
@@ -537,7 +537,7 @@ fn check(scenario: &Scenario, caller: Caller) -> Result<(), TestCaseError> {
         let dispatcher = dispatcher.with_starter("", &host);
         dispatcher.with_limit(limit).with_dry_run(dry_run).dispatch().unwrap()
     };
-    let beads = |done: &gt_scheduling::dispatch::Dispatched| {
+    let beads = |done: &gt_scheduling::dispatch::DispatchResult| {
         done.dispatched.iter().map(|started| started.bead.clone()).collect::<Vec<_>>()
     };
     prop_assert_eq!(&beads(&cycle(0, true)), &startable);
@@ -561,7 +561,7 @@ fn check_due(scenario: &Scenario) -> Result<(), TestCaseError> {
     let (town, clock) = build(scenario);
     let spawner = MemorySpawner::default();
     let host = host(&town);
-    let daemon = Dispatcher::new(&town, &spawner).with_caller(Caller::Daemon);
+    let daemon = Dispatcher::new(&town, &spawner).with_caller(CycleCaller::Daemon);
     daemon.with_starter("", &host).dispatch().unwrap();
     let now = town.now();
     let due = next_due(&town).unwrap();
@@ -571,7 +571,7 @@ fn check_due(scenario: &Scenario) -> Result<(), TestCaseError> {
     for part in 1..=4 {
         let step = (last.as_nanos() - now.as_nanos()).max(0) / 4 * part;
         clock.0.store(now.as_nanos() + step, Ordering::Relaxed);
-        let list = queue::list(&town, Caller::Daemon).unwrap();
+        let list = queue::list(&town, CycleCaller::Daemon).unwrap();
         let early = list.iter().find(|entry| entry.reasons.is_empty());
         prop_assert!(early.is_none(), "{early:#?} before {due:?}");
     }
@@ -583,7 +583,7 @@ proptest! {
 
     #[test]
     fn beads_listed_without_a_reason_are_those_that_start(scenario in scenarios(), by_hand: bool) {
-        check(&scenario, if by_hand { Caller::Hand } else { Caller::Daemon })?;
+        check(&scenario, if by_hand { CycleCaller::Hand } else { CycleCaller::Daemon })?;
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_beads::interchange::{Arrival, ImportOptions, SourceKind, import};
+use gt_beads::interchange::{ImportContents, ImportOptions, SourceKind, import};
 use proptest::prelude::*;
 
 use crate::town::town;
@@ -86,7 +86,7 @@ proptest! {
         let options = ImportOptions { skip_invalid, dry_run: false };
         for path in [directory.path().to_owned(), directory.path().join(".beads")] {
             let imported = SourceKind::of(&path)
-                .and_then(|kind| Arrival::open(&path, kind, options))
+                .and_then(|kind| ImportContents::open(&path, kind, options))
                 .and_then(|arrival| import(&town, &arrival, options, |_| {}));
             if let Err(error) = imported {
                 prop_assert!(!error.to_string().is_empty());

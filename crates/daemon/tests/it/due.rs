@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use gt_beads::beads;
-use gt_core::decide::{MachineFacts, Memory};
+use gt_core::decide::{MachineFacts, MachineMemory};
 use gt_core::{Clock, ExecutorKind, Timestamp};
-use gt_scheduling::dispatch::{Caller, Dispatcher, MemorySpawner, next_due};
+use gt_scheduling::dispatch::{CycleCaller, Dispatcher, MemorySpawner, next_due};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
-use gt_scheduling::schedule::{Flags, SlingRequest, sling};
+use gt_scheduling::schedule::{SlingOptions, SlingRequest, sling};
 use gt_scheduling::{Consequences, queue};
 use gt_town::{Actor, Town, rigs, settings};
 
@@ -69,7 +69,7 @@ impl Stage {
     fn sling(&self, ids: &[&str]) {
         for id in ids {
             bead(&self.town, id);
-            let flags = Flags { no_convoy: true, ..Flags::default() };
+            let flags = SlingOptions { no_convoy: true, ..SlingOptions::default() };
             let arguments = vec![(*id).to_owned()];
             sling(&self.town, &SlingRequest { arguments, flags, ..SlingRequest::default() })
                 .unwrap();
@@ -81,7 +81,7 @@ impl Stage {
     }
 
     /// One cycle of a caller; what it started, and how long it waited in between.
-    fn cycle(&self, caller: Caller) -> (Vec<String>, Vec<Duration>) {
+    fn cycle(&self, caller: CycleCaller) -> (Vec<String>, Vec<Duration>) {
         let pauses = Mutex::new(Vec::new());
         let pause = |time| {
             pauses.lock().unwrap().push(time);
@@ -106,7 +106,7 @@ fn there_is_no_due_time_where_only_an_event_can_change_anything() {
     let stage = Stage::with(&[("scheduler.max_polecats", "1")], MachineFacts::default());
     assert_eq!(stage.due_in(), None, "nothing is there");
     stage.sling(&["web-1", "web-2"]);
-    assert_eq!(stage.cycle(Caller::Daemon).0, ["web-1"]);
+    assert_eq!(stage.cycle(CycleCaller::Daemon).0, ["web-1"]);
     assert_eq!(stage.due_in(), None, "a slot is freed by an event");
 }
 
@@ -119,7 +119,7 @@ fn a_backoff_and_a_deferral_end_by_themselves() {
     assert_eq!(stage.due_in(), Some(HOUR));
 
     stage.spawner.refuse("web-1", "no such program");
-    assert!(stage.cycle(Caller::Daemon).0.is_empty());
+    assert!(stage.cycle(CycleCaller::Daemon).0.is_empty());
 
     let backoff = stage.due_in().unwrap();
     assert!(backoff >= SECOND * 4 && backoff <= SECOND * 6, "{backoff:?}");
@@ -133,23 +133,23 @@ fn a_budget_has_something_left_again_an_hour_after_its_first_start() {
     let budget = [("scheduler.max_polecats", "9"), ("budget.runs_per_hour", "1")];
     let stage = Stage::with(&budget, MachineFacts::default());
     stage.sling(&["web-1", "web-2"]);
-    assert_eq!(stage.cycle(Caller::Daemon).0, ["web-1"]);
+    assert_eq!(stage.cycle(CycleCaller::Daemon).0, ["web-1"]);
     stage.pass(HOUR / 2);
 
     let due = stage.due_in().unwrap();
 
     assert!(due <= HOUR / 2 && due + SECOND > HOUR / 2, "{due:?}");
     stage.pass(due);
-    assert_eq!(stage.cycle(Caller::Daemon).0, ["web-2"]);
+    assert_eq!(stage.cycle(CycleCaller::Daemon).0, ["web-2"]);
 }
 
 #[test]
 fn a_machine_without_room_is_looked_at_again_soon() {
-    let memory = Some(Memory { total_mb: 16_000, available_mb: 100 });
+    let memory = Some(MachineMemory { total_mb: 16_000, available_mb: 100 });
     let machine = MachineFacts { memory, ..MachineFacts::default() };
     let stage = Stage::with(&[("scheduler.max_polecats", "9")], machine);
     stage.sling(&["web-1", "web-2"]);
-    assert_eq!(stage.cycle(Caller::Daemon).0, ["web-1"], "it never holds up the only one");
+    assert_eq!(stage.cycle(CycleCaller::Daemon).0, ["web-1"], "it never holds up the only one");
     assert_eq!(stage.due_in(), Some(SECOND * 5));
 }
 
@@ -159,20 +159,20 @@ fn the_daemon_keeps_its_starts_apart_over_cycles_too() {
     let stage = Stage::with(&delay, MachineFacts::default());
     stage.sling(&["web-1", "web-2"]);
     let both = vec!["web-1".to_owned(), "web-2".to_owned()];
-    assert_eq!(stage.cycle(Caller::Daemon), (both, vec![SECOND * 10]));
+    assert_eq!(stage.cycle(CycleCaller::Daemon), (both, vec![SECOND * 10]));
 
     stage.pass(SECOND * 3);
     stage.sling(&["web-3"]);
-    assert_eq!(stage.cycle(Caller::Daemon), (vec!["web-3".to_owned()], vec![SECOND * 7]));
+    assert_eq!(stage.cycle(CycleCaller::Daemon), (vec!["web-3".to_owned()], vec![SECOND * 7]));
 
     // A person who asks for a start gets it,
     stage.sling(&["web-4"]);
-    assert_eq!(stage.cycle(Caller::Hand), (vec!["web-4".to_owned()], Vec::new()));
+    assert_eq!(stage.cycle(CycleCaller::Hand), (vec!["web-4".to_owned()], Vec::new()));
     // and a start that failed is none.
     stage.pass(SECOND * 20);
     stage.sling(&["web-5"]);
     stage.spawner.refuse("web-5", "no such program");
-    assert_eq!(stage.cycle(Caller::Daemon), (Vec::new(), Vec::new()));
+    assert_eq!(stage.cycle(CycleCaller::Daemon), (Vec::new(), Vec::new()));
     stage.sling(&["web-6"]);
-    assert_eq!(stage.cycle(Caller::Daemon), (vec!["web-6".to_owned()], Vec::new()));
+    assert_eq!(stage.cycle(CycleCaller::Daemon), (vec!["web-6".to_owned()], Vec::new()));
 }

@@ -1,6 +1,8 @@
 //! Importing files over one another.
 
-use gt_beads::interchange::{Arrival, ImportOptions, ImportSummary, Source, export, import};
+use gt_beads::interchange::{
+    ImportContents, ImportOptions, ImportSummary, LineFile, export, import,
+};
 use gt_daemon::health;
 use gt_town::{OperationError, Town};
 use proptest::prelude::*;
@@ -69,9 +71,9 @@ fn entry() -> impl Strategy<Value = Entry> {
 
 fn import_text(town: &Town, text: &str, dry_run: bool) -> ImportSummary {
     let directory = std::env::temp_dir();
-    let source = Source::spool(text.as_bytes(), "test".to_owned(), &directory).unwrap();
+    let source = LineFile::spool(text.as_bytes(), "test".to_owned(), &directory).unwrap();
     let options = ImportOptions { dry_run, ..ImportOptions::default() };
-    import(town, &Arrival::lines(source), options, |_| {}).unwrap()
+    import(town, &ImportContents::lines(source), options, |_| {}).unwrap()
 }
 
 fn exported(town: &Town) -> Vec<String> {
@@ -87,7 +89,8 @@ fn exported(town: &Town) -> Vec<String> {
 fn problems(town: &Town) -> Vec<String> {
     let checks = health::examine(town).unwrap();
     let relevant = |name: &str| ["derived values", "dependencies"].contains(&name);
-    let bad = checks.into_iter().filter(|c| relevant(c.name) && c.grade != health::Grade::Good);
+    let bad =
+        checks.into_iter().filter(|c| relevant(c.name) && c.grade != health::CheckGrade::Good);
     bad.map(|check| check.detail).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Records that an import keeps for capabilities that come later.
 
 use gt_beads::interchange::{
-    Arrival, ImportOptions, KEPT_ACCOUNTS, KEPT_PAUSE, SourceKind, import, kept,
+    ImportContents, ImportOptions, KEPT_ACCOUNTS, KEPT_PAUSE, SourceKind, import, kept,
 };
 
 use crate::town::town;
@@ -24,7 +24,7 @@ fn accounts_and_pause_state_are_kept_as_they_stood() {
 
     assert_eq!(SourceKind::of(directory.path()).unwrap(), SourceKind::GasTown);
     let options = ImportOptions::default();
-    let arrival = Arrival::open(directory.path(), SourceKind::GasTown, options).unwrap();
+    let arrival = ImportContents::open(directory.path(), SourceKind::GasTown, options).unwrap();
     import(&town, &arrival, options, |_| {}).unwrap();
 
     let accounts = kept(&town, KEPT_ACCOUNTS).unwrap();

@@ -1,14 +1,14 @@
 //! Beads that a run has: what its worker, a person and a stranger may do to them.
 
-use gt_beads::batch::{self, BatchLine, Step};
-use gt_beads::beads::{self, BeadChanges, Close, Closed, Edit, NewBead};
-use gt_core::decide::Refusal;
+use gt_beads::batch::{self, BatchLine, BatchStep};
+use gt_beads::beads::{self, BeadChanges, Close, ClosedBead, FieldEdit, NewBead};
+use gt_core::decide::VerbRefusal;
 use gt_core::schedule::{CloseReason, RunEnd, RunId, RunState, Workplace};
 use gt_core::{Bead, IssueType, Outcome, Status, Timestamp};
 use gt_execution::runs;
 use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
 use gt_scheduling::queue;
-use gt_scheduling::schedule::{Fate, SlingRequest, sling};
+use gt_scheduling::schedule::{SlingOutcome, SlingRequest, sling};
 use gt_town::{Actor, BeadFilter, OperationError, Readiness, Town};
 
 use crate::scheduling::{bead, shown, sling_all, town_with_rig};
@@ -62,7 +62,7 @@ fn hooked_by_max() -> Town {
     bead(&town, BEAD);
     let arguments = vec![BEAD.to_owned(), MAX.to_owned()];
     let report = sling(&town, &SlingRequest { arguments, ..SlingRequest::default() }).unwrap();
-    assert!(matches!(report.entries[0].fate, Fate::Scheduled(..)));
+    assert!(matches!(report.entries[0].fate, SlingOutcome::Scheduled(..)));
     dispatch(&town);
     town
 }
@@ -75,7 +75,7 @@ fn state(town: &Town) -> RunState {
     gt_beads::run_records::resolve(town, BEAD).unwrap().state
 }
 
-fn close(town: &Town, how: &Close) -> Result<Closed, OperationError> {
+fn close(town: &Town, how: &Close) -> Result<ClosedBead, OperationError> {
     beads::close(town, &ids(BEAD), how).unwrap().remove(0)
 }
 
@@ -99,7 +99,7 @@ fn claim() -> BeadChanges {
 fn every_verb(town: &Town) -> Vec<(&'static str, Result<(), OperationError>)> {
     let tomorrow = town.now().plus(std::time::Duration::from_hours(24));
     let assign = BeadChanges { assignee: Some("you".to_owned()), ..BeadChanges::default() };
-    let put_off = BeadChanges { defer_until: Edit::Set(tomorrow), ..BeadChanges::default() };
+    let put_off = BeadChanges { defer_until: FieldEdit::Set(tomorrow), ..BeadChanges::default() };
     let batch = |step| {
         let line = BatchLine { number: 1, place: "line 1".to_owned(), step };
         batch::run(town, &[line], false).map(|_| ())
@@ -114,12 +114,12 @@ fn every_verb(town: &Town) -> Vec<(&'static str, Result<(), OperationError>)> {
         ("closed", update(town, &to_status(Status::Closed))),
         ("assign", update(town, &assign)),
         ("put off", update(town, &put_off)),
-        ("batch close", batch(Step::Close { words: ids(BEAD), how: Close::default() })),
-        ("batch reopen", batch(Step::Reopen { beads: ids(BEAD), reason: None })),
+        ("batch close", batch(BatchStep::Close { words: ids(BEAD), how: Close::default() })),
+        ("batch reopen", batch(BatchStep::Reopen { beads: ids(BEAD), reason: None })),
     ]
 }
 
-fn refusal(error: OperationError) -> Refusal {
+fn refusal(error: OperationError) -> VerbRefusal {
     match error {
         OperationError::Refused { refusal, .. } | OperationError::NotClaimed { refusal, .. } => {
             refusal
@@ -169,7 +169,7 @@ fn a_worker_acknowledges_and_is_told_how_to_finish() {
     }
     for answer in [close(&town, &forced()).map(|_| ()), close(&town, &Close::default()).map(|_| ())]
     {
-        assert_eq!(refusal(answer.unwrap_err()), Refusal::FinishWithDone(run_id(1)));
+        assert_eq!(refusal(answer.unwrap_err()), VerbRefusal::FinishWithDone(run_id(1)));
     }
     assert!(gt_beads::deletion::delete(&town, &ids(BEAD), false).is_err());
     assert_eq!((stored(&town).status, state(&town)), (Status::InProgress, RunState::Running));
@@ -217,7 +217,7 @@ fn a_forced_close_cancels_the_run_with_it() {
     let end = RunEnd::without_status(RunState::Failed, "killed");
     assert_eq!(
         gt_scheduling::run_transitions::finish(&town, &run_id(1), &end).unwrap(),
-        gt_scheduling::run_transitions::Finished::Already
+        gt_scheduling::run_transitions::FinishEffect::Already
     );
     assert_eq!(stored(&town).outcome, None);
 }
@@ -231,7 +231,7 @@ fn a_forced_close_fences_off_a_start_that_is_under_way() {
     let line = BatchLine {
         number: 1,
         place: "line 1".to_owned(),
-        step: Step::Close { words: ids(BEAD), how: forced() },
+        step: BatchStep::Close { words: ids(BEAD), how: forced() },
     };
     batch::run(&town, std::slice::from_ref(&line), true).unwrap();
     assert_eq!(state(&town), RunState::Starting, "a rehearsal cancels nothing");
@@ -260,7 +260,7 @@ fn a_deletion_cancels_the_run_and_takes_everything_along() {
     let end = RunEnd::without_status(RunState::Done, "done");
     assert_eq!(
         gt_scheduling::run_transitions::finish(&town, &run_id(1), &end).unwrap(),
-        gt_scheduling::run_transitions::Finished::Already
+        gt_scheduling::run_transitions::FinishEffect::Already
     );
 }
 
@@ -284,7 +284,7 @@ fn a_person_acknowledges_by_claiming_and_ends_the_run_by_closing() {
     assert_eq!((stored(&town).status, state(&town)), (Status::InProgress, RunState::Running));
     assert!(stored(&town).started_at.is_some());
     let blocked = refusal(update(&town, &to_status(Status::Blocked)).unwrap_err());
-    assert_eq!(blocked, Refusal::StatusOfRun { run: run_id(1), closes: true });
+    assert_eq!(blocked, VerbRefusal::StatusOfRun { run: run_id(1), closes: true });
 
     close(&town, &Close { reasons: vec!["merged".to_owned()], ..Close::default() }).unwrap();
     let bead = stored(&town);
@@ -405,7 +405,7 @@ fn a_molecule_ends_when_a_run_finishes_its_last_step() {
     };
     beads::create(&town, &molecule, false).unwrap();
     bead(&town, BEAD);
-    let parent = Edit::Set("web-mol".to_owned());
+    let parent = FieldEdit::Set("web-mol".to_owned());
     update(&town, &BeadChanges { parent, ..BeadChanges::default() }).unwrap();
     sling_all(&town, &[BEAD]);
     dispatch(&town);

@@ -1,11 +1,11 @@
 //! Beads that are parts of parts: an operation costs the same at every depth.
 
 use gt_beads::beads::{
-    BeadChanges, Close, Edit, NewBead, PlanOptions, close, create, create_all, ready, update,
+    BeadChanges, Close, FieldEdit, NewBead, PlanOptions, close, create, create_all, ready, update,
 };
 use gt_beads::dependencies;
 use gt_core::limits::ID_BYTES_MAX;
-use gt_core::plan::{Draft, Name, Naming, Plan};
+use gt_core::plan::{BeadName, Draft, Plan, PlanNaming};
 use gt_core::{BeadId, DependencyType};
 use gt_store::{BeadFilter, statements_run_by_this_thread};
 use gt_town::{OperationError, Town};
@@ -37,7 +37,8 @@ fn cost(work: impl FnOnce()) -> u64 {
 }
 
 fn move_below(town: &Town, id: &str, parent: &str) {
-    let changes = BeadChanges { parent: Edit::Set(parent.to_owned()), ..BeadChanges::default() };
+    let changes =
+        BeadChanges { parent: FieldEdit::Set(parent.to_owned()), ..BeadChanges::default() };
     update(town, &[id.to_owned()], &changes).unwrap().remove(0).unwrap();
 }
 
@@ -92,7 +93,7 @@ fn a_chain_of_dependencies_is_checked_for_circles_with_one_statement() {
 fn a_part_cannot_contain_what_it_is_a_part_of() {
     let town = town();
     let ids = chain(&town, 200);
-    let inside = Edit::Set(ids[199].clone());
+    let inside = FieldEdit::Set(ids[199].clone());
     let changes = BeadChanges { parent: inside, ..BeadChanges::default() };
     let refused = update(&town, &[ids[0].clone()], &changes).unwrap().remove(0).unwrap_err();
     let OperationError::Cycle { path, .. } = refused else { panic!("{refused:?}") };
@@ -105,10 +106,10 @@ fn a_plan_of_three_thousand_levels_costs_as_much_as_as_many_beads() {
         place: format!("plan:{level}"),
         key: Some(format!("k{level}")),
         title: "Level".to_owned(),
-        parent: level.checked_sub(1).map(|above| Name::Planned(format!("k{above}"))),
+        parent: level.checked_sub(1).map(|above| BeadName::Planned(format!("k{above}"))),
         ..Draft::default()
     });
-    let plan = Plan::new("plan", drafts.collect(), Vec::new(), Naming::Keys).unwrap();
+    let plan = Plan::new("plan", drafts.collect(), Vec::new(), PlanNaming::Keys).unwrap();
     let town = town();
     let mut made = None;
     let statements =

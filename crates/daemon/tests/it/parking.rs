@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use gt_beads::events;
-use gt_core::decide::{Traces, WaitReason};
-use gt_core::schedule::{Means, Run, RunEnd, RunId, RunState, Workplace};
+use gt_core::decide::{LossFacts, WaitReason};
+use gt_core::schedule::{ParkSubject, Run, RunEnd, RunId, RunState, Workplace};
 use gt_core::{Clock, ExecutorKind, Outcome, RigSlug, Status, Timestamp};
 use gt_execution::runs;
 use gt_scheduling::accounts::{self, NewAccount};
@@ -14,8 +14,8 @@ use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
 use gt_scheduling::needs::Need;
 use gt_scheduling::processes::{Alive, ProcessProbe};
 use gt_scheduling::recovery::{self, Redispatch, Redispatched};
-use gt_scheduling::run_transitions::Finished;
-use gt_scheduling::schedule::{Flags, SlingRequest, retry, sling};
+use gt_scheduling::run_transitions::FinishEffect;
+use gt_scheduling::schedule::{SlingOptions, SlingRequest, retry, sling};
 use gt_scheduling::{Consequences, queue};
 use gt_town::{Actor, EventFilter, Result, Town, rigs, settings};
 
@@ -72,7 +72,7 @@ impl Stage {
     }
 
     /// Makes a bead and slings it.
-    fn sling(&self, id: &str, flags: Flags) {
+    fn sling(&self, id: &str, flags: SlingOptions) {
         bead(&self.town, id);
         let request =
             SlingRequest { arguments: vec![id.to_owned()], flags, ..SlingRequest::default() };
@@ -90,15 +90,15 @@ impl Stage {
         started.iter().map(ToString::to_string).collect()
     }
 
-    fn end(&self, run: &str, state: RunState) -> Finished {
+    fn end(&self, run: &str, state: RunState) -> FinishEffect {
         let end = RunEnd::without_status(state, "it was seen");
         gt_scheduling::run_transitions::finish(&self.town, &RunId::parse(run).unwrap(), &end)
             .unwrap()
     }
 
     /// Slings a bead, and lets its run end after a second.
-    fn strike(&self, id: &str, state: RunState) -> Finished {
-        self.sling(id, Flags::default());
+    fn strike(&self, id: &str, state: RunState) -> FinishEffect {
+        self.sling(id, SlingOptions::default());
         self.cycle();
         self.pass(SECOND);
         self.end(&format!("{id}#1"), state)
@@ -121,22 +121,22 @@ impl Stage {
     }
 }
 
-fn on(account: &str) -> Flags {
-    Flags { account: Some(account.to_owned()), ..Flags::default() }
+fn on(account: &str) -> SlingOptions {
+    SlingOptions { account: Some(account.to_owned()), ..SlingOptions::default() }
 }
 
-fn command_of(rig: &str) -> Means {
-    Means::runtime("", &RigSlug::parse(rig).unwrap())
+fn command_of(rig: &str) -> ParkSubject {
+    ParkSubject::runtime("", &RigSlug::parse(rig).unwrap())
 }
 
 #[test]
 fn a_command_that_always_fails_burns_three_beads_and_no_fourth() {
     let stage = Stage::new();
     for id in ["web-1", "web-2", "web-3"] {
-        assert_eq!(stage.strike(id, RunState::Failed), Finished::Closed(Outcome::Failed));
+        assert_eq!(stage.strike(id, RunState::Failed), FinishEffect::Closed(Outcome::Failed));
     }
-    stage.sling("web-4", Flags::default());
-    stage.sling("api-1", Flags::default());
+    stage.sling("web-4", SlingOptions::default());
+    stage.sling("api-1", SlingOptions::default());
 
     assert_eq!(stage.cycle(), ["api-1#1"]);
 
@@ -154,7 +154,7 @@ fn after_ten_minutes_one_run_tries_it_and_does_not_cost_its_bead_anything() {
         stage.strike(id, RunState::Failed);
     }
     for id in ["web-4", "web-5"] {
-        stage.sling(id, Flags::default());
+        stage.sling(id, SlingOptions::default());
     }
     stage.pass(MINUTE * 10);
 
@@ -165,7 +165,7 @@ fn after_ten_minutes_one_run_tries_it_and_does_not_cost_its_bead_anything() {
 
     // It fails as well: the bead is back in line, and all wait again.
     stage.pass(SECOND);
-    assert_eq!(stage.end("web-4#1", RunState::Failed), Finished::Rescheduled);
+    assert_eq!(stage.end("web-4#1", RunState::Failed), FinishEffect::Rescheduled);
     assert_eq!(stage.attempts("web-4"), 0);
     assert!(stage.cycle().is_empty());
     assert_eq!(stage.told(), ["parked", "parked"]);
@@ -175,7 +175,7 @@ fn after_ten_minutes_one_run_tries_it_and_does_not_cost_its_bead_anything() {
     let trial = stage.cycle();
     assert_eq!(trial.len(), 1);
     assert!(stage.cycle().is_empty());
-    assert_eq!(stage.end(&trial[0], RunState::Done), Finished::Closed(Outcome::Success));
+    assert_eq!(stage.end(&trial[0], RunState::Done), FinishEffect::Closed(Outcome::Success));
     assert_eq!(stage.cycle().len(), 1);
     assert_eq!(stage.told(), ["parked", "parked", "unparked"]);
 }
@@ -187,7 +187,7 @@ fn a_trial_that_lasts_lets_the_others_go() {
         stage.strike(id, RunState::Failed);
     }
     for id in ["web-4", "web-5"] {
-        stage.sling(id, Flags::default());
+        stage.sling(id, SlingOptions::default());
     }
     stage.pass(MINUTE * 10);
     assert_eq!(stage.cycle(), ["web-4#1"]);
@@ -218,7 +218,7 @@ fn runs_that_are_lost_at_once_get_their_attempts_back() {
             &Workplace::default(),
         )
         .unwrap();
-        assert_eq!(stage.end(&format!("{id}#1"), RunState::Lost), Finished::Rescheduled);
+        assert_eq!(stage.end(&format!("{id}#1"), RunState::Lost), FinishEffect::Rescheduled);
     }
 
     for id in ["web-1", "web-2", "web-3"] {
@@ -233,7 +233,7 @@ fn a_person_can_end_the_parking() {
     for id in ["web-1", "web-2", "web-3"] {
         stage.strike(id, RunState::Failed);
     }
-    stage.sling("web-4", Flags::default());
+    stage.sling("web-4", SlingOptions::default());
     assert!(stage.cycle().is_empty());
 
     assert!(gt_scheduling::dispatch::resume(&stage.town, &command_of("web")).unwrap());
@@ -286,10 +286,10 @@ fn a_usage_limit_is_a_schedule_and_not_a_failure() {
             "5-hour limit reached",
         )
         .unwrap();
-        assert_eq!(ended, Finished::Rescheduled);
+        assert_eq!(ended, FinishEffect::Rescheduled);
         assert_eq!(
             gt_scheduling::run_transitions::limited(&stage.town, &run, until, "again").unwrap(),
-            Finished::Already
+            FinishEffect::Already
         );
     }
     stage.sling("web-3", on("lab"));
@@ -318,7 +318,7 @@ fn a_usage_limit_is_a_schedule_and_not_a_failure() {
 }
 
 /// A world in which no process is left of anything, and these traces are.
-struct Gone(Traces);
+struct Gone(LossFacts);
 
 impl ProcessProbe for Gone {
     fn host(&self) -> &'static str {
@@ -337,7 +337,7 @@ impl ProcessProbe for Gone {
         Ok(())
     }
 
-    fn traces_of(&self, _: &Run) -> Traces {
+    fn traces_of(&self, _: &Run) -> LossFacts {
         self.0
     }
 }
@@ -345,13 +345,17 @@ impl ProcessProbe for Gone {
 #[test]
 fn a_machine_or_a_server_that_goes_down_costs_no_attempt_and_parks_nothing() {
     for (traces, reason, attempts) in [
-        (Traces { rebooted: true, server_gone: true }, "the machine it ran on went down", 0),
-        (Traces { rebooted: false, server_gone: true }, "the server of its session went down", 0),
-        (Traces::default(), "none of its processes is left, and none said how it ended", 1),
+        (LossFacts { rebooted: true, server_gone: true }, "the machine it ran on went down", 0),
+        (
+            LossFacts { rebooted: false, server_gone: true },
+            "the server of its session went down",
+            0,
+        ),
+        (LossFacts::default(), "none of its processes is left, and none said how it ended", 1),
     ] {
         let stage = Stage::new();
         for id in ["web-1", "web-2", "api-1", "api-2"] {
-            stage.sling(id, Flags::default());
+            stage.sling(id, SlingOptions::default());
         }
         stage.cycle();
 
@@ -373,13 +377,13 @@ fn a_machine_or_a_server_that_goes_down_costs_no_attempt_and_parks_nothing() {
 #[test]
 fn a_bead_without_attempts_left_needs_a_person_and_gets_new_ones_from_one() {
     let stage = Stage::new();
-    stage.sling("web-1", Flags::default());
+    stage.sling("web-1", SlingOptions::default());
     for attempt in 1..=3 {
         stage.pass(MINUTE * 10);
         assert_eq!(stage.cycle(), [format!("web-1#{attempt}")]);
         stage.pass(MINUTE * 2);
         let ended = stage.end(&format!("web-1#{attempt}"), RunState::Lost);
-        assert_eq!(ended == Finished::Escalated, attempt == 3);
+        assert_eq!(ended == FinishEffect::Escalated, attempt == 3);
     }
     assert_eq!(stage.reasons("web-1"), ["attempts-used-up"]);
     let needs = gt_scheduling::needs::needs_you(&stage.town).unwrap();

@@ -151,7 +151,7 @@ fn a_run_that_cannot_be_probed_is_neither_lost_nor_cancelled() {
     let before = gt_beads::run_records::resolve(&town, "web-1").unwrap();
     for is_here in [true, false] {
         assert_eq!(runs::recover(&town, &Blind(is_here)).unwrap(), Recovered::default());
-        let refused = runs::cancel_in_world(&town, &Blind(is_here), "web-1").unwrap_err();
+        let refused = runs::cancel_with_processes(&town, &Blind(is_here), "web-1").unwrap_err();
         assert!(refused.to_string().contains("gt run cancel web-1#1 --force"), "{refused}");
     }
     assert_eq!(gt_beads::run_records::resolve(&town, "web-1").unwrap(), before);

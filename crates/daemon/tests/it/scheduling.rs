@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use gt_beads::beads::{self, NewBead};
 use gt_core::decide::{DispatchOrder, WaitReason};
-use gt_core::schedule::{Origin, Run, RunEnd, RunId, RunState, SlingParameters, Workplace};
+use gt_core::schedule::{ContextOrigin, Run, RunEnd, RunId, RunState, SlingParameters, Workplace};
 use gt_core::{BeadId, ExecutorKind, Outcome, Priority, RigSlug, Status, Timestamp};
 use gt_execution::runs;
 use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
 use gt_scheduling::processes::{Alive, ProcessProbe};
 use gt_scheduling::queue;
-use gt_scheduling::run_transitions::{Claim, Finished};
-use gt_scheduling::schedule::{Fate, Flags, SlingReport, SlingRequest, retry, sling};
+use gt_scheduling::run_transitions::{Claim, FinishEffect};
+use gt_scheduling::schedule::{
+    SlingOptions, SlingOutcome, SlingReport, SlingRequest, retry, sling,
+};
 use gt_store::{Authorship, NewContext, Store, StoreError};
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{Town, rigs, settings};
@@ -62,7 +64,7 @@ pub(crate) fn sling_all(town: &Town, ids: &[&str]) -> SlingReport {
     sling(town, &SlingRequest { arguments, ..SlingRequest::default() }).unwrap()
 }
 
-pub(crate) fn shown(town: &Town, id: &str) -> beads::Shown {
+pub(crate) fn shown(town: &Town, id: &str) -> beads::BeadDetails {
     beads::show(town, &[id.to_owned()]).unwrap().remove(0).unwrap()
 }
 
@@ -73,7 +75,7 @@ fn a_slung_bead_waits_for_a_slot_runs_and_closes() {
         bead(&town, id);
     }
     let report = sling_all(&town, &["web-1", "web-2"]);
-    assert!(report.entries.iter().all(|entry| matches!(entry.fate, Fate::Scheduled(..))));
+    assert!(report.entries.iter().all(|entry| matches!(entry.fate, SlingOutcome::Scheduled(..))));
     assert!(report.convoy.is_some());
 
     let spawner = MemorySpawner::default();
@@ -100,11 +102,11 @@ fn a_slung_bead_waits_for_a_slot_runs_and_closes() {
     let end = RunEnd::without_status(RunState::Done, "done");
     assert_eq!(
         gt_scheduling::run_transitions::finish(&town, &run, &end).unwrap(),
-        Finished::Closed(Outcome::Success)
+        FinishEffect::Closed(Outcome::Success)
     );
     assert_eq!(
         gt_scheduling::run_transitions::finish(&town, &run, &end).unwrap(),
-        Finished::Already
+        FinishEffect::Already
     );
     assert_eq!(shown(&town, "web-1").row.bead.status, Status::Closed);
 
@@ -133,7 +135,7 @@ fn a_failed_bead_starts_again_when_retried() {
     let end = RunEnd::without_status(RunState::Failed, "no");
     assert_eq!(
         gt_scheduling::run_transitions::finish(&town, &run, &end).unwrap(),
-        Finished::Closed(Outcome::Failed)
+        FinishEffect::Closed(Outcome::Failed)
     );
 
     let retried = retry(&town, &["web-1".to_owned()], false, false).unwrap().remove(0).unwrap();
@@ -151,7 +153,7 @@ fn retry_now_ends_the_cooldown_of_a_bead_that_was_lost_twice() {
     let lost = RunEnd::without_status(RunState::Lost, "gone");
     assert_eq!(
         gt_scheduling::run_transitions::finish(&town, &run, &lost).unwrap(),
-        Finished::Rescheduled
+        FinishEffect::Rescheduled
     );
     // The first redispatch starts at once; the second waits for the end of the cooldown.
     run =
@@ -162,7 +164,7 @@ fn retry_now_ends_the_cooldown_of_a_bead_that_was_lost_twice() {
     ));
     assert_eq!(
         gt_scheduling::run_transitions::finish(&town, &run, &lost).unwrap(),
-        Finished::Rescheduled
+        FinishEffect::Rescheduled
     );
     assert_eq!(Dispatcher::new(&town, &spawner).dispatch().unwrap().dispatched.len(), 0);
     let names = ["web-1".to_owned()];
@@ -201,7 +203,7 @@ impl ProcessProbe for Noticed<'_> {
 fn a_cancelled_bead_is_not_scheduled_again_when_recovery_notices_its_end() {
     let town = town_with_rig(Some(1));
     running(&town, "web-1");
-    let cancelled = runs::cancel_in_world(&town, &Noticed(&town), "web-1").unwrap();
+    let cancelled = runs::cancel_with_processes(&town, &Noticed(&town), "web-1").unwrap();
     assert_eq!(cancelled.state, RunState::Cancelled);
     let why = queue::why(&town, "web-1").unwrap();
     assert_eq!(why.reasons.iter().map(WaitReason::code).collect::<Vec<_>>(), ["run-cancelled"]);
@@ -259,7 +261,7 @@ fn a_bead_that_cannot_start_is_reported_before_the_cycle() {
             bead,
             RigSlug::parse("web").unwrap(),
             Priority::default(),
-            Origin::Sling,
+            ContextOrigin::Sling,
         )
     };
     let by = Authorship { actor: "me".to_owned(), at: Timestamp::from_nanos(1), worker: None };
@@ -284,7 +286,7 @@ fn a_bead_that_cannot_start_is_reported_before_the_cycle() {
 fn a_review_only_bead_stays_open_when_it_is_done() {
     let town = town_with_rig(None);
     bead(&town, "web-1");
-    let flags = Flags { review_only: true, ..Flags::default() };
+    let flags = SlingOptions { review_only: true, ..SlingOptions::default() };
     let arguments = vec!["web-1".to_owned()];
     sling(&town, &SlingRequest { arguments, flags, ..SlingRequest::default() }).unwrap();
     Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
@@ -294,7 +296,7 @@ fn a_review_only_bead_stays_open_when_it_is_done() {
     let end = RunEnd::without_status(RunState::Done, "done");
     assert_eq!(
         gt_scheduling::run_transitions::finish(&town, &run, &end).unwrap(),
-        Finished::Reopened
+        FinishEffect::Reopened
     );
 
     assert_eq!(shown(&town, "web-1").row.bead.status, Status::Open);

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use gt_beads::beads::{self, Edit, NewBead};
+use gt_beads::beads::{self, FieldEdit, NewBead};
 use gt_beads::{events, outbox};
 use gt_core::bead::RequestKey;
 use gt_core::schedule::{RunId, RunState};
 use gt_core::work::{
-    ItemRef, Lease, ProjectRef, RunRef, Scope, Scopes, TokenSecret, WorkFilter, WorkItem,
+    ItemRef, Lease, ProjectRef, RunRef, Scopes, TokenScope, TokenSecret, WorkFilter, WorkItem,
     WorkPriority, WorkStatus,
 };
 use gt_core::{Clock, EventKind, IssueType, Json, Outcome, RigState, Timestamp};
@@ -17,8 +17,8 @@ use gt_scheduling::{Consequences, queue};
 use gt_town::{Actor, EventFilter, Town, rigs, settings};
 use gt_workqueue::tokens::{self, NewToken};
 use gt_workqueue::work::{
-    self, Conflict, Heartbeat, ItemChange, NewItem, NewProject, Next, NextRequest, NoWork,
-    Precondition, ProjectChange, Submission, Taken, WorkError,
+    self, Conflict, Heartbeat, ItemChange, NewItem, NewProject, NextRequest, NextWork, NoWork,
+    Precondition, ProjectChange, Submission, TakenItem, WorkError,
 };
 
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Stage {
     }
 
     fn dispatch(&self, item: &WorkItem, agent: &str) -> WorkItem {
-        let agent = Edit::Set(agent.to_owned());
+        let agent = FieldEdit::Set(agent.to_owned());
         self.change(item, ItemChange { agent, ..to(WorkStatus::Dispatched) }).unwrap()
     }
 
@@ -79,15 +79,15 @@ impl Stage {
         self.to(item, WorkStatus::InProgress).unwrap()
     }
 
-    fn next(&self, agent: &str) -> Result<Next, WorkError> {
+    fn next(&self, agent: &str) -> Result<NextWork, WorkError> {
         work::next(&self.town, ask(agent))
     }
 
     #[track_caller]
-    fn take(&self, agent: &str) -> Taken {
+    fn take(&self, agent: &str) -> TakenItem {
         match self.next(agent).unwrap() {
-            Next::Item(taken) => *taken,
-            Next::Nothing(why) => panic!("there is nothing: {why}"),
+            NextWork::Item(taken) => *taken,
+            NextWork::Nothing(why) => panic!("there is nothing: {why}"),
         }
     }
 
@@ -139,7 +139,7 @@ fn wrong_field<T: std::fmt::Debug>(result: Result<T, WorkError>) -> &'static str
     }
 }
 
-fn run_id(taken: &Taken) -> RunId {
+fn run_id(taken: &TakenItem) -> RunId {
     match &taken.run {
         RunRef::Id(run) => run.clone(),
         RunRef::Uid(uid) => panic!("{uid} is called by its name here"),
@@ -317,7 +317,7 @@ fn an_item_waits_for_its_dependencies() {
     assert_eq!(second.held.map(|held| held.to_string()).as_deref(), Some("blocked by other items"));
     let details = work::item(&stage.town, &ItemRef::Uid(second.uid)).unwrap();
     assert_eq!(details.depends_on, [first.uid]);
-    let agent = Edit::Set("ann".to_owned());
+    let agent = FieldEdit::Set("ann".to_owned());
     let early = stage.change(&second, ItemChange { agent, ..to(WorkStatus::Dispatched) });
     let early = conflict(early).to_string();
     assert!(early.contains(first.bead.as_str()), "{early}");
@@ -325,10 +325,10 @@ fn an_item_waits_for_its_dependencies() {
     assert_eq!(why.reasons[0].code, "blocked");
 
     assert_eq!(stage.take("ann").item.uid, first.uid);
-    assert!(matches!(stage.next("bob").unwrap(), Next::Nothing(NoWork::AllWait)));
+    assert!(matches!(stage.next("bob").unwrap(), NextWork::Nothing(NoWork::AllWait)));
     stage.to(&first, WorkStatus::Completed).unwrap();
     assert_eq!(stage.take("bob").item.uid, second.uid);
-    assert!(matches!(stage.next("carl").unwrap(), Next::Nothing(NoWork::Empty)));
+    assert!(matches!(stage.next("carl").unwrap(), NextWork::Nothing(NoWork::Empty)));
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn agents_get_dispatched_items_first_and_then_the_most_urgent() {
     assert_eq!(taken.item.lease_expires_at, Some(taken.lease_expires_at));
     let kinds = vec![IssueType::trusted("bug".to_owned())];
     let particular = work::next(&stage.town, NextRequest { kinds, ..ask("bob") }).unwrap();
-    assert!(matches!(particular, Next::Item(taken) if taken.item.uid == bug.uid));
+    assert!(matches!(particular, NextWork::Item(taken) if taken.item.uid == bug.uid));
     assert_eq!(stage.take("carl").item.uid, urgent.uid);
     assert_eq!(stage.take("dave").item.uid, usual.uid);
 }
@@ -360,7 +360,7 @@ fn nothing_is_handed_out_while_paused_or_where_nothing_begins() {
     let item = stage.submit(NewItem { project: Some(reference), ..new("Fix it") });
     queue::pause(&stage.town).unwrap();
     let paused = stage.next("ann").unwrap();
-    assert!(matches!(&paused, Next::Nothing(NoWork::Paused(by, _)) if by == "marcus-a"));
+    assert!(matches!(&paused, NextWork::Nothing(NoWork::Paused(by, _)) if by == "marcus-a"));
     stage.begin(&item, "bob");
     stage.to(&item, WorkStatus::Blocked).unwrap();
     stage.to(&item, WorkStatus::Queued).unwrap();
@@ -369,9 +369,9 @@ fn nothing_is_handed_out_while_paused_or_where_nothing_begins() {
     rigs::set_state(&stage.town, "web", &[RigState::Active], RigState::Parked).unwrap();
     let closed = stage.next("ann").unwrap();
     assert!(
-        matches!(&closed, Next::Nothing(NoWork::ProjectsClosed(rigs)) if rigs[0] == project.rig)
+        matches!(&closed, NextWork::Nothing(NoWork::ProjectsClosed(rigs)) if rigs[0] == project.rig)
     );
-    let agent = Edit::Set("ann".to_owned());
+    let agent = FieldEdit::Set("ann".to_owned());
     let dispatched = stage.change(&item, ItemChange { agent, ..to(WorkStatus::Dispatched) });
     assert!(matches!(conflict(dispatched), Conflict::RigClosed { .. }));
 }
@@ -530,9 +530,9 @@ fn every_field_can_be_changed_and_notes_replace() {
         priority: Some(WorkPriority::new(5).unwrap()),
         kind: Some("bug_fix".to_owned()),
         description: Some("Fix that\nand this".to_owned()),
-        payload: Edit::Set(Json::parse("[1]").unwrap()),
-        project: Edit::Set(ProjectRef::Uid(project.uid)),
-        agent: Edit::Set("ann".to_owned()),
+        payload: FieldEdit::Set(Json::parse("[1]").unwrap()),
+        project: FieldEdit::Set(ProjectRef::Uid(project.uid)),
+        agent: FieldEdit::Set("ann".to_owned()),
         notes: Some("new".to_owned()),
         ..ItemChange::default()
     };
@@ -545,10 +545,10 @@ fn every_field_can_be_changed_and_notes_replace() {
     assert_eq!((changed.project, changed.agent.as_deref()), (Some(project.uid), Some("ann")));
     assert_eq!(changed.payload.unwrap().as_str(), "[1]");
     stage.to(&item, WorkStatus::Dispatched).unwrap();
-    let away = ItemChange { project: Edit::Clear, ..ItemChange::default() };
+    let away = ItemChange { project: FieldEdit::Clear, ..ItemChange::default() };
     assert!(matches!(conflict(stage.change(&item, away.clone())), Conflict::Running { .. }));
     stage.to(&item, WorkStatus::Queued).unwrap();
-    let cleared = ItemChange { payload: Edit::Clear, agent: Edit::Clear, ..away };
+    let cleared = ItemChange { payload: FieldEdit::Clear, agent: FieldEdit::Clear, ..away };
     let cleared = stage.change(&item, cleared).unwrap();
     assert_eq!((cleared.project, cleared.payload, cleared.agent), (None, None, None));
 }
@@ -569,7 +569,7 @@ fn projects_are_rigs_that_may_be_called_anything() {
     assert_eq!(all.len(), 2, "the inbox is none");
 
     stage.pass(MINUTE);
-    let change = ProjectChange { name: Some("Shop".to_owned()), external_ref: Edit::Clear };
+    let change = ProjectChange { name: Some("Shop".to_owned()), external_ref: FieldEdit::Clear };
     let renamed = work::change_project(&stage.town, &ProjectRef::Uid(one.uid), change).unwrap();
     assert_eq!((renamed.name.as_str(), renamed.external_ref.as_deref()), ("Shop", None));
     assert_eq!((&renamed.rig, renamed.uid), (&one.rig, one.uid));
@@ -596,7 +596,7 @@ fn lists_come_in_parts_that_go_on_where_the_last_one_ended() {
     assert_eq!(found, made);
     let other = WorkFilter { statuses: vec![WorkStatus::Queued], ..WorkFilter::default() };
     assert_eq!(wrong_field(work::list(&stage.town, &other, after.as_ref(), 3)), "cursor");
-    let door = work::Door::Local(Box::new(stage.town.clone()));
+    let door = work::WorkClient::Local(Box::new(stage.town.clone()));
     let mut count = 0;
     let counted = |_| {
         count += 1;
@@ -626,7 +626,10 @@ fn a_bead_of_a_rig_that_starts_workers_can_be_given_to_an_agent_too() {
     };
     beads::create(&stage.town, &bead, false).unwrap();
     let item = work::item(&stage.town, &ItemRef::parse("web-1").unwrap()).unwrap().item;
-    assert!(matches!(stage.next("ann").unwrap(), Next::Nothing(NoWork::Empty)), "it is not pulled");
+    assert!(
+        matches!(stage.next("ann").unwrap(), NextWork::Nothing(NoWork::Empty)),
+        "it is not pulled"
+    );
     stage.begin(&item, "ann");
     stage.to(&item, WorkStatus::Completed).unwrap();
     let shown = beads::show(&stage.town, &["web-1".to_owned()]).unwrap().remove(0).unwrap();
@@ -648,7 +651,7 @@ fn a_token_is_valid_for_its_holder_until_it_is_revoked() {
     assert!(!tokens::any(&stage.town).unwrap());
     let new = |name: &str| NewToken {
         name: name.to_owned(),
-        scopes: Scopes::of(&[Scope::Work]).unwrap(),
+        scopes: Scopes::of(&[TokenScope::Work]).unwrap(),
         agent: None,
         expires_at: Some(stage.clock.now().plus(MINUTE)),
     };
@@ -713,7 +716,7 @@ fn an_actor_that_is_bound_to_an_agent_does_only_the_work_of_that_agent() {
     let run = stage.begin(&his, "bob").run.unwrap();
     let notes = |text: &str| ItemChange { notes: Some(text.to_owned()), ..ItemChange::default() };
     let give = |agent: &str| ItemChange {
-        agent: Edit::Set(agent.to_owned()),
+        agent: FieldEdit::Set(agent.to_owned()),
         ..to(WorkStatus::Dispatched)
     };
 
@@ -728,7 +731,7 @@ fn an_actor_that_is_bound_to_an_agent_does_only_the_work_of_that_agent() {
     forbidden(bound.change(&his, notes("mine")).map(drop));
     forbidden(bound.change(&free, notes("mine")).map(drop));
     forbidden(bound.change(&free, give("bob")).map(drop));
-    let away = ItemChange { agent: Edit::Set("bob".to_owned()), ..ItemChange::default() };
+    let away = ItemChange { agent: FieldEdit::Set("bob".to_owned()), ..ItemChange::default() };
     forbidden(bound.change(&free, away).map(drop));
     assert_eq!(stage.get(&free), free, "nothing has happened");
 
@@ -797,15 +800,15 @@ fn agents_get_only_what_was_dispatched_to_them_where_that_is_wanted() {
     let (first, second) = (stage.add("First"), stage.add("Second"));
     let only =
         |agent: &str| work::next(&stage.town, NextRequest { dispatched: true, ..ask(agent) });
-    assert!(matches!(only("ann").unwrap(), Next::Nothing(NoWork::NotDispatched)));
+    assert!(matches!(only("ann").unwrap(), NextWork::Nothing(NoWork::NotDispatched)));
     stage.dispatch(&second, "ann");
-    assert!(matches!(only("bob").unwrap(), Next::Nothing(NoWork::NotDispatched)));
-    let Next::Item(taken) = only("ann").unwrap() else { panic!("ann was given it") };
+    assert!(matches!(only("bob").unwrap(), NextWork::Nothing(NoWork::NotDispatched)));
+    let NextWork::Item(taken) = only("ann").unwrap() else { panic!("ann was given it") };
     assert_eq!(taken.item.bead, second.bead);
 
     settings::set(&stage.town, "work.claim", "dispatched", gt_scheduling::runtimes::check_name)
         .unwrap();
-    assert!(matches!(stage.next("bob").unwrap(), Next::Nothing(NoWork::NotDispatched)));
+    assert!(matches!(stage.next("bob").unwrap(), NextWork::Nothing(NoWork::NotDispatched)));
     stage.dispatch(&first, "bob");
     assert_eq!(stage.take("bob").item.bead, first.bead);
     let third = stage.add("Third");
@@ -827,7 +830,7 @@ fn concurrent_requests_share_commits_and_no_item_is_given_twice() {
                 scope.spawn(move || {
                     let agent = format!("agent-{number}");
                     let mut got = Vec::new();
-                    while let Next::Item(taken) = work::next(town, ask(&agent)).unwrap() {
+                    while let NextWork::Item(taken) = work::next(town, ask(&agent)).unwrap() {
                         let reference = ItemRef::Uid(taken.item.uid);
                         let run = Some(RunRef::Uid(taken.run_uid));
                         let precondition = Precondition { run, version: None };
@@ -861,7 +864,8 @@ fn a_payload_is_nested_at_most_128_levels_deep() {
     assert!(refused.to_string().contains("128 levels"), "{refused}");
 
     let change = |levels: usize| {
-        let change = ItemChange { payload: Edit::Set(nested(levels)), ..ItemChange::default() };
+        let change =
+            ItemChange { payload: FieldEdit::Set(nested(levels)), ..ItemChange::default() };
         work::change(&stage.town, &ItemRef::Uid(item.uid), change)
     };
     change(128).unwrap();

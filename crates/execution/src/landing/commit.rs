@@ -2,7 +2,7 @@
 
 use gt_core::Rig;
 use gt_core::schedule::{Run, WorkerPlace};
-use gt_executors::git::{Commit, GitError, Limits, Tree, Unfinished};
+use gt_executors::git::{Commit, CommitLimits, GitError, Tree, UnfinishedOperation};
 
 use gt_town::tree_paths::{Trees, git_failed, signature_of};
 use gt_town::{OperationError, Town, with_causes};
@@ -12,14 +12,14 @@ const FILE_BYTES_MAX: u64 = 100 * 1024 * 1024;
 
 /// Why nothing was committed.
 #[derive(Debug)]
-pub(super) enum Uncommitted {
+pub(super) enum CommitFailure {
     /// A fault of the work, and how to correct it.
     Work(String),
     /// Another error.
     Elsewhere(OperationError),
 }
 
-impl Uncommitted {
+impl CommitFailure {
     /// The reason in words.
     pub(super) fn why(&self) -> String {
         match self {
@@ -29,7 +29,7 @@ impl Uncommitted {
     }
 }
 
-impl From<OperationError> for Uncommitted {
+impl From<OperationError> for CommitFailure {
     fn from(error: OperationError) -> Self {
         Self::Elsewhere(error)
     }
@@ -42,7 +42,7 @@ pub(super) fn commit(
     run: &Run,
     trees: &Trees<'_>,
     message: Option<&str>,
-) -> Result<Commit, Uncommitted> {
+) -> Result<Commit, CommitFailure> {
     let failed = git_failed(rig);
     let tree = run
         .place
@@ -59,8 +59,10 @@ pub(super) fn commit(
         Some(message) => message.to_owned(),
         None => format!("{}\n\n{}", title(town, run)?, run.id),
     };
-    let limits =
-        Limits { file_bytes_max: FILE_BYTES_MAX, base: Commit::parse(&run.workplace.base_commit) };
+    let limits = CommitLimits {
+        file_bytes_max: FILE_BYTES_MAX,
+        base: Commit::parse(&run.workplace.base_commit),
+    };
     match tree.commit_all(&message, &signature_of(run), &limits) {
         Ok(_) => {}
         Err(
@@ -69,37 +71,38 @@ pub(super) fn commit(
             | GitError::Nested { .. }
             | GitError::Submodules { .. }
             | GitError::Unfinished { .. }),
-        ) => return Err(Uncommitted::Work(error.to_string())),
+        ) => return Err(CommitFailure::Work(error.to_string())),
         Err(error) => return Err(failed(error).into()),
     }
     let head = tree.head().map_err(&failed)?;
     head.ok_or_else(|| {
-        Uncommitted::Work(format!("{} has no commit; make one", run.workplace.branch))
+        CommitFailure::Work(format!("{} has no commit; make one", run.workplace.branch))
     })
 }
 
-fn title(town: &Town, run: &Run) -> Result<String, Uncommitted> {
+fn title(town: &Town, run: &Run) -> Result<String, CommitFailure> {
     let bead = town.read(|reader| Ok(reader.bead(&run.id.bead)?))?;
     Ok(bead.map_or_else(|| run.id.bead.to_string(), |bead| bead.title.to_string()))
 }
 
 /// Requires that the branch of the run is checked out: only its commits are the work of the run.
-fn demand_own_branch(rig: &Rig, run: &Run, tree: &Tree) -> Result<(), Uncommitted> {
+fn demand_own_branch(rig: &Rig, run: &Run, tree: &Tree) -> Result<(), CommitFailure> {
     let failed = git_failed(rig);
     // In the middle of a rebase there is no branch, and switching to one would be the wrong advice.
     let unfinished = tree.unfinished().map_err(&failed)?;
-    if let Some(operation) = unfinished.filter(|operation| *operation != Unfinished::Merge) {
+    if let Some(operation) = unfinished.filter(|operation| *operation != UnfinishedOperation::Merge)
+    {
         let error = GitError::Unfinished { operation: operation.command() };
-        return Err(Uncommitted::Work(error.to_string()));
+        return Err(CommitFailure::Work(error.to_string()));
     }
     let (place, branch) = (&run.workplace.tree, &run.workplace.branch);
     match tree.branch().map_err(&failed)? {
         Some(on) if on == *branch => Ok(()),
-        Some(on) => Err(Uncommitted::Work(format!(
+        Some(on) => Err(CommitFailure::Work(format!(
             "{place} is on {on} and not on {branch}, the branch of {}; switch back with git switch {branch}",
             run.id
         ))),
-        None => Err(Uncommitted::Work(format!(
+        None => Err(CommitFailure::Work(format!(
             "{place} is on no branch, and the work of {} belongs on {branch}; go there with git switch {branch}, take \
              along what you have committed meanwhile with git merge {}",
             run.id,

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use gt_core::Rig;
-use gt_core::schedule::{Context, Landing, Run, RunId, RunState, Said, WorkerPlace};
+use gt_core::schedule::{Context, DoneStatus, Landing, Run, RunId, RunState, WorkerPlace};
 use gt_executors::git::Commit;
 use gt_executors::runs::{RunFiles, tell_done};
 
-use super::aside::set_aside;
 use super::checkout::forget_candidate;
-use super::commit::{Uncommitted, commit};
-use super::end::{Words, end, over};
-use super::land::{Delivery, Landed, Patience};
-use super::way::Way;
+use super::commit::{CommitFailure, commit};
+use super::delivery_mode::DeliveryMode;
+use super::end::{EndReport, end, over};
+use super::end_with_rescue::end_with_rescue;
+use super::land::{AcceptedWork, LandResult, LandingWait};
 use gt_beads::acting::current_run;
 use gt_beads::run_records::resolve;
 use gt_town::tree_paths::{Trees, git_failed};
@@ -24,7 +24,7 @@ pub struct DoneRequest<'a> {
     /// The run.
     pub run: &'a RunId,
     /// How it ends.
-    pub said: Said,
+    pub said: DoneStatus,
     /// The message of the commit of uncommitted work; the title of the bead without one. With `no_changes`, the
     /// reason why nothing had to change.
     pub message: Option<&'a str>,
@@ -34,25 +34,25 @@ pub struct DoneRequest<'a> {
 
 /// The report with which the work of a run ends.
 #[derive(Debug, Clone, Copy)]
-pub struct Statement<'a> {
+pub struct DoneReport<'a> {
     /// How it ends.
-    pub said: Said,
+    pub said: DoneStatus,
     /// The worker's words, if there are any.
     pub message: Option<&'a str>,
     /// The worker says that the work needed no change.
     pub no_changes: bool,
 }
 
-impl<'a> Statement<'a> {
+impl<'a> DoneReport<'a> {
     /// A report without `no_changes`, with this message.
-    pub fn plain(said: Said, message: Option<&'a str>) -> Self {
+    pub fn plain(said: DoneStatus, message: Option<&'a str>) -> Self {
         Self { said, message, no_changes: false }
     }
 }
 
 /// The place of finished work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum WorkDelivery {
     /// There was nothing to deliver.
     Nothing,
     /// It is on this branch, as this commit.
@@ -98,18 +98,18 @@ pub enum Fate {
 
 /// The outcome of `gt done`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct DoneResult {
     /// The run.
     pub run: RunId,
     /// The result that the worker reported.
-    pub said: Said,
+    pub said: DoneStatus,
     /// Where the work is.
-    pub fate: Fate,
+    pub fate: WorkDelivery,
 }
 
 /// Why work was not accepted: a sentence that the worker can act on.
 #[derive(Debug)]
-pub enum Refused {
+pub enum DoneRefusal {
     /// A fault of the work.
     Work(String),
     /// Nothing was changed, and the worker did not report that nothing had to change.
@@ -124,22 +124,22 @@ pub enum Refused {
     Elsewhere(OperationError),
 }
 
-impl From<Uncommitted> for Refused {
-    fn from(uncommitted: Uncommitted) -> Self {
+impl From<CommitFailure> for DoneRefusal {
+    fn from(uncommitted: CommitFailure) -> Self {
         match uncommitted {
-            Uncommitted::Work(why) => Self::Work(format!("{why}; then say gt done again")),
-            Uncommitted::Elsewhere(error) => Self::Elsewhere(error),
+            CommitFailure::Work(why) => Self::Work(format!("{why}; then say gt done again")),
+            CommitFailure::Elsewhere(error) => Self::Elsewhere(error),
         }
     }
 }
 
-impl From<OperationError> for Refused {
+impl From<OperationError> for DoneRefusal {
     fn from(error: OperationError) -> Self {
         Self::Elsewhere(error)
     }
 }
 
-impl Refused {
+impl DoneRefusal {
     /// The refusal as an error.
     fn into_error(self) -> OperationError {
         match self {
@@ -166,7 +166,7 @@ pub fn run_at(town: &Town, directory: &Path) -> Result<Option<RunId>> {
 
 /// Ends a run as its worker reports: commits uncommitted work, accepts it, delivers it, and ends the run in the
 /// transaction that confirms it.
-pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
+pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<DoneResult> {
     let run = resolve(town, &request.run.to_string())?;
     match run.state {
         RunState::Running | RunState::Blocked => {}
@@ -197,14 +197,14 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<Done> {
             "say why nothing has to change: gt done --no-changes -m \"<why>\"",
         ));
     }
-    let statement = Statement { said, message, no_changes };
-    let fate = finish_work(town, &rig, &run, context.as_ref(), statement, Patience::Waits)
-        .map_err(Refused::into_error)?;
+    let statement = DoneReport { said, message, no_changes };
+    let fate = finish_work(town, &rig, &run, context.as_ref(), statement, LandingWait::Waits)
+        .map_err(DoneRefusal::into_error)?;
     // An agent that goes on living would keep its place. One without a supervisor is found by the next run that needs
     // the place.
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let _ = tell_done(&files);
-    Ok(Done { run: run.id, said: request.said, fate })
+    Ok(DoneResult { run: run.id, said: request.said, fate })
 }
 
 /// The same for a caller that has looked everything up, and says how it ended and in which words.
@@ -213,15 +213,15 @@ pub(crate) fn finish_work(
     rig: &Rig,
     run: &Run,
     context: Option<&Context>,
-    statement: Statement<'_>,
-    patience: Patience,
-) -> std::result::Result<Fate, Refused> {
-    let Statement { said, message, no_changes } = statement;
-    let words = &Words { said, message, no_changes, left: None };
-    let way = Way::of(said, context.map(|context| &context.parameters));
+    statement: DoneReport<'_>,
+    patience: LandingWait,
+) -> std::result::Result<WorkDelivery, DoneRefusal> {
+    let DoneReport { said, message, no_changes } = statement;
+    let words = &EndReport { said, message, no_changes, left: None };
+    let way = DeliveryMode::of(said, context.map(|context| &context.parameters));
     let Some(trees) = Trees::of(town, rig).filter(|_| !run.workplace.tree.is_empty()) else {
-        end(town, run, words, Way::Keep, &Landing::default(), None)?;
-        return Ok(Fate::Nothing);
+        end(town, run, words, DeliveryMode::Keep, &Landing::default(), None)?;
+        return Ok(WorkDelivery::Nothing);
     };
     if no_changes {
         demand_unchanged(town, rig, run)?;
@@ -230,34 +230,34 @@ pub(crate) fn finish_work(
         Ok(accepted) => accepted,
         Err(uncommitted) => {
             return match (said, uncommitted) {
-                (_, Uncommitted::Elsewhere(error)) if error.may_pass() => Err(error.into()),
-                (Said::Completed, uncommitted) => Err(uncommitted.into()),
-                (Said::Escalated | Said::Deferred, uncommitted) => {
-                    set_aside(town, rig, run, words, &uncommitted.why())
+                (_, CommitFailure::Elsewhere(error)) if error.may_pass() => Err(error.into()),
+                (DoneStatus::Completed, uncommitted) => Err(uncommitted.into()),
+                (DoneStatus::Escalated | DoneStatus::Deferred, uncommitted) => {
+                    end_with_rescue(town, rig, run, words, &uncommitted.why())
                 }
             };
         }
     };
     let landing = Landing { accepted: accepted.to_string(), ..Landing::default() };
     let is_review = context.is_some_and(|context| context.parameters.review_only);
-    let is_silent = said == Said::Completed && !no_changes && !is_review;
+    let is_silent = said == DoneStatus::Completed && !no_changes && !is_review;
     let is_unchanged = run.workplace.base_commit == accepted.as_str();
     if is_silent && (is_unchanged || has_nothing_of_its_own(rig, run, &trees, &accepted)?) {
-        return Err(Refused::Unchanged(format!(
+        return Err(DoneRefusal::Unchanged(format!(
             "{} changed nothing: {} has no commit that {} does not have, and its tree has no change; work in {}, or say \
              why nothing has to change: gt done --no-changes -m \"<why>\"",
             run.id, run.workplace.branch, run.workplace.base, run.workplace.tree
         )));
     }
     if is_unchanged || no_changes {
-        end(town, run, words, Way::Keep, &landing, None)?;
-        return Ok(Fate::Nothing);
+        end(town, run, words, DeliveryMode::Keep, &landing, None)?;
+        return Ok(WorkDelivery::Nothing);
     }
     let landed = match way.branch(run) {
         Some(branch) => {
             let repository = &trees.repository();
             let accepted = &accepted;
-            let delivery = Delivery { town, rig, run, said, way, accepted, branch, repository };
+            let delivery = AcceptedWork { town, rig, run, said, way, accepted, branch, repository };
             Some((branch, there(delivery.land(patience)?, branch, run)?))
         }
         None => None,
@@ -268,12 +268,12 @@ pub(crate) fn finish_work(
     }
     let branch = run.workplace.branch.clone();
     Ok(match (way, landed) {
-        (Way::Land, Some((onto, commit))) => {
-            Fate::Landed { branch: onto.to_owned(), commit: commit.to_string() }
+        (DeliveryMode::Land, Some((onto, commit))) => {
+            WorkDelivery::Landed { branch: onto.to_owned(), commit: commit.to_string() }
         }
-        (Way::Queue, _) => Fate::Merging { branch },
-        (Way::Land | Way::PushBranch | Way::Keep, landed) => {
-            Fate::Kept { branch, pushed: landed.is_some() }
+        (DeliveryMode::Queue, _) => WorkDelivery::Merging { branch },
+        (DeliveryMode::Land | DeliveryMode::PushBranch | DeliveryMode::Keep, landed) => {
+            WorkDelivery::Kept { branch, pushed: landed.is_some() }
         }
     })
 }
@@ -296,11 +296,11 @@ fn has_nothing_of_its_own(
 }
 
 /// Refuses a worker that reports that nothing had to change, and has changed something.
-fn demand_unchanged(town: &Town, rig: &Rig, run: &Run) -> std::result::Result<(), Refused> {
+fn demand_unchanged(town: &Town, rig: &Rig, run: &Run) -> std::result::Result<(), DoneRefusal> {
     if is_untouched(town, rig, run)? {
         return Ok(());
     }
-    Err(Refused::Work(format!(
+    Err(DoneRefusal::Work(format!(
         "{} has changed something in {}; say gt done without --no-changes to land it, or take it back first (git status \
          shows it)",
         run.id, run.workplace.tree
@@ -318,15 +318,15 @@ pub(crate) fn is_untouched(town: &Town, rig: &Rig, run: &Run) -> Result<bool> {
     Ok(is_at_base && tree.status().map_err(&failed)?.is_clean())
 }
 
-fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit, Refused> {
+fn there(landed: LandResult, branch: &str, run: &Run) -> std::result::Result<Commit, DoneRefusal> {
     match landed {
-        Landed::There(commit) => Ok(commit),
-        Landed::Conflict { paths, since, has_merges } => {
+        LandResult::There(commit) => Ok(commit),
+        LandResult::Conflict { paths, since, has_merges } => {
             let taken_back = match since {
                 Some(_) => ", and the origin has taken back commits that it began from",
                 None => "",
             };
-            Err(Refused::Conflict(format!(
+            Err(DoneRefusal::Conflict(format!(
                 "others have changed {} on {branch} since {} began{taken_back}; run {}, resolve what conflicts, and \
                  say gt done again",
                 paths.join(", "),
@@ -334,29 +334,29 @@ fn there(landed: Landed, branch: &str, run: &Run) -> std::result::Result<Commit,
                 cure(branch, since.as_ref(), has_merges)
             )))
         }
-        Landed::Gone => Err(Refused::Gone(format!(
+        LandResult::Gone => Err(DoneRefusal::Gone(format!(
             "{branch} is not at the origin any more, and what {} did was to land there; it is committed on {} and safe",
             run.id, run.workplace.branch
         ))),
-        Landed::Rejected(why) => {
-            Err(Refused::Work(format!("{why}; put that right and say gt done again")))
+        LandResult::Rejected(why) => {
+            Err(DoneRefusal::Work(format!("{why}; put that right and say gt done again")))
         }
-        Landed::Unreachable(why) => Err(Refused::Later(format!(
+        LandResult::Unreachable(why) => Err(DoneRefusal::Later(format!(
             "the origin cannot be reached: {why}; your work is committed on {} and safe; say gt done again later, or \
              end, and gt lands it when the origin is there again",
             run.workplace.branch
         ))),
-        Landed::Stuck(why) => Err(Refused::Later(format!(
+        LandResult::Stuck(why) => Err(DoneRefusal::Later(format!(
             "{why}; your work is committed on {} and safe; say gt done again later, or end, and gt lands it when that \
              is over",
             run.workplace.branch
         ))),
-        Landed::Held(held) => Err(Refused::Later(format!(
+        LandResult::Held(held) => Err(DoneRefusal::Later(format!(
             "held, checkout in the way: {held}; your work is committed on {} and safe; say gt done again later, or end, \
              and gt lands it when the checkout is free",
             run.workplace.branch
         ))),
-        Landed::Over => Err(over(run)),
+        LandResult::Over => Err(over(run)),
     }
 }
 

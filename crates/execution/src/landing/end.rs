@@ -1,22 +1,22 @@
 //! The end of a run by the report of its worker.
 
 use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::{Landing, Run, RunEnd, RunState, Said};
+use gt_core::schedule::{DoneStatus, Landing, Run, RunEnd, RunState};
 use gt_core::{EventKind, Sender, Status};
 use gt_executors::git::Commit;
 use gt_store::Writer;
 
-use super::done::Refused;
-use super::way::Way;
+use super::delivery_mode::DeliveryMode;
+use super::done::DoneRefusal;
 use gt_beads::messages::escalate_in;
-use gt_scheduling::run_transitions::{Finished, finish_with_reason_in};
+use gt_scheduling::run_transitions::{FinishEffect, finish_with_reason_in};
 use gt_town::{Result, Town};
 
 /// The report at the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Words<'a> {
+pub(super) struct EndReport<'a> {
     /// How it ends.
-    pub(super) said: Said,
+    pub(super) said: DoneStatus,
     /// The message of its worker.
     pub(super) message: Option<&'a str>,
     /// The worker says that the work needed no change.
@@ -25,9 +25,9 @@ pub(super) struct Words<'a> {
     pub(super) left: Option<&'a str>,
 }
 
-impl Words<'_> {
+impl EndReport<'_> {
     /// A report without a message.
-    pub(super) fn only(said: Said) -> Self {
+    pub(super) fn only(said: DoneStatus) -> Self {
         Self { said, message: None, no_changes: false, left: None }
     }
 
@@ -38,17 +38,17 @@ impl Words<'_> {
 
     fn end(&self) -> RunEnd {
         match self.said {
-            Said::Completed => match self.why_unchanged() {
+            DoneStatus::Completed => match self.why_unchanged() {
                 Some(why) => RunEnd::without_status(
                     RunState::Done,
                     format!("its worker said that nothing had to change: {why}"),
                 ),
                 None => RunEnd::without_status(RunState::Done, "its worker said that it is done"),
             },
-            Said::Escalated => {
+            DoneStatus::Escalated => {
                 RunEnd::without_status(RunState::Cancelled, "its worker asks for a person")
             }
-            Said::Deferred => {
+            DoneStatus::Deferred => {
                 // No message is sent about it, so this is where the words are found.
                 let words = self.message.and_then(|message| message.lines().next());
                 let words: Vec<&str> = words.into_iter().chain(self.left).collect();
@@ -60,19 +60,19 @@ impl Words<'_> {
     }
 }
 
-pub(super) fn over(run: &Run) -> Refused {
-    Refused::Work(format!("{} has ended meanwhile; stop here", run.id))
+pub(super) fn over(run: &Run) -> DoneRefusal {
+    DoneRefusal::Work(format!("{} has ended meanwhile; stop here", run.id))
 }
 
 /// Ends the run, and confirms the changes to the origin, in one transaction.
 pub(super) fn end(
     town: &Town,
     run: &Run,
-    words: &Words<'_>,
-    way: Way,
+    words: &EndReport<'_>,
+    way: DeliveryMode,
     landing: &Landing,
     landed: Option<&(&str, Commit)>,
-) -> std::result::Result<(), Refused> {
+) -> std::result::Result<(), DoneRefusal> {
     let ended = town.write(|writer| {
         match landed {
             // Work that the origin has is confirmed, even if the run has ended meanwhile.
@@ -82,8 +82,10 @@ pub(super) fn end(
         }
         match way {
             // The bead stays with the merge queue, which closes it.
-            Way::Queue => Ok(writer.end_run(run, &words.end(), &run.agent)?),
-            Way::Land | Way::PushBranch | Way::Keep => close(writer, town, run, words),
+            DeliveryMode::Queue => Ok(writer.end_run(run, &words.end(), &run.agent)?),
+            DeliveryMode::Land | DeliveryMode::PushBranch | DeliveryMode::Keep => {
+                close(writer, town, run, words)
+            }
         }
     })?;
     if ended { Ok(()) } else { Err(over(run)) }
@@ -94,20 +96,20 @@ pub(super) fn close(
     writer: &mut Writer<'_>,
     town: &Town,
     run: &Run,
-    words: &Words<'_>,
+    words: &EndReport<'_>,
 ) -> Result<bool> {
     let end = words.end();
     match words.said {
-        Said::Completed => {
+        DoneStatus::Completed => {
             let why = words.why_unchanged();
             let why = why.map(|why| format!("done by {} without a change: {why}", run.id));
-            Ok(finish_with_reason_in(writer, town, &run.id, &end, why)? != Finished::Already)
+            Ok(finish_with_reason_in(writer, town, &run.id, &end, why)? != FinishEffect::Already)
         }
-        Said::Escalated | Said::Deferred => {
+        DoneStatus::Escalated | DoneStatus::Deferred => {
             if !writer.end_run(run, &end, &run.agent)? {
                 return Ok(false);
             }
-            if words.said == Said::Escalated {
+            if words.said == DoneStatus::Escalated {
                 ask_for_person(writer, run, words)?;
                 set_status(writer, run, Status::Blocked)?;
             } else {
@@ -145,7 +147,7 @@ pub(crate) fn end_empty_handed(town: &Town, run: &Run, end: &RunEnd, last: &str)
 }
 
 /// Escalates for the worker. Its message for the history of the branch is the best description that is known.
-fn ask_for_person(writer: &mut Writer<'_>, run: &Run, words: &Words<'_>) -> Result<()> {
+fn ask_for_person(writer: &mut Writer<'_>, run: &Run, words: &EndReport<'_>) -> Result<()> {
     let branch = &run.workplace.branch;
     let said = match words.message {
         Some(message) => message.to_owned(),

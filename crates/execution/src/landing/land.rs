@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use gt_core::Rig;
-use gt_core::schedule::{Landing, LandingState, Run, Said};
+use gt_core::schedule::{DoneStatus, Landing, LandingState, Run};
 use gt_executors::git::{
-    CheckoutInTheWay, Commit, GitError, Push, Rebased, Repository, Turn, Work,
+    CheckoutInTheWay, Commit, GitError, OriginTurn, Push, Rebased, Repository, WorkToRebase,
 };
 
 use super::checkout::{forget_candidate, landing_name};
-use super::way::Way;
+use super::delivery_mode::DeliveryMode;
 use crate::trees::{look_at_target, note_target};
 use gt_town::tree_paths::{git_failed, signature_of};
 use gt_town::{Result, Town};
 
 /// The outcome of an attempt to land.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Landed {
+pub(super) enum LandResult {
     /// The branch has it, as this commit.
     There(Commit),
     /// Others have changed the same lines since the run began.
@@ -46,7 +46,7 @@ pub(super) enum Landed {
 
 /// Whether the origin has an earlier push.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Arrived {
+pub(super) enum OriginCheck {
     /// As this commit.
     Yes(Commit),
     /// It has not.
@@ -60,11 +60,11 @@ const RACES_MAX: u32 = 100;
 
 /// The pauses after a push that found the branch of the origin locked by another push. After the last of them, the
 /// landing is stuck.
-const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+const PUSH_RETRY_DELAYS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 /// Whether a landing waits for others that land in the same repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum LandingWait {
     /// As long as that takes.
     Waits,
     /// Asks again with the next pass: for a caller that keeps the whole town going.
@@ -73,49 +73,49 @@ pub(crate) enum Patience {
 
 /// Accepted work, and its destination.
 #[derive(Debug)]
-pub(super) struct Delivery<'a> {
+pub(super) struct AcceptedWork<'a> {
     pub(super) town: &'a Town,
     pub(super) rig: &'a Rig,
     pub(super) run: &'a Run,
-    pub(super) said: Said,
-    pub(super) way: Way,
+    pub(super) said: DoneStatus,
+    pub(super) way: DeliveryMode,
     pub(super) accepted: &'a Commit,
     pub(super) branch: &'a str,
     pub(super) repository: &'a Repository,
 }
 
-impl Delivery<'_> {
+impl AcceptedWork<'_> {
     /// Puts the commit on top of the branch as it is now and pushes it; again when another push came first. Every
     /// commit that is about to be pushed is recorded first, while the run is live.
     ///
     /// Without patience, it does nothing while another process lands there.
-    pub(super) fn land(&self, patience: Patience) -> Result<Landed> {
+    pub(super) fn land(&self, patience: LandingWait) -> Result<LandResult> {
         let turn = match patience {
-            Patience::Waits => self.repository.turn().map(Some),
-            Patience::Never => self.repository.turn_if_free(),
+            LandingWait::Waits => self.repository.turn().map(Some),
+            LandingWait::Never => self.repository.turn_if_free(),
         };
         match turn.map_err(git_failed(self.rig))? {
             Some(turn) => self.land_in(&turn),
-            None => Ok(Landed::Unreachable("another run is landing there".to_owned())),
+            None => Ok(LandResult::Unreachable("another run is landing there".to_owned())),
         }
     }
 
-    fn land_in(&self, _turn: &Turn) -> Result<Landed> {
+    fn land_in(&self, _turn: &OriginTurn) -> Result<LandResult> {
         let failed = git_failed(self.rig);
         let mut is_accepted = self.run.landing.accepted == self.accepted.as_str();
         match self.arrived()? {
-            Arrived::Yes(commit) => return Ok(Landed::There(commit)),
-            Arrived::No => {}
-            Arrived::Unknown(why) => return self.leave_for_later(is_accepted, why),
+            OriginCheck::Yes(commit) => return Ok(LandResult::There(commit)),
+            OriginCheck::No => {}
+            OriginCheck::Unknown(why) => return self.leave_for_later(is_accepted, why),
         }
         self.look_at_target();
         let mut tip = self.repository.tip(self.branch).map_err(&failed)?;
-        let mut pauses = PAUSES.iter();
+        let mut pauses = PUSH_RETRY_DELAYS.iter();
         for _ in 0..RACES_MAX {
             let ready = match &tip {
-                None if self.way == Way::Land => {
+                None if self.way == DeliveryMode::Land => {
                     self.give_up()?;
-                    return Ok(Landed::Gone);
+                    return Ok(LandResult::Gone);
                 }
                 None => self.accepted.clone(),
                 Some(tip) => match self.rebase(tip)? {
@@ -123,17 +123,17 @@ impl Delivery<'_> {
                     Rebased::Conflict { paths, since, has_merges } => {
                         self.give_up()?;
                         let paths = paths.iter().map(|path| path.display().to_string()).collect();
-                        return Ok(Landed::Conflict { paths, since, has_merges });
+                        return Ok(LandResult::Conflict { paths, since, has_merges });
                     }
                 },
             };
             if !self.intend(is_accepted, &ready)? {
-                return Ok(Landed::Over);
+                return Ok(LandResult::Over);
             }
             is_accepted = true;
             if tip.as_ref() == Some(&ready) {
                 // Everything in it was there already.
-                return Ok(Landed::There(ready));
+                return Ok(LandResult::There(ready));
             }
             let name = landing_name(self.run);
             let push = self.repository.deliver(&ready, self.branch, tip.as_ref(), &name);
@@ -148,18 +148,18 @@ impl Delivery<'_> {
                         "what git-lfs keeps for it cannot be brought to the origin: {why}"
                     ));
                 }
-                Push::Unable(why) => return Ok(Landed::Stuck(why)),
-                Push::Unreachable(why) => return Ok(Landed::Unreachable(why)),
-                Push::Held(held) => return Ok(Landed::Held(held)),
+                Push::Unable(why) => return Ok(LandResult::Stuck(why)),
+                Push::Unreachable(why) => return Ok(LandResult::Unreachable(why)),
+                Push::Held(held) => return Ok(LandResult::Held(held)),
             };
             if let Some(why) = self.fetch()? {
-                return Ok(Landed::Unreachable(why));
+                return Ok(LandResult::Unreachable(why));
             }
             self.look_at_target();
             let before = tip;
             tip = self.repository.tip(self.branch).map_err(&failed)?;
             if tip != before {
-                pauses = PAUSES.iter();
+                pauses = PUSH_RETRY_DELAYS.iter();
             } else if let Some(pause) = pauses.next() {
                 std::thread::sleep(*pause);
             } else {
@@ -171,15 +171,15 @@ impl Delivery<'_> {
 
     /// Looks for commits that were pushed past gt. A landing does not wait for that: the next one looks again.
     fn look_at_target(&self) {
-        if self.way == Way::Land {
+        if self.way == DeliveryMode::Land {
             let _ = look_at_target(self.town, self.rig, self.repository, self.branch);
         }
     }
 
     /// Asks the origin of the rig whether it has the pushed commit. Only its answer counts.
-    fn confirm(&self, pushed: Commit) -> Result<Landed> {
+    fn confirm(&self, pushed: Commit) -> Result<LandResult> {
         if let Some(why) = self.fetch()? {
-            return Ok(Landed::Unreachable(why));
+            return Ok(LandResult::Unreachable(why));
         }
         let has = self.repository.origin_has(self.branch, &pushed).map_err(git_failed(self.rig))?;
         if !has {
@@ -187,23 +187,23 @@ impl Delivery<'_> {
         }
         // If this cannot be recorded, the commit is checked again.
         let _ = note_target(self.town, self.rig, self.branch, &pushed);
-        Ok(Landed::There(pushed))
+        Ok(LandResult::There(pushed))
     }
 
-    fn stuck(&self, why: &str) -> Landed {
-        Landed::Stuck(format!("the origin does not move {}: {why}", self.branch))
+    fn stuck(&self, why: &str) -> LandResult {
+        LandResult::Stuck(format!("the origin does not move {}: {why}", self.branch))
     }
 
-    fn reject(&self, why: String) -> Result<Landed> {
+    fn reject(&self, why: String) -> Result<LandResult> {
         self.give_up()?;
-        Ok(Landed::Rejected(why))
+        Ok(LandResult::Rejected(why))
     }
 
     /// Asks the origin whether it has the commit of an earlier push.
-    pub(super) fn arrived(&self) -> Result<Arrived> {
+    pub(super) fn arrived(&self) -> Result<OriginCheck> {
         let failed = git_failed(self.rig);
         if let Some(why) = self.fetch()? {
-            return Ok(Arrived::Unknown(why));
+            return Ok(OriginCheck::Unknown(why));
         }
         let Landing { accepted, commit, .. } = &self.run.landing;
         let pushed = Commit::parse(commit).filter(|_| accepted == self.accepted.as_str());
@@ -211,9 +211,9 @@ impl Delivery<'_> {
             Some(pushed)
                 if self.repository.origin_has(self.branch, &pushed).map_err(&failed)? =>
             {
-                Arrived::Yes(pushed)
+                OriginCheck::Yes(pushed)
             }
-            _ => Arrived::No,
+            _ => OriginCheck::No,
         })
     }
 
@@ -225,12 +225,12 @@ impl Delivery<'_> {
     }
 
     /// Records accepted work that cannot be pushed now; a later pass pushes it when its worker is gone.
-    fn leave_for_later(&self, is_accepted: bool, why: String) -> Result<Landed> {
+    fn leave_for_later(&self, is_accepted: bool, why: String) -> Result<LandResult> {
         let is_intended = is_accepted && self.run.landing.state == Some(LandingState::Intended);
         if is_intended || self.intend(is_accepted, self.accepted)? {
-            return Ok(Landed::Unreachable(why));
+            return Ok(LandResult::Unreachable(why));
         }
-        Ok(Landed::Over)
+        Ok(LandResult::Over)
     }
 
     /// `false` if the run has ended.
@@ -252,7 +252,7 @@ impl Delivery<'_> {
     fn rebase(&self, tip: &Commit) -> Result<Rebased> {
         let failed = git_failed(self.rig);
         let base = Commit::parse(&self.run.workplace.base_commit);
-        let work = Work { commit: self.accepted, base: base.as_ref() };
+        let work = WorkToRebase { commit: self.accepted, base: base.as_ref() };
         self.repository.rebase_onto(work, tip, &signature_of(self.run)).map_err(&failed)
     }
 

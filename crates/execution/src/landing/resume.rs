@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::{OriginDelay, Run, RunId, Said};
+use gt_core::schedule::{DoneStatus, OriginDelay, Run, RunId};
 use gt_core::{Outcome, RigSlug, Sender, Status};
 use gt_executors::git::Commit;
 use gt_store::Writer;
 
 use super::checkout::forget_candidate;
-use super::end::{Words, close};
-use super::land::{Arrived, Delivery, Landed, Patience};
+use super::delivery_mode::DeliveryMode;
+use super::end::{EndReport, close};
+use super::land::{AcceptedWork, LandResult, LandingWait, OriginCheck};
 use super::waiting::note_waiting;
-use super::way::Way;
 use crate::trees::{NotPrepared, occupy};
 use gt_beads::beads::{Close, close_in};
 use gt_beads::messages::escalate_in;
@@ -23,7 +23,7 @@ use gt_town::{Result, Town};
 
 /// The outcome for work that was on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Sequel {
+pub(crate) enum ResumeOutcome {
     /// The origin has it, and that is recorded; its run is over.
     Landed,
     /// It is not known yet: the origin does not answer, for this reason.
@@ -52,9 +52,10 @@ pub fn resume(town: &Town, processes: &dyn ProcessProbe) -> Result<Vec<(RunId, S
             }
             continue;
         }
-        match in_its_tree(town, &run, || complete(town, &run, is_wanted, Patience::Never)) {
-            None | Some(Ok(Sequel::Landed | Sequel::Held | Sequel::Stays)) => {}
-            Some(Ok(Sequel::Unknown(why))) => {
+        match in_its_tree(town, &run, || complete(town, &run, is_wanted, LandingWait::Never)) {
+            None | Some(Ok(ResumeOutcome::Landed | ResumeOutcome::Held | ResumeOutcome::Stays)) => {
+            }
+            Some(Ok(ResumeOutcome::Unknown(why))) => {
                 unreachable.insert(run.rig, why);
             }
             // A store that is away is away for all of them.
@@ -93,61 +94,62 @@ pub(crate) fn complete(
     town: &Town,
     run: &Run,
     is_wanted: bool,
-    patience: Patience,
-) -> Result<Sequel> {
+    patience: LandingWait,
+) -> Result<ResumeOutcome> {
     let (rig, context) = town.read(|reader| {
         Ok((reader.rig(run.rig.as_str())?, reader.context_by_number(run.context)?))
     })?;
-    let said = run.said.unwrap_or(Said::Completed);
-    let way = Way::of(said, context.as_ref().map(|context| &context.parameters));
+    let said = run.said.unwrap_or(DoneStatus::Completed);
+    let way = DeliveryMode::of(said, context.as_ref().map(|context| &context.parameters));
     let trees = rig.as_ref().and_then(|rig| Trees::of(town, rig).map(|trees| (rig, trees)));
     let accepted = Commit::parse(&run.landing.accepted);
     let (Some((rig, trees)), Some(accepted), Some(branch)) = (trees, accepted, way.branch(run))
     else {
         town.write(|writer| Ok(writer.give_up_landing(run)?))?;
-        return Ok(Sequel::Stays);
+        return Ok(ResumeOutcome::Stays);
     };
     let repository = &trees.repository();
     let accepted = &accepted;
-    let delivery = Delivery { town, rig, run, said, way, accepted, branch, repository };
+    let delivery = AcceptedWork { town, rig, run, said, way, accepted, branch, repository };
     let landed = if is_wanted {
         delivery.land(patience)?
     } else {
         match delivery.arrived()? {
-            Arrived::Yes(commit) => Landed::There(commit),
-            Arrived::Unknown(why) => Landed::Unreachable(why),
-            Arrived::No => {
+            OriginCheck::Yes(commit) => LandResult::There(commit),
+            OriginCheck::Unknown(why) => LandResult::Unreachable(why),
+            OriginCheck::No => {
                 delivery.give_up()?;
-                Landed::Over
+                LandResult::Over
             }
         }
     };
     match landed {
-        Landed::There(commit) => {
+        LandResult::There(commit) => {
             town.write(|writer| {
                 writer.confirm_landing(run, branch, commit.as_str())?;
-                if !close(writer, town, run, &Words::only(said))? {
+                if !close(writer, town, run, &EndReport::only(said))? {
                     landed_after_all(writer, run, branch, commit.as_str())?;
                 }
                 Ok(())
             })?;
             forget_candidate(repository, run, branch);
-            Ok(Sequel::Landed)
+            Ok(ResumeOutcome::Landed)
         }
-        Landed::Held(held) => {
+        LandResult::Held(held) => {
             note_waiting(town, run, OriginDelay::CheckoutInTheWay, &held.to_string())?;
-            Ok(Sequel::Held)
+            Ok(ResumeOutcome::Held)
         }
-        Landed::Unreachable(why) | Landed::Stuck(why) => {
+        LandResult::Unreachable(why) | LandResult::Stuck(why) => {
             if is_wanted {
                 note_waiting(town, run, OriginDelay::Unreachable, &why)?;
             }
-            Ok(Sequel::Unknown(why))
+            Ok(ResumeOutcome::Unknown(why))
         }
         // The run is lost like any other, and its work is saved.
-        Landed::Conflict { .. } | Landed::Gone | Landed::Rejected(_) | Landed::Over => {
-            Ok(Sequel::Stays)
-        }
+        LandResult::Conflict { .. }
+        | LandResult::Gone
+        | LandResult::Rejected(_)
+        | LandResult::Over => Ok(ResumeOutcome::Stays),
     }
 }
 

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use gt_core::ExecutorKind;
 use gt_core::schedule::{Run, RunId, RunState};
-use gt_executors::runs::{Asked, Liveness, RunFiles, ask_to_cancel, end_orphan};
+use gt_executors::runs::{AskResult, Liveness, RunFiles, ask_to_cancel, end_orphan};
 use gt_store::Writer;
 
-use super::settle::{Settled, settle};
+use super::end_dead_run::{DeadRunOutcome, end_dead_run};
 use gt_beads::acting::require_own_work;
 use gt_beads::convoys::end_bookkeeping;
 use gt_beads::rulings::refuse_if_over;
@@ -18,7 +18,7 @@ use gt_town::{OperationError, Result, Town};
 
 /// The outcome of cancelling a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cancelled {
+pub struct CancelResult {
     /// The run.
     pub run: RunId,
     /// The state it ended in; it may have ended by itself meanwhile.
@@ -36,22 +36,22 @@ const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Ends a run: its whole process group is asked to end, and killed after the grace period. The bead opens again only
 /// when no process of the run is left.
-pub fn cancel(town: &Town, input: &str) -> Result<Cancelled> {
-    cancel_in_world(town, &LocalProcesses::of(town)?, input)
+pub fn cancel(town: &Town, input: &str) -> Result<CancelResult> {
+    cancel_with_processes(town, &LocalProcesses::of(town)?, input)
 }
 
 /// Like [`cancel`], with the given processes.
-pub fn cancel_in_world(
+pub fn cancel_with_processes(
     town: &Town,
     processes: &dyn ProcessProbe,
     input: &str,
-) -> Result<Cancelled> {
+) -> Result<CancelResult> {
     cancel_how(town, processes, input, false)
 }
 
 /// Like [`cancel`]; if the processes of the run are out of reach or do not end, the run is cancelled in the store
 /// alone. Processes that are left are fenced off: the store ignores what they say about the bead.
-pub fn cancel_by_force(town: &Town, input: &str) -> Result<Cancelled> {
+pub fn cancel_by_force(town: &Town, input: &str) -> Result<CancelResult> {
     cancel_how(town, &LocalProcesses::of(town)?, input, true)
 }
 
@@ -60,12 +60,12 @@ fn cancel_how(
     processes: &dyn ProcessProbe,
     input: &str,
     force: bool,
-) -> Result<Cancelled> {
+) -> Result<CancelResult> {
     let settings = town.scheduler_settings()?;
     let run = resolve(town, input)?;
     let id = run.id.clone();
     if !run.state.is_live() {
-        return Ok(Cancelled { run: id, state: run.state, already: true, left_on: None });
+        return Ok(CancelResult { run: id, state: run.state, already: true, left_on: None });
     }
     town.read(|reader| {
         refuse_if_over(town, reader, &id.bead, "cancel the run of")?;
@@ -98,7 +98,7 @@ fn cancel_how(
     if run.state.is_live() {
         match processes.end_worker(&run, settings.kill_grace) {
             // A supervisor that was there has written the end already; then this changes nothing.
-            Ok(()) => settle_in_turn(town, processes, &run, force)?,
+            Ok(()) => end_dead_run_in_turn(town, processes, &run, force)?,
             Err(_) if force => {
                 is_left = true;
                 town.write(|writer| cancel_in(writer, &run))?;
@@ -112,26 +112,31 @@ fn cancel_how(
         town.write(|writer| end_bookkeeping(writer, &id.bead, "was cancelled"))?;
     }
     let left_on = is_left.then(|| run.host_name().to_owned());
-    Ok(Cancelled { run: id, state: run.state, already, left_on })
+    Ok(CancelResult { run: id, state: run.state, already, left_on })
 }
 
 /// Records the end of a run whose processes are gone. Another process may be about to do the same.
-fn settle_in_turn(town: &Town, processes: &dyn ProcessProbe, run: &Run, force: bool) -> Result<()> {
+fn end_dead_run_in_turn(
+    town: &Town,
+    processes: &dyn ProcessProbe,
+    run: &Run,
+    force: bool,
+) -> Result<()> {
     let began = Instant::now();
     loop {
-        match settle(town, processes, run)? {
-            Settled::Over(_) | Settled::Already => return Ok(()),
-            Settled::Waits | Settled::Busy(_) if began.elapsed() <= END_TIMEOUT => {}
-            Settled::Waits | Settled::Busy(_) if force => {
+        match end_dead_run(town, processes, run)? {
+            DeadRunOutcome::Over(_) | DeadRunOutcome::Already => return Ok(()),
+            DeadRunOutcome::Waits | DeadRunOutcome::Busy(_) if began.elapsed() <= END_TIMEOUT => {}
+            DeadRunOutcome::Waits | DeadRunOutcome::Busy(_) if force => {
                 return town.write(|writer| cancel_in(writer, run));
             }
-            Settled::Waits => {
+            DeadRunOutcome::Waits => {
                 return Err(OperationError::rejected(format!(
                     "cannot tell whether the work of {} has landed: its origin does not answer or is busy; try again",
                     run.id
                 )));
             }
-            Settled::Busy(why) => {
+            DeadRunOutcome::Busy(why) => {
                 let id = &run.id;
                 return Err(OperationError::rejected(format!(
                     "{id} cannot be ended now: {why}; try it again, or gt run cancel {id} --force"
@@ -190,7 +195,7 @@ pub fn end_processes_of<'a>(town: &Town, runs: impl IntoIterator<Item = &'a Run>
         let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
         let mut waited = Duration::ZERO;
         // A supervisor that has only just taken the run does not listen yet.
-        while ask_to_cancel(&files).is_ok_and(|asked| asked == Asked::NoListener)
+        while ask_to_cancel(&files).is_ok_and(|asked| asked == AskResult::NoListener)
             && files.liveness().is_ok_and(|liveness| liveness == Liveness::Held)
         {
             if waited >= LISTENER_WAIT_MAX {

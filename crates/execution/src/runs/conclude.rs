@@ -3,26 +3,26 @@
 use gt_core::Rig;
 use gt_core::runtime::{ExitZero, Runtime, last_line};
 use gt_core::schedule::{
-    Context, LandingState, Loss, OriginDelay, Run, RunEnd, RunState, Said, WorkerPlace,
+    Context, DoneStatus, LandingState, OriginDelay, Run, RunEnd, RunLoss, RunState, WorkerPlace,
 };
 use gt_executors::runs::{AgentEnd, RunFiles};
 
 use super::spawner::with_causes;
 use crate::landing::{
-    Patience, Refused, Sequel, Statement, complete, end_empty_handed, finish_work, is_untouched,
-    note_waiting,
+    DoneRefusal, DoneReport, LandingWait, ResumeOutcome, complete, end_empty_handed, finish_work,
+    is_untouched, note_waiting,
 };
 use crate::trees::save;
 use gt_scheduling::processes::run_end;
 use gt_scheduling::run_transitions::last_output;
 use gt_scheduling::run_transitions::limited;
-use gt_scheduling::run_transitions::{Finished, finish};
+use gt_scheduling::run_transitions::{FinishEffect, finish};
 use gt_scheduling::runtimes::limit_in;
 use gt_town::tree_paths::{Trees, git_failed};
 use gt_town::{Result, Town};
 
 /// The facts that are known when the worker of a run has ended.
-pub(super) struct Ending<'a> {
+pub(super) struct EndFacts<'a> {
     /// The rig of the run.
     pub(super) rig: &'a Rig,
     /// How it was scheduled, if that is known.
@@ -32,28 +32,28 @@ pub(super) struct Ending<'a> {
     /// How its agent ended, if a supervisor saw it.
     pub(super) end: Option<AgentEnd>,
     /// The cause of the loss, if no supervisor saw the end.
-    pub(super) loss: Loss,
+    pub(super) loss: RunLoss,
     /// Whether the caller can wait until the work has landed.
-    pub(super) patience: Patience,
+    pub(super) patience: LandingWait,
 }
 
 /// The process that recorded the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Concluded {
+pub(super) enum EndRecorded {
     /// The caller, as far as the end could be recorded.
     Here,
     /// Another process, before.
     Already,
 }
 
-impl Concluded {
-    fn of(finished: &Finished) -> Self {
+impl EndRecorded {
+    fn of(finished: &FinishEffect) -> Self {
         match finished {
-            Finished::Already => Self::Already,
-            Finished::Closed(_)
-            | Finished::Rescheduled
-            | Finished::Escalated
-            | Finished::Reopened => Self::Here,
+            FinishEffect::Already => Self::Already,
+            FinishEffect::Closed(_)
+            | FinishEffect::Rescheduled
+            | FinishEffect::Escalated
+            | FinishEffect::Reopened => Self::Here,
         }
     }
 }
@@ -80,13 +80,13 @@ pub(super) fn conclude(
     conclude_in_tree(
         town,
         run,
-        &Ending {
+        &EndFacts {
             rig,
             context,
             runtime,
             end: Some(end),
-            loss: Loss::Agent,
-            patience: Patience::Waits,
+            loss: RunLoss::Agent,
+            patience: LandingWait::Waits,
         },
     )
     .map(drop)
@@ -97,21 +97,28 @@ pub(super) fn conclude(
 /// when no process of the run is left that could change anything.
 ///
 /// Even if git fails, the run ends: as lost, with its tree kept as it is.
-pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Concluded> {
+pub(super) fn conclude_in_tree(
+    town: &Town,
+    run: &Run,
+    ending: &EndFacts<'_>,
+) -> Result<EndRecorded> {
     // No process of the run can land anything now, so the credentials of the origin are not kept longer.
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let _ = std::fs::remove_file(files.environment_path());
-    let Some(run) = live(town, run)? else { return Ok(Concluded::Already) };
+    let Some(run) = live(town, run)? else { return Ok(EndRecorded::Already) };
     let is_wanted = ending.end != Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
     let Some(run) = &landed_later(town, run, is_wanted, ending.patience)? else {
-        return Ok(Concluded::Here);
+        return Ok(EndRecorded::Here);
     };
-    let meaning =
-        if is_wanted { meaning(town, run, ending)? } else { Meaning::Ends(cancelled(ending.end)) };
+    let meaning = if is_wanted {
+        meaning(town, run, ending)?
+    } else {
+        EndMeaning::Ends(cancelled(ending.end))
+    };
     let (end, is_empty_handed) = match meaning {
-        Meaning::Landed => return Ok(Concluded::Here),
-        Meaning::Ends(end) => (end, false),
-        Meaning::EmptyHanded(end) => (end, true),
+        EndMeaning::Landed => return Ok(EndRecorded::Here),
+        EndMeaning::Ends(end) => (end, false),
+        EndMeaning::EmptyHanded(end) => (end, true),
     };
     // A tree that cannot be saved now is saved before another run gets it.
     let saved = save(town, ending.rig, run);
@@ -120,16 +127,16 @@ pub(super) fn conclude_in_tree(town: &Town, run: &Run, ending: &Ending<'_>) -> R
         && let Some(limit) = limit_in(runtime, &last_output(town, &run.id), town.now())
     {
         return limited(town, &run.id, limit.at, &limit.said)
-            .map(|finished| Concluded::of(&finished));
+            .map(|finished| EndRecorded::of(&finished));
     }
     if is_empty_handed {
         let last = last_line(&last_output(town, &run.id)).unwrap_or_default();
         let is_here = end_empty_handed(town, run, &end, &last)?;
-        return Ok(if is_here { Concluded::Here } else { Concluded::Already });
+        return Ok(if is_here { EndRecorded::Here } else { EndRecorded::Already });
     }
     let committed = matches!(saved, Ok(Some(_)));
     let end = RunEnd { committed, loss: ending.loss, ..end };
-    finish(town, &run.id, &end).map(|finished| Concluded::of(&finished))
+    finish(town, &run.id, &end).map(|finished| EndRecorded::of(&finished))
 }
 
 /// A run as it is now, if it is live.
@@ -140,26 +147,33 @@ fn live(town: &Town, run: &Run) -> Result<Option<Run>> {
 
 /// Asks the origin about work that was on its way when its worker ended: `gt done` died, or the origin did not answer
 /// it. Returns the run if it still has to end.
-fn landed_later(town: &Town, run: Run, is_wanted: bool, patience: Patience) -> Result<Option<Run>> {
+fn landed_later(
+    town: &Town,
+    run: Run,
+    is_wanted: bool,
+    patience: LandingWait,
+) -> Result<Option<Run>> {
     if run.landing.state != Some(LandingState::Intended) {
         return Ok(Some(run));
     }
     match complete(town, &run, is_wanted, patience) {
-        Ok(Sequel::Landed) => Ok(None),
+        Ok(ResumeOutcome::Landed) => Ok(None),
         // The next pass asks again.
-        Ok(Sequel::Unknown(_) | Sequel::Held) if is_wanted => Ok(None),
+        Ok(ResumeOutcome::Unknown(_) | ResumeOutcome::Held) if is_wanted => Ok(None),
         Err(error) if error.is_of_store() => Err(error),
         // The origin may have it, so the work is not repeated before the origin was asked.
         Err(error) if is_wanted => {
             note_waiting(town, &run, OriginDelay::Unreachable, &with_causes(&error))?;
             Ok(None)
         }
-        Ok(Sequel::Unknown(_) | Sequel::Held | Sequel::Stays) | Err(_) => live(town, &run),
+        Ok(ResumeOutcome::Unknown(_) | ResumeOutcome::Held | ResumeOutcome::Stays) | Err(_) => {
+            live(town, &run)
+        }
     }
 }
 
 /// The meaning of an agent's end for its run.
-enum Meaning {
+enum EndMeaning {
     /// Its work is where it belongs, or on its way, and nothing else is to be recorded.
     Landed,
     /// The run ends like this.
@@ -168,17 +182,17 @@ enum Meaning {
     EmptyHanded(RunEnd),
 }
 
-impl Meaning {
+impl EndMeaning {
     fn of(end: Option<RunEnd>) -> Self {
         end.map_or(Self::Landed, Self::Ends)
     }
 }
 
 /// How a run ends that was not cancelled.
-fn meaning(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Meaning> {
+fn meaning(town: &Town, run: &Run, ending: &EndFacts<'_>) -> Result<EndMeaning> {
     let Some(end) = ending.end else {
         let end = RunEnd::without_status(RunState::Lost, taken_by(ending.loss));
-        return Ok(Meaning::Ends(end));
+        return Ok(EndMeaning::Ends(end));
     };
     let is_review = ending.context.is_some_and(|context| context.parameters.review_only);
     // If git cannot answer, the arms below say what is wrong.
@@ -188,12 +202,12 @@ fn meaning(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Meaning> {
     {
         let reason = "it ended with exit status 0, without gt done and without a change";
         let end = RunEnd { state: RunState::Failed, reason: reason.to_owned(), ..run_end(end) };
-        return Ok(Meaning::EmptyHanded(end));
+        return Ok(EndMeaning::EmptyHanded(end));
     }
     let lost = |reason: String| {
-        Ok(Meaning::Ends(RunEnd { state: RunState::Lost, reason, ..run_end(end) }))
+        Ok(EndMeaning::Ends(RunEnd { state: RunState::Lost, reason, ..run_end(end) }))
     };
-    let deliver = |town, ending, run| deliver(town, ending, run).map(Meaning::of);
+    let deliver = |town, ending, run| deliver(town, ending, run).map(EndMeaning::of);
     let exit_zero = ending.runtime.map_or(ExitZero::Ask, |runtime| runtime.exit_zero);
     match (end, exit_zero) {
         (AgentEnd::Exited(0), ExitZero::Done) => deliver(town, ending, run),
@@ -212,7 +226,7 @@ fn meaning(town: &Town, run: &Run, ending: &Ending<'_>) -> Result<Meaning> {
             lost(run_end(end).reason)
         }
         (AgentEnd::Exited(_), ExitZero::Done)
-        | (AgentEnd::Signalled(_) | AgentEnd::Cancelled, _) => Ok(Meaning::Ends(run_end(end))),
+        | (AgentEnd::Signalled(_) | AgentEnd::Cancelled, _) => Ok(EndMeaning::Ends(run_end(end))),
     }
 }
 
@@ -228,11 +242,13 @@ fn cancelled(end: Option<AgentEnd>) -> RunEnd {
 }
 
 /// The cause of a loss, in words.
-pub(super) fn taken_by(loss: Loss) -> &'static str {
+pub(super) fn taken_by(loss: RunLoss) -> &'static str {
     match loss {
-        Loss::Agent | Loss::Limit => "none of its processes is left, and none said how it ended",
-        Loss::Host => "the machine it ran on went down",
-        Loss::Session => "the server of its session went down",
+        RunLoss::Agent | RunLoss::Limit => {
+            "none of its processes is left, and none said how it ended"
+        }
+        RunLoss::Host => "the machine it ran on went down",
+        RunLoss::Session => "the server of its session went down",
     }
 }
 
@@ -246,34 +262,34 @@ pub(super) fn not_continued(town: &Town, rig: &Rig, run: &Run, why: &str) -> Res
 }
 
 /// Runs `gt done` for an agent that did not. Returns no end if that worked.
-fn deliver(town: &Town, ending: &Ending<'_>, run: &Run) -> Result<Option<RunEnd>> {
+fn deliver(town: &Town, ending: &EndFacts<'_>, run: &Run) -> Result<Option<RunEnd>> {
     let end = |state, why: String| {
         let reason = format!("it ended with exit status 0, and its work was not accepted: {why}");
         Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(state, reason) }))
     };
-    let statement = Statement::plain(Said::Completed, None);
+    let statement = DoneReport::plain(DoneStatus::Completed, None);
     match finish_work(town, ending.rig, run, ending.context, statement, ending.patience) {
         // Perhaps it is still on its way: then its run ends when it has arrived.
-        Ok(_) | Err(Refused::Later(_)) => Ok(None),
+        Ok(_) | Err(DoneRefusal::Later(_)) => Ok(None),
         // Once more from where the others are now.
-        Err(Refused::Conflict(why)) => end(RunState::Lost, why),
+        Err(DoneRefusal::Conflict(why)) => end(RunState::Lost, why),
         // Neither this worker nor another can do anything about it.
-        Err(Refused::Gone(why)) => ask_where_it_belongs(town, ending, run, &why),
+        Err(DoneRefusal::Gone(why)) => ask_where_it_belongs(town, ending, run, &why),
         // Once more by an agent that may do better; the command of a rig would do the same.
-        Err(Refused::Work(why) | Refused::Unchanged(why)) => {
+        Err(DoneRefusal::Work(why) | DoneRefusal::Unchanged(why)) => {
             let is_command =
                 ending.runtime.is_some_and(|runtime| runtime.exit_zero == ExitZero::Done);
             end(if is_command { RunState::Failed } else { RunState::Lost }, why)
         }
-        Err(Refused::Elsewhere(error)) if error.is_of_store() => Err(error),
-        Err(Refused::Elsewhere(error)) => end(RunState::Lost, with_causes(&error)),
+        Err(DoneRefusal::Elsewhere(error)) if error.is_of_store() => Err(error),
+        Err(DoneRefusal::Elsewhere(error)) => end(RunState::Lost, with_causes(&error)),
     }
 }
 
 /// Keeps the work of a run whose branch the origin does not have any more, and asks a person.
 fn ask_where_it_belongs(
     town: &Town,
-    ending: &Ending<'_>,
+    ending: &EndFacts<'_>,
     run: &Run,
     why: &str,
 ) -> Result<Option<RunEnd>> {
@@ -283,10 +299,10 @@ fn ask_where_it_belongs(
          bd update {bead} --status open and gt sling {bead} do it again from there, or merge what is kept by hand \
          and close it with bd close {bead}"
     );
-    let statement = Statement::plain(Said::Escalated, Some(message.as_str()));
+    let statement = DoneReport::plain(DoneStatus::Escalated, Some(message.as_str()));
     match finish_work(town, ending.rig, run, ending.context, statement, ending.patience) {
         Ok(_) => Ok(None),
-        Err(Refused::Elsewhere(error)) if error.is_of_store() => Err(error),
+        Err(DoneRefusal::Elsewhere(error)) if error.is_of_store() => Err(error),
         // If that cannot be recorded, its work is saved, and the run is not done.
         Err(_) => {
             Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(RunState::Lost, why) }))

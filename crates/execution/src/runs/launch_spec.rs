@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gt_core::runtime::{ExitZero, Invocation, Pasting, Runtime, Values};
+use gt_core::runtime::{ExitZero, Invocation, InvocationValues, Pasting, Runtime};
 use gt_core::schedule::{Account, Context, Merge, Run, WorkerPlace};
 use gt_core::work::RunToken;
 use gt_core::{ExecutorKind, Message, Rig};
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::prompt::prompt;
 use crate::trees::{give_workers_git, programs_of, put_behind_fence};
-use gt_scheduling::run_transitions::WorkOrder;
+use gt_scheduling::run_transitions::ClaimedRun;
 use gt_town::identity::RUN_TOKEN;
 use gt_town::{OperationError, Result, Town};
 
@@ -28,7 +28,7 @@ pub(super) struct LaunchSpec {
 }
 
 /// Where a run is carried out.
-pub(super) enum Ground<'a> {
+pub(super) enum LaunchHost<'a> {
     /// On this machine; the path is that of our program.
     Here(&'a Path),
     /// On another one.
@@ -40,7 +40,7 @@ pub(super) enum Ground<'a> {
     },
 }
 
-impl<'a> Ground<'a> {
+impl<'a> LaunchHost<'a> {
     fn program(&self) -> &'a Path {
         match self {
             Self::Here(program) | Self::There { program, .. } => program,
@@ -52,14 +52,14 @@ impl<'a> Ground<'a> {
 pub(super) fn launch_spec(
     town: &Town,
     rig: &Rig,
-    order: &WorkOrder,
+    order: &ClaimedRun,
     runtime: &Runtime,
     account: Option<&Account>,
-    ground: &Ground<'_>,
+    ground: &LaunchHost<'_>,
     session: u32,
 ) -> Result<LaunchSpec> {
     let program = ground.program();
-    let WorkOrder { run, bead, context, token } = order;
+    let ClaimedRun { run, bead, context, token } = order;
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let briefing = || crate::briefing::briefing(town, &run.id);
     // The command of a rig gets only the task; an agent also gets its identity and the ways to finish.
@@ -77,14 +77,14 @@ pub(super) fn launch_spec(
     };
     let id = run.id.to_string();
     let prompt_file = match ground {
-        Ground::Here(_) => files.prompt_path(),
-        Ground::There { prompt_file, .. } => (*prompt_file).to_owned(),
+        LaunchHost::Here(_) => files.prompt_path(),
+        LaunchHost::There { prompt_file, .. } => (*prompt_file).to_owned(),
     };
     let gt = program.to_string_lossy();
     // Programs do not begin a session under a name that they have used.
     let session_name = if session > 1 { Uuid::now_v7().to_string() } else { run.uid.to_string() };
     let account_dir = account.map(|account| account.config_dir.as_str());
-    let values = Values {
+    let values = InvocationValues {
         prompt: &text,
         prompt_file: &prompt_file.to_string_lossy(),
         bead: bead.id.as_str(),
@@ -96,7 +96,7 @@ pub(super) fn launch_spec(
     };
     let invocation = runtime.invocation(&values)?;
     let prompt_file = invocation.prompt_file.as_ref().map(|file| file.contents.clone());
-    if let (Some(file), Ground::Here(_)) = (&invocation.prompt_file, ground) {
+    if let (Some(file), LaunchHost::Here(_)) = (&invocation.prompt_file, ground) {
         let failed = |source| OperationError::File {
             action: "write",
             path: PathBuf::from(&file.path),

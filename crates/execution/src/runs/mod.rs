@@ -2,6 +2,7 @@
 
 mod cancel;
 mod conclude;
+mod end_dead_run;
 mod launch_spec;
 mod output;
 mod prompt;
@@ -10,7 +11,6 @@ mod remote;
 mod retry_while_unreachable;
 mod run_cleanup;
 mod sessions;
-mod settle;
 mod show;
 mod spawner;
 pub mod stalls;
@@ -21,7 +21,7 @@ mod usage;
 mod wait;
 
 pub use cancel::end_processes_of;
-pub use cancel::{Cancelled, cancel, cancel_by_force, cancel_in_world};
+pub use cancel::{CancelResult, cancel, cancel_by_force, cancel_with_processes};
 pub use gt_executors::git::fence::call_worker_git;
 pub use gt_executors::runs::{ARRIVED, speak_into, wait_until_unlocked};
 pub use gt_executors::terminal::{BECOME, become_agent};
@@ -37,4 +37,4 @@ pub use supervise::{say_failed, supervise};
 pub use typing::{TypedPrompt, type_prompt};
 pub use unsling::{Unslung, unsling};
 pub use usage::note_usage;
-pub use wait::{Notice, Progress, WaitRequest, Waited, Watched, wait};
+pub use wait::{BeadProgress, WaitRequest, WaitResult, WaitUpdate, WatchedBead, wait};

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use gt_core::schedule::{AwaitedOrigin, LandingState, Run, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 
+use super::end_dead_run::{DeadRunOutcome, end_dead_run};
 use super::run_cleanup::end_leftover_processes;
-use super::settle::{Settled, settle};
 use gt_core::jitter;
-use gt_scheduling::dispatch::{Cost, close_stale, start_failed_in};
+use gt_scheduling::dispatch::{StartFailureCost, close_stale, start_failed_in};
 use gt_scheduling::processes::{Alive, ProcessProbe, strays_are_left};
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::{file_layers, layers_over};
@@ -63,7 +63,7 @@ impl Recovered {
 const STALE_MAX: usize = 1000;
 
 /// The action on a live run.
-enum Remedy {
+enum RecoveryAction {
     None,
     Restarted,
     Lost,
@@ -72,7 +72,7 @@ enum Remedy {
 
 /// A fault of a live run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wrong {
+enum RunFault {
     StarterDied,
     TooLong,
     Gone,
@@ -95,7 +95,7 @@ pub fn recover(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
     let awake_since = LazyCell::new(|| processes.awake_since(now));
     let began = |run: &Run| awake_since.map_or(run.created_at, |awake| awake.max(run.created_at));
     let mut recovered = Recovered::default();
-    let mut wrong: Vec<(Run, Wrong)> = Vec::new();
+    let mut wrong: Vec<(Run, RunFault)> = Vec::new();
     for run in runs {
         let awaited = run.awaits_origin().filter(|_| run.ended_by.is_empty());
         if let Some(awaited) = awaited {
@@ -120,7 +120,7 @@ pub fn recover(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
     }
     // A run that was cut off may have processes that only a look at all processes finds: one look for all runs.
     let gone: Vec<&Run> =
-        wrong.iter().filter(|(_, wrong)| *wrong == Wrong::Gone).map(|(run, _)| run).collect();
+        wrong.iter().filter(|(_, wrong)| *wrong == RunFault::Gone).map(|(run, _)| run).collect();
     let left: HashMap<RunId, Vec<i32>> =
         gone.iter().map(|run| run.id.clone()).zip(processes.clear(&gone)).collect();
     for (run, wrong) in wrong {
@@ -129,10 +129,10 @@ pub fn recover(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
             continue;
         }
         match repair(town, processes, &run, wrong) {
-            Ok(Remedy::None) => {}
-            Ok(Remedy::Restarted) => recovered.restarted.push(run.id),
-            Ok(Remedy::Lost) => recovered.lost.push(run.id),
-            Ok(Remedy::Finished) => recovered.finished.push(run.id),
+            Ok(RecoveryAction::None) => {}
+            Ok(RecoveryAction::Restarted) => recovered.restarted.push(run.id),
+            Ok(RecoveryAction::Lost) => recovered.lost.push(run.id),
+            Ok(RecoveryAction::Finished) => recovered.finished.push(run.id),
             // A store that is away is away for all of them.
             Err(error) if error.may_pass() => return Err(error),
             Err(error) => recovered.errors.push((run.id, error.to_string())),
@@ -147,29 +147,36 @@ pub fn recover(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
     Ok(recovered)
 }
 
-fn repair(town: &Town, processes: &dyn ProcessProbe, run: &Run, wrong: Wrong) -> Result<Remedy> {
+fn repair(
+    town: &Town,
+    processes: &dyn ProcessProbe,
+    run: &Run,
+    wrong: RunFault,
+) -> Result<RecoveryAction> {
     let taken_back = match wrong {
-        Wrong::StarterDied => {
-            take_back(town, run, "the process that started it died", &Cost::Nothing)?
+        RunFault::StarterDied => {
+            take_back(town, run, "the process that started it died", &StartFailureCost::Nothing)?
         }
-        Wrong::TooLong => {
-            take_back(town, run, "its worker did not take it in time", &Cost::Counted)?
+        RunFault::TooLong => {
+            take_back(town, run, "its worker did not take it in time", &StartFailureCost::Counted)?
         }
-        Wrong::Gone => return give_up(town, processes, run),
+        RunFault::Gone => return give_up(town, processes, run),
     };
-    Ok(if taken_back { Remedy::Restarted } else { Remedy::None })
+    Ok(if taken_back { RecoveryAction::Restarted } else { RecoveryAction::None })
 }
 
 /// Ends a run of which no process is left.
-fn give_up(town: &Town, processes: &dyn ProcessProbe, run: &Run) -> Result<Remedy> {
-    Ok(match settle(town, processes, run)? {
-        Settled::Already | Settled::Waits | Settled::Busy(_) => Remedy::None,
-        Settled::Over(RunState::Done | RunState::Failed) => Remedy::Finished,
-        Settled::Over(_) => Remedy::Lost,
+fn give_up(town: &Town, processes: &dyn ProcessProbe, run: &Run) -> Result<RecoveryAction> {
+    Ok(match end_dead_run(town, processes, run)? {
+        DeadRunOutcome::Already | DeadRunOutcome::Waits | DeadRunOutcome::Busy(_) => {
+            RecoveryAction::None
+        }
+        DeadRunOutcome::Over(RunState::Done | RunState::Failed) => RecoveryAction::Finished,
+        DeadRunOutcome::Over(_) => RecoveryAction::Lost,
     })
 }
 
-fn take_back(town: &Town, run: &Run, why: &str, cost: &Cost) -> Result<bool> {
+fn take_back(town: &Town, run: &Run, why: &str, cost: &StartFailureCost) -> Result<bool> {
     town.write(|writer| start_failed_in(writer, run, why, cost, jitter(&run.id.to_string())))
 }
 
@@ -185,7 +192,7 @@ fn diagnose(
     settings: &SchedulerSettings,
     began: &dyn Fn(&Run) -> Timestamp,
     now: Timestamp,
-) -> Option<Wrong> {
+) -> Option<RunFault> {
     match run.executor {
         ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {}
         // Only the agents themselves can say that they are gone.
@@ -193,10 +200,10 @@ fn diagnose(
     }
     match run.state {
         RunState::Starting => match processes.starter_of(run) {
-            Alive::No => Some(Wrong::StarterDied),
+            Alive::No => Some(RunFault::StarterDied),
             Alive::Yes | Alive::Unknown => {
                 let too_long = now.since(began(run)) > settings.start_timeout;
-                (run.is_on(processes.host()) && too_long).then_some(Wrong::TooLong)
+                (run.is_on(processes.host()) && too_long).then_some(RunFault::TooLong)
             }
         },
         // Work on its way to the origin is not lost as long as it may have arrived.
@@ -206,7 +213,7 @@ fn diagnose(
             None
         }
         RunState::Running | RunState::Blocked => {
-            (processes.worker_of(run) == Alive::No).then_some(Wrong::Gone)
+            (processes.worker_of(run) == Alive::No).then_some(RunFault::Gone)
         }
         RunState::Done | RunState::Failed | RunState::Lost | RunState::Cancelled => None,
     }

@@ -12,13 +12,13 @@ use gt_executors::runs::{
     AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, SupervisorAnswer, say,
 };
 
-use super::launch_spec::{Ground, LaunchSpec, launch_spec};
+use super::launch_spec::{LaunchHost, LaunchSpec, launch_spec};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::spawner::with_causes;
 use gt_beads::messages::put_before_in;
 use gt_beads::steps::progress_in;
+use gt_scheduling::run_transitions::ClaimedRun;
 use gt_scheduling::run_transitions::SESSION_SEPARATOR;
-use gt_scheduling::run_transitions::WorkOrder;
 use gt_scheduling::runtimes;
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::tree_paths::Trees;
@@ -28,7 +28,7 @@ use gt_town::{Result, Town};
 const NO_STEPS: StepProgress = StepProgress { done: 0, total: 0 };
 
 /// The data that the sessions of a run share.
-pub(super) struct Shift<'a> {
+pub(super) struct SessionInputs<'a> {
     pub(super) town: &'a Town,
     pub(super) rig: &'a Rig,
     pub(super) settings: &'a SchedulerSettings,
@@ -40,7 +40,7 @@ pub(super) struct Shift<'a> {
 }
 
 /// The end of the sessions of a run.
-pub(super) enum Worked {
+pub(super) enum SessionsEnd {
     /// The last agent ended like this.
     Ended(AgentEnd, Box<Runtime>),
     /// The first agent could not be started, for this reason.
@@ -50,45 +50,45 @@ pub(super) enum Worked {
 }
 
 /// The step after a session.
-enum Sequel {
+enum AfterSession {
     /// Another one.
-    Session(Box<WorkOrder>),
+    Session(Box<ClaimedRun>),
     /// Nothing: the run ends like this.
     End(AgentEnd),
 }
 
-impl Shift<'_> {
+impl SessionInputs<'_> {
     /// Has agents work on a run until it is over.
     pub(super) fn work(
         &self,
-        mut order: WorkOrder,
+        mut order: ClaimedRun,
         supervision: &mut Supervision,
-    ) -> Result<Worked> {
+    ) -> Result<SessionsEnd> {
         let mut session = 1;
         let asked = order.context.parameters.runtime.as_deref();
         let runtime = match runtimes::resolve(self.town, self.settings, &self.rig.slug, asked) {
             Ok(runtime) => Box::new(runtime),
-            Err(error) => return Ok(Worked::NotStarted(with_causes(&error))),
+            Err(error) => return Ok(SessionsEnd::NotStarted(with_causes(&error))),
         };
         loop {
             let step_by_step = order.context.parameters.ralph;
             let before = if step_by_step { self.progress(&order)? } else { NO_STEPS };
             let end = match self.session(&order, &runtime, session, supervision) {
                 Ok(ended) => ended,
-                Err(why) if session == 1 => return Ok(Worked::NotStarted(why)),
-                Err(why) => return Ok(Worked::NotContinued(why)),
+                Err(why) if session == 1 => return Ok(SessionsEnd::NotStarted(why)),
+                Err(why) => return Ok(SessionsEnd::NotContinued(why)),
             };
             let why = match end {
                 SessionEnd::HandedOver => "it was handed over",
                 SessionEnd::Over(AgentEnd::Exited(0)) if self.goes_on(&order, before)? => {
                     "a step is done, and others are left"
                 }
-                SessionEnd::Over(end) => return Ok(Worked::Ended(end, runtime)),
+                SessionEnd::Over(end) => return Ok(SessionsEnd::Ended(end, runtime)),
             };
             session += 1;
             match retry_while_unreachable(|| self.hand_over(&order, session, why))? {
-                Sequel::Session(next) => order = *next,
-                Sequel::End(end) => return Ok(Worked::Ended(end, runtime)),
+                AfterSession::Session(next) => order = *next,
+                AfterSession::End(end) => return Ok(SessionsEnd::Ended(end, runtime)),
             }
         }
     }
@@ -96,12 +96,12 @@ impl Shift<'_> {
     /// One agent, from its start to its end.
     fn session(
         &self,
-        order: &WorkOrder,
+        order: &ClaimedRun,
         runtime: &Runtime,
         session: u32,
         supervision: &mut Supervision,
     ) -> std::result::Result<SessionEnd, String> {
-        let ground = Ground::Here(self.program);
+        let ground = LaunchHost::Here(self.program);
         let launch_spec =
             || launch_spec(self.town, self.rig, order, runtime, self.account, &ground, session);
         // The dispatcher waits for the first agent, so that failure is reported at once; later sessions can retry.
@@ -119,21 +119,21 @@ impl Shift<'_> {
         end.map_err(|error| with_causes(&error))
     }
 
-    fn progress(&self, order: &WorkOrder) -> Result<StepProgress> {
+    fn progress(&self, order: &ClaimedRun) -> Result<StepProgress> {
         let progress =
             retry_while_unreachable(|| self.town.read(|reader| progress_in(reader, &order.run)))?;
         Ok(progress.unwrap_or(NO_STEPS))
     }
 
     /// Whether a fresh session goes on without a handoff.
-    fn goes_on(&self, order: &WorkOrder, before: StepProgress) -> Result<bool> {
+    fn goes_on(&self, order: &ClaimedRun, before: StepProgress) -> Result<bool> {
         let step_by_step = order.context.parameters.ralph;
         Ok(step_by_step && needs_fresh_session(step_by_step, before, self.progress(order)?))
     }
 
     /// An agent that was ended in the middle of something may have left the index of its tree locked, and the next one
     /// could commit nothing. If it cannot be freed, git says so.
-    fn free_index(&self, order: &WorkOrder) {
+    fn free_index(&self, order: &ClaimedRun) {
         let name = order.run.place.as_ref().and_then(WorkerPlace::polecat_name);
         if let (Some(trees), Some(name)) = (Trees::of(self.town, self.rig), name) {
             let _ = trees.tree(name).free_index();
@@ -141,25 +141,25 @@ impl Shift<'_> {
     }
 
     /// Makes sure that the run still goes on, and records its next session.
-    fn hand_over(&self, order: &WorkOrder, session: u32, why: &str) -> Result<Sequel> {
+    fn hand_over(&self, order: &ClaimedRun, session: u32, why: &str) -> Result<AfterSession> {
         let id = &order.run.id;
         let head = head_of(self.town, self.rig, &order.run);
         let sequel = self.town.write(|writer| {
             let run = writer.run(id)?.filter(|run| run.state.is_live() && run.ended_by.is_empty());
             let bead: Option<Bead> = writer.bead(&id.bead)?;
             let (Some(run), Some(bead)) = (run, bead) else {
-                return Ok(Sequel::End(AgentEnd::Cancelled));
+                return Ok(AfterSession::End(AgentEnd::Cancelled));
             };
             if run.landing.state == Some(LandingState::Intended) {
                 // The worker reported success, and its work is on its way.
-                return Ok(Sequel::End(AgentEnd::Exited(0)));
+                return Ok(AfterSession::End(AgentEnd::Exited(0)));
             }
             let begun = SessionBegun { session, why: why.to_owned(), head: head.clone() };
             writer.record_run(&run, EventPayload::HandedOver(begun));
             let (context, token) = (order.context.clone(), order.token.clone());
-            Ok(Sequel::Session(Box::new(WorkOrder { run, bead, context, token })))
+            Ok(AfterSession::Session(Box::new(ClaimedRun { run, bead, context, token })))
         })?;
-        if matches!(sequel, Sequel::Session(_)) {
+        if matches!(sequel, AfterSession::Session(_)) {
             self.free_index(order);
             let line = format!(
                 "{SESSION_SEPARATOR}{session} of {id} begins at {}: {why}\n",

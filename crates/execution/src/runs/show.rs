@@ -10,8 +10,8 @@ use gt_beads::lookup::resolve_in;
 use gt_beads::run_records::resolve_run;
 use gt_beads::steps::{StepsOfRun, progress_in, progress_of_live, steps_in};
 use gt_scheduling::needs::{Need, needs_of};
-use gt_scheduling::processes::Elsewhere;
-use gt_scheduling::processes::reach;
+use gt_scheduling::processes::RemoteLocation;
+use gt_scheduling::processes::remote_runs;
 use gt_scheduling::processes::{Alive, ProcessProbe};
 use gt_scheduling::run_transitions::log_path;
 use gt_town::{Result, Town};
@@ -47,7 +47,7 @@ pub struct ShownRun {
     /// Whether it runs, or ran, on this machine and in this directory.
     pub is_here: bool,
     /// The other machine that it was sent to, if it was.
-    pub elsewhere: Option<Elsewhere>,
+    pub elsewhere: Option<RemoteLocation>,
     /// Its problems that need a person.
     pub needs: Vec<Need>,
     /// Where its output is kept.
@@ -119,7 +119,7 @@ pub fn show(town: &Town, processes: &dyn ProcessProbe, input: &str) -> Result<Sh
     let log = log_path(town, &run.id);
     let is_here = run.is_on(processes.host());
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
-    let elsewhere = reach::elsewhere(&files).filter(|_| is_here);
+    let elsewhere = remote_runs::elsewhere(&files).filter(|_| is_here);
     let needs = needs_of(town, &run)?;
     Ok(ShownRun { run, steps, bead, context, alive, is_here, elsewhere, needs, log })
 }

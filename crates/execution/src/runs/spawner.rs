@@ -8,10 +8,10 @@ use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
-    Hearing, Liveness, OnEnd, OpenedSession, Reopen, RunFiles, SupervisorAnswer, SupervisorCommand,
-    is_there,
+    Liveness, OnEnd, OpenedSession, Reopen, RunFiles, SupervisorAnswer, SupervisorCommand,
+    SupervisorListener, is_there,
 };
-use gt_executors::tmux::{Session, Tmux, TmuxError};
+use gt_executors::tmux::{Tmux, TmuxError, TmuxSession};
 
 use super::run_cleanup::{HOLD_COMMAND, RUN_SESSION_FLAG, put_aside};
 use gt_scheduling::dispatch::{SpawnError, Spawner};
@@ -20,9 +20,9 @@ use gt_town::identity::NOT_A_WORKER;
 use gt_town::{OperationError, Town};
 
 /// How long the previous session in a place may take to end, before another place is taken.
-const LEAVING_MAX: Duration = Duration::from_secs(1);
+const SESSION_END_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How often the spawner checks whether it has ended.
-const LEAVING_POLL_INTERVAL: Duration = Duration::from_millis(5);
+const SESSION_END_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The command of a session: a shell that waits for the supervisor and holds the terminal in its place. When the
 /// session goes away, perhaps with the tmux server, this shell ends. The supervisor and its agent go on, and the
@@ -86,24 +86,25 @@ impl<'a> RunSpawner<'a> {
     ) -> std::result::Result<Option<String>, SpawnError> {
         let failed = |error: &dyn std::error::Error| SpawnError::Failed(error.to_string());
         let files = self.files_of(&run.id);
-        let hearing = Hearing::of(&files, self.on_end.clone()).map_err(|error| failed(&error))?;
+        let hearing =
+            SupervisorListener::of(&files, self.on_end.clone()).map_err(|error| failed(&error))?;
         let rig = self.town.read(|reader| Ok(reader.rig(run.rig.as_str())?));
         let rig = rig.map_err(|error| store_failed(&error))?;
         let name = gt_town::tree_paths::session_of(run, rig.as_ref().map(|rig| &rig.prefix));
         let tmux = Tmux::of_town(&session_server(self.town));
         let voice = files.voice_path();
         let words = self.words(run, &[RUN_SESSION_FLAG.as_ref(), voice.as_os_str()]);
-        let words = SessionWords::new(self.program, words);
+        let words = SessionCommand::new(self.program, words);
         let root = self.town.root();
         let first = Instant::now();
         let mut begun = begin_session(&tmux, &name, root, &words);
         while matches!(begun, Err(TmuxError::Exists { .. })) {
             // A run that has just ended leaves its session a moment later.
             if !put_aside(&tmux, &name).map_err(|error| failed(&error))? {
-                if first.elapsed() > LEAVING_MAX {
+                if first.elapsed() > SESSION_END_WAIT_MAX {
                     break;
                 }
-                std::thread::sleep(LEAVING_POLL_INTERVAL);
+                std::thread::sleep(SESSION_END_POLL_INTERVAL);
             }
             begun = begin_session(&tmux, &name, root, &words);
         }
@@ -142,9 +143,9 @@ fn store_failed(error: &OperationError) -> SpawnError {
 }
 
 /// The command line of a session.
-struct SessionWords(Vec<OsString>);
+struct SessionCommand(Vec<OsString>);
 
-impl SessionWords {
+impl SessionCommand {
     fn new(program: &Path, words: Vec<OsString>) -> Self {
         let holder = SESSION_HOLDER.into_iter().map(OsString::from);
         Self(holder.chain([program.as_os_str().to_owned()]).chain(words).collect())
@@ -162,8 +163,8 @@ fn begin_session(
     tmux: &Tmux,
     name: &str,
     root: &Path,
-    words: &SessionWords,
-) -> std::result::Result<Session, TmuxError> {
+    words: &SessionCommand,
+) -> std::result::Result<TmuxSession, TmuxError> {
     let environment = NOT_A_WORKER.map(|(name, value)| (name.to_owned(), value.to_owned()));
     tmux.new_session(name, root, &environment, &words.0)
 }
@@ -172,7 +173,7 @@ fn begin_session(
 pub(super) fn reopening(town: &Town, run: &Run, rig: &Rig, program: &Path) -> Reopen {
     let tmux = Tmux::of_town(&session_server(town));
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
-    let words = SessionWords::holding(program, &files.lock_path());
+    let words = SessionCommand::holding(program, &files.lock_path());
     let (root, name) =
         (town.root().to_owned(), gt_town::tree_paths::session_of(run, Some(&rig.prefix)));
     Box::new(move || {
@@ -181,7 +182,7 @@ pub(super) fn reopening(town: &Town, run: &Run, rig: &Rig, program: &Path) -> Re
         if matches!(begun, Err(TmuxError::Exists { .. })) && put_aside(&tmux, &name).ok()? {
             begun = begin_session(&tmux, &name, &root, &words);
         }
-        let Session { pane_pid, terminal, .. } = begun.ok()?;
+        let TmuxSession { pane_pid, terminal, .. } = begun.ok()?;
         Some(OpenedSession { terminal, holder: pane_pid, server: tmux.server_process() })
     })
 }

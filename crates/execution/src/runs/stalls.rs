@@ -1,7 +1,7 @@
 //! Workers that say nothing.
 
 use gt_core::ExecutorKind;
-use gt_core::decide::{Heard, SilenceChange, silence_change};
+use gt_core::decide::{SilenceChange, WorkerActivity, silence_change};
 use gt_core::schedule::{Run, RunId, RunState};
 
 use gt_scheduling::processes::{Alive, ProcessProbe};
@@ -10,7 +10,7 @@ use gt_town::{Result, Town};
 
 /// The findings of a look at all workers of this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stalls {
+pub struct StallReport {
     /// Those that have been silent so long that people are told now.
     pub silent: Vec<RunId>,
     /// Those that were reported as silent and print again.
@@ -21,7 +21,7 @@ pub struct Stalls {
 /// they go on. Nothing else is done: only a person can tell whether a worker thinks or hangs.
 ///
 /// Costs one read, and one look at a file for each live run; a write only if something changed.
-pub fn look(town: &Town, processes: &dyn ProcessProbe) -> Result<Stalls> {
+pub fn find_stalls(town: &Town, processes: &dyn ProcessProbe) -> Result<StallReport> {
     let files = file_layers(town)?;
     let (runs, limit) = town.read(|reader| {
         let limit = layers_over(&files, reader)?.worker_stall_after()?;
@@ -29,7 +29,7 @@ pub fn look(town: &Town, processes: &dyn ProcessProbe) -> Result<Stalls> {
     })?;
     let runs: Vec<Run> = runs.into_iter().filter(|run| is_at_work_here(run, processes)).collect();
     if runs.is_empty() {
-        return Ok(Stalls::default());
+        return Ok(StallReport::default());
     }
     let now = town.now();
     let awake_since = processes.awake_since(now);
@@ -37,15 +37,15 @@ pub fn look(town: &Town, processes: &dyn ProcessProbe) -> Result<Stalls> {
         .into_iter()
         .filter_map(|run| {
             let last = processes.last_output_of(&run).max(run.running_at)?.floor_to_second();
-            let heard = Heard { last, awake_since, told: run.silence() };
+            let heard = WorkerActivity { last, awake_since, told: run.silence() };
             silence_change(heard, limit, now).map(|change| (run, change))
         })
         .collect();
     if changes.is_empty() {
-        return Ok(Stalls::default());
+        return Ok(StallReport::default());
     }
     town.write(|writer| {
-        let mut stalls = Stalls::default();
+        let mut stalls = StallReport::default();
         for (run, change) in &changes {
             // Another process may have recorded the change.
             if writer.change_silence(run, *change)? {

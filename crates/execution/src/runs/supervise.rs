@@ -6,14 +6,14 @@ use std::time::Duration;
 use gt_core::schedule::{Account, Context, Run, RunId, RunState, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
-    Asked, Liveness, RunFiles, Supervision, SupervisorAnswer, ask_to_cancel, become_detached,
+    AskResult, Liveness, RunFiles, Supervision, SupervisorAnswer, ask_to_cancel, become_detached,
     end_orphan, enter_control_group, say, tell_done,
 };
 
 use super::conclude::{conclude, not_continued};
-use super::remote::{self, Home};
+use super::remote::{self, HomeSupervisor};
 use super::retry_while_unreachable::retry_while_unreachable;
-use super::sessions::{Shift, Worked};
+use super::sessions::{SessionInputs, SessionsEnd};
 use super::spawner::{reopening, with_causes};
 use super::usage::{note_usage, usage_of};
 use crate::trees::look_after;
@@ -62,9 +62,12 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
         return Ok(());
     }
     if assignment.run.executor == ExecutorKind::Ssh {
-        return remote::carry_out(&Home { town, program, files: &files, lock: &lock }, &assignment);
+        return remote::carry_out(
+            &HomeSupervisor { town, program, files: &files, lock: &lock },
+            &assignment,
+        );
     }
-    let Assignment { run, rig, context, settings, account } = assignment;
+    let ClaimInputs { run, rig, context, settings, account } = assignment;
     if run.state != RunState::Starting {
         say_failed(&format!("{id} is {}", run.state.as_str()));
         return Ok(());
@@ -100,7 +103,7 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     let _ = entering.map(std::thread::JoinHandle::join);
     let run = order.run.clone();
     let context = order.context.clone();
-    let shift = Shift {
+    let shift = SessionInputs {
         town,
         rig: &rig,
         settings: &settings,
@@ -113,7 +116,7 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
         supervision.reopen_with(reopening(town, &run, &rig, program));
     }
     match shift.work(*order, &mut supervision)? {
-        Worked::Ended(end, runtime) => {
+        SessionsEnd::Ended(end, runtime) => {
             let usage = usage_of(town, &run, &runtime, supervision.take_peak_mb());
             // Before the end, so that a process that waits for the end finds it.
             retry_while_unreachable(|| note_usage(town, &run, &usage))?;
@@ -121,10 +124,10 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
             // The run is over. If that fails, the next landing looks again.
             let _ = look_after(town, &rig, &run);
         }
-        Worked::NotContinued(why) => {
+        SessionsEnd::NotContinued(why) => {
             retry_while_unreachable(|| not_continued(town, &rig, &run, &why))?;
         }
-        Worked::NotStarted(why) => {
+        SessionsEnd::NotStarted(why) => {
             retry_while_unreachable(|| exec_failed(town, id, &why))?;
             say_failed(&why);
         }
@@ -133,7 +136,7 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
 }
 
 /// A run with the data that its claim needs, read in one transaction.
-pub(super) struct Assignment {
+pub(super) struct ClaimInputs {
     pub(super) run: Run,
     pub(super) rig: Rig,
     pub(super) context: Context,
@@ -141,7 +144,7 @@ pub(super) struct Assignment {
     pub(super) account: Option<Account>,
 }
 
-fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
+fn look_up(town: &Town, id: &RunId) -> Result<Option<ClaimInputs>> {
     let files = file_layers(town)?;
     town.read(|reader| {
         let Some(run) = reader.run(id)? else { return Ok(None) };
@@ -151,7 +154,7 @@ fn look_up(town: &Town, id: &RunId) -> Result<Option<Assignment>> {
         let settings = SchedulerSettings::of(&layers_over(&files, reader)?)?;
         let accounts = if run.account.is_empty() { Vec::new() } else { reader.accounts()? };
         let account = accounts.into_iter().find(|account| account.handle == run.account);
-        Ok(Some(Assignment { run, rig, context, settings, account }))
+        Ok(Some(ClaimInputs { run, rig, context, settings, account }))
     })
 }
 
@@ -236,7 +239,7 @@ pub(super) fn end_if_over(town: &Town, earlier: &RunId, grace: Duration) -> Resu
         | None => return Ok(()),
     };
     // Processes that cannot be ended keep the place busy, and show as a run that is over and has processes.
-    if !matches!(told, Ok(Asked::Told)) {
+    if !matches!(told, Ok(AskResult::Told)) {
         let _ = end_orphan(&files, grace);
     }
     Ok(())

@@ -76,7 +76,7 @@ fn type_once(
         }
         has_arrived.get()
     };
-    let seen = RefCell::new(Watched::new(&before));
+    let seen = RefCell::new(WatchedScreen::new(&before));
     // A text that is confirmed only after it is sent must first have come to rest on the screen.
     let may_be_sent =
         |screen: &str| arrived(screen) || (seen.borrow_mut().rests(screen) && screen != before);
@@ -89,12 +89,12 @@ fn type_once(
 }
 
 /// A screen, and since when it has not changed.
-struct Watched {
+struct WatchedScreen {
     screen: String,
     since: Instant,
 }
 
-impl Watched {
+impl WatchedScreen {
     fn new(screen: &str) -> Self {
         Self { screen: screen.to_owned(), since: Instant::now() }
     }
@@ -110,7 +110,7 @@ impl Watched {
 
 fn wait_until_ready(tmux: &Tmux, pane: &Pane, ready: Option<&Pattern>) -> Result<()> {
     let begun = Instant::now();
-    let mut watched = Watched::new("");
+    let mut watched = WatchedScreen::new("");
     loop {
         let screen = tmux.capture_pane(pane, Capture::Visible).map_err(|error| failed(&error))?;
         let rests = watched.rests(&screen);

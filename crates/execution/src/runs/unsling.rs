@@ -3,7 +3,7 @@
 use gt_core::schedule::{ContextId, RunState};
 use gt_core::{BeadId, Status};
 
-use super::cancel::{Cancelled, cancel};
+use super::cancel::{CancelResult, cancel};
 use gt_beads::acting::require_own_work;
 use gt_beads::lookup::resolve_in;
 use gt_beads::rulings::refuse_if_over;
@@ -14,7 +14,7 @@ use gt_town::{OperationError, Result, Town};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unslung {
     /// It was running, and its run ended as this.
-    Cancelled(Cancelled),
+    Cancelled(CancelResult),
     /// It was scheduled, and is not any more.
     Cleared(BeadId, ContextId),
     /// It was neither.

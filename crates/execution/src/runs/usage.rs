@@ -5,8 +5,8 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 
 use gt_core::decide::learn_memory;
 use gt_core::runtime::Runtime;
-use gt_core::schedule::{Means, Run, Usage};
-use gt_store::Estimate;
+use gt_core::schedule::{ParkSubject, Run, Usage};
+use gt_store::MemoryEstimate;
 
 use gt_scheduling::run_transitions::SESSION_SEPARATOR;
 use gt_scheduling::run_transitions::log_path;
@@ -49,10 +49,10 @@ pub fn note_usage(town: &Town, run: &Run, usage: &Usage) -> Result<()> {
     town.write(|writer| {
         writer.note_usage(run, usage)?;
         let Some(peak_mb) = usage.peak_memory_mb else { return Ok(()) };
-        let name = Means::runtime(&run.runtime, &run.rig).name;
+        let name = ParkSubject::runtime(&run.runtime, &run.rig).name;
         let known = writer.estimates()?.into_iter().find(|estimate| estimate.name == name);
         let runs = known.as_ref().map_or(0, |known| known.runs).saturating_add(1);
         let memory_mb = learn_memory(known.map(|known| known.memory_mb), peak_mb);
-        Ok(writer.put_estimate(&Estimate { name, memory_mb, runs })?)
+        Ok(writer.put_estimate(&MemoryEstimate { name, memory_mb, runs })?)
     })
 }

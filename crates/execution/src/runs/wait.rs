@@ -10,11 +10,11 @@ use gt_store::{Bell, EventFilter, Reader};
 
 use super::recover::recover;
 use gt_beads::bead_facts::BeadFacts;
-use gt_beads::events::Follower;
+use gt_beads::events::EventFollower;
 use gt_scheduling::dispatch::DispatchInputs;
-use gt_scheduling::dispatch::{Caller, SchedulingSnapshot};
+use gt_scheduling::dispatch::{CycleCaller, SchedulingSnapshot};
 use gt_scheduling::processes::ProcessProbe;
-use gt_scheduling::schedule::{Meaning, meaning};
+use gt_scheduling::schedule::{ExpandedBead, meaning};
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
@@ -29,34 +29,34 @@ pub struct WaitRequest {
 
 /// The outcome of waiting.
 #[derive(Debug, Clone)]
-pub struct Waited {
+pub struct WaitResult {
     /// The final state of each bead.
-    pub beads: Vec<Watched>,
+    pub beads: Vec<WatchedBead>,
     /// Whether the time ran out first.
     pub timed_out: bool,
 }
 
-impl Waited {
+impl WaitResult {
     /// Whether everything has ended well.
     pub fn is_well(&self) -> bool {
-        !self.timed_out && self.beads.iter().all(|watched| watched.progress == Progress::Done)
+        !self.timed_out && self.beads.iter().all(|watched| watched.progress == BeadProgress::Done)
     }
 }
 
 /// A bead that is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Watched {
+pub struct WatchedBead {
     /// The bead.
     pub bead: BeadId,
     /// Its title; empty if the bead is gone.
     pub title: String,
     /// Its progress.
-    pub progress: Progress,
+    pub progress: BeadProgress,
 }
 
 /// The progress of a bead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum BeadProgress {
     /// It is running, or the dispatcher will start it.
     Going,
     /// It is closed.
@@ -69,9 +69,9 @@ pub enum Progress {
 
 /// Progress during a wait.
 #[derive(Debug, Clone, Copy)]
-pub enum Notice<'a> {
+pub enum WaitUpdate<'a> {
     /// A bead has ended.
-    Ended(&'a Watched),
+    Ended(&'a WatchedBead),
     /// This run has a fault that could not be fixed, for this reason.
     NotRecovered(&'a RunId, &'a str),
     /// Nothing is running, though something could be started: a dispatcher is needed.
@@ -90,14 +90,14 @@ pub fn wait(
     town: &Town,
     processes: &dyn ProcessProbe,
     request: &WaitRequest,
-    each: impl FnMut(Notice<'_>),
-) -> Result<Waited> {
+    each: impl FnMut(WaitUpdate<'_>),
+) -> Result<WaitResult> {
     let began = town.now();
-    let mut waiting = Waiting::begin(town, processes, request, each)?;
+    let mut waiting = BeadWait::begin(town, processes, request, each)?;
     let bell = town.bell();
     loop {
         match waiting.look() {
-            Ok(Some(beads)) => return Ok(Waited { beads, timed_out: false }),
+            Ok(Some(beads)) => return Ok(WaitResult { beads, timed_out: false }),
             Ok(None) => {}
             // A passing error does not end the wait.
             Err(error) if error.may_pass() => {}
@@ -107,7 +107,7 @@ pub fn wait(
         let left = request.timeout.map_or(Duration::MAX, |limit| limit.saturating_sub(passed));
         if left.is_zero() {
             let beads = waiting.standing()?;
-            return Ok(Waited { beads, timed_out: true });
+            return Ok(WaitResult { beads, timed_out: true });
         }
         pause(&bell, left);
     }
@@ -119,11 +119,11 @@ fn pause(bell: &Bell, at_most: Duration) {
     bell.wait(usual.min(at_most));
 }
 
-struct Waiting<'a, F> {
+struct BeadWait<'a, F> {
     town: &'a Town,
     processes: &'a dyn ProcessProbe,
     each: F,
-    follower: Follower,
+    follower: EventFollower,
     /// The named beads; nothing if everything is waited for.
     named: Option<Vec<BeadId>>,
     /// Every bead that was seen scheduled or running.
@@ -136,7 +136,7 @@ struct Waiting<'a, F> {
     is_first: bool,
 }
 
-impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
+impl<'a, F: FnMut(WaitUpdate<'_>)> BeadWait<'a, F> {
     fn begin(
         town: &'a Town,
         processes: &'a dyn ProcessProbe,
@@ -144,7 +144,7 @@ impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
         each: F,
     ) -> Result<Self> {
         // The event position is read before the first look, so that no event is missed.
-        let follower = Follower::from_now(town, EventFilter::default())?;
+        let follower = EventFollower::from_now(town, EventFilter::default())?;
         let (named, seen) = town.read(|reader| {
             if request.beads.is_empty() {
                 let queued = reader.open_contexts()?.into_iter().map(|context| context.bead);
@@ -178,12 +178,12 @@ impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
     }
 
     /// Looks once; returns the state of all beads if none goes on by itself.
-    fn look(&mut self) -> Result<Option<Vec<Watched>>> {
+    fn look(&mut self) -> Result<Option<Vec<WatchedBead>>> {
         let now = self.town.now();
         if self.recovered_at.is_none_or(|at| now.since(at) >= RECOVERY_INTERVAL || now < at) {
             for (run, why) in recover(self.town, self.processes)?.errors {
                 if self.unrecovered.insert(run.clone()) {
-                    (self.each)(Notice::NotRecovered(&run, &why));
+                    (self.each)(WaitUpdate::NotRecovered(&run, &why));
                 }
             }
             self.recovered_at = Some(now);
@@ -203,7 +203,7 @@ impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
         if is_first || !news.is_empty() {
             let standing = self.standing_if_worth_it()?;
             if let Some(standing) = standing
-                && standing.iter().all(|watched| watched.progress != Progress::Going)
+                && standing.iter().all(|watched| watched.progress != BeadProgress::Going)
             {
                 return Ok(Some(standing));
             }
@@ -213,15 +213,16 @@ impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
     }
 
     /// The state of all beads, unless some clearly go on.
-    fn standing_if_worth_it(&mut self) -> Result<Option<Vec<Watched>>> {
+    fn standing_if_worth_it(&mut self) -> Result<Option<Vec<WatchedBead>>> {
         if self.named.is_none() && self.is_anything_live()? {
             return Ok(None);
         }
         let standing = self.standing()?;
         for watched in &standing {
-            let has_ended = matches!(watched.progress, Progress::Done | Progress::Failed(_));
+            let has_ended =
+                matches!(watched.progress, BeadProgress::Done | BeadProgress::Failed(_));
             if has_ended && self.told.insert(watched.bead.clone()) {
-                (self.each)(Notice::Ended(watched));
+                (self.each)(WaitUpdate::Ended(watched));
             }
         }
         Ok(Some(standing))
@@ -241,23 +242,23 @@ impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
         }
         if now.since(*self.idle_since.get_or_insert(now)) >= IDLE_TOLD_AFTER {
             self.idle_told = true;
-            (self.each)(Notice::Idle);
+            (self.each)(WaitUpdate::Idle);
         }
         Ok(())
     }
 
     /// The state of every bead that is waited for.
-    fn standing(&self) -> Result<Vec<Watched>> {
+    fn standing(&self) -> Result<Vec<WatchedBead>> {
         let inputs = DispatchInputs::read(self.town)?;
         self.town.read(|reader| {
             let snapshot = SchedulingSnapshot::read(
                 reader,
                 &inputs,
                 &Overrides::default(),
-                Caller::Daemon,
+                CycleCaller::Daemon,
                 self.town.now(),
             )?;
-            let mut judge = Judge { reader, snapshot, known: HashMap::new() };
+            let mut judge = ProgressReader { reader, snapshot, known: HashMap::new() };
             match &self.named {
                 Some(named) => named.iter().map(|id| judge.watched(id)).collect(),
                 None => self.seen.iter().map(|id| judge.watched(id)).collect(),
@@ -269,8 +270,8 @@ impl<'a, F: FnMut(Notice<'_>)> Waiting<'a, F> {
 /// The beads that an input means: the parts of an epic or a convoy, else the bead itself.
 fn meant(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Vec<BeadId>> {
     let parts = match meaning(town, reader, input)? {
-        Meaning::Bead(bead) => return Ok(vec![bead.id]),
-        Meaning::Epic(_, parts) | Meaning::Convoy(_, parts) => parts,
+        ExpandedBead::Bead(bead) => return Ok(vec![bead.id]),
+        ExpandedBead::Epic(_, parts) | ExpandedBead::Convoy(_, parts) => parts,
     };
     let mut work = Vec::new();
     for part in parts {
@@ -291,36 +292,36 @@ fn scheduled_bead(event: &Event) -> Option<&BeadId> {
 }
 
 /// Computes the progress of beads, in one transaction.
-struct Judge<'r, 's> {
+struct ProgressReader<'r, 's> {
     reader: &'r Reader<'s>,
     snapshot: SchedulingSnapshot,
     /// Whether a blocking bead goes on by itself.
     known: HashMap<BeadId, bool>,
 }
 
-impl Judge<'_, '_> {
-    fn watched(&mut self, id: &BeadId) -> Result<Watched> {
+impl ProgressReader<'_, '_> {
+    fn watched(&mut self, id: &BeadId) -> Result<WatchedBead> {
         let Some(bead) = self.reader.bead(id)? else {
-            let progress = Progress::Failed("it was deleted".to_owned());
-            return Ok(Watched { bead: id.clone(), title: String::new(), progress });
+            let progress = BeadProgress::Failed("it was deleted".to_owned());
+            return Ok(WatchedBead { bead: id.clone(), title: String::new(), progress });
         };
         let progress = self.progress(&bead)?;
-        Ok(Watched { bead: bead.id, title: bead.title.to_string(), progress })
+        Ok(WatchedBead { bead: bead.id, title: bead.title.to_string(), progress })
     }
 
-    fn progress(&mut self, bead: &Bead) -> Result<Progress> {
+    fn progress(&mut self, bead: &Bead) -> Result<BeadProgress> {
         if self.snapshot.run_of(&bead.id).is_some() {
-            return Ok(Progress::Going);
+            return Ok(BeadProgress::Going);
         }
         if bead.status == Status::Closed {
             return Ok(match bead.outcome {
-                Some(Outcome::Failed) => Progress::Failed(bead.close_reason.clone()),
-                _ => Progress::Done,
+                Some(Outcome::Failed) => BeadProgress::Failed(bead.close_reason.clone()),
+                _ => BeadProgress::Done,
             });
         }
         let Some(context) = self.reader.open_context(&bead.id)? else {
             let reasons = self.snapshot.reasons_unscheduled(self.reader, bead, None)?;
-            return Ok(Progress::Stuck(reasons));
+            return Ok(BeadProgress::Stuck(reasons));
         };
         let facts = BeadFacts::of_bead(self.reader, bead)?;
         let mut stuck = Vec::new();
@@ -329,7 +330,7 @@ impl Judge<'_, '_> {
                 stuck.push(reason);
             }
         }
-        Ok(if stuck.is_empty() { Progress::Going } else { Progress::Stuck(stuck) })
+        Ok(if stuck.is_empty() { BeadProgress::Going } else { BeadProgress::Stuck(stuck) })
     }
 
     /// Whether a reason goes away without a person.
@@ -345,7 +346,7 @@ impl Judge<'_, '_> {
                 self.known.insert(blocker.clone(), false);
                 let bead = self.reader.bead(blocker)?;
                 let progress = bead.map(|bead| self.progress(&bead)).transpose()?;
-                let gets_further = progress == Some(Progress::Going);
+                let gets_further = progress == Some(BeadProgress::Going);
                 self.known.insert(blocker.clone(), gets_further);
                 gets_further
             };

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use gt_core::message::{MessageBody, Severity};
 use gt_core::schedule::Run;
-use gt_core::{Address, Rig, Sender};
+use gt_core::{MessageAddress, Rig, Sender};
 use gt_executors::git::fence::NewCommit;
 use gt_executors::git::{Commit, Repository};
 use gt_executors::private;
@@ -145,7 +145,7 @@ fn write(path: &std::path::Path, contents: &[u8]) -> Result<()> {
 
 fn tell(town: &Town, rig: &Rig, words: &str) -> Result<()> {
     let body = MessageBody::parse(words)?;
-    let from = Sender::Standing(Address::Refinery(rig.slug.clone()));
+    let from = Sender::Standing(MessageAddress::Refinery(rig.slug.clone()));
     town.write(|writer| {
         escalate_in(writer, from.clone(), None, body.clone(), Severity::High)?;
         Ok(())

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use gt_core::Rig;
 use gt_core::schedule::{RunId, RunState};
 use gt_executors::git::fence::{
-    Fenced, allow, bash_env_here, install_worker_git, parse, save_environment, use_environment,
-    withheld_here, worker_git_variables,
+    FencedRepository, allow, bash_env_here, install_worker_git, parse, save_environment,
+    use_environment, withheld_here, worker_git_variables,
 };
 use gt_executors::runs::RunFiles;
 
@@ -65,12 +65,12 @@ pub(crate) fn programs_of(town: &Town) -> PathBuf {
 /// Makes this program the `git` of workers.
 pub(crate) fn give_workers_git(town: &Town, program: &Path) -> Result<()> {
     let rigs = town.read(|reader| Ok(reader.rigs()?))?;
-    let fenced: Vec<Fenced> = rigs
+    let fenced: Vec<FencedRepository> = rigs
         .iter()
         .filter_map(|rig| {
             let repository = Trees::of(town, rig)?.repository();
             let origin = repository.origin().ok()?;
-            Some(Fenced { repository: repository.path().to_owned(), origin })
+            Some(FencedRepository { repository: repository.path().to_owned(), origin })
         })
         .collect();
     let directory = programs_of(town);

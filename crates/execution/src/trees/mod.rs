@@ -25,9 +25,9 @@ pub(crate) use prepare::{NotPrepared, Prepared};
 pub(crate) use rescue::save;
 pub use rescue::{RestoredRescue, rescue_repository, rescue_show, rescues, restore_rescue};
 pub use trash::complete_moves;
-pub use trash::{WARNING, delete_for_good};
+pub use trash::{PURGE_NOTICE_PERIOD, delete_for_good};
 pub use trash::{is_due_soon, nuke, purge, trash, undelete};
-pub use warm::Warmed;
+pub use warm::WarmTreeChanges;
 pub use warm::keep_warm;
 
 /// The reference that keeps what was saved of a run.

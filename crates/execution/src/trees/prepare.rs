@@ -15,8 +15,8 @@ use gt_executors::runs::{Liveness, RunFiles, Strays, Suspect, end_strays};
 
 use super::rescue::commits_are_safe;
 use super::save;
-use super::setup::{Wishes, set_up};
-use super::trash::{Leaving, move_away};
+use super::setup::{TreeSetup, set_up};
+use super::trash::{TrashReason, move_away};
 use super::warm::take_mark;
 use crate::trees::{look_at_target, remember_repository};
 use gt_scheduling::processes::STRAY_GRACE;
@@ -81,7 +81,7 @@ pub(crate) fn prepare(
             fence.keep_remote()?;
             fence.install_fence(program)
         });
-        let place = furnish(&trees, run, parameters, &repository, &polecat);
+        let place = make_tree(&trees, run, parameters, &repository, &polecat);
         fenced.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(&failed)?;
         remember_repository(town, rig)?;
         place
@@ -90,7 +90,7 @@ pub(crate) fn prepare(
 }
 
 /// Makes the tree itself.
-fn furnish(
+fn make_tree(
     trees: &Trees<'_>,
     run: &Run,
     parameters: &SlingParameters,
@@ -113,12 +113,12 @@ fn furnish(
         updated_at: town.now(),
         ..polecat.clone()
     };
-    let wishes = Wishes::of(town, rig)?;
+    let wishes = TreeSetup::of(town, rig)?;
     let mark = take_mark(trees, name)?;
     let recycle = |tree: &Tree| tree.recycle(&branch, &base_commit);
     let is_reused = reuse(town, trees, polecat, &tree, recycle)?;
     if !is_reused {
-        move_away(town, rig, polecat, Leaving::For(&run.id))?;
+        move_away(town, rig, polecat, TrashReason::For(&run.id))?;
         repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
         write_down(town, &ready)?;
     }
@@ -142,9 +142,9 @@ fn furnish(
 }
 
 /// How long processes of the previous run may take to leave a tree before another tree is taken.
-const LEAVING_MAX: Duration = Duration::from_secs(1);
+const PROCESS_EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How often that is checked.
-const LEAVING_POLL_INTERVAL: Duration = Duration::from_millis(2);
+const PROCESS_EXIT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Gives a tree to a run only when no process of the last one is left in it.
 fn refuse_company(
@@ -158,8 +158,9 @@ fn refuse_company(
     let files = RunFiles::of(&town.runs_directory(), &last.to_string());
     // A run is over when its work is, and its processes are gone a moment later: the tree is worth waiting for.
     let began = Instant::now();
-    while matches!(files.liveness(), Ok(Liveness::Held)) && began.elapsed() < LEAVING_MAX {
-        std::thread::sleep(LEAVING_POLL_INTERVAL);
+    while matches!(files.liveness(), Ok(Liveness::Held)) && began.elapsed() < PROCESS_EXIT_WAIT_MAX
+    {
+        std::thread::sleep(PROCESS_EXIT_POLL_INTERVAL);
     }
     match files.liveness() {
         Ok(Liveness::Free | Liveness::NeverTaken) => refuse_strays(town, polecat, last, &files),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use gt_core::Rig;
-use gt_core::schedule::{LandingState, Rescued, Run, RunId, RunState, Said, WorkerPlace};
+use gt_core::schedule::{DoneStatus, LandingState, Rescued, Run, RunId, RunState, WorkerPlace};
 use gt_executors::git::{Commit, Repository};
 
 use super::rescue_reference;
@@ -32,7 +32,8 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     let head = tree.head().map_err(&failed)?;
     let own = repository.resolve(&format!("refs/heads/{}", run.workplace.branch));
     let own = own.map_err(&failed)?;
-    let safe = Safe { repository: &repository, commits: safe_commits(run, &repository) };
+    let safe =
+        ReachableCommits { repository: &repository, commits: safe_commits(run, &repository) };
     let is_safe = |commit: &Option<Commit>| commit.as_ref().is_none_or(|commit| safe.has(commit));
     if head.is_some()
         && is_safe(&head)
@@ -43,7 +44,8 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     }
     // The commits on its own branch from before it switched to another.
     let beside = own.filter(|own| {
-        let in_head = |head| Safe { repository: &repository, commits: vec![head] }.has(own);
+        let in_head =
+            |head| ReachableCommits { repository: &repository, commits: vec![head] }.has(own);
         !safe.has(own) && !head.clone().is_some_and(in_head)
     });
     let bytes_max = town.read(|reader| Ok(layers_in(town.root(), reader)?.rescue_max()?))?;
@@ -72,12 +74,12 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
 }
 
 /// Commits that stay reachable without the branches of a worker.
-struct Safe<'a> {
+struct ReachableCommits<'a> {
     repository: &'a Repository,
     commits: Vec<Commit>,
 }
 
-impl Safe<'_> {
+impl ReachableCommits<'_> {
     /// Whether a commit is in one of them.
     fn has(&self, commit: &Commit) -> bool {
         // A commit that git cannot compare counts as not safe.
@@ -110,7 +112,7 @@ fn safe_commits(run: &Run, repository: &Repository) -> Vec<Commit> {
         None => match run.state {
             RunState::Done => true,
             RunState::Cancelled => {
-                matches!(run.said, Some(Said::Escalated | Said::Deferred))
+                matches!(run.said, Some(DoneStatus::Escalated | DoneStatus::Deferred))
             }
             RunState::Starting
             | RunState::Running

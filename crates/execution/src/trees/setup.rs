@@ -22,7 +22,7 @@ const LINES_TOLD: usize = 5;
 
 /// The setup that a rig wants in its trees.
 #[derive(Debug)]
-pub(super) struct Wishes {
+pub(super) struct TreeSetup {
     /// The directory whose files every tree has.
     overlay: Option<PathBuf>,
     /// The command that is run in each.
@@ -31,7 +31,7 @@ pub(super) struct Wishes {
     limit: Duration,
 }
 
-impl Wishes {
+impl TreeSetup {
     /// The setup of this rig.
     pub(super) fn of(town: &Town, rig: &Rig) -> Result<Self> {
         town.read(|reader| {
@@ -76,7 +76,7 @@ impl Wishes {
 /// empty for a warm tree.
 pub(super) fn set_up(
     trees: &Trees<'_>,
-    wishes: &Wishes,
+    wishes: &TreeSetup,
     tree: &Tree,
     agent: &str,
     branch: &str,

@@ -23,14 +23,14 @@ use gt_town::tree_paths::{Trees, git_failed, rig_with_trees};
 use gt_town::{OperationError, Result, Town};
 
 /// How long before its deletion a tree is announced.
-pub const WARNING: Duration = Duration::from_hours(3 * 24);
+pub const PURGE_NOTICE_PERIOD: Duration = Duration::from_hours(3 * 24);
 
 /// The prefix of trees that are being deleted. No other code reads them.
 const PURGING_PREFIX: &str = ".purging-";
 
 /// Why a tree leaves its place.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Leaving<'a> {
+pub(super) enum TrashReason<'a> {
     /// A run needs the place, and has it already.
     For(&'a RunId),
     /// The polecat is taken out of service.
@@ -41,7 +41,7 @@ pub(super) enum Leaving<'a> {
     Unclean,
 }
 
-impl Leaving<'_> {
+impl TrashReason<'_> {
     fn reason(self) -> &'static str {
         match self {
             Self::For(_) | Self::Unclean => "it was not clean, or not whole",
@@ -84,7 +84,7 @@ pub(super) fn move_away(
     town: &Town,
     rig: &Rig,
     polecat: &Polecat,
-    why: Leaving<'_>,
+    why: TrashReason<'_>,
 ) -> Result<Option<Trashed>> {
     let Some(trees) = Trees::of(town, rig) else { return Ok(None) };
     let _lock = take_lock(&trees)?;
@@ -101,7 +101,7 @@ pub(super) fn move_away(
     let place = WorkerPlace::polecat(&rig.slug, &polecat.name)?;
     let trashed = town.write(|writer| {
         if let Some(run) = live_run_at(writer, &place)?
-            && !matches!(why, Leaving::For(own) if *own == run.id)
+            && !matches!(why, TrashReason::For(own) if *own == run.id)
         {
             return Err(works_on(&place, &run.id));
         }
@@ -217,7 +217,7 @@ pub fn nuke(town: &Town, input: &str, dry_run: bool) -> Result<(Polecat, Option<
         return Ok((polecat, None));
     }
     save_last(town, &rig, &polecat)?;
-    let trashed = move_away(town, &rig, &polecat, Leaving::Nuked)?;
+    let trashed = move_away(town, &rig, &polecat, TrashReason::Nuked)?;
     Ok((polecat, trashed))
 }
 
@@ -240,7 +240,7 @@ pub fn trash(town: &Town) -> Result<Vec<Trashed>> {
 
 /// Whether a tree will be deleted so soon that people are told.
 pub fn is_due_soon(trashed: &Trashed, now: Timestamp) -> bool {
-    trashed.state == TrashState::Kept && trashed.purge_at <= now.plus(WARNING)
+    trashed.state == TrashState::Kept && trashed.purge_at <= now.plus(PURGE_NOTICE_PERIOD)
 }
 
 /// Brings a tree back that was moved away: the last one of a polecat (`<rig>/<name>`), or the one with a number.

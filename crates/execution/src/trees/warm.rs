@@ -22,8 +22,8 @@ use gt_executors::runs::{Liveness, RunFiles};
 
 use super::lock::{TreeLock, lock_tree};
 use super::prepare::reuse;
-use super::setup::{Wishes, set_up};
-use super::trash::{Leaving, move_away};
+use super::setup::{TreeSetup, set_up};
+use super::trash::{TrashReason, move_away};
 use gt_beads::polecat_names::live_run_at;
 use gt_scheduling::dispatch::unused_polecat;
 use gt_scheduling::processes::ProcessProbe;
@@ -33,7 +33,7 @@ use gt_town::{OperationError, Result, Town, with_causes};
 
 /// The changes to warm trees.
 #[derive(Debug, Default)]
-pub struct Warmed {
+pub struct WarmTreeChanges {
     /// Those that were made.
     pub made: Vec<WorkerPlace>,
     /// Those that were there, and were moved to the newest base.
@@ -51,14 +51,14 @@ const RETRY_DELAY: Duration = Duration::from_mins(10);
 /// that is known here: those that will be given to runs next. Any process may call this at any time; if another
 /// process is at it already, nothing happens. The dispatcher calls it after its starts, best on a thread of its own:
 /// the command of a rig takes its time.
-pub fn keep_warm(town: &Town, processes: &dyn ProcessProbe) -> Result<Warmed> {
-    let mut warmed = Warmed::default();
+pub fn keep_warm(town: &Town, processes: &dyn ProcessProbe) -> Result<WarmTreeChanges> {
+    let mut warmed = WarmTreeChanges::default();
     if !town.has_directory() {
         return Ok(warmed);
     }
     for (rig, wanted) in rigs(town, processes.host())? {
         let Some(trees) = Trees::of(town, &rig) else { continue };
-        let keeper = Keeper { trees: &trees, host: processes.host(), wanted };
+        let keeper = WarmTreeKeeper { trees: &trees, host: processes.host(), wanted };
         let Some(_turn) = keeper.take_turn()? else { continue };
         match keeper.keep(&mut warmed) {
             Ok(()) => {}
@@ -118,28 +118,28 @@ pub(super) fn take_mark(trees: &Trees<'_>, name: &str) -> Result<Option<String>>
 }
 
 /// The keeper of the warm trees of a rig.
-struct Keeper<'a> {
+struct WarmTreeKeeper<'a> {
     trees: &'a Trees<'a>,
     host: &'a str,
     wanted: usize,
 }
 
 /// The wanted state of a tree.
-struct Standard {
+struct WarmTreeState {
     repository: Repository,
     base: Commit,
-    wishes: Wishes,
+    wishes: TreeSetup,
     /// The mark of a tree in this state.
     mark: String,
 }
 
 /// The lock for the warm trees of a rig.
-struct Turn {
+struct WarmTreesLock {
     // Closing it releases the lock.
     _file: File,
 }
 
-impl Keeper<'_> {
+impl WarmTreeKeeper<'_> {
     fn town(&self) -> &Town {
         self.trees.town
     }
@@ -153,7 +153,7 @@ impl Keeper<'_> {
     }
 
     /// Takes the lock for the warm trees of this rig; nothing if another process has it.
-    fn take_turn(&self) -> Result<Option<Turn>> {
+    fn take_turn(&self) -> Result<Option<WarmTreesLock>> {
         let directory = self.trees.directory();
         let path = directory.join(".warm.lock");
         let failed = |source| OperationError::File { action: "lock", path: path.clone(), source };
@@ -164,14 +164,14 @@ impl Keeper<'_> {
             .open(&path)
             .map_err(failed)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Turn { _file: file })),
+            Ok(()) => Ok(Some(WarmTreesLock { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }
 
     /// One small step after the other, so that a process that is killed in between has done some of them.
-    fn keep(&self, warmed: &mut Warmed) -> Result<()> {
+    fn keep(&self, warmed: &mut WarmTreeChanges) -> Result<()> {
         self.remove_surplus(warmed)?;
         if self.wanted == 0 || self.has_failed_lately()? {
             return Ok(());
@@ -229,17 +229,17 @@ impl Keeper<'_> {
     }
 
     /// Removes the last warm trees beyond the wanted number.
-    fn remove_surplus(&self, warmed: &mut Warmed) -> Result<()> {
+    fn remove_surplus(&self, warmed: &mut WarmTreeChanges) -> Result<()> {
         let warm: Vec<Polecat> = self.free()?.into_iter().filter(Polecat::is_warm).collect();
         for polecat in warm.iter().skip(self.wanted) {
             let Some(_lock) = self.occupy(polecat)? else { continue };
-            move_away(self.town(), self.rig(), polecat, Leaving::Unwanted)?;
+            move_away(self.town(), self.rig(), polecat, TrashReason::Unwanted)?;
             warmed.removed.push(self.place(&polecat.name)?);
         }
         Ok(())
     }
 
-    fn standard(&self) -> Result<Standard> {
+    fn standard(&self) -> Result<WarmTreeState> {
         let rig = self.rig();
         let failed = git_failed(rig);
         let repository = Repository::clone_from(&rig.repo, self.trees.repository().path());
@@ -251,13 +251,13 @@ impl Keeper<'_> {
                 rig.slug, rig.default_branch
             ))
         })?;
-        let wishes = Wishes::of(self.town(), rig)?;
+        let wishes = TreeSetup::of(self.town(), rig)?;
         let mark = wishes.mark(&base)?;
-        Ok(Standard { repository, base, wishes, mark })
+        Ok(WarmTreeState { repository, base, wishes, mark })
     }
 
     /// Whether a run could begin in a tree at once.
-    fn is_as_wanted(&self, polecat: &Polecat, standard: &Standard) -> bool {
+    fn is_as_wanted(&self, polecat: &Polecat, standard: &WarmTreeState) -> bool {
         let tree = self.trees.tree(&polecat.name);
         let head = || tree.head().ok().flatten();
         let mark = || fs::read_to_string(mark_path(self.trees, &polecat.name));
@@ -283,14 +283,14 @@ impl Keeper<'_> {
     }
 
     /// Puts a tree that is there on the newest base. `false` if another process uses it.
-    fn refresh(&self, polecat: &Polecat, standard: &Standard) -> Result<bool> {
+    fn refresh(&self, polecat: &Polecat, standard: &WarmTreeState) -> Result<bool> {
         let Some(_lock) = self.occupy(polecat)? else { return Ok(false) };
         let tree = self.trees.tree(&polecat.name);
         take_mark(self.trees, &polecat.name)?;
         let recycled =
             reuse(self.town(), self.trees, polecat, &tree, |t| t.recycle_detached(&standard.base))?;
         if !recycled {
-            move_away(self.town(), self.rig(), polecat, Leaving::Unclean)?;
+            move_away(self.town(), self.rig(), polecat, TrashReason::Unclean)?;
             standard
                 .repository
                 .add_detached_worktree(tree.path(), &standard.base)
@@ -301,7 +301,7 @@ impl Keeper<'_> {
     }
 
     /// Makes a tree for a polecat without one, and returns the name of the polecat.
-    fn make(&self, standard: &Standard) -> Result<String> {
+    fn make(&self, standard: &WarmTreeState) -> Result<String> {
         for polecat in self.free()?.iter().filter(|one| one.tree == TreeState::Absent) {
             if let Some(_lock) = self.occupy(polecat)? {
                 self.build(polecat, standard)?;
@@ -329,10 +329,10 @@ impl Keeper<'_> {
         Ok(polecat.name)
     }
 
-    fn build(&self, polecat: &Polecat, standard: &Standard) -> Result<()> {
+    fn build(&self, polecat: &Polecat, standard: &WarmTreeState) -> Result<()> {
         take_mark(self.trees, &polecat.name)?;
         // A tree that an earlier process began and did not finish.
-        move_away(self.town(), self.rig(), polecat, Leaving::Unclean)?;
+        move_away(self.town(), self.rig(), polecat, TrashReason::Unclean)?;
         let tree = self.trees.tree(&polecat.name);
         let made = standard.repository.add_detached_worktree(tree.path(), &standard.base);
         made.map_err(git_failed(self.rig()))?;
@@ -340,7 +340,7 @@ impl Keeper<'_> {
     }
 
     /// Sets up a tree, and then records that it is there.
-    fn finish(&self, name: &str, standard: &Standard) -> Result<()> {
+    fn finish(&self, name: &str, standard: &WarmTreeState) -> Result<()> {
         let (tree, place) = (self.trees.tree(name), self.place(name)?);
         set_up(self.trees, &standard.wishes, &tree, &place.to_string(), "")?;
         tree.remember().map_err(git_failed(self.rig()))?;
@@ -370,7 +370,7 @@ impl Keeper<'_> {
     fn circumstances(&self) -> Result<String> {
         let rig = self.rig();
         let base = self.trees.repository().tip(&rig.default_branch).ok().flatten();
-        let wishes = Wishes::of(self.town(), rig)?;
+        let wishes = TreeSetup::of(self.town(), rig)?;
         let mark = base.as_ref().and_then(|base| wishes.mark(base).ok());
         Ok(format!("{:?}", (&rig.repo, base, wishes, mark)))
     }

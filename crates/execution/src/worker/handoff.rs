@@ -3,13 +3,13 @@
 use gt_core::decide::{SessionNews, sessions_in_vain};
 use gt_core::message::{HANDOVER, MessageBody, MessageKind, NewMessage, Severity};
 use gt_core::schedule::{Run, RunId, RunState};
-use gt_core::{Address, Event, EventKind, EventPayload, ExecutorKind, Message, Sender};
-use gt_executors::runs::{Asked, RunFiles, ask_to_hand_over, has_listener};
+use gt_core::{Event, EventKind, EventPayload, ExecutorKind, Message, MessageAddress, Sender};
+use gt_executors::runs::{AskResult, RunFiles, ask_to_hand_over, has_listener};
 use gt_store::{EventFilter, Reader};
 
 use crate::runs::head_of;
 use gt_beads::acting::chosen_run;
-use gt_beads::messages::{Party, escalate_in, needs_you_in, subject};
+use gt_beads::messages::{MessageParty, escalate_in, needs_you_in, subject};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{OperationError, Result, Town};
@@ -55,9 +55,9 @@ pub fn hand_off(
     } else {
         Some(town.write(|writer| {
             let run = running(town, writer, asked)?;
-            let party = Party::of(town, writer, role)?;
-            let to = Address::Work(run.id.bead.clone());
-            if matches!(party, Party::Worker(_)) {
+            let party = MessageParty::of(town, writer, role)?;
+            let to = MessageAddress::Work(run.id.bead.clone());
+            if matches!(party, MessageParty::Worker(_)) {
                 // The session has used the earlier notes, and leaves its own now.
                 for earlier in writer.unseen_messages(&to, usize::MAX)? {
                     if earlier.is_handover() {
@@ -136,7 +136,7 @@ fn refuse_in_vain(town: &Town, run: &Run) -> Result<()> {
 pub fn begin_fresh_session(town: &Town, run: &RunId) -> Result<bool> {
     let files = RunFiles::of(&town.runs_directory(), &run.to_string());
     let asked = ask_to_hand_over(&files).map_err(|source| control_failed(&files, source))?;
-    Ok(asked == Asked::Told)
+    Ok(asked == AskResult::Told)
 }
 
 /// The chosen run, if an agent works on it.

@@ -1,11 +1,11 @@
 //! The beads on the hooks of workers.
 
 use gt_core::schedule::{Run, StepProgress};
-use gt_core::{Address, Bead, BeadId};
+use gt_core::{Bead, BeadId, MessageAddress};
 use gt_store::Reader;
 
 use gt_beads::lookup::resolve_in;
-use gt_beads::messages::{Party, put_before_in, unread_in};
+use gt_beads::messages::{MessageParty, put_before_in, unread_in};
 use gt_beads::steps::progress_in;
 use gt_town::{OperationError, Result, Town};
 
@@ -31,16 +31,16 @@ pub fn hook(town: &Town, role: Option<&str>, asked: Option<&str>) -> Result<Vec<
             let run = reader.live_run(&bead)?;
             return Ok((vec![hooked_in(reader, &bead, run)?], Vec::new()));
         }
-        let party = Party::of(town, reader, role)?;
+        let party = MessageParty::of(town, reader, role)?;
         let runs: Vec<Run> = match &party {
-            Party::Worker(run) => vec![run.as_ref().clone()],
-            Party::Standing(Address::Place(place)) => {
+            MessageParty::Worker(run) => vec![run.as_ref().clone()],
+            MessageParty::Standing(MessageAddress::Place(place)) => {
                 let at_place = |run: &Run| run.place.as_ref() == Some(place);
                 let at_place = reader.live_runs()?.into_iter().filter(at_place);
                 let whole = at_place.map(|run| Ok(reader.run(&run.id)?.unwrap_or(run)));
                 whole.collect::<Result<_>>()?
             }
-            Party::Standing(_) | Party::Person => Vec::new(),
+            MessageParty::Standing(_) | MessageParty::Person => Vec::new(),
         };
         let hooked = runs.into_iter().map(|run| hooked_in(reader, &run.id.bead.clone(), Some(run)));
         Ok((hooked.collect::<Result<_>>()?, unread_in(reader, &party)?))
@@ -59,7 +59,7 @@ fn hooked_in(reader: &Reader<'_>, bead: &BeadId, run: Option<Run>) -> Result<Hoo
         None => None,
     };
     let unread = match &run {
-        Some(run) => unread_in(reader, &Party::Worker(Box::new(run.clone())))?.len(),
+        Some(run) => unread_in(reader, &MessageParty::Worker(Box::new(run.clone())))?.len(),
         None => 0,
     };
     Ok(Hooked { bead, run, progress, unread })

@@ -6,4 +6,4 @@ mod prime;
 
 pub use handoff::{HandedOff, HandoffNote, begin_fresh_session, hand_off};
 pub use hook::{Hooked, hook};
-pub use prime::{Overview, Primed, RunningRun, prime, running};
+pub use prime::{PrimeOutput, RunningRun, TownOverview, prime, running};

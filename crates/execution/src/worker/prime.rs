@@ -7,7 +7,7 @@ use gt_core::{BeadId, Message};
 use gt_store::Reader;
 
 use crate::briefing::{Briefing, briefing_in};
-use gt_beads::messages::{Party, needs_you_in, unread_in};
+use gt_beads::messages::{MessageParty, needs_you_in, unread_in};
 use gt_beads::run_records::resolve_run;
 use gt_beads::steps::progress_of_live;
 use gt_scheduling::queue::{QueueStatus, status};
@@ -15,18 +15,18 @@ use gt_town::{OperationError, Result, Town};
 
 /// The first output for a new session.
 #[derive(Debug, Clone)]
-pub enum Primed {
+pub enum PrimeOutput {
     /// A worker: its briefing.
     Worker(Box<Briefing>),
     /// Every other caller: the state of the town.
-    Other(Box<Overview>),
+    Other(Box<TownOverview>),
 }
 
 /// The state of the town for a caller that is no worker.
 #[derive(Debug, Clone)]
-pub struct Overview {
+pub struct TownOverview {
     /// The caller.
-    pub party: Party,
+    pub party: MessageParty,
     /// The scheduler in numbers.
     pub queue: QueueStatus,
     /// The live runs, newest first.
@@ -51,12 +51,14 @@ pub struct RunningRun {
 /// The first output for the caller: for a worker, its run; for every other caller, the run that was asked for, or the
 /// town. The caller is `role` if the environment says so. Messages do not count as seen because of this: the caller
 /// marks them after it has shown them.
-pub fn prime(town: &Town, role: Option<&str>, asked: Option<&str>) -> Result<Primed> {
+pub fn prime(town: &Town, role: Option<&str>, asked: Option<&str>) -> Result<PrimeOutput> {
     let primed = town.read(|reader| {
-        let run = match (Party::of(town, reader, role)?, asked) {
-            (Party::Worker(run), None) => *run,
-            (Party::Standing(_) | Party::Person, Some(asked)) => resolve_run(town, reader, asked)?,
-            (Party::Worker(run), Some(asked)) => {
+        let run = match (MessageParty::of(town, reader, role)?, asked) {
+            (MessageParty::Worker(run), None) => *run,
+            (MessageParty::Standing(_) | MessageParty::Person, Some(asked)) => {
+                resolve_run(town, reader, asked)?
+            }
+            (MessageParty::Worker(run), Some(asked)) => {
                 let other = resolve_run(town, reader, asked)?;
                 if other.id != run.id {
                     return Err(OperationError::rejected(format!(
@@ -66,22 +68,24 @@ pub fn prime(town: &Town, role: Option<&str>, asked: Option<&str>) -> Result<Pri
                 }
                 other
             }
-            (party @ (Party::Standing(_) | Party::Person), None) => return Ok(Err(party)),
+            (party @ (MessageParty::Standing(_) | MessageParty::Person), None) => {
+                return Ok(Err(party));
+            }
         };
         Ok(Ok(briefing_in(reader, run)?))
     })?;
     match primed {
-        Ok(briefing) => Ok(Primed::Worker(Box::new(briefing))),
-        Err(party) => overview(town, party).map(|overview| Primed::Other(Box::new(overview))),
+        Ok(briefing) => Ok(PrimeOutput::Worker(Box::new(briefing))),
+        Err(party) => overview(town, party).map(|overview| PrimeOutput::Other(Box::new(overview))),
     }
 }
 
-fn overview(town: &Town, party: Party) -> Result<Overview> {
+fn overview(town: &Town, party: MessageParty) -> Result<TownOverview> {
     let queue = status(town)?;
     town.read(|reader| {
         let running = running_in(reader)?;
         let (needs_you, unread) = (needs_you_in(reader, None)?, unread_in(reader, &party)?);
-        Ok(Overview { party, queue, running, needs_you, unread })
+        Ok(TownOverview { party, queue, running, needs_you, unread })
     })
 }
 

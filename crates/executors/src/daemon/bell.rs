@@ -35,12 +35,12 @@ pub fn ring(path: &Path) {
 
 /// The daemon's side of the bell.
 #[derive(Debug)]
-pub struct DoorBell {
+pub struct BellSocket {
     socket: UnixDatagram,
     path: PathBuf,
 }
 
-impl DoorBell {
+impl BellSocket {
     /// Creates the socket of the daemon whose files are in `directory`. Only for the process that
     /// holds the daemon's lock: a stale socket is removed.
     pub fn hang(directory: &Path) -> io::Result<Self> {
@@ -64,14 +64,14 @@ impl DoorBell {
     }
 }
 
-impl AsFd for DoorBell {
+impl AsFd for BellSocket {
     /// Readable when the bell was rung.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-impl Drop for DoorBell {
+impl Drop for BellSocket {
     fn drop(&mut self) {
         // If it cannot be removed, the next daemon replaces it.
         let _ = std::fs::remove_file(&self.path);
@@ -88,7 +88,7 @@ mod tests {
         let path = bell_path(town.path());
         // No daemon listens.
         ring(&path);
-        let bell = DoorBell::hang(town.path()).unwrap();
+        let bell = BellSocket::hang(town.path()).unwrap();
         assert!(!bell.was_rung());
         // More often than a socket keeps.
         (0..5000).for_each(|_| ring(&path));
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn a_stale_socket_is_replaced() {
         let town = tempfile::tempdir().unwrap();
-        std::mem::forget(DoorBell::hang(town.path()).unwrap());
-        let bell = DoorBell::hang(town.path()).unwrap();
+        std::mem::forget(BellSocket::hang(town.path()).unwrap());
+        let bell = BellSocket::hang(town.path()).unwrap();
         ring(&bell_path(town.path()));
         assert!(bell.was_rung());
     }
@@ -113,7 +113,7 @@ mod tests {
         std::fs::create_dir(&deep).unwrap();
         assert!(bell_path(&deep).as_os_str().len() <= PATH_BYTES_MAX);
         assert_ne!(bell_path(&deep), bell_path(&town.path().join("e".repeat(120))));
-        let bell = DoorBell::hang(&deep).unwrap();
+        let bell = BellSocket::hang(&deep).unwrap();
         ring(&bell_path(&deep));
         assert!(bell.was_rung());
     }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use gt_core::Timestamp;
 
 /// Differences between two clocks that are smaller than this mean nothing.
-const TOLERANCE: Duration = Duration::from_secs(2);
+const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(2);
 
 /// Something that happened to the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Jump {
+pub enum ClockJump {
     /// The machine slept for so long.
     Slept(Duration),
     /// The clock was set forward.
@@ -33,7 +33,7 @@ impl ClockWatch {
     }
 
     /// The jump of the clock since the last call, if there was one.
-    pub fn look(&mut self, wall: Timestamp) -> Option<Jump> {
+    pub fn look(&mut self, wall: Timestamp) -> Option<ClockJump> {
         let now = Self::new(wall);
         let before = std::mem::replace(self, now);
         let passed = self.steady.duration_since(before.steady);
@@ -43,16 +43,21 @@ impl ClockWatch {
 }
 
 /// `awake` is how long the machine ran between two looks, `passed` the same with its sleep.
-fn jump(awake: Duration, passed: Duration, before: Timestamp, after: Timestamp) -> Option<Jump> {
+fn jump(
+    awake: Duration,
+    passed: Duration,
+    before: Timestamp,
+    after: Timestamp,
+) -> Option<ClockJump> {
     let slept = passed.saturating_sub(awake);
-    if slept > TOLERANCE {
-        return Some(Jump::Slept(slept));
+    if slept > CLOCK_DIFFERENCE_MAX {
+        return Some(ClockJump::Slept(slept));
     }
     let expected = before.plus(passed.max(awake));
-    if after.since(expected) > TOLERANCE {
-        return Some(Jump::Forward(after.since(expected)));
+    if after.since(expected) > CLOCK_DIFFERENCE_MAX {
+        return Some(ClockJump::Forward(after.since(expected)));
     }
-    (expected.since(after) > TOLERANCE).then(|| Jump::Back(expected.since(after)))
+    (expected.since(after) > CLOCK_DIFFERENCE_MAX).then(|| ClockJump::Back(expected.since(after)))
 }
 
 /// How long ago the machine was started, its sleep included.
@@ -74,9 +79,9 @@ mod tests {
         for (awake, passed, wall, expected) in [
             (SECOND, SECOND, start.plus(SECOND), None),
             (SECOND, SECOND * 2, start.plus(SECOND * 2), None),
-            (SECOND, SECOND + hour, start.plus(SECOND + hour), Some(Jump::Slept(hour))),
-            (SECOND, SECOND, start.plus(SECOND + hour), Some(Jump::Forward(hour))),
-            (SECOND * 9, SECOND * 9, start, Some(Jump::Back(SECOND * 9))),
+            (SECOND, SECOND + hour, start.plus(SECOND + hour), Some(ClockJump::Slept(hour))),
+            (SECOND, SECOND, start.plus(SECOND + hour), Some(ClockJump::Forward(hour))),
+            (SECOND * 9, SECOND * 9, start, Some(ClockJump::Back(SECOND * 9))),
             // A daemon that was stopped for an hour, on a machine that was awake.
             (hour, hour, start.plus(hour), None),
             // Where no clock goes on during sleep.
@@ -92,6 +97,9 @@ mod tests {
         let mut watch = ClockWatch::new(start);
         assert_eq!(watch.look(start), None);
         let jumped = watch.look(start.plus(SECOND * 60));
-        assert!(matches!(jumped, Some(Jump::Forward(time)) if time > SECOND * 50), "{jumped:?}");
+        assert!(
+            matches!(jumped, Some(ClockJump::Forward(time)) if time > SECOND * 50),
+            "{jumped:?}"
+        );
     }
 }

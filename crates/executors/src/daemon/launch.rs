@@ -16,7 +16,7 @@ use crate::runs::outside_control_group;
 
 /// The result of starting a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Launched {
+pub enum LaunchResult {
     /// It said this line.
     Said(String),
     /// It ended without a word.
@@ -32,7 +32,7 @@ pub fn launch(
     arguments: &[&OsStr],
     complaints: &Path,
     limit: Duration,
-) -> Result<Launched, ProcessError> {
+) -> Result<LaunchResult, ProcessError> {
     let failed = |source| ProcessError::Start { program: program.display().to_string(), source };
     let mut command = command(program);
     command
@@ -47,16 +47,16 @@ pub fn launch(
     std::thread::spawn(move || {
         let mut line = String::new();
         let said = if let Ok(1..) = BufReader::new(voice).read_line(&mut line) {
-            Launched::Said(line.trim_end().to_owned())
+            LaunchResult::Said(line.trim_end().to_owned())
         } else {
             // Reaps the child, which no other thread waits for; its lock is free after that.
             let _ = child.wait();
-            Launched::Ended
+            LaunchResult::Ended
         };
         // The receiver is gone when the time was up first.
         let _ = tell.send(said);
     });
-    Ok(answer.recv_timeout(limit).unwrap_or(Launched::Silent))
+    Ok(answer.recv_timeout(limit).unwrap_or(LaunchResult::Silent))
 }
 
 /// How many files a program of ours wants to be able to have open.

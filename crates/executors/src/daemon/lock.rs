@@ -13,7 +13,7 @@ use crate::runs::start_of;
 
 /// The process that holds the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct LockHolder {
     /// Its number.
     pub pid: u32,
     /// When it was started, in ticks of the kernel; nothing where the kernel does not tell. The number comes back one day,
@@ -23,7 +23,7 @@ pub struct Holder {
     pub since: String,
 }
 
-impl Holder {
+impl LockHolder {
     fn parse(text: &str) -> Option<Self> {
         let line = text.strip_suffix('\n')?;
         let (pid, rest) = line.split_once(' ')?;
@@ -50,11 +50,11 @@ pub struct DaemonLock {
 
 /// The result of trying to take the lock.
 #[derive(Debug)]
-pub enum Taken {
+pub enum LockAttempt {
     /// It is ours.
     Ours(DaemonLock),
     /// Another process has it; its identity, if it has written that already.
-    Theirs(Option<Holder>),
+    Theirs(Option<LockHolder>),
 }
 
 /// How long a process that has just taken the lock may take to write its identity.
@@ -64,7 +64,7 @@ const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl DaemonLock {
     /// Takes the lock of the file at `path`, and says in it who we are. `since` is one word.
-    pub fn take(path: &Path, since: &str) -> io::Result<Taken> {
+    pub fn take(path: &Path, since: &str) -> io::Result<LockAttempt> {
         let file = crate::private::options()
             .read(true)
             .write(true)
@@ -79,11 +79,11 @@ impl DaemonLock {
                 // A process that only asks holds the lock for a moment.
                 Err(TryLockError::WouldBlock) if began.elapsed() < IDENTITY_WAIT_MAX => {
                     if let Some(holder) = holder(path)? {
-                        return Ok(Taken::Theirs(Some(holder)));
+                        return Ok(LockAttempt::Theirs(Some(holder)));
                     }
                     std::thread::sleep(LOCK_POLL_INTERVAL);
                 }
-                Err(TryLockError::WouldBlock) => return Ok(Taken::Theirs(holder(path)?)),
+                Err(TryLockError::WouldBlock) => return Ok(LockAttempt::Theirs(holder(path)?)),
             }
         }
         let pid = std::process::id();
@@ -91,7 +91,7 @@ impl DaemonLock {
         let text = format!("{pid} {started} {since}\n");
         file.set_len(0)?;
         file.write_all_at(text.as_bytes(), 0)?;
-        Ok(Taken::Ours(Self { file }))
+        Ok(LockAttempt::Ours(Self { file }))
     }
 }
 
@@ -115,16 +115,16 @@ pub fn is_held(path: &Path) -> bool {
 
 /// The holder of the lock; nothing if the lock is free, or if the holder has not written its
 /// identity.
-pub fn holder(path: &Path) -> io::Result<Option<Holder>> {
+pub fn holder(path: &Path) -> io::Result<Option<LockHolder>> {
     let began = Instant::now();
     loop {
         if !is_held(path) {
             return Ok(None);
         }
         let text = std::fs::read_to_string(path)?;
-        let found = Holder::parse(&text);
+        let found = LockHolder::parse(&text);
         // The file names the previous holder until the new one has written its identity.
-        let is_known = found.as_ref().is_some_and(Holder::is_here);
+        let is_known = found.as_ref().is_some_and(LockHolder::is_here);
         if is_known || began.elapsed() > IDENTITY_WAIT_MAX {
             return Ok(found.filter(|_| is_held(path)));
         }
@@ -134,7 +134,7 @@ pub fn holder(path: &Path) -> io::Result<Option<Holder>> {
 
 /// Asks the holder of the lock to end, and says whether the signal was sent. Other processes never
 /// get it.
-pub fn ask_to_end(path: &Path, holder: &Holder) -> io::Result<bool> {
+pub fn ask_to_end(path: &Path, holder: &LockHolder) -> io::Result<bool> {
     let pid = i32::try_from(holder.pid).ok().and_then(Pid::from_raw);
     let Some(pid) = pid.filter(|pid| *pid != getpid()) else { return Ok(false) };
     let sent = send_end(pid, || holder.is_here() && is_held(path));
@@ -175,12 +175,13 @@ mod tests {
         let town = tempfile::tempdir().unwrap();
         let path = town.path().join("daemon.lock");
         assert_eq!(holder(&path).unwrap(), None);
-        let Taken::Ours(lock) = DaemonLock::take(&path, "2026-01-01T00:00:00Z").unwrap() else {
+        let LockAttempt::Ours(lock) = DaemonLock::take(&path, "2026-01-01T00:00:00Z").unwrap()
+        else {
             panic!("the lock is free");
         };
         assert!(is_held(&path) && lock.is_in_place(&path));
         assert!(!lock.is_in_place(&town.path().join("other")));
-        let Taken::Theirs(Some(first)) = DaemonLock::take(&path, "later").unwrap() else {
+        let LockAttempt::Theirs(Some(first)) = DaemonLock::take(&path, "later").unwrap() else {
             panic!("it is taken");
         };
         assert_eq!((first.pid, first.since.as_str()), (std::process::id(), "2026-01-01T00:00:00Z"));
@@ -197,16 +198,16 @@ mod tests {
         let town = tempfile::tempdir().unwrap();
         let path = town.path().join("daemon.lock");
         let _lock = DaemonLock::take(&path, "now").unwrap();
-        let other = Holder { pid: 1, started: Some(u64::MAX), since: String::new() };
+        let other = LockHolder { pid: 1, started: Some(u64::MAX), since: String::new() };
         assert!(!ask_to_end(&path, &other).unwrap());
     }
 
     #[test]
     fn an_incomplete_identity_is_no_holder() {
         for text in ["", "12", "12 34", "12 34 now", "0 1 now\n", "x 1 now\n", "12\n", "12 1\n"] {
-            assert_eq!(Holder::parse(text), None, "{text:?}");
+            assert_eq!(LockHolder::parse(text), None, "{text:?}");
         }
-        let holder = Holder::parse("12 - now\n").unwrap();
+        let holder = LockHolder::parse("12 - now\n").unwrap();
         assert_eq!((holder.pid, holder.started, holder.since.as_str()), (12, None, "now"));
     }
 }

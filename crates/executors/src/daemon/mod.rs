@@ -10,11 +10,11 @@ mod notify;
 mod signals;
 mod waiting;
 
-pub use bell::{DoorBell, bell_path, ring};
-pub use clocks::{ClockWatch, Jump};
-pub use launch::{Launched, launch, make_room_for_files};
-pub use lock::{DaemonLock, Holder, Taken, ask_to_end, holder, is_held, wait_until_free};
+pub use bell::{BellSocket, bell_path, ring};
+pub use clocks::{ClockJump, ClockWatch};
+pub use launch::{LaunchResult, launch, make_room_for_files};
+pub use lock::{DaemonLock, LockAttempt, LockHolder, ask_to_end, holder, is_held, wait_until_free};
 pub use log::RotatingLog;
-pub use notify::{Keeper, watchdog_interval};
+pub use notify::{ServiceManager, watchdog_interval};
 pub use signals::Signals;
 pub use waiting::wait_for_any;

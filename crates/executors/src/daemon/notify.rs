@@ -7,11 +7,11 @@ use std::time::Duration;
 
 /// The service manager that keeps us running, if there is one.
 #[derive(Debug, Default)]
-pub struct Keeper {
+pub struct ServiceManager {
     socket: Option<UnixDatagram>,
 }
 
-impl Keeper {
+impl ServiceManager {
     /// The one that the variable `NOTIFY_SOCKET` names: a path, or a name behind an `@`.
     pub fn named(address: Option<&str>) -> Self {
         Self { socket: address.and_then(connect) }
@@ -61,7 +61,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notify");
         let systemd = UnixDatagram::bind(&path).unwrap();
-        Keeper::named(path.to_str()).tell("READY=1\nSTATUS=well");
+        ServiceManager::named(path.to_str()).tell("READY=1\nSTATUS=well");
         let mut heard = [0; 100];
         let length = systemd.recv(&mut heard).unwrap();
         assert_eq!(&heard[..length], b"READY=1\nSTATUS=well");
@@ -73,7 +73,7 @@ mod tests {
         let name = format!("gt-test-{}", std::process::id());
         let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
         let systemd = UnixDatagram::bind_addr(&address).unwrap();
-        Keeper::named(Some(&format!("@{name}"))).tell("STOPPING=1");
+        ServiceManager::named(Some(&format!("@{name}"))).tell("STOPPING=1");
         let mut heard = [0; 100];
         let length = systemd.recv(&mut heard).unwrap();
         assert_eq!(&heard[..length], b"STOPPING=1");
@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn a_missing_service_manager_is_no_error() {
-        Keeper::named(None).tell("READY=1");
-        Keeper::named(Some("/nonexistent/notify")).tell("READY=1");
+        ServiceManager::named(None).tell("READY=1");
+        ServiceManager::named(Some("/nonexistent/notify")).tell("READY=1");
     }
 
     #[test]

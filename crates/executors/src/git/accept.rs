@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::call::{Call, entries, path_of};
+use super::call::{GitCall, entries, path_of};
 use super::commit::{Commit, Signature};
 use super::error::GitError;
-use super::tree::{Ignored, Tree, Unfinished};
+use super::tree::{Ignored, Tree, UnfinishedOperation};
 use super::tree_view::TreeView;
 
 /// The limits on what may be committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct CommitLimits {
     /// How large a file may be.
     pub file_bytes_max: u64,
     /// Where the work began. With it, everything since then is checked, and not only uncommitted
@@ -28,10 +28,12 @@ impl Tree {
         &self,
         message: &str,
         author: &Signature,
-        limits: &Limits,
+        limits: &CommitLimits,
     ) -> Result<Option<Commit>, GitError> {
         let unfinished = self.unfinished()?;
-        if let Some(operation) = unfinished.filter(|operation| *operation != Unfinished::Merge) {
+        if let Some(operation) =
+            unfinished.filter(|operation| *operation != UnfinishedOperation::Merge)
+        {
             return Err(GitError::Unfinished { operation: operation.command() });
         }
         let view = TreeView::open(self)?;
@@ -78,7 +80,8 @@ impl Tree {
             view.reset_index_of_worker();
             return Ok(None);
         }
-        let message = Call::anywhere("tidy the message").args(["stripspace"]).input(message).done();
+        let message =
+            GitCall::anywhere("tidy the message").args(["stripspace"]).input(message).done();
         let message = String::from_utf8_lossy(&message?).trim_end().to_owned();
         let parents: Vec<&Commit> = parents.iter().collect();
         let commit = repository.write_commit(&files, &parents, &message, author)?;

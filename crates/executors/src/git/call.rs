@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::commit::{Commit, Signature};
 use super::error::GitError;
 use super::git;
-use super::view::View;
+use super::repository_view::CommonDirectoryView;
 
 /// How often a call is made again that found a lock of git taken. With pauses that double from the first
 /// to the longest, that is about eight seconds.
@@ -50,7 +50,7 @@ const SETTINGS: [&str; 14] = [
 
 /// A call of git that is about to be made.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct GitCall {
     command: Command,
     /// The action, as the end of "git cannot …".
     deed: String,
@@ -60,12 +60,12 @@ pub(super) struct Call {
     /// A lock that stays held until the call has ended, also if our process ends before it.
     lock: Option<File>,
     /// The view that it looks through, which must exist until the call is over.
-    view: Option<Arc<View>>,
+    view: Option<Arc<CommonDirectoryView>>,
 }
 
 /// The answer of git.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct GitOutput {
     /// Its exit status, unless it was killed.
     pub(super) code: Option<i32>,
     /// Its standard output.
@@ -74,7 +74,7 @@ pub(super) struct Answer {
     pub(super) complaint: String,
 }
 
-impl Call {
+impl GitCall {
     /// Git on a repository whose configuration only gt writes.
     pub(super) fn on(repository: &Path, deed: impl Into<String>) -> Self {
         Self::anywhere(deed).arg("--git-dir").arg(repository)
@@ -86,7 +86,7 @@ impl Call {
     }
 
     /// Git on a repository that others write to, with our configuration.
-    pub(super) fn through(view: Arc<View>, deed: impl Into<String>) -> Self {
+    pub(super) fn through(view: Arc<CommonDirectoryView>, deed: impl Into<String>) -> Self {
         let call = Self::on(view.path(), deed);
         // Otherwise the processes that git starts for a worktree would find the repository of the workers.
         let mut call = call.env("GIT_COMMON_DIR", view.path());
@@ -110,7 +110,7 @@ impl Call {
     pub(super) fn in_tree_through(
         tree: &Path,
         git_directory: &Path,
-        view: Arc<View>,
+        view: Arc<CommonDirectoryView>,
         deed: impl Into<String>,
     ) -> Self {
         let mut call = Self::in_tree(tree, git_directory, view.path(), deed);
@@ -176,7 +176,7 @@ impl Call {
     }
 
     /// Makes the call once, and gives the answer even if git failed.
-    pub(super) fn answer_once(&mut self) -> Result<Answer, GitError> {
+    pub(super) fn answer_once(&mut self) -> Result<GitOutput, GitError> {
         let held = self.lock.as_ref().map(File::try_clone).transpose();
         let feed = match held.map_err(|source| GitError::Start { source })? {
             Some(lock) => Stdio::from(lock),
@@ -216,11 +216,11 @@ impl Call {
         if let Some(limit) = limit.filter(|_| is_late) {
             complaint = format!("fatal: {TOO_LATE} after {}\n{complaint}", format_duration(limit));
         }
-        Ok(Answer { code: output.status.code(), output: output.stdout, complaint })
+        Ok(GitOutput { code: output.status.code(), output: output.stdout, complaint })
     }
 
     /// Makes the call, again if something else had taken a lock that it needs.
-    pub(super) fn answer(&mut self) -> Result<Answer, GitError> {
+    pub(super) fn answer(&mut self) -> Result<GitOutput, GitError> {
         let mut pause = LOCK_PAUSE_FIRST;
         for _ in 1..LOCK_TRIES_MAX {
             let answer = self.answer_once()?;
@@ -271,7 +271,7 @@ impl Call {
     }
 
     /// The error of an answer that was not wanted.
-    pub(super) fn failed(&self, answer: &Answer) -> GitError {
+    pub(super) fn failed(&self, answer: &GitOutput) -> GitError {
         let deed = self.deed.clone();
         if answer.lacks_lfs() {
             return GitError::NoLfs { deed };
@@ -283,7 +283,7 @@ impl Call {
     }
 }
 
-impl Answer {
+impl GitOutput {
     pub(super) fn succeeded(&self) -> bool {
         self.code == Some(0)
     }
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn a_call_that_takes_too_long_is_ended_with_everything_it_started() {
         let limit = Duration::from_millis(50);
-        let mut call = Call::anywhere("push").limited(limit);
+        let mut call = GitCall::anywhere("push").limited(limit);
         call.command.args(["-c", "alias.hang=!sleep 600 & sleep 600", "hang"]);
 
         // A process that hangs would hold its standard error, which is read to its end.
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_call_in_time_has_its_own_answer() {
-        let mut call = Call::anywhere("say its version").limited(Duration::from_mins(10));
+        let mut call = GitCall::anywhere("say its version").limited(Duration::from_mins(10));
         call.command.arg("--version");
         assert!(call.answer_once().unwrap().succeeded());
     }
@@ -370,8 +370,8 @@ mod tests {
         let complaint =
             "git-lfs filter-process: 1: git-lfs: not found\nfatal: the remote end hung up";
         let answer =
-            Answer { code: Some(128), output: Vec::new(), complaint: complaint.to_owned() };
-        let error = Call::anywhere("look at a tree").failed(&answer).to_string();
+            GitOutput { code: Some(128), output: Vec::new(), complaint: complaint.to_owned() };
+        let error = GitCall::anywhere("look at a tree").failed(&answer).to_string();
         assert!(
             error.starts_with("git cannot look at a tree: git-lfs is not installed"),
             "{error}"
@@ -383,8 +383,8 @@ mod tests {
         let complaint = "fatal: Unable to create 'somewhere/.git/index.lock': File exists.\n\n\
                          Another git process seems to be running";
         let answer =
-            Answer { code: Some(128), output: Vec::new(), complaint: complaint.to_owned() };
-        let error = Call::anywhere("commit").failed(&answer).to_string();
+            GitOutput { code: Some(128), output: Vec::new(), complaint: complaint.to_owned() };
+        let error = GitCall::anywhere("commit").failed(&answer).to_string();
         assert_eq!(
             error,
             "git cannot commit: somewhere/.git/index.lock is there; if no git is running, remove it"

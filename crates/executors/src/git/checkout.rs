@@ -14,7 +14,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::call::{Answer, Call, entries, path_of};
+use super::call::{GitCall, GitOutput, entries, path_of};
 use super::commit::Commit;
 use super::error::GitError;
 use super::landing::Push;
@@ -48,7 +48,7 @@ const LOCK_PAUSES: [Duration; 5] = [
 ];
 
 /// A call in a checkout is ended after this time: a filter or a server of a submodule may hang.
-const CALL_MAX: Duration = Duration::from_mins(15);
+const CHECKOUT_CALL_TIME_MAX: Duration = Duration::from_mins(15);
 
 /// A checkout that cannot take a candidate now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,14 +56,14 @@ pub struct CheckoutInTheWay {
     /// The directory of the checkout.
     pub checkout: PathBuf,
     /// The reason.
-    pub obstacle: Obstacle,
+    pub obstacle: CheckoutObstacle,
     /// The commit that is to land.
     pub candidate: Commit,
 }
 
 /// The reason why a checkout cannot take a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum CheckoutObstacle {
     /// This git operation is under way.
     Operation(&'static str),
     /// This lock file exists.
@@ -82,7 +82,7 @@ pub enum Obstacle {
     Busy,
 }
 
-impl fmt::Display for Obstacle {
+impl fmt::Display for CheckoutObstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Operation(operation) => write!(f, "a {operation} is under way"),
@@ -149,7 +149,7 @@ pub fn checkouts_of(origin: &str, branch: &str) -> Result<Vec<PathBuf>, GitError
     else {
         return Ok(Vec::new());
     };
-    let found = Call::on(&directory, "list worktrees")
+    let found = GitCall::on(&directory, "list worktrees")
         .args(["worktree", "list", "--porcelain", "-z"])
         .done()?;
     let wanted = format!("refs/heads/{branch}");
@@ -201,10 +201,10 @@ fn with_files(listed: &Path, origin: &str) -> PathBuf {
 
 /// Whether a worktree with a detached `HEAD` is in the middle of an operation on this branch.
 fn goes_back_to(path: &Path, branch: &str) -> bool {
-    let asked = Call::in_checkout(path, "find its git directory")
+    let asked = GitCall::in_checkout(path, "find its git directory")
         .args(["rev-parse", "--absolute-git-dir"])
         .answer_once();
-    let Some(answer) = asked.ok().filter(Answer::succeeded) else { return false };
+    let Some(answer) = asked.ok().filter(GitOutput::succeeded) else { return false };
     let directory = path_of(answer.output.trim_ascii_end());
     BRANCH_OF_OPERATION.iter().any(|file| {
         let named = std::fs::read_to_string(directory.join(file)).unwrap_or_default();
@@ -244,28 +244,28 @@ impl Repository {
             Ok(Push::Held(CheckoutInTheWay { checkout, obstacle, candidate }))
         };
         if let Some(other) = others.first() {
-            return held(Obstacle::SecondCheckout(other.clone()));
+            return held(CheckoutObstacle::SecondCheckout(other.clone()));
         }
         if !path.is_dir() {
-            return held(Obstacle::Missing);
+            return held(CheckoutObstacle::Missing);
         }
         let mut pauses = LOCK_PAUSES.iter();
         let checkout = loop {
             match (Checkout::lock(path, branch)?, pauses.next()) {
                 (Some(checkout), _) => break checkout,
                 (None, Some(pause)) => std::thread::sleep(*pause),
-                (None, None) => return held(Obstacle::Busy),
+                (None, None) => return held(CheckoutObstacle::Busy),
             }
         };
         let mut pauses = LOCK_PAUSES.iter();
         loop {
             match self.land_in(&checkout, commit, expected, landing)? {
-                Attempt::Landed => return Ok(Push::Done),
-                Attempt::Push(push) => return Ok(push),
-                Attempt::Held(obstacle) => return held(obstacle),
-                Attempt::Locked(lock) => match pauses.next() {
+                LandingAttempt::Landed => return Ok(Push::Done),
+                LandingAttempt::Push(push) => return Ok(push),
+                LandingAttempt::Held(obstacle) => return held(obstacle),
+                LandingAttempt::Locked(lock) => match pauses.next() {
                     Some(pause) => std::thread::sleep(*pause),
-                    None => return held(Obstacle::Lock(lock)),
+                    None => return held(CheckoutObstacle::Lock(lock)),
                 },
             }
         }
@@ -284,8 +284,8 @@ impl Repository {
             return Ok(());
         };
         match checkout.put_back(commit)? {
-            PutBack::Nothing | PutBack::Done => checkout.forget(&reference, commit),
-            PutBack::Refused | PutBack::Locked(_) => Ok(()),
+            PutBackResult::Nothing | PutBackResult::Done => checkout.forget(&reference, commit),
+            PutBackResult::Refused | PutBackResult::Locked(_) => Ok(()),
         }
     }
 
@@ -295,15 +295,15 @@ impl Repository {
         commit: &Commit,
         expected: &Commit,
         landing: &str,
-    ) -> Result<Attempt, GitError> {
+    ) -> Result<LandingAttempt, GitError> {
         let head = checkout.head()?;
         let underway = OPERATIONS.iter().find(|(sign, _)| head.directory.join(sign).exists());
         if let Some((_, operation)) = underway {
-            return Ok(Attempt::Held(Obstacle::Operation(operation)));
+            return Ok(LandingAttempt::Held(CheckoutObstacle::Operation(operation)));
         }
         let lock = head.directory.join("index.lock");
         if lock.symlink_metadata().is_ok() {
-            return Ok(Attempt::Locked(lock));
+            return Ok(LandingAttempt::Locked(lock));
         }
         for (reference, candidate) in checkout.candidates()? {
             if self.is_known_in(&candidate, &head.commit)? {
@@ -311,27 +311,29 @@ impl Repository {
                 continue;
             }
             match checkout.put_back(&candidate)? {
-                PutBack::Nothing | PutBack::Done => {}
-                PutBack::Refused => return Ok(Attempt::Held(Obstacle::Interrupted)),
-                PutBack::Locked(lock) => return Ok(Attempt::Locked(lock)),
+                PutBackResult::Nothing | PutBackResult::Done => {}
+                PutBackResult::Refused => {
+                    return Ok(LandingAttempt::Held(CheckoutObstacle::Interrupted));
+                }
+                PutBackResult::Locked(lock) => return Ok(LandingAttempt::Locked(lock)),
             }
         }
         if head.reference != checkout.reference() || head.commit != *expected {
             let now = format!("{} is at {} now", head.reference, head.commit);
-            return Ok(Attempt::Push(Push::LostRace(now)));
+            return Ok(LandingAttempt::Push(Push::LostRace(now)));
         }
         let submodules = self.changed_submodules(expected, commit)?;
         if let Some(changed) = checkout.own_changes(&submodules)? {
             let why = format!("{} has changes of its own", changed.display());
-            return Ok(Attempt::Held(Obstacle::Submodules(why)));
+            return Ok(LandingAttempt::Held(CheckoutObstacle::Submodules(why)));
         }
         let reference = candidate_reference(landing);
         match self.send(commit, &checkout.branch, Some(expected), Some(&reference))? {
             Push::Done => {}
-            other => return Ok(Attempt::Push(other)),
+            other => return Ok(LandingAttempt::Push(other)),
         }
         match checkout.merge(commit)? {
-            Attempt::Landed => checkout.update_submodules(&submodules, commit, expected),
+            LandingAttempt::Landed => checkout.update_submodules(&submodules, commit, expected),
             other => Ok(other),
         }
     }
@@ -358,17 +360,17 @@ impl Repository {
 }
 
 /// The end of one attempt to land in a checkout.
-enum Attempt {
+enum LandingAttempt {
     Landed,
     /// As a push would have ended.
     Push(Push),
-    Held(Obstacle),
+    Held(CheckoutObstacle),
     /// This lock was taken.
     Locked(PathBuf),
 }
 
 /// The end of an attempt to put back the files of an interrupted landing.
-enum PutBack {
+enum PutBackResult {
     /// The index is not that of the candidate: there is nothing to put back.
     Nothing,
     Done,
@@ -378,7 +380,7 @@ enum PutBack {
 }
 
 /// `HEAD` of a checkout.
-struct Head {
+struct CheckoutHead {
     /// The git directory of the worktree.
     directory: PathBuf,
     commit: Commit,
@@ -410,17 +412,17 @@ impl Checkout {
         format!("refs/heads/{}", self.branch)
     }
 
-    fn call(&self, deed: &str) -> Call {
-        Call::in_checkout(&self.path, format!("{deed} in {}", self.path.display()))
+    fn call(&self, deed: &str) -> GitCall {
+        GitCall::in_checkout(&self.path, format!("{deed} in {}", self.path.display()))
     }
 
     /// A call that changes the checkout.
-    fn change(&self, deed: &str) -> Result<Call, GitError> {
-        let call = self.call(deed).env("GIT_REFLOG_ACTION", "gt").limited(CALL_MAX);
+    fn change(&self, deed: &str) -> Result<GitCall, GitError> {
+        let call = self.call(deed).env("GIT_REFLOG_ACTION", "gt").limited(CHECKOUT_CALL_TIME_MAX);
         call.holding(&self.lock)
     }
 
-    fn head(&self) -> Result<Head, GitError> {
+    fn head(&self) -> Result<CheckoutHead, GitError> {
         let output = self
             .call("find HEAD")
             .args(["rev-parse", "--absolute-git-dir", "HEAD", "--symbolic-full-name", "HEAD"])
@@ -433,7 +435,7 @@ impl Checkout {
             deed: format!("find HEAD in {}", self.path.display()),
             message: format!("it answered {commit:?} where a commit was expected"),
         })?;
-        Ok(Head { directory, commit, reference })
+        Ok(CheckoutHead { directory, commit, reference })
     }
 
     /// The candidates of landings that are not over.
@@ -464,35 +466,35 @@ impl Checkout {
 
     /// Puts files and index back to `HEAD` where a landing of this candidate has moved them and did not come to move the
     /// branch.
-    fn put_back(&self, candidate: &Commit) -> Result<PutBack, GitError> {
+    fn put_back(&self, candidate: &Commit) -> Result<PutBackResult, GitError> {
         let moved = self.differences(&["HEAD", candidate.as_str()])?;
         let staged_otherwise = self.differences(&["--cached", candidate.as_str()])?;
         if moved.is_empty() || !moved.is_disjoint(&staged_otherwise) {
-            return Ok(PutBack::Nothing);
+            return Ok(PutBackResult::Nothing);
         }
         // A submodule is never updated before the branch has moved.
         let edited = self.differences(&["--ignore-submodules=all"])?;
         if !moved.is_disjoint(&edited) {
-            return Ok(PutBack::Refused);
+            return Ok(PutBackResult::Refused);
         }
         let answer = self
             .change("put files back")?
             .args(["read-tree", "-m", "-u", candidate.as_str(), "HEAD"])
             .answer_once()?;
         Ok(if answer.succeeded() {
-            PutBack::Done
+            PutBackResult::Done
         } else if answer.found_a_lock() {
-            PutBack::Locked(self.lock_named(&answer))
+            PutBackResult::Locked(self.lock_named(&answer))
         } else {
-            PutBack::Refused
+            PutBackResult::Refused
         })
     }
 
-    fn lock_named(&self, answer: &Answer) -> PathBuf {
+    fn lock_named(&self, answer: &GitOutput) -> PathBuf {
         answer.lock().map_or_else(|| self.path.join(".git/index.lock"), PathBuf::from)
     }
 
-    fn merge(&self, commit: &Commit) -> Result<Attempt, GitError> {
+    fn merge(&self, commit: &Commit) -> Result<LandingAttempt, GitError> {
         let answer = self
             .change("land")?
             .args(["merge", "--ff-only", "--no-overwrite-ignore"])
@@ -501,22 +503,26 @@ impl Checkout {
             .answer_once()?;
         let head = self.head()?;
         if head.commit == *commit {
-            return Ok(Attempt::Landed);
+            return Ok(LandingAttempt::Landed);
         }
         Ok(match self.put_back(commit)? {
-            PutBack::Refused => Attempt::Held(Obstacle::Interrupted),
-            PutBack::Locked(lock) => Attempt::Locked(lock),
+            PutBackResult::Refused => LandingAttempt::Held(CheckoutObstacle::Interrupted),
+            PutBackResult::Locked(lock) => LandingAttempt::Locked(lock),
             // The files had moved, so only the branch did not: it is locked, or another command has moved it.
-            PutBack::Done if answer.lock().is_none() => {
-                Attempt::Push(Push::LostRace(answer.reason()))
+            PutBackResult::Done if answer.lock().is_none() => {
+                LandingAttempt::Push(Push::LostRace(answer.reason()))
             }
-            PutBack::Nothing | PutBack::Done if answer.found_a_lock() => {
-                Attempt::Locked(self.lock_named(&answer))
+            PutBackResult::Nothing | PutBackResult::Done if answer.found_a_lock() => {
+                LandingAttempt::Locked(self.lock_named(&answer))
             }
-            PutBack::Nothing | PutBack::Done if answer.complaint.contains("fast-forward") => {
-                Attempt::Push(Push::LostRace(answer.reason()))
+            PutBackResult::Nothing | PutBackResult::Done
+                if answer.complaint.contains("fast-forward") =>
+            {
+                LandingAttempt::Push(Push::LostRace(answer.reason()))
             }
-            PutBack::Nothing | PutBack::Done => Attempt::Held(Obstacle::Files(refusal(&answer))),
+            PutBackResult::Nothing | PutBackResult::Done => {
+                LandingAttempt::Held(CheckoutObstacle::Files(refusal(&answer)))
+            }
         })
     }
 
@@ -535,17 +541,17 @@ impl Checkout {
         submodules: &[PathBuf],
         commit: &Commit,
         expected: &Commit,
-    ) -> Result<Attempt, GitError> {
+    ) -> Result<LandingAttempt, GitError> {
         if submodules.is_empty() {
-            return Ok(Attempt::Landed);
+            return Ok(LandingAttempt::Landed);
         }
         let update = || {
             let call = self.change("update submodules")?.args(["submodule", "--quiet", "update"]);
-            submodules.iter().fold(call.arg("--"), Call::arg).answer_once()
+            submodules.iter().fold(call.arg("--"), GitCall::arg).answer_once()
         };
         let answer = update()?;
         if answer.succeeded() {
-            return Ok(Attempt::Landed);
+            return Ok(LandingAttempt::Landed);
         }
         // In this order: a landing that is interrupted in between has the form that is put back.
         let mut branch = self
@@ -554,21 +560,21 @@ impl Checkout {
             .arg(commit.as_str());
         if !branch.answer()?.succeeded() {
             // Another command has moved the branch on: the landing stands.
-            return Ok(Attempt::Landed);
+            return Ok(LandingAttempt::Landed);
         }
         match self.put_back(commit)? {
-            PutBack::Nothing | PutBack::Done => {
+            PutBackResult::Nothing | PutBackResult::Done => {
                 update()?;
-                Ok(Attempt::Held(Obstacle::Submodules(answer.reason())))
+                Ok(LandingAttempt::Held(CheckoutObstacle::Submodules(answer.reason())))
             }
-            PutBack::Refused => Ok(Attempt::Held(Obstacle::Interrupted)),
-            PutBack::Locked(lock) => Ok(Attempt::Locked(lock)),
+            PutBackResult::Refused => Ok(LandingAttempt::Held(CheckoutObstacle::Interrupted)),
+            PutBackResult::Locked(lock) => Ok(LandingAttempt::Locked(lock)),
         }
     }
 }
 
 /// The sentence with which git refuses to change files, and the files that it names.
-fn refusal(answer: &Answer) -> String {
+fn refusal(answer: &GitOutput) -> String {
     let named = answer.complaint.lines().filter_map(|line| line.strip_prefix('\t'));
     let named: Vec<&str> = named.map(str::trim).collect();
     let reason = answer.reason();

@@ -7,7 +7,7 @@ use crate::process::capture;
 
 /// A name and an e-mail address, as far as they are configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Identity {
+pub struct GitIdentity {
     /// `user.name`.
     pub name: Option<String>,
     /// `user.email`.
@@ -18,7 +18,7 @@ pub struct Identity {
 ///
 /// Reads the files itself, because starting git takes longer than everything else that a command
 /// does. Only configuration that includes other files is left to git.
-pub fn identity(directory: &Path, home: Option<&Path>, variables: &Variables) -> Identity {
+pub fn identity(directory: &Path, home: Option<&Path>, variables: &Variables) -> GitIdentity {
     let mut files = Vec::new();
     if let Some(global) = &variables.config_global {
         files.push(global.clone());
@@ -28,12 +28,12 @@ pub fn identity(directory: &Path, home: Option<&Path>, variables: &Variables) ->
         files.push(home.join(".gitconfig"));
     }
     files.extend(repository_config(directory));
-    let mut found = Identity::default();
+    let mut found = GitIdentity::default();
     for file in files {
         let Ok(text) = std::fs::read_to_string(&file) else {
             continue;
         };
-        match Identity::parse(&text) {
+        match GitIdentity::parse(&text) {
             Some(here) => {
                 found.name = here.name.or(found.name);
                 found.email = here.email.or(found.email);
@@ -66,7 +66,7 @@ fn repository_config(directory: &Path) -> Option<PathBuf> {
     Some(shared.join("config"))
 }
 
-impl Identity {
+impl GitIdentity {
     /// The identity in a configuration file, or nothing if the file needs git itself to be understood.
     pub fn parse(text: &str) -> Option<Self> {
         let mut found = Self::default();
@@ -103,7 +103,7 @@ impl Identity {
     }
 }
 
-fn ask_git(directory: &Path) -> Identity {
+fn ask_git(directory: &Path) -> GitIdentity {
     let ask = |key: &str| {
         let mut asked = git();
         asked.arg("-C").arg(directory).args(["config", "--get", key]);
@@ -111,7 +111,7 @@ fn ask_git(directory: &Path) -> Identity {
         let value = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         (!value.is_empty()).then_some(value)
     };
-    Identity { name: ask("user.name"), email: ask("user.email") }
+    GitIdentity { name: ask("user.name"), email: ask("user.email") }
 }
 
 #[cfg(test)]
@@ -135,13 +135,13 @@ mod tests {
 
     #[test]
     fn an_empty_name_is_no_name() {
-        let found = Identity::parse("[user]\nname = \" \"\nemail = \" a@b \"\n").unwrap();
+        let found = GitIdentity::parse("[user]\nname = \" \"\nemail = \" a@b \"\n").unwrap();
         assert_eq!((found.name, found.email.as_deref()), (None, Some("a@b")));
     }
 
     #[test]
     fn included_files_are_left_to_git() {
-        assert_eq!(Identity::parse("[include]\npath = other\n[user]\nname = A\n"), None);
-        assert_eq!(Identity::parse("[includeIf \"gitdir:x\"]\npath = other\n"), None);
+        assert_eq!(GitIdentity::parse("[include]\npath = other\n[user]\nname = A\n"), None);
+        assert_eq!(GitIdentity::parse("[includeIf \"gitdir:x\"]\npath = other\n"), None);
     }
 }

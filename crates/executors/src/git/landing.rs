@@ -1,6 +1,6 @@
 //! Bringing accepted work to the origin.
 
-use super::call::{Answer, Call};
+use super::call::{GitCall, GitOutput};
 use super::checkout::CheckoutInTheWay;
 use super::commit::Commit;
 use super::error::GitError;
@@ -67,7 +67,7 @@ impl Repository {
         }
         self.import(commit)?;
         let mut call =
-            Call::over_network(Some(&self.own_path()), &origin, format!("push to {branch}"))?
+            GitCall::over_network(Some(&self.own_path()), &origin, format!("push to {branch}"))?
                 .args(["push", "--porcelain", "--no-verify", "--no-tags"]);
         if let Some(expected) = expected {
             if !self.own_contains(commit, expected)? {
@@ -99,7 +99,7 @@ impl Repository {
 
 /// Reads the line of `git push --porcelain` about the one reference: a flag, the names, and for `!` a
 /// kind in brackets and a reason in parentheses.
-fn read_push(answer: &Answer) -> Push {
+fn read_push(answer: &GitOutput) -> Push {
     let output = String::from_utf8_lossy(&answer.output);
     let refused = output.lines().find_map(|line| line.strip_prefix("!\t"));
     let Some(refused) = refused else {
@@ -132,8 +132,8 @@ fn with_remote_words(summary: &str, complaint: &str) -> String {
 mod tests {
     use super::*;
 
-    fn answer(code: i32, output: &str, complaint: &str) -> Answer {
-        Answer { code: Some(code), output: output.into(), complaint: complaint.to_owned() }
+    fn answer(code: i32, output: &str, complaint: &str) -> GitOutput {
+        GitOutput { code: Some(code), output: output.into(), complaint: complaint.to_owned() }
     }
 
     #[test]

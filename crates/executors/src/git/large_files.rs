@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use super::call::{Answer, Call, TOO_LATE, entries, path_of};
+use super::call::{GitCall, GitOutput, TOO_LATE, entries, path_of};
 use super::commit::Commit;
 use super::error::GitError;
 use super::repository::Repository;
@@ -100,7 +100,7 @@ impl Repository {
         let origin = self.origin()?;
         let deed = format!("bring large files to {branch}");
         let before = expected.map_or_else(|| zero_hash(commit), Commit::to_string);
-        let mut call = Call::over_network(Some(&self.own_path()), &origin, deed)?
+        let mut call = GitCall::over_network(Some(&self.own_path()), &origin, deed)?
             .arg("--work-tree")
             .arg(scratch.path())
             // The settings of the shared repository are every worker's, and its remote does not push.
@@ -174,13 +174,13 @@ impl Tree {
 }
 
 /// Whether git gives files to git-lfs. `call` is one of git in the place that is meant.
-fn is_set_up(call: Call) -> Result<bool, GitError> {
+fn is_set_up(call: GitCall) -> Result<bool, GitError> {
     let mut call = call.args(["config", "--get-regexp", r"^filter\.lfs\.(process|clean)$"]);
     Ok(call.answer_once()?.succeeded())
 }
 
 /// Classifies the output of a failed `git lfs pre-push`.
-fn read_upload(answer: &Answer) -> Uploaded {
+fn read_upload(answer: &GitOutput) -> Uploaded {
     // Progress, and hints about locks that a server does not know, are not the reason of the
     // failure.
     let is_aside = |line: &&str| {
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     fn failed(output: &str, complaint: &str) -> Uploaded {
-        read_upload(&Answer {
+        read_upload(&GitOutput {
             code: Some(2),
             output: output.into(),
             complaint: complaint.to_owned(),

@@ -21,12 +21,13 @@ mod landing;
 mod large_files;
 mod links;
 mod moving;
+mod nested_repositories;
 mod networking;
-mod own;
-mod parts;
+mod own_repository;
 mod rebasing;
 mod repair;
 mod repository;
+mod repository_view;
 mod rescue;
 mod sample;
 mod scratch;
@@ -34,22 +35,21 @@ mod snapshot;
 mod status;
 mod tree;
 mod tree_view;
-mod view;
 
-pub use accept::{Limits, conflict_regions};
-pub use checkout::{CheckoutInTheWay, Obstacle, checkouts_of};
+pub use accept::{CommitLimits, conflict_regions};
+pub use checkout::{CheckoutInTheWay, CheckoutObstacle, checkouts_of};
 pub use commit::{Commit, Signature};
 pub use error::GitError;
-pub use identity::{Identity, Variables, identity};
+pub use identity::{GitIdentity, Variables, identity};
 pub use landing::Push;
 pub use large_files::LargeFiles;
-pub use moving::{Move, move_tree_away, move_tree_back};
-pub use rebasing::{Rebased, Work};
-pub use repository::{Repository, Turn};
-pub use rescue::{LeftOut, Part, PartKind, Reason, Rescue};
+pub use moving::{TreeMove, move_tree_away, move_tree_back};
+pub use rebasing::{Rebased, WorkToRebase};
+pub use repository::{OriginTurn, Repository};
+pub use rescue::{LeftOutFile, Reason, Rescue, RescuedRepository, RescuedRepositoryKind};
 pub use sample::make_sample;
 pub use status::{Changes, TreeStatus};
-pub use tree::{Tree, Unfinished};
+pub use tree::{Tree, UnfinishedOperation};
 
 use std::path::Path;
 use std::process::Command;
@@ -72,7 +72,7 @@ const ORIGIN_ANSWER_MAX: Duration = Duration::from_secs(20);
 
 /// Asks an origin (a URL or a path) whether it lets us read.
 pub fn ask_origin(repository: &str) -> Result<(), GitError> {
-    let asked = call::Call::anywhere("read the origin").limited(ORIGIN_ANSWER_MAX);
+    let asked = call::GitCall::anywhere("read the origin").limited(ORIGIN_ANSWER_MAX);
     asked.args(["ls-remote", "--quiet", "--", repository, "HEAD"]).done().map(drop)
 }
 
@@ -92,7 +92,7 @@ pub fn is_branch_name(text: &str) -> Result<bool, GitError> {
     if text.starts_with('-') || text == "HEAD" {
         return Ok(false);
     }
-    call::Call::anywhere("check the name of a branch")
+    call::GitCall::anywhere("check the name of a branch")
         .arg("check-ref-format")
         .arg(format!("refs/heads/{text}"))
         .holds()

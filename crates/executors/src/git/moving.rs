@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::call::{Call, path_of};
+use super::call::{GitCall, path_of};
 use super::error::GitError;
 use super::links::{canonical, git_directory, link_back, link_tree, linked_tree, normal, replace};
 use super::repository::Repository;
@@ -21,13 +21,13 @@ const LOCK_REASON: &str = "moved away by gt\n";
 ///
 /// [`move_tree_away`] takes all steps. Each does nothing if it was taken already.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Move {
+pub struct TreeMove {
     repository: Repository,
     tree: PathBuf,
     destination: PathBuf,
 }
 
-impl Move {
+impl TreeMove {
     /// The move of a tree to a destination.
     pub fn new(repository: &Repository, tree: &Path, destination: &Path) -> Self {
         Self {
@@ -100,7 +100,7 @@ pub fn move_tree_away(
     tree: &Path,
     destination: &Path,
 ) -> Result<(), GitError> {
-    let step = Move::new(repository, tree, destination);
+    let step = TreeMove::new(repository, tree, destination);
     let _registry = repository.exists().then(|| repository.registry()).transpose()?;
     step.lock()?;
     step.take_directory()?;
@@ -116,7 +116,7 @@ pub fn move_tree_back(
     destination: &Path,
     tree: &Path,
 ) -> Result<(), GitError> {
-    let step = Move::new(repository, tree, destination);
+    let step = TreeMove::new(repository, tree, destination);
     let (kept, kept_data) = (step.kept_tree(), step.kept_data());
     let registry = step.repository.path().join("worktrees");
     let _registry = repository.exists().then(|| repository.registry()).transpose()?;
@@ -140,7 +140,7 @@ pub fn move_tree_back(
         && data.parent() == Some(&registry)
         && data.is_dir()
     {
-        settle(&data, &step.tree)?;
+        relink_tree(&data, &step.tree)?;
     }
     // It is empty, unless another program has put a file there.
     let _ = fs::remove_dir(destination);
@@ -162,7 +162,7 @@ fn place_for_data(registry: &Path, kept: &Path) -> Result<PathBuf, GitError> {
 }
 
 /// Makes a tree and its data know each other at their present places, and takes our lock away.
-fn settle(data: &Path, tree: &Path) -> Result<(), GitError> {
+fn relink_tree(data: &Path, tree: &Path) -> Result<(), GitError> {
     let before = linked_tree(data).unwrap_or_else(|| tree.to_owned());
     let is_of_another =
         before != tree && git_directory(&before).is_ok_and(|at| canonical(&at) == data);
@@ -170,7 +170,7 @@ fn settle(data: &Path, tree: &Path) -> Result<(), GitError> {
         return Ok(());
     }
     // The data is told last, because it says where the tree was.
-    settle_submodules(&data.join("modules"), &before, tree)?;
+    relink_submodules(&data.join("modules"), &before, tree)?;
     link_back(data, tree)?;
     let lock = data.join("locked");
     if fs::read(&lock).is_ok_and(|reason| reason == LOCK_REASON.as_bytes()) {
@@ -181,7 +181,7 @@ fn settle(data: &Path, tree: &Path) -> Result<(), GitError> {
 
 /// Repositories of submodules lie inside the data of the tree, at any depth, and have relative paths to
 /// their directories in the tree.
-fn settle_submodules(modules: &Path, before: &Path, tree: &Path) -> Result<(), GitError> {
+fn relink_submodules(modules: &Path, before: &Path, tree: &Path) -> Result<(), GitError> {
     for entry in fs::read_dir(modules).into_iter().flatten().flatten() {
         let module = entry.path();
         if !module.is_dir() || module.is_symlink() {
@@ -189,13 +189,13 @@ fn settle_submodules(modules: &Path, before: &Path, tree: &Path) -> Result<(), G
         }
         if !module.join("HEAD").is_file() {
             // The name of a submodule may have slashes.
-            settle_submodules(&module, before, tree)?;
+            relink_submodules(&module, before, tree)?;
             continue;
         }
-        settle_submodules(&module.join("modules"), before, tree)?;
+        relink_submodules(&module.join("modules"), before, tree)?;
         let config = module.join("config");
         let setting = || {
-            Call::anywhere("read the place of a submodule")
+            GitCall::anywhere("read the place of a submodule")
                 .args(["config", "-z", "--file"])
                 .arg(&config)
         };

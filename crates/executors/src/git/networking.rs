@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::call::{Answer, Call, TOO_LATE};
+use super::call::{GitCall, GitOutput, TOO_LATE};
 use super::error::GitError;
 
 /// The messages of git when the origin does not answer, or does not let us in.
@@ -29,9 +29,9 @@ const UNREACHABLE: [&str; 15] = [
 const SILENCE_SECONDS_MAX: &str = "30";
 /// A call that takes longer than this is given up, although the connection is alive: a hook of the
 /// origin may hang. After the first time, no fetch or push is so large that it needs longer.
-const CALL_MAX: Duration = Duration::from_mins(15);
+const NETWORK_CALL_TIME_MAX: Duration = Duration::from_mins(15);
 
-impl Answer {
+impl GitOutput {
     /// Whether the origin was not there for us.
     pub(super) fn is_unreachable(&self) -> bool {
         UNREACHABLE.iter().any(|phrase| self.complaint.contains(phrase))
@@ -43,7 +43,7 @@ impl Answer {
     }
 }
 
-impl Call {
+impl GitCall {
     /// A call to an origin: it never prompts, and gives up a connection that is silent.
     pub(super) fn over_network(
         repository: Option<&Path>,
@@ -68,12 +68,12 @@ impl Call {
                  -oServerAliveInterval={SILENCE_SECONDS_MAX}"
             ));
         }
-        let call = Self::perhaps_on(repository, deed).limited(CALL_MAX);
+        let call = Self::perhaps_on(repository, deed).limited(NETWORK_CALL_TIME_MAX);
         Ok(settings.into_iter().fold(call, |call, setting| call.arg("-c").arg(setting)))
     }
 }
 
-impl Call {
+impl GitCall {
     fn perhaps_on(repository: Option<&Path>, deed: impl Into<String>) -> Self {
         let deed = deed.into();
         repository.map_or_else(|| Self::anywhere(deed.clone()), |at| Self::on(at, deed.clone()))

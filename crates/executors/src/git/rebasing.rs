@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::call::{Call, entries, path_of};
+use super::call::{GitCall, entries, path_of};
 use super::commit::{Commit, Signature};
 use super::error::GitError;
 use super::links::replace;
@@ -12,7 +12,7 @@ use super::scratch::Scratch;
 
 /// Work that is to be put on top of something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Work<'a> {
+pub struct WorkToRebase<'a> {
     /// Its newest commit.
     pub commit: &'a Commit,
     /// Where it began, if that is known: nothing before is part of it.
@@ -36,13 +36,13 @@ pub enum Rebased {
 }
 
 /// Two commits whose merge has the work and everything else.
-struct Sides {
+struct MergeSides {
     ours: Commit,
     theirs: Commit,
 }
 
 /// The result of one way to bring two histories together.
-enum Brought {
+enum MergeResult {
     There(Commit),
     Torn(Vec<PathBuf>),
 }
@@ -54,7 +54,7 @@ struct Rebase<'a> {
     tree: &'a Path,
     /// Its `HEAD` and its index.
     git_directory: &'a Path,
-    work: Work<'a>,
+    work: WorkToRebase<'a>,
     /// Where the work began, if that was taken back.
     since: Option<&'a Commit>,
     onto: &'a Commit,
@@ -71,7 +71,7 @@ impl Repository {
     /// commit if a merge would bring back the commits that were taken back.
     pub fn rebase_onto(
         &self,
-        work: Work<'_>,
+        work: WorkToRebase<'_>,
         onto: &Commit,
         committer: &Signature,
     ) -> Result<Rebased, GitError> {
@@ -95,7 +95,7 @@ impl Repository {
     /// Where the work began, if `onto` does not contain it any more.
     fn taken_back<'a>(
         &self,
-        work: Work<'a>,
+        work: WorkToRebase<'a>,
         onto: &Commit,
     ) -> Result<Option<&'a Commit>, GitError> {
         let Some(base) = work.base.filter(|base| *base != onto) else { return Ok(None) };
@@ -113,25 +113,25 @@ impl Rebase<'_> {
         let has_merges = self.has_merges()?;
         let replayed = if has_merges { None } else { Some(self.replay()?) };
         let brought = match replayed {
-            Some(Brought::There(commit)) if !self.is_whole(&commit)? => self.combine()?,
+            Some(MergeResult::There(commit)) if !self.is_whole(&commit)? => self.combine()?,
             Some(replayed) => replayed,
             None => self.combine()?,
         };
         Ok(match brought {
-            Brought::There(commit) => Rebased::Clean(commit),
-            Brought::Torn(paths) => {
+            MergeResult::There(commit) => Rebased::Clean(commit),
+            MergeResult::Torn(paths) => {
                 Rebased::Conflict { paths, since: self.since.cloned(), has_merges }
             }
         })
     }
 
-    fn within(&self, deed: &str) -> Call {
+    fn within(&self, deed: &str) -> GitCall {
         // Contents that git-lfs keeps need not be here to be brought along.
         self.plainly(deed).committed(self.committer).env("GIT_LFS_SKIP_SMUDGE", "1")
     }
 
-    fn plainly(&self, deed: &str) -> Call {
-        Call::in_tree(self.tree, self.git_directory, &self.repository.own_path(), deed)
+    fn plainly(&self, deed: &str) -> GitCall {
+        GitCall::in_tree(self.tree, self.git_directory, &self.repository.own_path(), deed)
     }
 
     fn make_tree(&self) -> Result<(), GitError> {
@@ -161,7 +161,7 @@ impl Rebase<'_> {
     }
 
     /// One commit after the other. Also those that others have had already: they may have taken them back.
-    fn replay(&self) -> Result<Brought, GitError> {
+    fn replay(&self) -> Result<MergeResult, GitError> {
         let rebase = self
             .within("rebase")
             .args(["-c", "rebase.updateRefs=false", "-c", "rebase.autoStash=false"])
@@ -174,7 +174,7 @@ impl Rebase<'_> {
             None => rebase.arg(self.onto.as_str()),
         };
         let brought = self.outcome(&mut rebase)?;
-        if matches!(brought, Brought::Torn(_)) {
+        if matches!(brought, MergeResult::Torn(_)) {
             self.within("give a rebase up").args(["rebase", "--abort"]).done()?;
         }
         Ok(brought)
@@ -183,7 +183,7 @@ impl Rebase<'_> {
     /// Whether a commit has what a merge would have. Where that is not known (there is no clean merge, or git is older
     /// than 2.38), every commit was replayed, and that is enough.
     fn is_whole(&self, commit: &Commit) -> Result<bool, GitError> {
-        let Sides { ours, theirs } = self.sides()?;
+        let MergeSides { ours, theirs } = self.sides()?;
         // In the worktree, so that the attributes of its files count as they did for the rebase.
         let mut merge = self.within("merge without a worktree").args([
             "merge-tree",
@@ -201,8 +201,8 @@ impl Rebase<'_> {
     }
 
     /// Both, in one step.
-    fn combine(&self) -> Result<Brought, GitError> {
-        let Sides { ours, theirs } = self.sides()?;
+    fn combine(&self) -> Result<MergeResult, GitError> {
+        let MergeSides { ours, theirs } = self.sides()?;
         let name = &self.committer.name;
         self.go_to(&ours)?;
         let mut merge = self
@@ -212,25 +212,25 @@ impl Rebase<'_> {
             .args(["merge", "--quiet", "--no-verify", "--no-verify-signatures", "--no-ff"])
             .args(["--no-edit", "-m", &format!("Merge the work of {name}"), theirs.as_str()]);
         let brought = self.outcome(&mut merge)?;
-        let (Some(_), Brought::There(merged)) = (self.since, &brought) else {
+        let (Some(_), MergeResult::There(merged)) = (self.since, &brought) else {
             return Ok(brought);
         };
         let files = self.repository.own_files_of(merged)?;
         if files == self.repository.own_files_of(self.onto)? {
             // Everything in it is there already.
-            return Ok(Brought::There(self.onto.clone()));
+            return Ok(MergeResult::There(self.onto.clone()));
         }
         let message = format!("The work of {name}\n\n{}", self.words()?);
         let commit = self.repository.own_commit(&files, &[self.onto], &message, self.committer)?;
-        Ok(Brought::There(commit))
+        Ok(MergeResult::There(commit))
     }
 
     /// The two sides of the merge. Where commits were taken back, the two sides have only the files
     /// of the base in common; otherwise those commits would count as work.
-    fn sides(&self) -> Result<Sides, GitError> {
+    fn sides(&self) -> Result<MergeSides, GitError> {
         let (onto, commit) = (self.onto, self.work.commit);
         let Some(since) = self.since else {
-            return Ok(Sides { ours: onto.clone(), theirs: commit.clone() });
+            return Ok(MergeSides { ours: onto.clone(), theirs: commit.clone() });
         };
         let side = |of: &Commit, parents: &[&Commit]| {
             let files = self.repository.own_files_of(of)?;
@@ -242,7 +242,7 @@ impl Rebase<'_> {
             )
         };
         let base = side(since, &[])?;
-        Ok(Sides { ours: side(onto, &[&base])?, theirs: side(commit, &[&base])? })
+        Ok(MergeSides { ours: side(onto, &[&base])?, theirs: side(commit, &[&base])? })
     }
 
     /// The messages of the commits of the work.
@@ -258,20 +258,20 @@ impl Rebase<'_> {
     }
 
     /// Makes a call that ends with a commit or with conflicts.
-    fn outcome(&self, call: &mut Call) -> Result<Brought, GitError> {
+    fn outcome(&self, call: &mut GitCall) -> Result<MergeResult, GitError> {
         let answer = call.answer()?;
         if answer.succeeded() {
             return self
                 .plainly("find HEAD")
                 .args(["rev-parse", "--verify", "HEAD^{commit}"])
                 .commit()
-                .map(Brought::There);
+                .map(MergeResult::There);
         }
         let output = self
             .plainly("list conflicts")
             .args(["diff", "--name-only", "--diff-filter=U", "-z"])
             .done()?;
         let paths: Vec<PathBuf> = entries(&output).map(path_of).collect();
-        if paths.is_empty() { Err(call.failed(&answer)) } else { Ok(Brought::Torn(paths)) }
+        if paths.is_empty() { Err(call.failed(&answer)) } else { Ok(MergeResult::Torn(paths)) }
     }
 }

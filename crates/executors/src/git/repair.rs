@@ -6,14 +6,14 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::call::Call;
+use super::call::GitCall;
 use super::commit::Commit;
 use super::error::GitError;
 use super::links::replace;
-use super::own;
+use super::own_repository;
 use super::repository::{BRANCHES_HERE, HEAD_OF_ORIGIN, Repository};
+use super::repository_view::CommonDirectoryView;
 use super::scratch::unique_name;
-use super::view::View;
 
 /// The directories that git and a view expect in the shared repository.
 const DIRECTORIES: [&str; 6] = ["objects/info", "refs", "info", "worktrees", "logs", "lfs"];
@@ -102,9 +102,9 @@ impl Repository {
         }
         // A fetch leaves out what the references of a repository claim to be there, so that a new one is needed.
         let half = self.beside("own.objects");
-        own::discard(&half)?;
-        own::init(&half, &self.object_format()?)?;
-        own::fetch(&half, &self.origin()?)?;
+        own_repository::discard(&half)?;
+        own_repository::init(&half, &self.object_format()?)?;
+        own_repository::fetch(&half, &self.origin()?)?;
         for file in &damaged {
             move_aside(file)?;
         }
@@ -117,7 +117,7 @@ impl Repository {
                 fs::rename(&file, &target).map_err(GitError::file("move", &file))?;
             }
         }
-        own::discard(&half)?;
+        own_repository::discard(&half)?;
         Ok(true)
     }
 
@@ -174,11 +174,11 @@ impl Repository {
         }
         move_aside(&path)?;
         let half = self.beside("own.cloning");
-        own::discard(&half)?;
-        let made = own::fill(&half, &self.origin()?, self)
+        own_repository::discard(&half)?;
+        let made = own_repository::fill(&half, &self.origin()?, self)
             .and_then(|()| fs::rename(&half, &path).map_err(GitError::file("make", &path)));
         if made.is_err() {
-            own::discard(&half)?;
+            own_repository::discard(&half)?;
         }
         made
     }
@@ -190,11 +190,11 @@ impl Repository {
         }
         move_aside(path)?;
         let half = self.beside("cloning");
-        own::discard(&half)?;
-        let made = own::init(&half, &self.object_format()?)
+        own_repository::discard(&half)?;
+        let made = own_repository::init(&half, &self.object_format()?)
             .and_then(|()| fs::rename(&half, path).map_err(GitError::file("make", path)));
         if made.is_err() {
-            own::discard(&half)?;
+            own_repository::discard(&half)?;
         }
         made?;
         self.complete()?;
@@ -235,7 +235,7 @@ impl Repository {
             fs::read(&configuration).map_err(GitError::file("read", &configuration))?;
         // git-lfs gets the contents of files from there.
         configuration.extend_from_slice(remote_section(&self.origin()?).as_bytes());
-        View::keep(&self.view_path(), self.path(), &configuration)?;
+        CommonDirectoryView::keep(&self.view_path(), self.path(), &configuration)?;
         // The contents of large files are kept once.
         let large = own.join("lfs");
         if large.symlink_metadata().is_err() {
@@ -309,7 +309,7 @@ impl Repository {
 
 /// Whether git, called with the repository's own configuration, opens a repository and reads its references.
 fn is_readable(repository: &Path) -> Result<(), GitError> {
-    Call::on(repository, "read it")
+    GitCall::on(repository, "read it")
         .args(["for-each-ref", "--format=%(refname)"])
         // A configuration may include a pipe.
         .limited(CHECK_TIME_MAX)

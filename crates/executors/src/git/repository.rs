@@ -6,15 +6,15 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::call::{Call, entries};
+use super::call::{GitCall, entries};
 use super::commit::Commit;
 use super::error::GitError;
 use super::links::{link_back, link_tree, linked_tree};
-use super::own;
+use super::own_repository;
+use super::repository_view::CommonDirectoryView;
 use super::scratch::unique_name;
 use super::tree::Tree;
 use super::tree_view::TreeView;
-use super::view::View;
 
 /// The mapping of origin's branches, so that `refs/heads` has only branches of workers.
 pub(super) const BRANCHES_OF_ORIGIN: &str = "+refs/heads/*:refs/remotes/origin/*";
@@ -74,7 +74,7 @@ pub(super) struct Registry {
 
 /// The turn to bring something to the origin: see [`Repository::turn`].
 #[derive(Debug)]
-pub struct Turn {
+pub struct OriginTurn {
     _lock: File,
 }
 
@@ -144,28 +144,28 @@ impl Repository {
     }
 
     /// The view through which our git sees the repository.
-    pub(super) fn view(&self) -> Result<Arc<View>, GitError> {
-        let kept = self.is_ours.then(|| View::kept(&self.view_path())).flatten();
+    pub(super) fn view(&self) -> Result<Arc<CommonDirectoryView>, GitError> {
+        let kept = self.is_ours.then(|| CommonDirectoryView::kept(&self.view_path())).flatten();
         if kept.is_some() {
             // The file that names the borrowed objects is in a directory that workers write to.
             self.keep_objects()?;
         }
-        kept.map_or_else(|| View::temporary(&self.path), Ok).map(Arc::new)
+        kept.map_or_else(|| CommonDirectoryView::temporary(&self.path), Ok).map(Arc::new)
     }
 
     /// Git on the objects and references of the repository.
-    pub(super) fn call(&self, deed: impl Into<String>) -> Result<Call, GitError> {
-        Ok(Call::through(self.view()?, deed))
+    pub(super) fn call(&self, deed: impl Into<String>) -> Result<GitCall, GitError> {
+        Ok(GitCall::through(self.view()?, deed))
     }
 
     /// Git on our own repository.
-    pub(super) fn own_call(&self, deed: impl Into<String>) -> Call {
-        Call::on(&self.own_path(), deed)
+    pub(super) fn own_call(&self, deed: impl Into<String>) -> GitCall {
+        GitCall::on(&self.own_path(), deed)
     }
 
     /// A call about the configuration of the repository, which is a file that others write to.
-    fn settings_call(&self, deed: impl Into<String>) -> Call {
-        Call::anywhere(deed).args(["config", "--file"]).arg(self.path.join("config"))
+    fn settings_call(&self, deed: impl Into<String>) -> GitCall {
+        GitCall::anywhere(deed).args(["config", "--file"]).arg(self.path.join("config"))
     }
 
     /// Writes a setting of the repository, and so of all its worktrees.
@@ -227,7 +227,7 @@ impl Repository {
             self.repair()?;
         }
         let origin = self.origin()?;
-        self.with_readable_objects(|| own::fetch(&self.own_path(), &origin))?;
+        self.with_readable_objects(|| own_repository::fetch(&self.own_path(), &origin))?;
         // Workers look there, and landings do not.
         let _ = self.show_origin();
         Ok(())
@@ -238,7 +238,7 @@ impl Repository {
         let theirs = references_of(self.own_call("list what the origin has"), &SHOWN_PREFIXES)?;
         let shown = references_of(self.call("list what workers see")?, &SHOWN_PREFIXES)?;
         let mut changes = String::new();
-        for (name, Target { commit, .. }) in &theirs {
+        for (name, ReferenceTarget { commit, .. }) in &theirs {
             // Writing to a string does not fail.
             let _ = match shown.get(name) {
                 Some(present) if present.commit == *commit && !present.is_symbolic => Ok(()),
@@ -250,7 +250,8 @@ impl Repository {
             };
         }
         let is_gone = |name: &String| name.starts_with(BRANCHES_HERE) && !theirs.contains_key(name);
-        for (name, Target { commit, .. }) in shown.iter().filter(|(name, _)| is_gone(name)) {
+        for (name, ReferenceTarget { commit, .. }) in shown.iter().filter(|(name, _)| is_gone(name))
+        {
             let _ = writeln!(changes, "option no-deref\ndelete {name} {commit}");
         }
         if changes.is_empty() {
@@ -368,15 +369,15 @@ impl Repository {
     /// Waits for the turn to push to the origin. Landings on one machine are made one after the
     /// other: if all of them rebased at once, only the first could push, and the others would begin
     /// again.
-    pub fn turn(&self) -> Result<Turn, GitError> {
-        Ok(Turn { _lock: self.lock(LANDING)? })
+    pub fn turn(&self) -> Result<OriginTurn, GitError> {
+        Ok(OriginTurn { _lock: self.lock(LANDING)? })
     }
 
     /// The same, if the lock is free.
-    pub fn turn_if_free(&self) -> Result<Option<Turn>, GitError> {
+    pub fn turn_if_free(&self) -> Result<Option<OriginTurn>, GitError> {
         let (file, path) = self.lock_file(LANDING)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Turn { _lock: file })),
+            Ok(()) => Ok(Some(OriginTurn { _lock: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(GitError::file("lock", &path)(error)),
         }
@@ -455,7 +456,7 @@ impl Repository {
     ) -> Result<(), GitError> {
         let (name, first) = place_at_first(parent);
         let deed = format!("make a worktree at {}", path.display());
-        let start = || -> Result<Call, GitError> {
+        let start = || -> Result<GitCall, GitError> {
             let call = self.call(deed.clone())?;
             Ok(call.args(["worktree", "add", "--quiet", "--no-checkout"]))
         };
@@ -523,13 +524,16 @@ fn place_at_first(parent: &Path) -> (String, PathBuf) {
 }
 
 /// Where a reference leads.
-struct Target {
+struct ReferenceTarget {
     commit: String,
     is_symbolic: bool,
 }
 
 /// The references of a repository below some prefixes, without the one that only says which branch is the usual one.
-fn references_of(call: Call, prefixes: &[&str]) -> Result<BTreeMap<String, Target>, GitError> {
+fn references_of(
+    call: GitCall,
+    prefixes: &[&str],
+) -> Result<BTreeMap<String, ReferenceTarget>, GitError> {
     let output = call
         .args(["for-each-ref", "--format=%(objectname) %(refname) %(symref)", "--"])
         .args(prefixes.iter().copied())
@@ -542,7 +546,10 @@ fn references_of(call: Call, prefixes: &[&str]) -> Result<BTreeMap<String, Targe
             && name != HEAD_OF_ORIGIN
         {
             let is_symbolic = symbolic.is_some_and(|target| !target.is_empty());
-            found.insert(name.to_owned(), Target { commit: commit.to_owned(), is_symbolic });
+            found.insert(
+                name.to_owned(),
+                ReferenceTarget { commit: commit.to_owned(), is_symbolic },
+            );
         }
     }
     Ok(found)

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use super::commit::{Commit, Signature};
 use super::error::GitError;
 use super::links::canonical;
-use super::parts::PartsKeeper;
+use super::nested_repositories::PartsKeeper;
 use super::repository::Repository;
-use super::snapshot::{Ledger, Snapshot};
+use super::snapshot::{RescueBudget, TreeSnapshot};
 use super::tree::Tree;
 
 /// The work of a tree, kept.
@@ -18,16 +18,16 @@ pub struct Rescue {
     /// Everything that was in the tree, on top of its `HEAD`; `HEAD` itself if there was no more.
     pub commit: Commit,
     /// The files that are not in it.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<LeftOutFile>,
     /// How much was kept that is not committed: the sizes of files, and of repositories inside.
     pub bytes: u64,
     /// Repositories inside the tree that have commits of their own.
-    pub parts: Vec<Part>,
+    pub parts: Vec<RescuedRepository>,
 }
 
 /// Something that was not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct LeftOutFile {
     /// Where it is, from the top of the tree.
     pub path: PathBuf,
     /// Why it was not kept.
@@ -63,7 +63,7 @@ impl fmt::Display for Reason {
 
 /// The relation of a repository inside a tree to the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PartKind {
+pub enum RescuedRepositoryKind {
     /// A submodule.
     Submodule,
     /// A repository that the tree knows nothing about.
@@ -72,11 +72,11 @@ pub enum PartKind {
 
 /// A repository inside the tree, kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct RescuedRepository {
     /// Where it is, from the top of the tree.
     pub path: PathBuf,
     /// Its relation to the tree.
-    pub kind: PartKind,
+    pub kind: RescuedRepositoryKind,
     /// Everything that was in it, on top of its `HEAD`.
     pub commit: Commit,
     /// The prefix of the references that keep it: `<prefix>/commit` is [`Self::commit`], and its
@@ -114,7 +114,7 @@ impl Tree {
         bytes_max: u64,
         beside: Option<&Commit>,
     ) -> Result<Rescue, GitError> {
-        let ledger = Ledger { bytes_free: bytes_max, bytes: 0, left_out: Vec::new() };
+        let ledger = RescueBudget { bytes_free: bytes_max, bytes: 0, left_out: Vec::new() };
         let mut keeper = PartsKeeper {
             repository,
             prefix: prefix_of_parts(reference),
@@ -127,12 +127,12 @@ impl Tree {
         let work = if is_shared {
             let snapshot = self.snapshot(top, &mut keeper.ledger)?;
             keeper.keep_parts(self, top, &snapshot);
-            let Snapshot { head, files, staged, .. } = snapshot;
-            Work { head, files, staged, beside: beside.cloned() }
+            let TreeSnapshot { head, files, staged, .. } = snapshot;
+            WorkToKeep { head, files, staged, beside: beside.cloned() }
         } else {
             let commit = keeper.keep_whole(self)?;
             let (files, beside) = (repository.files_of(&commit)?, beside.cloned());
-            Work { files, head: Some(commit), staged: None, beside }
+            WorkToKeep { files, head: Some(commit), staged: None, beside }
         };
         let PartsKeeper { ledger, parts, .. } = keeper;
         let previous = repository.resolve(reference)?;
@@ -146,7 +146,7 @@ impl Tree {
 }
 
 /// The work to keep, as objects that are in the shared repository.
-struct Work {
+struct WorkToKeep {
     head: Option<Commit>,
     files: Commit,
     staged: Option<Commit>,
@@ -154,7 +154,7 @@ struct Work {
     beside: Option<Commit>,
 }
 
-impl Work {
+impl WorkToKeep {
     /// The commit that keeps it, with the previously kept commits as parents.
     fn commit(
         &self,
@@ -210,16 +210,16 @@ fn prefix_of_parts(reference: &str) -> String {
 }
 
 /// The message, with the facts for a person who finds only the commit.
-fn described(message: &str, parts: &[Part], left_out: &[LeftOut]) -> String {
+fn described(message: &str, parts: &[RescuedRepository], left_out: &[LeftOutFile]) -> String {
     const LISTED_MAX: usize = 200;
     let mut text = format!("{}\n", message.trim_end());
     if !parts.is_empty() || !left_out.is_empty() {
         text.push('\n');
     }
-    for Part { path, prefix, .. } in parts.iter().take(LISTED_MAX) {
+    for RescuedRepository { path, prefix, .. } in parts.iter().take(LISTED_MAX) {
         let _ = writeln!(text, "Kept apart: {} as {prefix}/commit", path.display());
     }
-    for LeftOut { path, reason } in left_out.iter().take(LISTED_MAX) {
+    for LeftOutFile { path, reason } in left_out.iter().take(LISTED_MAX) {
         let _ = writeln!(text, "Left out: {}: {reason}", path.display());
     }
     let more = (parts.len() + left_out.len()).saturating_sub(LISTED_MAX);

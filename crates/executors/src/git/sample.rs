@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::call::Call;
+use super::call::GitCall;
 use super::{GitError, Signature};
 
 /// Makes a repository without a work tree at `path`, whose branch `branch` has one commit with these files.
@@ -14,7 +14,7 @@ pub fn make_sample(
 ) -> Result<(), GitError> {
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let deed = format!("make the repository {}", path.display());
-    Call::anywhere(deed.clone())
+    GitCall::anywhere(deed.clone())
         .args(["init", "--quiet", "--bare", "--initial-branch", branch])
         .arg(path)
         .done()?;
@@ -30,5 +30,5 @@ pub fn make_sample(
         files.concat()
     );
     let import = ["fast-import", "--quiet", "--date-format=now"];
-    Call::on(path, deed).args(import).input(stream).done().map(drop)
+    GitCall::on(path, deed).args(import).input(stream).done().map(drop)
 }

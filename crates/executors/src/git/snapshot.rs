@@ -5,27 +5,27 @@ use std::io;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use super::call::Call;
+use super::call::GitCall;
 use super::commit::{Commit, Signature};
 use super::error::GitError;
 use super::repository::Repository;
-use super::rescue::{LeftOut, Reason};
+use super::rescue::{LeftOutFile, Reason};
 use super::status::Changes;
 use super::tree::{Ignored, Tree};
 use super::tree_view::{TreeView, joined};
 
 /// How much may still be kept, how much was, and the files that were not.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct RescueBudget {
     /// The bytes that may still be kept.
     pub(super) bytes_free: u64,
     /// The bytes that were kept.
     pub(super) bytes: u64,
     /// The files that were not kept, as paths from the top of the outermost tree.
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) left_out: Vec<LeftOutFile>,
 }
 
-impl Ledger {
+impl RescueBudget {
     /// Whether this much may be kept; if so, it is counted.
     pub(super) fn admits(&mut self, bytes: u64) -> bool {
         let admitted = bytes <= self.bytes_free;
@@ -37,13 +37,13 @@ impl Ledger {
     }
 
     pub(super) fn leave_out(&mut self, path: PathBuf, reason: Reason) {
-        self.left_out.push(LeftOut { path, reason });
+        self.left_out.push(LeftOutFile { path, reason });
     }
 }
 
 /// The contents of a tree, as objects of its own repository that no reference names yet.
 #[derive(Debug)]
-pub(super) struct Snapshot {
+pub(super) struct TreeSnapshot {
     /// The commit that is checked out.
     pub(super) head: Option<Commit>,
     /// The files, as a tree object.
@@ -58,14 +58,14 @@ pub(super) struct Snapshot {
 
 /// The actions for the changed paths of a tree.
 #[derive(Debug, Default)]
-struct Plan {
+struct SnapshotPlan {
     added: Vec<PathBuf>,
     removed: Vec<PathBuf>,
     nested: Vec<PathBuf>,
 }
 
 /// A tree, seen with an index of ours.
-struct Photographer<'a> {
+struct TreeSnapshotter<'a> {
     tree: &'a Tree,
     view: TreeView<'a>,
     /// Where the tree is in the outermost one.
@@ -77,14 +77,14 @@ impl Tree {
     pub(super) fn snapshot(
         &self,
         inside: &Path,
-        ledger: &mut Ledger,
-    ) -> Result<Snapshot, GitError> {
+        ledger: &mut RescueBudget,
+    ) -> Result<TreeSnapshot, GitError> {
         demand_readable(self.path())?;
         let view = TreeView::open(self)?;
         let report = view.report(Ignored::Shown)?;
         // With conflicts there is no tree of what is staged; then both sides are commits anyway.
         let staged = view.write_staged()?;
-        let photographer = Photographer { tree: self, view, inside };
+        let photographer = TreeSnapshotter { tree: self, view, inside };
         let plan = photographer.plan(&report.changes, ledger);
         photographer.name_special_files(&report.changes.ignored, &plan.nested, ledger);
         photographer.remove(&plan.removed)?;
@@ -96,7 +96,7 @@ impl Tree {
         };
         let staged = staged.filter(|staged| *staged != files && Some(staged) != of_head.as_ref());
         let submodules = photographer.view.submodules()?;
-        Ok(Snapshot { head: report.head, files, staged, submodules, nested: plan.nested })
+        Ok(TreeSnapshot { head: report.head, files, staged, submodules, nested: plan.nested })
     }
 }
 
@@ -134,12 +134,12 @@ impl Repository {
     }
 }
 
-fn files_of(call: Call, commit: &Commit) -> Result<Commit, GitError> {
+fn files_of(call: GitCall, commit: &Commit) -> Result<Commit, GitError> {
     call.arg("rev-parse").arg(format!("{commit}^{{tree}}")).commit()
 }
 
 fn write_commit(
-    call: Call,
+    call: GitCall,
     files: &Commit,
     parents: &[&Commit],
     message: &str,
@@ -152,13 +152,13 @@ fn write_commit(
     call.signed(author).input(format!("{message}\n")).commit()
 }
 
-impl Photographer<'_> {
-    fn call(&self, deed: &str) -> Call {
+impl TreeSnapshotter<'_> {
+    fn call(&self, deed: &str) -> GitCall {
         self.view.call(deed)
     }
 
-    fn plan(&self, changes: &Changes, ledger: &mut Ledger) -> Plan {
-        let mut plan = Plan::default();
+    fn plan(&self, changes: &Changes, ledger: &mut RescueBudget) -> SnapshotPlan {
+        let mut plan = SnapshotPlan::default();
         let known = changes.tracked.iter().chain(&changes.conflicts);
         let mut sized = Vec::new();
         for (rank, path) in
@@ -216,7 +216,7 @@ impl Photographer<'_> {
     }
 
     /// Adds files to our index. If git stumbles over one (it may be unreadable), that one is left out.
-    fn add(&self, paths: &[PathBuf], ledger: &mut Ledger) -> Result<(), GitError> {
+    fn add(&self, paths: &[PathBuf], ledger: &mut RescueBudget) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());
         }
@@ -244,7 +244,12 @@ impl Photographer<'_> {
     }
 
     /// Git passes over pipes, sockets and devices without a word. They are named, and never opened.
-    fn name_special_files(&self, ignored: &[PathBuf], nested: &[PathBuf], ledger: &mut Ledger) {
+    fn name_special_files(
+        &self,
+        ignored: &[PathBuf],
+        nested: &[PathBuf],
+        ledger: &mut RescueBudget,
+    ) {
         let root = self.tree.path();
         let passed_over = |path: &Path| {
             path.file_name().is_some_and(|name| name == ".git")

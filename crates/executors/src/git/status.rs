@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::call::path_of;
 use super::commit::Commit;
-use super::tree::Unfinished;
+use super::tree::UnfinishedOperation;
 
 /// How a tree stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct TreeStatus {
     /// How many commits of `HEAD` no branch of the origin has, as last fetched.
     pub unpushed: u64,
     /// The operation that has begun and is not over.
-    pub unfinished: Option<Unfinished>,
+    pub unfinished: Option<UnfinishedOperation>,
 }
 
 impl TreeStatus {
@@ -61,7 +61,7 @@ impl Changes {
 
 /// The parsed output of `git status --porcelain=v2 --branch -z`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Report {
+pub(super) struct StatusOutput {
     pub(super) head: Option<Commit>,
     pub(super) branch: Option<String>,
     pub(super) changes: Changes,
@@ -69,8 +69,8 @@ pub(super) struct Report {
 
 /// Reads the output of `git status --porcelain=v2 --branch -z`. Entries of kinds that a later git may add
 /// are passed over.
-pub(super) fn parse(output: &[u8]) -> Report {
-    let mut report = Report::default();
+pub(super) fn parse(output: &[u8]) -> StatusOutput {
+    let mut report = StatusOutput::default();
     let mut entries = output.split(|byte| *byte == 0);
     while let Some(entry) = entries.next() {
         let Some((kind, rest)) = split_word(entry) else { continue };
@@ -93,7 +93,7 @@ pub(super) fn parse(output: &[u8]) -> Report {
     report
 }
 
-fn header(rest: &[u8], report: &mut Report) {
+fn header(rest: &[u8], report: &mut StatusOutput) {
     let text = String::from_utf8_lossy(rest);
     if let Some(hash) = text.strip_prefix("branch.oid ") {
         report.head = Commit::parse(hash);
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn without_a_commit_or_a_branch_there_is_none() {
         let report = parse(b"# branch.oid (initial)\0# branch.head (detached)\0");
-        assert_eq!(report, Report::default());
+        assert_eq!(report, StatusOutput::default());
     }
 
     proptest! {

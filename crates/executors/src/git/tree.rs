@@ -4,14 +4,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::call::Call;
+use super::call::GitCall;
 use super::commit::Commit;
 use super::error::GitError;
 use super::links::{self, canonical};
 use super::repository::Repository;
-use super::status::{Report, TreeStatus};
+use super::repository_view::CommonDirectoryView;
+use super::status::{StatusOutput, TreeStatus};
 use super::tree_view::TreeView;
-use super::view::View;
 
 /// A worktree of a shared [`Repository`], or any other directory with a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Tree {
 
 /// Something that git does in several steps, and that has begun in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfinished {
+pub enum UnfinishedOperation {
     /// `git rebase`, or `git am`.
     Rebase,
     /// `git merge`.
@@ -34,7 +34,7 @@ pub enum Unfinished {
     Revert,
 }
 
-impl Unfinished {
+impl UnfinishedOperation {
     /// The files in a repository that say so.
     const SIGNS: [(&'static str, Self); 5] = [
         ("rebase-merge", Self::Rebase),
@@ -55,7 +55,7 @@ impl Unfinished {
     }
 }
 
-impl fmt::Display for Unfinished {
+impl fmt::Display for UnfinishedOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.command())
     }
@@ -86,7 +86,7 @@ impl Tree {
     }
 
     /// The view through which our git sees the repository of the tree.
-    pub(super) fn view(&self) -> Result<Arc<View>, GitError> {
+    pub(super) fn view(&self) -> Result<Arc<CommonDirectoryView>, GitError> {
         self.repository()?.view()
     }
 
@@ -99,9 +99,9 @@ impl Tree {
 
     /// A call of git in the tree. It fails if the directory is no tree itself, instead of taking the
     /// repository around it for its own.
-    pub(super) fn call(&self, deed: impl Into<String>) -> Result<Call, GitError> {
+    pub(super) fn call(&self, deed: impl Into<String>) -> Result<GitCall, GitError> {
         let directory = self.git_directory()?;
-        Ok(Call::in_tree_through(&self.path, &directory, self.view()?, deed))
+        Ok(GitCall::in_tree_through(&self.path, &directory, self.view()?, deed))
     }
 
     /// The commit that is checked out, unless there is no commit yet.
@@ -152,19 +152,19 @@ impl Tree {
     }
 
     /// The operation that has begun in the tree and is not over.
-    pub fn unfinished(&self) -> Result<Option<Unfinished>, GitError> {
+    pub fn unfinished(&self) -> Result<Option<UnfinishedOperation>, GitError> {
         let directory = self.git_directory()?;
-        let begun = |(sign, _): &&(&str, Unfinished)| directory.join(sign).exists();
-        Ok(Unfinished::SIGNS.iter().find(begun).map(|(_, operation)| *operation))
+        let begun = |(sign, _): &&(&str, UnfinishedOperation)| directory.join(sign).exists();
+        Ok(UnfinishedOperation::SIGNS.iter().find(begun).map(|(_, operation)| *operation))
     }
 
-    pub(super) fn report(&self, ignored: Ignored) -> Result<Report, GitError> {
+    pub(super) fn report(&self, ignored: Ignored) -> Result<StatusOutput, GitError> {
         TreeView::open(self)?.report(ignored)
     }
 
     /// How the tree stands.
     pub fn status(&self) -> Result<TreeStatus, GitError> {
-        let Report { head, branch, changes } = self.report(Ignored::Hidden)?;
+        let StatusOutput { head, branch, changes } = self.report(Ignored::Hidden)?;
         let unpushed = if head.is_some() { self.unpushed()? } else { 0 };
         Ok(TreeStatus { head, branch, changes, unpushed, unfinished: self.unfinished()? })
     }
@@ -242,7 +242,7 @@ impl Tree {
         view.keep()
     }
 
-    fn switch(&self, view: &TreeView<'_>, to: &str) -> Call {
+    fn switch(&self, view: &TreeView<'_>, to: &str) -> GitCall {
         view.call(format!("switch {} to {to}", self.path.display())).args(["switch", "--quiet"])
     }
 

@@ -11,21 +11,21 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::call::{Call, entries, path_of};
+use super::call::{GitCall, entries, path_of};
 use super::commit::Commit;
 use super::error::GitError;
 use super::repository::Repository;
+use super::repository_view::CommonDirectoryView;
 use super::scratch::unique_name;
-use super::status::{self, Report};
+use super::status::{self, StatusOutput};
 use super::tree::{Ignored, Tree};
-use super::view::View;
 
 /// A worktree that is being looked at.
 #[derive(Debug)]
 pub(super) struct TreeView<'a> {
     tree: &'a Tree,
     git_directory: PathBuf,
-    view: Arc<View>,
+    view: Arc<CommonDirectoryView>,
     /// The index of this look.
     index: PathBuf,
     /// Where it is kept afterwards, if the tree belongs to the shared repository.
@@ -80,19 +80,19 @@ impl<'a> TreeView<'a> {
     }
 
     /// Git in the tree, with our index.
-    pub(super) fn call(&self, deed: impl Into<String>) -> Call {
+    pub(super) fn call(&self, deed: impl Into<String>) -> GitCall {
         // Our index may be written at any time.
         self.plain_call(deed).env("GIT_INDEX_FILE", &self.index).env("GIT_OPTIONAL_LOCKS", "1")
     }
 
     /// Git in the tree, with the index of the worker.
-    fn plain_call(&self, deed: impl Into<String>) -> Call {
+    fn plain_call(&self, deed: impl Into<String>) -> GitCall {
         let view = Arc::clone(&self.view);
-        Call::in_tree_through(self.tree.path(), &self.git_directory, view, deed)
+        GitCall::in_tree_through(self.tree.path(), &self.git_directory, view, deed)
     }
 
     /// How the files differ from `HEAD`.
-    pub(super) fn report(&self, ignored: Ignored) -> Result<Report, GitError> {
+    pub(super) fn report(&self, ignored: Ignored) -> Result<StatusOutput, GitError> {
         let mut report = self.files(ignored)?;
         self.tell_new_submodules(&mut report)?;
         self.look_into_submodules(&mut report)?;
@@ -102,7 +102,7 @@ impl<'a> TreeView<'a> {
         Ok(report)
     }
 
-    fn files(&self, ignored: Ignored) -> Result<Report, GitError> {
+    fn files(&self, ignored: Ignored) -> Result<StatusOutput, GitError> {
         let call = self
             .call(format!("look at {}", self.tree.path().display()))
             .args(["status", "--porcelain=v2", "--branch", "-z", "--no-renames"])
@@ -122,7 +122,7 @@ impl<'a> TreeView<'a> {
         Ok(report.changes.paths().cloned().collect())
     }
 
-    fn look_into_submodules(&self, report: &mut Report) -> Result<(), GitError> {
+    fn look_into_submodules(&self, report: &mut StatusOutput) -> Result<(), GitError> {
         let new = report.changes.new_submodules.iter().cloned();
         for path in self.submodules()?.into_iter().chain(new.collect::<Vec<_>>()) {
             let inside = Tree::at(self.tree.path().join(&path));
@@ -136,7 +136,7 @@ impl<'a> TreeView<'a> {
     }
 
     /// A repository in the tree that the worker has added to its index is a submodule, also before the first commit of it.
-    fn tell_new_submodules(&self, report: &mut Report) -> Result<(), GitError> {
+    fn tell_new_submodules(&self, report: &mut StatusOutput) -> Result<(), GitError> {
         let changes = &mut report.changes;
         let is_directory = |path: &PathBuf| path.as_os_str().as_bytes().ends_with(b"/");
         if !changes.untracked.iter().any(is_directory) {
@@ -169,7 +169,7 @@ impl<'a> TreeView<'a> {
     }
 
     /// While a merge or the like has begun, the index of the worker knows what it could not settle.
-    fn tell_conflicts(&self, report: &mut Report) -> Result<(), GitError> {
+    fn tell_conflicts(&self, report: &mut StatusOutput) -> Result<(), GitError> {
         if self.tree.unfinished()?.is_none() {
             return Ok(());
         }
@@ -184,7 +184,7 @@ impl<'a> TreeView<'a> {
     }
 
     /// A sparse checkout leaves files out that no worker has deleted.
-    fn tell_absent(&self, report: &mut Report) -> Result<(), GitError> {
+    fn tell_absent(&self, report: &mut StatusOutput) -> Result<(), GitError> {
         let is_gone = |path: &PathBuf| self.tree.path().join(path).symlink_metadata().is_err();
         if !report.changes.tracked.iter().any(is_gone) {
             return Ok(());
@@ -201,7 +201,7 @@ impl<'a> TreeView<'a> {
     }
 
     /// Contents that are only in the index of the worker would be lost with it.
-    fn tell_staged(&self, report: &mut Report) -> Result<(), GitError> {
+    fn tell_staged(&self, report: &mut StatusOutput) -> Result<(), GitError> {
         if report.head.is_none() {
             return Ok(());
         }
@@ -299,7 +299,7 @@ fn submodules_in(output: &[u8]) -> Vec<PathBuf> {
 
 /// The output of a call about the index of a worker. An index that git cannot read lists nothing:
 /// its contents are not needed.
-fn listed(mut call: Call) -> Result<Vec<u8>, GitError> {
+fn listed(mut call: GitCall) -> Result<Vec<u8>, GitError> {
     let answer = call.answer()?;
     Ok(if answer.succeeded() { answer.output } else { Vec::new() })
 }

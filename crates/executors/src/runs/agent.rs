@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, WaitStatus, getpid};
 
-use super::attend::{Attended, Reopening, attend};
-use super::control::{Control, Wish};
-use super::orphan::Record;
+use super::attend::{AgentResult, Reopening, attend};
+use super::control::{ControlPipe, SupervisorRequest};
+use super::orphan::LockRecord;
+use super::process_ending::{bystanders, end_all, left_of};
 use super::prompter::Prompting;
-use super::remains::{bystanders, end_all, left_of};
 use super::{AgentEnd, Prompter, RunFiles, RunLock, cgroup, processes};
 use crate::background::spawn;
 use crate::process::{ProcessError, command_in};
@@ -59,7 +59,7 @@ pub enum SessionEnd {
 /// Between two runs it can be kept, which saves making the pipe through which it is spoken to.
 #[derive(Default)]
 pub struct Supervision {
-    control: Option<Control>,
+    control: Option<ControlPipe>,
     peak_mb: Option<u32>,
     reopen: Option<Reopen>,
     /// The session that was opened instead of the first one.
@@ -102,12 +102,12 @@ impl Supervision {
         grace: Duration,
         started: impl FnOnce(),
     ) -> Result<SessionEnd, ProcessError> {
-        let ready = Control::ready(&mut self.control, files);
+        let ready = ControlPipe::ready(&mut self.control, files);
         let control = ready.map_err(|source| ProcessError::Start {
             program: agent.argv.first().cloned().unwrap_or_default(),
             source,
         })?;
-        let mut place = Place { reopen: self.reopen.as_ref(), opened: &mut self.opened };
+        let mut place = AgentSession { reopen: self.reopen.as_ref(), opened: &mut self.opened };
         let end =
             supervise(control, files, lock, agent, grace, started, &mut self.peak_mb, &mut place);
         // A request between two agents reaches the next one.
@@ -125,7 +125,7 @@ impl Supervision {
 }
 
 /// The session of a supervisor.
-struct Place<'a> {
+struct AgentSession<'a> {
     reopen: Option<&'a Reopen>,
     opened: &'a mut Option<OpenedSession>,
 }
@@ -135,14 +135,14 @@ const REPLAYED_BYTES_MAX: u64 = 4096;
 
 #[expect(clippy::too_many_arguments, reason = "each of them is of another owner")]
 fn supervise(
-    control: &mut Control,
+    control: &mut ControlPipe,
     files: &RunFiles,
     lock: &RunLock,
     agent: &Agent,
     grace: Duration,
     started: impl FnOnce(),
     peak_mb: &mut Option<u32>,
-    place: &mut Place<'_>,
+    place: &mut AgentSession<'_>,
 ) -> Result<SessionEnd, ProcessError> {
     let program = agent.argv.first().cloned().unwrap_or_default();
     let cannot_start = |source| ProcessError::Start { program: program.clone(), source };
@@ -152,7 +152,7 @@ fn supervise(
     // For a process that must end the agent without us. If the record cannot be written, a person
     // has to end it; the agent starts all the same.
     let cgroup = cgroup::entered().map(|group| group.path().to_string_lossy().into_owned());
-    let mut record = Record {
+    let mut record = LockRecord {
         supervisor: getpid(),
         agent: None,
         without_session: false,
@@ -165,7 +165,7 @@ fn supervise(
     };
     let _ = lock.write(&record.to_string());
     let begun = start(files, lock, agent, place.opened.as_ref()).map_err(cannot_start);
-    let outcome = begun.and_then(|Begun { child, mut relay, prompting }| {
+    let outcome = begun.and_then(|StartedAgent { child, mut relay, prompting }| {
         let agent = Pid::from_child(&child);
         record.agent = processes::look(agent).map(|process| (agent, process.started));
         let _ = lock.write(&record.to_string());
@@ -201,14 +201,16 @@ fn supervise(
         }
         // A second request for a handover is fulfilled by this one; a stronger request is not
         // forgotten.
-        let more = control.wish_at_once().is_some_and(|wish| wish > Wish::HandOver);
+        let more = control.wish_at_once().is_some_and(|wish| wish > SupervisorRequest::HandOver);
         let end = end.map(|end| match end {
             SessionEnd::HandedOver if more => SessionEnd::Over(AgentEnd::Cancelled),
             end => end,
         });
         let _ = match &end {
             Ok(SessionEnd::Over(end)) => lock.write(&end.to_string()),
-            Ok(SessionEnd::HandedOver) => lock.write(&Record { agent: None, ..record }.to_string()),
+            Ok(SessionEnd::HandedOver) => {
+                lock.write(&LockRecord { agent: None, ..record }.to_string())
+            }
             Err(_) => Ok(()),
         };
         end.map_err(failed)
@@ -221,13 +223,13 @@ fn supervise(
 }
 
 /// The end of the session for its run; the reason if it is a failed start.
-fn session_end(attended: &Attended) -> Result<SessionEnd, String> {
-    let Attended { status, is_free, wish, prompted, .. } = attended;
+fn session_end(attended: &AgentResult) -> Result<SessionEnd, String> {
+    let AgentResult { status, is_free, wish, prompted, .. } = attended;
     let status = status.map_err(|error| format!("its end was not seen: {error}"))?;
     match (wish, prompted) {
-        (Some(Wish::HandOver), _) => Ok(SessionEnd::HandedOver),
+        (Some(SupervisorRequest::HandOver), _) => Ok(SessionEnd::HandedOver),
         (None, Some(Err(why))) => Err(why.clone()),
-        (None | Some(Wish::Leave | Wish::Cancel), _) => {
+        (None | Some(SupervisorRequest::Leave | SupervisorRequest::Cancel), _) => {
             Ok(SessionEnd::Over(agent_end(status, !is_free)))
         }
     }
@@ -248,7 +250,7 @@ pub(super) fn adopt_orphans() {
 }
 
 /// An agent that was started.
-struct Begun {
+struct StartedAgent {
     child: Child,
     relay: Option<Relay>,
     /// The program that types its prompt, or why there is none.
@@ -279,11 +281,11 @@ fn start(
     lock: &RunLock,
     agent: &Agent,
     opened: Option<&OpenedSession>,
-) -> io::Result<Begun> {
+) -> io::Result<StartedAgent> {
     let output = crate::private::options().append(true).create(true).open(files.output_path())?;
     let Some(launcher) = &agent.terminal else {
         let child = start_plainly(lock, agent, output)?;
-        return Ok(Begun { child, relay: None, prompting: None });
+        return Ok(StartedAgent { child, relay: None, prompting: None });
     };
     // The keyboard is locked until the agent is there and has its prompt.
     let keyboard = files.take_keyboard()?;
@@ -302,7 +304,7 @@ fn start(
         let begun = prompter.start(&agent.prompt, keyboard, process);
         begun.map_err(|error| format!("its prompt cannot be typed: {error}"))
     });
-    Ok(Begun { child, relay, prompting })
+    Ok(StartedAgent { child, relay, prompting })
 }
 
 fn start_plainly(lock: &RunLock, agent: &Agent, output: File) -> io::Result<Child> {

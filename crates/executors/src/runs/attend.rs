@@ -12,14 +12,14 @@ use rustix::process::{
     waitpid,
 };
 
-use super::control::{Control, Wish};
+use super::control::{ControlPipe, SupervisorRequest};
 use super::processes;
 use super::prompter::Prompting;
 use crate::terminal::OwnTerminal;
 
 /// How far it has come with an agent.
 #[derive(Debug, Clone, Copy)]
-enum Stage {
+enum AgentStage {
     Working,
     /// Its work is done since then, and it may end by itself.
     Dismissed(Instant),
@@ -30,13 +30,13 @@ enum Stage {
 
 /// How it went with an agent.
 #[derive(Debug)]
-pub(super) struct Attended {
+pub(super) struct AgentResult {
     /// How it ended.
     pub(super) status: Result<WaitStatus, Errno>,
     /// Whether it ended by itself.
     pub(super) is_free: bool,
     /// The strongest request for it, up to the last moment.
-    pub(super) wish: Option<Wish>,
+    pub(super) wish: Option<SupervisorRequest>,
     /// Whether it got its prompt, if that was to be typed.
     pub(super) prompted: Option<Result<(), String>>,
     /// The most memory that it and its processes used, in megabytes; nothing if it ended before the
@@ -44,7 +44,7 @@ pub(super) struct Attended {
     pub(super) peak_mb: Option<u32>,
 }
 
-impl Stage {
+impl AgentStage {
     /// Whether the agent ends by itself, if it ends now.
     fn is_free(self) -> bool {
         matches!(self, Self::Working | Self::Dismissed(_))
@@ -64,16 +64,16 @@ pub(super) const COLLECT_INTERVAL: Duration = Duration::from_mins(1);
 /// agent goes on meanwhile.
 pub(super) fn attend(
     agent: Pid,
-    control: &mut Control,
+    control: &mut ControlPipe,
     prompting: Option<Result<Prompting, String>>,
     grace: Duration,
     session: &mut OwnTerminal,
     started: impl FnOnce(),
     mut on_loss: impl FnMut() -> Reopening,
-) -> Attended {
+) -> AgentResult {
     let end = end_of(agent);
-    let mut scales = Scales::default();
-    let mut stage = Stage::Working;
+    let mut scales = MemorySampler::default();
+    let mut stage = AgentStage::Working;
     let mut wish = None;
     let mut started = Some(started);
     let mut reopening = Retry::default();
@@ -92,10 +92,10 @@ pub(super) fn attend(
     loop {
         let limit = match (&end, stage) {
             (None, _) => AGENT_POLL_INTERVAL,
-            (_, Stage::Dismissed(since) | Stage::Asked(since)) => {
+            (_, AgentStage::Dismissed(since) | AgentStage::Asked(since)) => {
                 grace.saturating_sub(since.elapsed()).min(COLLECT_INTERVAL)
             }
-            (_, Stage::Working | Stage::Killed) => COLLECT_INTERVAL,
+            (_, AgentStage::Working | AgentStage::Killed) => COLLECT_INTERVAL,
         };
         let limit = limit.min(scales.next_look()).min(reopening.next_try());
         let news = wait_for_news(end.as_ref(), control, wish, prompting.as_mut(), session, limit);
@@ -131,7 +131,7 @@ pub(super) fn attend(
                 prompted = Some(verdict);
             }
             let (is_free, peak_mb) = (stage.is_free(), scales.peak_mb);
-            return Attended { status, is_free, wish, prompted, peak_mb };
+            return AgentResult { status, is_free, wish, prompted, peak_mb };
         }
         if let Some(verdict) = news.prompted {
             prompting = None;
@@ -142,16 +142,26 @@ pub(super) fn attend(
         }
         // The agent is not collected, so its number is its own, and that of its group.
         match (stage, wish) {
-            (Stage::Working, Some(Wish::Leave)) => stage = Stage::Dismissed(Instant::now()),
-            (Stage::Working, Some(Wish::HandOver))
-            | (Stage::Working | Stage::Dismissed(_), Some(Wish::Cancel)) => stage = ask(agent),
-            (Stage::Working, None) if matches!(prompted, Some(Err(_))) => stage = ask(agent),
-            (Stage::Dismissed(since), _) if since.elapsed() >= grace => stage = ask(agent),
-            (Stage::Asked(since), _) if since.elapsed() >= grace => {
-                let _ = kill_process_group(agent, Signal::KILL);
-                stage = Stage::Killed;
+            (AgentStage::Working, Some(SupervisorRequest::Leave)) => {
+                stage = AgentStage::Dismissed(Instant::now());
             }
-            (Stage::Working | Stage::Dismissed(_) | Stage::Asked(_) | Stage::Killed, _) => {}
+            (AgentStage::Working, Some(SupervisorRequest::HandOver))
+            | (AgentStage::Working | AgentStage::Dismissed(_), Some(SupervisorRequest::Cancel)) => {
+                stage = ask(agent);
+            }
+            (AgentStage::Working, None) if matches!(prompted, Some(Err(_))) => stage = ask(agent),
+            (AgentStage::Dismissed(since), _) if since.elapsed() >= grace => stage = ask(agent),
+            (AgentStage::Asked(since), _) if since.elapsed() >= grace => {
+                let _ = kill_process_group(agent, Signal::KILL);
+                stage = AgentStage::Killed;
+            }
+            (
+                AgentStage::Working
+                | AgentStage::Dismissed(_)
+                | AgentStage::Asked(_)
+                | AgentStage::Killed,
+                _,
+            ) => {}
         }
     }
 }
@@ -205,19 +215,19 @@ impl Retry {
 const MEMORY_CHECK_FIRST: Duration = Duration::from_secs(2);
 
 /// Looks now and then how much memory an agent takes: soon at first, then ever more rarely.
-struct Scales {
+struct MemorySampler {
     last: Instant,
     interval: Duration,
     peak_mb: Option<u32>,
 }
 
-impl Default for Scales {
+impl Default for MemorySampler {
     fn default() -> Self {
         Self { last: Instant::now(), interval: MEMORY_CHECK_FIRST, peak_mb: None }
     }
 }
 
-impl Scales {
+impl MemorySampler {
     fn next_look(&self) -> Duration {
         self.interval.saturating_sub(self.last.elapsed())
     }
@@ -232,11 +242,11 @@ impl Scales {
 }
 
 /// Asks an agent and its process group to end.
-fn ask(agent: Pid) -> Stage {
+fn ask(agent: Pid) -> AgentStage {
     let _ = kill_process_group(agent, Signal::TERM);
     // One that is stopped would not hear the question.
     let _ = kill_process_group(agent, Signal::CONT);
-    Stage::Asked(Instant::now())
+    AgentStage::Asked(Instant::now())
 }
 
 /// How long to wait before looking again, if nothing tells of the end of an agent.
@@ -244,11 +254,11 @@ pub(super) const AGENT_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The events that ended the wait, if any.
 #[derive(Debug)]
-struct News {
+struct AgentWaitResult {
     /// The agent has ended.
     is_over: bool,
     /// The request to it.
-    wish: Option<Wish>,
+    wish: Option<SupervisorRequest>,
     /// Whether it has its prompt.
     prompted: Option<Result<(), String>>,
     /// The session in which we are has gone away.
@@ -259,18 +269,18 @@ struct News {
 /// longer than `limit`.
 fn wait_for_news(
     end: Option<&OwnedFd>,
-    control: &mut Control,
-    wish: Option<Wish>,
+    control: &mut ControlPipe,
+    wish: Option<SupervisorRequest>,
     prompting: Option<&mut Prompting>,
     session: &OwnTerminal,
     limit: Duration,
-) -> News {
+) -> AgentWaitResult {
     let timeout = Timespec::try_from(limit).ok();
     // A descriptor that is not waited for is asked for nothing.
     let flags = |wanted| if wanted { PollFlags::IN } else { PollFlags::empty() };
     let [is_spoken_to, is_over, is_typed, is_without_session] = {
         let unwatched = || PollFd::new(&*control, flags(false));
-        let asked = PollFd::new(&*control, flags(wish != Some(Wish::Cancel)));
+        let asked = PollFd::new(&*control, flags(wish != Some(SupervisorRequest::Cancel)));
         let over = end.map_or_else(unwatched, |end| PollFd::new(end, flags(true)));
         let typed = prompting.as_deref();
         let typed = typed.map_or_else(unwatched, |typing| PollFd::new(typing, flags(true)));
@@ -283,7 +293,7 @@ fn wait_for_news(
         let _ = poll(&mut polled, timeout.as_ref());
         polled.map(|polled| !polled.revents().is_empty())
     };
-    News {
+    AgentWaitResult {
         is_over,
         wish: if is_spoken_to { control.wish() } else { None },
         prompted: prompting.filter(|_| is_typed).and_then(Prompting::verdict),

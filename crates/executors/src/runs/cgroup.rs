@@ -14,8 +14,8 @@ use std::time::Duration;
 use rustix::process::getpid;
 use sha2::{Digest as _, Sha256};
 
+use super::process_ending::{RemainingProcesses, end_all};
 use super::processes::{self, Process, pid_of};
-use super::remains::{Left, end_all};
 
 /// The first part of the name of every group of a run.
 const MARK: &str = "gt-run-";
@@ -135,7 +135,7 @@ impl Cgroup {
 
     /// Ends everything in it: `TERM`, `grace`, `KILL`. Says whether nothing is left. An empty group is removed.
     pub(super) fn end(&self, grace: Duration, ancestors: &[rustix::process::Pid]) -> bool {
-        let find = || Left { processes: self.members(ancestors), group: None };
+        let find = || RemainingProcesses { processes: self.members(ancestors), group: None };
         let mut is_over = end_all(grace, Some(Duration::ZERO), find);
         if !is_over {
             if own_group().is_ok_and(|own| !own.starts_with(&self.directory)) {

@@ -16,7 +16,7 @@ use super::RunFiles;
 
 /// The result of asking a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum AskResult {
     /// It has been told, or its agent has just ended by itself.
     Told,
     /// No supervisor listens: the agent has not been started yet, it has ended, or its supervisor
@@ -26,7 +26,7 @@ pub enum Asked {
 
 /// A request to a supervisor about its run. Of several requests the last in this list wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Wish {
+pub(crate) enum SupervisorRequest {
     /// Its agent is to end now, and another one goes on with the same run.
     HandOver,
     /// Its work is done: the agent has a while to end by itself, and is ended then.
@@ -36,28 +36,28 @@ pub(crate) enum Wish {
 }
 
 /// Asks the supervisor of a run to end it, and returns at once.
-pub fn ask_to_cancel(files: &RunFiles) -> io::Result<Asked> {
-    tell(files, Wish::Cancel)
+pub fn ask_to_cancel(files: &RunFiles) -> io::Result<AskResult> {
+    tell(files, SupervisorRequest::Cancel)
 }
 
 /// Tells the supervisor of a run that its work is done, and returns at once. An agent that does not
 /// end by itself is ended: it would block its place for the next run.
-pub fn tell_done(files: &RunFiles) -> io::Result<Asked> {
-    tell(files, Wish::Leave)
+pub fn tell_done(files: &RunFiles) -> io::Result<AskResult> {
+    tell(files, SupervisorRequest::Leave)
 }
 
 /// Asks the supervisor of a run to end its agent and to begin another one in the same run, and returns at once.
-pub fn ask_to_hand_over(files: &RunFiles) -> io::Result<Asked> {
-    tell(files, Wish::HandOver)
+pub fn ask_to_hand_over(files: &RunFiles) -> io::Result<AskResult> {
+    tell(files, SupervisorRequest::HandOver)
 }
 
-fn tell(files: &RunFiles, wish: Wish) -> io::Result<Asked> {
+fn tell(files: &RunFiles, wish: SupervisorRequest) -> io::Result<AskResult> {
     match open_for_asking(files)? {
-        None => Ok(Asked::NoListener),
+        None => Ok(AskResult::NoListener),
         Some(mut pipe) => match pipe.write_all(&word(files, wish)) {
             // A pipe that is full has been asked often enough.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
-            _ => Ok(Asked::Told),
+            _ => Ok(AskResult::Told),
         },
     }
 }
@@ -85,18 +85,18 @@ fn open_for_asking(files: &RunFiles) -> io::Result<Option<File>> {
 /// The end of the pipe that a supervisor listens to. It has the name of the run while there is one to be ended,
 /// and goes from run to run with its supervisor.
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct ControlPipe {
     pipe: File,
     path: PathBuf,
     /// Where it is between two runs.
     resting_path: PathBuf,
     /// The messages about this run, with their meanings.
-    words: [(Vec<u8>, Wish); 3],
+    words: [(Vec<u8>, SupervisorRequest); 3],
     /// Bytes that were read and are no whole message yet.
     heard: Vec<u8>,
 }
 
-impl Control {
+impl ControlPipe {
     /// Renames the pipe for a run, or makes it. From now on requests for that run are heard.
     pub(crate) fn ready<'c>(
         slot: &'c mut Option<Self>,
@@ -130,7 +130,7 @@ impl Control {
 
     /// The request about this run. Only to be called when there is something to read. A late
     /// request about the previous run is ignored.
-    pub(crate) fn wish(&mut self) -> Option<Wish> {
+    pub(crate) fn wish(&mut self) -> Option<SupervisorRequest> {
         let mut more = [0; 4096];
         let read = self.pipe.read(&mut more).ok()?;
         self.heard.extend_from_slice(&more[..read]);
@@ -143,7 +143,7 @@ impl Control {
     }
 
     /// The same at any time: nothing if there is no request.
-    pub(super) fn wish_at_once(&mut self) -> Option<Wish> {
+    pub(super) fn wish_at_once(&mut self) -> Option<SupervisorRequest> {
         let is_spoken_to = {
             let mut polled = [PollFd::new(&*self, PollFlags::IN)];
             poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
@@ -152,7 +152,7 @@ impl Control {
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlPipe {
     fn drop(&mut self) {
         // Without a listener it is of no use and does no harm.
         let _ = std::fs::remove_file(&self.path);
@@ -160,18 +160,19 @@ impl Drop for Control {
 }
 
 /// The message for a request about a run. No name of a run has a space.
-fn word(files: &RunFiles, wish: Wish) -> Vec<u8> {
+fn word(files: &RunFiles, wish: SupervisorRequest) -> Vec<u8> {
     let mut word = files.name().as_os_str().as_bytes().to_vec();
     word.extend_from_slice(match wish {
-        Wish::HandOver => b" handover\n",
-        Wish::Leave => b" done\n",
-        Wish::Cancel => b"\n",
+        SupervisorRequest::HandOver => b" handover\n",
+        SupervisorRequest::Leave => b" done\n",
+        SupervisorRequest::Cancel => b"\n",
     });
     word
 }
 
-fn words(files: &RunFiles) -> [(Vec<u8>, Wish); 3] {
-    [Wish::HandOver, Wish::Leave, Wish::Cancel].map(|wish| (word(files, wish), wish))
+fn words(files: &RunFiles) -> [(Vec<u8>, SupervisorRequest); 3] {
+    [SupervisorRequest::HandOver, SupervisorRequest::Leave, SupervisorRequest::Cancel]
+        .map(|wish| (word(files, wish), wish))
 }
 
 fn make(path: &Path) -> io::Result<File> {
@@ -201,7 +202,7 @@ pub(super) fn make_pipe_for_reading(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(at_once).open(path)
 }
 
-impl AsFd for Control {
+impl AsFd for ControlPipe {
     /// Readable when there is a request.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
@@ -221,17 +222,17 @@ mod tests {
     fn requests_are_heard_only_during_a_run() {
         let town = tempfile::tempdir().unwrap();
         let files = RunFiles::of(town.path(), "gt-abc#3");
-        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NoListener);
+        assert_eq!(ask_to_cancel(&files).unwrap(), AskResult::NoListener);
         files.create().unwrap();
-        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NoListener);
+        assert_eq!(ask_to_cancel(&files).unwrap(), AskResult::NoListener);
 
         let mut slot = None;
-        let control = Control::ready(&mut slot, &files).unwrap();
-        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::Told);
-        assert_eq!(control.wish(), Some(Wish::Cancel));
+        let control = ControlPipe::ready(&mut slot, &files).unwrap();
+        assert_eq!(ask_to_cancel(&files).unwrap(), AskResult::Told);
+        assert_eq!(control.wish(), Some(SupervisorRequest::Cancel));
 
         control.rest();
-        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::NoListener);
+        assert_eq!(ask_to_cancel(&files).unwrap(), AskResult::NoListener);
     }
 
     #[test]
@@ -239,17 +240,17 @@ mod tests {
         let town = tempfile::tempdir().unwrap();
         let [one, two] = ["gt-abc#3", "gt-abc#33"].map(|run| RunFiles::of(town.path(), run));
         let mut slot = None;
-        let control = Control::ready(&mut slot, &one).unwrap();
+        let control = ControlPipe::ready(&mut slot, &one).unwrap();
         let mut late = open_for_asking(&one).unwrap().unwrap();
         control.rest();
-        let control = Control::ready(&mut slot, &two).unwrap();
-        assert_eq!(ask_to_cancel(&one).unwrap(), Asked::NoListener);
+        let control = ControlPipe::ready(&mut slot, &two).unwrap();
+        assert_eq!(ask_to_cancel(&one).unwrap(), AskResult::NoListener);
 
-        late.write_all(&word(&one, Wish::Cancel)).unwrap();
+        late.write_all(&word(&one, SupervisorRequest::Cancel)).unwrap();
         assert_eq!(control.wish(), None);
 
-        assert_eq!(ask_to_cancel(&two).unwrap(), Asked::Told);
-        assert_eq!(control.wish(), Some(Wish::Cancel));
+        assert_eq!(ask_to_cancel(&two).unwrap(), AskResult::Told);
+        assert_eq!(control.wish(), Some(SupervisorRequest::Cancel));
     }
 
     #[test]
@@ -257,13 +258,13 @@ mod tests {
         let town = tempfile::tempdir().unwrap();
         let files = RunFiles::of(town.path(), "gt-abc#3");
         let mut slot = None;
-        let control = Control::ready(&mut slot, &files).unwrap();
+        let control = ControlPipe::ready(&mut slot, &files).unwrap();
         control.rest();
         std::fs::remove_file(&control.path).unwrap();
 
-        Control::ready(&mut slot, &files).unwrap();
+        ControlPipe::ready(&mut slot, &files).unwrap();
 
-        assert_eq!(ask_to_cancel(&files).unwrap(), Asked::Told);
+        assert_eq!(ask_to_cancel(&files).unwrap(), AskResult::Told);
         drop(slot);
         assert_eq!(std::fs::read_dir(town.path()).unwrap().count(), 0);
     }
@@ -273,22 +274,22 @@ mod tests {
         let town = tempfile::tempdir().unwrap();
         let files = RunFiles::of(town.path(), "gt-abc#3");
         let mut slot = None;
-        let control = Control::ready(&mut slot, &files).unwrap();
+        let control = ControlPipe::ready(&mut slot, &files).unwrap();
 
-        assert_eq!(tell_done(&files).unwrap(), Asked::Told);
-        assert_eq!(control.wish(), Some(Wish::Leave));
+        assert_eq!(tell_done(&files).unwrap(), AskResult::Told);
+        assert_eq!(control.wish(), Some(SupervisorRequest::Leave));
 
         tell_done(&files).unwrap();
         ask_to_cancel(&files).unwrap();
         tell_done(&files).unwrap();
-        assert_eq!(control.wish(), Some(Wish::Cancel));
+        assert_eq!(control.wish(), Some(SupervisorRequest::Cancel));
 
         assert_eq!(control.wish_at_once(), None);
         ask_to_hand_over(&files).unwrap();
-        assert_eq!(control.wish_at_once(), Some(Wish::HandOver));
+        assert_eq!(control.wish_at_once(), Some(SupervisorRequest::HandOver));
         tell_done(&files).unwrap();
         ask_to_hand_over(&files).unwrap();
-        assert_eq!(control.wish_at_once(), Some(Wish::Leave));
+        assert_eq!(control.wish_at_once(), Some(SupervisorRequest::Leave));
     }
 
     #[test]
@@ -298,9 +299,9 @@ mod tests {
         files.create().unwrap();
         std::fs::write(files.control_path(), "not a pipe").unwrap();
         let mut slot = None;
-        Control::ready(&mut slot, &files).unwrap();
+        ControlPipe::ready(&mut slot, &files).unwrap();
         for _ in 0..100_000 {
-            assert_eq!(ask_to_cancel(&files).unwrap(), Asked::Told);
+            assert_eq!(ask_to_cancel(&files).unwrap(), AskResult::Told);
         }
     }
 }

@@ -21,8 +21,8 @@ use rustix::process::Pid;
 use super::AgentEnd;
 use super::agent::{adopt_orphans, agent_end, prompt_file};
 use super::attend::{AGENT_POLL_INTERVAL, COLLECT_INTERVAL, collect, end_of};
+use super::process_ending::{bystanders, end_all, left_of};
 use super::processes::Process;
-use super::remains::{bystanders, end_all, left_of};
 use super::supervisor::say_line;
 use crate::background::spawn;
 use crate::daemon::wait_for_any;
@@ -45,7 +45,7 @@ const TIME_LEFT: &str = "time left ";
 
 /// A command to be started.
 #[derive(Debug)]
-pub struct Order<'a> {
+pub struct CommandOrder<'a> {
     /// This program, with the argument that makes it call [`attend_errand`] with the words that
     /// follow.
     pub attendant: &'a Launcher,
@@ -79,7 +79,7 @@ pub struct Errand {
 
 impl Errand {
     /// Starts a command.
-    pub fn start(order: Order<'_>) -> Result<Self, ProcessError> {
+    pub fn start(order: CommandOrder<'_>) -> Result<Self, ProcessError> {
         let program = order.argv.first().cloned().unwrap_or_default();
         let failed = |source| ProcessError::Start { program: program.clone(), source };
         let mut errand = begin(order).map_err(failed)?;
@@ -199,7 +199,7 @@ fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
-fn begin(order: Order<'_>) -> io::Result<Errand> {
+fn begin(order: CommandOrder<'_>) -> io::Result<Errand> {
     if order.argv.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     }
@@ -251,11 +251,11 @@ pub fn attend_errand(words: &[OsString]) -> io::Result<()> {
     };
     say_line(STARTED);
     match stay(&mut orders, child, deadline) {
-        Stayed::Ended(end) => {
+        AttendantResult::Ended(end) => {
             end_all(grace, Some(KILL_WAIT_MAX), || left_of(child, &[]));
             say_line(end.to_string().trim_end());
         }
-        Stayed::Left(left) => {
+        AttendantResult::Left(left) => {
             end_all(grace.min(left), Some(KILL_WAIT_MAX), || left_of(child, &[]));
             say_line(AgentEnd::Cancelled.to_string().trim_end());
         }
@@ -264,14 +264,14 @@ pub fn attend_errand(words: &[OsString]) -> io::Result<()> {
 }
 
 /// How it went with a command under its attendant.
-enum Stayed {
+enum AttendantResult {
     /// It ended by itself.
     Ended(AgentEnd),
     /// It is to end, and has so much time before another command may get the same work.
     Left(Duration),
 }
 
-fn stay(orders: &mut File, child: Pid, mut deadline: Instant) -> Stayed {
+fn stay(orders: &mut File, child: Pid, mut deadline: Instant) -> AttendantResult {
     let end: Option<OwnedFd> = end_of(child);
     let mut heard = Vec::new();
     loop {
@@ -281,10 +281,10 @@ fn stay(orders: &mut File, child: Pid, mut deadline: Instant) -> Stayed {
         }
         let is_over = end.as_ref().is_some_and(|end| is_readable(end.as_fd()));
         match collect(child, is_over) {
-            Ok(Some(status)) => return Stayed::Ended(agent_end(status, false)),
+            Ok(Some(status)) => return AttendantResult::Ended(agent_end(status, false)),
             Ok(None) => {}
             // No process can say any more how it ended.
-            Err(_) => return Stayed::Ended(AgentEnd::Cancelled),
+            Err(_) => return AttendantResult::Ended(AgentEnd::Cancelled),
         }
         if is_readable(orders.as_fd()) {
             let mut piece = [0; 256];
@@ -292,7 +292,9 @@ fn stay(orders: &mut File, child: Pid, mut deadline: Instant) -> Stayed {
                 Ok(read) if read > 0 => heard.extend_from_slice(&piece[..read]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(_) | Err(_) => {
-                    return Stayed::Left(deadline.saturating_duration_since(Instant::now()));
+                    return AttendantResult::Left(
+                        deadline.saturating_duration_since(Instant::now()),
+                    );
                 }
             }
             while let Some(at) = heard.iter().position(|byte| *byte == b'\n') {
@@ -360,7 +362,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let output = File::create(directory.path().join("output")).unwrap();
         let argv = ["sh".to_owned(), "-c".to_owned(), script.to_owned()];
-        let order = Order {
+        let order = CommandOrder {
             attendant: &attendant(),
             argv: &argv,
             directory: directory.path(),
@@ -403,7 +405,7 @@ mod tests {
     fn a_command_that_cannot_be_started_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let attendant = attendant();
-        let order = |argv| Order {
+        let order = |argv| CommandOrder {
             attendant: &attendant,
             argv,
             directory: directory.path(),

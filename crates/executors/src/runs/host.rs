@@ -57,7 +57,7 @@ pub struct FormerHost {
 
 /// The contents of an identity file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Recorded {
+struct RecordedIdentity {
     id: String,
     /// Nothing in a file of an older version.
     place: Option<HostPlace>,
@@ -75,7 +75,7 @@ pub fn host_identity(path: &Path) -> io::Result<HostIdentity> {
             let mut text = String::new();
             file.read_to_string(&mut text)?;
             let here = place_of(&file, path)?;
-            if let Some(Recorded { id, place: Some(place), former }) = parse(&text)
+            if let Some(RecordedIdentity { id, place: Some(place), former }) = parse(&text)
                 && judge(&place, &here) == HostVerdict::Same
                 && place.path == here.path
             {
@@ -94,15 +94,19 @@ pub fn host_identity(path: &Path) -> io::Result<HostIdentity> {
     file.read_to_string(&mut text)?;
     let here = place_of(&file, path)?;
     let (recorded, is_new) = match parse(&text) {
-        None => (Recorded { id: fresh_id(), place: Some(here.clone()), former: None }, false),
-        Some(Recorded { id, place: Some(place), former }) => match judge(&place, &here) {
-            HostVerdict::Same => (Recorded { id, place: Some(here.clone()), former }, false),
+        None => {
+            (RecordedIdentity { id: fresh_id(), place: Some(here.clone()), former: None }, false)
+        }
+        Some(RecordedIdentity { id, place: Some(place), former }) => match judge(&place, &here) {
+            HostVerdict::Same => {
+                (RecordedIdentity { id, place: Some(here.clone()), former }, false)
+            }
             verdict => {
                 let former = Some(FormerHost { id, verdict, path: place.path });
-                (Recorded { id: fresh_id(), place: Some(here.clone()), former }, true)
+                (RecordedIdentity { id: fresh_id(), place: Some(here.clone()), former }, true)
             }
         },
-        Some(old) => (Recorded { place: Some(here.clone()), ..old }, false),
+        Some(old) => (RecordedIdentity { place: Some(here.clone()), ..old }, false),
     };
     record(&file, &recorded)?;
     Ok(HostIdentity { id: recorded.id, place: here, former: recorded.former, is_new })
@@ -115,7 +119,7 @@ pub fn forget_former_host(path: &Path) -> io::Result<()> {
     let mut text = String::new();
     file.read_to_string(&mut text)?;
     match parse(&text) {
-        Some(recorded) => record(&file, &Recorded { former: None, ..recorded }),
+        Some(recorded) => record(&file, &RecordedIdentity { former: None, ..recorded }),
         None => Ok(()),
     }
 }
@@ -135,7 +139,7 @@ fn fresh_id() -> String {
 }
 
 /// The file is written where it is, because its inode identifies it. The identity comes first and is complete if anything is.
-fn record(file: &File, recorded: &Recorded) -> io::Result<()> {
+fn record(file: &File, recorded: &RecordedIdentity) -> io::Result<()> {
     let mut lines = vec![recorded.id.clone()];
     if let Some(HostPlace { machine, inode, device, path }) = &recorded.place {
         lines.push(format!("machine {machine}\ninode {inode}\ndevice {device}\npath {path}"));
@@ -180,7 +184,7 @@ fn judge(recorded: &HostPlace, here: &HostPlace) -> HostVerdict {
 
 /// Parses an identity file. An identity that was not written completely is none; the rest counts
 /// only if all of it is there.
-fn parse(text: &str) -> Option<Recorded> {
+fn parse(text: &str) -> Option<RecordedIdentity> {
     let (id, rest) = text.split_once('\n')?;
     let is_whole = id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_whole {
@@ -188,7 +192,7 @@ fn parse(text: &str) -> Option<Recorded> {
     }
     let id = id.to_owned();
     let Some(rest) = rest.strip_suffix(END) else {
-        return Some(Recorded { id, place: None, former: None });
+        return Some(RecordedIdentity { id, place: None, former: None });
     };
     let field = |name: &str| {
         let mut lines = rest.lines();
@@ -208,7 +212,7 @@ fn parse(text: &str) -> Option<Recorded> {
         Some(FormerHost { id: id.to_owned(), verdict, path: path.to_owned() })
     };
     let former = former(COPIED, HostVerdict::Copy).or_else(|| former(MOVED, HostVerdict::Moved));
-    Some(Recorded { id, place: place(), former })
+    Some(RecordedIdentity { id, place: place(), former })
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use rustix::process::getpid;
 
 use super::agent::adopt_orphans;
+use super::process_ending::{RemainingProcesses, end_all};
 use super::processes::{self, Process, descendants};
-use super::remains::{Left, end_all};
 use crate::daemon::wait_for_any;
 
 /// How long processes that do not even end when they are killed are waited for.
@@ -67,7 +67,7 @@ impl Leftovers {
                 processes.extend(descendants(&all, process.pid, &[]));
             }
             processes.retain(|process| !process.is_over);
-            Left { processes, group: None }
+            RemainingProcesses { processes, group: None }
         });
     }
 }

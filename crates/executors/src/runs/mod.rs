@@ -18,7 +18,6 @@
 
 mod agent;
 mod attend;
-mod awake;
 mod cgroup;
 mod control;
 mod end;
@@ -27,35 +26,37 @@ mod files;
 mod host;
 mod leftovers;
 mod orphan;
+mod process_ending;
 mod processes;
 mod prompter;
-mod remains;
+mod sleep_detection;
 mod starter;
 mod strays;
 mod supervisor;
 
 pub use agent::{Agent, OpenedSession, Reopen, SessionEnd, Supervision};
-pub use awake::awake_since;
 pub(crate) use cgroup::outside_control_group;
 pub use cgroup::{control_groups_missing, enter_control_group, sweep_control_groups};
-pub use control::{Asked, ask_to_cancel, ask_to_hand_over, has_listener, tell_done};
-pub(crate) use control::{Control, Wish};
+pub use control::{AskResult, ask_to_cancel, ask_to_hand_over, has_listener, tell_done};
+pub(crate) use control::{ControlPipe, SupervisorRequest};
 pub use end::AgentEnd;
-pub use errand::{ATTEND, Errand, Order as ErrandOrder, attend_errand};
+pub use errand::{ATTEND, CommandOrder as ErrandOrder, Errand, attend_errand};
 pub use files::{Keyboard, Liveness, RunFiles, RunLock, runs_with_files, wait_until_unlocked};
 pub use host::{
     FormerHost, HostIdentity, boot_identity, forget_former_host, host_identity, incarnation,
 };
 pub use leftovers::Leftovers;
 pub use orphan::{
-    Unattended, end_orphan, holders, lost_its_session, supervisor_at_work, unattended,
+    UnattendedRun, end_orphan, holders, lost_its_session, supervisor_at_work, unattended,
 };
 pub(crate) use processes::{parent_of, start_of};
 pub use prompter::{ARRIVED, Prompter};
+pub use sleep_detection::awake_since;
 pub use starter::{
     StarterLock, is_of_this_process, rebooted_since, starter_is_alive, wait_for_end_of_starter,
 };
 pub use strays::{Strays, Suspect, end_strays, strays_of};
 pub use supervisor::{
-    Hearing, OnEnd, SupervisorAnswer, SupervisorCommand, become_detached, is_there, say, speak_into,
+    OnEnd, SupervisorAnswer, SupervisorCommand, SupervisorListener, become_detached, is_there, say,
+    speak_into,
 };

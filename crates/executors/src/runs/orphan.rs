@@ -8,8 +8,8 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use super::control::has_listener;
+use super::process_ending::{RemainingProcesses, end_all};
 use super::processes::{self, Process, has_open, pid_of};
-use super::remains::{Left, end_all};
 use super::{Liveness, RunFiles};
 
 /// How long after killing the last processes of a run their end is waited for.
@@ -18,7 +18,7 @@ const KILLED_PATIENCE: Duration = Duration::from_secs(5);
 /// The contents of the lock file for as long as there is, or is about to be, an agent: the
 /// supervisor's own number, and as soon as it is known, the agent's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct LockRecord {
     pub(super) supervisor: Pid,
     /// Its number, which is that of its group too, and when it was started.
     pub(super) agent: Option<(Pid, u64)>,
@@ -35,7 +35,7 @@ const WITHOUT_SESSION: &str = "without session";
 const HOLDER: &str = "session of ";
 const CGROUP: &str = "control group ";
 
-impl Record {
+impl LockRecord {
     pub(super) fn parse(text: &str) -> Option<Self> {
         // Below it may stand how the agent ended, while something that it left is still there.
         let mut lines = text.lines();
@@ -61,7 +61,7 @@ impl Record {
     }
 }
 
-impl fmt::Display for Record {
+impl fmt::Display for LockRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.supervisor.as_raw_pid())?;
         if let Some((agent, started)) = self.agent {
@@ -81,7 +81,7 @@ impl fmt::Display for Record {
 /// Whether the session of a run went away before its supervisor did.
 pub fn lost_its_session(files: &RunFiles) -> bool {
     let text = fs::read_to_string(files.lock_path()).unwrap_or_default();
-    Record::parse(&text).is_some_and(|record| record.without_session)
+    LockRecord::parse(&text).is_some_and(|record| record.without_session)
 }
 
 /// Ends the agent of a run whose supervisor is gone, its process group, and everything else that holds the
@@ -95,12 +95,12 @@ pub fn end_orphan(files: &RunFiles, grace: Duration) -> io::Result<bool> {
         return Ok(false);
     }
     let text = fs::read_to_string(files.lock_path())?;
-    let Some(record) = Record::parse(&text) else { return Ok(false) };
+    let Some(record) = LockRecord::parse(&text) else { return Ok(false) };
     let lock = fs::metadata(files.lock_path())?;
     let find = || {
         let all = processes::all();
         let processes = belonging(&all, &record, |process| has_open(process.pid, &lock));
-        Left { processes, group: None }
+        RemainingProcesses { processes, group: None }
     };
     if find().processes.is_empty() {
         return Ok(false);
@@ -114,7 +114,7 @@ pub fn supervisor_at_work(files: &RunFiles) -> io::Result<Option<u32>> {
     if !has_listener(files)? {
         return Ok(None);
     }
-    let record = Record::parse(&fs::read_to_string(files.lock_path())?);
+    let record = LockRecord::parse(&fs::read_to_string(files.lock_path())?);
     let with_agent = record.filter(|record| record.agent.is_some());
     let process = with_agent.map(|record| record.holder.unwrap_or(record.supervisor));
     Ok(process.and_then(|process| u32::try_from(process.as_raw_pid()).ok()))
@@ -122,7 +122,7 @@ pub fn supervisor_at_work(files: &RunFiles) -> io::Result<Option<u32>> {
 
 /// The rest of a run whose supervisor is gone, while a process holds its lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unattended {
+pub enum UnattendedRun {
     /// Its agent, of this number, which goes on alone.
     Agent(i32),
     /// Others, of these numbers; none if we may not know them.
@@ -131,11 +131,11 @@ pub enum Unattended {
 
 /// The rest of a run whose supervisor is gone; nothing if the supervisor is there, or no process is
 /// left.
-pub fn unattended(files: &RunFiles) -> io::Result<Option<Unattended>> {
+pub fn unattended(files: &RunFiles) -> io::Result<Option<UnattendedRun>> {
     if files.liveness()? != Liveness::Held || has_listener(files)? {
         return Ok(None);
     }
-    let record = Record::parse(&fs::read_to_string(files.lock_path())?);
+    let record = LockRecord::parse(&fs::read_to_string(files.lock_path())?);
     // Without a record, a supervisor is about to begin, or about to leave.
     let Some((supervisor, agent)) =
         record.and_then(|record| Some((record.supervisor, record.agent?)))
@@ -152,9 +152,9 @@ pub fn unattended(files: &RunFiles) -> io::Result<Option<Unattended>> {
         return Ok(None);
     }
     Ok(Some(if agent_lives {
-        Unattended::Agent(agent.0.as_raw_pid())
+        UnattendedRun::Agent(agent.0.as_raw_pid())
     } else {
-        Unattended::Others(holders)
+        UnattendedRun::Others(holders)
     }))
 }
 
@@ -170,7 +170,7 @@ pub fn holders(files: &RunFiles) -> Vec<i32> {
 /// Those that belong to the run.
 fn belonging(
     all: &[Process],
-    record: &Record,
+    record: &LockRecord,
     holds_lock: impl Fn(&Process) -> bool,
 ) -> Vec<Process> {
     let ourselves = rustix::process::getpid();
@@ -217,7 +217,7 @@ mod tests {
     const RECORD: &str = "70000 70001 500\n";
 
     fn numbers(record: &str, all: &[Process], holders: &[i32]) -> Vec<i32> {
-        let record = Record::parse(record).unwrap();
+        let record = LockRecord::parse(record).unwrap();
         belonging(all, &record, |process| holders.contains(&process.pid.as_raw_pid()))
             .iter()
             .map(|process| process.pid.as_raw_pid())
@@ -230,10 +230,10 @@ mod tests {
             "{RECORD}without session\nsession of 70009\ncontrol group /sys/fs/cgroup/a b\n"
         );
         for record in [RECORD, "70000\n", &with_more] {
-            assert_eq!(Record::parse(record).unwrap().to_string(), record);
+            assert_eq!(LockRecord::parse(record).unwrap().to_string(), record);
         }
         for text in ["", "12 345", "0 345 6", "-1 345 6", "12 x 6", "12 -3 1", "1 2 3 4", "a"] {
-            assert_eq!(Record::parse(text), None, "{text}");
+            assert_eq!(LockRecord::parse(text), None, "{text}");
         }
     }
 

@@ -16,9 +16,9 @@ use rustix::process::{Pid, getpid};
 
 use super::RunFiles;
 use super::cgroup::Cgroup;
-use super::orphan::Record;
+use super::orphan::LockRecord;
+use super::process_ending::{RemainingProcesses, end_all};
 use super::processes::{self, Process, descendants};
-use super::remains::{Left, end_all};
 
 /// How long after killing the last of them their end is waited for.
 const KILLED_PATIENCE: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ impl Suspect {
     /// The run with these files, if its supervisor was cut off. Processes are looked for in `tree` too.
     pub fn of(files: &RunFiles, run: &str, tree: Option<PathBuf>) -> Option<Self> {
         let text = fs::read_to_string(files.lock_path()).unwrap_or_default();
-        let record = Record::parse(&text)?;
+        let record = LockRecord::parse(&text)?;
         let cgroup = record.cgroup.and_then(|path| Cgroup::named(&path, files.root()));
         Some(Self { run: run.to_owned(), tree, agent: record.agent, cgroup })
     }
@@ -59,7 +59,7 @@ impl RunFiles {
     /// Whether the supervisor of a run died before it could end the processes of its agents.
     pub fn was_cut_off(&self) -> bool {
         let text = fs::read_to_string(self.lock_path()).unwrap_or_default();
-        Record::parse(&text).is_some()
+        LockRecord::parse(&text).is_some()
     }
 }
 
@@ -86,9 +86,9 @@ pub fn strays_of(root: &Path, suspects: &[Suspect]) -> Vec<Strays> {
 }
 
 /// A process that has to do with a suspect, with which, and whether it certainly belongs to it.
-type Found = (Process, usize, bool);
+type StrayProcess = (Process, usize, bool);
 
-fn by_suspect(suspects: &[Suspect], processes: Vec<Found>) -> Vec<Strays> {
+fn by_suspect(suspects: &[Suspect], processes: Vec<StrayProcess>) -> Vec<Strays> {
     let mut found = vec![Strays::default(); suspects.len()];
     for (process, at, is_of_run) in processes {
         let strays = &mut found[at];
@@ -113,13 +113,13 @@ pub fn end_strays(root: &Path, suspects: &[Suspect], grace: Duration) -> Vec<Str
     end_all(grace, Some(KILLED_PATIENCE), || {
         let found = look(root, suspects).into_iter();
         let processes = found.filter(|(_, _, is_of_run)| *is_of_run).map(|(one, ..)| one).collect();
-        Left { processes, group: None }
+        RemainingProcesses { processes, group: None }
     });
     strays_of(root, suspects)
 }
 
 /// The processes that have to do with one of the suspects.
-fn look(root: &Path, suspects: &[Suspect]) -> Vec<Found> {
+fn look(root: &Path, suspects: &[Suspect]) -> Vec<StrayProcess> {
     if suspects.is_empty() {
         return Vec::new();
     }
@@ -139,7 +139,7 @@ fn look(root: &Path, suspects: &[Suspect]) -> Vec<Found> {
     let is_ours = |process: &Process| {
         fs::metadata(directory_of(process)).is_ok_and(|file| file.uid() == user)
     };
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<StrayProcess> = Vec::new();
     for process in all.iter().filter(|process| !process.is_over) {
         // The process that asks belongs to no suspect.
         if !is_ours(process) || ancestors.contains(&process.pid) {
@@ -179,12 +179,16 @@ fn look(root: &Path, suspects: &[Suspect]) -> Vec<Found> {
 }
 
 /// Adds the children of the found processes: they belong to the same run.
-fn with_descendants(mut found: Vec<Found>, all: &[Process], ancestors: &[Pid]) -> Vec<Found> {
-    let mut more: Vec<Found> = Vec::new();
+fn with_descendants(
+    mut found: Vec<StrayProcess>,
+    all: &[Process],
+    ancestors: &[Pid],
+) -> Vec<StrayProcess> {
+    let mut more: Vec<StrayProcess> = Vec::new();
     for (parent, at, is_of_run) in &found {
         for process in descendants(all, parent.pid, &[]) {
             let is_known =
-                |known: &[Found]| known.iter().any(|(other, ..)| other.pid == process.pid);
+                |known: &[StrayProcess]| known.iter().any(|(other, ..)| other.pid == process.pid);
             let is_asking = ancestors.contains(&process.pid);
             if !process.is_over && !is_asking && !is_known(&found) && !is_known(&more) {
                 more.push((process, *at, *is_of_run));

@@ -160,7 +160,7 @@ pub(super) fn say_line(line: &str) {
 /// Dropping it ends the listening if no supervisor has the pipe open; a supervisor that speaks is
 /// heard to its end.
 #[derive(Debug)]
-pub struct Hearing {
+pub struct SupervisorListener {
     answer: mpsc::Receiver<String>,
     pipe: PathBuf,
 }
@@ -173,7 +173,7 @@ const SPEAKER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// parent and not yet taken its lock.
 const SPEAKER_ABSENCE_MAX: Duration = Duration::from_secs(5);
 
-impl Hearing {
+impl SupervisorListener {
     /// Makes the pipe of a run into which its supervisor is to speak ([`speak_into`]), and listens. `on_end` is called
     /// when the supervisor has ended.
     pub fn of(files: &RunFiles, on_end: Option<OnEnd>) -> io::Result<Self> {
@@ -238,7 +238,7 @@ impl Hearing {
     }
 }
 
-impl Drop for Hearing {
+impl Drop for SupervisorListener {
     fn drop(&mut self) {
         // Opened and closed: if no other process has the pipe open, the listening thread sees its
         // end. If that fails, the thread has ended already.

@@ -14,11 +14,11 @@ use super::protocol::{FromHome, FromThere, Hello, RunPlace, receive, send};
 use crate::background::spawn;
 use crate::process::command;
 use crate::runs::{
-    Asked, Liveness, RunFiles, ask_to_cancel, become_detached, end_orphan, tell_done,
+    AskResult, Liveness, RunFiles, ask_to_cancel, become_detached, end_orphan, tell_done,
 };
 
 /// This machine, which is the remote one for home.
-pub struct Over<'a> {
+pub struct RemoteMachine<'a> {
     /// Our own program.
     pub program: PathBuf,
     /// Where relative directories begin.
@@ -29,9 +29,9 @@ pub struct Over<'a> {
 
 /// Speaks to home, from several threads.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Voice(Arc<Mutex<()>>);
+pub(super) struct HomeWriter(Arc<Mutex<()>>);
 
-impl Voice {
+impl HomeWriter {
     pub(super) fn say(&self, message: &FromThere, payload: &[u8]) -> io::Result<()> {
         let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         send(&mut io::stdout().lock(), message, payload)
@@ -39,23 +39,23 @@ impl Voice {
 }
 
 /// The run that a line is about.
-struct Subject {
+struct AttendedRun {
     files: RunFiles,
     grace: Duration,
 }
 
 /// Serves one line: greets, and does what home says until home hangs up. Runs that were started go
 /// on then.
-pub fn attend(over: &Over) -> io::Result<()> {
+pub fn attend(over: &RemoteMachine) -> io::Result<()> {
     // The end of the session that sshd made for us must not end the runs that we start.
     become_detached()?;
     let mut out = io::stdout().lock();
     out.write_all(Hello::ours().line().as_bytes())?;
     out.flush()?;
     drop(out);
-    let voice = Voice::default();
+    let voice = HomeWriter::default();
     let mut input = BufReader::new(io::stdin());
-    let (mut subject, mut orders) = (None::<Subject>, None::<ChildStdin>);
+    let (mut subject, mut orders) = (None::<AttendedRun>, None::<ChildStdin>);
     let mut exchange = None::<Exchange>;
     while let Some((message, payload)) = receive::<FromHome>(&mut input)? {
         match message {
@@ -73,11 +73,13 @@ pub fn attend(over: &Over) -> io::Result<()> {
                         voice.say(&FromThere::Refused { why, busy: false }, &[])?;
                     }
                 }
-                subject = Some(Subject { files, grace });
+                subject = Some(AttendedRun { files, grace });
             }
             FromHome::Order(order) => {
                 // A keeper that has gone has told why, or the lock does.
-                if let (Some(mut keeper), Some(Subject { files, .. })) = (orders.take(), &subject) {
+                if let (Some(mut keeper), Some(AttendedRun { files, .. })) =
+                    (orders.take(), &subject)
+                {
                     exchange = Exchange::open(&files.socket_path(), &voice);
                     let _ = send(&mut keeper, &FromHome::Order(order), &payload);
                 }
@@ -97,16 +99,16 @@ pub fn attend(over: &Over) -> io::Result<()> {
                             .spawn(move || told(follow(&followed, output_from, &voice), &voice))?;
                     }
                 }
-                subject = Some(Subject { files, grace });
+                subject = Some(AttendedRun { files, grace });
             }
             FromHome::Cancel => {
-                if let Some(Subject { files, grace }) = &subject {
+                if let Some(AttendedRun { files, grace }) = &subject {
                     let (files, grace) = (files.clone(), *grace);
                     thread::Builder::new().spawn(move || end(&files, grace))?;
                 }
             }
             FromHome::Leave => {
-                if let Some(Subject { files, .. }) = &subject {
+                if let Some(AttendedRun { files, .. }) = &subject {
                     // An agent without a keeper ends when it likes.
                     let _ = tell_done(files);
                 }
@@ -127,7 +129,7 @@ pub fn attend(over: &Over) -> io::Result<()> {
 }
 
 /// Tells home that following a run failed.
-fn told(followed: io::Result<()>, voice: &Voice) {
+fn told(followed: io::Result<()>, voice: &HomeWriter) {
     if let Err(error) = followed {
         // If home has hung up, that was the reason.
         let _ = voice.say(&FromThere::Unknown { why: error.to_string() }, &[]);
@@ -135,7 +137,12 @@ fn told(followed: io::Result<()>, voice: &Voice) {
 }
 
 /// Has a keeper take the lock of a run, and passes on its messages. Gives the way to order it.
-fn begin(over: &Over, place: &RunPlace, files: &RunFiles, voice: &Voice) -> io::Result<ChildStdin> {
+fn begin(
+    over: &RemoteMachine,
+    place: &RunPlace,
+    files: &RunFiles,
+    voice: &HomeWriter,
+) -> io::Result<ChildStdin> {
     files.create()?;
     let log =
         crate::private::options().append(true).create(true).open(files.supervisor_log_path())?;
@@ -161,7 +168,7 @@ fn begin(over: &Over, place: &RunPlace, files: &RunFiles, voice: &Voice) -> io::
 
 /// Passes on the messages of a keeper until it has started its agent or says why not; says whether
 /// there is a run to follow then.
-fn is_followed(mut said: impl BufRead, files: &RunFiles, voice: &Voice) -> bool {
+fn is_followed(mut said: impl BufRead, files: &RunFiles, voice: &HomeWriter) -> bool {
     while let Ok(Some((message, _))) = receive::<FromThere>(&mut said) {
         // If home has hung up, there is nothing to be said.
         let _ = voice.say(&message, &[]);
@@ -190,14 +197,14 @@ fn standing(files: &RunFiles) -> Result<Liveness, String> {
 
 /// A run of the same bead of which a process is left. The process that begins the next knows that
 /// it is over, so it is ended.
-fn earlier_alive(over: &Over, place: &RunPlace) -> Option<String> {
+fn earlier_alive(over: &RemoteMachine, place: &RunPlace) -> Option<String> {
     for earlier in &place.earlier {
         let files = RunFiles::of(&runs_root(over, place), earlier);
         match files.liveness() {
             Ok(Liveness::Held) => {
                 let grace = Duration::from_millis(place.grace_ms);
                 // Should it not end, it is there the next time too.
-                if !ask_to_cancel(&files).is_ok_and(|asked| asked == Asked::Told) {
+                if !ask_to_cancel(&files).is_ok_and(|asked| asked == AskResult::Told) {
                     let _ = end_orphan(&files, grace);
                 }
                 return Some(format!("{earlier} has not ended yet"));
@@ -221,7 +228,7 @@ const END_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// Has everything of a run ended, whether or not its keeper is there.
 fn end(files: &RunFiles, grace: Duration) {
     while files.liveness().is_ok_and(|liveness| liveness == Liveness::Held) {
-        if ask_to_cancel(files).is_ok_and(|asked| asked == Asked::Told) {
+        if ask_to_cancel(files).is_ok_and(|asked| asked == AskResult::Told) {
             return;
         }
         // Either it is about to listen, or it is dead and its agent is not.

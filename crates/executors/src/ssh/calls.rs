@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-use super::line::Voice;
-use super::protocol::{FromHome, Stream};
+use super::connection::ConnectionWriter;
+use super::protocol::{FromHome, OutputStream};
 use crate::background::spawn;
 use crate::process::command_in;
 
 /// How the commands of one run are done.
-pub struct Caller {
+pub struct HomeCommand {
     /// Our own program.
     pub program: PathBuf,
     /// The directory in which commands run.
@@ -30,7 +30,7 @@ const INPUT_BYTES_MAX: usize = 64 << 20;
 
 /// A command that is under way.
 #[derive(Debug)]
-struct Running {
+struct RunningCall {
     child: Arc<Mutex<Child>>,
     /// Sends it further input; nothing once that has ended.
     input: Option<mpsc::Sender<Vec<u8>>>,
@@ -40,19 +40,19 @@ struct Running {
 
 /// The commands that are under way for one run. They end with it.
 #[derive(Default)]
-pub(super) struct Calls {
-    running: HashMap<u64, Running>,
+pub(super) struct HomeCalls {
+    running: HashMap<u64, RunningCall>,
 }
 
-impl Calls {
+impl HomeCalls {
     /// Begins a command; its answer goes to the calling agent, over the line.
     pub(super) fn begin(
         &mut self,
-        caller: &Caller,
+        caller: &HomeCommand,
         call: u64,
         program: &str,
         arguments: Vec<String>,
-        voice: &Voice,
+        voice: &ConnectionWriter,
     ) {
         // Commands that were answered are forgotten, with input that they have not read.
         self.running.retain(|_, running| !running.is_over.load(Ordering::Relaxed));
@@ -87,24 +87,29 @@ impl Calls {
     }
 }
 
-impl Drop for Calls {
+impl Drop for HomeCalls {
     fn drop(&mut self) {
         self.running.values().for_each(end);
     }
 }
 
-fn end(running: &Running) {
+fn end(running: &RunningCall) {
     let _ = running.child.lock().unwrap_or_else(PoisonError::into_inner).kill();
 }
 
-fn refuse(voice: &Voice, call: u64, why: &str) {
-    let said = FromHome::Said { call, stream: Stream::Error };
+fn refuse(voice: &ConnectionWriter, call: u64, why: &str) {
+    let said = FromHome::Said { call, stream: OutputStream::Error };
     // If the line has broken, the calling agent sees that.
     let _ = voice.say(&said, format!("Error: {why}\n").as_bytes());
     let _ = voice.say(&FromHome::Answered { call, status: 1 }, &[]);
 }
 
-fn start(caller: &Caller, arguments: &[String], call: u64, voice: &Voice) -> io::Result<Running> {
+fn start(
+    caller: &HomeCommand,
+    arguments: &[String],
+    call: u64,
+    voice: &ConnectionWriter,
+) -> io::Result<RunningCall> {
     let mut command = command_in(&caller.program, &caller.directory);
     command
         .args(arguments)
@@ -122,7 +127,8 @@ fn start(caller: &Caller, arguments: &[String], call: u64, voice: &Voice) -> io:
         let voice = voice.clone();
         thread::Builder::new().spawn(move || pass(from, call, stream, &voice))
     };
-    let told = [tell(Box::new(out), Stream::Out)?, tell(Box::new(error), Stream::Error)?];
+    let told =
+        [tell(Box::new(out), OutputStream::Out)?, tell(Box::new(error), OutputStream::Error)?];
     let is_over = Arc::new(AtomicBool::new(false));
     let (waited, over, voice) = (Arc::clone(&child), Arc::clone(&is_over), voice.clone());
     thread::Builder::new().spawn(move || {
@@ -135,7 +141,7 @@ fn start(caller: &Caller, arguments: &[String], call: u64, voice: &Voice) -> io:
         over.store(true, Ordering::Relaxed);
         let _ = voice.say(&FromHome::Answered { call, status }, &[]);
     })?;
-    Ok(Running { child, input: Some(input), input_bytes: 0, is_over })
+    Ok(RunningCall { child, input: Some(input), input_bytes: 0, is_over })
 }
 
 /// Writes the input of a command.
@@ -149,7 +155,7 @@ fn give(mut stdin: ChildStdin, more: &mpsc::Receiver<Vec<u8>>) {
 }
 
 /// Passes on the output of a command.
-fn pass(mut from: Box<dyn Read + Send>, call: u64, stream: Stream, voice: &Voice) {
+fn pass(mut from: Box<dyn Read + Send>, call: u64, stream: OutputStream, voice: &ConnectionWriter) {
     let mut chunk = vec![0; 32 << 10];
     while let Ok(read @ 1..) = from.read(&mut chunk) {
         if voice.say(&FromHome::Said { call, stream }, &chunk[..read]).is_err() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::protocol::{FromHome, FromThere, Stream, receive, send};
+use super::protocol::{FromHome, FromThere, OutputStream, receive, send};
 
 /// How long it is tried to connect to home, and how long apart.
 const CONNECT_WAIT_MAX: Duration = Duration::from_secs(90);
@@ -42,10 +42,10 @@ pub fn call_home(socket: &Path, program: &str, arguments: Vec<String>) -> Result
             Ok(Some((FromHome::Said { stream, .. }, payload))) => {
                 // A closed output is no failure of the command.
                 let _ = match stream {
-                    Stream::Out => {
+                    OutputStream::Out => {
                         io::stdout().write_all(&payload).and_then(|()| io::stdout().flush())
                     }
-                    Stream::Error => io::stderr().write_all(&payload),
+                    OutputStream::Error => io::stderr().write_all(&payload),
                 };
             }
             Ok(Some((FromHome::Answered { status, .. }, _))) => return Ok(status),

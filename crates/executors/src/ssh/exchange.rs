@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::attendant::Voice;
-use super::protocol::{FromHome, FromThere, Stream, receive, send};
+use super::attendant::HomeWriter;
+use super::protocol::{FromHome, FromThere, OutputStream, receive, send};
 
 /// How long a caller may take to read an answer.
 const READING_PATIENCE: Duration = Duration::from_secs(10);
@@ -25,12 +25,12 @@ pub(super) struct Exchange {
 impl Exchange {
     /// Opens the socket, instead of one that an earlier line has left. An agent works without one too; it is told when it
     /// calls.
-    pub(super) fn open(socket: &Path, voice: &Voice) -> Option<Self> {
+    pub(super) fn open(socket: &Path, voice: &HomeWriter) -> Option<Self> {
         let exchange = Self::default();
         exchange.listen(socket, voice).ok().map(|()| exchange)
     }
 
-    fn listen(&self, socket: &Path, voice: &Voice) -> io::Result<()> {
+    fn listen(&self, socket: &Path, voice: &HomeWriter) -> io::Result<()> {
         match std::fs::remove_file(socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -56,7 +56,7 @@ impl Exchange {
     }
 
     /// Passes on the messages of a caller, until it hangs up.
-    fn serve(&self, number: u64, caller: &UnixStream, voice: &Voice) -> io::Result<()> {
+    fn serve(&self, number: u64, caller: &UnixStream, voice: &HomeWriter) -> io::Result<()> {
         caller.set_write_timeout(Some(READING_PATIENCE))?;
         self.callers().insert(number, caller.try_clone()?);
         let mut from = BufReader::new(caller);
@@ -79,7 +79,7 @@ impl Exchange {
     }
 
     /// Passes on the output of a command.
-    pub(super) fn said(&self, call: u64, stream: Stream, payload: &[u8]) {
+    pub(super) fn said(&self, call: u64, stream: OutputStream, payload: &[u8]) {
         self.pass(call, &FromHome::Said { call, stream }, payload);
     }
 

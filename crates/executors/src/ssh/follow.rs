@@ -6,8 +6,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use super::attendant::Voice;
-use super::protocol::{Ended, FromThere};
+use super::attendant::HomeWriter;
+use super::protocol::{FromThere, RemoteRunEnd};
 use crate::runs::{RunFiles, boot_identity};
 
 /// How much of an output is sent at once.
@@ -18,7 +18,7 @@ const OUTPUT_POLL_MIN: Duration = Duration::from_millis(20);
 const OUTPUT_POLL_MAX: Duration = Duration::from_millis(500);
 
 /// Sends the output of a run from this byte on, as it grows, and how the run ended once nothing of it is left.
-pub(super) fn follow(files: &RunFiles, from: u64, voice: &Voice) -> io::Result<()> {
+pub(super) fn follow(files: &RunFiles, from: u64, voice: &HomeWriter) -> io::Result<()> {
     let (ended, end) = mpsc::channel();
     let waited_for = files.clone();
     // The kernel wakes a thread that waits for a lock, so no polling is needed.
@@ -48,7 +48,7 @@ pub(super) fn follow(files: &RunFiles, from: u64, voice: &Voice) -> io::Result<(
     let begun = files.output_path().exists();
     // The agent that could call home has ended.
     let _ = fs::remove_file(files.socket_path());
-    voice.say(&FromThere::Ended(Ended { end, begun, boot: boot_identity() }), &[])
+    voice.say(&FromThere::Ended(RemoteRunEnd { end, begun, boot: boot_identity() }), &[])
 }
 
 /// An output that may not be there yet.
@@ -60,7 +60,7 @@ struct Output<'a> {
 
 impl Output<'_> {
     /// Sends everything that there is; says whether there was anything.
-    fn send_all(&mut self, voice: &Voice) -> io::Result<bool> {
+    fn send_all(&mut self, voice: &HomeWriter) -> io::Result<bool> {
         let file = match self.file.take() {
             Some(file) => file,
             None => match File::open(self.files.output_path()) {

@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::attendant::Over;
-use super::protocol::{FromHome, FromThere, Ready, RemoteOrder, RunPlace, receive, send};
+use super::attendant::RemoteMachine;
+use super::protocol::{FromHome, FromThere, RemoteOrder, RemoteReady, RunPlace, receive, send};
 use crate::process::ProcessError;
 use crate::runs::{Agent, RunFiles, Supervision, become_detached, boot_identity};
 use crate::terminal::Launcher;
@@ -20,12 +20,12 @@ const ORDER_PATIENCE: Duration = Duration::from_mins(2);
 const SOCKET_BYTES_MAX: usize = 100;
 
 /// Where the runs of a town keep their files over there.
-pub(super) fn files_of(over: &Over, place: &RunPlace) -> RunFiles {
+pub(super) fn files_of(over: &RemoteMachine, place: &RunPlace) -> RunFiles {
     RunFiles::of(&runs_root(over, place), &place.run)
 }
 
 /// The directory of all runs of a town.
-pub(super) fn runs_root(over: &Over, place: &RunPlace) -> PathBuf {
+pub(super) fn runs_root(over: &RemoteMachine, place: &RunPlace) -> PathBuf {
     // The name of a town is an identity: it has nothing in it that leads elsewhere, or is not used.
     let town: String =
         place.town.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
@@ -33,14 +33,14 @@ pub(super) fn runs_root(over: &Over, place: &RunPlace) -> PathBuf {
 }
 
 /// Where agents work.
-fn directory_of(over: &Over, place: &RunPlace) -> PathBuf {
+fn directory_of(over: &RemoteMachine, place: &RunPlace) -> PathBuf {
     let below_home = place.directory.strip_prefix("~/").unwrap_or(&place.directory);
     over.home.join(below_home)
 }
 
 /// Carries out one run for an attendant that speaks to us through our standard streams: takes its lock, waits for the
 /// order, executes the agent and stays with it. When the attendant has gone, this goes on.
-pub fn keep(over: &Over) -> io::Result<()> {
+pub fn keep(over: &RemoteMachine) -> io::Result<()> {
     become_detached()?;
     let mut input = BufReader::new(io::stdin());
     let Some((FromHome::Begin(place), _)) = receive(&mut input)? else { return Ok(()) };
@@ -105,7 +105,7 @@ fn explained(error: &ProcessError) -> String {
 }
 
 /// The facts that home needs for its order.
-fn ready(over: &Over, files: &RunFiles) -> Result<Ready, String> {
+fn ready(over: &RemoteMachine, files: &RunFiles) -> Result<RemoteReady, String> {
     let text = |path: &Path| {
         path.to_str().map(str::to_owned).ok_or_else(|| {
             format!("the path {} is not text; choose another directory", path.display())
@@ -118,13 +118,13 @@ fn ready(over: &Over, files: &RunFiles) -> Result<Ready, String> {
         ));
     }
     let prompt_file = text(&files.prompt_path())?;
-    Ok(Ready { gt: text(&over.program)?, prompt_file, socket, boot: boot_identity() })
+    Ok(RemoteReady { gt: text(&over.program)?, prompt_file, socket, boot: boot_identity() })
 }
 
 fn agent_of(
-    over: &Over,
+    over: &RemoteMachine,
     place: &RunPlace,
-    ready: &Ready,
+    ready: &RemoteReady,
     order: RemoteOrder,
     prompt: Vec<u8>,
 ) -> io::Result<Agent> {

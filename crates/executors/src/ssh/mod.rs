@@ -5,7 +5,7 @@
 //! Over there a *keeper* holds the run's lock and stays with the agent, as a supervisor does here: it goes on when the line
 //! breaks, and needs no store. An *attendant* stands at the other end of each line: it has a keeper take the lock, passes
 //! the order on, and then only tells what it sees, which is the same whether the line is the first or the tenth.
-//! At home a supervisor has the home lock and the line ([`Stay`]); it alone knows the store.
+//! At home a supervisor has the home lock and the line ([`RemoteRun`]); it alone knows the store.
 //!
 //! # Invariants
 //!
@@ -17,19 +17,19 @@
 mod attendant;
 mod calls;
 mod client;
+mod connection;
 mod exchange;
 mod follow;
 mod keeper;
-mod line;
 mod protocol;
+mod remote_run;
 mod site;
-mod stay;
 
-pub use attendant::{Over, attend};
-pub use calls::Caller;
+pub use attendant::{RemoteMachine, attend};
+pub use calls::HomeCommand;
 pub use client::{CallError, call_home};
+pub use connection::{SshConnection, SshConnectionError};
 pub use keeper::keep;
-pub use line::{Line, LineError};
-pub use protocol::{Ended, FromHome, FromThere, Hello, Ready, RemoteOrder, RunPlace};
-pub use site::{Posting, Site};
-pub use stay::{Begun, Outcome, Stay, begin, order};
+pub use protocol::{FromHome, FromThere, Hello, RemoteOrder, RemoteReady, RemoteRunEnd, RunPlace};
+pub use remote_run::{RemoteRun, RemoteRunOutcome, RemoteRunReply, begin, order};
+pub use site::{RemoteRunRecord, RemoteSite};

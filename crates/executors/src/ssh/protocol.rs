@@ -75,7 +75,7 @@ pub struct RemoteOrder {
 /// Which of its streams a program speaks through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stream {
+pub enum OutputStream {
     /// Standard output.
     Out,
     /// Standard error.
@@ -106,7 +106,7 @@ pub enum FromHome {
         /// The call.
         call: u64,
         /// The stream that it was printed to.
-        stream: Stream,
+        stream: OutputStream,
     },
     /// A command that the agent called has ended.
     Answered {
@@ -122,7 +122,7 @@ pub enum FromHome {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FromThere {
     /// The lock is taken; an order is waited for.
-    Ready(Ready),
+    Ready(RemoteReady),
     /// The run cannot be begun.
     Refused {
         /// The reason.
@@ -147,7 +147,7 @@ pub enum FromThere {
     /// More of what the agent printed stands behind.
     Output,
     /// Nothing of the run is left.
-    Ended(Ended),
+    Ended(RemoteRunEnd),
     /// The agent calls home.
     Call {
         /// A number that no other call of this connection has.
@@ -171,7 +171,7 @@ pub enum FromThere {
 
 /// A run that can be ordered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ready {
+pub struct RemoteReady {
     /// Our program over there.
     pub gt: String,
     /// Where a prompt that is read from a file will stand.
@@ -184,7 +184,7 @@ pub struct Ready {
 
 /// How a run ended over there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct RemoteRunEnd {
     /// As its lock file has it, if its keeper saw it.
     pub end: Option<String>,
     /// Whether its agent was begun.
@@ -248,11 +248,11 @@ fn parse_line<M: DeserializeOwned>(line: &[u8]) -> io::Result<(M, usize)> {
 
 /// Received bytes that are no whole message yet, where the reader must not wait for the rest.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct MessageBuffer {
     bytes: Vec<u8>,
 }
 
-impl Heard {
+impl MessageBuffer {
     /// Takes in what was read.
     pub(super) fn extend(&mut self, more: &[u8]) {
         self.bytes.extend_from_slice(more);
@@ -316,7 +316,7 @@ mod tests {
         for (message, expected) in [
             (FromHome::Cancel, r#"{"message":{"kind":"cancel"}}"#),
             (
-                FromHome::Said { call: 1, stream: Stream::Error },
+                FromHome::Said { call: 1, stream: OutputStream::Error },
                 r#"{"bytes":2,"message":{"kind":"said","call":1,"stream":"error"}}"#,
             ),
         ] {
@@ -373,7 +373,7 @@ mod tests {
             }
             prop_assert_eq!(&whole, &expected);
 
-            let (mut heard, mut pieces) = (Heard::default(), Vec::new());
+            let (mut heard, mut pieces) = (MessageBuffer::default(), Vec::new());
             for piece in sent.chunks(step) {
                 heard.extend(piece);
                 while let Some(message) = heard.message::<FromHome>().unwrap() {
@@ -387,7 +387,7 @@ mod tests {
         #[test]
         fn no_text_makes_them_panic(text in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = receive::<FromThere>(&mut text.as_slice());
-            let mut heard = Heard::default();
+            let mut heard = MessageBuffer::default();
             heard.extend(&text);
             while let Ok(Some(_)) = heard.message::<FromThere>() {}
             let _ = Hello::parse(&String::from_utf8_lossy(&text));

@@ -11,7 +11,7 @@ use crate::runs::RunFiles;
 
 /// Another machine, and the places of our files on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Site {
+pub struct RemoteSite {
     /// The program that reaches it, and its options.
     pub command: Vec<String>,
     /// That program's name of the machine.
@@ -22,9 +22,9 @@ pub struct Site {
 
 /// The facts that find a run again, even if the settings have changed by then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Posting {
+pub struct RemoteRunRecord {
     /// The machine.
-    pub site: Site,
+    pub site: RemoteSite,
     /// The run and its directories there.
     pub place: RunPlace,
     /// Which start of that machine it was begun in, if it could tell.
@@ -34,7 +34,7 @@ pub struct Posting {
     pub is_over: bool,
 }
 
-impl Posting {
+impl RemoteRunRecord {
     /// Writes it down among the files of the run.
     pub fn write(&self, files: &RunFiles) -> io::Result<()> {
         files.create()?;
@@ -64,9 +64,9 @@ mod tests {
     fn a_posting_is_written_and_read_back() {
         let town = tempfile::tempdir().unwrap();
         let files = RunFiles::of(town.path(), "gt-abc#3");
-        assert_eq!(Posting::read(&files).unwrap(), None);
-        let posting = Posting {
-            site: Site {
+        assert_eq!(RemoteRunRecord::read(&files).unwrap(), None);
+        let posting = RemoteRunRecord {
+            site: RemoteSite {
                 command: vec!["ssh".to_owned(), "-T".to_owned()],
                 host: "builder".to_owned(),
                 gt: "gt".to_owned(),
@@ -84,8 +84,8 @@ mod tests {
 
         posting.write(&files).unwrap();
 
-        assert_eq!(Posting::read(&files).unwrap(), Some(posting));
+        assert_eq!(RemoteRunRecord::read(&files).unwrap(), Some(posting));
         std::fs::write(files.posting_path(), "{").unwrap();
-        assert!(Posting::read(&files).is_err());
+        assert!(RemoteRunRecord::read(&files).is_err());
     }
 }

@@ -14,11 +14,11 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use super::{Display, Terminal};
 
 /// How often the size of the display is looked at: no signal reaches us that would tell.
-const SIZE_INTERVAL: Duration = Duration::from_secs(1);
+const SIZE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long to wait before reading again from a terminal that no process has open; it may be opened
 /// again.
-const REOPENED_INTERVAL: Duration = Duration::from_millis(50);
+const REOPEN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a display that takes nothing is waited for when the agent has ended. Everything is in the log.
 const DISPLAY_PATIENCE: Duration = Duration::from_secs(1);
@@ -37,16 +37,16 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 /// How much of an agent's output was kept.
 #[derive(Debug)]
-pub struct Kept {
+pub struct KeptOutput {
     /// How much of it is in the log, in bytes.
     pub bytes: u64,
     /// The rest, if not all is.
-    pub loss: Option<Loss>,
+    pub loss: Option<OutputLoss>,
 }
 
 /// Output that could not be kept.
 #[derive(Debug)]
-pub struct Loss {
+pub struct OutputLoss {
     /// The number of bytes.
     pub bytes: u64,
     /// The first error.
@@ -60,15 +60,15 @@ pub struct Relay {
     over: PipeWriter,
     told: PipeReader,
     terminal: Arc<Terminal>,
-    display: Shown,
-    printed: JoinHandle<Kept>,
+    display: CurrentDisplay,
+    printed: JoinHandle<KeptOutput>,
     typed: Vec<JoinHandle<()>>,
 }
 
 /// The display at the moment, if there is one.
-type Shown = Arc<Mutex<Option<Arc<Display>>>>;
+type CurrentDisplay = Arc<Mutex<Option<Arc<Display>>>>;
 
-fn current(shown: &Shown) -> MutexGuard<'_, Option<Arc<Display>>> {
+fn current(shown: &CurrentDisplay) -> MutexGuard<'_, Option<Arc<Display>>> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -78,13 +78,13 @@ impl Terminal {
     pub fn relay(self, log: File, display: Option<Display>) -> io::Result<Relay> {
         let (told, over) = io::pipe()?;
         let terminal = Arc::new(self);
-        let shown = Shown::default();
-        let copy = Printed {
+        let shown = CurrentDisplay::default();
+        let copy = AgentToDisplay {
             terminal: Arc::clone(&terminal),
             display: Arc::clone(&shown),
             log,
             told: told.try_clone()?,
-            kept: Kept { bytes: 0, loss: None },
+            kept: KeptOutput { bytes: 0, loss: None },
             over_since: None,
         };
         let typed = Vec::new();
@@ -100,7 +100,7 @@ impl Terminal {
 }
 
 /// Makes a display the one that is written to, after it shows these bytes.
-fn show_on(display: Display, first: &[u8], shown: &Shown) -> Arc<Display> {
+fn show_on(display: Display, first: &[u8], shown: &CurrentDisplay) -> Arc<Display> {
     // Where it cannot be cleared, it is gone or takes nothing, and that shows soon enough.
     let _ = display.file().write_all(CLEAR).and_then(|()| display.file().write_all(first));
     let display = Arc::new(display);
@@ -124,37 +124,40 @@ impl Relay {
     /// Copies the keys typed on a display to the agent, which has been told of this size.
     fn listen_to(&mut self, display: Arc<Display>, size: Option<Winsize>) -> io::Result<()> {
         let (terminal, told) = (Arc::clone(&self.terminal), self.told.try_clone()?);
-        let copy = Typed { terminal, display, told, size };
+        let copy = DisplayToAgent { terminal, display, told, size };
         self.typed.push(thread::Builder::new().name("keys".to_owned()).spawn(move || copy.run())?);
         Ok(())
     }
 
     /// Copies the rest and ends. To be called when the agent and its processes have ended.
-    pub fn finish(self) -> Kept {
+    pub fn finish(self) -> KeptOutput {
         drop(self.over);
         for typed in self.typed {
             // A failure of the typing thread does not matter; the log does.
             let _ = typed.join();
         }
-        self.printed.join().unwrap_or_else(|_| Kept {
+        self.printed.join().unwrap_or_else(|_| KeptOutput {
             bytes: 0,
-            loss: Some(Loss { bytes: 0, error: io::Error::other("copying the output failed") }),
+            loss: Some(OutputLoss {
+                bytes: 0,
+                error: io::Error::other("copying the output failed"),
+            }),
         })
     }
 }
 
 /// From the agent to the log and the display.
-struct Printed {
+struct AgentToDisplay {
     terminal: Arc<Terminal>,
-    display: Shown,
+    display: CurrentDisplay,
     log: File,
     told: PipeReader,
-    kept: Kept,
+    kept: KeptOutput,
     over_since: Option<Instant>,
 }
 
-impl Printed {
-    fn run(mut self) -> Kept {
+impl AgentToDisplay {
+    fn run(mut self) -> KeptOutput {
         let mut piece = vec![0; PIECE_BYTES];
         loop {
             // Read before the output: nothing comes after the bytes that are read then.
@@ -163,7 +166,7 @@ impl Printed {
                 // No process has it open, or nothing is left, and no process could print more.
                 Ok(0) | Err(Errno::IO | Errno::AGAIN) if is_over => return self.kept,
                 Ok(0) | Err(Errno::IO) => {
-                    wait(&[(self.told.as_fd(), PollFlags::IN)], Some(REOPENED_INTERVAL));
+                    wait(&[(self.told.as_fd(), PollFlags::IN)], Some(REOPEN_POLL_INTERVAL));
                 }
                 Err(Errno::AGAIN) => {
                     let back = (self.terminal.back.as_fd(), PollFlags::IN);
@@ -209,7 +212,7 @@ impl Printed {
     }
 
     fn lose(&mut self, bytes: usize, error: io::Error) {
-        let loss = self.kept.loss.get_or_insert(Loss { bytes: 0, error });
+        let loss = self.kept.loss.get_or_insert(OutputLoss { bytes: 0, error });
         loss.bytes += bytes as u64;
     }
 
@@ -253,7 +256,7 @@ impl Printed {
 }
 
 /// From the display to the agent.
-struct Typed {
+struct DisplayToAgent {
     terminal: Arc<Terminal>,
     display: Arc<Display>,
     told: PipeReader,
@@ -261,13 +264,13 @@ struct Typed {
     size: Option<Winsize>,
 }
 
-impl Typed {
+impl DisplayToAgent {
     fn run(self) {
         let mut size = self.size;
         let mut piece = [0; 4096];
         loop {
             let keys = (self.display.as_fd(), PollFlags::IN);
-            wait(&[keys, (self.told.as_fd(), PollFlags::IN)], Some(SIZE_INTERVAL));
+            wait(&[keys, (self.told.as_fd(), PollFlags::IN)], Some(SIZE_POLL_INTERVAL));
             if self.is_over() {
                 return;
             }

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::invocation::Failure;
-use super::protocol::{Answer, Line, answer, command_line, parse};
+use super::invocation::InvocationFailure;
+use super::protocol::{CommandReply, ControlLine, answer, command_line, parse};
 use super::session::{Capture, SessionInfo, captured, capturing, listed, listing};
-use super::{ANSWER_LIMIT, HIDDEN_MARK, Name, Tmux, TmuxError};
+use super::{ANSWER_LIMIT, HIDDEN_MARK, SessionName, Tmux, TmuxError};
 use crate::background::spawn;
 
 /// One client in control mode: commands and answers over one process, each ten times faster than a call of
@@ -47,7 +47,7 @@ impl ControlClient {
         tmux.with_prepared_server(|| Self::attach(tmux))
     }
 
-    fn attach(tmux: &Tmux) -> Result<Self, Failure> {
+    fn attach(tmux: &Tmux) -> Result<Self, InvocationFailure> {
         let number = CLIENTS.fetch_add(1, Ordering::Relaxed);
         let process = std::process::id();
         let session = format!("{HIDDEN_MARK}{process}{HIDDEN_MARK}{number}");
@@ -76,7 +76,7 @@ impl ControlClient {
         };
         match client.ask(&["display-message", "-p", ""]) {
             // It was let in to no server, or to one that did not know us.
-            Err(Failure::NoServer) => Err(Failure::Unprepared),
+            Err(InvocationFailure::NoServer) => Err(InvocationFailure::Unprepared),
             asked => asked.map(|_| client),
         }
     }
@@ -87,7 +87,7 @@ impl ControlClient {
             return Err(TmuxError::Words);
         }
         self.ask(words).map_err(|failure| match failure {
-            Failure::NoServer => TmuxError::ServerGone,
+            InvocationFailure::NoServer => TmuxError::ServerGone,
             failure => super::error_of(&self.socket, failure),
         })
     }
@@ -100,18 +100,18 @@ impl ControlClient {
 
     /// The contents of the pane of a session, like [`Tmux::capture`].
     pub fn capture(&mut self, name: &str, capture: Capture) -> Result<String, TmuxError> {
-        let name = Name::new(name)?;
+        let name = SessionName::new(name)?;
         let lines =
             self.ask(&capturing(&name.pane(), capture)).map_err(|failure| match failure {
-                Failure::NoServer => TmuxError::ServerGone,
+                InvocationFailure::NoServer => TmuxError::ServerGone,
                 failure => name.error_of(&self.socket, failure),
             })?;
         Ok(captured(&lines.join(&b'\n'), capture))
     }
 
-    fn ask<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Result<Vec<Vec<u8>>, Failure> {
+    fn ask<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Result<Vec<Vec<u8>>, InvocationFailure> {
         if self.is_lost {
-            return Err(Failure::NoServer);
+            return Err(InvocationFailure::NoServer);
         }
         // Until the answer is complete, the next answer may belong to an earlier command.
         self.is_lost = true;
@@ -123,27 +123,29 @@ impl ControlClient {
         let heard = self.hear(secret.as_bytes())?;
         self.is_lost = false;
         match heard {
-            Answer::Lines(lines) => Ok(lines),
-            Answer::Complaint(lines) => Err(Failure::of_lines(&lines)),
+            CommandReply::Lines(lines) => Ok(lines),
+            CommandReply::Complaint(lines) => Err(InvocationFailure::of_lines(&lines)),
         }
     }
 
-    fn say(&mut self, line: &[u8]) -> Result<(), Failure> {
+    fn say(&mut self, line: &[u8]) -> Result<(), InvocationFailure> {
         match self.commands.write_all(line).and_then(|()| self.commands.flush()) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::NoServer),
-            said => said.map_err(Failure::Io),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                Err(InvocationFailure::NoServer)
+            }
+            said => said.map_err(InvocationFailure::Io),
         }
     }
 
     /// Reads lines until they hold the answer that ends with this secret.
-    fn hear(&mut self, secret: &[u8]) -> Result<Answer, Failure> {
+    fn hear(&mut self, secret: &[u8]) -> Result<CommandReply, InvocationFailure> {
         let deadline = Instant::now() + ANSWER_LIMIT;
         let mut lines: Vec<Vec<u8>> = Vec::new();
         let mut more = [0; 16 * 1024];
         loop {
             wait_for(&self.answers, deadline.saturating_duration_since(Instant::now()))?;
             let read = match self.answers.read(&mut more) {
-                Ok(0) => return Err(Failure::NoServer),
+                Ok(0) => return Err(InvocationFailure::NoServer),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 read => read?,
             };
@@ -155,10 +157,15 @@ impl ControlClient {
                 let line = std::mem::take(&mut self.part);
                 match parse(&line) {
                     // Before the answer begins. Inside of it a line can look like anything.
-                    Line::Exit | Line::Output { .. } | Line::Other if lines.is_empty() => continue,
+                    ControlLine::Exit | ControlLine::Output { .. } | ControlLine::Other
+                        if lines.is_empty() =>
+                    {
+                        continue;
+                    }
                     _ => lines.push(line),
                 }
-                let is_last = matches!(lines.last().map(|line| parse(line)), Some(Line::End(_)));
+                let is_last =
+                    matches!(lines.last().map(|line| parse(line)), Some(ControlLine::End(_)));
                 if let Some(answer) = is_last.then(|| answer(&lines, secret)).flatten() {
                     return Ok(answer);
                 }
@@ -177,12 +184,12 @@ impl Drop for ControlClient {
 }
 
 /// Waits until there is something to read.
-fn wait_for(pipe: &ChildStdout, limit: Duration) -> Result<(), Failure> {
+fn wait_for(pipe: &ChildStdout, limit: Duration) -> Result<(), InvocationFailure> {
     let timeout = Timespec::try_from(limit).ok();
     match poll(&mut [PollFd::new(pipe, PollFlags::IN)], timeout.as_ref()) {
-        Ok(0) => Err(Failure::Silent),
+        Ok(0) => Err(InvocationFailure::Silent),
         // Interrupted is as good as woken: the reader waits again.
         Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(Failure::Io(error.into())),
+        Err(error) => Err(InvocationFailure::Io(error.into())),
     }
 }

@@ -13,7 +13,7 @@ use crate::background::spawn;
 
 /// Why a call came to nothing.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum InvocationFailure {
     /// No server listens on this socket.
     NoServer,
     /// The server is not one that we have prepared.
@@ -34,7 +34,7 @@ pub(super) enum Failure {
     Io(io::Error),
 }
 
-impl Failure {
+impl InvocationFailure {
     /// The failure that a complaint of tmux stands for.
     fn of(complaint: &str) -> Self {
         let complaint = complaint.trim();
@@ -61,7 +61,7 @@ impl Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for InvocationFailure {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -86,7 +86,7 @@ pub(super) fn without_formats(word: &OsStr) -> OsString {
 }
 
 /// Runs the program, gives it `input`, and returns its output.
-pub(super) fn ask(command: &mut Command, input: &[u8]) -> Result<Vec<u8>, Failure> {
+pub(super) fn ask(command: &mut Command, input: &[u8]) -> Result<Vec<u8>, InvocationFailure> {
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
     let mut child = spawn(command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
     if let Some(mut pipe) = child.stdin.take() {
@@ -104,7 +104,7 @@ pub(super) fn ask(command: &mut Command, input: &[u8]) -> Result<Vec<u8>, Failur
         // It is not collected yet, so its number is still its own.
         let _ = child.kill();
         child.wait()?;
-        return Err(Failure::Silent);
+        return Err(InvocationFailure::Silent);
     };
     let status = child.wait()?;
     if status.success() {
@@ -113,8 +113,10 @@ pub(super) fn ask(command: &mut Command, input: &[u8]) -> Result<Vec<u8>, Failur
     let complaint = String::from_utf8_lossy(&complained);
     match complaint.trim() {
         // Without a server tmux may end badly and say nothing but what it said on the way.
-        "" => Err(Failure::of(&format!("{status} {}", String::from_utf8_lossy(&printed)))),
-        complaint => Err(Failure::of(complaint)),
+        "" => {
+            Err(InvocationFailure::of(&format!("{status} {}", String::from_utf8_lossy(&printed))))
+        }
+        complaint => Err(InvocationFailure::of(complaint)),
     }
 }
 
@@ -139,18 +141,18 @@ mod tests {
 
     #[test]
     fn complaints_of_tmux_are_classified() {
-        let is = |text: &str| Failure::of(text);
-        assert!(matches!(is("no server running on /tmp/tmux-0/x\n"), Failure::NoServer));
+        let is = |text: &str| InvocationFailure::of(text);
+        assert!(matches!(is("no server running on /tmp/tmux-0/x\n"), InvocationFailure::NoServer));
         assert!(matches!(
             is("error connecting to /tmp/tmux-0/x (No such file or directory)"),
-            Failure::NoServer
+            InvocationFailure::NoServer
         ));
-        assert!(matches!(is("can't find session: a"), Failure::NoTarget));
-        assert!(matches!(is("can't find pane: a"), Failure::NoTarget));
-        assert!(matches!(is("duplicate session: a"), Failure::Duplicate));
-        assert!(matches!(is("invalid option: @gt-prepared"), Failure::Unprepared));
-        assert!(matches!(is("command too long"), Failure::TooLong));
-        assert!(matches!(is("bad thing"), Failure::Refused(said) if said == "bad thing"));
+        assert!(matches!(is("can't find session: a"), InvocationFailure::NoTarget));
+        assert!(matches!(is("can't find pane: a"), InvocationFailure::NoTarget));
+        assert!(matches!(is("duplicate session: a"), InvocationFailure::Duplicate));
+        assert!(matches!(is("invalid option: @gt-prepared"), InvocationFailure::Unprepared));
+        assert!(matches!(is("command too long"), InvocationFailure::TooLong));
+        assert!(matches!(is("bad thing"), InvocationFailure::Refused(said) if said == "bad thing"));
     }
 
     #[test]

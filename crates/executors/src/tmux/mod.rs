@@ -22,7 +22,7 @@ mod version;
 pub use control::ControlClient;
 pub use error::TmuxError;
 pub use paste::{Confirmation, Pasted};
-pub use session::{Capture, Pane, Session, SessionInfo};
+pub use session::{Capture, Pane, SessionInfo, TmuxSession};
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -35,8 +35,8 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use self::invocation::{Failure, ask, exact_word, without_formats};
-use self::session::{Name, captured, capturing, finding, found, listed, listing};
+use self::invocation::{InvocationFailure, ask, exact_word, without_formats};
+use self::session::{SessionName, captured, capturing, finding, found, listed, listing};
 use crate::process::{ProcessError, command};
 
 /// The oldest version that has the commands that we use.
@@ -108,8 +108,8 @@ impl Tmux {
         directory: &Path,
         environment: &[(String, String)],
         argv: &[OsString],
-    ) -> Result<Session, TmuxError> {
-        let name = Name::new(name)?;
+    ) -> Result<TmuxSession, TmuxError> {
+        let name = SessionName::new(name)?;
         // Tmux would go somewhere else.
         if !directory.is_dir() {
             return Err(TmuxError::Directory { path: directory.to_owned() });
@@ -135,7 +135,7 @@ impl Tmux {
                 ask(&mut command, b"")
             })
             .map_err(|failure| match failure {
-                Failure::NoServer => TmuxError::ServerGone,
+                InvocationFailure::NoServer => TmuxError::ServerGone,
                 failure => name.error_of(&self.socket, failure),
             })?;
         let printed = String::from_utf8_lossy(&printed);
@@ -144,7 +144,7 @@ impl Tmux {
         let (pane_pid, terminal) = pane.ok_or_else(|| TmuxError::Failed {
             message: format!("it did not say which process it started for {}", name.as_str()),
         })?;
-        Ok(Session { name: name.as_str().to_owned(), pane_pid, terminal: terminal.into() })
+        Ok(TmuxSession { name: name.as_str().to_owned(), pane_pid, terminal: terminal.into() })
     }
 
     /// All sessions, with one call of tmux.
@@ -152,29 +152,29 @@ impl Tmux {
         match self.ask(&listing(), b"") {
             Ok(printed) => Ok(listed(printed.split(|byte| *byte == b'\n'))),
             // A server whose last session has just ended has no pane to begin with.
-            Err(Failure::NoServer | Failure::NoTarget) => Ok(Vec::new()),
+            Err(InvocationFailure::NoServer | InvocationFailure::NoTarget) => Ok(Vec::new()),
             Err(failure) => Err(error_of(&self.socket, failure)),
         }
     }
 
     /// Whether there is a session of this name.
     pub fn has(&self, name: &str) -> Result<bool, TmuxError> {
-        let name = Name::new(name)?;
+        let name = SessionName::new(name)?;
         self.whether(&["has-session", "-t", &name.session()])
     }
 
     /// Ends a session. Says whether there was one.
     pub fn kill(&self, name: &str) -> Result<bool, TmuxError> {
-        let name = Name::new(name)?;
+        let name = SessionName::new(name)?;
         self.whether(&["kill-session", "-t", &name.session()])
     }
 
     /// Gives a session another name. Says whether there was one.
     pub fn rename(&self, name: &str, new: &str) -> Result<bool, TmuxError> {
-        let (name, new) = (Name::new(name)?, Name::new(new)?);
+        let (name, new) = (SessionName::new(name)?, SessionName::new(new)?);
         match self.ask(&["rename-session", "-t", &name.session(), new.as_str()], b"") {
             Ok(_) => Ok(true),
-            Err(Failure::NoServer | Failure::NoTarget) => Ok(false),
+            Err(InvocationFailure::NoServer | InvocationFailure::NoTarget) => Ok(false),
             Err(failure) => Err(new.error_of(&self.socket, failure)),
         }
     }
@@ -182,7 +182,7 @@ impl Tmux {
     /// The command with which each pane of a session was started, as tmux writes it; nothing for
     /// the default command.
     pub fn started_with(&self, name: &str) -> Result<Vec<String>, TmuxError> {
-        let name = Name::new(name)?;
+        let name = SessionName::new(name)?;
         let words = ["list-panes", "-s", "-t", &name.session(), "-F", "#{pane_start_command}"];
         let printed = self.ask(&words, b"");
         let printed = printed.map_err(|failure| name.error_of(&self.socket, failure))?;
@@ -202,7 +202,7 @@ impl Tmux {
 
     /// The contents of the pane of a session.
     pub fn capture(&self, name: &str, capture: Capture) -> Result<String, TmuxError> {
-        let name = Name::new(name)?;
+        let name = SessionName::new(name)?;
         self.capture_from(&name, &name.pane(), capture)
     }
 
@@ -211,7 +211,12 @@ impl Tmux {
         self.capture_from(&pane.name, &pane.id, capture)
     }
 
-    fn capture_from(&self, name: &Name, pane: &str, capture: Capture) -> Result<String, TmuxError> {
+    fn capture_from(
+        &self,
+        name: &SessionName,
+        pane: &str,
+        capture: Capture,
+    ) -> Result<String, TmuxError> {
         let words = capturing(pane, capture);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let printed = self.ask(&words, b"");
@@ -227,14 +232,14 @@ impl Tmux {
                 let of_parent = || found(&printed, crate::runs::parent_of(process)?);
                 Ok(found(&printed, process).or_else(of_parent))
             }
-            Err(Failure::NoServer | Failure::NoTarget) => Ok(None),
+            Err(InvocationFailure::NoServer | InvocationFailure::NoTarget) => Ok(None),
             Err(failure) => Err(error_of(&self.socket, failure)),
         }
     }
 
     /// The command with which a person looks at a session and types into it.
     pub fn attach_command(&self, name: &str) -> Result<AttachCommand, TmuxError> {
-        let name = Name::new(name)?;
+        let name = SessionName::new(name)?;
         let words = ["-u", "-L", &self.socket, "attach-session", "-E", "-t", &name.session()];
         Ok(AttachCommand { arguments: words.map(str::to_owned).to_vec() })
     }
@@ -247,14 +252,14 @@ impl Tmux {
     fn whether(&self, words: &[&str]) -> Result<bool, TmuxError> {
         match self.ask(words, b"") {
             Ok(_) => Ok(true),
-            Err(Failure::NoServer | Failure::NoTarget) => Ok(false),
+            Err(InvocationFailure::NoServer | InvocationFailure::NoTarget) => Ok(false),
             Err(failure) => Err(error_of(&self.socket, failure)),
         }
     }
 
-    fn ask(&self, words: &[&str], input: &[u8]) -> Result<Vec<u8>, Failure> {
+    fn ask(&self, words: &[&str], input: &[u8]) -> Result<Vec<u8>, InvocationFailure> {
         match ask(self.command().args(words), input) {
-            Err(Failure::NoServer) if self.restore_socket() => {
+            Err(InvocationFailure::NoServer) if self.restore_socket() => {
                 ask(self.command().args(words), input)
             }
             asked => asked,
@@ -301,18 +306,22 @@ impl AttachCommand {
 }
 
 /// The error of a failure where no session was named.
-fn error_of(socket: &str, failure: Failure) -> TmuxError {
+fn error_of(socket: &str, failure: InvocationFailure) -> TmuxError {
     match failure {
-        Failure::NoServer => TmuxError::ServerGone,
-        Failure::TooLong => TmuxError::TooLong,
-        Failure::Silent => TmuxError::Silent { socket: socket.to_owned() },
-        Failure::Io(error) if error.kind() == ErrorKind::NotFound => TmuxError::Missing,
-        Failure::Io(error) => TmuxError::Io(error),
-        Failure::Unusable(error) => error,
-        Failure::Refused(message) => TmuxError::Failed { message },
-        Failure::NoTarget => TmuxError::Failed { message: "there is no such target".to_owned() },
-        Failure::Duplicate => TmuxError::Failed { message: "the name is taken".to_owned() },
-        Failure::Unprepared => TmuxError::Failed {
+        InvocationFailure::NoServer => TmuxError::ServerGone,
+        InvocationFailure::TooLong => TmuxError::TooLong,
+        InvocationFailure::Silent => TmuxError::Silent { socket: socket.to_owned() },
+        InvocationFailure::Io(error) if error.kind() == ErrorKind::NotFound => TmuxError::Missing,
+        InvocationFailure::Io(error) => TmuxError::Io(error),
+        InvocationFailure::Unusable(error) => error,
+        InvocationFailure::Refused(message) => TmuxError::Failed { message },
+        InvocationFailure::NoTarget => {
+            TmuxError::Failed { message: "there is no such target".to_owned() }
+        }
+        InvocationFailure::Duplicate => {
+            TmuxError::Failed { message: "the name is taken".to_owned() }
+        }
+        InvocationFailure::Unprepared => TmuxError::Failed {
             message: format!("its server cannot be prepared; end it: tmux -L {socket} kill-server"),
         },
     }

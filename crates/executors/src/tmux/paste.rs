@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::invocation::ask;
-use super::session::{Capture, Name, Pane};
+use super::session::{Capture, Pane, SessionName};
 use super::{Tmux, TmuxError};
 
 /// How to tell from the contents of a pane that a text has arrived.
@@ -59,7 +59,7 @@ impl Tmux {
         text: &[u8],
         confirmation: &Confirmation<'_>,
     ) -> Result<Pasted, TmuxError> {
-        let name = Name::new(name)?;
+        let name = SessionName::new(name)?;
         let id = name.pane();
         self.paste_into(&Pane { id, name }, text, confirmation)
     }

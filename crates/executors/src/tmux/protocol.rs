@@ -6,13 +6,13 @@ use std::borrow::Cow;
 /// The mark of the beginning and the end of one answer: a time, the number of the command, and
 /// flags. Both ends of an answer carry the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct ReplyStamp {
     time: u64,
     number: u64,
     flags: u64,
 }
 
-impl Stamp {
+impl ReplyStamp {
     /// Whether it marks the answer to a command that this client sent; others come from hooks and from the
     /// words on the command line.
     fn is_ours(self) -> bool {
@@ -22,13 +22,13 @@ impl Stamp {
 
 /// A line that a client in control mode hears.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum ControlLine<'a> {
     /// An answer begins.
-    Begin(Stamp),
+    Begin(ReplyStamp),
     /// The answer is over, and the command went well.
-    End(Stamp),
+    End(ReplyStamp),
     /// The answer is over, and the command failed.
-    Error(Stamp),
+    Error(ReplyStamp),
     /// A pane has printed something.
     Output {
         /// Its id, as in `%3`.
@@ -43,18 +43,18 @@ pub(super) enum Line<'a> {
 }
 
 /// Parses a line outside of an answer; inside of one only the line that ends it has a meaning.
-pub(super) fn parse(line: &[u8]) -> Line<'_> {
+pub(super) fn parse(line: &[u8]) -> ControlLine<'_> {
     let (word, rest) = split_word(line);
     match word {
-        b"%begin" => stamp(rest).map_or(Line::Other, Line::Begin),
-        b"%end" => stamp(rest).map_or(Line::Other, Line::End),
-        b"%error" => stamp(rest).map_or(Line::Other, Line::Error),
+        b"%begin" => stamp(rest).map_or(ControlLine::Other, ControlLine::Begin),
+        b"%end" => stamp(rest).map_or(ControlLine::Other, ControlLine::End),
+        b"%error" => stamp(rest).map_or(ControlLine::Other, ControlLine::Error),
         b"%output" => {
             let (pane, bytes) = split_word(rest);
-            Line::Output { pane, bytes: unescape(bytes) }
+            ControlLine::Output { pane, bytes: unescape(bytes) }
         }
-        b"%exit" => Line::Exit,
-        _ => Line::Other,
+        b"%exit" => ControlLine::Exit,
+        _ => ControlLine::Other,
     }
 }
 
@@ -65,9 +65,10 @@ fn split_word(line: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-fn stamp(rest: &[u8]) -> Option<Stamp> {
+fn stamp(rest: &[u8]) -> Option<ReplyStamp> {
     let mut numbers = str::from_utf8(rest).ok()?.split(' ').map(|word| word.parse::<u64>().ok());
-    let stamp = Stamp { time: numbers.next()??, number: numbers.next()??, flags: numbers.next()?? };
+    let stamp =
+        ReplyStamp { time: numbers.next()??, number: numbers.next()??, flags: numbers.next()?? };
     numbers.next().is_none().then_some(stamp)
 }
 
@@ -120,7 +121,7 @@ fn quote(word: &[u8], line: &mut Vec<u8>) {
 
 /// The answer to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum CommandReply {
     /// It went well and printed these lines.
     Lines(Vec<Vec<u8>>),
     /// It failed and complained with these lines.
@@ -132,22 +133,23 @@ pub(super) enum Answer {
 /// The contents of a pane can be part of an answer, and may hold a line that looks like the end of
 /// it. So every command is followed by one that prints a secret: the answer is over when the secret
 /// was heard as an answer of its own, and its last line is the *last* one that fits its first.
-pub(super) fn answer(lines: &[Vec<u8>], secret: &[u8]) -> Option<Answer> {
+pub(super) fn answer(lines: &[Vec<u8>], secret: &[u8]) -> Option<CommandReply> {
     let [before @ .., begin, said, end] = lines else { return None };
     match (parse(begin), parse(end)) {
-        (Line::Begin(begin), Line::End(end)) if begin == end && said == secret => {}
+        (ControlLine::Begin(begin), ControlLine::End(end)) if begin == end && said == secret => {}
         _ => return None,
     }
-    let is_first = |line: &Vec<u8>| matches!(parse(line), Line::Begin(stamp) if stamp.is_ours());
+    let is_first =
+        |line: &Vec<u8>| matches!(parse(line), ControlLine::Begin(stamp) if stamp.is_ours());
     let first = before.iter().position(is_first)?;
-    let Line::Begin(stamp) = parse(&before[first]) else { return None };
+    let ControlLine::Begin(stamp) = parse(&before[first]) else { return None };
     let last = before.iter().rposition(
-        |line| matches!(parse(line), Line::End(other) | Line::Error(other) if other == stamp),
+        |line| matches!(parse(line), ControlLine::End(other) | ControlLine::Error(other) if other == stamp),
     )?;
     let body = before.get(first + 1..last)?.to_vec();
     Some(match parse(&before[last]) {
-        Line::Error(_) => Answer::Complaint(body),
-        _ => Answer::Lines(body),
+        ControlLine::Error(_) => CommandReply::Complaint(body),
+        _ => CommandReply::Lines(body),
     })
 }
 
@@ -163,22 +165,22 @@ mod tests {
 
     #[test]
     fn lines_of_control_mode_are_parsed() {
-        let stamp = Stamp { time: 17, number: 3, flags: 1 };
-        assert_eq!(parse(b"%begin 17 3 1"), Line::Begin(stamp));
-        assert_eq!(parse(b"%end 17 3 1"), Line::End(stamp));
-        assert_eq!(parse(b"%error 17 3 1"), Line::Error(stamp));
-        assert_eq!(parse(b"%exit"), Line::Exit);
-        assert_eq!(parse(b"%exit server exited"), Line::Exit);
+        let stamp = ReplyStamp { time: 17, number: 3, flags: 1 };
+        assert_eq!(parse(b"%begin 17 3 1"), ControlLine::Begin(stamp));
+        assert_eq!(parse(b"%end 17 3 1"), ControlLine::End(stamp));
+        assert_eq!(parse(b"%error 17 3 1"), ControlLine::Error(stamp));
+        assert_eq!(parse(b"%exit"), ControlLine::Exit);
+        assert_eq!(parse(b"%exit server exited"), ControlLine::Exit);
         for other in ["", "%", "%begin", "%end 1 2", "%end 1 2 3 4", "%end a 2 3", "%ending 1 2 3"]
         {
-            assert_eq!(parse(other.as_bytes()), Line::Other, "{other}");
+            assert_eq!(parse(other.as_bytes()), ControlLine::Other, "{other}");
         }
     }
 
     #[test]
     fn output_is_unescaped() {
         let bytes = |line: &'static [u8]| match parse(line) {
-            Line::Output { pane: b"%3", bytes } => bytes.into_owned(),
+            ControlLine::Output { pane: b"%3", bytes } => bytes.into_owned(),
             other => panic!("{other:?}"),
         };
         assert_eq!(bytes(b"%output %3 plain text"), b"plain text");
@@ -193,7 +195,7 @@ mod tests {
             "%window-renamed @1 x\n%begin 9 1 0\n%end 9 1 0\n%begin 9 4 1\none\n\ntwo\n%end 9 4 1\n\
              %sessions-changed\n%begin 9 5 1\nsecret\n%end 9 5 1",
         );
-        let expected = Answer::Lines(lines("one\n\ntwo"));
+        let expected = CommandReply::Lines(lines("one\n\ntwo"));
         assert_eq!(answer(&whole, b"secret"), Some(expected));
         for missing in 0..whole.len() {
             assert_eq!(answer(&whole[..missing], b"secret"), None, "{missing}");
@@ -205,7 +207,7 @@ mod tests {
     fn a_complaint_is_told_from_an_answer() {
         let whole =
             lines("%begin 9 4 1\nno such thing\n%error 9 4 1\n%begin 9 5 1\nsecret\n%end 9 5 1");
-        let expected = Answer::Complaint(lines("no such thing"));
+        let expected = CommandReply::Complaint(lines("no such thing"));
         assert_eq!(answer(&whole, b"secret"), Some(expected));
     }
 
@@ -216,7 +218,7 @@ mod tests {
              %begin 9 5 1\nsecret\n%end 9 5 1",
         );
         let body = "%end 9 4 1\n%begin 9 5 1\nguess\n%end 9 5 1\n%error 9 4 1";
-        assert_eq!(answer(&whole, b"secret"), Some(Answer::Lines(lines(body))));
+        assert_eq!(answer(&whole, b"secret"), Some(CommandReply::Lines(lines(body))));
     }
 
     #[test]
@@ -267,7 +269,7 @@ mod tests {
             let mut heard = lines("%begin 9 4 1");
             heard.extend(body.clone());
             heard.extend(lines("%end 9 4 1\n%begin 9 5 1\nsecret\n%end 9 5 1"));
-            prop_assert_eq!(answer(&heard, b"secret"), Some(Answer::Lines(body)));
+            prop_assert_eq!(answer(&heard, b"secret"), Some(CommandReply::Lines(body)));
         }
     }
 }

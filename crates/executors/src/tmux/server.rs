@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::thread;
 use std::time::Duration;
 
-use super::invocation::{Failure, ask};
+use super::invocation::{InvocationFailure, ask};
 use super::{PREPARED, Tmux, TmuxError, error_of, is_plain};
 use crate::runs::outside_control_group;
 
@@ -40,7 +40,7 @@ impl Tmux {
     /// The same as [`Self::try_with_prepared_server`], where no session is named.
     pub(super) fn with_prepared_server<T>(
         &self,
-        act: impl FnMut() -> Result<T, Failure>,
+        act: impl FnMut() -> Result<T, InvocationFailure>,
     ) -> Result<T, TmuxError> {
         self.try_with_prepared_server(act).map_err(|failure| error_of(&self.socket, failure))
     }
@@ -49,18 +49,18 @@ impl Tmux {
     /// there is none. So the usual case costs one call.
     pub(super) fn try_with_prepared_server<T>(
         &self,
-        mut act: impl FnMut() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        mut act: impl FnMut() -> Result<T, InvocationFailure>,
+    ) -> Result<T, InvocationFailure> {
         // Where the socket is missing, tmux would start a second server.
         self.restore_socket();
         for _ in 0..TRIES_MAX {
             match act() {
-                Err(Failure::NoServer | Failure::Unprepared) => {}
+                Err(InvocationFailure::NoServer | InvocationFailure::Unprepared) => {}
                 outcome => return outcome,
             }
             match self.prepare() {
                 // One that was just ending; the next will be ours.
-                Err(Failure::NoServer) => thread::sleep(ENDING_PAUSE),
+                Err(InvocationFailure::NoServer) => thread::sleep(ENDING_PAUSE),
                 prepared => prepared?,
             }
         }
@@ -68,8 +68,8 @@ impl Tmux {
     }
 
     /// Starts the server, if there is none, and sets the options of all sessions.
-    fn prepare(&self) -> Result<(), Failure> {
-        Self::check().map_err(Failure::Unusable)?;
+    fn prepare(&self) -> Result<(), InvocationFailure> {
+        Self::check().map_err(InvocationFailure::Unusable)?;
         // The server has the sessions of other runs too, and must not end with one of them.
         let printed = outside_control_group(|| self.start_server())?;
         // The process that started it gave it an environment that must not reach the sessions of others. A line that looks
@@ -90,7 +90,7 @@ impl Tmux {
     }
 
     /// Starts the server, if there is none, and gives its environment.
-    fn start_server(&self) -> Result<Vec<u8>, Failure> {
+    fn start_server(&self) -> Result<Vec<u8>, InvocationFailure> {
         let mut command = self.command();
         // Until the first session is there.
         command.args(["start-server", ";", "set-option", "-s", "exit-empty", "off"]);

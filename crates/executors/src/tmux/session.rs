@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use super::invocation::Failure;
+use super::invocation::InvocationFailure;
 use super::{HIDDEN_MARK, NAME_BYTES_MAX, TmuxError, error_of};
 
 /// The name of a session, which means the same to tmux wherever it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name(String);
+pub(super) struct SessionName(String);
 
-impl Name {
+impl SessionName {
     /// Accepts letters, digits, `-` and `_`. Tmux would change a `.` or `:` and then look for something
     /// else; a name must not look like an option or an id either.
     pub(super) fn new(name: &str) -> Result<Self, TmuxError> {
@@ -39,10 +39,12 @@ impl Name {
     }
 
     /// The error of a failure about this session. Without a server there is none.
-    pub(super) fn error_of(&self, socket: &str, failure: Failure) -> TmuxError {
+    pub(super) fn error_of(&self, socket: &str, failure: InvocationFailure) -> TmuxError {
         match failure {
-            Failure::NoServer | Failure::NoTarget => TmuxError::NoSession { name: self.0.clone() },
-            Failure::Duplicate => TmuxError::Exists { name: self.0.clone() },
+            InvocationFailure::NoServer | InvocationFailure::NoTarget => {
+                TmuxError::NoSession { name: self.0.clone() }
+            }
+            InvocationFailure::Duplicate => TmuxError::Exists { name: self.0.clone() },
             failure => error_of(socket, failure),
         }
     }
@@ -53,7 +55,7 @@ impl Name {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pane {
     pub(super) id: String,
-    pub(super) name: Name,
+    pub(super) name: SessionName,
 }
 
 impl Pane {
@@ -75,14 +77,14 @@ pub(super) fn found(listing: &[u8], process: u32) -> Option<Pane> {
         let (number, rest) = line.split_once(' ')?;
         let (id, session) = rest.split_once(' ')?;
         let is_it = number.parse() == Ok(process) && id.starts_with('%');
-        let name = is_it.then(|| Name::new(session).ok()).flatten()?;
+        let name = is_it.then(|| SessionName::new(session).ok()).flatten()?;
         Some(Pane { id: id.to_owned(), name })
     })
 }
 
 /// A session that was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
+pub struct TmuxSession {
     /// Its name.
     pub name: String,
     /// The number of the process that it was started with.
@@ -196,15 +198,15 @@ mod tests {
     #[test]
     fn names_that_tmux_would_change_or_misunderstand_are_refused() {
         for good in ["gt-furiosa", "a", "9_b", "A-1"] {
-            assert_eq!(Name::new(good).unwrap().as_str(), good);
+            assert_eq!(SessionName::new(good).unwrap().as_str(), good);
         }
         for bad in
             ["", "a.b", "a:b", "-a", "=a", "$1", "@1", "%1", "a b", "ä", "+x", "a\n", "_a", "a#b"]
         {
-            assert!(matches!(Name::new(bad), Err(TmuxError::Name { .. })), "{bad}");
+            assert!(matches!(SessionName::new(bad), Err(TmuxError::Name { .. })), "{bad}");
         }
-        assert!(Name::new(&"a".repeat(NAME_BYTES_MAX)).is_ok());
-        assert!(Name::new(&"a".repeat(NAME_BYTES_MAX + 1)).is_err());
+        assert!(SessionName::new(&"a".repeat(NAME_BYTES_MAX)).is_ok());
+        assert!(SessionName::new(&"a".repeat(NAME_BYTES_MAX + 1)).is_err());
     }
 
     #[test]
@@ -251,7 +253,7 @@ mod tests {
 
         #[test]
         fn a_good_name_is_its_own_listing(name in "[a-zA-Z0-9][a-zA-Z0-9_-]{0,30}") {
-            let line = format!("1 2 3 0 0 {}", Name::new(&name).unwrap().as_str());
+            let line = format!("1 2 3 0 0 {}", SessionName::new(&name).unwrap().as_str());
             let sessions = listed(std::iter::once(line.as_bytes()));
             prop_assert_eq!(&sessions[0].name, &name);
         }

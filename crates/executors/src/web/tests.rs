@@ -39,16 +39,16 @@ fn serve(mut stream: impl Read + Write, answer: &str) -> String {
     String::from_utf8(heard).unwrap()
 }
 
-fn request<'a>(address: &'a WebAddress, content: Option<Content<'a>>) -> Request<'a> {
+fn request<'a>(address: &'a WebAddress, content: Option<RequestBody<'a>>) -> WebRequest<'a> {
     let method = if content.is_some() { Method::Post } else { Method::Get };
-    Request { method, address, headers: &[], content, limit: LONG, interrupt: None }
+    WebRequest { method, address, headers: &[], content, limit: LONG, interrupt: None }
 }
 
-fn post(address: &str, limit: Duration) -> Result<Answer, WebError> {
+fn post(address: &str, limit: Duration) -> Result<WebAnswer, WebError> {
     let address = WebAddress::parse(address).unwrap();
     let headers = [("Idempotency-Key", "a:1")];
-    let content = Content { kind: "application/json", body: b"the end" };
-    Request { headers: &headers, limit, ..request(&address, Some(content)) }.tell()
+    let content = RequestBody { kind: "application/json", body: b"the end" };
+    WebRequest { headers: &headers, limit, ..request(&address, Some(content)) }.tell()
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_request_is_complete_and_its_answer_read() {
 
     let answer = post(&address, LONG).unwrap();
 
-    assert_eq!(answer, Answer { status: 204, location: None, words: String::new() });
+    assert_eq!(answer, WebAnswer { status: 204, location: None, words: String::new() });
     let heard = heard.join().unwrap();
     let (head, body) = heard.split_once("\r\n\r\n").unwrap();
     assert_eq!(body, "the end");
@@ -101,7 +101,7 @@ fn answers_are_returned_with_status_and_text() {
     ] {
         let (address, _heard) = service(said);
         let location = location.map(str::to_owned);
-        let expected = Answer { status, location, words: words.to_owned() };
+        let expected = WebAnswer { status, location, words: words.to_owned() };
         assert_eq!(post(&address, LONG).unwrap(), expected, "{said}");
     }
 }
@@ -141,7 +141,7 @@ fn a_silent_service_is_waited_for_up_to_the_limit() {
 fn a_field_cannot_begin_another() {
     let address = WebAddress::parse("http://127.0.0.1:1/").unwrap();
     let headers = [("Idempotency-Key", "a\r\nX: y")];
-    let post = Request { headers: &headers, ..request(&address, None) };
+    let post = WebRequest { headers: &headers, ..request(&address, None) };
     assert!(matches!(post.tell(), Err(WebError::Field(name)) if name == "Idempotency-Key"));
 }
 
@@ -177,7 +177,7 @@ fn an_encrypted_request_arrives_only_where_the_certificate_says() {
     let ask = |host: &str, signed_by: &Certificates| {
         let address = WebAddress::parse(&format!("https://{host}:{port}/")).unwrap();
         let roots = vec![CertificateDer::from_pem_file(signed_by.authority()).unwrap()];
-        let content = Content { kind: "text/plain", body: b"the end" };
+        let content = RequestBody { kind: "text/plain", body: b"the end" };
         request(&address, Some(content)).tell_trusting(|| roots)
     };
 
@@ -210,7 +210,7 @@ fn an_answer_is_read_to_its_end() {
     ] {
         let (address, _heard) = service(said);
         let address = WebAddress::parse(&address).unwrap();
-        let content = Content { kind: "text/plain", body: b"the end" };
+        let content = RequestBody { kind: "text/plain", body: b"the end" };
         let read = request(&address, Some(content)).ask(20);
         assert_eq!(
             read.ok().map(|reply| String::from_utf8(reply.body).unwrap()).as_deref(),
@@ -240,19 +240,19 @@ fn a_stream_is_received_piece_by_piece() {
     let Ok(Listening::Begun(mut stream)) = request(&address, None).listen(100) else {
         panic!("the service speaks")
     };
-    let bytes = |text: &str| Heard::Bytes(text.as_bytes().to_vec());
+    let bytes = |text: &str| StreamPart::Bytes(text.as_bytes().to_vec());
     assert_eq!(stream.next_within(LONG).unwrap(), bytes("one"));
-    assert_eq!(stream.next_within(Duration::from_millis(1)).unwrap(), Heard::Nothing);
+    assert_eq!(stream.next_within(Duration::from_millis(1)).unwrap(), StreamPart::Nothing);
     more.send(()).unwrap();
     assert_eq!(stream.next_within(LONG).unwrap(), bytes("tw"));
     more.send(()).unwrap();
     assert_eq!(stream.next_within(LONG).unwrap(), bytes("o"));
-    assert_eq!(stream.next_within(LONG).unwrap(), Heard::End);
+    assert_eq!(stream.next_within(LONG).unwrap(), StreamPart::End);
     service.join().unwrap();
 
     let (address, _heard) = self::service("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nlate");
     let address = WebAddress::parse(&address).unwrap();
-    let content = Content { kind: "text/plain", body: b"the end" };
+    let content = RequestBody { kind: "text/plain", body: b"the end" };
     let Ok(Listening::Refused(reply)) = request(&address, Some(content)).listen(100) else {
         panic!("the service refuses")
     };
@@ -266,7 +266,7 @@ fn a_wait_can_be_interrupted() {
     let address = WebAddress::parse(&address).unwrap();
     let (wait, call) = std::io::pipe().unwrap();
     drop(call);
-    let asked = Request { interrupt: Some(wait.as_fd()), ..request(&address, None) };
+    let asked = WebRequest { interrupt: Some(wait.as_fd()), ..request(&address, None) };
     assert!(matches!(asked.ask(100), Err(WebError::Interrupted(_))));
 }
 
@@ -288,7 +288,7 @@ fn an_early_refusal_is_read() {
         stream.write_all(b"HTTP/1.1 413 Long\r\nContent-Length: 3\r\n\r\nbig").unwrap();
     });
     let body = vec![b'x'; 16 << 20];
-    let content = Content { kind: "text/plain", body: &body };
+    let content = RequestBody { kind: "text/plain", body: &body };
     let reply = request(&address, Some(content)).ask(100).unwrap();
     assert_eq!((reply.head.status, reply.body.as_slice()), (413, &b"big"[..]));
     service.join().unwrap();
@@ -310,7 +310,7 @@ proptest! {
         }
         let (address, _heard) = service(answer);
         let address = WebAddress::parse(&address).unwrap();
-        let content = Content { kind: "text/plain", body: b"the end" };
+        let content = RequestBody { kind: "text/plain", body: b"the end" };
         let _ = request(&address, Some(content)).ask(100);
     }
 }

@@ -1,6 +1,6 @@
 use std::fs;
 
-use gt_executors::git::{GitError, Limits};
+use gt_executors::git::{CommitLimits, GitError};
 
 use crate::support::{
     MEBIBYTE, Rig, commit_everything, files, git, limits, make_repository, nux, try_git, write,
@@ -61,7 +61,7 @@ fn commits_of_the_worker_are_checked_too() {
     write(tree.path(), "torn", TORN);
     commit_everything(tree.path(), "oops");
     assert_eq!(tree.commit_all("x", &nux(), &limits()).unwrap(), None);
-    let since = Limits { base: Some(rig.base()), ..limits() };
+    let since = CommitLimits { base: Some(rig.base()), ..limits() };
     let error = tree.commit_all("x", &nux(), &since).unwrap_err();
     assert!(matches!(&error, GitError::ConflictMarkers { .. }), "{error}");
 }

@@ -3,7 +3,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use gt_executors::git::{CheckoutInTheWay, Commit, Obstacle, Push, Repository, Tree, checkouts_of};
+use gt_executors::git::{
+    CheckoutInTheWay, CheckoutObstacle, Commit, Push, Repository, Tree, checkouts_of,
+};
 use tempfile::TempDir;
 
 use crate::support::{
@@ -161,7 +163,7 @@ fn colliding_files_hold_the_landing_and_nothing_changes() {
         let commit = own.candidate();
         collide(&own);
         let held = own.is_held(&commit);
-        let Obstacle::Files(words) = &held.obstacle else { panic!("{held:?}") };
+        let CheckoutObstacle::Files(words) = &held.obstacle else { panic!("{held:?}") };
         assert!(words.contains("overwritten by merge") && words.contains(file), "{words}");
         let said = held.to_string();
         assert!(said.contains(&held.land_command()) && said.contains(&held.undo_command()));
@@ -227,7 +229,7 @@ fn operations_under_way_hold_the_landing() {
         let commit = own.candidate();
         begin(&own);
         let held = own.is_held(&commit);
-        assert_eq!(held.obstacle, Obstacle::Operation(operation));
+        assert_eq!(held.obstacle, CheckoutObstacle::Operation(operation));
         match operation {
             "bisect" => own.git(["bisect", "reset"]),
             _ => own.git([operation, "--abort"]),
@@ -295,10 +297,10 @@ fn second_checkout_and_missing_directory_hold_the_landing() {
     let linked_path = linked.to_str().unwrap();
     own.git(["worktree", "add", "--quiet", "--force", linked_path, "main"]);
     let held = own.is_held(&commit);
-    assert!(matches!(held.obstacle, Obstacle::SecondCheckout(_)), "{held}");
+    assert!(matches!(held.obstacle, CheckoutObstacle::SecondCheckout(_)), "{held}");
     own.git(["switch", "--quiet", "--create", "side"]);
     fs::remove_dir_all(&linked).unwrap();
-    assert_eq!(own.is_held(&commit).obstacle, Obstacle::Missing);
+    assert_eq!(own.is_held(&commit).obstacle, CheckoutObstacle::Missing);
     own.git(["worktree", "prune"]);
     assert_eq!(own.deliver(&commit), Push::Done);
 }
@@ -311,7 +313,7 @@ fn index_lock_holds_the_landing_until_it_is_gone() {
     File::create(&lock).unwrap();
     let pushed = own.deliver(&commit);
     let Push::Held(held) = pushed else { panic!("{pushed:?}") };
-    assert_eq!(held.obstacle, Obstacle::Lock(lock.clone()));
+    assert_eq!(held.obstacle, CheckoutObstacle::Lock(lock.clone()));
     fs::remove_file(&lock).unwrap();
     own.lands(&commit);
 }
@@ -324,7 +326,7 @@ fn locked_branch_leaves_the_files_as_they_were() {
     let lock = own.checkout.join(".git/refs/heads/main.lock");
     File::create(&lock).unwrap();
     let held = own.is_held(&commit);
-    assert!(matches!(held.obstacle, Obstacle::Lock(_)), "{held}");
+    assert!(matches!(held.obstacle, CheckoutObstacle::Lock(_)), "{held}");
     fs::remove_file(&lock).unwrap();
     own.lands(&commit);
     assert_eq!(own.status(), "M other.txt");
@@ -371,7 +373,7 @@ fn files_edited_after_an_interrupted_landing_hold_it() {
     let commit = own.candidate();
     interrupt(&own, &commit, "refs/gt/landing/we-1%231");
     write(&own.checkout, "file.txt", "edited since\n");
-    assert_eq!(own.is_held(&commit).obstacle, Obstacle::Interrupted);
+    assert_eq!(own.is_held(&commit).obstacle, CheckoutObstacle::Interrupted);
     own.git(["checkout", "file.txt"]);
     own.lands(&commit);
 }
@@ -463,7 +465,7 @@ fn submodule_that_cannot_be_updated_holds_the_landing() {
     fs::rename(own.checkout.with_file_name("library"), own.checkout.with_file_name("away"))
         .unwrap();
     let held = own.is_held(&commit);
-    assert!(matches!(held.obstacle, Obstacle::Submodules(_)), "{held}");
+    assert!(matches!(held.obstacle, CheckoutObstacle::Submodules(_)), "{held}");
     assert_eq!(own.read("lib/lib.txt"), "first\n");
     // One that the user has changed is not touched either.
     write(&own.checkout, "lib/lib.txt", "edited\n");

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use gt_executors::git::{Commit, Limits, Push, Rebased, Repository, Tree, Work};
+use gt_executors::git::{Commit, CommitLimits, Push, Rebased, Repository, Tree, WorkToRebase};
 
 use crate::support::{
     MEBIBYTE, Rig, commit_everything, git, make_repository, nux, try_git, write, write_program,
@@ -179,13 +179,13 @@ const PLANTS: &[(&str, Plant)] = &[
 /// Lands the work of a tree, as the landing of a run does.
 fn land(rig: &Rig, tree: &Tree) -> Commit {
     let base = rig.base();
-    let limits = Limits { file_bytes_max: MEBIBYTE, base: Some(base.clone()) };
+    let limits = CommitLimits { file_bytes_max: MEBIBYTE, base: Some(base.clone()) };
     tree.commit_all("work", &nux(), &limits).unwrap();
     let commit = tree.head().unwrap().unwrap();
     let repository = Repository::of(rig.repository.path(), rig.origin().to_str().unwrap());
     repository.fetch().unwrap();
     let tip = repository.tip("main").unwrap().unwrap();
-    let work = Work { commit: &commit, base: Some(&base) };
+    let work = WorkToRebase { commit: &commit, base: Some(&base) };
     let Rebased::Clean(ready) = repository.rebase_onto(work, &tip, &nux()).unwrap() else {
         panic!("the work conflicts with nothing");
     };

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gt_executors::git::{Commit, GitError, Push, Rebased, Tree, Work};
+use gt_executors::git::{Commit, GitError, Push, Rebased, Tree, WorkToRebase};
 
 use crate::support::{
     Rig, commit_everything, files, git, limits, nux, shown, try_git, write, write_program,
@@ -14,7 +14,7 @@ fn work(tree: &Tree, file: &str, content: &str) -> Commit {
 
 /// Work that began at the origin as it was fetched last, or before, on top of something else.
 fn rebase(rig: &Rig, commit: &Commit, onto: &Commit) -> Rebased {
-    rig.repository.rebase_onto(Work { commit, base: None }, onto, &nux()).unwrap()
+    rig.repository.rebase_onto(WorkToRebase { commit, base: None }, onto, &nux()).unwrap()
 }
 
 fn clean(rig: &Rig, commit: &Commit, onto: &Commit) -> Commit {
@@ -26,7 +26,7 @@ fn clean(rig: &Rig, commit: &Commit, onto: &Commit) -> Commit {
 
 /// The same for work of which is known where it began.
 fn clean_since(rig: &Rig, base: &Commit, commit: &Commit, onto: &Commit) -> Commit {
-    let work = Work { commit, base: Some(base) };
+    let work = WorkToRebase { commit, base: Some(base) };
     let rebased = rig.repository.rebase_onto(work, onto, &nux()).unwrap();
     let Rebased::Clean(rebased) = rebased else { panic!("{rebased:?}") };
     rebased
@@ -239,7 +239,7 @@ fn a_conflict_with_reverted_commits_says_where_to_begin() {
     take_back(&rig);
     let landed = rig.land_by_person("file.txt", "theirs\n");
     rig.repository.fetch().unwrap();
-    let work = Work { commit: &commit, base: Some(&base) };
+    let work = WorkToRebase { commit: &commit, base: Some(&base) };
     let rebased = rig.repository.rebase_onto(work, &landed, &nux()).unwrap();
     let paths = vec![PathBuf::from("file.txt")];
     assert_eq!(rebased, Rebased::Conflict { paths, since: Some(base), has_merges: false });

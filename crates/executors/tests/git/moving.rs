@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use gt_executors::git::{GitError, Move, Tree, move_tree_away, move_tree_back};
+use gt_executors::git::{GitError, Tree, TreeMove, move_tree_away, move_tree_back};
 
 use crate::support::{Rig, commit_everything, git, make_repository, write};
 
@@ -108,9 +108,10 @@ fn an_interrupted_move_can_be_completed_or_undone_after_every_step() {
             let rig = Rig::new();
             let tree = full_tree(&rig);
             let before = seen(tree.path());
-            let step = Move::new(&rig.repository, tree.path(), &trash(&rig));
-            for step_taken in
-                [Move::lock, Move::take_directory, Move::take_git_data].iter().take(taken)
+            let step = TreeMove::new(&rig.repository, tree.path(), &trash(&rig));
+            for step_taken in [TreeMove::lock, TreeMove::take_directory, TreeMove::take_git_data]
+                .iter()
+                .take(taken)
             {
                 step_taken(&step).unwrap();
             }

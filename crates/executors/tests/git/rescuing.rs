@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
-use gt_executors::git::{GitError, PartKind, Reason, Rescue, Tree};
+use gt_executors::git::{GitError, Reason, Rescue, RescuedRepositoryKind, Tree};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::{
@@ -211,7 +211,10 @@ fn commits_of_a_submodule_that_are_nowhere_else_are_kept() {
     assert_eq!(state(&Tree::at(&library)), before);
     assert_eq!(rescue.left_out, []);
     let [part] = rescue.parts.as_slice() else { panic!("{:?}", rescue.parts) };
-    assert_eq!((part.path.to_str().unwrap(), part.kind), ("library", PartKind::Submodule));
+    assert_eq!(
+        (part.path.to_str().unwrap(), part.kind),
+        ("library", RescuedRepositoryKind::Submodule)
+    );
     assert_eq!(shown(&rig.repository, &part.commit, "lib.txt"), "not committed");
     assert_eq!(files(&rig.repository, &part.commit), ["lib.txt", "unknown.txt"]);
     let kept = rig.repository.resolve(&format!("{}/commit", part.prefix)).unwrap();

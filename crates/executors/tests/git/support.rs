@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use gt_executors::git::{Commit, Limits, Repository, Signature, Tree};
+use gt_executors::git::{Commit, CommitLimits, Repository, Signature, Tree};
 use tempfile::TempDir;
 
 /// A rig with an origin that has one commit on `main`.
@@ -21,8 +21,8 @@ pub(crate) fn nux() -> Signature {
     Signature { name: "nux".to_owned(), email: "nux@rig".to_owned() }
 }
 
-pub(crate) fn limits() -> Limits {
-    Limits { file_bytes_max: MEBIBYTE, base: None }
+pub(crate) fn limits() -> CommitLimits {
+    CommitLimits { file_bytes_max: MEBIBYTE, base: None }
 }
 
 /// Git as a person or an agent calls it, without any configuration of this machine.

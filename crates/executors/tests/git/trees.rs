@@ -3,7 +3,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use gt_executors::git::{GitError, Tree, Unfinished};
+use gt_executors::git::{GitError, Tree, UnfinishedOperation};
 
 use crate::support::{Rig, commit_everything, git, git_fails, try_git, write};
 
@@ -100,7 +100,7 @@ fn a_tree_in_the_middle_of_a_rebase_is_not_used_again() {
     rig.repository.fetch().unwrap();
     assert!(!try_git(tree.path(), ["rebase", "origin/main"]).status.success());
     let status = tree.status().unwrap();
-    assert_eq!(status.unfinished, Some(Unfinished::Rebase));
+    assert_eq!(status.unfinished, Some(UnfinishedOperation::Rebase));
     assert_eq!(status.changes.conflicts, [PathBuf::from("file.txt")]);
     let error = tree.recycle("polecat/nux/2", &rig.base()).unwrap_err();
     assert!(error.to_string().contains("git rebase --abort"), "{error}");

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use gt_beads::hooks::Call;
-use gt_cli::outside;
+use gt_beads::hooks::HookCall;
+use gt_cli::input_parsers;
 use gt_core::words::split;
 use gt_records::contains_nul;
 
@@ -40,13 +40,13 @@ pub(super) const WORDS: &[&str] = &[
 /// A line of `bd batch`, and a field of metadata.
 pub(super) fn batch_line(input: &[u8]) {
     let Some(given) = text(input) else { return };
-    if let Some((key, value)) = accepted(outside::metadata_field(given)) {
+    if let Some((key, value)) = accepted(input_parsers::metadata_field(given)) {
         assert!(!key.is_empty());
         is_json_line(value.as_str());
         assert!(!key.contains('\0') && !contains_nul(value.as_str()));
     }
     for line in given.lines() {
-        accepted(outside::batch_line(line));
+        accepted(input_parsers::batch_line(line));
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) fn batch_line(input: &[u8]) {
 pub(super) fn command_line(input: &[u8]) {
     let Some(Ok(words)) = text(input).map(split) else { return };
     let arguments: Vec<OsString> = words.into_iter().map(|word| word.text.into()).collect();
-    if let Err(message) = outside::command_line(&arguments) {
+    if let Err(message) = input_parsers::command_line(&arguments) {
         assert!(!message.is_empty());
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn command_line(input: &[u8]) {
 /// A line of the input of the helper that runs hooks.
 pub(super) fn hook_call(input: &[u8]) {
     let Some(line) = text(input) else { return };
-    if let Some(call) = accepted(Call::parse(line)) {
-        assert_eq!(Call::parse(line), Ok(call));
+    if let Some(call) = accepted(HookCall::parse(line)) {
+        assert_eq!(HookCall::parse(line), Ok(call));
     }
 }

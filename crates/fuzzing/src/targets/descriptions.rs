@@ -1,7 +1,7 @@
 //! Data that other programs kept in the descriptions of beads.
 
 use gt_core::decide::{AdoptionFacts, OldState, adopt};
-use gt_core::queue_block::{DELIMITER, Found, parse};
+use gt_core::queue_block::{DELIMITER, FoundBlock, parse};
 use gt_records::parse_context;
 
 use crate::promise::text;
@@ -22,22 +22,22 @@ pub(super) const BLOCKS: &[&str] = &[
 pub(super) fn queue_block(input: &[u8]) {
     let Some(description) = text(input) else { return };
     match parse(description) {
-        Found::Nothing => {}
-        Found::Block(block) => {
+        FoundBlock::Nothing => {}
+        FoundBlock::Block(block) => {
             assert!(!block.fields.target_rig.is_empty());
             is_taken_out(description, &block.text, &block.remaining);
             assert!(
-                matches!(parse(&block.text), Found::Block(again) if again.fields == block.fields)
+                matches!(parse(&block.text), FoundBlock::Block(again) if again.fields == block.fields)
             );
         }
-        Found::Damaged { text, remaining } => {
+        FoundBlock::Damaged { text, remaining } => {
             is_taken_out(description, &text, &remaining);
-            assert!(matches!(parse(&text), Found::Damaged { .. }));
+            assert!(matches!(parse(&text), FoundBlock::Damaged { .. }));
         }
     }
     let appended = format!("{description}\n.\n{DELIMITER}\ntarget_rig: web");
     match parse(&appended) {
-        Found::Block(block) => assert_eq!(block.remaining, format!("{description}\n.")),
+        FoundBlock::Block(block) => assert_eq!(block.remaining, format!("{description}\n.")),
         other => panic!("a block was not found: {other:?}"),
     }
 }

@@ -3,12 +3,12 @@
 use std::error::Error;
 
 use gt_core::Json;
-use gt_executors::git::Identity;
+use gt_executors::git::GitIdentity;
 use gt_records::{
     flat_settings, json_settings, parse_route, pause_remark, redirect_target, rig_entries,
 };
-use gt_store::Server;
-use gt_town::{Scope, TownFile, settings};
+use gt_store::PostgresAddress;
+use gt_town::{SettingScope, TownFile, settings};
 
 use crate::promise::{accepted, tells_on_one_line, text, two_texts};
 
@@ -24,7 +24,7 @@ pub(super) fn places(input: &[u8]) {
     assert!(others.iter().all(|number| (1..=lines).contains(number)));
     assert!(others.is_sorted(), "{others:?}");
     for (key, value) in &found {
-        accepted(settings::check_free(Scope::Beads, key, value));
+        accepted(settings::check_free(SettingScope::Beads, key, value));
     }
     for line in file.lines() {
         if let Some(Some(route)) = accepted(parse_route(line)) {
@@ -32,8 +32,8 @@ pub(super) fn places(input: &[u8]) {
         }
     }
     if let Some((key, value)) = two_texts(input) {
-        accepted(settings::check_free(Scope::Beads, key, value));
-        accepted(settings::check_free(Scope::Beads, "status.custom", key));
+        accepted(settings::check_free(SettingScope::Beads, key, value));
+        accepted(settings::check_free(SettingScope::Beads, "status.custom", key));
     }
 }
 
@@ -132,7 +132,7 @@ pub(super) fn database_url(input: &[u8]) {
         format!("postgres:{before} password={PASSWORD} {behind}"),
     ] {
         for separate in [None, Some(PASSWORD)] {
-            match Server::parse(&url, separate) {
+            match PostgresAddress::parse(&url, separate) {
                 Ok(server) => {
                     tells_on_one_line(&server.shown());
                     hides(&url, server.shown());
@@ -160,7 +160,7 @@ fn hides(url: &str, shown: &str) {
 /// A configuration file of git.
 pub(super) fn git_config(input: &[u8]) {
     let Some(file) = text(input) else { return };
-    let Some(found) = Identity::parse(file) else { return };
+    let Some(found) = GitIdentity::parse(file) else { return };
     for value in [found.name, found.email].into_iter().flatten() {
         assert!(!value.is_empty() && !value.contains('\n') && value.trim() == value);
     }

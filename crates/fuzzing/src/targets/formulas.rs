@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gt_core::formula::{Condition, Formula, Mode, Order, Problem, Source, cook, validate};
+use gt_core::formula::{
+    CookOptions, Formula, FormulaProblem, PlaceholderMode, SourceLocation, VariableCondition, cook,
+    validate,
+};
 use gt_core::limits;
 use gt_records::{FormulaFormat, cooked_json, formula_json, read_formula};
 
@@ -47,8 +50,8 @@ pub(super) const KEYS: &[&str] = &[
 /// Whether a step is to be done.
 pub(super) fn condition(input: &[u8]) {
     let Some(given) = text(input) else { return };
-    let Some(condition) = accepted(Condition::parse(given)) else { return };
-    reads_back(&condition, &condition.to_string(), Condition::parse);
+    let Some(condition) = accepted(VariableCondition::parse(given)) else { return };
+    reads_back(&condition, &condition.to_string(), VariableCondition::parse);
     let variable = condition.variable().expect("nothing is settled yet").to_owned();
     for value in ["", "no", "yes", given] {
         let settled = condition.settled(&variable, value);
@@ -85,14 +88,15 @@ fn check(input: &[u8], format: FormulaFormat) {
     assert_eq!(again.problems, [], "{written}");
     assert_eq!(again.formula, formula, "{written}");
     validate(&formula).iter().for_each(tells_on_one_line);
-    for mode in [Mode::Compile, Mode::Runtime] {
+    for mode in [PlaceholderMode::Compile, PlaceholderMode::Runtime] {
         check_cooked(&formula, mode);
     }
 }
 
-fn check_cooked(formula: &Formula, mode: Mode) {
+fn check_cooked(formula: &Formula, mode: PlaceholderMode) {
     let lookup = |name: &str| {
-        let missing = || Problem::new(&Source::default(), "", format!("no formula {name:?}"));
+        let missing =
+            || FormulaProblem::new(&SourceLocation::default(), "", format!("no formula {name:?}"));
         match name {
             "expansion" => Ok(read_formula(EXPANSION, FormulaFormat::Toml, "").formula),
             name if name == formula.name => Ok(formula.clone()),
@@ -102,7 +106,7 @@ fn check_cooked(formula: &Formula, mode: Mode) {
     let given: BTreeMap<String, String> =
         formula.variables.iter().map(|variable| (variable.name.clone(), "1".to_owned())).collect();
     for given in [&BTreeMap::new(), &given] {
-        match cook(formula, Order { given, mode, prefix: Some("gt") }, &lookup) {
+        match cook(formula, CookOptions { given, mode, prefix: Some("gt") }, &lookup) {
             Ok(cooked) => {
                 assert!(cooked.steps.len() <= 2 * limits::FORMULA_STEPS_MAX);
                 cooked.warnings.iter().for_each(tells_on_one_line);

@@ -12,7 +12,7 @@ mod work;
 
 /// A parser, or several that read the same kind of text, and their promises.
 #[derive(Debug, Clone, Copy)]
-pub struct Target {
+pub struct FuzzTarget {
     /// Its name, also the name of its directory in `fuzz/corpus`.
     pub name: &'static str,
     /// Panics if this input breaks a promise.
@@ -23,18 +23,18 @@ pub struct Target {
     pub cost: usize,
 }
 
-const fn target(name: &'static str, run: fn(&[u8]), words: &'static [&'static str]) -> Target {
-    Target { name, run, words, cost: 1 }
+const fn target(name: &'static str, run: fn(&[u8]), words: &'static [&'static str]) -> FuzzTarget {
+    FuzzTarget { name, run, words, cost: 1 }
 }
 
-impl Target {
+impl FuzzTarget {
     const fn costing(self, cost: usize) -> Self {
         Self { cost, ..self }
     }
 }
 
 /// Every parser of outside data. A new parser gets a line here and a directory in `fuzz/corpus`.
-pub const TARGETS: &[Target] = &[
+pub const TARGETS: &[FuzzTarget] = &[
     target("bead_id", values::bead_id, &["gt-", "hq-cv-", "-wisp-mol-", ".3", "-", "."]),
     target("names", values::names, values::NAMES),
     target("texts", values::texts, &["  ", "\u{3000}", "0123456789012345678901234567890123456789"]),

@@ -1,7 +1,7 @@
 //! Files that describe beads to make.
 
 use gt_core::Invalid;
-use gt_core::plan::{Plan, Reference, parse_markdown};
+use gt_core::plan::{BeadReference, Plan, parse_markdown};
 use gt_records::{parse_dependency_lines, parse_plan_graph, parse_plan_lines};
 
 use crate::promise::{accepted, text};
@@ -61,20 +61,21 @@ fn check(plan: Result<Plan, Invalid>) {
     assert!(!beads.is_empty());
     assert!(is_order(plan.parents_first(), beads.len()));
     assert!(is_order(plan.dependents_first(), edges.len()));
-    let is_known = |reference: &Reference| match reference {
-        Reference::Planned(index) => *index < beads.len(),
-        Reference::Existing(_) => true,
+    let is_known = |reference: &BeadReference| match reference {
+        BeadReference::Planned(index) => *index < beads.len(),
+        BeadReference::Existing(_) => true,
     };
     let mut made = vec![false; beads.len()];
     for index in plan.parents_first() {
-        if let Some(Reference::Planned(parent)) = beads[*index].parent {
+        if let Some(BeadReference::Planned(parent)) = beads[*index].parent {
             assert!(made[parent], "a part comes before its parent");
         }
         made[*index] = true;
     }
     for edge in edges {
         assert!(is_known(&edge.issue) && is_known(&edge.target));
-        if let (Reference::Planned(_), Reference::Planned(_)) = (&edge.issue, &edge.target) {
+        if let (BeadReference::Planned(_), BeadReference::Planned(_)) = (&edge.issue, &edge.target)
+        {
             assert_ne!(edge.issue, edge.target, "a bead waits for itself");
         }
     }

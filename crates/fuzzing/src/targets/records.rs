@@ -2,9 +2,9 @@
 
 use gt_core::Timestamp;
 use gt_records::{
-    BeadView, Line, Record, RowParts, comment_row, config_row, dependency_row, export_line,
-    export_memory_line, issue_row, label_row, parse_line, pretty, row_id, sorted_object,
-    table_rows,
+    BeadView, IssueRecord, RecordLine, RowParts, comment_row, config_row, dependency_row,
+    export_line, export_memory_line, issue_row, label_row, parse_line, pretty, row_id,
+    sorted_object, table_rows,
 };
 
 use crate::promise::{accepted, is_json_line, tells_on_one_line, text};
@@ -41,7 +41,7 @@ pub(super) const FIELDS: &[&str] = &[
 /// When everything that does not say when it happened has happened.
 const IMPORTED_AT: Timestamp = Timestamp::from_nanos(1_780_230_896_000_000_000);
 
-fn exported(record: &Record) -> String {
+fn exported(record: &IssueRecord) -> String {
     export_line(&BeadView {
         labels: &record.labels,
         dependencies: &record.dependencies,
@@ -54,7 +54,7 @@ fn exported(record: &Record) -> String {
 pub(super) fn record_line(input: &[u8]) {
     let Some(line) = text(input) else { return };
     match accepted(parse_line(line, IMPORTED_AT)) {
-        Some(Line::Issue(record)) => {
+        Some(RecordLine::Issue(record)) => {
             record.repairs.iter().for_each(tells_on_one_line);
             let first = exported(&record);
             is_json_line(&first);
@@ -62,7 +62,7 @@ pub(super) fn record_line(input: &[u8]) {
             assert!(serde_json::from_str::<&serde_json::value::RawValue>(&pretty(&first)).is_ok());
             // A later reader must not need the time of the first import.
             match parse_line(&first, Timestamp::from_nanos(0)) {
-                Ok(Line::Issue(again)) => {
+                Ok(RecordLine::Issue(again)) => {
                     assert_eq!(again.repairs, Vec::<String>::new(), "{first}");
                     assert_eq!(exported(&again), first);
                     assert_eq!(again.bead.id, record.bead.id);
@@ -71,7 +71,7 @@ pub(super) fn record_line(input: &[u8]) {
                     assert_eq!(again.bead.status, record.bead.status);
                     assert_eq!(again.labels, record.labels);
                     // Carried JSON may have got other escapes; the rest is the same.
-                    let plain = |record: &Record| {
+                    let plain = |record: &IssueRecord| {
                         let mut parts = (record.dependencies.clone(), record.comments.clone());
                         parts.0.iter_mut().for_each(|edge| edge.carried.clear());
                         parts.0.iter_mut().for_each(|edge| edge.metadata.clear());
@@ -83,18 +83,18 @@ pub(super) fn record_line(input: &[u8]) {
                 other => panic!("{first}: {other:?}"),
             }
         }
-        Some(Line::Memory { key, value }) => {
+        Some(RecordLine::Memory { key, value }) => {
             let first = export_memory_line(&key, &value);
             is_json_line(&first);
             match parse_line(&first, IMPORTED_AT) {
-                Ok(Line::Memory { key: same, value }) => {
+                Ok(RecordLine::Memory { key: same, value }) => {
                     assert_eq!(same, key);
                     assert_eq!(export_memory_line(&key, &value), first);
                 }
                 other => panic!("{first}: {other:?}"),
             }
         }
-        Some(Line::Header | Line::Tombstone(_)) | None => {}
+        Some(RecordLine::Header | RecordLine::Tombstone(_)) | None => {}
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use gt_core::Timestamp;
 use gt_core::runtime::script::{Script, script_in};
-use gt_core::runtime::{Runtime, RuntimeLayer, RuntimeName, Values, WAIT_MAX, Zones};
+use gt_core::runtime::{
+    InvocationValues, LIMIT_WAIT_MAX, Runtime, RuntimeLayer, RuntimeName, Zones,
+};
 use gt_records::{read_runtime, set_runtime_key};
 use jiff::tz::TimeZone;
 
@@ -31,7 +33,12 @@ pub(super) fn file(input: &[u8]) {
     let read = read_runtime(given, "fuzz.toml");
     read.problems.iter().chain(&read.warnings).for_each(tells_on_one_line);
     if let Some(runtime) = accepted(read.layer.finish(name())) {
-        let values = Values { prompt: "Do it", prompt_file: "/p", gt: "gt", ..Values::default() };
+        let values = InvocationValues {
+            prompt: "Do it",
+            prompt_file: "/p",
+            gt: "gt",
+            ..InvocationValues::default()
+        };
         for template in [Some(runtime.invocation(&values)), runtime.resumption(&values).transpose()]
         {
             if let Some(Some(invocation)) = template.map(accepted) {
@@ -80,7 +87,7 @@ pub(super) fn limit(input: &[u8]) {
     for nanos in [0, 1_780_228_800_000_000_000, i64::MAX / 2] {
         let now = Timestamp::from_nanos(nanos);
         if let Some(found) = SPEAKER.limit_in(&output, now, &zones) {
-            assert!(found.at > now && found.at <= now.plus(WAIT_MAX));
+            assert!(found.at > now && found.at <= now.plus(LIMIT_WAIT_MAX));
             tells_on_one_line(&found.said);
         }
     }

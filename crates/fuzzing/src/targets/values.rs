@@ -1,16 +1,17 @@
 //! Single values: ids, names, titles, times, JSON, settings.
 
-use gt_core::bead::{Link, check_label, check_name, check_text};
+use gt_core::bead::{NewDependency, check_label, check_name, check_text};
 use gt_core::command_template::expand;
 use gt_core::decide::resolve_partial;
-use gt_core::message::{MessageBody, Written};
+use gt_core::message::{MessageBody, WrittenAddress};
 use gt_core::query::Query;
-use gt_core::settings::{KEYS, Layers, Origin, checked, lookup, parse_text, suggest};
+use gt_core::settings::{KEYS, Layers, SettingOrigin, checked, lookup, parse_text, suggest};
 use gt_core::time::{format_duration, parse_duration};
 use gt_core::words::split;
 use gt_core::{
-    Address, BeadId, DependencyType, EventKind, ExecutorKind, IssueType, Json, MessageId, Outcome,
-    Prefix, Priority, RigSlug, RigState, Sender, Status, Timestamp, Title, Uid, WebAddress, limits,
+    BeadId, DependencyType, EventKind, ExecutorKind, IssueType, Json, MessageAddress, MessageId,
+    Outcome, Prefix, Priority, RigSlug, RigState, Sender, Status, Timestamp, Title, Uid,
+    WebAddress, limits,
 };
 use gt_records::{contains_nul, escape_html, pretty, sorted_object};
 
@@ -86,9 +87,13 @@ pub(super) fn names(input: &[u8]) {
     assert_eq!(EventKind::from_name(name).as_str(), name);
     assert_eq!(Sender::stored(name).to_string(), name);
     // These have several spellings, and print one of them.
-    if let Some(Written::Standing(address)) = accepted(Written::parse(name)) {
-        assert_eq!(Address::stored(&address.to_string()), address);
-        reads_back(&Written::Standing(address.clone()), &address.to_string(), Written::parse);
+    if let Some(WrittenAddress::Standing(address)) = accepted(WrittenAddress::parse(name)) {
+        assert_eq!(MessageAddress::stored(&address.to_string()), address);
+        reads_back(
+            &WrittenAddress::Standing(address.clone()),
+            &address.to_string(),
+            WrittenAddress::parse,
+        );
     }
     if let Some(id) = accepted(MessageId::parse(name)) {
         reads_back(&id, &id.to_string(), MessageId::parse);
@@ -108,7 +113,7 @@ pub(super) fn names(input: &[u8]) {
     if let Some(priority) = accepted(Priority::parse(name)) {
         reads_back(&priority, &priority.to_string(), Priority::parse);
     }
-    if let Some(link) = accepted(Link::parse(name)) {
+    if let Some(link) = accepted(NewDependency::parse(name)) {
         assert_eq!(link.other.trim(), link.other);
         assert!(!link.other.is_empty());
     }
@@ -267,7 +272,7 @@ pub(super) fn settings(input: &[u8]) {
         }
     }
     let mut layers = Layers::default();
-    let added = layers.add([(name.to_owned(), value.to_owned())], &Origin::Store);
+    let added = layers.add([(name.to_owned(), value.to_owned())], &SettingOrigin::Store);
     let alone = checked(name, value);
     assert_eq!(added.is_ok(), alone.is_ok());
     if let Some((full, canonical)) = accepted(alone) {
@@ -311,7 +316,7 @@ pub(super) fn query(input: &[u8]) {
         Ok(query) => reads_back(&query, &query.to_string(), |again| Query::parse(again, NOW)),
         Err(error) => {
             tells_on_one_line(&error);
-            error.picture().iter().for_each(|line| assert!(!line.contains('\n')));
+            error.detail_lines().iter().for_each(|line| assert!(!line.contains('\n')));
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 
-use gt_fuzzing::{INPUT_BYTES_MAX, Target, hunt};
+use gt_fuzzing::{FuzzTarget, INPUT_BYTES_MAX, hunt};
 
 thread_local! {
     static SEEN: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-static PLANTED: Target = Target {
+static PLANTED: FuzzTarget = FuzzTarget {
     name: "planted",
     run: |input| {
         let text = String::from_utf8_lossy(input);
@@ -18,7 +18,7 @@ static PLANTED: Target = Target {
     cost: 1,
 };
 
-static WATCHED: Target = Target {
+static WATCHED: FuzzTarget = FuzzTarget {
     name: "watched",
     run: |input| SEEN.with_borrow_mut(|seen| seen.push(input.to_vec())),
     words: &["0123456789"],

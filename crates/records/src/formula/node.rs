@@ -12,11 +12,11 @@ pub(crate) const DEPTH_MAX: usize = 64;
 pub(crate) struct Node {
     /// The line, counted from 1.
     pub(crate) line: usize,
-    pub(crate) value: Value,
+    pub(crate) value: NodeValue,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub(crate) enum NodeValue {
     Null,
     Text(String),
     Flag(bool),
@@ -31,15 +31,15 @@ impl Node {
     /// The value as JSON.
     pub(crate) fn json(&self) -> Json {
         match &self.value {
-            Value::Null => Json::trusted("null".to_owned()),
-            Value::Text(text) => Json::string(text),
-            Value::Flag(flag) => Json::trusted(flag.to_string()),
-            Value::Number(number) => Json::trusted(number.clone()),
-            Value::List(nodes) => {
+            NodeValue::Null => Json::trusted("null".to_owned()),
+            NodeValue::Text(text) => Json::string(text),
+            NodeValue::Flag(flag) => Json::trusted(flag.to_string()),
+            NodeValue::Number(number) => Json::trusted(number.clone()),
+            NodeValue::List(nodes) => {
                 let nodes: Vec<String> = nodes.iter().map(|node| node.json().to_string()).collect();
                 Json::trusted(format!("[{}]", nodes.join(",")))
             }
-            Value::Table(fields) => {
+            NodeValue::Table(fields) => {
                 let fields: Vec<(String, Json)> =
                     fields.iter().map(|(name, node)| (name.clone(), node.json())).collect();
                 Json::object(&fields)
@@ -50,8 +50,8 @@ impl Node {
     /// The value in a message.
     pub(crate) fn shown(&self) -> String {
         match &self.value {
-            Value::List(_) => "a list".to_owned(),
-            Value::Table(_) => "a table".to_owned(),
+            NodeValue::List(_) => "a list".to_owned(),
+            NodeValue::Table(_) => "a table".to_owned(),
             _ => shown(self.json().as_str()),
         }
     }
@@ -59,20 +59,20 @@ impl Node {
     /// A text, number or flag as text.
     pub(crate) fn scalar(&self) -> Option<String> {
         match &self.value {
-            Value::Text(text) | Value::Number(text) => Some(text.clone()),
-            Value::Flag(flag) => Some(flag.to_string()),
-            Value::Null | Value::List(_) | Value::Table(_) => None,
+            NodeValue::Text(text) | NodeValue::Number(text) => Some(text.clone()),
+            NodeValue::Flag(flag) => Some(flag.to_string()),
+            NodeValue::Null | NodeValue::List(_) | NodeValue::Table(_) => None,
         }
     }
 }
 
 /// Which line a place in a text is on.
-pub(crate) struct Lines {
+pub(crate) struct LineStarts {
     /// Where each line begins.
     starts: Vec<usize>,
 }
 
-impl Lines {
+impl LineStarts {
     pub(crate) fn of(text: &str) -> Self {
         let later = text.match_indices('\n').map(|(at, _)| at + 1);
         Self { starts: std::iter::once(0).chain(later).collect() }

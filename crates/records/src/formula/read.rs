@@ -1,13 +1,13 @@
 //! From the text of a formula file to the model.
 
 use gt_core::formula::{
-    Branch, Compose, Condition, Expansion, Formula, Loop, MapRule, OnComplete, Problem, Repetition,
-    Source, Step, StepGate, Variable, WaitsFor,
+    Branch, Compose, Expansion, Formula, FormulaProblem, Loop, MapRule, OnComplete, Repetition,
+    SourceLocation, Step, StepGate, Variable, VariableCondition, WaitsFor,
 };
 use gt_core::{Invalid, Priority};
 
-use super::node::{Node, Value};
-use super::table::{Found, Table};
+use super::node::{Node, NodeValue};
+use super::table::{FieldTable, ReadProblems};
 use super::{json, toml};
 use crate::read::shown;
 
@@ -26,27 +26,27 @@ pub struct ReadFormula {
     /// The formula; parts with a problem are left out of it.
     pub formula: Formula,
     /// The parts that cannot be understood.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FormulaProblem>,
     /// The parts that are kept but not used.
-    pub warnings: Vec<Problem>,
+    pub warnings: Vec<FormulaProblem>,
 }
 
 /// Reads a formula. `file` is how messages name where it comes from.
 pub fn read_formula(text: &str, format: FormulaFormat, file: &str) -> ReadFormula {
-    let source = Source::file(file);
+    let source = SourceLocation::file(file);
     // Some editors begin every file with a mark that is no text.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parsed = match format {
         FormulaFormat::Toml => toml::parse(text),
         FormulaFormat::Json => json::parse(text),
     };
-    let mut found = Found::default();
+    let mut found = ReadProblems::default();
     let formula = match parsed {
         Ok(root) => formula(root, &source, &mut found),
         Err(errors) => {
             let problems = errors.into_iter();
             found.problems.extend(
-                problems.map(|(line, message)| Problem::new(&source.at(line), "", message)),
+                problems.map(|(line, message)| FormulaProblem::new(&source.at(line), "", message)),
             );
             Formula { source, version: 1, ..Formula::default() }
         }
@@ -54,8 +54,8 @@ pub fn read_formula(text: &str, format: FormulaFormat, file: &str) -> ReadFormul
     ReadFormula { formula, problems: found.problems, warnings: found.warnings }
 }
 
-fn formula(root: Node, file: &Source, found: &mut Found) -> Formula {
-    let mut table = Table::of(root, String::new(), file, found);
+fn formula(root: Node, file: &SourceLocation, found: &mut ReadProblems) -> Formula {
+    let mut table = FieldTable::of(root, String::new(), file, found);
     Formula {
         name: table.text("formula", found),
         description: table.text("description", found),
@@ -75,22 +75,22 @@ fn formula(root: Node, file: &Source, found: &mut Found) -> Formula {
     }
 }
 
-fn variables(table: &mut Table, found: &mut Found) -> Vec<Variable> {
+fn variables(table: &mut FieldTable, found: &mut ReadProblems) -> Vec<Variable> {
     let Some(node) = table.take("vars") else { return Vec::new() };
-    let Value::Table(fields) = node.value else {
+    let NodeValue::Table(fields) = node.value else {
         table.wrong("vars", &node, &format!("expected a table, found {}", node.shown()), found);
         return Vec::new();
     };
     fields.into_iter().map(|(name, node)| variable(name, node, &table.source, found)).collect()
 }
 
-fn variable(name: String, node: Node, file: &Source, found: &mut Found) -> Variable {
+fn variable(name: String, node: Node, file: &SourceLocation, found: &mut ReadProblems) -> Variable {
     let subject = format!("variable \"{}\"", shown(&name));
     if let Some(default) = node.scalar() {
         let source = file.at(Some(node.line));
         return Variable { name, default: Some(default), source, ..Variable::default() };
     }
-    let mut table = Table::of(node, subject, file, found);
+    let mut table = FieldTable::of(node, subject, file, found);
     let default = table.take("default");
     let text = default.as_ref().and_then(Node::scalar);
     if let (Some(node), None) = (&default, &text) {
@@ -110,7 +110,7 @@ fn variable(name: String, node: Node, file: &Source, found: &mut Found) -> Varia
     }
 }
 
-fn allowed(table: &mut Table, found: &mut Found) -> Vec<String> {
+fn allowed(table: &mut FieldTable, found: &mut ReadProblems) -> Vec<String> {
     let mut allowed = Vec::new();
     for node in table.list("enum", found) {
         if let Some(text) = node.scalar() {
@@ -122,12 +122,12 @@ fn allowed(table: &mut Table, found: &mut Found) -> Vec<String> {
     allowed
 }
 
-fn steps(nodes: Vec<Node>, file: &Source, found: &mut Found) -> Vec<Step> {
+fn steps(nodes: Vec<Node>, file: &SourceLocation, found: &mut ReadProblems) -> Vec<Step> {
     nodes.into_iter().map(|node| step(node, file, found)).collect()
 }
 
-fn step(node: Node, file: &Source, found: &mut Found) -> Step {
-    let mut table = Table::of(node, "step".to_owned(), file, found);
+fn step(node: Node, file: &SourceLocation, found: &mut ReadProblems) -> Step {
+    let mut table = FieldTable::of(node, "step".to_owned(), file, found);
     let id = table.text("id", found);
     table.subject = format!("step \"{}\"", shown(&id));
     let mut needs = table.texts("needs", found);
@@ -159,7 +159,7 @@ fn step(node: Node, file: &Source, found: &mut Found) -> Step {
         assignee: table.text("assignee", found),
         expand: table.some_text("expand", found),
         expand_variables: table.bindings("expand_vars", found),
-        condition: table.parsed("condition", Condition::parse, found),
+        condition: table.parsed("condition", VariableCondition::parse, found),
         children: steps(table.list("children", found), file, found),
         gate: table.take("gate").map(|node| gate(node, &table, file, found)),
         repeat: table.take("loop").and_then(|node| repeat(node, &table, file, found)).map(Box::new),
@@ -169,8 +169,13 @@ fn step(node: Node, file: &Source, found: &mut Found) -> Step {
     }
 }
 
-fn gate(node: Node, step: &Table, file: &Source, found: &mut Found) -> StepGate {
-    let mut table = Table::of(node, format!("{}: gate", step.subject), file, found);
+fn gate(
+    node: Node,
+    step: &FieldTable,
+    file: &SourceLocation,
+    found: &mut ReadProblems,
+) -> StepGate {
+    let mut table = FieldTable::of(node, format!("{}: gate", step.subject), file, found);
     let id = table.text("id", found);
     let await_id = table.text("await_id", found);
     StepGate {
@@ -181,9 +186,14 @@ fn gate(node: Node, step: &Table, file: &Source, found: &mut Found) -> StepGate 
     }
 }
 
-fn repeat(node: Node, step: &Table, file: &Source, found: &mut Found) -> Option<Loop> {
+fn repeat(
+    node: Node,
+    step: &FieldTable,
+    file: &SourceLocation,
+    found: &mut ReadProblems,
+) -> Option<Loop> {
     let whole = node.clone();
-    let mut table = Table::of(node, format!("{}: loop", step.subject), file, found);
+    let mut table = FieldTable::of(node, format!("{}: loop", step.subject), file, found);
     let count = table.number("count", found).map(Repetition::Count);
     let range = table.some_text("range", found).map(Repetition::Range);
     let max = table.number("max", found);
@@ -203,8 +213,13 @@ fn repeat(node: Node, step: &Table, file: &Source, found: &mut Found) -> Option<
     })
 }
 
-fn on_complete(node: Node, step: &Table, file: &Source, found: &mut Found) -> OnComplete {
-    let mut table = Table::of(node, format!("{}: on_complete", step.subject), file, found);
+fn on_complete(
+    node: Node,
+    step: &FieldTable,
+    file: &SourceLocation,
+    found: &mut ReadProblems,
+) -> OnComplete {
+    let mut table = FieldTable::of(node, format!("{}: on_complete", step.subject), file, found);
     OnComplete {
         for_each: table.text("for_each", found),
         bond: table.text("bond", found),
@@ -215,11 +230,11 @@ fn on_complete(node: Node, step: &Table, file: &Source, found: &mut Found) -> On
     }
 }
 
-fn compose(node: Node, file: &Source, found: &mut Found) -> Compose {
-    let mut table = Table::of(node, "compose".to_owned(), file, found);
-    let rules = |table: &mut Table, name: &str, found: &mut Found| -> Vec<Table> {
+fn compose(node: Node, file: &SourceLocation, found: &mut ReadProblems) -> Compose {
+    let mut table = FieldTable::of(node, "compose".to_owned(), file, found);
+    let rules = |table: &mut FieldTable, name: &str, found: &mut ReadProblems| -> Vec<FieldTable> {
         let nodes = table.list(name, found).into_iter();
-        nodes.map(|node| Table::of(node, format!("compose.{name}"), file, found)).collect()
+        nodes.map(|node| FieldTable::of(node, format!("compose.{name}"), file, found)).collect()
     };
     let expand = rules(&mut table, "expand", found).into_iter().map(|mut rule| {
         let expansion = Expansion {

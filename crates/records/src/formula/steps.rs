@@ -10,13 +10,13 @@ use serde::Deserialize;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CookedSteps {
-    steps: Vec<CookedStep>,
+    steps: Vec<CookedStepFields>,
     dependencies: Vec<CookedEdge>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct CookedStep {
+struct CookedStepFields {
     id: String,
     step: String,
     title: String,
@@ -55,7 +55,7 @@ pub fn run_steps(cooked: &Json) -> RunSteps {
             needs[step].push(need);
         }
     }
-    let with_needs = |(step, needs): (CookedStep, Vec<usize>)| RunStep {
+    let with_needs = |(step, needs): (CookedStepFields, Vec<usize>)| RunStep {
         id: step.id,
         name: step.step,
         title: step.title,

@@ -3,8 +3,8 @@
 use gt_core::Json;
 use gt_core::bead::Carried;
 use gt_core::formula::{
-    Compose, Cooked, CookedStep, Formula, Loop, Naming, OnComplete, Repetition, Role, Step,
-    StepGate, Variable,
+    Compose, Cooked, CookedStep, Formula, Loop, OnComplete, Repetition, Role, Step, StepGate,
+    Variable, WordSet,
 };
 
 use crate::{ArrayWriter, ObjectWriter};

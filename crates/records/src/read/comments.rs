@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gt_core::{BeadId, Comment, Invalid, Timestamp, Uid};
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
+use super::fields::RecordFields;
 use super::values;
 use crate::RecordError;
 
@@ -39,7 +39,7 @@ fn parse_comment(
     imported_at: Timestamp,
     repairs: &mut Vec<String>,
 ) -> Result<Comment, RecordError> {
-    let mut fields = Fields::parse(raw.get())?;
+    let mut fields = RecordFields::parse(raw.get())?;
     let mut own = Vec::new();
     let given_id = fields.mended("id", &mut own, id).filter(|id| !id.is_empty());
     // The comment stands under its bead, so there is nothing to learn from the id it repeats.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use gt_core::{BeadId, Carried, Dependency, DependencyType, Invalid, Timestamp, limits};
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
+use super::fields::RecordFields;
 use super::values;
 use crate::RecordError;
 
@@ -95,7 +95,7 @@ fn parse_edge(
     imported_at: Timestamp,
     repairs: &mut Vec<String>,
 ) -> Result<Dependency, RecordError> {
-    let mut fields = Fields::parse(raw.get())?;
+    let mut fields = RecordFields::parse(raw.get())?;
     let target = fields
         .read("depends_on_id", target)?
         .ok_or_else(|| RecordError::missing("depends_on_id"))?;

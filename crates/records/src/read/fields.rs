@@ -8,22 +8,22 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use super::values::{self, Text};
+use super::values::{self, BorrowedText};
 use crate::RecordError;
 
 /// The fields of one object, in their order, unparsed. Each reader takes the fields it knows; the fields left at
 /// the end are unknown, so no list of known names can disagree with the code that reads them.
-pub(crate) struct Fields<'a> {
+pub(crate) struct RecordFields<'a> {
     /// A value that was taken, or that a later field of the same name replaces, is `None`.
     entries: Vec<(Cow<'a, str>, Option<&'a RawValue>)>,
     /// The places of the entries, each name once, in the order of [`search_key`].
     by_name: Vec<usize>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> RecordFields<'a> {
     /// Splits the text of an object. Of fields with the same name the last one counts.
     pub(crate) fn parse(text: &'a str) -> Result<Self, RecordError> {
-        let Entries(mut entries) =
+        let ObjectEntries(mut entries) =
             serde_json::from_str(text).map_err(|error| match error.classify() {
                 Category::Data => {
                     RecordError::line(format!("expected an object, found {}", values::shown(text)))
@@ -197,15 +197,15 @@ fn search_key(name: &str) -> (usize, &str) {
     (name.len(), name)
 }
 
-struct Entries<'a>(Vec<(Cow<'a, str>, Option<&'a RawValue>)>);
+struct ObjectEntries<'a>(Vec<(Cow<'a, str>, Option<&'a RawValue>)>);
 
 /// By hand, because no derived implementation keeps order, repetitions and raw values together.
-impl<'de> Deserialize<'de> for Entries<'de> {
+impl<'de> Deserialize<'de> for ObjectEntries<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct EntriesVisitor;
 
         impl<'de> Visitor<'de> for EntriesVisitor {
-            type Value = Entries<'de>;
+            type Value = ObjectEntries<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -213,10 +213,10 @@ impl<'de> Deserialize<'de> for Entries<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::with_capacity(FIELDS_USUAL);
-                while let Some((Text(name), value)) = map.next_entry::<_, &RawValue>()? {
+                while let Some((BorrowedText(name), value)) = map.next_entry::<_, &RawValue>()? {
                     entries.push((name, Some(value)));
                 }
-                Ok(Entries(entries))
+                Ok(ObjectEntries(entries))
             }
         }
 

@@ -10,7 +10,7 @@ use gt_core::{
 };
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
+use super::fields::RecordFields;
 use super::{comments, dependencies, values};
 use crate::RecordError;
 
@@ -19,7 +19,7 @@ use crate::RecordError;
 /// The bead belongs to no rig and nothing blocks it, because only the store knows rigs and blockers.
 /// Its alias is derived from id and creation time, so that it survives export and import.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct IssueRecord {
     /// The bead itself.
     pub bead: Bead,
     /// Its labels, each once, in the order of the record.
@@ -37,18 +37,18 @@ const DERIVED: [&str; 3] = ["dependency_count", "dependent_count", "comment_coun
 
 /// Reads the rest of an issue whose `id` was taken already.
 pub(super) fn parse_issue(
-    mut fields: Fields<'_>,
+    mut fields: RecordFields<'_>,
     id: BeadId,
     imported_at: Timestamp,
-) -> Result<Record, RecordError> {
+) -> Result<IssueRecord, RecordError> {
     let mut repairs = Vec::new();
     let (title, cut) = title(&mut fields, &id, &mut repairs)?;
-    let time = |fields: &mut Fields<'_>, name, repairs: &mut Vec<String>| {
+    let time = |fields: &mut RecordFields<'_>, name, repairs: &mut Vec<String>| {
         fields.mended_time(name, repairs, Some(imported_at)).unwrap_or(imported_at)
     };
     let created_at = time(&mut fields, "created_at", &mut repairs);
     let updated_at = time(&mut fields, "updated_at", &mut repairs);
-    let ending = Ending::parse(&mut fields, updated_at, &mut repairs)?;
+    let ending = ClosingFields::parse(&mut fields, updated_at, &mut repairs)?;
     let labels = fields.mended("labels", &mut repairs, values::list).unwrap_or_default();
     let labels = self::labels(labels, &mut repairs);
     let raw = fields.take("dependencies");
@@ -103,20 +103,20 @@ pub(super) fn parse_issue(
         open_blockers: 0,
         carried: fields.carried()?,
     };
-    Ok(Record { bead, labels, dependencies, comments, repairs })
+    Ok(IssueRecord { bead, labels, dependencies, comments, repairs })
 }
 
 /// The fields that must agree on whether the bead is closed.
-struct Ending {
+struct ClosingFields {
     status: Status,
     closed_at: Option<Timestamp>,
     outcome: Option<Outcome>,
 }
 
-impl Ending {
+impl ClosingFields {
     /// The status wins over the fields that only describe a closed bead.
     fn parse(
-        fields: &mut Fields<'_>,
+        fields: &mut RecordFields<'_>,
         updated_at: Timestamp,
         repairs: &mut Vec<String>,
     ) -> Result<Self, RecordError> {
@@ -161,7 +161,7 @@ fn minutes(raw: &RawValue) -> Result<u32, Invalid> {
 
 /// The title, and the whole of it if it had to be cut. One that is empty is that of its bead.
 fn title(
-    fields: &mut Fields<'_>,
+    fields: &mut RecordFields<'_>,
     id: &BeadId,
     repairs: &mut Vec<String>,
 ) -> Result<(Title, Option<String>), RecordError> {
@@ -189,7 +189,7 @@ fn title(
 }
 
 /// The priority; one that is out of range is the nearest, and one that is no number is that of most beads.
-fn priority(fields: &mut Fields<'_>, repairs: &mut Vec<String>) -> Priority {
+fn priority(fields: &mut RecordFields<'_>, repairs: &mut Vec<String>) -> Priority {
     const DEFAULT: i64 = 2;
     let Some(raw) = fields.take("priority") else { return Priority::HIGHEST };
     let given = values::whole_number(raw).and_then(Priority::new);
@@ -200,7 +200,7 @@ fn priority(fields: &mut Fields<'_>, repairs: &mut Vec<String>) -> Priority {
     })
 }
 
-fn flag(fields: &mut Fields<'_>, name: &str, repairs: &mut Vec<String>) -> bool {
+fn flag(fields: &mut RecordFields<'_>, name: &str, repairs: &mut Vec<String>) -> bool {
     fields.mended(name, repairs, values::flag).unwrap_or(false)
 }
 

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use gt_core::{BeadId, Invalid, Json, Timestamp};
 
-use super::fields::Fields;
-use super::{Record, issue, values};
+use super::fields::RecordFields;
+use super::{IssueRecord, issue, values};
 use crate::RecordError;
 use crate::tokens::{contains_nul, without_nul};
 
 /// One line of a JSONL file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum RecordLine {
     /// A bead with everything that belongs to it; boxed, because the other lines are tiny.
-    Issue(Box<Record>),
+    Issue(Box<IssueRecord>),
     /// A memory: a value under a name.
     Memory {
         /// The name.
@@ -28,7 +28,7 @@ pub enum Line {
 }
 
 /// The kind of a line, as far as its first fields tell.
-enum Kind {
+enum LineKind {
     Issue(BeadId),
     Memory,
     Header,
@@ -39,37 +39,37 @@ enum Kind {
 /// same input gives the same record.
 ///
 /// Values that no store can hold are mended where the rest of the line does not depend on them; the record says so.
-pub fn parse_line(text: &str, imported_at: Timestamp) -> Result<Line, RecordError> {
+pub fn parse_line(text: &str, imported_at: Timestamp) -> Result<RecordLine, RecordError> {
     if !text.contains('\0') && !contains_nul(text) {
         return parse_text(text, imported_at);
     }
     let mut line = parse_text(&without_nul(text), imported_at)?;
-    if let Line::Issue(record) = &mut line {
+    if let RecordLine::Issue(record) = &mut line {
         record.repairs.insert(0, "removed NUL characters".to_owned());
     }
     Ok(line)
 }
 
-fn parse_text(text: &str, imported_at: Timestamp) -> Result<Line, RecordError> {
-    let mut fields = Fields::parse(text)?;
+fn parse_text(text: &str, imported_at: Timestamp) -> Result<RecordLine, RecordError> {
+    let mut fields = RecordFields::parse(text)?;
     match kind(&mut fields)? {
-        Kind::Issue(id) => {
+        LineKind::Issue(id) => {
             let record = issue::parse_issue(fields, id, imported_at)?;
-            Ok(Line::Issue(Box::new(record)))
+            Ok(RecordLine::Issue(Box::new(record)))
         }
-        Kind::Memory => memory(fields),
-        Kind::Header => Ok(Line::Header),
-        Kind::Tombstone(id) => Ok(Line::Tombstone(id)),
+        LineKind::Memory => memory(fields),
+        LineKind::Header => Ok(RecordLine::Header),
+        LineKind::Tombstone(id) => Ok(RecordLine::Tombstone(id)),
     }
 }
 
-fn kind(fields: &mut Fields<'_>) -> Result<Kind, RecordError> {
+fn kind(fields: &mut RecordFields<'_>) -> Result<LineKind, RecordError> {
     let record_type = fields.read("_type", values::text)?;
     match record_type.as_deref() {
         Some("issue") => {}
-        Some("memory") => return Ok(Kind::Memory),
+        Some("memory") => return Ok(LineKind::Memory),
         // A record that calls itself an issue is one, with any other fields.
-        _ if fields.peek("_schema").is_some() => return Ok(Kind::Header),
+        _ if fields.peek("_schema").is_some() => return Ok(LineKind::Header),
         None => {}
         Some(other) => {
             let problem = format!(
@@ -85,10 +85,10 @@ fn kind(fields: &mut Fields<'_>) -> Result<Kind, RecordError> {
     let is_tombstone = fields
         .peek("status")
         .is_some_and(|raw| values::text(raw).is_ok_and(|status| status == "tombstone"));
-    Ok(if is_tombstone { Kind::Tombstone(id) } else { Kind::Issue(id) })
+    Ok(if is_tombstone { LineKind::Tombstone(id) } else { LineKind::Issue(id) })
 }
 
-fn memory(mut fields: Fields<'_>) -> Result<Line, RecordError> {
+fn memory(mut fields: RecordFields<'_>) -> Result<RecordLine, RecordError> {
     let key = fields
         .read("key", values::looked_up)?
         .filter(|key| !key.is_empty())
@@ -96,5 +96,5 @@ fn memory(mut fields: Fields<'_>) -> Result<Line, RecordError> {
         .ok_or_else(|| RecordError::missing("key"))?;
     let raw = fields.take_even_null("value").ok_or_else(|| RecordError::missing("value"))?;
     let value = values::json(raw).map_err(|invalid| RecordError::field("value", invalid))?;
-    Ok(Line::Memory { key, value })
+    Ok(RecordLine::Memory { key, value })
 }

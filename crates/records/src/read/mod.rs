@@ -8,8 +8,8 @@ mod line;
 mod plan;
 pub(crate) mod values;
 
-pub(crate) use fields::Fields;
-pub use issue::Record;
-pub use line::{Line, parse_line};
+pub(crate) use fields::RecordFields;
+pub use issue::IssueRecord;
+pub use line::{RecordLine, parse_line};
 pub use plan::{DependencyLine, parse_dependency_lines, parse_plan_graph, parse_plan_lines};
 pub(crate) use values::{list, shown, text};

@@ -1,10 +1,10 @@
 //! Plans of beads to make, as JSON: one object per line, or a graph of nodes and edges.
 
-use gt_core::plan::{Draft, DraftEdge, Name, Naming, Plan, Said};
+use gt_core::plan::{BeadName, Draft, DraftEdge, PlacedText, Plan, PlanNaming};
 use gt_core::{DependencyType, Invalid, IssueType, Priority};
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
+use super::fields::RecordFields;
 use super::values;
 use crate::RecordError;
 
@@ -15,13 +15,13 @@ pub fn parse_plan_lines(source: &str, text: &str) -> Result<Plan, Invalid> {
     for (place, line) in lines(source, text) {
         drafts.push(line_draft(&place, line).map_err(|error| placed(&place, &error))?);
     }
-    Plan::new(source, drafts, Vec::new(), Naming::Keys)
+    Plan::new(source, drafts, Vec::new(), PlanNaming::Keys)
 }
 
 /// Reads a plan that is one object with `nodes` and `edges`.
 pub fn parse_plan_graph(source: &str, text: &str) -> Result<Plan, Invalid> {
     let whole = |error: RecordError| placed(source, &error);
-    let mut fields = Fields::parse(text).map_err(|error| {
+    let mut fields = RecordFields::parse(text).map_err(|error| {
         // A graph has many lines, unlike everything else that is read here.
         match serde_json::from_str::<&RawValue>(text) {
             Err(error) => Invalid(format!("{source}: not valid JSON: {error}")),
@@ -43,7 +43,7 @@ pub fn parse_plan_graph(source: &str, text: &str) -> Result<Plan, Invalid> {
         let place = format!("{source}: edges[{index}]");
         found.push(graph_edge(&place, raw.get()).map_err(|error| placed(&place, &error))?);
     }
-    Plan::new(source, drafts, found, Naming::Keys)
+    Plan::new(source, drafts, found, PlanNaming::Keys)
 }
 
 /// A dependency that a line asks for: `issue` depends on `target`.
@@ -87,12 +87,12 @@ const LINE_FIELDS: &str = "key, title, description, design, acceptance_criteria,
 const NODE_FIELDS: &str = "parent_key, parent_id, metadata_refs, assign_after_create";
 
 fn line_draft(place: &str, line: &str) -> Result<Draft, RecordError> {
-    let mut fields = Fields::parse(line)?;
+    let mut fields = RecordFields::parse(line)?;
     let mut draft = common(place, &mut fields)?;
-    draft.parent = one_text(&mut fields, "parent")?.map(Name::Either);
+    draft.parent = one_text(&mut fields, "parent")?.map(BeadName::Either);
     for name in ["deps", "dependencies"] {
         let said = fields.read(name, texts)?.unwrap_or_default();
-        let said = said.into_iter().map(|text| Said { place: place.to_owned(), text });
+        let said = said.into_iter().map(|text| PlacedText { place: place.to_owned(), text });
         draft.links.extend(said);
     }
     nothing_left(&fields, LINE_FIELDS)?;
@@ -100,7 +100,7 @@ fn line_draft(place: &str, line: &str) -> Result<Draft, RecordError> {
 }
 
 fn node(place: &str, text: &str) -> Result<Draft, RecordError> {
-    let mut fields = Fields::parse(text)?;
+    let mut fields = RecordFields::parse(text)?;
     let mut draft = common(place, &mut fields)?;
     if draft.key.is_none() {
         return Err(RecordError::missing("key"));
@@ -109,8 +109,8 @@ fn node(place: &str, text: &str) -> Result<Draft, RecordError> {
     draft.parent = name(&mut fields, "parent_key", "parent_id")?;
     if let Some(raw) = fields.take("metadata_refs") {
         let problem = || Invalid::new("expected an object of metadata fields and keys of nodes");
-        let mut pointers =
-            Fields::parse(raw.get()).map_err(|_| RecordError::field("metadata_refs", problem()))?;
+        let mut pointers = RecordFields::parse(raw.get())
+            .map_err(|_| RecordError::field("metadata_refs", problem()))?;
         let names: Vec<String> = pointers.sorted().iter().map(|(name, _)| (*name).into()).collect();
         for name in names {
             let key = pointers.text(&name)?;
@@ -127,7 +127,7 @@ fn node(place: &str, text: &str) -> Result<Draft, RecordError> {
 }
 
 /// The fields that a line and a node share.
-fn common(place: &str, fields: &mut Fields<'_>) -> Result<Draft, RecordError> {
+fn common(place: &str, fields: &mut RecordFields<'_>) -> Result<Draft, RecordError> {
     let title = fields.text("title")?;
     if title.trim().is_empty() {
         return Err(RecordError::missing("title"));
@@ -164,14 +164,14 @@ fn common(place: &str, fields: &mut Fields<'_>) -> Result<Draft, RecordError> {
     })
 }
 
-fn labels(fields: &mut Fields<'_>) -> Result<Vec<String>, RecordError> {
+fn labels(fields: &mut RecordFields<'_>) -> Result<Vec<String>, RecordError> {
     let texts = fields.read("labels", texts)?.unwrap_or_default();
     let labels = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
     Ok(labels.filter(|label| !label.is_empty()).map(str::to_owned).collect())
 }
 
 fn graph_edge(place: &str, text: &str) -> Result<DraftEdge, RecordError> {
-    let mut fields = Fields::parse(text)?;
+    let mut fields = RecordFields::parse(text)?;
     let from = name(&mut fields, "from_key", "from_id")?;
     let to = name(&mut fields, "to_key", "to_id")?;
     let edge = DraftEdge {
@@ -185,7 +185,7 @@ fn graph_edge(place: &str, text: &str) -> Result<DraftEdge, RecordError> {
 }
 
 fn dependency_line(place: &str, line: &str) -> Result<DependencyLine, RecordError> {
-    let mut fields = Fields::parse(line)?;
+    let mut fields = RecordFields::parse(line)?;
     let mut end = |name: &str, other: &str| match one_text(&mut fields, name)? {
         None => one_text(&mut fields, other)?.ok_or_else(|| RecordError::missing(name)),
         Some(id) => Ok(id),
@@ -196,24 +196,28 @@ fn dependency_line(place: &str, line: &str) -> Result<DependencyLine, RecordErro
     Ok(DependencyLine { place: place.to_owned(), issue, target, kind })
 }
 
-fn kind(fields: &mut Fields<'_>) -> Result<DependencyType, RecordError> {
+fn kind(fields: &mut RecordFields<'_>) -> Result<DependencyType, RecordError> {
     Ok(fields.parsed("type", DependencyType::parse)?.unwrap_or(DependencyType::Blocks))
 }
 
 /// A bead that is named either by its key in the plan or by its id.
-fn name(fields: &mut Fields<'_>, key: &str, id: &str) -> Result<Option<Name>, RecordError> {
+fn name(
+    fields: &mut RecordFields<'_>,
+    key: &str,
+    id: &str,
+) -> Result<Option<BeadName>, RecordError> {
     match (one_text(fields, key)?, one_text(fields, id)?) {
         (Some(_), Some(_)) => {
             Err(RecordError::field(key, Invalid(format!("either this or {id}, not both"))))
         }
-        (Some(key), None) => Ok(Some(Name::Planned(key))),
-        (None, Some(id)) => Ok(Some(Name::Existing(id))),
+        (Some(key), None) => Ok(Some(BeadName::Planned(key))),
+        (None, Some(id)) => Ok(Some(BeadName::Existing(id))),
         (None, None) => Ok(None),
     }
 }
 
 /// A text; empty is the same as absent.
-fn one_text(fields: &mut Fields<'_>, name: &str) -> Result<Option<String>, RecordError> {
+fn one_text(fields: &mut RecordFields<'_>, name: &str) -> Result<Option<String>, RecordError> {
     Ok(Some(fields.text(name)?).filter(|text| !text.is_empty()))
 }
 
@@ -235,7 +239,7 @@ fn texts(raw: &RawValue) -> Result<Vec<String>, Invalid> {
 }
 
 /// Refuses unknown fields, because they would be lost.
-fn nothing_left(fields: &Fields<'_>, known: &str) -> Result<(), RecordError> {
+fn nothing_left(fields: &RecordFields<'_>, known: &str) -> Result<(), RecordError> {
     match fields.sorted().first() {
         None => Ok(()),
         Some((name, _)) => {

@@ -12,7 +12,7 @@ use crate::tokens::{compact, contains_nul, without_broken_escapes};
 /// A string that is only copied when it contains escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+pub(crate) struct BorrowedText<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 /// How tools written in Go spell "never".
 const GO_ZERO_TIME: &str = "0001-01-01T00:00:00Z";
@@ -48,7 +48,7 @@ pub(crate) fn text(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
         return Err(expected("a text", raw));
     }
     // A string may be valid JSON and still no text: half of a surrogate pair.
-    let Text(text) = serde_json::from_str(raw.get())
+    let BorrowedText(text) = serde_json::from_str(raw.get())
         .map_err(|_| expected("a text without broken \\u escapes", raw))?;
     refuse_nul("text", &text)?;
     Ok(text)

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::object::ObjectWriter;
-use crate::read::Fields;
+use crate::read::RecordFields;
 use crate::tokens::tokens;
 
 /// From this depth on the indentation stops growing, so that the size of the output stays proportional
@@ -90,7 +90,7 @@ fn push_html_escaped(out: &mut String, text: &str) {
 /// prints single objects. The values stay as they are; text that is not an object comes back as it is.
 pub fn sorted_object(compact: &str) -> String {
     const VERSION_KEY: &str = "schema_version";
-    let Ok(fields) = Fields::parse(compact) else {
+    let Ok(fields) = RecordFields::parse(compact) else {
         return compact.to_owned();
     };
     let mut out = String::with_capacity(compact.len() + 24);

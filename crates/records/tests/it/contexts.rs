@@ -1,7 +1,7 @@
 //! Contexts as the beads that others keep them in.
 
 use gt_core::schedule::{
-    CloseReason, Context, ContextClosed, ContextId, Merge, Origin, SlingParameters,
+    CloseReason, Context, ContextClosed, ContextId, ContextOrigin, Merge, SlingParameters,
 };
 use gt_core::{BeadId, Priority, RigSlug, Status, Timestamp};
 use gt_records::{context_bead, context_json, parse_context};
@@ -22,7 +22,7 @@ fn plain() -> Context {
         gated: false,
         forced: false,
         priority: Priority::default(),
-        origin: Origin::Sling,
+        origin: ContextOrigin::Sling,
         parameters: SlingParameters::default(),
         enqueued_at: at("2026-01-15T10:00:00Z"),
         enqueued_by: "mayor".to_owned(),

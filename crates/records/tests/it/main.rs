@@ -14,7 +14,7 @@ mod strategies;
 mod writing;
 
 use gt_core::Timestamp;
-use gt_records::{Line, Record, RecordError, parse_line};
+use gt_records::{IssueRecord, RecordError, RecordLine, parse_line};
 
 /// Characters that never stand unescaped in printed JSON.
 const HTML: [char; 5] = ['<', '>', '&', '\u{2028}', '\u{2029}'];
@@ -24,20 +24,20 @@ fn imported_at() -> Timestamp {
     Timestamp::parse("2026-07-01T00:00:00Z").unwrap()
 }
 
-fn read(text: &str) -> Result<Line, RecordError> {
+fn read(text: &str) -> Result<RecordLine, RecordError> {
     parse_line(text, imported_at())
 }
 
 /// The issue on this line.
-fn issue(text: &str) -> Record {
+fn issue(text: &str) -> IssueRecord {
     match read(text) {
-        Ok(Line::Issue(record)) => *record,
+        Ok(RecordLine::Issue(record)) => *record,
         other => panic!("not an issue: {text}: {other:?}"),
     }
 }
 
 /// An issue with an id, a title and these fields.
-fn issue_with(fields: &str) -> Record {
+fn issue_with(fields: &str) -> IssueRecord {
     issue(&format!(r#"{{"id":"gt-a","title":"T",{fields}}}"#))
 }
 

@@ -1,6 +1,6 @@
 //! Plans of beads to make: one object per line, or a graph.
 
-use gt_core::plan::Reference;
+use gt_core::plan::BeadReference;
 use gt_core::{DependencyType, Json, Priority};
 use gt_records::{parse_dependency_lines, parse_plan_graph, parse_plan_lines};
 use proptest::prelude::*;
@@ -30,9 +30,9 @@ fn a_line_says_everything() {
     );
     assert!(said.ephemeral);
     assert_eq!(second.draft.labels, ["one", "two"]);
-    assert_eq!(second.parent, Some(Reference::Planned(0)));
+    assert_eq!(second.parent, Some(BeadReference::Planned(0)));
     let targets: Vec<_> = plan.edges().iter().map(|edge| &edge.target).collect();
-    assert_eq!(targets, [&Reference::Planned(0), &Reference::Existing("hq-z".to_owned())]);
+    assert_eq!(targets, [&BeadReference::Planned(0), &BeadReference::Existing("hq-z".to_owned())]);
 }
 
 #[test]
@@ -77,14 +77,20 @@ fn a_graph_has_nodes_and_edges() {
 
     let [root, leaf, far] = plan.beads() else { panic!("{plan:?}") };
     assert_eq!(root.metadata_refs, [("first".to_owned(), 1)]);
-    assert_eq!((leaf.parent.clone(), leaf.draft.assign_last), (Some(Reference::Planned(0)), true));
-    assert_eq!(far.parent, Some(Reference::Existing("hq-old".to_owned())));
+    assert_eq!(
+        (leaf.parent.clone(), leaf.draft.assign_last),
+        (Some(BeadReference::Planned(0)), true)
+    );
+    assert_eq!(far.parent, Some(BeadReference::Existing("hq-old".to_owned())));
     let [first, second] = plan.edges() else { panic!("{plan:?}") };
-    assert_eq!((&first.issue, &first.target), (&Reference::Planned(1), &Reference::Planned(2)));
+    assert_eq!(
+        (&first.issue, &first.target),
+        (&BeadReference::Planned(1), &BeadReference::Planned(2))
+    );
     assert_eq!(first.kind, DependencyType::Blocks);
     assert_eq!(
         (&second.issue, &second.kind),
-        (&Reference::Existing("hq-old".to_owned()), &DependencyType::Tracks)
+        (&BeadReference::Existing("hq-old".to_owned()), &DependencyType::Tracks)
     );
 }
 

@@ -1,7 +1,7 @@
 //! The meaning of a line, and the reasons for refusals.
 
 use gt_core::{BeadId, DependencyType, Json, Priority, Status, Uid};
-use gt_records::Line;
+use gt_records::RecordLine;
 use proptest::prelude::*;
 
 use crate::{imported_at, issue, issue_with, read, refusal};
@@ -146,17 +146,19 @@ fn comments_may_have_numbers_for_ids_or_none() {
 
 #[test]
 fn other_lines_are_told_apart() {
-    let memory =
-        |value: &str| Line::Memory { key: "k".to_owned(), value: Json::trusted(value.to_owned()) };
+    let memory = |value: &str| RecordLine::Memory {
+        key: "k".to_owned(),
+        value: Json::trusted(value.to_owned()),
+    };
     for (text, expected) in [
-        (r#"{"_schema":"beads-jsonl/1","n":2}"#, Line::Header),
-        (r#"{"_type":"header","_schema":"beads-jsonl/1"}"#, Line::Header),
+        (r#"{"_schema":"beads-jsonl/1","n":2}"#, RecordLine::Header),
+        (r#"{"_type":"header","_schema":"beads-jsonl/1"}"#, RecordLine::Header),
         (r#"{"_type":"memory","key":"k","value":"v"}"#, memory(r#""v""#)),
         (r#"{"_type":"memory","key":"k","value":{"a": null}}"#, memory(r#"{"a":null}"#)),
         (r#"{"_type":"memory","key":"k","value":null}"#, memory("null")),
         (
             r#"{"_type":"issue","id":"gt-a","status":"tombstone"}"#,
-            Line::Tombstone(BeadId::parse("gt-a").unwrap()),
+            RecordLine::Tombstone(BeadId::parse("gt-a").unwrap()),
         ),
     ] {
         assert_eq!(read(text).unwrap(), expected);

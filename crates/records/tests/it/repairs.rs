@@ -101,7 +101,7 @@ fn the_edges_win_over_a_parent_that_contradicts_them() {
 
 /// A record with these fields, and the one repair that it needed.
 #[track_caller]
-fn mended(fields: &str) -> (gt_records::Record, String) {
+fn mended(fields: &str) -> (gt_records::IssueRecord, String) {
     let mut record = issue_with(fields);
     let repair = record.repairs.pop().unwrap_or_default();
     assert_eq!(record.repairs, [""; 0], "{fields}");

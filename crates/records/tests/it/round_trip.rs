@@ -1,13 +1,13 @@
 //! Nothing is lost on the way out and in again.
 
 use gt_core::Timestamp;
-use gt_records::{BeadView, Counts, Line, Record, export_line, parse_line, write_bead};
+use gt_records::{BeadView, Counts, IssueRecord, RecordLine, export_line, parse_line, write_bead};
 use proptest::prelude::*;
 
 use crate::strategies::{json, record, text};
 use crate::{HTML, issue, read};
 
-fn view(record: &Record) -> BeadView<'_> {
+fn view(record: &IssueRecord) -> BeadView<'_> {
     BeadView {
         labels: &record.labels,
         dependencies: &record.dependencies,
@@ -16,14 +16,14 @@ fn view(record: &Record) -> BeadView<'_> {
     }
 }
 
-fn written(record: &Record) -> String {
+fn written(record: &IssueRecord) -> String {
     let mut out = String::new();
     write_bead(&mut out, &view(record), |_| {});
     out
 }
 
 /// Carried fields that have a place of their own move there; apart from that their order stays.
-fn with_sorted_carried(mut record: Record) -> Record {
+fn with_sorted_carried(mut record: IssueRecord) -> IssueRecord {
     record.bead.carried.sort_by(|a, b| a.0.cmp(&b.0));
     record
 }
@@ -105,11 +105,11 @@ proptest! {
     fn an_accepted_line_is_stable_after_one_export(fields in proptest::collection::vec(plausible_field(), 0..6)) {
         let fields = [r#"{"id":"gt-a" , "title":"T""#.to_owned()].into_iter().chain(fields);
         let text = fields.collect::<Vec<_>>().join(", ") + r#", "_type":"issue"}"#;
-        if let Ok(Line::Issue(record)) = read(&text) {
+        if let Ok(RecordLine::Issue(record)) = read(&text) {
             let line = export_line(&view(&record));
             // A later import must not depend on its own time.
             let read_back = parse_line(&line, Timestamp::from_nanos(0)).unwrap();
-            let Line::Issue(read_back) = read_back else { panic!("{line}") };
+            let RecordLine::Issue(read_back) = read_back else { panic!("{line}") };
             prop_assert_eq!(&read_back.repairs, &Vec::<String>::new());
             prop_assert_eq!(export_line(&view(&read_back)), line);
         }

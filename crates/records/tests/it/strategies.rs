@@ -4,7 +4,7 @@ use gt_core::{
     Bead, BeadId, Carried, Comment, Dependency, DependencyType, IssueType, Json, Outcome, Priority,
     Status, Timestamp, Title, Uid,
 };
-use gt_records::Record;
+use gt_records::IssueRecord;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -164,7 +164,7 @@ fn comment() -> impl Strategy<Value = Comment> {
 }
 
 /// A consistent record with any of its fields set.
-pub(crate) fn record() -> impl Strategy<Value = Record> {
+pub(crate) fn record() -> impl Strategy<Value = IssueRecord> {
     let labels = vec(name(), 0..4);
     let dependencies = vec(dependency(), 0..4);
     let comments = vec(comment(), 0..3);
@@ -181,7 +181,7 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             for comment in &mut comments {
                 comment.bead = bead.id.clone();
             }
-            Record { bead, labels, dependencies, comments, repairs: Vec::new() }
+            IssueRecord { bead, labels, dependencies, comments, repairs: Vec::new() }
         },
     )
 }

@@ -103,7 +103,7 @@ fn an_edge_is_written_as_it_came() {
 fn a_memory_survives() {
     let line = export_memory_line("a<b", &Json::parse("{\"v\": 1.0}").unwrap());
     assert_eq!(line, r#"{"_type":"memory","key":"a\u003cb","value":{"v":1.0}}"#);
-    let gt_records::Line::Memory { key, value } = read(&line).unwrap() else {
+    let gt_records::RecordLine::Memory { key, value } = read(&line).unwrap() else {
         panic!("not a memory: {line}");
     };
     assert_eq!(export_memory_line(&key, &value), line);

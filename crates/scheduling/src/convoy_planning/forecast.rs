@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gt_core::RigSlug;
-use gt_core::decide::{Job, Member, Pace, Part, Room, critical_path, forecast};
+use gt_core::decide::{
+    MemberRole, Pace, PaceJob, PaceLimits, StagedMember, critical_path, forecast,
+};
 use gt_store::Reader;
 
 use gt_town::Result;
@@ -17,7 +19,7 @@ const DURATION_WITHOUT_PACE: Duration = Duration::from_secs(1);
 
 /// How long a set of beads is expected to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Estimate {
+pub struct DurationEstimate {
     /// After how long everything is done that goes on by itself.
     pub remaining: Duration,
     /// How many beads do not go on by themselves, and are not counted.
@@ -28,16 +30,16 @@ pub struct Estimate {
 
 /// The forecast for a set of beads.
 #[derive(Debug, Default)]
-pub(super) struct Outlook {
+pub(super) struct SetForecast {
     /// None if nothing was done before, or nothing goes on by itself.
-    pub(super) estimate: Option<Estimate>,
+    pub(super) estimate: Option<DurationEstimate>,
     /// The longest chain of what is left, by places.
     pub(super) critical_path: Vec<usize>,
 }
 
 /// The facts about a bead besides its dependencies.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mark {
+pub(super) struct BeadForecastFacts {
     /// The age of its live run, if it has one.
     pub(super) age: Option<Duration>,
     /// It does not go on by itself.
@@ -56,24 +58,24 @@ pub(super) fn outlook(
     pace: Option<&Pace>,
     settings: &SchedulerSettings,
     slots: Option<u32>,
-    members: &[Member],
-    mark: impl Fn(usize) -> Mark,
-) -> Outlook {
+    members: &[StagedMember],
+    mark: impl Fn(usize) -> BeadForecastFacts,
+) -> SetForecast {
     let mut rigs: BTreeMap<Option<&RigSlug>, usize> = BTreeMap::new();
-    let mut room = Room { slots, rigs: Vec::new() };
+    let mut room = PaceLimits { slots, rigs: Vec::new() };
     let mut jobs = Vec::with_capacity(members.len());
     for (at, member) in members.iter().enumerate() {
         let rig = match &member.part {
-            Part::Over => {
-                jobs.push(Job::default());
+            MemberRole::Over => {
+                jobs.push(PaceJob::default());
                 continue;
             }
-            Part::Frame(parts) => {
+            MemberRole::Frame(parts) => {
                 let waits_for = member.waits_for.iter().chain(parts).copied().collect();
-                jobs.push(Job { waits_for, ..Job::default() });
+                jobs.push(PaceJob { waits_for, ..PaceJob::default() });
                 continue;
             }
-            Part::Work(rig) => rig.as_ref().map(|(slug, _)| slug),
+            MemberRole::Work(rig) => rig.as_ref().map(|(slug, _)| slug),
         };
         let known = *rigs.entry(rig).or_insert_with(|| {
             room.rigs.push(rig.and_then(|slug| settings.rig_caps.get(slug).copied()));
@@ -83,27 +85,25 @@ pub(super) fn outlook(
     }
     let work = jobs.iter().filter(|job| job.rig.is_some()).count();
     let forecast = pace.map(|_| forecast(&jobs, &room));
-    let estimate = forecast.filter(|forecast| forecast.left_out < work).map(|forecast| Estimate {
-        remaining: forecast.remaining,
-        left_out: forecast.left_out,
-        slots,
+    let estimate = forecast.filter(|forecast| forecast.left_out < work).map(|forecast| {
+        DurationEstimate { remaining: forecast.remaining, left_out: forecast.left_out, slots }
     });
-    Outlook { estimate, critical_path: critical_path(&jobs) }
+    SetForecast { estimate, critical_path: critical_path(&jobs) }
 }
 
 fn job(
     pace: Option<&Pace>,
-    member: &Member,
+    member: &StagedMember,
     rig: Option<&RigSlug>,
     known: usize,
-    mark: Mark,
-) -> Job {
+    mark: BeadForecastFacts,
+) -> PaceJob {
     let takes = match (pace, mark.age) {
         (None, _) => DURATION_WITHOUT_PACE,
         (Some(pace), None) => pace.of_rig(rig),
         (Some(pace), Some(age)) => pace.left(rig, age),
     };
-    Job {
+    PaceJob {
         takes,
         waits_for: member.waits_for.clone(),
         rig: Some(known),

@@ -2,16 +2,18 @@
 
 mod forecast;
 mod overview;
-mod picture;
 mod retry;
 mod stage;
+mod status;
 mod stranded;
 
-pub use forecast::Estimate;
-pub use gt_store::Sketch;
-pub use overview::{Overview, overview};
-pub use picture::{Picture, Tracked, TrackedState, status};
+pub use forecast::DurationEstimate;
+pub use gt_store::MemberRow;
+pub use overview::{ConvoyOverview, overview};
 pub use retry::retry;
 pub use stage::{LacksBranch, StageRequest, Staged, stage, stage_telling};
-pub use stranded::attend;
-pub use stranded::{Attended, Feed, FeedAction, FeedDetail, StrandedConvoy, feed, stranded};
+pub use status::{ConvoyStatus, TrackedBead, TrackedState, status};
+pub use stranded::check_convoys;
+pub use stranded::{
+    ConvoyCheck, FeedAction, FeedDetail, FeedLimits, StrandedConvoy, feed, stranded,
+};

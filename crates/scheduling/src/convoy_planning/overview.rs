@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
-use gt_core::decide::{ConvoyState, Member, Pace, Part, WaitClass};
+use gt_core::decide::{ConvoyState, MemberRole, Pace, StagedMember, WaitClass};
 use gt_core::{BeadId, ExecutorKind, Timestamp};
-use gt_store::{Booking, Reader, StatusFilter, Traveller};
+use gt_store::{Member, QueuedMember, Reader, StatusFilter};
 
-use super::forecast::{Estimate, Mark, outlook, pace};
+use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, pace};
 use crate::dispatch::DispatchInputs;
-use crate::dispatch::{Caller, SchedulingSnapshot};
+use crate::dispatch::{CycleCaller, SchedulingSnapshot};
 use gt_beads::convoys::{Convoy, find};
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
 /// A convoy in numbers.
 #[derive(Debug, Clone)]
-pub struct Overview {
+pub struct ConvoyOverview {
     /// The convoy.
     pub convoy: Convoy,
     /// How many beads of it have a live run, or are about to.
@@ -25,12 +25,12 @@ pub struct Overview {
     /// How many wait for others.
     pub blocked: u64,
     /// How long the rest takes; none if nothing was done before by which that could be told.
-    pub estimate: Option<Estimate>,
+    pub estimate: Option<DurationEstimate>,
     /// When it was looked at.
     pub as_of: Timestamp,
 }
 
-impl Overview {
+impl ConvoyOverview {
     /// When the convoy would be done at this pace.
     pub fn eta(&self) -> Option<Timestamp> {
         self.estimate.map(|estimate| self.as_of.plus(estimate.remaining))
@@ -38,7 +38,7 @@ impl Overview {
 }
 
 /// The convoys that are under way, the newest first, at most so many of them; and how many there are.
-pub fn overview(town: &Town, limit: usize) -> Result<(Vec<Overview>, usize)> {
+pub fn overview(town: &Town, limit: usize) -> Result<(Vec<ConvoyOverview>, usize)> {
     let inputs = DispatchInputs::read(town)?;
     town.read(|reader| {
         let found = reader.bead_rows(&find(reader, StatusFilter::Current)?)?;
@@ -61,7 +61,7 @@ pub fn overview(town: &Town, limit: usize) -> Result<(Vec<Overview>, usize)> {
             reader,
             &inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?;
         let pace = pace(reader)?;
@@ -78,29 +78,30 @@ fn count(
     snapshot: &SchedulingSnapshot,
     pace: Option<&Pace>,
     convoy: Convoy,
-) -> Result<Overview> {
-    let travellers = reader.travellers(&convoy.bead.id)?;
-    let is_starting = |one: &Booking| one.is_starting;
-    let is_live =
-        |one: &Traveller| one.run.is_some() || one.context.as_ref().is_some_and(is_starting);
-    let is_queued = |one: &Traveller| {
-        let is_in_line = |booking: &Booking| {
-            let is_due = booking.due_at.is_none_or(|due_at| due_at <= snapshot.now);
-            booking.waits == WaitClass::Nothing && is_due && snapshot.rig_starts(&booking.lane)
+) -> Result<ConvoyOverview> {
+    let open_members = reader.open_members(&convoy.bead.id)?;
+    let is_starting = |one: &QueuedMember| one.is_starting;
+    let is_live = |one: &Member| one.run.is_some() || one.context.as_ref().is_some_and(is_starting);
+    let is_queued = |one: &Member| {
+        let is_in_line = |queued_member: &QueuedMember| {
+            let is_due = queued_member.due_at.is_none_or(|due_at| due_at <= snapshot.now);
+            queued_member.waits == WaitClass::Nothing
+                && is_due
+                && snapshot.rig_starts(&queued_member.lane)
         };
         !is_live(one) && one.context.as_ref().is_some_and(is_in_line)
     };
-    let number = |counts: &dyn Fn(&Traveller) -> bool| {
-        travellers.iter().filter(|one| counts(one)).count() as u64
+    let number = |counts: &dyn Fn(&Member) -> bool| {
+        open_members.iter().filter(|one| counts(one)).count() as u64
     };
-    let members = members(reader, snapshot, &convoy, &travellers)?;
-    let is_gated = |one: &Traveller| one.context.as_ref().is_some_and(|one| one.lane.gated);
-    let is_gated = travellers.iter().any(is_gated);
+    let members = members(reader, snapshot, &convoy, &open_members)?;
+    let is_gated = |one: &Member| one.context.as_ref().is_some_and(|one| one.lane.gated);
+    let is_gated = open_members.iter().any(is_gated);
     let settings = &snapshot.settings;
     let slots = if is_gated { settings.cap_in_force() } else { settings.max_polecats };
     let slots = convoy.slots_within(slots);
-    let outlook = outlook(pace, settings, slots, &members, |at| mark(snapshot, &travellers[at]));
-    Ok(Overview {
+    let outlook = outlook(pace, settings, slots, &members, |at| mark(snapshot, &open_members[at]));
+    Ok(ConvoyOverview {
         running: number(&is_live),
         queued: number(&is_queued),
         blocked: number(&|one| one.is_blocked && !is_live(one)),
@@ -110,7 +111,7 @@ fn count(
     })
 }
 
-fn executor(snapshot: &SchedulingSnapshot, one: &Traveller) -> ExecutorKind {
+fn executor(snapshot: &SchedulingSnapshot, one: &Member) -> ExecutorKind {
     let rig = one.rig.as_ref().and_then(|slug| snapshot.rig(slug));
     rig.map_or(ExecutorKind::Process, |rig| rig.executor)
 }
@@ -120,18 +121,18 @@ fn members(
     reader: &Reader<'_>,
     snapshot: &SchedulingSnapshot,
     convoy: &Convoy,
-    travellers: &[Traveller],
-) -> Result<Vec<Member>> {
+    open_members: &[Member],
+) -> Result<Vec<StagedMember>> {
     let places: HashMap<&BeadId, usize> =
-        travellers.iter().enumerate().map(|(at, one)| (&one.bead, at)).collect();
-    let member = |one: &Traveller| {
+        open_members.iter().enumerate().map(|(at, one)| (&one.bead, at)).collect();
+    let member = |one: &Member| {
         let rig = one.rig.as_ref().and_then(|slug| snapshot.rig(slug));
         let part = if one.issue_type.is_slingable(executor(snapshot, one)) {
-            Part::Work(rig.map(|rig| (rig.slug.clone(), rig.state)))
+            MemberRole::Work(rig.map(|rig| (rig.slug.clone(), rig.state)))
         } else {
-            Part::Frame(Vec::new())
+            MemberRole::Frame(Vec::new())
         };
-        Member {
+        StagedMember {
             id: one.bead.clone(),
             part,
             waits_for: Vec::new(),
@@ -139,8 +140,8 @@ fn members(
             gates: Vec::new(),
         }
     };
-    let mut members: Vec<Member> = travellers.iter().map(member).collect();
-    for (bead, target) in reader.waits_of_travellers(&convoy.bead.id)? {
+    let mut members: Vec<StagedMember> = open_members.iter().map(member).collect();
+    for (bead, target) in reader.waits_of_open_members(&convoy.bead.id)? {
         let Some(at) = places.get(&bead).copied() else { continue };
         match places.get(&target).copied() {
             Some(place) => members[at].waits_for.push(place),
@@ -150,13 +151,14 @@ fn members(
     Ok(members)
 }
 
-fn mark(snapshot: &SchedulingSnapshot, one: &Traveller) -> Mark {
+fn mark(snapshot: &SchedulingSnapshot, one: &Member) -> BeadForecastFacts {
     // Agents that ask for work are offered it whether it was scheduled or not.
     let is_offered = executor(snapshot, one) == ExecutorKind::Pull;
-    let is_kept = |booking: &Booking| booking.waits != WaitClass::Nothing && !one.is_blocked;
-    Mark {
+    let is_kept =
+        |queued_member: &QueuedMember| queued_member.waits != WaitClass::Nothing && !one.is_blocked;
+    BeadForecastFacts {
         age: one.run.as_ref().map(|(_, since)| snapshot.now.since(*since)),
         is_stuck: one.context.as_ref().map_or(!is_offered, is_kept),
-        turn: one.context.as_ref().map_or(u64::MAX, |booking| booking.number),
+        turn: one.context.as_ref().map_or(u64::MAX, |queued_member| queued_member.number),
     }
 }

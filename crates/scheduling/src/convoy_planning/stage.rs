@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use gt_core::decide::{ConvoyState, Member, Part, StageFacts, StagePlan, outline, stage as plan};
+use gt_core::decide::{
+    ConvoyState, MemberRole, StageFacts, StagePlan, StagedMember, outline, stage as plan,
+};
 use gt_core::limits::PAGE_BEADS;
 use gt_core::rig::RigState;
 use gt_core::schedule::Merge;
 use gt_core::{
     Bead, BeadId, DependencyType, EventKind, ExecutorKind, IssueType, Json, Rig, RigSlug, Status,
 };
-use gt_store::{BeadRow, Reader, Sketch, StatusFilter, Writer};
+use gt_store::{BeadRow, MemberRow, Reader, StatusFilter, Writer};
 
-use super::forecast::{Estimate, Mark, outlook, pace};
-use crate::schedule::{Meaning, meaning, no_parts};
+use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, pace};
+use crate::schedule::{ExpandedBead, meaning, no_parts};
 use gt_beads::convoys::{ConvoyToMake, find, kept, make};
 use gt_beads::dependencies::waits_of;
 use gt_town::scheduler_settings::SchedulerSettings;
@@ -48,13 +50,13 @@ pub struct Staged {
     /// The beads that it tracked before and does not any more.
     pub removed: Vec<BeadId>,
     /// The beads, by the places that the plan speaks of.
-    pub beads: Vec<Sketch>,
+    pub beads: Vec<MemberRow>,
     /// Where those stand that each of them waits for.
     pub waits_for: Vec<Vec<usize>>,
     /// How it would go.
     pub plan: StagePlan,
     /// How long it would take; none if nothing was done before by which that could be told.
-    pub estimate: Option<Estimate>,
+    pub estimate: Option<DurationEstimate>,
     /// The beads as an outline: the place of each, and how deep it stands.
     pub outline: Vec<(usize, usize)>,
 }
@@ -65,7 +67,7 @@ const WARNINGS: &str = "staged_warnings";
 const FROM: &str = "staged_from";
 
 /// The meaning of the words of a request.
-struct Set {
+struct StageSet {
     /// The epic it is below.
     epic: Option<Bead>,
     /// The convoy it is staged as already.
@@ -74,8 +76,8 @@ struct Set {
 }
 
 /// The result of a look at a set.
-struct Looked {
-    set: Set,
+struct StageLook {
+    set: StageSet,
     tracked: Vec<BeadId>,
     staged: Staged,
     /// The last thing that had happened.
@@ -108,7 +110,7 @@ pub fn stage_telling(
         let is_fresh = writer.last_event_number()? == looked.as_of;
         let looked =
             if is_fresh { looked } else { look(town, writer, &request.inputs, &missing, tell)? };
-        let Looked { set, tracked, mut staged, .. } = looked;
+        let StageLook { set, tracked, mut staged, .. } = looked;
         if staged.plan.has_errors() {
             return Ok(staged);
         }
@@ -129,17 +131,18 @@ fn look(
     inputs: &[String],
     missing: &[(RigSlug, String)],
     tell: &mut dyn FnMut(usize, usize),
-) -> Result<Looked> {
+) -> Result<StageLook> {
     let set = set_of(town, reader, inputs)?;
     let mut rows = Vec::with_capacity(set.beads.len());
     for page in set.beads.chunks(PAGE_BEADS) {
-        rows.extend(reader.sketches(page)?);
+        rows.extend(reader.member_rows(page)?);
         tell(rows.len(), set.beads.len());
     }
     let (facts, settings) = facts(town, reader, &rows, &set, missing.to_vec())?;
     let pace = pace(reader)?;
     let room = settings.max_polecats;
-    let outlook = outlook(pace.as_ref(), &settings, room, &facts.members, |_| Mark::default());
+    let outlook =
+        outlook(pace.as_ref(), &settings, room, &facts.members, |_| BeadForecastFacts::default());
     let (plan, tracked) = (plan(&facts), tracked(&facts));
     let staged = Staged {
         convoy: None,
@@ -153,16 +156,16 @@ fn look(
         outline: outline(&parents(&rows, &places(&rows))),
         beads: rows,
     };
-    Ok(Looked { set, tracked, staged, as_of: reader.last_event_number()? })
+    Ok(StageLook { set, tracked, staged, as_of: reader.last_event_number()? })
 }
 
 /// The beads that the convoy is to track: those that have to be done, or were.
 fn tracked(facts: &StageFacts) -> Vec<BeadId> {
-    let is_tracked = |member: &&Member| !matches!(member.part, Part::Frame(_));
+    let is_tracked = |member: &&StagedMember| !matches!(member.part, MemberRole::Frame(_));
     facts.members.iter().filter(is_tracked).map(|member| member.id.clone()).collect()
 }
 
-fn set_of(town: &Town, reader: &Reader<'_>, inputs: &[String]) -> Result<Set> {
+fn set_of(town: &Town, reader: &Reader<'_>, inputs: &[String]) -> Result<StageSet> {
     let mut beads = Vec::new();
     let mut seen = BTreeSet::new();
     let alone = inputs.len() == 1;
@@ -174,21 +177,21 @@ fn set_of(town: &Town, reader: &Reader<'_>, inputs: &[String]) -> Result<Set> {
             )))
         };
         match meaning(town, reader, input)? {
-            Meaning::Bead(bead) => {
+            ExpandedBead::Bead(bead) => {
                 if seen.insert(bead.id.clone()) {
                     beads.push(bead.id.clone());
                 }
             }
-            Meaning::Epic(bead, _) if !alone => return refused("an epic", &bead),
-            Meaning::Convoy(bead, _) if !alone => return refused("a convoy", &bead),
-            Meaning::Epic(bead, parts) => {
+            ExpandedBead::Epic(bead, _) if !alone => return refused("an epic", &bead),
+            ExpandedBead::Convoy(bead, _) if !alone => return refused("a convoy", &bead),
+            ExpandedBead::Epic(bead, parts) => {
                 if parts.is_empty() {
                     return Err(no_parts(&bead));
                 }
                 let convoy = staged_from(reader, &bead.id)?;
-                return Ok(Set { epic: Some(*bead), convoy, beads: parts });
+                return Ok(StageSet { epic: Some(*bead), convoy, beads: parts });
             }
-            Meaning::Convoy(bead, parts) => {
+            ExpandedBead::Convoy(bead, parts) => {
                 if ConvoyState::of(&bead) != ConvoyState::Staged {
                     return Err(OperationError::rejected(format!(
                         "{} is {}, and only what has not begun can be staged; gt convoy status {} shows how far it is",
@@ -197,10 +200,10 @@ fn set_of(town: &Town, reader: &Reader<'_>, inputs: &[String]) -> Result<Set> {
                 }
                 let from = bead.metadata.as_ref().and_then(|kept| kept.string_field(FROM));
                 // Beads that were added to its epic since belong to it as well.
-                if let Some(Ok(Meaning::Epic(epic, parts))) =
+                if let Some(Ok(ExpandedBead::Epic(epic, parts))) =
                     from.map(|epic| meaning(town, reader, &epic))
                 {
-                    return Ok(Set { epic: Some(*epic), convoy: Some(*bead), beads: parts });
+                    return Ok(StageSet { epic: Some(*epic), convoy: Some(*bead), beads: parts });
                 }
                 if parts.is_empty() {
                     return Err(OperationError::rejected(format!(
@@ -208,14 +211,14 @@ fn set_of(town: &Town, reader: &Reader<'_>, inputs: &[String]) -> Result<Set> {
                         bead.id
                     )));
                 }
-                return Ok(Set { epic: None, convoy: Some(*bead), beads: parts });
+                return Ok(StageSet { epic: None, convoy: Some(*bead), beads: parts });
             }
         }
     }
     if beads.is_empty() {
         return Err(OperationError::rejected("name an epic, a convoy or at least one bead"));
     }
-    Ok(Set { epic: None, convoy: None, beads })
+    Ok(StageSet { epic: None, convoy: None, beads })
 }
 
 /// The convoy that an epic is staged as.
@@ -234,8 +237,8 @@ fn staged_from(reader: &Reader<'_>, epic: &BeadId) -> Result<Option<Bead>> {
 fn facts(
     town: &Town,
     reader: &Reader<'_>,
-    rows: &[Sketch],
-    set: &Set,
+    rows: &[MemberRow],
+    set: &StageSet,
     missing_branches: Vec<(RigSlug, String)>,
 ) -> Result<(StageFacts, SchedulerSettings)> {
     let rigs: HashMap<RigSlug, Rig> =
@@ -245,7 +248,7 @@ fn facts(
     let parents = parents(rows, &places);
     let mut elsewhere = Vec::new();
     for page in rows.chunks(PAGE_BEADS) {
-        let ids: Vec<BeadId> = page.iter().map(|sketch| sketch.id.clone()).collect();
+        let ids: Vec<BeadId> = page.iter().map(|member_row| member_row.id.clone()).collect();
         for (bead, target) in reader.edges_that_block(&ids)? {
             link(&mut members, &places, &bead, &target);
         }
@@ -257,7 +260,7 @@ fn facts(
                 continue;
             };
             let parent = parents[*place].map(|parent| &members[parent].part);
-            if !matches!(parent, Some(Part::Frame(_))) {
+            if !matches!(parent, Some(MemberRole::Frame(_))) {
                 members[*at].awaited_children.push(*place);
             }
         }
@@ -274,7 +277,7 @@ fn facts(
 /// that those wait for, directly or behind others.
 fn outside(
     reader: &Reader<'_>,
-    members: &[Member],
+    members: &[StagedMember],
     places: &HashMap<&BeadId, usize>,
     mut found: Vec<(BeadId, Vec<BeadId>)>,
 ) -> Result<Vec<(BeadId, Vec<BeadId>)>> {
@@ -295,7 +298,7 @@ fn outside(
 }
 
 /// The facts about a bead that decide its relations to others.
-pub(super) trait Outlined {
+pub(super) trait OutlineFacts {
     fn id(&self) -> &BeadId;
     fn status(&self) -> &Status;
     fn issue_type(&self) -> &IssueType;
@@ -303,7 +306,7 @@ pub(super) trait Outlined {
     fn parent(&self) -> Option<&BeadId>;
 }
 
-impl Outlined for Sketch {
+impl OutlineFacts for MemberRow {
     fn id(&self) -> &BeadId {
         &self.id
     }
@@ -325,7 +328,7 @@ impl Outlined for Sketch {
     }
 }
 
-impl Outlined for BeadRow {
+impl OutlineFacts for BeadRow {
     fn id(&self) -> &BeadId {
         &self.bead.id
     }
@@ -348,21 +351,21 @@ impl Outlined for BeadRow {
 }
 
 /// Where in the list each stands.
-pub(super) fn places<B: Outlined>(beads: &[B]) -> HashMap<&BeadId, usize> {
+pub(super) fn places<B: OutlineFacts>(beads: &[B]) -> HashMap<&BeadId, usize> {
     beads.iter().enumerate().map(|(at, bead)| (bead.id(), at)).collect()
 }
 
 /// The relations of these beads to each other, before blockers are added.
-pub(super) fn members<'r, B: Outlined>(
+pub(super) fn members<'r, B: OutlineFacts>(
     beads: &[B],
     places: &HashMap<&BeadId, usize>,
     rig: impl Fn(&RigSlug) -> Option<&'r Rig>,
-) -> Vec<Member> {
+) -> Vec<StagedMember> {
     let member = |bead: &B| member(bead, bead.rig().and_then(&rig));
-    let mut members: Vec<Member> = beads.iter().map(member).collect();
+    let mut members: Vec<StagedMember> = beads.iter().map(member).collect();
     for (at, parent) in parents(beads, places).into_iter().enumerate() {
         if let Some(parent) = parent
-            && let Part::Frame(parts) = &mut members[parent].part
+            && let MemberRole::Frame(parts) = &mut members[parent].part
         {
             parts.push(at);
         }
@@ -372,7 +375,7 @@ pub(super) fn members<'r, B: Outlined>(
 
 /// Lets one of them wait for another, or for something else.
 pub(super) fn link(
-    members: &mut [Member],
+    members: &mut [StagedMember],
     places: &HashMap<&BeadId, usize>,
     bead: &BeadId,
     target: &BeadId,
@@ -380,21 +383,21 @@ pub(super) fn link(
     let Some(at) = places.get(bead).copied() else { return };
     match places.get(target).copied() {
         // A failed blocker is over, and has to be done again all the same.
-        Some(place) if members[place].part != Part::Over => members[at].waits_for.push(place),
+        Some(place) if members[place].part != MemberRole::Over => members[at].waits_for.push(place),
         _ => members[at].gates.push(target.clone()),
     }
 }
 
-fn member(bead: &impl Outlined, rig: Option<&Rig>) -> Member {
+fn member(bead: &impl OutlineFacts, rig: Option<&Rig>) -> StagedMember {
     let executor = rig.map_or(ExecutorKind::Process, |rig| rig.executor);
     let part = if *bead.status() == Status::Closed {
-        Part::Over
+        MemberRole::Over
     } else if bead.issue_type().is_slingable(executor) {
-        Part::Work(rig.map(|rig| (rig.slug.clone(), rig.state)))
+        MemberRole::Work(rig.map(|rig| (rig.slug.clone(), rig.state)))
     } else {
-        Part::Frame(Vec::new())
+        MemberRole::Frame(Vec::new())
     };
-    Member {
+    StagedMember {
         id: bead.id().clone(),
         part,
         waits_for: Vec::new(),
@@ -404,7 +407,7 @@ fn member(bead: &impl Outlined, rig: Option<&Rig>) -> Member {
 }
 
 /// Where in the list the parent of each stands, if it is there.
-fn parents<B: Outlined>(beads: &[B], places: &HashMap<&BeadId, usize>) -> Vec<Option<usize>> {
+fn parents<B: OutlineFacts>(beads: &[B], places: &HashMap<&BeadId, usize>) -> Vec<Option<usize>> {
     let parent = |bead: &B| bead.parent().and_then(|parent| places.get(parent).copied());
     beads.iter().map(parent).collect()
 }
@@ -427,7 +430,7 @@ fn begin(
     town: &Town,
     writer: &mut Writer<'_>,
     request: &StageRequest,
-    set: &Set,
+    set: &StageSet,
     tracked: &[BeadId],
     status: &str,
 ) -> Result<BeadId> {

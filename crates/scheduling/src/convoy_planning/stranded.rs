@@ -9,8 +9,8 @@ use gt_core::schedule::Context;
 use gt_core::time::format_duration;
 use gt_store::{Reader, Unscheduled};
 
-use crate::dispatch::{Caller, DispatchInputs, SchedulingSnapshot};
-use crate::schedule::{Stray, feed_in, strays};
+use crate::dispatch::{CycleCaller, DispatchInputs, SchedulingSnapshot};
+use crate::schedule::{UnscheduledMember, feed_in, strays};
 use gt_beads::containers::land_if_done;
 use gt_beads::convoys::{Convoy, again, end_bookkeeping, landable};
 use gt_town::scheduler_settings::Overrides;
@@ -35,7 +35,7 @@ pub fn stranded(town: &Town) -> Result<Vec<StrandedConvoy>> {
             reader,
             &inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?;
         let found = strays(reader, &snapshot, Unscheduled::Anywhere)?;
@@ -53,8 +53,8 @@ pub fn stranded(town: &Town) -> Result<Vec<StrandedConvoy>> {
 }
 
 /// The stranded beads, by convoy.
-fn by_convoy(found: &[Stray]) -> BTreeMap<&BeadId, Vec<&Stray>> {
-    let mut convoys: BTreeMap<&BeadId, Vec<&Stray>> = BTreeMap::new();
+fn by_convoy(found: &[UnscheduledMember]) -> BTreeMap<&BeadId, Vec<&UnscheduledMember>> {
+    let mut convoys: BTreeMap<&BeadId, Vec<&UnscheduledMember>> = BTreeMap::new();
     for stray in found.iter().filter(|stray| stray.is_stranded()) {
         convoys.entry(&stray.convoy).or_default().push(stray);
     }
@@ -63,7 +63,7 @@ fn by_convoy(found: &[Stray]) -> BTreeMap<&BeadId, Vec<&Stray>> {
 
 /// The result of a check of all convoys.
 #[derive(Debug, Default)]
-pub struct Attended {
+pub struct ConvoyCheck {
     /// The contexts of beads that were stranded and are scheduled now.
     pub scheduled: Vec<Context>,
     /// The convoys that have landed: everything they track was done.
@@ -72,7 +72,7 @@ pub struct Attended {
 
 /// Looks after every convoy that is under way: what is stranded is scheduled, and what is done lands. Nothing is written if
 /// there is nothing to do.
-pub fn attend(town: &Town, inputs: &DispatchInputs) -> Result<Attended> {
+pub fn check_convoys(town: &Town, inputs: &DispatchInputs) -> Result<ConvoyCheck> {
     let is_needed = town.read(|reader| {
         if !landable(reader)?.is_empty() {
             return Ok(true);
@@ -84,21 +84,22 @@ pub fn attend(town: &Town, inputs: &DispatchInputs) -> Result<Attended> {
             reader,
             inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?;
         let found = strays(reader, &snapshot, Unscheduled::Anywhere)?;
-        Ok(found.iter().any(Stray::is_stranded) || !taken_back(reader, &found)?.is_empty())
+        Ok(found.iter().any(UnscheduledMember::is_stranded)
+            || !taken_back(reader, &found)?.is_empty())
     })?;
     if !is_needed {
-        return Ok(Attended::default());
+        return Ok(ConvoyCheck::default());
     }
     town.write(|writer| {
         let snapshot = SchedulingSnapshot::read(
             writer,
             inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?;
         let found = strays(writer, &snapshot, Unscheduled::Anywhere)?;
@@ -111,12 +112,12 @@ pub fn attend(town: &Town, inputs: &DispatchInputs) -> Result<Attended> {
         for bead in taken_back(writer, &found)? {
             end_bookkeeping(writer, &bead, "was taken back")?;
         }
-        Ok(Attended { scheduled: fed.scheduled, landed })
+        Ok(ConvoyCheck { scheduled: fed.scheduled, landed })
     })
 }
 
 /// The beads that a sling made a convoy for, and that a person has taken back since.
-fn taken_back(reader: &Reader<'_>, strays: &[Stray]) -> Result<Vec<BeadId>> {
+fn taken_back(reader: &Reader<'_>, strays: &[UnscheduledMember]) -> Result<Vec<BeadId>> {
     let is_taken = |reason: &WaitReason| {
         matches!(reason, WaitReason::Cleared(_) | WaitReason::RunCancelled(_))
     };
@@ -133,7 +134,7 @@ fn taken_back(reader: &Reader<'_>, strays: &[Stray]) -> Result<Vec<BeadId>> {
 
 /// How the deacon feeds.
 #[derive(Debug, Clone, Copy)]
-pub struct Feed {
+pub struct FeedLimits {
     /// So many convoys at most.
     pub max_feeds: u32,
     /// None that was fed less than this ago.
@@ -183,7 +184,7 @@ pub struct FeedDetail {
 
 /// Feeds stranded beads, convoy by convoy, through the one way in, within limits. Names the convoys that need a
 /// person.
-pub fn feed(town: &Town, how: &Feed) -> Result<Vec<FeedDetail>> {
+pub fn feed(town: &Town, how: &FeedLimits) -> Result<Vec<FeedDetail>> {
     let inputs = DispatchInputs::read(town)?;
     let mut details = Vec::new();
     let (found, done, stuck) = town.read(|reader| {
@@ -191,7 +192,7 @@ pub fn feed(town: &Town, how: &Feed) -> Result<Vec<FeedDetail>> {
             reader,
             &inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?;
         let found = strays(reader, &snapshot, Unscheduled::Anywhere)?;
@@ -249,7 +250,7 @@ fn feed_one(
             writer,
             inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?;
         let tally = writer.convoy_tally(convoy)?;
@@ -286,7 +287,7 @@ fn feed_one(
 }
 
 /// The convoys in which nothing goes on because of something that only a person can change.
-fn stuck(reader: &Reader<'_>, found: &[Stray]) -> Result<Vec<FeedDetail>> {
+fn stuck(reader: &Reader<'_>, found: &[UnscheduledMember]) -> Result<Vec<FeedDetail>> {
     let mut stuck: BTreeMap<BeadId, Vec<String>> = BTreeMap::new();
     for tally in reader.convoys_without_open_members()? {
         if tally.members.failed > 0 {

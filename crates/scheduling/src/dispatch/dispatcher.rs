@@ -13,11 +13,11 @@ use gt_store::{Guard, Lane, Pause, Reader, Writer};
 
 use super::cycle::DispatchCycle;
 use super::dispatch_inputs::DispatchInputs;
-use super::line::Line;
+use super::merged_lanes::MergedLanes;
 use super::recipe::{Recipe, cook};
-use super::snapshot::{Caller, SchedulingSnapshot};
+use super::snapshot::{CycleCaller, SchedulingSnapshot};
 use super::spawner::{SpawnError, Spawner};
-use super::start::{Cost, Start, Starter, start_failed_in, start_in};
+use super::start::{Start, StartFailureCost, Starter, start_failed_in, start_in};
 use gt_beads::bead_facts::BeadFacts;
 use gt_core::jitter;
 use gt_town::scheduler_settings::Overrides;
@@ -48,7 +48,7 @@ use gt_town::{OperationError, Result, Town};
 pub struct Dispatcher<'a> {
     town: &'a Town,
     spawner: &'a dyn Spawner,
-    caller: Caller,
+    caller: CycleCaller,
     overrides: Overrides,
     dry_run: bool,
     counts: bool,
@@ -72,7 +72,7 @@ enum StarterName<'a> {
 }
 
 /// The data that every step of a cycle needs.
-struct Cycle<'c> {
+struct CycleData<'c> {
     inputs: DispatchInputs,
     starter: Starter<'c>,
     decided: &'c (dyn Fn() + Sync),
@@ -104,7 +104,7 @@ impl NotStarted {
 
 /// The result of a cycle, or of a dry run.
 #[derive(Debug, Default)]
-pub struct Dispatched {
+pub struct DispatchResult {
     /// The pause of all starts, if there is one; then the cycle looked at nothing.
     pub paused: Option<Pause>,
     /// How many were waiting.
@@ -116,7 +116,7 @@ pub struct Dispatched {
     /// The cap that was in force; nothing for none.
     pub cap: Option<u32>,
     /// The started runs, in order.
-    pub dispatched: Vec<Started>,
+    pub dispatched: Vec<StartedRun>,
     /// How many of the ready the queue's gate kept.
     pub gated: u64,
     /// How many of the others were ready and not started.
@@ -127,7 +127,7 @@ pub struct Dispatched {
     pub errors: Vec<(BeadId, NotStarted)>,
 }
 
-impl Dispatched {
+impl DispatchResult {
     /// How many slots were free.
     pub fn slots(&self) -> Slots {
         Slots::of_cap(self.cap, self.live)
@@ -163,7 +163,7 @@ impl Dispatched {
 
 /// Something that was started, or in a dry run would be.
 #[derive(Debug, Clone)]
-pub struct Started {
+pub struct StartedRun {
     /// The bead that it works on.
     pub bead: BeadId,
     /// The context it came from.
@@ -178,7 +178,7 @@ pub struct Started {
 const RESERVATIONS_PER_TRANSACTION_MAX: usize = 64;
 
 /// Fills in the result of a dry run of these proposals.
-fn rehearse(proposals: &[Proposal], done: &mut Dispatched) {
+fn rehearse(proposals: &[ProposedStart], done: &mut DispatchResult) {
     for proposal in proposals {
         match &proposal.recipe {
             Ok(_) => done.dispatched.push(proposal.started()),
@@ -192,20 +192,20 @@ fn rehearse(proposals: &[Proposal], done: &mut Dispatched) {
 }
 
 /// A context with its bead; no bead if that is gone.
-type Candidate = (Context, Option<Bead>);
+type DispatchCandidate = (Context, Option<Bead>);
 
 /// The result of a look at the line.
-enum Round {
+enum CandidateSearch {
     /// Contexts whose date has passed, or is further away than this, which must be woken first.
     Asleep(Duration),
     /// All starts are paused.
     Paused,
     /// The candidates that may start now, and the snapshot that decided it.
-    Found(Box<SchedulingSnapshot>, Vec<Candidate>),
+    Found(Box<SchedulingSnapshot>, Vec<DispatchCandidate>),
 }
 
 /// A run that has its slot, and that no worker has been told of yet.
-pub struct Begun {
+pub struct ReservedRun {
     /// The context that it comes from.
     pub context: Context,
     /// The title of its bead.
@@ -217,7 +217,7 @@ pub struct Begun {
 }
 
 /// A context that may start, with what it needs to.
-struct Proposal {
+struct ProposedStart {
     context: Context,
     title: String,
     recipe: std::result::Result<Recipe, StartFailure>,
@@ -230,7 +230,7 @@ impl<'a> Dispatcher<'a> {
         Self {
             town,
             spawner,
-            caller: Caller::Hand,
+            caller: CycleCaller::Hand,
             overrides: Overrides::default(),
             dry_run: false,
             counts: true,
@@ -287,7 +287,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Says who runs the cycle.
-    pub fn with_caller(mut self, caller: Caller) -> Self {
+    pub fn with_caller(mut self, caller: CycleCaller) -> Self {
         self.caller = caller;
         self
     }
@@ -352,7 +352,7 @@ impl<'a> Dispatcher<'a> {
 
     /// Releases the lock after a cycle in which the store failed: a run that could not be taken back must not seem to be
     /// starting.
-    fn release_if_unknown(&self, done: &Dispatched) {
+    fn release_if_unknown(&self, done: &DispatchResult) {
         let is_unknown =
             done.errors.iter().any(|(_, error)| matches!(error, NotStarted::Operation(_)));
         if let (StarterName::Locked(kept), true) = (&self.starter, is_unknown) {
@@ -376,21 +376,21 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Runs the cycle: everything that may start now is started, in order.
-    pub fn dispatch(&self) -> Result<Dispatched> {
+    pub fn dispatch(&self) -> Result<DispatchResult> {
         self.dispatch_then(&|| ())
     }
 
     /// The same. `decided` is called as soon as the starts are decided and only their workers are waited for: another
     /// dispatcher may decide meanwhile. With a delay between starts it is never called.
-    pub fn dispatch_then(&self, decided: &(dyn Fn() + Sync)) -> Result<Dispatched> {
+    pub fn dispatch_then(&self, decided: &(dyn Fn() + Sync)) -> Result<DispatchResult> {
         self.in_cycle(decided, |cycle| self.start_admitted(cycle))
     }
 
     /// Starts the worker of a run that has its slot already.
-    pub fn start_begun(&self, begun: Begun) -> Result<Dispatched> {
-        let Begun { context, title, recipe, run } = begun;
-        let proposal = Proposal { context, title, recipe, run: Mutex::new(Some(run)) };
-        let mut done = Dispatched { queued: 1, ready: 1, ..Dispatched::default() };
+    pub fn start_begun(&self, begun: ReservedRun) -> Result<DispatchResult> {
+        let ReservedRun { context, title, recipe, run } = begun;
+        let proposal = ProposedStart { context, title, recipe, run: Mutex::new(Some(run)) };
+        let mut done = DispatchResult { queued: 1, ready: 1, ..DispatchResult::default() };
         self.in_cycle(&|| (), |cycle| {
             match self.execute(cycle, &proposal) {
                 Ok(()) => done.dispatched.push(proposal.started()),
@@ -406,17 +406,17 @@ impl<'a> Dispatcher<'a> {
     fn in_cycle(
         &self,
         decided: &(dyn Fn() + Sync),
-        act: impl FnOnce(&Cycle<'_>) -> Result<Dispatched>,
-    ) -> Result<Dispatched> {
+        act: impl FnOnce(&CycleData<'_>) -> Result<DispatchResult>,
+    ) -> Result<DispatchResult> {
         let inputs = DispatchInputs::read(self.town)?;
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let done = self.as_starter(|starter| act(&Cycle { inputs, starter, decided }))?;
+        let done = self.as_starter(|starter| act(&CycleData { inputs, starter, decided }))?;
         self.release_if_unknown(&done);
         Ok(done)
     }
 
-    fn start_admitted(&self, cycle: &Cycle<'_>) -> Result<Dispatched> {
-        let mut done = Dispatched::default();
+    fn start_admitted(&self, cycle: &CycleData<'_>) -> Result<DispatchResult> {
+        let mut done = DispatchResult::default();
         let mut tried = HashSet::new();
         self.begun.store(0, Ordering::Relaxed);
         let mut may_sleep = !self.dry_run;
@@ -429,21 +429,21 @@ impl<'a> Dispatcher<'a> {
                 if may_sleep
                     && !reader.contexts_due(snapshot.now, snapshot.now.plus(longest))?.is_empty()
                 {
-                    return Ok(Round::Asleep(longest));
+                    return Ok(CandidateSearch::Asleep(longest));
                 }
                 self.look(reader, snapshot, &mut done, &tried)
             })?;
             self.note_guards(guards.unwrap_or_default())?;
             let (snapshot, candidates) = match round {
-                Round::Asleep(longest) => {
+                CandidateSearch::Asleep(longest) => {
                     self.wake(longest)?;
                     may_sleep = false;
                     continue;
                 }
-                Round::Found(snapshot, candidates) if !candidates.is_empty() => {
+                CandidateSearch::Found(snapshot, candidates) if !candidates.is_empty() => {
                     (snapshot, candidates)
                 }
-                Round::Found(..) | Round::Paused => break,
+                CandidateSearch::Found(..) | CandidateSearch::Paused => break,
             };
             let proposals = self.prepare(&snapshot, candidates);
             tried.extend(proposals.iter().map(|proposal| proposal.context.number));
@@ -508,19 +508,19 @@ impl<'a> Dispatcher<'a> {
         &self,
         reader: &Reader<'_>,
         mut snapshot: SchedulingSnapshot,
-        done: &mut Dispatched,
+        done: &mut DispatchResult,
         tried: &HashSet<u64>,
-    ) -> Result<Round> {
+    ) -> Result<CandidateSearch> {
         if let Some((by, at)) = snapshot.control.paused.clone() {
             done.paused = Some(Pause { by, at });
-            return Ok(Round::Paused);
+            return Ok(CandidateSearch::Paused);
         }
         if tried.is_empty() {
             done.live = snapshot.occupancy.live();
             done.cap = snapshot.settings.cap_in_force();
         }
         if tried.is_empty() && self.counts {
-            let waiting = Waiting::count(reader, &snapshot)?;
+            let waiting = WaitingCounts::count(reader, &snapshot)?;
             (done.queued, done.ready) = (waiting.queued, waiting.ready);
             done.gated = waiting.gated;
             let ready = usize::try_from(done.ready).unwrap_or(usize::MAX);
@@ -530,7 +530,7 @@ impl<'a> Dispatcher<'a> {
         let batch = snapshot.settings.batch_size as usize;
         let mut left = if batch == 0 { usize::MAX } else { batch.saturating_sub(tried.len()) };
         let mut line = match &self.only {
-            None => Line::open(reader, &snapshot)?,
+            None => MergedLanes::open(reader, &snapshot)?,
             Some(numbers) => {
                 // A caller that names contexts has just made them, so their numbers are close together.
                 let (first, last) = (numbers.iter().min(), numbers.iter().max());
@@ -538,7 +538,7 @@ impl<'a> Dispatcher<'a> {
                 let count = usize::try_from((last + 1).saturating_sub(first)).unwrap_or(usize::MAX);
                 let mut contexts = reader.open_contexts_after(first.saturating_sub(1), count)?;
                 contexts.retain(|context| numbers.contains(&context.number));
-                Line::of(&snapshot, contexts)
+                MergedLanes::of(&snapshot, contexts)
             }
         };
         let mut candidates = Vec::new();
@@ -573,12 +573,16 @@ impl<'a> Dispatcher<'a> {
             candidates.push((context, bead));
         }
         snapshot.occupancy = supposed.occupancy.clone();
-        Ok(Round::Found(Box::new(snapshot), candidates))
+        Ok(CandidateSearch::Found(Box::new(snapshot), candidates))
     }
 
     /// Cooks what each needs, before any transaction: that reads files.
-    fn prepare(&self, snapshot: &SchedulingSnapshot, candidates: Vec<Candidate>) -> Vec<Proposal> {
-        let prepare = |(context, bead): Candidate| {
+    fn prepare(
+        &self,
+        snapshot: &SchedulingSnapshot,
+        candidates: Vec<DispatchCandidate>,
+    ) -> Vec<ProposedStart> {
+        let prepare = |(context, bead): DispatchCandidate| {
             let gone = || StartFailure::Permanent(format!("the rig {} is gone", context.rig));
             let recipe = match (&bead, snapshot.rig(&context.rig)) {
                 (Some(bead), Some(rig)) => cook(self.town, rig, bead, &context.parameters)
@@ -586,7 +590,7 @@ impl<'a> Dispatcher<'a> {
                 _ => Err(gone()),
             };
             let title = bead.map(|bead| bead.title.to_string()).unwrap_or_default();
-            Proposal { context, title, recipe, run: Mutex::new(None) }
+            ProposedStart { context, title, recipe, run: Mutex::new(None) }
         };
         candidates.into_iter().map(prepare).collect()
     }
@@ -594,10 +598,10 @@ impl<'a> Dispatcher<'a> {
     /// Starts what was proposed, a handful at a time: a slot is taken only by what is about to start.
     fn start_all(
         &self,
-        cycle: &Cycle<'_>,
+        cycle: &CycleData<'_>,
         snapshot: &SchedulingSnapshot,
-        mut proposals: Vec<Proposal>,
-        done: &mut Dispatched,
+        mut proposals: Vec<ProposedStart>,
+        done: &mut DispatchResult,
     ) -> Result<()> {
         let delay = snapshot.settings.spawn_delay;
         while !proposals.is_empty() {
@@ -617,7 +621,7 @@ impl<'a> Dispatcher<'a> {
     /// The rest of the delay after the last start of an earlier cycle. The daemon keeps to it, because it runs one
     /// cycle after another; a person's cycle waits only between its own starts.
     fn remaining_delay(&self, delay: Duration) -> Result<Duration> {
-        if self.caller != Caller::Daemon {
+        if self.caller != CycleCaller::Daemon {
             return Ok(Duration::ZERO);
         }
         let last = self.town.read(|reader| Ok(reader.scheduler_state()?.last_dispatch))?;
@@ -631,10 +635,10 @@ impl<'a> Dispatcher<'a> {
     /// transaction, in order, and are spawned side by side.
     fn start_some(
         &self,
-        cycle: &Cycle<'_>,
+        cycle: &CycleData<'_>,
         snapshot: &SchedulingSnapshot,
-        proposals: Vec<Proposal>,
-        done: &mut Dispatched,
+        proposals: Vec<ProposedStart>,
+        done: &mut DispatchResult,
     ) -> Result<()> {
         let settings = &snapshot.settings;
         let has_delay = !settings.spawn_delay.is_zero();
@@ -651,12 +655,12 @@ impl<'a> Dispatcher<'a> {
                 (cycle.decided)();
                 Ok(reserved)
             },
-            execute: |proposal: &Proposal| self.execute(cycle, proposal),
-            on_success: |proposal: &Proposal| {
+            execute: |proposal: &ProposedStart| self.execute(cycle, proposal),
+            on_success: |proposal: &ProposedStart| {
                 done.dispatched.push(proposal.started());
                 Ok(())
             },
-            on_failure: |_: &Proposal, _: &NotStarted| (),
+            on_failure: |_: &ProposedStart, _: &NotStarted| (),
             batch_size: 0,
             spawn_delay: settings.spawn_delay,
             parallelism: settings.spawn_parallelism,
@@ -674,10 +678,10 @@ impl<'a> Dispatcher<'a> {
 
     fn reserve_all(
         &self,
-        cycle: &Cycle<'_>,
-        proposals: Vec<Proposal>,
+        cycle: &CycleData<'_>,
+        proposals: Vec<ProposedStart>,
         errors: &mut Vec<(BeadId, NotStarted)>,
-    ) -> Result<Vec<Proposal>> {
+    ) -> Result<Vec<ProposedStart>> {
         let mut snapshot = None;
         let numbers: Vec<usize> = (0..proposals.len()).collect();
         let answers = self.town.write_each(numbers, |writer, at| {
@@ -697,7 +701,7 @@ impl<'a> Dispatcher<'a> {
     fn snapshot_in<'s>(
         &self,
         writer: &Writer<'_>,
-        cycle: &Cycle<'_>,
+        cycle: &CycleData<'_>,
         snapshot: &'s mut Option<SchedulingSnapshot>,
     ) -> Result<&'s mut SchedulingSnapshot> {
         // No other process writes while this transaction lasts, so the snapshot is read once.
@@ -714,7 +718,7 @@ impl<'a> Dispatcher<'a> {
         &self,
         writer: &mut Writer<'_>,
         snapshot: &mut SchedulingSnapshot,
-        proposal: &Proposal,
+        proposal: &ProposedStart,
         starter: Starter<'_>,
     ) -> Result<Start> {
         let start = start_in(writer, snapshot, proposal.context.number, &proposal.recipe, starter)?;
@@ -727,8 +731,8 @@ impl<'a> Dispatcher<'a> {
     /// Gives a proposal its slot, unless it has one, and starts its worker.
     fn execute(
         &self,
-        cycle: &Cycle<'_>,
-        proposal: &Proposal,
+        cycle: &CycleData<'_>,
+        proposal: &ProposedStart,
     ) -> std::result::Result<(), NotStarted> {
         if proposal.run().is_none() {
             let answer = self.town.write(|writer| {
@@ -752,9 +756,9 @@ impl<'a> Dispatcher<'a> {
                 _ => false,
             };
             let cost = match &error {
-                _ if elsewhere => Cost::Nothing,
-                SpawnError::Busy(_) | SpawnError::Taken(_) => Cost::Patience,
-                SpawnError::Failed(_) => Cost::Counted,
+                _ if elsewhere => StartFailureCost::Nothing,
+                SpawnError::Busy(_) | SpawnError::Taken(_) => StartFailureCost::Patience,
+                SpawnError::Failed(_) => StartFailureCost::Counted,
             };
             let (why, jitter) = (error.to_string(), jitter(&run.id.to_string()));
             let again = self.town.write(|writer| {
@@ -774,7 +778,7 @@ impl<'a> Dispatcher<'a> {
     }
 }
 
-impl Proposal {
+impl ProposedStart {
     fn run(&self) -> Option<Run> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -790,8 +794,8 @@ impl Proposal {
         }
     }
 
-    fn started(&self) -> Started {
-        Started {
+    fn started(&self) -> StartedRun {
+        StartedRun {
             bead: self.context.bead.clone(),
             context: self.context.clone(),
             title: self.title.clone(),
@@ -800,7 +804,7 @@ impl Proposal {
     }
 }
 
-impl Dispatched {
+impl DispatchResult {
     /// How many were ready and turned out not to start.
     fn failed(&self) -> u64 {
         self.errors.len() as u64
@@ -809,7 +813,7 @@ impl Dispatched {
 
 /// How many wait, and how many of them only for room or for the scheduler as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingCounts {
     /// Contexts that wait.
     pub queued: u64,
     /// Contexts that would start if there were slots.
@@ -820,7 +824,7 @@ pub struct Waiting {
     pub rigs: HashMap<String, (u64, u64)>,
 }
 
-impl Waiting {
+impl WaitingCounts {
     /// Counts everything that waits.
     pub fn count(reader: &Reader<'_>, snapshot: &SchedulingSnapshot) -> Result<Self> {
         let mut waiting = Self::default();

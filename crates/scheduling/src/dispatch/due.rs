@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use gt_core::Timestamp;
-use gt_core::decide::{Hold, STRIKE_WITHIN, WaitReason};
+use gt_core::decide::{ParkHold, STRIKE_WITHIN, WaitReason};
 use gt_store::Lane;
 
-use super::snapshot::{Caller, SchedulingSnapshot};
+use super::snapshot::{CycleCaller, SchedulingSnapshot};
 use crate::dispatch::DispatchInputs;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
@@ -26,7 +26,7 @@ pub fn next_due(town: &Town) -> Result<Option<Timestamp>> {
             reader,
             &inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?;
         if snapshot.control.paused.is_some() {
@@ -50,13 +50,13 @@ fn room_by_time(snapshot: &SchedulingSnapshot, lanes: &[Lane]) -> Option<Timesta
         return None;
     }
     let held = snapshot.caps.parked.iter().filter_map(|(_, hold)| match hold {
-        Hold::Until(until) | Hold::Ramp(_, until) => Some(*until),
+        ParkHold::Until(until) | ParkHold::Ramp(_, until) => Some(*until),
         // It has shown that it works when it has lasted.
-        Hold::Trial(run) => {
+        ParkHold::Trial(run) => {
             let trial = snapshot.run_of(&run.bead).filter(|trial| trial.id == *run);
             Some(trial?.running_at?.plus(STRIKE_WITHIN))
         }
-        Hold::Once => None,
+        ParkHold::Once => None,
     });
     let full = lanes.iter().flat_map(|lane| snapshot.lane_reasons(lane));
     let full = full.filter_map(|reason| match reason {

@@ -4,7 +4,7 @@ mod cycle;
 mod dispatch_inputs;
 mod dispatcher;
 mod due;
-mod line;
+mod merged_lanes;
 mod parks;
 mod place;
 mod pull;
@@ -15,19 +15,21 @@ mod start;
 
 pub use cycle::{CycleReport, DispatchCycle};
 pub use dispatch_inputs::DispatchInputs;
-pub use dispatcher::{Begun, Waiting};
-pub use dispatcher::{Dispatched, Dispatcher, NotStarted, Started};
+pub use dispatcher::{DispatchResult, Dispatcher, NotStarted, StartedRun};
+pub use dispatcher::{ReservedRun, WaitingCounts};
 pub use due::next_due;
 pub use parks::forget;
-pub(crate) use parks::testify;
+pub(crate) use parks::record_run_evidence;
 pub use parks::{Parked, parked, resume};
 pub use place::unused_polecat;
 pub use pull::{begin_in, give_in, take_in};
 pub(crate) use recipe::DEFAULT_FORMULA;
 pub use recipe::Recipe;
 pub use recipe::cook;
-pub use snapshot::Caller;
+pub use snapshot::CycleCaller;
 pub use snapshot::SchedulingSnapshot;
 pub use spawner::{MemorySpawner, SpawnError, Spawner};
 pub(crate) use start::start_in;
-pub use start::{Cost, Start, Starter, close_stale, settle, start_failed_in};
+pub use start::{
+    Start, StartFailureCost, Starter, close_stale, put_back_or_give_up, start_failed_in,
+};

@@ -1,34 +1,39 @@
 //! Runtimes and accounts that are parked: no run is started with them for a while.
 
 use gt_core::decide::{
-    Blame, Hold, ParkChange, STRIKES_MAX, Testimony, after_run, proven_at, testimony,
+    FailureCause, ParkChange, ParkHold, RunEvidence, STRIKES_MAX, after_run, proven_at,
+    run_evidence,
 };
-use gt_core::schedule::{Means, Origin, Park, Run, RunEnd};
+use gt_core::schedule::{ContextOrigin, Park, ParkSubject, Run, RunEnd};
 use gt_store::Writer;
 
-use super::{Caller, SchedulingSnapshot};
+use super::{CycleCaller, SchedulingSnapshot};
 use crate::dispatch::DispatchInputs;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
 /// Judges the runtime and account of a run by its end, in the transaction that records the end, and returns the
 /// blame.
-pub(crate) fn testify(writer: &mut Writer<'_>, run: &Run, end: &RunEnd) -> Result<Blame> {
+pub(crate) fn record_run_evidence(
+    writer: &mut Writer<'_>,
+    run: &Run,
+    end: &RunEnd,
+) -> Result<FailureCause> {
     let now = writer.now();
-    let said = testimony(run, end, now);
-    if said == Testimony::Nothing {
-        return Ok(Blame::Bead);
+    let said = run_evidence(run, end, now);
+    if said == RunEvidence::Nothing {
+        return Ok(FailureCause::Bead);
     }
     let parks = writer.parks_of(run)?;
-    if parks.is_empty() && said == Testimony::Works {
-        return Ok(Blame::Bead);
+    if parks.is_empty() && said == RunEvidence::Works {
+        return Ok(FailureCause::Bead);
     }
     let why = format!(
         "the runs of {STRIKES_MAX} beads in a row came to nothing at once; of {}: {}",
         run.id, end.reason
     );
-    let (mut blame, mut may_close) = (Blame::Bead, true);
-    for means in Means::of_run(run) {
+    let (mut blame, mut may_close) = (FailureCause::Bead, true);
+    for means in ParkSubject::of_run(run) {
         let park = parks.iter().find(|park| park.means == means);
         let (change, found) = after_run(park, &means, &run.id, said, may_close, &why, now);
         blame = blame.max(found);
@@ -48,7 +53,7 @@ pub(crate) fn testify(writer: &mut Writer<'_>, run: &Run, end: &RunEnd) -> Resul
             ParkChange::Close { park, again } => {
                 may_close = false;
                 writer.park(&park, run, again)?;
-                if found == Blame::Established {
+                if found == FailureCause::Established {
                     forgive(writer, &park, run)?;
                 }
             }
@@ -62,7 +67,7 @@ fn forgive(writer: &mut Writer<'_>, park: &Park, run: &Run) -> Result<()> {
     for bead in park.strikes.iter().filter(|bead| **bead != run.id.bead) {
         let redispatched = writer.open_context(bead)?;
         let redispatched = redispatched
-            .filter(|context| context.origin == Origin::Recovery && context.attempts > 0);
+            .filter(|context| context.origin == ContextOrigin::Recovery && context.attempts > 0);
         if let Some(context) = redispatched.filter(|context| !context.starting) {
             writer.forgive_attempt(&context)?;
         }
@@ -84,7 +89,7 @@ pub(crate) fn note_start(
         writer.set_trial(means, &run.id)?;
     }
     note_ramps(writer, snapshot, run)?;
-    let needed = Means::of_run(run);
+    let needed = ParkSubject::of_run(run);
     let (lasted, kept) =
         std::mem::take(&mut snapshot.parks).into_iter().partition(|park: &Park| {
             let is_held = snapshot.caps.parked.iter().any(|(means, _)| *means == park.means);
@@ -102,10 +107,10 @@ pub(crate) fn note_start(
 /// Records since when the number of starts with the means of this run grows, if only its trial run knows: that run
 /// may end before the ramp does.
 fn note_ramps(writer: &mut Writer<'_>, snapshot: &mut SchedulingSnapshot, run: &Run) -> Result<()> {
-    let needed = Means::of_run(run);
-    let ramps = |means: &Means| {
+    let needed = ParkSubject::of_run(run);
+    let ramps = |means: &ParkSubject| {
         let held = snapshot.caps.parked.iter().find(|(held, _)| held == means);
-        matches!(held, Some((_, Hold::Ramp(..))))
+        matches!(held, Some((_, ParkHold::Ramp(..))))
     };
     let begun: Vec<usize> = (0..snapshot.parks.len())
         .filter(|at| {
@@ -129,7 +134,7 @@ pub struct Parked {
     /// The recorded park, with the reason for it.
     pub park: Park,
     /// Its present hold.
-    pub hold: Hold,
+    pub hold: ParkHold,
 }
 
 /// All parked runtimes and accounts.
@@ -140,7 +145,7 @@ pub fn parked(town: &Town) -> Result<Vec<Parked>> {
             reader,
             &inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?
         .parked())
@@ -148,12 +153,12 @@ pub fn parked(town: &Town) -> Result<Vec<Parked>> {
 }
 
 /// Releases a parked runtime or account. `false` if it was not parked.
-pub fn resume(town: &Town, means: &Means) -> Result<bool> {
+pub fn resume(town: &Town, means: &ParkSubject) -> Result<bool> {
     town.write(|writer| forget(writer, means))
 }
 
 /// Like [`resume`], inside a larger transaction.
-pub fn forget(writer: &mut Writer<'_>, means: &Means) -> Result<bool> {
+pub fn forget(writer: &mut Writer<'_>, means: &ParkSubject) -> Result<bool> {
     let Some(park) = writer.parks()?.into_iter().find(|park| park.means == *means) else {
         return Ok(false);
     };

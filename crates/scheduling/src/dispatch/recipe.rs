@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use gt_core::formula::Mode;
+use gt_core::formula::PlaceholderMode;
 use gt_core::schedule::SlingParameters;
 use gt_core::{Bead, Json, Rig};
 use gt_records::cooked_json;
 
-use gt_town::formulas::{Cooking, Shelf};
+use gt_town::formulas::{Cooking, FormulaCatalog};
 use gt_town::{OperationError, Result, Town};
 
 /// The formula that is applied unless another one is named.
@@ -28,7 +28,7 @@ pub fn cook(town: &Town, rig: &Rig, bead: &Bead, parameters: &SlingParameters) -
     let Some(name) = &parameters.formula else {
         return Ok(Recipe { formula: String::new(), steps: Json::object(&[]) });
     };
-    let shelf = Shelf::of_rig(town, rig);
+    let shelf = FormulaCatalog::of_rig(town, rig);
     let loaded = shelf.find(name, town.root())?;
     let declared = shelf.resolved(&loaded)?;
     let mut given: BTreeMap<String, String> = parameters.vars.iter().cloned().collect();
@@ -55,7 +55,7 @@ pub fn cook(town: &Town, rig: &Rig, bead: &Bead, parameters: &SlingParameters) -
             given.insert(variable.to_owned(), value.to_owned());
         }
     }
-    let cooking = Cooking { given: &given, mode: Mode::Runtime, prefix: None };
+    let cooking = Cooking { given: &given, mode: PlaceholderMode::Runtime, prefix: None };
     let cooked = shelf.cook(&loaded, &cooking)?;
     let steps = Json::trusted(cooked_json(&cooked));
     Ok(Recipe { formula: loaded.name().to_owned(), steps })

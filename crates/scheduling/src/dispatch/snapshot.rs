@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gt_core::decide::{
-    Ask, BACKOFF_MAX, Budget, BudgetKind, Caps, Control, DispatchOrder, Hold, LoadGuard,
-    MemoryGuard, Occupancy, Place, RigStanding, WaitReason, YOUNG, admit, context_reasons, hold,
-    ramp, rig_reasons, unscheduled_reasons,
+    AdmissionRequest, BACKOFF_MAX, Budget, BudgetKind, Caps, DispatchOrder, LoadGuard,
+    MEMORY_GROWTH_TIME, MemoryGuard, Occupancy, OrderPosition, ParkHold, RigStanding,
+    SchedulerFacts, WaitReason, admit, context_reasons, hold, ramp, rig_reasons,
+    unscheduled_reasons,
 };
-use gt_core::schedule::{Account, Context, Means, Park, Run, WorkerPlace};
+use gt_core::schedule::{Account, Context, Park, ParkSubject, Run, WorkerPlace};
 use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, Timestamp};
 use gt_store::{Guard, Lane, Reader};
 
@@ -21,7 +22,7 @@ use gt_town::scheduler_settings::{Overrides, SchedulerSettings};
 
 /// The kind of caller that runs a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caller {
+pub enum CycleCaller {
     /// A person, whom the queue's gate does not hold up.
     Hand,
     /// The daemon, or a process that acts for it.
@@ -34,7 +35,7 @@ pub struct SchedulingSnapshot {
     /// The settings of the scheduler, with the overrides of this cycle.
     pub settings: SchedulerSettings,
     /// Pause, queue gate and backoff limits.
-    pub control: Control,
+    pub control: SchedulerFacts,
     /// The limits on live runs.
     pub caps: Caps,
     pub(crate) occupancy: Occupancy,
@@ -66,7 +67,7 @@ impl SchedulingSnapshot {
         reader: &Reader<'_>,
         inputs: &DispatchInputs,
         overrides: &Overrides,
-        caller: Caller,
+        caller: CycleCaller,
         now: Timestamp,
     ) -> Result<Self> {
         let layers = gt_town::settings::layers_over(&inputs.files, reader)?;
@@ -95,9 +96,9 @@ impl SchedulingSnapshot {
             host: inputs.host.clone(),
             runtimes: inputs.runtimes.clone(),
             estimates: estimates.into_iter().map(|one| (one.name, one.memory_mb)).collect(),
-            control: Control {
+            control: SchedulerFacts {
                 paused: state.paused.map(|pause| (pause.by, pause.at)),
-                gate_open: caller == Caller::Hand || settings.queue_enabled,
+                gate_open: caller == CycleCaller::Hand || settings.queue_enabled,
                 longest_wait: BACKOFF_MAX.max(settings.cooldown),
             },
             settings,
@@ -153,11 +154,12 @@ impl SchedulingSnapshot {
     }
 
     /// The demand that a run made on the caps.
-    pub(crate) fn ask_of<'a>(&self, run: &'a Run, convoys: &'a [BeadId]) -> Ask<'a> {
+    pub(crate) fn ask_of<'a>(&self, run: &'a Run, convoys: &'a [BeadId]) -> AdmissionRequest<'a> {
         let is_here = runs_here(run.executor) && run.is_on(&self.host);
         // The memory that it has taken since is measured. A date in the future means that a clock was set back.
-        let is_young = self.now.since(run.created_at) < YOUNG && run.created_at <= self.now;
-        Ask {
+        let is_young =
+            self.now.since(run.created_at) < MEMORY_GROWTH_TIME && run.created_at <= self.now;
+        AdmissionRequest {
             rig: &run.rig,
             executor: run.executor,
             place: None,
@@ -177,7 +179,7 @@ impl SchedulingSnapshot {
             return 0;
         }
         let name = if runtime.is_empty() { CUSTOM } else { runtime };
-        let learned = self.estimates.get(&Means::runtime(runtime, rig).name).copied();
+        let learned = self.estimates.get(&ParkSubject::runtime(runtime, rig).name).copied();
         let said = || self.runtimes.get(name).map(|numbers| numbers.memory_mb);
         learned.or_else(said).or_else(|| memory_of_preset(name)).unwrap_or(0).into()
     }
@@ -244,7 +246,9 @@ impl SchedulingSnapshot {
         }
         let others = self.accounts.iter().filter(|account| !account.is_default);
         let mut others: Vec<&str> = others.map(|account| account.handle.as_str()).collect();
-        others.sort_by_key(|handle| (self.occupancy.live_with(&Means::account(handle)), *handle));
+        others.sort_by_key(|handle| {
+            (self.occupancy.live_with(&ParkSubject::account(handle)), *handle)
+        });
         let mut accounts: Vec<Option<&str>> = first.map(Some).into_iter().collect();
         accounts.extend(others.into_iter().map(Some));
         if accounts.is_empty() { vec![None] } else { accounts }
@@ -254,12 +258,12 @@ impl SchedulingSnapshot {
     /// limit, its runs move over one by one and then in larger numbers. All at once would reach the next limit.
     fn spill_over(&self, account: &str) -> Option<WaitReason> {
         let default = self.accounts.iter().find(|account| account.is_default)?;
-        let means = Means::account(&default.handle);
+        let means = ParkSubject::account(&default.handle);
         let park = self.parks.iter().find(|park| park.means == means && park.is_limit())?;
         let is_closed = self.caps.parked.iter().any(|(held, _)| *held == means);
         let hold = ramp(park.closed.filter(|_| is_closed)?.since, self.now)?;
-        let Hold::Ramp(most, _) = hold else { return None };
-        let is_full = self.occupancy.live_with(&Means::account(account)) >= most;
+        let ParkHold::Ramp(most, _) = hold else { return None };
+        let is_full = self.occupancy.live_with(&ParkSubject::account(account)) >= most;
         is_full.then(|| WaitReason::AccountLimited(account.to_owned(), hold))
     }
 
@@ -267,7 +271,7 @@ impl SchedulingSnapshot {
     fn choose<'a>(
         &'a self,
         asked: Option<&'a str>,
-        ask: impl Fn(Option<&'a str>) -> Ask<'a>,
+        ask: impl Fn(Option<&'a str>) -> AdmissionRequest<'a>,
     ) -> std::result::Result<Option<&'a str>, Vec<WaitReason>> {
         let mut reasons: Vec<WaitReason> = Vec::new();
         for (at, account) in self.accounts_for(asked).into_iter().enumerate() {
@@ -284,8 +288,8 @@ impl SchedulingSnapshot {
     }
 
     /// Where a context stands in line.
-    pub(crate) fn place_in_line(context: &Context) -> Place {
-        Place {
+    pub(crate) fn place_in_line(context: &Context) -> OrderPosition {
+        OrderPosition {
             priority: context.priority,
             number: context.number,
             waiting_since: context.waiting_since,
@@ -327,7 +331,7 @@ impl SchedulingSnapshot {
     /// Every cap that admits none of a lane now, whichever runtime it wants.
     pub(crate) fn lane_reasons(&self, lane: &Lane) -> Vec<WaitReason> {
         let executor = self.executor_at(&lane.rig, lane.place.as_ref());
-        let ask = |account| Ask {
+        let ask = |account| AdmissionRequest {
             rig: &lane.rig,
             executor,
             place: lane.place.as_ref(),
@@ -386,9 +390,9 @@ impl SchedulingSnapshot {
     }
 
     /// The demand that a context makes on the caps, on this account.
-    fn ask<'a>(&'a self, context: &'a Context, account: Option<&'a str>) -> Ask<'a> {
+    fn ask<'a>(&'a self, context: &'a Context, account: Option<&'a str>) -> AdmissionRequest<'a> {
         let (executor, runtime) = (self.executor_of(context), self.runtime_of(context));
-        Ask {
+        AdmissionRequest {
             rig: &context.rig,
             executor,
             place: context.place.as_ref(),
@@ -446,7 +450,7 @@ impl SchedulingSnapshot {
     /// The resources of this machine that do not suffice for one more run.
     pub(crate) fn machine_reasons(&self) -> Vec<WaitReason> {
         let Some(rig) = self.rigs.keys().next() else { return Vec::new() };
-        let ask = Ask {
+        let ask = AdmissionRequest {
             rig,
             executor: ExecutorKind::Process,
             place: None,

@@ -135,7 +135,7 @@ fn give_up(
 
 /// The cost of a failed start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cost {
+pub enum StartFailureCost {
     /// Nothing: it counts as no failure, and is tried again at once.
     Nothing,
     /// Nothing, but something has to go away first.
@@ -153,7 +153,7 @@ pub fn start_failed_in(
     writer: &mut Writer<'_>,
     run: &Run,
     why: &str,
-    cost: &Cost,
+    cost: &StartFailureCost,
     jitter: f64,
 ) -> Result<bool> {
     let is_starting = writer.run(&run.id)?.is_some_and(|run| run.state == RunState::Starting);
@@ -168,28 +168,28 @@ pub fn start_failed_in(
         return Ok(true);
     }
     writer.set_starting(&context, false)?;
-    settle(writer, &context, why, cost, jitter)?;
+    put_back_or_give_up(writer, &context, why, cost, jitter)?;
     Ok(true)
 }
 
 /// Puts an open context back in line after a start that failed, or gives it up.
-pub fn settle(
+pub fn put_back_or_give_up(
     writer: &mut Writer<'_>,
     context: &Context,
     why: &str,
-    cost: &Cost,
+    cost: &StartFailureCost,
     jitter: f64,
 ) -> Result<()> {
     match cost {
-        Cost::Nothing => {
+        StartFailureCost::Nothing => {
             let last_failure = &context.last_failure;
             return Ok(writer.postpone_context(context, context.failures, last_failure, None)?);
         }
-        Cost::Patience => {
+        StartFailureCost::Patience => {
             let later = Some(writer.now().plus(BUSY_RETRY_DELAY));
             return Ok(writer.postpone_context(context, context.failures, why, later)?);
         }
-        Cost::Counted => {}
+        StartFailureCost::Counted => {}
     }
     let failure = StartFailure::Spawn(why.to_owned());
     match after_start_failure(&failure, context.failures, writer.now(), jitter) {

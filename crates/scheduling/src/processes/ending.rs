@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gt_core::schedule::{Run, RunId};
-use gt_executors::runs::{Asked, Liveness, RunFiles, ask_to_cancel, end_orphan, holders};
+use gt_executors::runs::{AskResult, Liveness, RunFiles, ask_to_cancel, end_orphan, holders};
 
 use gt_town::{OperationError, Result};
 
@@ -31,7 +31,7 @@ pub(crate) fn end_processes(files: &RunFiles, run: &Run, grace: Duration) -> Res
             }
         }
         if !told {
-            told = ask_to_cancel(files).map_err(failed)? == Asked::Told;
+            told = ask_to_cancel(files).map_err(failed)? == AskResult::Told;
         }
         if !told {
             // Either it is about to listen, or it is dead and its agent is not.

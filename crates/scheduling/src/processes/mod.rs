@@ -1,15 +1,15 @@
 //! The processes of runs: whether they are alive, how they ended, and how to end them.
 
 mod ending;
-pub mod reach;
+pub mod remote_runs;
 
 pub use ending::unreadable;
-pub use reach::Elsewhere;
+pub use remote_runs::RemoteLocation;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gt_core::decide::Traces;
+use gt_core::decide::LossFacts;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 use gt_executors::runs::{
@@ -70,8 +70,8 @@ pub trait ProcessProbe: Sync {
         None
     }
     /// The traces of the end of this run, of which no process is left.
-    fn traces_of(&self, _run: &Run) -> Traces {
-        Traces::default()
+    fn traces_of(&self, _run: &Run) -> LossFacts {
+        LossFacts::default()
     }
 }
 
@@ -154,7 +154,7 @@ impl ProcessProbe for LocalProcesses {
             return Alive::Unknown;
         }
         if run.executor == ExecutorKind::Ssh {
-            return reach::alive(&self.files_of(run), run);
+            return remote_runs::alive(&self.files_of(run), run);
         }
         match (self.files_of(run).liveness(), run.state) {
             (Ok(Liveness::Held), _) => Alive::Yes,
@@ -173,12 +173,12 @@ impl ProcessProbe for LocalProcesses {
         if !run.is_on(&self.host) || run.executor != ExecutorKind::Ssh {
             return Ok(());
         }
-        reach::rejoin(&self.root, run, &self.files_of(run))
+        remote_runs::rejoin(&self.root, run, &self.files_of(run))
     }
 
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()> {
         if run.executor == ExecutorKind::Ssh {
-            return reach::end(&self.root, run, &self.files_of(run), grace);
+            return remote_runs::end(&self.root, run, &self.files_of(run), grace);
         }
         end_processes(&self.files_of(run), run, grace)?;
         match self.clear(&[run]).into_iter().next() {
@@ -219,11 +219,11 @@ impl ProcessProbe for LocalProcesses {
         awake_since(&self.root.join(DIRECTORY).join(AWAKE_FILE), now).ok().flatten()
     }
 
-    fn traces_of(&self, run: &Run) -> Traces {
+    fn traces_of(&self, run: &Run) -> LossFacts {
         if !run.is_on(&self.host) {
-            return Traces::default();
+            return LossFacts::default();
         }
-        Traces {
+        LossFacts {
             rebooted: rebooted_since(&run.starter),
             server_gone: run.executor == ExecutorKind::Tmux
                 && lost_its_session(&self.files_of(run)),

@@ -34,7 +34,7 @@ pub fn resume(town: &Town) -> Result<Option<Pause>> {
 
 /// The result of clearing.
 #[derive(Debug, Clone, Default)]
-pub struct Cleared {
+pub struct ClearResult {
     /// The beads that are not scheduled any more.
     pub cleared: Vec<BeadId>,
     /// The beads whose worker is just being started, which is too late.
@@ -42,9 +42,9 @@ pub struct Cleared {
 }
 
 /// Takes beads out of the queue: these, or everything.
-pub fn clear(town: &Town, inputs: &[String]) -> Result<Cleared> {
+pub fn clear(town: &Town, inputs: &[String]) -> Result<ClearResult> {
     town.write(|writer| {
-        let mut cleared = Cleared::default();
+        let mut cleared = ClearResult::default();
         if inputs.is_empty() {
             for context in writer.open_contexts()? {
                 clear_in(writer, &context, &mut cleared)?;
@@ -65,7 +65,7 @@ pub fn clear(town: &Town, inputs: &[String]) -> Result<Cleared> {
     })
 }
 
-fn clear_in(writer: &mut Writer<'_>, context: &Context, cleared: &mut Cleared) -> Result<()> {
+fn clear_in(writer: &mut Writer<'_>, context: &Context, cleared: &mut ClearResult) -> Result<()> {
     if context.starting {
         cleared.starting.push(context.bead.clone());
         return Ok(());

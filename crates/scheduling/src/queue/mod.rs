@@ -1,13 +1,13 @@
 //! Looking at what is scheduled, and steering it.
 
 mod control;
-mod line;
+mod queued;
 mod status;
 mod why;
 
-pub use control::{Cleared, clear, pause, resume};
+pub use control::{ClearResult, clear, pause, resume};
 pub use gt_store::Pause;
-pub(crate) use line::in_line;
-pub use line::{Queued, list};
+pub(crate) use queued::in_line;
+pub use queued::{QueuedBead, list};
 pub use status::{QueueStatus, RigStatus, status};
-pub use why::{Cause, Headline, Outlook, Why, why};
+pub use why::{QueuePosition, WaitCause, WhyAnswer, WhyHeadline, why};

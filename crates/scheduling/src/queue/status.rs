@@ -9,7 +9,7 @@ use gt_store::Pause;
 use crate::dispatch::DispatchInputs;
 use crate::dispatch::Parked;
 use crate::dispatch::SchedulingSnapshot;
-use crate::dispatch::{Caller, Waiting};
+use crate::dispatch::{CycleCaller, WaitingCounts};
 use gt_town::scheduler_settings::{Overrides, SchedulerSettings};
 use gt_town::{Result, Town};
 
@@ -77,10 +77,10 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
             reader,
             &inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?;
-        let waiting = Waiting::count(reader, &snapshot)?;
+        let waiting = WaitingCounts::count(reader, &snapshot)?;
         let mut rigs: BTreeMap<String, RigStatus> = BTreeMap::new();
         for (slug, (queued, ready)) in waiting.rigs {
             let rig = rigs.entry(slug).or_default();

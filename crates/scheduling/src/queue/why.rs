@@ -5,9 +5,9 @@ use gt_core::schedule::{Context, ContextId, Run, RunState, StepProgress};
 use gt_core::{Bead, BeadId, DependencyType, Message, Outcome, RigSlug, Status};
 use gt_store::Reader;
 
-use super::line::line;
+use super::queued::line;
 use crate::dispatch::DispatchInputs;
-use crate::dispatch::{Caller, SchedulingSnapshot};
+use crate::dispatch::{CycleCaller, SchedulingSnapshot};
 use crate::needs::{Need, needs_of};
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::lookup::require;
@@ -18,7 +18,7 @@ use gt_town::{Result, Town};
 
 /// The whole answer to "why is it not running?".
 #[derive(Debug, Clone)]
-pub struct Why {
+pub struct WhyAnswer {
     /// The bead.
     pub bead: Bead,
     /// The convoys that track it, by their ids.
@@ -32,9 +32,9 @@ pub struct Why {
     /// The remedies: a sentence for each reason, in the same order.
     pub remedies: Vec<String>,
     /// The beads that it waits for one after the other, the root cause last; empty if no other bead holds it.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<WaitCause>,
     /// Where it stands in line, if it does.
-    pub outlook: Option<Outlook>,
+    pub outlook: Option<QueuePosition>,
     /// The live runs that hold the slots it waits for.
     pub holders: Vec<Run>,
     /// How many runs it may have before a person is asked.
@@ -49,7 +49,7 @@ pub struct Why {
 
 /// A bead that another one waits for.
 #[derive(Debug, Clone)]
-pub struct Cause {
+pub struct WaitCause {
     /// The bead.
     pub bead: Bead,
     /// Why it is not done, the most telling first; none if the next cycle starts it.
@@ -60,7 +60,7 @@ pub struct Cause {
 
 /// The answer in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Headline {
+pub enum WhyHeadline {
     /// A worker has it.
     Running,
     /// Its worker is done and gone, and what it did waits for its origin.
@@ -77,7 +77,7 @@ pub enum Headline {
     Over,
 }
 
-impl Headline {
+impl WhyHeadline {
     /// A short name that programs can rely on.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,25 +92,25 @@ impl Headline {
     }
 }
 
-impl Why {
+impl WhyAnswer {
     /// The answer in a word.
-    pub fn headline(&self) -> Headline {
+    pub fn headline(&self) -> WhyHeadline {
         let open = self.context.as_ref().is_some_and(|context| context.closed.is_none());
         match &self.run {
-            Some(run) if run.state == RunState::Starting => Headline::Starting,
-            Some(run) if run.awaits_origin().is_some() => Headline::Landing,
-            Some(run) if run.state.is_live() => Headline::Running,
-            _ if self.bead.status == Status::Closed => Headline::Over,
-            _ if open && self.reasons.is_empty() => Headline::Next,
-            _ if open => Headline::Waiting,
-            _ => Headline::Idle,
+            Some(run) if run.state == RunState::Starting => WhyHeadline::Starting,
+            Some(run) if run.awaits_origin().is_some() => WhyHeadline::Landing,
+            Some(run) if run.state.is_live() => WhyHeadline::Running,
+            _ if self.bead.status == Status::Closed => WhyHeadline::Over,
+            _ if open && self.reasons.is_empty() => WhyHeadline::Next,
+            _ if open => WhyHeadline::Waiting,
+            _ => WhyHeadline::Idle,
         }
     }
 }
 
 /// A place in line.
 #[derive(Debug, Clone)]
-pub struct Outlook {
+pub struct QueuePosition {
     /// From 1; among those that could start if there were room.
     pub position: usize,
     /// How many stand in line.
@@ -122,7 +122,7 @@ pub struct Outlook {
 const AHEAD_SHOWN: usize = 10;
 
 /// Why the bead that `input` means is not running.
-pub fn why(town: &Town, input: &str) -> Result<Why> {
+pub fn why(town: &Town, input: &str) -> Result<WhyAnswer> {
     let inputs = DispatchInputs::read(town)?;
     let mut why = town.read(|reader| {
         let bead = match scheduled_as(reader, input)? {
@@ -133,10 +133,10 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
             reader,
             &inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?;
-        let Standing { context, run, is_open, reasons, outlook } =
+        let BeadStanding { context, run, is_open, reasons, outlook } =
             standing(town, reader, &snapshot, &bead)?;
         let causes = causes(town, reader, &snapshot, &bead, &reasons)?;
         let convoys = convoys_of(reader, &bead.id)?;
@@ -155,7 +155,7 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
         let max_attempts = snapshot.settings.max_attempts;
         let progress = run.as_ref().map(|run| progress_in(reader, run)).transpose()?.flatten();
         let needs_you = needs_you_in(reader, Some(&bead.id))?;
-        Ok(Why {
+        Ok(WhyAnswer {
             bead,
             convoys,
             context,
@@ -179,12 +179,12 @@ pub fn why(town: &Town, input: &str) -> Result<Why> {
 }
 
 /// How a bead stands: how it is scheduled, its last run, and everything that keeps it.
-struct Standing {
+struct BeadStanding {
     context: Option<Context>,
     run: Option<Run>,
     is_open: bool,
     reasons: Vec<WaitReason>,
-    outlook: Option<Outlook>,
+    outlook: Option<QueuePosition>,
 }
 
 fn standing(
@@ -192,7 +192,7 @@ fn standing(
     reader: &Reader<'_>,
     snapshot: &SchedulingSnapshot,
     bead: &Bead,
-) -> Result<Standing> {
+) -> Result<BeadStanding> {
     let context = reader.latest_context(&bead.id)?;
     let run = reader.runs_of(&bead.id)?.into_iter().next();
     let is_open = context.as_ref().is_some_and(|context| context.closed.is_none());
@@ -211,7 +211,7 @@ fn standing(
         let staged = reader.staged_convoys_of(std::slice::from_ref(&bead.id))?.remove(&bead.id);
         (snapshot.reasons_unscheduled(reader, bead, staged.as_ref())?, None)
     };
-    Ok(Standing { context, run, is_open, reasons, outlook })
+    Ok(BeadStanding { context, run, is_open, reasons, outlook })
 }
 
 /// How many beads of a chain are followed at most. Dependencies have no cycles, so this only bounds the work.
@@ -224,8 +224,8 @@ fn causes(
     snapshot: &SchedulingSnapshot,
     bead: &Bead,
     reasons: &[WaitReason],
-) -> Result<Vec<Cause>> {
-    let mut chain: Vec<Cause> = Vec::new();
+) -> Result<Vec<WaitCause>> {
+    let mut chain: Vec<WaitCause> = Vec::new();
     let mut next = blocker_in(reasons);
     while let Some(id) = next.take() {
         let is_known = id == bead.id || chain.iter().any(|cause| cause.bead.id == id);
@@ -233,10 +233,10 @@ fn causes(
             break;
         }
         let Some(blocker) = reader.bead(&id)? else { break };
-        let Standing { is_open, reasons, .. } = standing(town, reader, snapshot, &blocker)?;
+        let BeadStanding { is_open, reasons, .. } = standing(town, reader, snapshot, &blocker)?;
         next = blocker_in(&reasons);
         let remedy = reasons.first().map(|reason| remedy(reason, &blocker, is_open));
-        chain.push(Cause { bead: blocker, reasons, remedy: remedy.unwrap_or_default() });
+        chain.push(WaitCause { bead: blocker, reasons, remedy: remedy.unwrap_or_default() });
     }
     Ok(chain)
 }
@@ -274,11 +274,11 @@ fn in_line(
     reader: &Reader<'_>,
     snapshot: SchedulingSnapshot,
     bead: &Bead,
-) -> Result<(Vec<WaitReason>, Option<Outlook>)> {
+) -> Result<(Vec<WaitReason>, Option<QueuePosition>)> {
     let line = line(town, reader, snapshot)?;
     let ready: Vec<&BeadId> =
         line.iter().filter(|queued| queued.is_ready()).map(|queued| &queued.context.bead).collect();
-    let outlook = ready.iter().position(|id| **id == bead.id).map(|at| Outlook {
+    let outlook = ready.iter().position(|id| **id == bead.id).map(|at| QueuePosition {
         position: at + 1,
         of: ready.len(),
         ahead: ready[at.saturating_sub(AHEAD_SHOWN)..at].iter().map(|id| (*id).clone()).collect(),

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use gt_core::decide::WaitReason;
 use gt_core::event::AttemptsUsed;
-use gt_core::schedule::{CloseReason, Context, ContextId, Origin, Run, RunState};
+use gt_core::schedule::{CloseReason, Context, ContextId, ContextOrigin, Run, RunState};
 use gt_core::{BeadId, EventPayload, Status, Timestamp};
 
-use crate::dispatch::Caller;
+use crate::dispatch::CycleCaller;
 use crate::dispatch::DispatchInputs;
 use crate::dispatch::SchedulingSnapshot;
 use crate::schedule::{redispatch_in, try_recipe};
@@ -58,7 +58,7 @@ pub fn redispatch(town: &Town, wish: &Redispatch) -> Result<Redispatched> {
             writer,
             &inputs,
             &Overrides::default(),
-            Caller::Daemon,
+            CycleCaller::Daemon,
             town.now(),
         )?;
         let now = writer.now();
@@ -90,7 +90,7 @@ pub fn redispatch(town: &Town, wish: &Redispatch) -> Result<Redispatched> {
             return Ok(Redispatched::UsedUp(id, used));
         }
         let cooldown = wish.cooldown.unwrap_or(snapshot.settings.cooldown);
-        let previous = latest.as_ref().filter(|latest| latest.origin == Origin::Recovery);
+        let previous = latest.as_ref().filter(|latest| latest.origin == ContextOrigin::Recovery);
         let cool = previous.map(|previous| previous.enqueued_at.min(now).plus(cooldown));
         if let Some(cool) = cool.filter(|cool| *cool > now) {
             return Ok(Redispatched::CoolingDown(id, cool));

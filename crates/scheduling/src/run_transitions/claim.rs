@@ -10,14 +10,14 @@ use gt_town::{OperationError, Result, Town};
 #[derive(Debug, Clone)]
 pub enum Claim {
     /// The run is claimed: this is its work.
-    Granted(Box<WorkOrder>),
+    Granted(Box<ClaimedRun>),
     /// The claim is refused, for this reason, and nothing may be started.
     Refused(String),
 }
 
 /// The work of a run.
 #[derive(Debug, Clone)]
-pub struct WorkOrder {
+pub struct ClaimedRun {
     /// The run.
     pub run: Run,
     /// The bead it works on.
@@ -71,7 +71,7 @@ pub fn claim_with(
         let workplace = place.clone();
         let run =
             Run { state: RunState::Running, running_at: Some(writer.now()), workplace, ..run };
-        Ok(Claim::Granted(Box::new(WorkOrder { run, bead: taken, context, token })))
+        Ok(Claim::Granted(Box::new(ClaimedRun { run, bead: taken, context, token })))
     })
 }
 

@@ -1,14 +1,14 @@
 //! The end of a run, and its consequences.
 
-use gt_core::decide::{AfterLoss, Blame, Price, after_loss};
+use gt_core::decide::{AfterLoss, FailureCause, LossCost, after_loss};
 use gt_core::event::AttemptsUsed;
-use gt_core::schedule::{Context, Origin, Run, RunEnd, RunId, RunState};
+use gt_core::schedule::{Context, ContextOrigin, Run, RunEnd, RunId, RunState};
 use gt_core::{EventPayload, Outcome};
 use gt_store::{NewContext, Writer};
 
 use super::last_output::with_last_line;
-use crate::dispatch::testify;
-use crate::dispatch::{Cost, settle};
+use crate::dispatch::record_run_evidence;
+use crate::dispatch::{StartFailureCost, put_back_or_give_up};
 use gt_beads::beads::{Close, close_in};
 use gt_beads::run_records::release_in;
 use gt_core::jitter;
@@ -18,7 +18,7 @@ use gt_town::{Result, Town};
 
 /// The consequence of the end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finished {
+pub enum FinishEffect {
     /// It had ended already; nothing was changed.
     Already,
     /// The bead is closed.
@@ -33,7 +33,7 @@ pub enum Finished {
 
 /// Records the end of a run, with all consequences. The reason of a failure or a loss carries the last line that the
 /// worker printed.
-pub fn finish(town: &Town, id: &RunId, end: &RunEnd) -> Result<Finished> {
+pub fn finish(town: &Town, id: &RunId, end: &RunEnd) -> Result<FinishEffect> {
     let end = with_last_line(town, id, end);
     town.write(|writer| finish_in(writer, town, id, &end, None))
 }
@@ -46,7 +46,7 @@ pub fn finish_in(
     id: &RunId,
     end: &RunEnd,
     by: Option<&str>,
-) -> Result<Finished> {
+) -> Result<FinishEffect> {
     finish_as(writer, town, id, end, by, None)
 }
 
@@ -57,7 +57,7 @@ pub fn finish_with_reason_in(
     id: &RunId,
     end: &RunEnd,
     reason: Option<String>,
-) -> Result<Finished> {
+) -> Result<FinishEffect> {
     finish_as(writer, town, id, end, None, reason)
 }
 
@@ -68,31 +68,31 @@ fn finish_as(
     end: &RunEnd,
     by: Option<&str>,
     reason: Option<String>,
-) -> Result<Finished> {
-    let Some(run) = &writer.run(id)? else { return Ok(Finished::Already) };
+) -> Result<FinishEffect> {
+    let Some(run) = &writer.run(id)? else { return Ok(FinishEffect::Already) };
     // A run that was to be cancelled and is gone counts as cancelled, even if recovery finds it.
     let is_wanted = !run.ended_by.is_empty() && end.state == RunState::Lost;
     let cancelled = is_wanted.then(|| RunEnd { state: RunState::Cancelled, ..end.clone() });
     let by = by.filter(|_| !is_wanted).unwrap_or(&run.ended_by);
     let end = cancelled.as_ref().unwrap_or(end);
     if !writer.end_run(run, end, by)? {
-        return Ok(Finished::Already);
+        return Ok(FinishEffect::Already);
     }
-    let blame = testify(writer, run, end)?;
+    let blame = record_run_evidence(writer, run, end)?;
     let context = writer.context_by_number(run.context)?;
     match (end.state, context) {
         (RunState::Done, Some(context)) if context.parameters.review_only => {
             release_in(writer, &run.id.bead)?;
-            Ok(Finished::Reopened)
+            Ok(FinishEffect::Reopened)
         }
         (RunState::Done, _) => {
             let reason = reason.unwrap_or_else(|| format!("done by {}", run.id));
             close(writer, run, Outcome::Success, reason)?;
-            Ok(Finished::Closed(Outcome::Success))
+            Ok(FinishEffect::Closed(Outcome::Success))
         }
         // Its runtime or account was already known not to work: the next run would fail as well.
-        (RunState::Failed, Some(context)) if blame == Blame::Known => {
-            lost(writer, town, run, &context, Price::Nothing)
+        (RunState::Failed, Some(context)) if blame == FailureCause::Known => {
+            lost(writer, town, run, &context, LossCost::Nothing)
         }
         (RunState::Failed, Some(context)) if context.parameters.retries > 0 => {
             release_in(writer, &run.id.bead)?;
@@ -101,16 +101,16 @@ fn finish_as(
             // It was not lost: the cooldown between redispatches is not for it.
             next.origin = context.origin;
             writer.insert_contexts(vec![next])?;
-            Ok(Finished::Rescheduled)
+            Ok(FinishEffect::Rescheduled)
         }
         (RunState::Failed, _) => {
             close(writer, run, Outcome::Failed, end.reason.clone())?;
-            Ok(Finished::Closed(Outcome::Failed))
+            Ok(FinishEffect::Closed(Outcome::Failed))
         }
         (RunState::Lost, Some(context)) => {
             let price = match blame {
-                Blame::Bead => Price::of(end.loss),
-                Blame::Established | Blame::Known => Price::Nothing,
+                FailureCause::Bead => LossCost::of(end.loss),
+                FailureCause::Established | FailureCause::Known => LossCost::Nothing,
             };
             lost(writer, town, run, &context, price)
         }
@@ -123,7 +123,7 @@ fn finish_as(
             _,
         ) => {
             release_in(writer, &run.id.bead)?;
-            Ok(Finished::Reopened)
+            Ok(FinishEffect::Reopened)
         }
     }
 }
@@ -140,22 +140,22 @@ fn lost(
     town: &Town,
     run: &Run,
     context: &Context,
-    price: Price,
-) -> Result<Finished> {
+    price: LossCost,
+) -> Result<FinishEffect> {
     release_in(writer, &run.id.bead)?;
     let settings = SchedulerSettings::of(&layers_over(&file_layers(town)?, writer)?)?;
-    let previous = (context.origin == Origin::Recovery).then_some(context.enqueued_at);
+    let previous = (context.origin == ContextOrigin::Recovery).then_some(context.enqueued_at);
     let (used, most) = (context.attempts, settings.max_attempts);
     match after_loss(price, used, most, previous, settings.cooldown, writer.now()) {
         AfterLoss::Redispatch { attempts, not_before } => {
             let mut next = successor(writer, context, attempts)?;
             next.next_attempt_at = not_before;
             writer.insert_contexts(vec![next])?;
-            Ok(Finished::Rescheduled)
+            Ok(FinishEffect::Rescheduled)
         }
         AfterLoss::UsedUp { attempts } => {
             writer.record_run(run, EventPayload::Escalated(AttemptsUsed { attempts }));
-            Ok(Finished::Escalated)
+            Ok(FinishEffect::Escalated)
         }
     }
 }
@@ -168,7 +168,12 @@ fn successor(writer: &Writer<'_>, context: &Context, attempts: u32) -> Result<Ne
         account: context.account.clone(),
         parameters: context.parameters.clone(),
         attempts,
-        ..NewContext::plain(context.bead.clone(), context.rig.clone(), priority, Origin::Recovery)
+        ..NewContext::plain(
+            context.bead.clone(),
+            context.rig.clone(),
+            priority,
+            ContextOrigin::Recovery,
+        )
     })
 }
 
@@ -185,7 +190,13 @@ pub fn exec_failed(town: &Town, id: &RunId, why: &str) -> Result<()> {
         next.origin = context.origin;
         next.gated = context.gated;
         for context in writer.insert_contexts(vec![next])? {
-            settle(writer, &context, why, &Cost::Counted, jitter(&run.id.to_string()))?;
+            put_back_or_give_up(
+                writer,
+                &context,
+                why,
+                &StartFailureCost::Counted,
+                jitter(&run.id.to_string()),
+            )?;
         }
         Ok(())
     })

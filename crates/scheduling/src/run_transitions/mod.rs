@@ -5,9 +5,9 @@ mod finish;
 mod last_output;
 mod limited;
 
-pub use claim::{Claim, WorkOrder, claim};
+pub use claim::{Claim, ClaimedRun, claim};
 pub use claim::{claim_with, renew_token};
-pub use finish::{Finished, exec_failed, finish};
+pub use finish::{FinishEffect, exec_failed, finish};
 pub use finish::{finish_in, finish_with_reason_in};
 pub use last_output::log_path;
 pub use last_output::{SESSION_SEPARATOR, last_output};

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use gt_core::Invalid;
 use gt_core::decide::Right;
-use gt_core::formula::{Problem, Source};
-use gt_core::likeness::closest;
+use gt_core::formula::{FormulaProblem, SourceLocation};
 use gt_core::runtime::{Runtime, RuntimeLayer, RuntimeName};
+use gt_core::similar_names::closest;
 use gt_executors::private;
 use gt_records::{ReadRuntime, read_runtime, set_runtime_key};
 
-use gt_town::kept::Kept;
+use gt_town::named_cache::NamedCache;
 use gt_town::{OperationError, Result, Town};
 
 /// The runtimes that this program brings.
@@ -71,7 +71,7 @@ pub struct KnownRuntime {
     /// The file of the town that says something about it.
     pub file: Option<PathBuf>,
     /// The entries of that file that mean nothing.
-    pub warnings: Vec<Problem>,
+    pub warnings: Vec<FormulaProblem>,
 }
 
 /// Every runtime there is, in the order of their names. One that cannot be used has the reason instead.
@@ -82,7 +82,7 @@ pub fn list(town: &Town) -> Result<Vec<(String, Result<KnownRuntime>)>> {
 
 /// The runtime of this name.
 pub fn get(town: &Town, name: &str) -> Result<KnownRuntime> {
-    Shelf { town, instead: None }.find(&RuntimeName::parse(name)?)
+    RuntimeFiles { town, instead: None }.find(&RuntimeName::parse(name)?)
 }
 
 /// The numbers that limit how many runs of a runtime there may be.
@@ -122,7 +122,7 @@ pub fn set(town: &Town, name: &str, key: &str, value: &str) -> Result<(PathBuf, 
     let before = read(&path)?.unwrap_or_default();
     let after = set_runtime_key(&before, key, value)
         .map_err(|why| OperationError::from(why).at(shown(town, &path)))?;
-    let known = Shelf { town, instead: Some((&name, &after)) }.find(&name)?;
+    let known = RuntimeFiles { town, instead: Some((&name, &after)) }.find(&name)?;
     write(&path, &after)?;
     Ok((path, known))
 }
@@ -134,7 +134,7 @@ pub fn unset(town: &Town, name: &str) -> Result<(Option<PathBuf>, KnownRuntime)>
     let path = own_file(town, &name)?;
     if preset(&name).is_none() {
         // An unknown runtime is reported as unknown.
-        Shelf { town, instead: None }.own(&name)?.map_or_else(
+        RuntimeFiles { town, instead: None }.own(&name)?.map_or_else(
             || preset_layer(town, &name).map(drop),
             |_| {
                 Err(OperationError::rejected(format!(
@@ -153,7 +153,7 @@ pub fn unset(town: &Town, name: &str) -> Result<(Option<PathBuf>, KnownRuntime)>
             renamed.map(|()| Some(kept)).map_err(failed)?
         }
     };
-    Ok((kept, Shelf { town, instead: None }.find(&name)?))
+    Ok((kept, RuntimeFiles { town, instead: None }.find(&name)?))
 }
 
 /// The file in which the town says something about a runtime, which need not be there.
@@ -174,13 +174,13 @@ fn lock(town: &Town) -> Result<std::fs::File> {
 }
 
 /// All files about runtimes.
-struct Shelf<'a> {
+struct RuntimeFiles<'a> {
     town: &'a Town,
     /// The text to use instead of the town's file for a runtime.
     instead: Option<(&'a RuntimeName, &'a str)>,
 }
 
-impl Shelf<'_> {
+impl RuntimeFiles<'_> {
     fn find(&self, name: &RuntimeName) -> Result<KnownRuntime> {
         let is_built_in = preset(name).is_some();
         let (layer, own) = match self.own(name)? {
@@ -192,7 +192,7 @@ impl Shelf<'_> {
         };
         let runtime = layer.finish(name.clone()).map_err(|unfinished| {
             let place = own.as_ref().map(|(file, read)| {
-                let file = Source::file(&shown(self.town, file));
+                let file = SourceLocation::file(&shown(self.town, file));
                 file.at(read.line_of(unfinished.key)).to_string()
             });
             let error = OperationError::from(Invalid::from(unfinished));
@@ -247,7 +247,7 @@ impl Shelf<'_> {
     }
 }
 
-fn refuse(problems: &[Problem]) -> Result<()> {
+fn refuse(problems: &[FormulaProblem]) -> Result<()> {
     if problems.is_empty() {
         return Ok(());
     }
@@ -261,7 +261,7 @@ fn preset(name: &RuntimeName) -> Option<&'static str> {
 
 /// The built-in layer of a runtime.
 fn preset_layer(town: &Town, name: &RuntimeName) -> Result<RuntimeLayer> {
-    static LAYERS: Kept<RuntimeLayer> = Kept::new();
+    static LAYERS: NamedCache<RuntimeLayer> = NamedCache::new();
     let Some(text) = preset(name) else {
         let known = names(town)?;
         let hint = closest(name.as_str(), known.iter().map(String::as_str));

@@ -7,8 +7,8 @@ mod trial;
 pub use files::RuntimeNumbers;
 pub use files::{KnownRuntime, RuntimeOrigin, get, list, set, unset};
 pub(crate) use files::{memory_of_preset, own_numbers};
-pub use scripted::{Ended, Stage, follow, script_of};
-pub use trial::{Answer, Tested, test};
+pub use scripted::{ScriptContext, ScriptEnd, follow, script_of};
+pub use trial::{RuntimeTest, TrialAnswer, test};
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ const SCRIPT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How a script ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ScriptEnd {
     /// Everything was done.
     Well,
     /// With this exit status.
@@ -25,7 +25,7 @@ pub enum Ended {
 }
 
 /// Where a script is followed.
-pub struct Stage<'a> {
+pub struct ScriptContext<'a> {
     /// Where relative paths begin.
     pub directory: PathBuf,
     /// The value of `{bead}`.
@@ -41,7 +41,7 @@ pub struct Stage<'a> {
     pub again: (PathBuf, Vec<String>),
 }
 
-impl std::fmt::Debug for Stage<'_> {
+impl std::fmt::Debug for ScriptContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stage").field("directory", &self.directory).finish_non_exhaustive()
     }
@@ -65,23 +65,23 @@ pub fn script_of(town: &Town, environment: &Environment) -> Result<String> {
 }
 
 /// Does what a script says, without the first `skipped` instructions, to its end or until something fails.
-pub fn follow(script: &Script, skipped: u64, stage: &Stage<'_>) -> Result<Ended> {
-    let mut actor = Actor { stage, done: 0, skipped };
+pub fn follow(script: &Script, skipped: u64, stage: &ScriptContext<'_>) -> Result<ScriptEnd> {
+    let mut actor = ScriptInterpreter { stage, done: 0, skipped };
     Ok(match actor.all(script.instructions())? {
-        ControlFlow::Continue(()) => Ended::Well,
-        ControlFlow::Break(code) => Ended::Badly(code),
+        ControlFlow::Continue(()) => ScriptEnd::Well,
+        ControlFlow::Break(code) => ScriptEnd::Badly(code),
     })
 }
 
 /// The interpreter of a script; breaks off with an exit status.
-struct Actor<'a> {
-    stage: &'a Stage<'a>,
+struct ScriptInterpreter<'a> {
+    stage: &'a ScriptContext<'a>,
     /// How many instructions have been reached, each round of a repetition counted.
     done: u64,
     skipped: u64,
 }
 
-impl Actor<'_> {
+impl ScriptInterpreter<'_> {
     fn all(&mut self, instructions: &[Instruction]) -> Result<ControlFlow<u8>> {
         for instruction in instructions {
             let (rounds, body) = match instruction {
@@ -153,13 +153,13 @@ impl Actor<'_> {
             Instruction::Hang => loop {
                 self.wait()?;
             },
-            Instruction::Crash => process::die(),
+            Instruction::Crash => process::kill_this_process(),
             Instruction::IgnoreTerm => {
                 let (program, arguments) = &self.stage.again;
                 let place = self.done.to_string();
                 let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
                 arguments.push(&place);
-                return Err(process::become_deaf(program, &arguments).into());
+                return Err(process::exec_ignoring_term(program, &arguments).into());
             }
             Instruction::Limit(wait) => say(&limit_message(*wait))?,
             Instruction::Flood(megabytes) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gt_core::runtime::{Command, ExitZero, Runtime, Values};
+use gt_core::runtime::{Command, ExitZero, InvocationValues, Runtime};
 use gt_core::{Prefix, Rig, RigSlug, Timestamp};
 
 use super::*;
@@ -19,7 +19,12 @@ fn runtime(name: &str) -> Runtime {
 
 #[test]
 fn every_built_in_runtime_can_be_used() {
-    let values = Values { prompt: "Do it", prompt_file: "/p", gt: "gt", ..Values::default() };
+    let values = InvocationValues {
+        prompt: "Do it",
+        prompt_file: "/p",
+        gt: "gt",
+        ..InvocationValues::default()
+    };
     let all = list(&town()).unwrap();
     let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
     let expected = [

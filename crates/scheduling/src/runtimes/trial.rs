@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use gt_core::runtime::{Command, LimitUntil, Values, last_line};
+use gt_core::runtime::{Command, InvocationValues, LimitUntil, last_line};
 use gt_executors::process::ProcessError;
-use gt_executors::trial::{Trial, Tried};
+use gt_executors::trial::{Trial, TrialResult};
 use uuid::Uuid;
 
 use super::{get, limit_in};
@@ -26,18 +26,18 @@ const QUESTION: &str =
 
 /// The findings about a runtime.
 #[derive(Debug, Clone)]
-pub struct Tested {
+pub struct RuntimeTest {
     /// Its program; empty if it has none of its own.
     pub program: String,
     /// The version that the program reports; nothing if it reports none.
     pub version: Option<String>,
     /// Its answer, if it was asked.
-    pub answer: Option<Answer>,
+    pub answer: Option<TrialAnswer>,
 }
 
 /// The result of asking.
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum TrialAnswer {
     /// It answered; the last line of it.
     Said(String),
     /// It may not answer before this.
@@ -46,7 +46,7 @@ pub enum Answer {
 
 /// Looks for the program of a runtime, which costs nothing, and with `live` really asks it something. `gt` is this
 /// program.
-pub fn test(town: &Town, name: &str, live: bool, gt: &Path) -> Result<Tested> {
+pub fn test(town: &Town, name: &str, live: bool, gt: &Path) -> Result<RuntimeTest> {
     let runtime = get(town, name)?.runtime;
     if runtime.command == Command::OfRig {
         if live {
@@ -54,7 +54,7 @@ pub fn test(town: &Town, name: &str, live: bool, gt: &Path) -> Result<Tested> {
                 "the runtime {name} starts the command of a rig, so it is tried by slinging a bead there"
             )));
         }
-        return Ok(Tested { program: String::new(), version: None, answer: None });
+        return Ok(RuntimeTest { program: String::new(), version: None, answer: None });
     }
     let directory = town.root().join(format!(".gt/trial-{}", std::process::id()));
     let file = |action, source| OperationError::File { action, path: directory.clone(), source };
@@ -71,7 +71,7 @@ fn try_out(
     live: bool,
     gt: &Path,
     directory: &Path,
-) -> Result<Tested> {
+) -> Result<RuntimeTest> {
     let gt = gt.to_string_lossy();
     let program = if runtime.program == "{gt}" { gt.to_string() } else { runtime.program.clone() };
     let trial = |argv: &[String], input: &[u8], limit| {
@@ -98,7 +98,7 @@ fn try_out(
         tried.output.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     };
     if !live {
-        return Ok(Tested { program, version, answer: None });
+        return Ok(RuntimeTest { program, version, answer: None });
     }
     if runtime.is_interactive {
         return Err(OperationError::rejected(format!(
@@ -108,7 +108,7 @@ fn try_out(
     }
     let prompt_file = directory.join("prompt.md").to_string_lossy().into_owned();
     let session = Uuid::now_v7().to_string();
-    let invocation = runtime.invocation(&Values {
+    let invocation = runtime.invocation(&InvocationValues {
         prompt: QUESTION,
         prompt_file: &prompt_file,
         bead: "test",
@@ -128,9 +128,9 @@ fn try_out(
     let is_well = tried.status.is_some_and(|status| status.success());
     let last = last_line(&tried.output);
     let answer = match (is_well, last) {
-        (true, Some(last)) => Answer::Said(last),
+        (true, Some(last)) => TrialAnswer::Said(last),
         (is_well, _) => match limit_in(runtime, &tried.output, town.now()) {
-            Some(limit) => Answer::Limited(limit),
+            Some(limit) => TrialAnswer::Limited(limit),
             None if is_well => {
                 return Err(OperationError::rejected(format!(
                     "{program} ended well and said nothing"
@@ -145,7 +145,7 @@ fn try_out(
             }
         },
     };
-    Ok(Tested { program, version, answer: Some(answer) })
+    Ok(RuntimeTest { program, version, answer: Some(answer) })
 }
 
 fn not_there(
@@ -164,7 +164,7 @@ fn not_there(
     }
 }
 
-fn describe_failure(what: &str, tried: &Tried, limit: Duration) -> String {
+fn describe_failure(what: &str, tried: &TrialResult, limit: Duration) -> String {
     let said = last_line(&tried.output).map(|last| format!(": {last}")).unwrap_or_default();
     match tried.status {
         Some(status) => format!("{what} failed ({status}){said}"),

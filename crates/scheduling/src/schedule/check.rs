@@ -4,14 +4,14 @@ use gt_core::rig::check_ssh_host;
 use gt_core::schedule::{Context, Run, WorkerPlace};
 use gt_core::{Bead, ExecutorKind, Prefix, Rig, RigState, Status};
 
-use super::expand::Target;
-use super::request::Flags;
+use super::expand::SlingTarget;
+use super::request::SlingOptions;
 use crate::dispatch::SchedulingSnapshot;
 use gt_town::{OperationError, Result};
 
 /// The result of the checks of a bead.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum ScheduleVerdict {
     /// It goes to this rig.
     Go(Box<Rig>),
     /// It is that way already.
@@ -22,8 +22,8 @@ pub(super) enum Verdict {
 pub(super) fn rig<'s>(
     snapshot: &'s SchedulingSnapshot,
     bead: &Bead,
-    target: Option<&'s Target>,
-    flags: &Flags,
+    target: Option<&'s SlingTarget>,
+    flags: &SlingOptions,
 ) -> Result<&'s Rig> {
     if bead.rig.is_none() && bead.id.has_prefix(Prefix::TOWN) {
         return Err(OperationError::rejected(format!(
@@ -32,7 +32,7 @@ pub(super) fn rig<'s>(
         )));
     }
     let own = bead.rig.as_ref().and_then(|slug| snapshot.rig(slug));
-    match (target.and_then(Target::rig), own) {
+    match (target.and_then(SlingTarget::rig), own) {
         (None, Some(own)) => Ok(own),
         (None, None) => Err(OperationError::rejected(format!(
             "{} belongs to no rig; name one, as in gt sling {} <rig>, or add the rig of its prefix",
@@ -58,14 +58,14 @@ pub(super) fn standing(
     snapshot: &SchedulingSnapshot,
     bead: &Bead,
     rig: &Rig,
-    target: Option<&Target>,
+    target: Option<&SlingTarget>,
     (open, merging): (Option<&Context>, Option<&Run>),
-    flags: &Flags,
-) -> Result<Verdict> {
+    flags: &SlingOptions,
+) -> Result<ScheduleVerdict> {
     if let Some(context) = open {
-        return Ok(Verdict::Nothing(format!("already scheduled ({})", context.id)));
+        return Ok(ScheduleVerdict::Nothing(format!("already scheduled ({})", context.id)));
     }
-    let place = target.and_then(Target::place);
+    let place = target.and_then(SlingTarget::place);
     if bead.status == Status::Closed {
         return Err(OperationError::rejected(format!(
             "{} is closed; open it again first with bd reopen {}",
@@ -90,7 +90,7 @@ pub(super) fn standing(
             rig.slug
         )));
     }
-    Ok(Verdict::Go(Box::new(rig.clone())))
+    Ok(ScheduleVerdict::Go(Box::new(rig.clone())))
 }
 
 /// Whether a rig takes a bead, and can do anything with it.
@@ -116,13 +116,13 @@ pub(super) fn takes(
 }
 
 /// A live run is never overridden.
-fn running(bead: &Bead, run: &Run, target: Option<&Target>) -> Result<Verdict> {
+fn running(bead: &Bead, run: &Run, target: Option<&SlingTarget>) -> Result<ScheduleVerdict> {
     let same = target.is_some_and(|target| {
         target.rig().is_none_or(|rig| rig.slug == run.rig)
             && target.place().is_none_or(|place| place.as_str() == run.agent)
     });
     if same {
-        return Ok(Verdict::Nothing(format!("already with {} ({})", run.agent, run.id)));
+        return Ok(ScheduleVerdict::Nothing(format!("already with {} ({})", run.agent, run.id)));
     }
     Err(OperationError::rejected(format!(
         "{} is with {} ({}); end that first with gt unsling {} or gt run cancel {}",
@@ -134,15 +134,15 @@ fn running(bead: &Bead, run: &Run, target: Option<&Target>) -> Result<Verdict> {
 fn done_already(
     bead: &Bead,
     run: &Run,
-    target: Option<&Target>,
-    flags: &Flags,
-) -> Result<Option<Verdict>> {
+    target: Option<&SlingTarget>,
+    flags: &SlingOptions,
+) -> Result<Option<ScheduleVerdict>> {
     let (id, branch) = (&bead.id, &run.workplace.branch);
     if flags.force {
         return Ok(None);
     }
     if target.is_some_and(|target| is_with(&run.agent, target)) {
-        return Ok(Some(Verdict::Nothing(format!(
+        return Ok(Some(ScheduleVerdict::Nothing(format!(
             "done already by {} ({}), and {branch} waits to be merged",
             run.agent, run.id
         ))));
@@ -163,26 +163,26 @@ pub(super) fn left_out(run: &Run) -> String {
 }
 
 /// Whether the holder of a bead is the target that it was slung to.
-fn is_with(holder: &str, target: &Target) -> bool {
+fn is_with(holder: &str, target: &SlingTarget) -> bool {
     match target {
-        Target::Place(_, place) | Target::Agent(place) => place.as_str() == holder,
-        Target::Rig(rig) => holder.split('/').next() == Some(rig.slug.as_str()),
+        SlingTarget::Place(_, place) | SlingTarget::Agent(place) => place.as_str() == holder,
+        SlingTarget::Rig(rig) => holder.split('/').next() == Some(rig.slug.as_str()),
     }
 }
 
 /// Refuses a bead that has a holder, but no run.
 fn taken(
     bead: &Bead,
-    target: Option<&Target>,
+    target: Option<&SlingTarget>,
     place: Option<&WorkerPlace>,
-    flags: &Flags,
-) -> Result<Option<Verdict>> {
+    flags: &SlingOptions,
+) -> Result<Option<ScheduleVerdict>> {
     let holder = bead.assignee.as_str();
     let same = !holder.is_empty() && target.is_some_and(|target| is_with(holder, target));
     let by = if holder.is_empty() { String::new() } else { format!(" by {holder}") };
     match &bead.status {
         Status::Hooked | Status::InProgress | Status::Pinned if same => {
-            Ok(Some(Verdict::Nothing(format!("already with {holder}"))))
+            Ok(Some(ScheduleVerdict::Nothing(format!("already with {holder}"))))
         }
         Status::Pinned => Err(OperationError::rejected(format!(
             "{} is pinned, a reference and no work; open it first with bd update {} --status open",

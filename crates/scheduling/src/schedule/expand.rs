@@ -14,7 +14,7 @@ use gt_town::{OperationError, Result, Town};
 
 /// The target of work, if one was named.
 #[derive(Debug, Clone)]
-pub(super) enum Target {
+pub(super) enum SlingTarget {
     /// To any worker of the rig.
     Rig(Rig),
     /// To this one, in this rig.
@@ -23,7 +23,7 @@ pub(super) enum Target {
     Agent(WorkerPlace),
 }
 
-impl Target {
+impl SlingTarget {
     pub(super) fn rig(&self) -> Option<&Rig> {
         match self {
             Self::Rig(rig) | Self::Place(rig, _) => Some(rig),
@@ -39,7 +39,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for SlingTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rig(rig) => rig.slug.fmt(f),
@@ -50,13 +50,13 @@ impl fmt::Display for Target {
 
 /// The request, as far as the words alone tell.
 #[derive(Debug)]
-pub(super) struct Words {
+pub(super) struct SlingWords {
     pub(super) formula: Option<String>,
     pub(super) inputs: Vec<String>,
-    pub(super) target: Option<Target>,
+    pub(super) target: Option<SlingTarget>,
 }
 
-impl Words {
+impl SlingWords {
     /// Beads alone.
     pub(super) fn of_beads(inputs: &[String]) -> Self {
         Self { formula: None, inputs: inputs.to_vec(), target: None }
@@ -74,7 +74,7 @@ pub fn read_list(text: &str) -> Vec<String> {
 
 /// Tells apart the formula, the beads and the target. The last argument is a target if one of that name
 /// exists.
-pub(super) fn words(reader: &Reader<'_>, request: &SlingRequest) -> Result<Words> {
+pub(super) fn words(reader: &Reader<'_>, request: &SlingRequest) -> Result<SlingWords> {
     let mut arguments = request.arguments.clone();
     let mut formula = request.flags.formula.clone();
     let on_formula = !request.on.is_empty();
@@ -106,7 +106,7 @@ pub(super) fn words(reader: &Reader<'_>, request: &SlingRequest) -> Result<Words
     if inputs.is_empty() {
         return Err(OperationError::rejected("name at least one bead"));
     }
-    Ok(Words { formula, inputs, target })
+    Ok(SlingWords { formula, inputs, target })
 }
 
 fn unknown_target(reader: &Reader<'_>, name: &str) -> Result<OperationError> {
@@ -115,9 +115,9 @@ fn unknown_target(reader: &Reader<'_>, name: &str) -> Result<OperationError> {
 }
 
 /// The target of this name, if it is one.
-fn target(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
+fn target(reader: &Reader<'_>, name: &str) -> Result<Option<SlingTarget>> {
     if let Some(rig) = reader.rig(name)? {
-        return Ok(Some(Target::Rig(rig)));
+        return Ok(Some(SlingTarget::Rig(rig)));
     }
     let Some((slug, rest)) = name.split_once('/') else { return agent(reader, name) };
     let Some(rig) = reader.rig(slug)? else { return Err(unknown_target(reader, slug)?) };
@@ -139,11 +139,11 @@ fn target(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
             name.escape_debug()
         )));
     }
-    Ok(Some(Target::Place(rig, place)))
+    Ok(Some(SlingTarget::Place(rig, place)))
 }
 
 /// The agent of this name, if one has ever had work.
-fn agent(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
+fn agent(reader: &Reader<'_>, name: &str) -> Result<Option<SlingTarget>> {
     let Ok(place) = WorkerPlace::agent(name) else { return Ok(None) };
     let filter = WorkFilter {
         agent: Some(name.to_owned()),
@@ -151,12 +151,12 @@ fn agent(reader: &Reader<'_>, name: &str) -> Result<Option<Target>> {
         ..WorkFilter::default()
     };
     let is_known = !reader.work_items(&filter, None, 1)?.is_empty();
-    Ok(is_known.then_some(Target::Agent(place)))
+    Ok(is_known.then_some(SlingTarget::Agent(place)))
 }
 
 /// The beads that a bead stands for.
 #[derive(Debug)]
-pub enum Meaning {
+pub enum ExpandedBead {
     /// Itself.
     Bead(Box<Bead>),
     /// Everything below it.
@@ -166,7 +166,7 @@ pub enum Meaning {
 }
 
 /// The meaning of an input.
-pub fn meaning(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Meaning> {
+pub fn meaning(town: &Town, reader: &Reader<'_>, input: &str) -> Result<ExpandedBead> {
     let id = resolve_in(town, reader, input).map_err(|error| match error {
         OperationError::NoBead(name) if is_formula_name(&name) => OperationError::rejected(
             format!("{name} is not a bead; to apply a formula write gt sling {name} --on <bead>"),
@@ -185,19 +185,19 @@ pub(super) fn named(reader: &Reader<'_>, inputs: &[String]) -> Result<HashMap<Be
 }
 
 /// The beads that a bead stands for.
-pub(super) fn unfold(reader: &Reader<'_>, bead: Bead) -> Result<Meaning> {
+pub(super) fn unfold(reader: &Reader<'_>, bead: Bead) -> Result<ExpandedBead> {
     if bead.issue_type.is_epic() {
         let mut parts: Vec<BeadId> = reader.children_below(&bead.id)?.into_iter().collect();
         parts.sort_by(BeadId::natural_order);
-        return Ok(Meaning::Epic(Box::new(bead), parts));
+        return Ok(ExpandedBead::Epic(Box::new(bead), parts));
     }
     if bead.issue_type.is_convoy() {
         let edges = reader.edges_from(&bead.id)?.into_iter();
         let tracked = edges.filter(|edge| edge.kind == DependencyType::Tracks);
         let tracked = tracked.map(|edge| edge.target).collect();
-        return Ok(Meaning::Convoy(Box::new(bead), tracked));
+        return Ok(ExpandedBead::Convoy(Box::new(bead), tracked));
     }
-    Ok(Meaning::Bead(Box::new(bead)))
+    Ok(ExpandedBead::Bead(Box::new(bead)))
 }
 
 fn is_formula_name(name: &str) -> bool {

@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use gt_core::decide::{WaitReason, is_stranded};
-use gt_core::schedule::{Context, Origin, SlingParameters};
+use gt_core::schedule::{Context, ContextOrigin, SlingParameters};
 use gt_core::{Bead, BeadId};
 use gt_store::{NewContext, Reader, Unscheduled, Writer};
 
-use super::check::{self, Verdict};
-use super::load::merging_of;
-use super::request::Flags;
+use super::check::{self, ScheduleVerdict};
+use super::request::SlingOptions;
+use super::resolve_request::merging_of;
 use crate::dispatch::{DEFAULT_FORMULA, SchedulingSnapshot};
 use gt_town::{OperationError, Result};
 
 /// A bead that an open convoy tracks and that is not scheduled.
 #[derive(Debug, Clone)]
-pub(crate) struct Stray {
+pub(crate) struct UnscheduledMember {
     /// The first of its convoys.
     pub convoy: BeadId,
     pub bead: Bead,
@@ -25,7 +25,7 @@ pub(crate) struct Stray {
     pub reasons: Vec<WaitReason>,
 }
 
-impl Stray {
+impl UnscheduledMember {
     /// Whether a caller that finds it schedules it.
     pub(crate) fn is_stranded(&self) -> bool {
         is_stranded(&self.reasons)
@@ -42,7 +42,7 @@ pub(crate) fn strays(
     reader: &Reader<'_>,
     snapshot: &SchedulingSnapshot,
     which: Unscheduled<'_>,
-) -> Result<Vec<Stray>> {
+) -> Result<Vec<UnscheduledMember>> {
     let mut first: HashMap<BeadId, BeadId> = HashMap::new();
     let mut order = Vec::new();
     for (convoy, bead) in reader.unscheduled_members(which)? {
@@ -55,14 +55,14 @@ pub(crate) fn strays(
     for row in reader.bead_rows(&order)? {
         let Some(convoy) = first.remove(&row.bead.id) else { continue };
         let reasons = snapshot.reasons_unscheduled(reader, &row.bead, None)?;
-        strays.push(Stray { convoy, bead: row.bead, reasons });
+        strays.push(UnscheduledMember { convoy, bead: row.bead, reasons });
     }
     Ok(strays)
 }
 
 /// The result of feeding.
 #[derive(Debug, Default)]
-pub(crate) struct Fed {
+pub(crate) struct FeedResult {
     /// The beads that are scheduled now.
     pub scheduled: Vec<Context>,
     /// The beads that were refused, and why.
@@ -74,17 +74,18 @@ pub(crate) struct Fed {
 pub(crate) fn feed_in(
     writer: &mut Writer<'_>,
     snapshot: &SchedulingSnapshot,
-    strays: &[Stray],
-) -> Result<Fed> {
-    let mut fed = Fed::default();
+    strays: &[UnscheduledMember],
+) -> Result<FeedResult> {
+    let mut fed = FeedResult::default();
     let mut convoys: HashMap<&BeadId, SlingParameters> = HashMap::new();
     let mut new = Vec::new();
-    for Stray { convoy, bead, .. } in strays.iter().filter(|stray| stray.is_stranded()) {
-        let rig = match check::rig(snapshot, bead, None, &Flags::default()).and_then(|rig| {
-            check::standing(snapshot, bead, rig, None, (None, None), &Flags::default())
+    for UnscheduledMember { convoy, bead, .. } in strays.iter().filter(|stray| stray.is_stranded())
+    {
+        let rig = match check::rig(snapshot, bead, None, &SlingOptions::default()).and_then(|rig| {
+            check::standing(snapshot, bead, rig, None, (None, None), &SlingOptions::default())
         }) {
-            Ok(Verdict::Go(rig)) => rig,
-            Ok(Verdict::Nothing(_)) => continue,
+            Ok(ScheduleVerdict::Go(rig)) => rig,
+            Ok(ScheduleVerdict::Nothing(_)) => continue,
             Err(error @ OperationError::Store(_)) => return Err(error),
             Err(error) => {
                 fed.refused.push((bead.id.clone(), error));
@@ -100,7 +101,12 @@ pub(crate) fn feed_in(
         new.push(NewContext {
             account: latest.and_then(|latest| latest.account),
             parameters: SlingParameters { convoy: Some(convoy.clone()), ..parameters },
-            ..NewContext::plain(bead.id.clone(), rig.slug.clone(), bead.priority, Origin::Convoy)
+            ..NewContext::plain(
+                bead.id.clone(),
+                rig.slug.clone(),
+                bead.priority,
+                ContextOrigin::Convoy,
+            )
         });
     }
     if !new.is_empty() {

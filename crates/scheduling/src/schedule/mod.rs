@@ -3,19 +3,21 @@
 mod check;
 mod expand;
 mod feed;
-mod load;
 mod redispatch;
 mod rehearse;
 mod request;
+mod resolve_request;
 mod retry;
 mod sling;
 
 pub use expand::read_list;
-pub use expand::{Meaning, meaning};
-pub(crate) use feed::{Stray, feed_in, strays};
-pub(crate) use load::no_parts;
+pub use expand::{ExpandedBead, meaning};
+pub(crate) use feed::{UnscheduledMember, feed_in, strays};
 pub(crate) use redispatch::redispatch_in;
-pub use request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest, Travel};
+pub use request::{
+    ConvoyChoice, SkipReason, SlingEntry, SlingOptions, SlingOutcome, SlingReport, SlingRequest,
+};
+pub(crate) use resolve_request::no_parts;
 pub use retry::{Retried, retry};
 pub(crate) use retry::{retry_found, try_recipe};
 pub use sling::sling;

@@ -1,12 +1,12 @@
 //! Scheduling a bead again without a new request: recovery's way through the checks of a sling.
 
 use gt_core::Bead;
-use gt_core::schedule::{Context, Origin, SlingParameters};
+use gt_core::schedule::{Context, ContextOrigin, SlingParameters};
 use gt_store::{NewContext, Writer};
 
-use super::check::{self, Verdict};
-use super::expand::Target;
-use super::request::Flags;
+use super::check::{self, ScheduleVerdict};
+use super::expand::SlingTarget;
+use super::request::SlingOptions;
 use crate::dispatch::{DEFAULT_FORMULA, SchedulingSnapshot};
 use gt_town::{OperationError, Result};
 
@@ -27,17 +27,17 @@ pub(crate) fn redispatch_in(
     };
     let place = latest.filter(|_| rig.is_none()).and_then(|latest| latest.place.clone());
     let target = named.map(|rig| match place {
-        Some(place) => Target::Place(rig, place),
-        None => Target::Rig(rig),
+        Some(place) => SlingTarget::Place(rig, place),
+        None => SlingTarget::Rig(rig),
     });
     // A bead that was forced to a rig before may go there again.
     let was_forced = rig.is_none() && latest.is_some_and(|latest| latest.forced);
-    let flags = Flags { force: was_forced, ..Flags::default() };
+    let flags = SlingOptions { force: was_forced, ..SlingOptions::default() };
     let rig = check::rig(snapshot, bead, target.as_ref(), &flags)?;
-    let never = Flags::default();
+    let never = SlingOptions::default();
     let rig = match check::standing(snapshot, bead, rig, target.as_ref(), (None, None), &never)? {
-        Verdict::Go(rig) => rig,
-        Verdict::Nothing(why) => return Err(OperationError::rejected(why)),
+        ScheduleVerdict::Go(rig) => rig,
+        ScheduleVerdict::Nothing(why) => return Err(OperationError::rejected(why)),
     };
     let parameters = latest.map_or_else(
         || SlingParameters {
@@ -47,11 +47,16 @@ pub(crate) fn redispatch_in(
         |latest| latest.parameters.clone(),
     );
     let new = NewContext {
-        place: target.as_ref().and_then(Target::place).cloned(),
+        place: target.as_ref().and_then(SlingTarget::place).cloned(),
         account: latest.and_then(|latest| latest.account.clone()),
         parameters,
         attempts,
-        ..NewContext::plain(bead.id.clone(), rig.slug.clone(), bead.priority, Origin::Recovery)
+        ..NewContext::plain(
+            bead.id.clone(),
+            rig.slug.clone(),
+            bead.priority,
+            ContextOrigin::Recovery,
+        )
     };
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
     made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))

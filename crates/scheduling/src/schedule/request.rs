@@ -10,7 +10,7 @@ use gt_town::OperationError;
 
 /// How slung work is to be done.
 #[derive(Debug, Clone, Default)]
-pub struct Flags {
+pub struct SlingOptions {
     /// The formula to apply instead of the usual one.
     pub formula: Option<String>,
     /// Values for its variables.
@@ -43,7 +43,7 @@ pub struct Flags {
     pub retries: u32,
 }
 
-impl Flags {
+impl SlingOptions {
     /// The flags that are set and that only single beads understand.
     pub(super) fn task_only(&self) -> Vec<&'static str> {
         [
@@ -66,7 +66,7 @@ impl Flags {
 
 /// How what is slung travels.
 #[derive(Debug, Clone, Default)]
-pub enum Travel {
+pub enum ConvoyChoice {
     /// In a convoy of its own, unless it is in one or the request wants none.
     #[default]
     ByItself,
@@ -78,7 +78,7 @@ pub enum Travel {
     With(String),
 }
 
-impl Travel {
+impl ConvoyChoice {
     /// Whether it goes whole or not at all.
     pub(super) fn is_whole(&self) -> bool {
         !matches!(self, Self::ByItself)
@@ -93,20 +93,20 @@ pub struct SlingRequest {
     /// The beads that the formula is for.
     pub on: Vec<String>,
     /// How it is to be done.
-    pub flags: Flags,
+    pub flags: SlingOptions,
     /// Names that are neither a bead nor a target are left out, instead of stopping the request.
     pub skip_unknown: bool,
     /// It was queued: in direct mode it waits for a cycle by hand.
     pub queue: bool,
     /// How it travels.
-    pub travel: Travel,
+    pub travel: ConvoyChoice,
     /// Nothing is changed.
     pub rehearsal: bool,
 }
 
 /// The result for one bead.
 #[derive(Debug)]
-pub struct Entry {
+pub struct SlingEntry {
     /// The input as written, or the bead behind it.
     pub name: String,
     /// The bead, if there is one.
@@ -116,14 +116,14 @@ pub struct Entry {
     /// The rig it goes to.
     pub rig: Option<String>,
     /// Its result.
-    pub fate: Fate,
+    pub fate: SlingOutcome,
     /// A further consequence that the user should know.
     pub consequence: Option<String>,
 }
 
 /// The result of slinging a bead.
 #[derive(Debug)]
-pub enum Fate {
+pub enum SlingOutcome {
     /// It is scheduled, for these reasons not started; none means that the next cycle starts it, unless others
     /// are before it in line.
     Scheduled(ContextId, Vec<WaitReason>),
@@ -134,14 +134,14 @@ pub enum Fate {
     /// It is that way already.
     Nothing(String),
     /// It was left out of its epic or convoy, for this reason.
-    Skipped(Skip, String),
+    Skipped(SkipReason, String),
     /// It was refused.
     Refused(OperationError),
 }
 
 /// Why a part of an epic or a convoy was left out, as far as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Skip {
+pub enum SkipReason {
     /// It is over.
     Closed,
     /// A worker has it.
@@ -156,7 +156,7 @@ pub enum Skip {
     Other,
 }
 
-impl Skip {
+impl SkipReason {
     /// A short name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -186,7 +186,7 @@ impl Skip {
 #[derive(Debug, Default)]
 pub struct SlingReport {
     /// The result for each bead, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<SlingEntry>,
     /// The unfolded container, `epic` or `convoy`, if there was one.
     pub container: Option<(&'static str, BeadId)>,
     /// The convoy that was made, or joined.

@@ -1,13 +1,13 @@
 //! Another try for what was given up.
 
-use gt_core::schedule::{CloseReason, Context, Origin, RunState};
+use gt_core::schedule::{CloseReason, Context, ContextOrigin, RunState};
 use gt_core::{Bead, BeadId, ExecutorKind, Outcome, Status};
 use gt_store::{NewContext, Writer};
 
 use super::check;
 use super::rehearse::rehearse;
 use crate::dispatch::DispatchInputs;
-use crate::dispatch::{Caller, SchedulingSnapshot};
+use crate::dispatch::{CycleCaller, SchedulingSnapshot};
 use gt_beads::beads::reopen_in;
 use gt_beads::lookup::resolve_in;
 use gt_beads::rulings::refuse_if_over;
@@ -73,23 +73,23 @@ fn try_again(
                 writer,
                 &inputs,
                 &Overrides::default(),
-                Caller::Daemon,
+                CycleCaller::Daemon,
                 town.now(),
             )?),
         };
         retry_in(town, writer, snapshot, &name, recipe, now)
     })?;
     let told = answers.into_iter().filter_map(|answer| match answer {
-        Ok(Answer::Again(retried)) => Some(Ok(*retried)),
+        Ok(RetryResult::Again(retried)) => Some(Ok(*retried)),
         // A bead that was found, but needs no other try any more, gets none.
-        Ok(Answer::NotNeeded(why)) => (!found).then_some(Err(why)),
+        Ok(RetryResult::NotNeeded(why)) => (!found).then_some(Err(why)),
         Err(error) => Some(Err(error)),
     });
     Ok(told.collect())
 }
 
 /// The result for one name.
-enum Answer {
+enum RetryResult {
     Again(Box<Retried>),
     /// There is nothing to try again, for this reason.
     NotNeeded(OperationError),
@@ -118,7 +118,7 @@ fn retry_in(
     input: &str,
     recipe: Option<OperationError>,
     now: bool,
-) -> Result<Answer> {
+) -> Result<RetryResult> {
     let id = resolve_in(town, writer, input)?;
     refuse_if_over(town, writer, &id, "retry")?;
     let require = |writer: &Writer<'_>| -> Result<Bead> {
@@ -126,7 +126,7 @@ fn retry_in(
     };
     let bead = require(writer)?;
     let refusal = |why: String| OperationError::rejected(format!("cannot retry {id}: {why}"));
-    let not_needed = |why: String| Ok(Answer::NotNeeded(refusal(why)));
+    let not_needed = |why: String| Ok(RetryResult::NotNeeded(refusal(why)));
     let Some(latest) = writer.latest_context(&id)? else {
         let rig = bead.rig.as_ref().map(|slug| writer.rig(slug.as_str())).transpose()?.flatten();
         let is_pulled = rig.is_some_and(|rig| rig.executor == ExecutorKind::Pull);
@@ -140,7 +140,7 @@ fn retry_in(
         writer.end_context_wait(&latest)?;
         let context = Context { next_attempt_at: None, ..latest };
         let retried = Retried { bead: id, context, reopened: false, hastened: true };
-        return Ok(Answer::Again(Box::new(retried)));
+        return Ok(RetryResult::Again(Box::new(retried)));
     }
     if latest.closed.is_none() {
         return not_needed(format!(
@@ -189,9 +189,9 @@ fn retry_in(
         account: latest.account.clone(),
         forced: latest.forced,
         parameters: latest.parameters.clone(),
-        ..NewContext::plain(id.clone(), latest.rig.clone(), bead.priority, Origin::Retry)
+        ..NewContext::plain(id.clone(), latest.rig.clone(), bead.priority, ContextOrigin::Retry)
     };
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
     let context = made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))?;
-    Ok(Answer::Again(Box::new(Retried { bead: id, context, reopened, hastened: false })))
+    Ok(RetryResult::Again(Box::new(Retried { bead: id, context, reopened, hastened: false })))
 }

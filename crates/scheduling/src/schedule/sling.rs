@@ -2,29 +2,31 @@
 
 use std::collections::HashMap;
 
-use gt_core::schedule::{Context, Origin, Run, SlingParameters};
+use gt_core::schedule::{Context, ContextOrigin, Run, SlingParameters};
 use gt_core::{Bead, BeadId, Json, Rig, RigSlug, Status};
 use gt_store::{BeadRow, NewContext, Pause, Reader, Unscheduled, Writer};
 
-use super::check::{self, Verdict};
-use super::expand::Target;
+use super::check::{self, ScheduleVerdict};
+use super::expand::SlingTarget;
 use super::feed::{feed_in, strays};
-use super::load::{Item, Load, load};
 use super::rehearse::rehearse;
-use super::request::{Entry, Fate, Flags, Skip, SlingReport, SlingRequest, Travel};
+use super::request::{
+    ConvoyChoice, SkipReason, SlingEntry, SlingOptions, SlingOutcome, SlingReport, SlingRequest,
+};
+use super::resolve_request::{ResolvedBead, ResolvedRequest, resolve_request};
 use crate::dispatch::{
-    Begun, Caller, DEFAULT_FORMULA, DispatchInputs, Recipe, SchedulingSnapshot, Start, Starter,
-    start_in,
+    CycleCaller, DEFAULT_FORMULA, DispatchInputs, Recipe, ReservedRun, SchedulingSnapshot, Start,
+    Starter, start_in,
 };
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::containers::land_if_done;
-use gt_beads::convoys::{ConvoyToMake, board, create_in, kept, make, open_staged};
+use gt_beads::convoys::{ConvoyToMake, add_members, create_in, kept, make, open_staged};
 use gt_beads::run_records::merging_in;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
 
 /// The rigs that a formula was tried in, with the recipe for a bead, or its fault there.
-type Recipes = HashMap<RigSlug, std::result::Result<(BeadId, Recipe), String>>;
+type TriedRecipes = HashMap<RigSlug, std::result::Result<(BeadId, Recipe), String>>;
 
 /// Schedules what the request names. Nothing is started here; in direct mode the caller runs a cycle over the
 /// contexts that were made.
@@ -38,10 +40,11 @@ pub fn sling_to_start(
     town: &Town,
     request: &SlingRequest,
     starter: Option<Starter<'_>>,
-) -> Result<(SlingReport, Option<Begun>)> {
+) -> Result<(SlingReport, Option<ReservedRun>)> {
     let inputs = DispatchInputs::read(town)?;
-    let (load, snapshot) =
-        town.read(|reader| Ok((load(town, reader, request)?, look(town, reader, &inputs)?)))?;
+    let (load, snapshot) = town.read(|reader| {
+        Ok((resolve_request(town, reader, request)?, look(town, reader, &inputs)?))
+    })?;
     let parameters = parameters(request, &load);
     // Before the transaction, because it reads files.
     let recipes = try_recipes(town, &snapshot, &load, &parameters, &request.flags);
@@ -57,26 +60,27 @@ pub fn sling_to_start(
 }
 
 fn look(town: &Town, reader: &Reader<'_>, inputs: &DispatchInputs) -> Result<SchedulingSnapshot> {
-    SchedulingSnapshot::read(reader, inputs, &Overrides::default(), Caller::Daemon, town.now())
+    SchedulingSnapshot::read(reader, inputs, &Overrides::default(), CycleCaller::Daemon, town.now())
 }
 
 /// A convoy is launched whole or stays staged: a fault of one of its beads is a fault of the launch.
 fn refuse_part(report: &mut SlingReport) -> Result<()> {
-    let refused = report.entries.iter().position(|entry| matches!(entry.fate, Fate::Refused(_)));
+    let refused =
+        report.entries.iter().position(|entry| matches!(entry.fate, SlingOutcome::Refused(_)));
     match refused.map(|at| report.entries.swap_remove(at).fate) {
-        Some(Fate::Refused(error)) => Err(error),
+        Some(SlingOutcome::Refused(error)) => Err(error),
         _ => Ok(()),
     }
 }
 
 /// The metadata of the convoy of beads that are slung together.
-fn kept_with_convoy(flags: &Flags) -> Vec<(String, Json)> {
+fn kept_with_convoy(flags: &SlingOptions) -> Vec<(String, Json)> {
     let auto = ("auto".to_owned(), Json::trusted("true".to_owned()));
     let said = kept(flags.owned, flags.merge, flags.base_branch.as_deref());
     [auto].into_iter().chain(said).collect()
 }
 
-fn parameters(request: &SlingRequest, load: &Load) -> SlingParameters {
+fn parameters(request: &SlingRequest, load: &ResolvedRequest) -> SlingParameters {
     let flags = &request.flags;
     let (merge, base_branch) = &load.merging;
     let formula = match (&load.words.formula, flags.hook_raw_bead) {
@@ -106,18 +110,18 @@ fn parameters(request: &SlingRequest, load: &Load) -> SlingParameters {
 fn try_recipes(
     town: &Town,
     snapshot: &SchedulingSnapshot,
-    load: &Load,
+    load: &ResolvedRequest,
     parameters: &SlingParameters,
-    flags: &Flags,
-) -> Recipes {
-    let mut tried = Recipes::new();
+    flags: &SlingOptions,
+) -> TriedRecipes {
+    let mut tried = TriedRecipes::new();
     for item in &load.items {
         let Ok(bead) = &item.bead else { continue };
         let Ok(rig) = check::rig(snapshot, bead, load.words.target.as_ref(), flags) else {
             continue;
         };
         if !tried.contains_key(&rig.slug) {
-            let place = load.words.target.as_ref().and_then(Target::place);
+            let place = load.words.target.as_ref().and_then(SlingTarget::place);
             let said = rehearse(town, &snapshot.settings, rig, place, bead, parameters);
             let said = said.map(|recipe| (bead.id.clone(), recipe));
             tried.insert(rig.slug.clone(), said.map_err(|error| error.to_string()));
@@ -128,13 +132,13 @@ fn try_recipes(
 
 /// The beads as the transaction finds them. They are read again if anything has happened since the first look; all of
 /// them at once, because the whole town waits meanwhile.
-struct Found {
+struct CurrentBeads {
     rows: HashMap<BeadId, BeadRow>,
     open: HashMap<BeadId, Context>,
 }
 
-impl Found {
-    fn look(reader: &Reader<'_>, load: &mut Load) -> Result<Self> {
+impl CurrentBeads {
+    fn look(reader: &Reader<'_>, load: &mut ResolvedRequest) -> Result<Self> {
         let beads = load.items.iter().filter(|item| !item.twice);
         let ids: Vec<BeadId> =
             beads.filter_map(|item| Some(item.bead.as_ref().ok()?.id.clone())).collect();
@@ -155,7 +159,7 @@ impl Found {
 }
 
 /// A bead that passed every check.
-struct Going {
+struct CheckedBead {
     /// The entry of the report that is about it.
     entry: usize,
     row: BeadRow,
@@ -167,15 +171,15 @@ struct Scheduling<'a> {
     request: &'a SlingRequest,
     snapshot: SchedulingSnapshot,
     parameters: &'a SlingParameters,
-    recipes: &'a Recipes,
+    recipes: &'a TriedRecipes,
     /// The starter of a single bead that starts at once, if there is one.
     starter: Option<Starter<'a>>,
     /// The started run.
-    begun: Option<Begun>,
+    begun: Option<ReservedRun>,
 }
 
 impl Scheduling<'_> {
-    fn run(&mut self, writer: &mut Writer<'_>, mut load: Load) -> Result<SlingReport> {
+    fn run(&mut self, writer: &mut Writer<'_>, mut load: ResolvedRequest) -> Result<SlingReport> {
         let flags = &self.request.flags;
         if let Some(account) = &flags.account {
             self.require_account(account)?;
@@ -189,17 +193,17 @@ impl Scheduling<'_> {
         if !self.prepare_convoy(writer, &load, &mut report)? {
             return Ok(report);
         }
-        let mut found = Found::look(writer, &mut load)?;
+        let mut found = CurrentBeads::look(writer, &mut load)?;
         let target = load.words.target.as_ref();
         let mut going = Vec::new();
         for item in load.items {
-            let Item { name, bead, unfolded, twice } = item;
+            let ResolvedBead { name, bead, unfolded, twice } = item;
             let bead = match bead {
                 Ok(bead) => bead,
                 // Without leave to skip it, an unknown name has ended the request before.
                 Err(error) => {
-                    let fate = Fate::Skipped(Skip::Unknown, error.to_string());
-                    report.entries.push(Entry {
+                    let fate = SlingOutcome::Skipped(SkipReason::Unknown, error.to_string());
+                    report.entries.push(SlingEntry {
                         name,
                         bead: None,
                         title: String::new(),
@@ -210,12 +214,12 @@ impl Scheduling<'_> {
                     continue;
                 }
             };
-            let mut entry = Entry {
+            let mut entry = SlingEntry {
                 name,
                 bead: Some(bead.id.clone()),
                 title: bead.title.to_string(),
                 rig: None,
-                fate: Fate::Nothing("named twice".to_owned()),
+                fate: SlingOutcome::Nothing("named twice".to_owned()),
                 consequence: None,
             };
             if !twice {
@@ -229,17 +233,19 @@ impl Scheduling<'_> {
                     entry.consequence = merging.as_ref().map(check::left_out);
                     Ok((verdict, row))
                 }) {
-                    Ok((Verdict::Go(rig), row)) => {
+                    Ok((ScheduleVerdict::Go(rig), row)) => {
                         entry.rig = Some(rig.slug.to_string());
-                        going.push(Going { entry: report.entries.len(), row, rig });
+                        going.push(CheckedBead { entry: report.entries.len(), row, rig });
                     }
-                    Ok((Verdict::Nothing(why), _)) => entry.fate = Fate::Nothing(why),
+                    Ok((ScheduleVerdict::Nothing(why), _)) => {
+                        entry.fate = SlingOutcome::Nothing(why);
+                    }
                     Err(error @ OperationError::Store(_)) => return Err(error),
                     // Of an epic or a convoy the rest goes.
                     Err(error) if unfolded && !is_formula_fault(&error) => {
-                        entry.fate = Fate::Skipped(self.skip(&bead), error.to_string());
+                        entry.fate = SlingOutcome::Skipped(self.skip(&bead), error.to_string());
                     }
-                    Err(error) => entry.fate = Fate::Refused(error),
+                    Err(error) => entry.fate = SlingOutcome::Refused(error),
                 }
             }
             report.entries.push(entry);
@@ -249,9 +255,9 @@ impl Scheduling<'_> {
         }
         self.schedule(writer, &mut report, going, target, load.title.as_deref())?;
         match (&self.request.travel, &report.convoy) {
-            (Travel::In(_), Some(convoy)) => land_if_done(writer, convoy)?,
+            (ConvoyChoice::In(_), Some(convoy)) => land_if_done(writer, convoy)?,
             // The convoy is under way, and so is everything it tracks.
-            (Travel::With(_), Some(convoy)) => {
+            (ConvoyChoice::With(_), Some(convoy)) => {
                 let others = strays(writer, &self.snapshot, Unscheduled::In(convoy))?;
                 let fed = feed_in(writer, &self.snapshot, &others)?;
                 report.contexts.extend(fed.scheduled.iter().map(|context| context.number));
@@ -266,13 +272,13 @@ impl Scheduling<'_> {
     fn prepare_convoy(
         &self,
         writer: &mut Writer<'_>,
-        load: &Load,
+        load: &ResolvedRequest,
         report: &mut SlingReport,
     ) -> Result<bool> {
         let items = load.items.iter().filter(|item| !item.twice);
         let beads: Vec<BeadId> =
             items.filter_map(|item| Some(item.bead.as_ref().ok()?.id.clone())).collect();
-        if let Travel::In(_) | Travel::With(_) = &self.request.travel {
+        if let ConvoyChoice::In(_) | ConvoyChoice::With(_) = &self.request.travel {
             // Since they were looked at one of them may have gone.
             let there = writer.existing(&beads)?;
             if let Some(gone) = beads.iter().find(|bead| !there.contains(bead)) {
@@ -280,20 +286,20 @@ impl Scheduling<'_> {
             }
         }
         match &self.request.travel {
-            Travel::ByItself => Ok(true),
-            Travel::Launched => {
+            ConvoyChoice::ByItself => Ok(true),
+            ConvoyChoice::Launched => {
                 if let Some((_, convoy)) = &load.container {
                     open_staged(writer, convoy)?;
                 }
                 Ok(true)
             }
-            Travel::In(new) => {
+            ConvoyChoice::In(new) => {
                 let made = create_in(self.town, writer, new, load.title.as_deref(), &beads)?;
                 report.convoy = Some(made);
                 Ok(true)
             }
-            Travel::With(convoy) => {
-                let joined = board(self.town, writer, convoy, &beads)?;
+            ConvoyChoice::With(convoy) => {
+                let joined = add_members(self.town, writer, convoy, &beads)?;
                 report.convoy = Some(joined.convoy);
                 report.added = joined.added;
                 Ok(joined.is_under_way)
@@ -306,12 +312,12 @@ impl Scheduling<'_> {
         bead: &Bead,
         open: Option<&Context>,
         merging: Option<&Run>,
-        target: Option<&Target>,
-    ) -> Result<Verdict> {
+        target: Option<&SlingTarget>,
+    ) -> Result<ScheduleVerdict> {
         let flags = &self.request.flags;
         let rig = check::rig(&self.snapshot, bead, target, flags)?;
         let verdict = check::standing(&self.snapshot, bead, rig, target, (open, merging), flags)?;
-        if matches!(verdict, Verdict::Go(_))
+        if matches!(verdict, ScheduleVerdict::Go(_))
             && let Some(Err(why)) = self.recipes.get(&rig.slug)
         {
             return Err(OperationError::Recipe(why.clone()));
@@ -320,15 +326,17 @@ impl Scheduling<'_> {
     }
 
     /// The reason why a part of something larger is skipped.
-    fn skip(&self, bead: &Bead) -> Skip {
+    fn skip(&self, bead: &Bead) -> SkipReason {
         let rig = bead.rig.as_ref().and_then(|slug| self.snapshot.rig(slug));
         match &bead.status {
-            Status::Closed => Skip::Closed,
-            _ if self.snapshot.run_of(&bead.id).is_some() => Skip::Running,
-            Status::Hooked | Status::InProgress => Skip::Assigned,
-            _ if !bead.assignee.is_empty() => Skip::Assigned,
-            _ if rig.is_some_and(|rig| !bead.issue_type.is_slingable(rig.executor)) => Skip::Type,
-            _ => Skip::Other,
+            Status::Closed => SkipReason::Closed,
+            _ if self.snapshot.run_of(&bead.id).is_some() => SkipReason::Running,
+            Status::Hooked | Status::InProgress => SkipReason::Assigned,
+            _ if !bead.assignee.is_empty() => SkipReason::Assigned,
+            _ if rig.is_some_and(|rig| !bead.issue_type.is_slingable(rig.executor)) => {
+                SkipReason::Type
+            }
+            _ => SkipReason::Other,
         }
     }
 
@@ -350,8 +358,8 @@ impl Scheduling<'_> {
         &mut self,
         writer: &mut Writer<'_>,
         report: &mut SlingReport,
-        going: Vec<Going>,
-        target: Option<&Target>,
+        going: Vec<CheckedBead>,
+        target: Option<&SlingTarget>,
         title: Option<&str>,
     ) -> Result<()> {
         let flags = &self.request.flags;
@@ -382,9 +390,9 @@ impl Scheduling<'_> {
             (report.convoy, report.made_by_itself) = (Some(made), true);
         }
         let gated = self.request.queue && !self.snapshot.settings.is_deferred();
-        let place = target.and_then(Target::place);
-        let origin = if self.request.queue { Origin::Queue } else { Origin::Sling };
-        let new = going.iter().map(|Going { row, rig, .. }| {
+        let place = target.and_then(SlingTarget::place);
+        let origin = if self.request.queue { ContextOrigin::Queue } else { ContextOrigin::Sling };
+        let new = going.iter().map(|CheckedBead { row, rig, .. }| {
             let convoy = convoys.get(&row.bead.id).cloned();
             NewContext {
                 place: place.cloned(),
@@ -402,7 +410,7 @@ impl Scheduling<'_> {
         });
         let made = writer.insert_contexts(new.collect())?;
         report.contexts = made.iter().map(|context| context.number).collect();
-        let mut made: Vec<(Context, Going)> = made.into_iter().zip(going).collect();
+        let mut made: Vec<(Context, CheckedBead)> = made.into_iter().zip(going).collect();
         // In the order in which a cycle would look at them: a context that starts takes a slot from the others.
         let order = self.snapshot.order();
         made.sort_by(|(a, _), (b, _)| {
@@ -414,7 +422,7 @@ impl Scheduling<'_> {
         });
         let is_single = made.len() == 1 && !report.deferred;
         let starter = self.starter.filter(|_| is_single && !self.request.rehearsal);
-        for (context, Going { entry, row, .. }) in made {
+        for (context, CheckedBead { entry, row, .. }) in made {
             let facts = BeadFacts::of_row(writer, &row)?;
             let mut reasons = self.snapshot.reasons(&context, &row.bead, &facts);
             if reasons.is_empty() {
@@ -423,7 +431,7 @@ impl Scheduling<'_> {
                     self.snapshot.count_as_started(&context);
                 }
             }
-            report.entries[entry].fate = Fate::Scheduled(context.id, reasons);
+            report.entries[entry].fate = SlingOutcome::Scheduled(context.id, reasons);
         }
         Ok(())
     }
@@ -449,7 +457,7 @@ impl Scheduling<'_> {
         };
         writer.note_dispatch(1)?;
         let title = bead.title.to_string();
-        self.begun = Some(Begun { context: context.clone(), title, recipe, run: *run });
+        self.begun = Some(ReservedRun { context: context.clone(), title, recipe, run: *run });
         Ok(true)
     }
 }

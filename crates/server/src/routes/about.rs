@@ -10,8 +10,8 @@ use gt_beads::events::last_number;
 
 use super::openapi_json;
 use crate::answer::json;
-use crate::problem::{Pending, Problem};
-use crate::service::Shared;
+use crate::problem::{PendingProblem, RequestProblem};
+use crate::service::SharedService;
 
 /// The page to try things; it needs nothing but this server.
 const PAGE: &str = include_str!("../page.html");
@@ -20,7 +20,7 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style
 connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The pages that only people look at, and so are not described.
-pub(super) fn pages() -> Router<Shared> {
+pub(super) fn pages() -> Router<SharedService> {
     Router::new()
         .route("/openapi.json", get(description))
         .route("/docs", get(page))
@@ -53,7 +53,9 @@ async fn page() -> Response {
         (status = 503, description = "The store cannot be read."),
     )
 )]
-pub(super) async fn health(State(service): State<Shared>) -> Result<Response, Pending> {
+pub(super) async fn health(
+    State(service): State<SharedService>,
+) -> Result<Response, PendingProblem> {
     let last = service.ask(|town| last_number(town).map_err(|_| unreadable())).await?;
     let health = HealthDocument {
         status: "ok".to_owned(),
@@ -63,8 +65,8 @@ pub(super) async fn health(State(service): State<Shared>) -> Result<Response, Pe
     Ok(json(StatusCode::OK, &health))
 }
 
-pub(super) fn unreadable() -> Box<Problem> {
-    Problem::busy("the store cannot be read at the moment; try again")
+pub(super) fn unreadable() -> Box<RequestProblem> {
+    RequestProblem::busy("the store cannot be read at the moment; try again")
 }
 
 /// Numbers for monitoring the server, in the text format of Prometheus.
@@ -74,7 +76,7 @@ pub(super) fn unreadable() -> Box<Problem> {
     tag = "server",
     responses((status = 200, description = "The numbers.", content_type = "text/plain"))
 )]
-pub(super) async fn metrics(State(service): State<Shared>) -> Response {
+pub(super) async fn metrics(State(service): State<SharedService>) -> Response {
     let text = service.metrics.render(service.news.reached());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

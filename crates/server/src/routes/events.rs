@@ -11,19 +11,19 @@ use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
-use gt_beads::events::{Follower, last_number};
+use gt_beads::events::{EventFollower, last_number};
 use gt_town::EventFilter;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::about::unreadable;
-use crate::auth::Caller;
-use crate::metrics::{Counted, Metrics};
-use crate::news::Frame;
-use crate::problem::{Pending, Problem};
-use crate::query::Query;
-use crate::service::{Room, Shared};
+use crate::auth::RequestCaller;
+use crate::event_broadcast::EventFrame;
+use crate::metrics::{GaugeGuard, Metrics};
+use crate::problem::{PendingProblem, RequestProblem};
+use crate::query::QueryParameters;
+use crate::service::{RoomKind, SharedService};
 
 /// The header with the last event that a listener has seen.
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -55,11 +55,11 @@ const TOGETHER_BYTES_MAX: usize = 64 * 1024;
     )
 )]
 pub(super) async fn events(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
     headers: HeaderMap,
-    mut query: Query,
-) -> Result<Response, Pending> {
+    mut query: QueryParameters,
+) -> Result<Response, PendingProblem> {
     let since = query.take("since")?;
     query.finish(&["since"])?;
     let named = headers.get(LAST_EVENT_ID).map(|value| value.to_str().unwrap_or("?"));
@@ -68,13 +68,13 @@ pub(super) async fn events(
         (None, Some(number)) => Some(number_of("since", &number)?),
         (None, None) => None,
     };
-    let place = service.rooms.enter(Room::Listener)?;
+    let place = service.rooms.enter(RoomKind::Listener)?;
     // First, so that what happens while the past is read is not missed.
     let frames = service.news.listen();
     let now = service.ask(|town| last_number(town).map_err(|_| unreadable())).await?;
-    let listener = Listener {
+    let listener = EventStreamClient {
         _place: place,
-        _counted: Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.listeners),
+        _counted: GaugeGuard::new(Arc::clone(&service.metrics), |metrics| &metrics.listeners),
         frames,
         // An event that the reader of the log has not come to yet is past all the same.
         cursor: cursor.unwrap_or(now),
@@ -105,9 +105,9 @@ pub(super) async fn events(
     Ok((headers, Body::from_stream(stream.fuse())).into_response())
 }
 
-fn number_of(field: &str, text: &str) -> Result<u64, Box<Problem>> {
+fn number_of(field: &str, text: &str) -> Result<u64, Box<RequestProblem>> {
     text.trim().parse().map_err(|_| {
-        Problem::malformed_field(
+        RequestProblem::malformed_field(
             field,
             "this is the number of an event, such as the id of one that was sent",
         )
@@ -115,19 +115,19 @@ fn number_of(field: &str, text: &str) -> Result<u64, Box<Problem>> {
 }
 
 /// A client that listens.
-struct Listener {
-    service: Shared,
-    frames: Receiver<Frame>,
+struct EventStreamClient {
+    service: SharedService,
+    frames: Receiver<EventFrame>,
     /// The number of the last event that was sent.
     cursor: u64,
     /// There is more in the store than what will come by itself.
     is_behind: bool,
     greeted: bool,
     _place: OwnedSemaphorePermit,
-    _counted: Counted<Arc<Metrics>>,
+    _counted: GaugeGuard<Arc<Metrics>>,
 }
 
-impl Listener {
+impl EventStreamClient {
     /// The next bytes to send; nothing when it is over.
     async fn next(&mut self) -> Option<Bytes> {
         if !std::mem::replace(&mut self.greeted, true) {
@@ -167,7 +167,7 @@ impl Listener {
     /// Takes a frame. Nothing if the log is not read any more; nothing to send if it was known, or if the store must
     /// be asked first.
     #[expect(clippy::option_option, reason = "over, nothing yet, and something are three things")]
-    fn hear(&mut self, heard: Result<Frame, RecvError>) -> Option<Option<Bytes>> {
+    fn hear(&mut self, heard: Result<EventFrame, RecvError>) -> Option<Option<Bytes>> {
         match heard {
             Err(RecvError::Closed) => None,
             Err(RecvError::Lagged(_)) => {
@@ -203,12 +203,12 @@ impl Listener {
     }
 
     /// Reads what comes next from the store. Nothing if that is all there is.
-    async fn catch_up(&mut self) -> Result<Option<Bytes>, Box<Problem>> {
+    async fn catch_up(&mut self) -> Result<Option<Bytes>, Box<RequestProblem>> {
         let from = self.cursor;
         let (events, last) = self
             .service
             .ask(move |town| {
-                let events = Follower::after(from, EventFilter::default()).next(town);
+                let events = EventFollower::after(from, EventFilter::default()).next(town);
                 events.and_then(|events| Ok((events, last_number(town)?))).map_err(|_| unreadable())
             })
             .await?;
@@ -224,7 +224,7 @@ impl Listener {
             self.cursor = oldest.saturating_sub(1).min(last);
         }
         for event in &events {
-            text.extend_from_slice(&Frame::of(event).text);
+            text.extend_from_slice(&EventFrame::of(event).text);
             self.cursor = event.number;
         }
         Ok(if text.is_empty() { None } else { Some(text.freeze()) })

@@ -18,10 +18,10 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::config::Origin;
-use crate::gate::{REQUEST_ID, gate};
-use crate::problem::{Pending, Problem};
-use crate::service::Shared;
+use crate::config::AllowedOrigin;
+use crate::middleware::{REQUEST_ID, gate};
+use crate::problem::{PendingProblem, RequestProblem};
+use crate::service::SharedService;
 
 pub use description::openapi_json;
 
@@ -37,10 +37,10 @@ const COMPRESSED_BYTES_MIN: u64 = 1024;
     ),
     components(schemas(ProblemDocument))
 )]
-struct Head;
+struct ApiDescription;
 
-fn described() -> OpenApiRouter<Shared> {
-    OpenApiRouter::with_openapi(Head::openapi())
+fn described() -> OpenApiRouter<SharedService> {
+    OpenApiRouter::with_openapi(ApiDescription::openapi())
         .routes(routes!(projects::create, projects::list))
         .routes(routes!(projects::get, projects::change))
         .routes(routes!(work::submit, work::list))
@@ -56,7 +56,7 @@ fn described() -> OpenApiRouter<Shared> {
 }
 
 /// All routes, behind the gate.
-pub(crate) fn router(service: Shared, cors: &[Origin]) -> Router {
+pub(crate) fn router(service: SharedService, cors: &[AllowedOrigin]) -> Router {
     let (router, _) = described().split_for_parts();
     let router = router
         .merge(about::pages())
@@ -68,12 +68,14 @@ pub(crate) fn router(service: Shared, cors: &[Origin]) -> Router {
     if cors.is_empty() { router } else { router.layer(allow(cors)) }
 }
 
-async fn no_route() -> Pending {
-    Pending(Problem::not_found("there is nothing here; GET /openapi.json lists what there is"))
+async fn no_route() -> PendingProblem {
+    PendingProblem(RequestProblem::not_found(
+        "there is nothing here; GET /openapi.json lists what there is",
+    ))
 }
 
-async fn no_method(method: Method) -> Pending {
-    Pending(Problem::new(
+async fn no_method(method: Method) -> PendingProblem {
+    PendingProblem(RequestProblem::new(
         axum::http::StatusCode::METHOD_NOT_ALLOWED,
         "method-not-allowed",
         format!("{method} is not possible here; the header Allow says what is"),
@@ -87,13 +89,13 @@ fn compression() -> CompressionLayer<impl tower_http::compression::Predicate> {
     CompressionLayer::new().compress_when(worthwhile)
 }
 
-fn allow(cors: &[Origin]) -> CorsLayer {
-    let origins = if cors.contains(&Origin::Any) {
+fn allow(cors: &[AllowedOrigin]) -> CorsLayer {
+    let origins = if cors.contains(&AllowedOrigin::Any) {
         AllowOrigin::any()
     } else {
         AllowOrigin::list(cors.iter().filter_map(|origin| match origin {
-            Origin::Any => None,
-            Origin::Exactly(origin) => origin.parse().ok(),
+            AllowedOrigin::Any => None,
+            AllowedOrigin::Exactly(origin) => origin.parse().ok(),
         }))
     };
     CorsLayer::new()

@@ -13,18 +13,18 @@ use gt_api::{
 };
 use gt_core::Json;
 use gt_core::work::{Lease, ProjectRef, RunRef, work_type};
-use gt_workqueue::work::{self, Heartbeat, Next, NextRequest, NoWork, Taken};
+use gt_workqueue::work::{self, Heartbeat, NextRequest, NextWork, NoWork, TakenItem};
 use tokio::time::Instant;
 
 use super::work::reference;
 use crate::answer::{self, in_body, json};
-use crate::auth::Caller;
-use crate::body::{Fields, JsonBody};
-use crate::gate::WAIT_MAX;
-use crate::metrics::Counted;
-use crate::problem::{Pending, Problem};
-use crate::query::Query;
-use crate::service::{Room, Service, Shared};
+use crate::auth::RequestCaller;
+use crate::body::{BodyFields, JsonBody};
+use crate::metrics::GaugeGuard;
+use crate::middleware::LONG_POLL_MAX;
+use crate::problem::{PendingProblem, RequestProblem};
+use crate::query::QueryParameters;
+use crate::service::{RoomKind, Service, SharedService};
 
 /// Ask for the next thing to do
 ///
@@ -43,11 +43,11 @@ use crate::service::{Room, Service, Shared};
     )
 )]
 pub(super) async fn next(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
-    mut query: Query,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
+    mut query: QueryParameters,
     JsonBody(body): JsonBody,
-) -> Result<Response, Pending> {
+) -> Result<Response, PendingProblem> {
     let dispatched = query.take("dispatched")?;
     query.finish(&["dispatched"])?;
     let dispatched = match dispatched.as_deref() {
@@ -55,11 +55,11 @@ pub(super) async fn next(
         Some("true") => true,
         Some(_) => {
             let detail = "this must be true or false";
-            return Err(Problem::malformed_field("dispatched", detail).into());
+            return Err(RequestProblem::malformed_field("dispatched", detail).into());
         }
     };
     let (request, wait) = next_request(&body, dispatched)?;
-    let _place = service.rooms.enter(Room::Waiting)?;
+    let _place = service.rooms.enter(RoomKind::Waiting)?;
     let until = Instant::now() + wait;
     let wanted = request.kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
     let line = service.lines.join((wanted, request.project.as_ref().map(ToString::to_string)));
@@ -67,11 +67,11 @@ pub(super) async fn next(
     // First, so that nothing that happens during the look is missed.
     let mut seen = *chances.borrow_and_update();
     let mut nothing = match look(&service, &caller, &request).await? {
-        Next::Item(taken) => return Ok(given(&taken)),
-        Next::Nothing(nothing) => nothing,
+        NextWork::Item(taken) => return Ok(given(&taken)),
+        NextWork::Nothing(nothing) => nothing,
     };
     let mut ended = std::pin::pin!(service.keys.ended(&service, &caller));
-    let _waiting = Counted::new(Arc::clone(&service.metrics), |metrics| &metrics.waiting);
+    let _waiting = GaugeGuard::new(Arc::clone(&service.metrics), |metrics| &metrics.waiting);
     loop {
         let may_be_more = tokio::select! {
             biased;
@@ -87,8 +87,8 @@ pub(super) async fn next(
         seen = (*chances.borrow_and_update()).max(seen);
         let Some(_turn) = line.turn(seen).await else { continue };
         match look(&service, &caller, &request).await? {
-            Next::Item(taken) => return Ok(given(&taken)),
-            Next::Nothing(none) => {
+            NextWork::Item(taken) => return Ok(given(&taken)),
+            NextWork::Nothing(none) => {
                 // Work that is meant for others is a reason of its own: what is not for this agent may be for the next.
                 if none == NoWork::Empty {
                     line.found_nothing(seen);
@@ -101,20 +101,23 @@ pub(super) async fn next(
 
 async fn look(
     service: &Service,
-    caller: &Caller,
+    caller: &RequestCaller,
     request: &NextRequest,
-) -> Result<Next, Box<Problem>> {
+) -> Result<NextWork, Box<RequestProblem>> {
     let asked = request.clone();
     service.change(caller, move |town| work::next(town, asked).map_err(in_body)).await
 }
 
-fn given(taken: &Taken) -> Response {
-    let Taken { item, run_uid, lease_expires_at, .. } = taken;
+fn given(taken: &TakenItem) -> Response {
+    let TakenItem { item, run_uid, lease_expires_at, .. } = taken;
     json(StatusCode::OK, &NextAnswerDocument::taken(item, *run_uid, *lease_expires_at))
 }
 
-fn next_request(body: &Json, dispatched: bool) -> Result<(NextRequest, Duration), Box<Problem>> {
-    let mut fields = Fields::of(body, "")?;
+fn next_request(
+    body: &Json,
+    dispatched: bool,
+) -> Result<(NextRequest, Duration), Box<RequestProblem>> {
+    let mut fields = BodyFields::of(body, "")?;
     let agent = fields.required("agent");
     let mut kinds = Vec::new();
     for kind in fields.texts("types") {
@@ -128,9 +131,9 @@ fn next_request(body: &Json, dispatched: bool) -> Result<(NextRequest, Duration)
         Some(seconds) => u64::try_from(seconds)
             .map(Duration::from_secs)
             .ok()
-            .filter(|wait| *wait <= WAIT_MAX)
+            .filter(|wait| *wait <= LONG_POLL_MAX)
             .unwrap_or_else(|| {
-                let most = WAIT_MAX.as_secs();
+                let most = LONG_POLL_MAX.as_secs();
                 fields.wrong("wait_s", format!("{seconds} seconds are not between 0 and {most}"));
                 Duration::ZERO
             }),
@@ -139,19 +142,19 @@ fn next_request(body: &Json, dispatched: bool) -> Result<(NextRequest, Duration)
     Ok((NextRequest { agent, kinds, project, dispatched, lease }, wait))
 }
 
-fn lease(fields: &mut Fields) -> Option<Lease> {
+fn lease(fields: &mut BodyFields) -> Option<Lease> {
     let seconds = fields.integer("lease_s")?;
     fields.read("lease_s", Lease::of_seconds(seconds))
 }
 
 /// The run that a heartbeat is for; nothing if that is missing or wrong, which `fields` knows then.
-fn run(fields: &mut Fields) -> Option<RunRef> {
+fn run(fields: &mut BodyFields) -> Option<RunRef> {
     let run = fields.required("run_id");
     if run.is_empty() { None } else { fields.read("run_id", RunRef::parse(&run)) }
 }
 
-fn run_is_missing() -> Box<Problem> {
-    Problem::invalid_field("run_id", "this is required")
+fn run_is_missing() -> Box<RequestProblem> {
+    RequestProblem::invalid_field("run_id", "this is required")
 }
 
 /// Say that an item is still being done
@@ -167,13 +170,13 @@ fn run_is_missing() -> Box<Problem> {
     )
 )]
 pub(super) async fn heartbeat(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
-) -> Result<Response, Pending> {
+) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
-    let mut fields = Fields::of(&body, "")?;
+    let mut fields = BodyFields::of(&body, "")?;
     let run = run(&mut fields);
     let lease = lease(&mut fields);
     let adopts = fields.flag("adopt");
@@ -201,13 +204,13 @@ pub(super) async fn heartbeat(
     )
 )]
 pub(super) async fn release(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
-) -> Result<Response, Pending> {
+) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
-    let mut fields = Fields::of(&body, "")?;
+    let mut fields = BodyFields::of(&body, "")?;
     let run = run(&mut fields);
     fields.check()?;
     let run = run.ok_or_else(run_is_missing)?;
@@ -229,11 +232,11 @@ pub(super) async fn release(
     )
 )]
 pub(super) async fn stale_check(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
     JsonBody(body): JsonBody,
-) -> Result<Response, Pending> {
-    Fields::of(&body, "")?.check()?;
+) -> Result<Response, PendingProblem> {
+    BodyFields::of(&body, "")?.check()?;
     let found = service.change(&caller, work::check_overdue).await?;
     Ok(json(StatusCode::OK, &OverdueDocument::of(&found.stale, &found.lost, found.due)))
 }

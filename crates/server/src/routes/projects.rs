@@ -5,19 +5,20 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use gt_api::{NewProjectDocument, ProjectChangeDocument, ProjectDocument};
-use gt_beads::beads::Edit;
+use gt_beads::beads::FieldEdit;
 use gt_core::work::ProjectRef;
 use gt_workqueue::work::{self, NewProject, ProjectChange};
 
 use crate::answer::{json, located};
-use crate::auth::Caller;
-use crate::body::{Fields, JsonBody};
-use crate::problem::{Pending, Problem};
-use crate::query::Query;
-use crate::service::Shared;
+use crate::auth::RequestCaller;
+use crate::body::{BodyFields, JsonBody};
+use crate::problem::{PendingProblem, RequestProblem};
+use crate::query::QueryParameters;
+use crate::service::SharedService;
 
-fn reference(text: &str) -> Result<ProjectRef, Box<Problem>> {
-    ProjectRef::parse(text).map_err(|wrong| Problem::malformed_field("id", wrong.to_string()))
+fn reference(text: &str) -> Result<ProjectRef, Box<RequestProblem>> {
+    ProjectRef::parse(text)
+        .map_err(|wrong| RequestProblem::malformed_field("id", wrong.to_string()))
 }
 
 /// Make a project
@@ -31,11 +32,11 @@ fn reference(text: &str) -> Result<ProjectRef, Box<Problem>> {
     )
 )]
 pub(super) async fn create(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
     JsonBody(body): JsonBody,
-) -> Result<Response, Pending> {
-    let mut fields = Fields::of(&body, "")?;
+) -> Result<Response, PendingProblem> {
+    let mut fields = BodyFields::of(&body, "")?;
     let new =
         NewProject { name: fields.required("name"), external_ref: fields.text("external_ref") };
     fields.check()?;
@@ -51,7 +52,10 @@ pub(super) async fn create(
     tag = "projects",
     responses((status = 200, description = "All of them, oldest first.", body = Vec<ProjectDocument>))
 )]
-pub(super) async fn list(State(service): State<Shared>, query: Query) -> Result<Response, Pending> {
+pub(super) async fn list(
+    State(service): State<SharedService>,
+    query: QueryParameters,
+) -> Result<Response, PendingProblem> {
     query.finish(&[])?;
     let projects = service.ask(work::projects).await?;
     let documents: Vec<ProjectDocument> = projects.iter().map(ProjectDocument::from).collect();
@@ -69,9 +73,9 @@ pub(super) async fn list(State(service): State<Shared>, query: Query) -> Result<
     )
 )]
 pub(super) async fn get(
-    State(service): State<Shared>,
+    State(service): State<SharedService>,
     Path(id): Path<String>,
-) -> Result<Response, Pending> {
+) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
     let project = service.ask(move |town| work::project(town, &reference)).await?;
     Ok(json(StatusCode::OK, &ProjectDocument::from(&project)))
@@ -89,19 +93,21 @@ pub(super) async fn get(
     )
 )]
 pub(super) async fn change(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
-) -> Result<Response, Pending> {
+) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
-    let mut fields = Fields::of(&body, "")?;
+    let mut fields = BodyFields::of(&body, "")?;
     let change = ProjectChange {
         name: fields.text("name"),
         external_ref: match fields.clearable("external_ref") {
-            None => Edit::Keep,
-            Some(None) => Edit::Clear,
-            Some(Some(json)) => fields.text_in("external_ref", &json).map_or(Edit::Keep, Edit::Set),
+            None => FieldEdit::Keep,
+            Some(None) => FieldEdit::Clear,
+            Some(Some(json)) => {
+                fields.text_in("external_ref", &json).map_or(FieldEdit::Keep, FieldEdit::Set)
+            }
         },
     };
     fields.check()?;

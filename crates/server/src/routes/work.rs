@@ -11,7 +11,7 @@ use gt_api::{
     FieldError, ReasonDocument, SubmissionDocument, SubmittedDocument, UtcTime, WhyDocument,
     WorkChangeDocument, WorkDetailsDocument, WorkItemDocument, to_json,
 };
-use gt_beads::beads::Edit;
+use gt_beads::beads::FieldEdit;
 use gt_core::bead::RequestKey;
 use gt_core::work::{
     Cursor, ItemRef, ProjectRef, RunRef, Version, WorkFilter, WorkItem, WorkPriority, WorkStatus,
@@ -20,15 +20,15 @@ use gt_core::work::{
 use gt_core::{ExecutorKind, Json, Outcome, Timestamp};
 use gt_town::Town;
 use gt_workqueue::work::{
-    self, ItemChange, ItemPage, NewItem, Precondition, Submission, Thing, WorkError,
+    self, ItemChange, ItemPage, MissingKind, NewItem, Precondition, Submission, WorkError,
 };
 
 use crate::answer::{self, REPLAYED, if_match, in_body, is_known, json, located};
-use crate::auth::Caller;
-use crate::body::{Fields, JsonBody};
-use crate::problem::{Pending, Problem};
-use crate::query::Query;
-use crate::service::Shared;
+use crate::auth::RequestCaller;
+use crate::body::{BodyFields, JsonBody};
+use crate::problem::{PendingProblem, RequestProblem};
+use crate::query::QueryParameters;
+use crate::service::SharedService;
 
 /// The header with the name of a request that may be repeated.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -52,8 +52,8 @@ const PARAMETERS: &[&str] = &[
     "cursor",
 ];
 
-pub(super) fn reference(text: &str) -> Result<ItemRef, Box<Problem>> {
-    ItemRef::parse(text).map_err(|wrong| Problem::malformed_field("id", wrong.to_string()))
+pub(super) fn reference(text: &str) -> Result<ItemRef, Box<RequestProblem>> {
+    ItemRef::parse(text).map_err(|wrong| RequestProblem::malformed_field("id", wrong.to_string()))
 }
 
 /// Submit work
@@ -73,11 +73,11 @@ pub(super) fn reference(text: &str) -> Result<ItemRef, Box<Problem>> {
     )
 )]
 pub(super) async fn submit(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
-) -> Result<Response, Pending> {
+) -> Result<Response, PendingProblem> {
     let key = idempotency_key(&headers)?;
     let (items, is_list) = submission(&body)?;
     let submission = Submission { items, key, is_list };
@@ -96,25 +96,26 @@ pub(super) async fn submit(
     Ok(response)
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<RequestKey>, Box<Problem>> {
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<RequestKey>, Box<RequestProblem>> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let key = RequestKey::parse(key.to_str().unwrap_or_default());
-    key.map(Some).map_err(|wrong| Problem::malformed_field("Idempotency-Key", wrong.to_string()))
+    key.map(Some)
+        .map_err(|wrong| RequestProblem::malformed_field("Idempotency-Key", wrong.to_string()))
 }
 
 /// The items of a body, and whether they were sent as a list.
-fn submission(body: &Json) -> Result<(Vec<NewItem>, bool), Box<Problem>> {
+fn submission(body: &Json) -> Result<(Vec<NewItem>, bool), Box<RequestProblem>> {
     let Some(elements) = body.elements() else {
         let (item, wrong) = new_item(body, "")?;
         return if wrong.is_empty() {
             Ok((vec![item], false))
         } else {
-            Err(Problem::invalid(wrong))
+            Err(RequestProblem::invalid(wrong))
         };
     };
     if elements.is_empty() || elements.len() > ITEMS_MAX {
         let detail = format!("a list has 1 to {ITEMS_MAX} items, not {}", elements.len());
-        return Err(Problem::invalid_field("body", detail));
+        return Err(RequestProblem::invalid_field("body", detail));
     }
     let mut items = Vec::with_capacity(elements.len());
     let mut wrong = Vec::new();
@@ -123,11 +124,11 @@ fn submission(body: &Json) -> Result<(Vec<NewItem>, bool), Box<Problem>> {
         items.push(item);
         wrong.extend(its);
     }
-    if wrong.is_empty() { Ok((items, true)) } else { Err(Problem::invalid(wrong)) }
+    if wrong.is_empty() { Ok((items, true)) } else { Err(RequestProblem::invalid(wrong)) }
 }
 
-fn new_item(json: &Json, place: &str) -> Result<(NewItem, Vec<FieldError>), Box<Problem>> {
-    let mut fields = Fields::of(json, place)?;
+fn new_item(json: &Json, place: &str) -> Result<(NewItem, Vec<FieldError>), Box<RequestProblem>> {
+    let mut fields = BodyFields::of(json, place)?;
     let mut item = NewItem {
         kind: fields.required("type"),
         description: fields.required("description"),
@@ -175,22 +176,23 @@ fn new_item(json: &Json, place: &str) -> Result<(NewItem, Vec<FieldError>), Box<
     )
 )]
 pub(super) async fn list(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
     OriginalUri(uri): OriginalUri,
-    mut query: Query,
-) -> Result<Response, Pending> {
+    mut query: QueryParameters,
+) -> Result<Response, PendingProblem> {
     let limit = match query.take_number("limit")? {
         None => None,
         Some(limit @ 1..=LIMIT_MAX) => Some(usize::try_from(limit).unwrap_or(PAGE_ITEMS)),
         Some(other) => {
             let detail = format!("{other} is not between 1 and {LIMIT_MAX}");
-            return Err(Problem::malformed_field("limit", detail).into());
+            return Err(RequestProblem::malformed_field("limit", detail).into());
         }
     };
     let cursor = query.take("cursor")?;
     let cursor = cursor.map(|text| Cursor::parse(&text)).transpose();
-    let cursor = cursor.map_err(|wrong| Problem::malformed_field("cursor", wrong.to_string()))?;
+    let cursor =
+        cursor.map_err(|wrong| RequestProblem::malformed_field("cursor", wrong.to_string()))?;
     let (filter, project) = filter(&mut query)?;
     query.finish(PARAMETERS)?;
     let read = move |town: &Town| {
@@ -200,10 +202,10 @@ pub(super) async fn list(
         }
         if let Some(cursor) = &cursor {
             let fits = cursor.position_in(&filter);
-            fits.map_err(|wrong| Problem::malformed_field("cursor", wrong.to_string()))?;
+            fits.map_err(|wrong| RequestProblem::malformed_field("cursor", wrong.to_string()))?;
         }
         let page = work::list(town, &filter, cursor.as_ref(), limit.unwrap_or(PAGE_ITEMS))?;
-        Ok::<_, Box<Problem>>((filter, page))
+        Ok::<_, Box<RequestProblem>>((filter, page))
     };
     let (filter, page) = service.ask(read).await?;
     let listing = match (limit, &page.next) {
@@ -218,15 +220,17 @@ pub(super) async fn list(
     Ok(listing.into_response())
 }
 
-fn filter(query: &mut Query) -> Result<(WorkFilter, Option<ProjectRef>), Box<Problem>> {
+fn filter(
+    query: &mut QueryParameters,
+) -> Result<(WorkFilter, Option<ProjectRef>), Box<RequestProblem>> {
     fn read<T>(
-        query: &mut Query,
+        query: &mut QueryParameters,
         name: &str,
         read: impl Fn(&str) -> Result<T, gt_core::Invalid>,
-    ) -> Result<Option<T>, Box<Problem>> {
+    ) -> Result<Option<T>, Box<RequestProblem>> {
         let text = query.take(name)?;
         text.map(|text| {
-            read(&text).map_err(|wrong| Problem::malformed_field(name, wrong.to_string()))
+            read(&text).map_err(|wrong| RequestProblem::malformed_field(name, wrong.to_string()))
         })
         .transpose()
     }
@@ -263,15 +267,20 @@ fn next_page(uri: &Uri, cursor: &Cursor) -> String {
 
 /// A list that is too long to be held in memory: it is read page by page, as fast as the client takes it.
 struct Listing {
-    service: Shared,
-    caller: Caller,
+    service: SharedService,
+    caller: RequestCaller,
     filter: WorkFilter,
     next: Option<Cursor>,
     first: Option<Vec<WorkItem>>,
 }
 
 impl Listing {
-    fn new(service: Shared, caller: Caller, filter: WorkFilter, page: ItemPage) -> Self {
+    fn new(
+        service: SharedService,
+        caller: RequestCaller,
+        filter: WorkFilter,
+        page: ItemPage,
+    ) -> Self {
         Self { service, caller, filter, next: page.next, first: Some(page.items) }
     }
 
@@ -292,7 +301,7 @@ impl Listing {
     }
 
     /// The next part of the list, and whether it is the last one.
-    async fn part(&mut self) -> Result<(String, bool), Box<Problem>> {
+    async fn part(&mut self) -> Result<(String, bool), Box<RequestProblem>> {
         let (mut text, items) = match (self.first.take(), self.next.take()) {
             (Some(items), next) => {
                 self.next = next;
@@ -334,10 +343,10 @@ impl Listing {
     )
 )]
 pub(super) async fn get(
-    State(service): State<Shared>,
+    State(service): State<SharedService>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<Response, Pending> {
+) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
     let found = service.look_up(move |town| work::item(town, &reference)).await?;
     let version = found.item.version();
@@ -371,19 +380,19 @@ pub(super) async fn get(
     )
 )]
 pub(super) async fn change(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
-) -> Result<Response, Pending> {
+) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
     let version = if_match(&headers)?;
     let change = item_change(&body, version)?;
     let changed = service
         .change(&caller, move |town| {
             work::change(town, &reference, change).map_err(|error| match error {
-                WorkError::NotFound { what: Thing::Project, .. } => in_body(error),
+                WorkError::NotFound { what: MissingKind::Project, .. } => in_body(error),
                 other => other.into(),
             })
         })
@@ -391,8 +400,8 @@ pub(super) async fn change(
     Ok(answer::item(StatusCode::OK, &changed))
 }
 
-fn item_change(body: &Json, version: Option<Version>) -> Result<ItemChange, Box<Problem>> {
-    let mut fields = Fields::of(body, "")?;
+fn item_change(body: &Json, version: Option<Version>) -> Result<ItemChange, Box<RequestProblem>> {
+    let mut fields = BodyFields::of(body, "")?;
     let mut change = ItemChange {
         kind: fields.text("type"),
         description: fields.text("description"),
@@ -413,22 +422,24 @@ fn item_change(body: &Json, version: Option<Version>) -> Result<ItemChange, Box<
         change.priority = fields.read("priority", WorkPriority::new(number));
     }
     change.agent = match fields.clearable("assigned_agent") {
-        None => Edit::Keep,
-        Some(None) => Edit::Clear,
-        Some(Some(json)) => fields.text_in("assigned_agent", &json).map_or(Edit::Keep, Edit::Set),
+        None => FieldEdit::Keep,
+        Some(None) => FieldEdit::Clear,
+        Some(Some(json)) => {
+            fields.text_in("assigned_agent", &json).map_or(FieldEdit::Keep, FieldEdit::Set)
+        }
     };
     change.payload = match fields.clearable("payload") {
-        None => Edit::Keep,
-        Some(None) => Edit::Clear,
-        Some(Some(json)) => Edit::Set(json),
+        None => FieldEdit::Keep,
+        Some(None) => FieldEdit::Clear,
+        Some(Some(json)) => FieldEdit::Set(json),
     };
     change.project = match fields.clearable("project_id") {
-        None => Edit::Keep,
-        Some(None) => Edit::Clear,
+        None => FieldEdit::Keep,
+        Some(None) => FieldEdit::Clear,
         Some(Some(json)) => fields
             .text_in("project_id", &json)
             .and_then(|id| fields.read("project_id", ProjectRef::parse(&id)))
-            .map_or(Edit::Keep, Edit::Set),
+            .map_or(FieldEdit::Keep, FieldEdit::Set),
     };
     let run = fields.text("run_id").and_then(|id| fields.read("run_id", RunRef::parse(&id)));
     change.precondition = Precondition { run, version };
@@ -453,11 +464,11 @@ fn item_change(body: &Json, version: Option<Version>) -> Result<ItemChange, Box<
     )
 )]
 pub(super) async fn cancel(
-    State(service): State<Shared>,
-    Extension(caller): Extension<Caller>,
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<Response, Pending> {
+) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
     let precondition = Precondition { run: None, version: if_match(&headers)? };
     service.change(&caller, move |town| work::cancel(town, &reference, precondition)).await?;
@@ -475,9 +486,9 @@ pub(super) async fn cancel(
     )
 )]
 pub(super) async fn why(
-    State(service): State<Shared>,
+    State(service): State<SharedService>,
     Path(id): Path<String>,
-) -> Result<Response, Pending> {
+) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
     let found = service.ask(move |town| work::why(town, &reference)).await?;
     let reasons = found.reasons.into_iter().map(|reason| ReasonDocument {

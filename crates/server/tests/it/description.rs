@@ -1,6 +1,6 @@
 //! The answers are as `/openapi.json` describes them.
 
-use gt_server::Limits;
+use gt_server::ServerLimits;
 use serde_json::{Value, json};
 
 use crate::support::Served;
@@ -50,7 +50,7 @@ impl Description {
 
 #[test]
 fn answers_are_as_described() {
-    let server = Served::with(Limits::default());
+    let server = Served::with(ServerLimits::default());
     let description = Description(server.get("/openapi.json").is(200).json());
     let project = server.post("/projects", r#"{"name": "P"}"#).is(201).json();
     description.assert_fits("ProjectDocument", &project);
@@ -84,7 +84,7 @@ fn answers_are_as_described() {
 /// them.
 #[test]
 fn requests_are_as_described() {
-    let server = Served::with(Limits::default());
+    let server = Served::with(ServerLimits::default());
     let description = Description(server.get("/openapi.json").is(200).json());
     let item = server.post("/work", r#"{"type": "task", "description": "x"}"#).is(201).json();
     let project = server.post("/projects", r#"{"name": "P"}"#).is(201).json();

@@ -4,8 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use gt_server::Limits;
-use gt_testkit::http::{self, Listener};
+use gt_server::ServerLimits;
+use gt_testkit::http::{self, EventListener};
 use gt_testkit::wait_until;
 
 use crate::support::Served;
@@ -22,7 +22,7 @@ fn to_the_end(mut stream: TcpStream) -> String {
 
 #[test]
 fn a_client_that_does_not_ask_in_time_is_disconnected() {
-    let server = Served::with(Limits { head: SHORT, ..Limits::default() });
+    let server = Served::with(ServerLimits { head: SHORT, ..ServerLimits::default() });
     let silent = http::connect(&server.address).unwrap();
     let mut slow = http::connect(&server.address).unwrap();
     slow.write_all(b"GET /health HT").unwrap();
@@ -33,7 +33,7 @@ fn a_client_that_does_not_ask_in_time_is_disconnected() {
 
 #[test]
 fn a_body_that_does_not_arrive_is_not_waited_for() {
-    let server = Served::with(Limits { body: SHORT, ..Limits::default() });
+    let server = Served::with(ServerLimits { body: SHORT, ..ServerLimits::default() });
     let mut stream = http::connect(&server.address).unwrap();
     let head = "POST /work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{\"ty";
     stream.write_all(head.as_bytes()).unwrap();
@@ -44,7 +44,7 @@ fn a_body_that_does_not_arrive_is_not_waited_for() {
 
 #[test]
 fn a_body_that_is_too_large_is_not_read() {
-    let server = Served::with(Limits { body_bytes: 100, ..Limits::default() });
+    let server = Served::with(ServerLimits { body_bytes: 100, ..ServerLimits::default() });
     let body = format!("{{\"type\": \"task\", \"description\": \"{}\"}}", "x".repeat(100));
     assert_eq!(server.post("/work", &body).status, 413);
     server.post("/work", "{\"type\": \"task\", \"description\": \"short\"}").is(201);
@@ -52,7 +52,7 @@ fn a_body_that_is_too_large_is_not_read() {
 
 #[test]
 fn a_client_that_keeps_sending_gets_its_413() {
-    let server = Served::with(Limits { body_bytes: 100, ..Limits::default() });
+    let server = Served::with(ServerLimits { body_bytes: 100, ..ServerLimits::default() });
     let head = "POST /work HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     let part = "x".repeat(64 * 1024);
     let announced = format!("content-length: {}\r\n\r\n", 160 * part.len());
@@ -73,8 +73,8 @@ fn a_client_that_keeps_sending_gets_its_413() {
 
 #[test]
 fn more_listeners_and_waiting_agents_than_there_is_room_for_are_told_so() {
-    let server = Served::with(Limits { listeners: 1, waiting: 1, ..Limits::default() });
-    let listener = Listener::to(&server.address, "/events", &[]);
+    let server = Served::with(ServerLimits { listeners: 1, waiting: 1, ..ServerLimits::default() });
+    let listener = EventListener::to(&server.address, "/events", &[]);
     let refused = server.get("/events");
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
     drop(listener);
@@ -94,7 +94,7 @@ fn more_listeners_and_waiting_agents_than_there_is_room_for_are_told_so() {
 
 #[test]
 fn more_requests_than_there_is_room_for_are_told_so() {
-    let server = Served::with(Limits { requests: 1, ..Limits::default() });
+    let server = Served::with(ServerLimits { requests: 1, ..ServerLimits::default() });
     // It is at work on a request whose body has not arrived.
     let mut stream = http::connect(&server.address).unwrap();
     let body = "{\"type\": \"task\", \"description\": \"x\"}";
@@ -117,7 +117,7 @@ fn more_requests_than_there_is_room_for_are_told_so() {
 
 #[test]
 fn more_connections_than_there_is_room_for_are_turned_away_with_an_answer() {
-    let server = Served::with(Limits { connections: 2, ..Limits::default() });
+    let server = Served::with(ServerLimits { connections: 2, ..ServerLimits::default() });
     // Connections over which a client has asked for something, and may ask again.
     let ask = || {
         let mut stream = http::connect(&server.address).unwrap();
@@ -141,7 +141,7 @@ fn more_connections_than_there_is_room_for_are_turned_away_with_an_answer() {
 
 #[test]
 fn a_client_that_does_not_read_is_disconnected() {
-    let server = Served::with(Limits { stall: SHORT, ..Limits::default() });
+    let server = Served::with(ServerLimits { stall: SHORT, ..ServerLimits::default() });
     for _ in 0..20 {
         let items: Vec<String> = (0..500)
             .map(|_| format!("{{\"type\": \"task\", \"description\": \"{}\"}}", "x".repeat(2000)))
@@ -160,8 +160,8 @@ fn a_client_that_does_not_read_is_disconnected() {
 
 #[test]
 fn a_listener_that_falls_behind_reads_what_it_missed() {
-    let server = Served::with(Limits::default());
-    let mut listener = Listener::to(&server.address, "/events?since=0", &[]);
+    let server = Served::with(ServerLimits::default());
+    let mut listener = EventListener::to(&server.address, "/events?since=0", &[]);
     // Far more than is kept for listeners that are behind, while this one does not read.
     let items: Vec<String> =
         (0..1000).map(|at| format!("{{\"type\": \"task\", \"description\": \"{at}\"}}")).collect();
@@ -180,8 +180,10 @@ fn a_listener_that_falls_behind_reads_what_it_missed() {
 
 #[test]
 fn a_silent_stream_is_kept_alive() {
-    let server =
-        Served::with(Limits { keep_alive: Duration::from_millis(20), ..Limits::default() });
+    let server = Served::with(ServerLimits {
+        keep_alive: Duration::from_millis(20),
+        ..ServerLimits::default()
+    });
     let mut stream = http::connect(&server.address).unwrap();
     stream.write_all(b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut said = String::new();

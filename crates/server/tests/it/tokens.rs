@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use gt_core::work::{Scopes, TokenId};
 use gt_scheduling::Consequences;
-use gt_server::{Bind, Limits, Serving};
-use gt_testkit::http::{self, Answer, Listener};
+use gt_server::{Bind, ServerConfig, ServerLimits};
+use gt_testkit::http::{self, EventListener, HttpAnswer};
 use gt_testkit::wait_until;
 use gt_town::{Actor, SystemClock, Town, settings};
 use gt_workqueue::tokens::{self, NewToken};
@@ -29,17 +29,20 @@ struct Key {
 }
 
 impl Guarded {
-    fn with(limits: Limits) -> Self {
+    fn with(limits: ServerLimits) -> Self {
         let actor = Actor { name: "api".to_owned(), owner: String::new() };
         let town = Town::in_memory(actor, Arc::new(SystemClock), Arc::new(Consequences)).unwrap();
         Self::of(town, limits)
     }
 
-    fn of(town: Town, limits: Limits) -> Self {
+    fn of(town: Town, limits: ServerLimits) -> Self {
         // A server that wants tokens starts only if there is one.
         key(&town, "first", "admin", None);
-        let serving =
-            Serving { limits, require_token: true, ..Serving::on(vec![Bind::loopback(0)]) };
+        let serving = ServerConfig {
+            limits,
+            require_token: true,
+            ..ServerConfig::on(vec![Bind::loopback(0)])
+        };
         Self { server: Served::of(town.clone(), serving), town }
     }
 
@@ -47,7 +50,7 @@ impl Guarded {
         key(&self.town, name, scopes, None)
     }
 
-    fn ask(&self, key: &Key, method: &str, path: &str, body: &str) -> Answer {
+    fn ask(&self, key: &Key, method: &str, path: &str, body: &str) -> HttpAnswer {
         ask(&self.server.address, key, method, path, body)
     }
 }
@@ -63,7 +66,7 @@ fn key(town: &Town, name: &str, scopes: &str, lasts: Option<Duration>) -> Key {
     Key { id: token.id, bearer: format!("Bearer {}", secret.reveal()) }
 }
 
-fn ask(address: &str, key: &Key, method: &str, path: &str, body: &str) -> Answer {
+fn ask(address: &str, key: &Key, method: &str, path: &str, body: &str) -> HttpAnswer {
     let headers = [("authorization", key.bearer.as_str()), ("content-type", "application/json")];
     http::ask(address, method, path, &headers, body)
 }
@@ -72,11 +75,12 @@ const ITEM: &str = r#"{"type": "task", "description": "x"}"#;
 
 #[test]
 fn revoking_a_token_ends_its_streams_its_waiting_requests_and_its_requests() {
-    let guarded = Guarded::with(Limits::default());
+    let guarded = Guarded::with(ServerLimits::default());
     let (worker, other) = (guarded.key("ann", "work"), guarded.key("marcus", "submit"));
     let address = guarded.server.address.clone();
-    let listen =
-        |key: &Key| Listener::to(&address, "/events", &[("authorization", key.bearer.as_str())]);
+    let listen = |key: &Key| {
+        EventListener::to(&address, "/events", &[("authorization", key.bearer.as_str())])
+    };
     let (mut hers, mut others) = (listen(&worker), listen(&other));
     let waiting = {
         let (address, bearer) = (address.clone(), worker.bearer.clone());
@@ -106,16 +110,17 @@ fn revoking_a_token_ends_its_streams_its_waiting_requests_and_its_requests() {
 
 #[test]
 fn an_expired_token_ends_its_stream() {
-    let guarded = Guarded::with(Limits::default());
+    let guarded = Guarded::with(ServerLimits::default());
     let short = key(&guarded.town, "ann", "read", Some(Duration::from_secs(1)));
     let address = &guarded.server.address;
-    let listener = Listener::to(address, "/events", &[("authorization", short.bearer.as_str())]);
+    let listener =
+        EventListener::to(address, "/events", &[("authorization", short.bearer.as_str())]);
     assert_eq!(listener.count(), 0, "nothing happens, and then it is over");
 }
 
 #[test]
 fn a_body_that_arrives_after_its_token_is_revoked_does_nothing() {
-    let guarded = Guarded::with(Limits::default());
+    let guarded = Guarded::with(ServerLimits::default());
     let submitter = guarded.key("marcus", "submit");
     let mut stream = http::connect(&guarded.server.address).unwrap();
     let head = format!(
@@ -138,7 +143,7 @@ fn a_body_that_arrives_after_its_token_is_revoked_does_nothing() {
 
 #[test]
 fn no_request_passes_after_its_token_was_revoked() {
-    let guarded = Guarded::with(Limits::default());
+    let guarded = Guarded::with(ServerLimits::default());
     for round in 0..10 {
         let submitter = guarded.key("marcus", "submit");
         let (over, address) = (AtomicBool::new(false), guarded.server.address.as_str());
@@ -164,7 +169,7 @@ fn no_request_passes_after_its_token_was_revoked() {
 
 #[test]
 fn a_token_for_work_acts_for_its_own_agent() {
-    let guarded = Guarded::with(Limits::default());
+    let guarded = Guarded::with(ServerLimits::default());
     let (ann, marcus) = (guarded.key("ann", "work"), guarded.key("marcus", "submit"));
     let submit = || guarded.ask(&marcus, "POST", "/work", ITEM).is(201).json();
     let (item, free) = (submit(), submit());
@@ -194,11 +199,11 @@ fn a_token_for_work_acts_for_its_own_agent() {
 
 #[test]
 fn connections_without_a_token_keep_no_client_out() {
-    let guarded = Guarded::with(Limits { connections: 16, ..Limits::default() });
+    let guarded = Guarded::with(ServerLimits { connections: 16, ..ServerLimits::default() });
     let reader = guarded.key("ann", "read");
     let address = &guarded.server.address;
     let mut listener =
-        Listener::to(address, "/events", &[("authorization", reader.bearer.as_str())]);
+        EventListener::to(address, "/events", &[("authorization", reader.bearer.as_str())]);
     let mut held: Vec<_> = (0..100).map(|_| http::connect(address).unwrap()).collect();
     // Some of them ask, and are told that they may not.
     for stream in held.iter_mut().skip(90) {
@@ -222,7 +227,7 @@ fn only_a_trusted_proxy_names_the_client() {
         let actor = Actor { name: "api".to_owned(), owner: String::new() };
         Town::in_memory(actor, Arc::new(SystemClock), Arc::new(Consequences)).unwrap()
     };
-    let serve = |town: Town| Served::of(town, Serving::on(vec![Bind::loopback(0)]));
+    let serve = |town: Town| Served::of(town, ServerConfig::on(vec![Bind::loopback(0)]));
     let behind = |server: &Served, client: &str| {
         http::ask(&server.address, "GET", "/work", &[("x-forwarded-for", client)], "").status
     };

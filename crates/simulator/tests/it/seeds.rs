@@ -1,17 +1,17 @@
 //! Histories in which everything must stay true.
 
-use gt_simulator::{Outcome, Stores, simulate};
+use gt_simulator::{SeedOutcome, Stores, simulate};
 use gt_town::parallel;
 
 /// The result of each of these seeds.
-fn outcomes(stores: &Stores, seeds: std::ops::RangeInclusive<u64>) -> Vec<Outcome> {
+fn outcomes(stores: &Stores, seeds: std::ops::RangeInclusive<u64>) -> Vec<SeedOutcome> {
     let at_once = std::thread::available_parallelism().map_or(1, usize::from);
     let live = |seed: &u64| stores.with_store(|store| simulate(*seed, store, None));
     let done = parallel::execute(seeds.collect(), at_once, live);
     done.into_iter().map(|done| done.outcome.expect("the store can be made")).collect()
 }
 
-fn assert_nothing_violated(outcomes: &[Outcome]) {
+fn assert_nothing_violated(outcomes: &[SeedOutcome]) {
     for outcome in outcomes {
         if let Some(violation) = &outcome.violation {
             panic!("{violation}");

@@ -2,8 +2,8 @@
 
 use gt_core::schedule::Account;
 
-use super::Subject;
-use super::kit::{Town, at};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, at};
 
 fn account(handle: &str) -> Account {
     Account {
@@ -19,17 +19,17 @@ fn account(handle: &str) -> Account {
     }
 }
 
-fn put(town: &Town, account: &Account) {
+fn put(town: &CheckedStore, account: &Account) {
     town.write(|writer| writer.put_account(account));
 }
 
-fn defaults(town: &Town) -> Vec<String> {
+fn defaults(town: &CheckedStore) -> Vec<String> {
     let accounts = town.read(|reader| reader.accounts());
     accounts.into_iter().filter(|one| one.is_default).map(|one| one.handle).collect()
 }
 
-pub(super) fn an_account_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_account_reads_back_exactly_as_it_was_written(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     assert_eq!(town.read(|reader| reader.accounts()), []);
     for handle in ["work", "Lab", "lab"] {
         put(&town, &account(handle));
@@ -38,8 +38,8 @@ pub(super) fn an_account_reads_back_exactly_as_it_was_written(subject: &dyn Subj
     assert_eq!(accounts, [account("Lab"), account("lab"), account("work")]);
 }
 
-pub(super) fn changing_an_account_keeps_whether_it_is_the_default(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn changing_an_account_keeps_whether_it_is_the_default(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     put(&town, &account("work"));
     town.write(|writer| writer.set_default_account(Some("work")));
 
@@ -50,8 +50,8 @@ pub(super) fn changing_an_account_keeps_whether_it_is_the_default(subject: &dyn 
     assert!(accounts[0].environment.is_empty());
 }
 
-pub(super) fn at_most_one_account_is_the_default(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn at_most_one_account_is_the_default(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for handle in ["one", "two"] {
         put(&town, &account(handle));
     }
@@ -64,8 +64,8 @@ pub(super) fn at_most_one_account_is_the_default(subject: &dyn Subject) {
     assert!(defaults(&town).is_empty());
 }
 
-pub(super) fn changes_of_accounts_are_recorded_without_their_keys(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn changes_of_accounts_are_recorded_without_their_keys(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     put(&town, &account("work"));
     town.write(|writer| writer.set_default_account(Some("work")));
     town.write(|writer| writer.delete_account("work"));

@@ -2,8 +2,10 @@
 
 use gt_core::{DependencyType, EventKind, Outcome, Status, Timestamp, Title, Uid};
 
-use super::Subject;
-use super::kit::{ACTOR, Town, at, bead, closed, comment, edge, id, json, kind, priority, texts};
+use super::EngineUnderTest;
+use super::kit::{
+    ACTOR, CheckedStore, at, bead, closed, comment, edge, id, json, kind, priority, texts,
+};
 use crate::StoreError;
 
 fn full_bead() -> gt_core::Bead {
@@ -42,16 +44,16 @@ fn full_bead() -> gt_core::Bead {
     }
 }
 
-pub(super) fn a_bead_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_reads_back_exactly_as_it_was_written(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let (full, plain) = (town.add(full_bead()), town.add(bead("gt-plain")));
 
     assert_eq!(town.get("gt-full"), full);
     assert_eq!(town.get("gt-plain"), plain);
 }
 
-pub(super) fn a_bead_exists_only_under_its_exact_id(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_exists_only_under_its_exact_id(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-abc"]);
 
     for (text, there) in [("gt-abc", true), ("gt-ab", false), ("gt-ABC", false)] {
@@ -61,8 +63,8 @@ pub(super) fn a_bead_exists_only_under_its_exact_id(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn a_bead_is_found_by_its_alias(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_is_found_by_its_alias(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let uid = town.add(bead("gt-a")).uid;
 
     let found = town.read(|reader| reader.bead_by_uid(&uid));
@@ -71,8 +73,8 @@ pub(super) fn a_bead_is_found_by_its_alias(subject: &dyn Subject) {
     assert_eq!(missing, None);
 }
 
-pub(super) fn a_taken_id_is_refused_and_the_bead_there_stays(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_taken_id_is_refused_and_the_bead_there_stays(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let first = town.add(bead("gt-a"));
     let second = gt_core::Bead {
         title: Title::trusted("Another".to_owned()),
@@ -86,8 +88,8 @@ pub(super) fn a_taken_id_is_refused_and_the_bead_there_stays(subject: &dyn Subje
     assert_eq!(town.get("gt-a"), first);
 }
 
-pub(super) fn a_state_that_contradicts_itself_is_refused(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_state_that_contradicts_itself_is_refused(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let contradictions = [
         gt_core::Bead { closed_at: None, ..closed("gt-b", None) },
@@ -105,8 +107,8 @@ pub(super) fn a_state_that_contradicts_itself_is_refused(subject: &dyn Subject) 
     }
 }
 
-pub(super) fn a_new_bead_is_announced_with_what_it_is(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_new_bead_is_announced_with_what_it_is(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.write(|writer| {
         writer.insert_bead(&bead("gt-a"), EventKind::Created)?;
         writer.insert_bead(&closed("gt-b", None), EventKind::Imported)
@@ -122,8 +124,8 @@ pub(super) fn a_new_bead_is_announced_with_what_it_is(subject: &dyn Subject) {
     );
 }
 
-pub(super) fn a_change_is_announced_with_every_field_that_differs(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_change_is_announced_with_every_field_that_differs(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let before = town.last_event();
 
@@ -146,8 +148,8 @@ pub(super) fn a_change_is_announced_with_every_field_that_differs(subject: &dyn 
     );
 }
 
-pub(super) fn every_field_of_a_bead_can_change_and_is_listed(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn every_field_of_a_bead_can_change_and_is_listed(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.write(|writer| writer.insert_rig(&super::kit::rig("gear", "gear")));
     let old = town.add(bead("gt-full"));
     let new = gt_core::Bead { uid: old.uid, rig: Some(super::kit::slug("gear")), ..full_bead() };
@@ -164,8 +166,8 @@ pub(super) fn every_field_of_a_bead_can_change_and_is_listed(subject: &dyn Subje
     assert_eq!(names.len(), 27, "{names:?}");
 }
 
-pub(super) fn saving_what_has_not_changed_writes_nothing(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn saving_what_has_not_changed_writes_nothing(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let old = town.add(bead("gt-a"));
     let later = gt_core::Bead { updated_at: at(999_999), ..old.clone() };
 
@@ -179,8 +181,8 @@ pub(super) fn saving_what_has_not_changed_writes_nothing(subject: &dyn Subject) 
     }
 }
 
-pub(super) fn saving_leaves_alone_what_is_derived(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn saving_leaves_alone_what_is_derived(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let stale = town.get("gt-a");
     town.link("gt-a", DependencyType::Blocks, "gt-b");
@@ -192,8 +194,8 @@ pub(super) fn saving_leaves_alone_what_is_derived(subject: &dyn Subject) {
     assert_eq!((saved.open_blockers, saved.uid, saved.notes.as_str()), (1, stale.uid, "new"));
 }
 
-pub(super) fn touching_moves_the_time_of_change_forward_only(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn touching_moves_the_time_of_change_forward_only(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let touched_at = |seconds| {
         town.store
@@ -211,8 +213,8 @@ pub(super) fn touching_moves_the_time_of_change_forward_only(subject: &dyn Subje
     assert_eq!(town.last_event(), before, "a touch is not worth telling about");
 }
 
-pub(super) fn deleting_a_bead_deletes_its_labels_comments_and_edges(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn deleting_a_bead_deletes_its_labels_comments_and_edges(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     town.label("gt-b", "red");
     let b = town.get("gt-b");
@@ -230,8 +232,8 @@ pub(super) fn deleting_a_bead_deletes_its_labels_comments_and_edges(subject: &dy
     assert_eq!(town.read(|reader| reader.all_labels()), []);
 }
 
-pub(super) fn a_deleted_id_can_be_used_again_without_its_past(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_deleted_id_can_be_used_again_without_its_past(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     town.label("gt-a", "red");
     town.link("gt-a", DependencyType::Blocks, "gt-b");
@@ -247,8 +249,8 @@ pub(super) fn a_deleted_id_can_be_used_again_without_its_past(subject: &dyn Subj
     assert_eq!(town.blockers_of("gt-b"), 1);
 }
 
-pub(super) fn ids_are_found_by_a_part_of_them_taken_literally(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn ids_are_found_by_a_part_of_them_taken_literally(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-abc", "gt-xab", "gt-a_b", "gt-a.1", "hq-ab%"]);
     let containing = |text: &str| {
         let ids = town.read(|reader| reader.ids_containing(text));
@@ -262,8 +264,8 @@ pub(super) fn ids_are_found_by_a_part_of_them_taken_literally(subject: &dyn Subj
     assert_eq!(containing("").len(), 5);
 }
 
-pub(super) fn ids_containing_a_part_are_at_most_two_hundred(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn ids_containing_a_part_are_at_most_two_hundred(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.write(|writer| {
         for number in 0..250 {
             writer.insert_bead(&bead(&format!("gt-x{number:03}")), EventKind::Created)?;
@@ -279,8 +281,8 @@ pub(super) fn ids_containing_a_part_are_at_most_two_hundred(subject: &dyn Subjec
     assert_eq!(town.read(|reader| reader.ids_containing("gt")), []);
 }
 
-pub(super) fn every_event_names_the_actor_of_the_change(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn every_event_names_the_actor_of_the_change(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.write(|writer| {
         assert_eq!(writer.actor(), ACTOR);
         let now = writer.now();
@@ -295,8 +297,8 @@ pub(super) fn every_event_names_the_actor_of_the_change(subject: &dyn Subject) {
     assert_eq!(events[1].at, town.get("gt-a").updated_at);
 }
 
-pub(super) fn a_bead_that_is_gone_cannot_be_changed(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_that_is_gone_cannot_be_changed(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let old = town.add(bead("gt-a"));
     town.delete("gt-a");
     let new = gt_core::Bead { notes: "changed".to_owned(), ..old.clone() };

@@ -2,26 +2,26 @@
 
 use gt_core::{DependencyType, EventKind, Outcome, Status};
 
-use super::Subject;
-use super::kit::{Town, bead, closed, edge, id, import};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, closed, edge, id, import};
 use crate::BlockerFacts;
 
 const BLOCKS: DependencyType = DependencyType::Blocks;
 const CONDITIONAL: DependencyType = DependencyType::ConditionalBlocks;
 
 /// `gt-b` depends on `gt-a`; both are open.
-fn b_after_a(subject: &dyn Subject, kind: DependencyType) -> Town {
-    let town = Town::new(subject);
+fn b_after_a(subject: &dyn EngineUnderTest, kind: DependencyType) -> CheckedStore {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     town.link("gt-b", kind, "gt-a");
     town
 }
 
-fn blockers(town: &Town, text: &str) -> BlockerFacts {
+fn blockers(town: &CheckedStore, text: &str) -> BlockerFacts {
     town.read(|reader| reader.blockers(&id(text)))
 }
 
-pub(super) fn a_bead_that_is_not_over_blocks_what_depends_on_it(subject: &dyn Subject) {
+pub(super) fn a_bead_that_is_not_over_blocks_what_depends_on_it(subject: &dyn EngineUnderTest) {
     for kind in [BLOCKS, CONDITIONAL] {
         let town = b_after_a(subject, kind);
         assert_eq!(town.blockers_of("gt-b"), 1);
@@ -36,7 +36,9 @@ pub(super) fn a_bead_that_is_not_over_blocks_what_depends_on_it(subject: &dyn Su
     }
 }
 
-pub(super) fn a_close_unblocks_its_dependents_in_the_same_transaction(subject: &dyn Subject) {
+pub(super) fn a_close_unblocks_its_dependents_in_the_same_transaction(
+    subject: &dyn EngineUnderTest,
+) {
     let town = b_after_a(subject, BLOCKS);
 
     let story = town.story_of(|town| {
@@ -57,7 +59,7 @@ pub(super) fn a_close_unblocks_its_dependents_in_the_same_transaction(subject: &
     assert_eq!(story, ["closed gt-a", "unblocked gt-b"], "cause before effect");
 }
 
-pub(super) fn a_close_counts_as_done_unless_it_failed(subject: &dyn Subject) {
+pub(super) fn a_close_counts_as_done_unless_it_failed(subject: &dyn EngineUnderTest) {
     for outcome in [None, Some(Outcome::Success), Some(Outcome::Cancelled)] {
         let town = b_after_a(subject, BLOCKS);
         town.close_as("gt-a", outcome);
@@ -68,7 +70,9 @@ pub(super) fn a_close_counts_as_done_unless_it_failed(subject: &dyn Subject) {
     assert_eq!(town.blockers_of("gt-b"), 1);
 }
 
-pub(super) fn after_a_failure_dependents_wait_until_it_is_closed_again(subject: &dyn Subject) {
+pub(super) fn after_a_failure_dependents_wait_until_it_is_closed_again(
+    subject: &dyn EngineUnderTest,
+) {
     let town = b_after_a(subject, BLOCKS);
 
     let failing = town.story_of(|town| town.close_as("gt-a", Some(Outcome::Failed)));
@@ -80,7 +84,7 @@ pub(super) fn after_a_failure_dependents_wait_until_it_is_closed_again(subject: 
     assert_eq!(blockers(&town, "gt-b"), BlockerFacts::default());
 }
 
-pub(super) fn an_outcome_that_turns_into_a_failure_blocks_again(subject: &dyn Subject) {
+pub(super) fn an_outcome_that_turns_into_a_failure_blocks_again(subject: &dyn EngineUnderTest) {
     let town = b_after_a(subject, BLOCKS);
     town.close_as("gt-a", Some(Outcome::Success));
 
@@ -89,7 +93,7 @@ pub(super) fn an_outcome_that_turns_into_a_failure_blocks_again(subject: &dyn Su
     assert_eq!(town.blockers_of("gt-b"), 1);
 }
 
-pub(super) fn a_conditional_edge_is_satisfied_by_any_close(subject: &dyn Subject) {
+pub(super) fn a_conditional_edge_is_satisfied_by_any_close(subject: &dyn EngineUnderTest) {
     for outcome in [None, Some(Outcome::Failed), Some(Outcome::Cancelled)] {
         let town = b_after_a(subject, CONDITIONAL);
         town.close_as("gt-a", outcome);
@@ -97,7 +101,7 @@ pub(super) fn a_conditional_edge_is_satisfied_by_any_close(subject: &dyn Subject
     }
 }
 
-pub(super) fn reopening_blocks_again(subject: &dyn Subject) {
+pub(super) fn reopening_blocks_again(subject: &dyn EngineUnderTest) {
     for kind in [BLOCKS, CONDITIONAL] {
         let town = b_after_a(subject, kind);
         town.close("gt-a");
@@ -107,7 +111,7 @@ pub(super) fn reopening_blocks_again(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn a_pinned_bead_never_blocks(subject: &dyn Subject) {
+pub(super) fn a_pinned_bead_never_blocks(subject: &dyn EngineUnderTest) {
     for kind in [BLOCKS, CONDITIONAL, DependencyType::WaitsFor] {
         let town = b_after_a(subject, kind);
         let story = town.story_of(|town| town.set_status("gt-a", Status::Pinned));
@@ -118,7 +122,7 @@ pub(super) fn a_pinned_bead_never_blocks(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn edges_of_other_types_never_block(subject: &dyn Subject) {
+pub(super) fn edges_of_other_types_never_block(subject: &dyn EngineUnderTest) {
     for name in ["parent-child", "tracks", "related", "until", "my-own"] {
         let kind = DependencyType::parse(name).expect("a valid type");
         let town = b_after_a(subject, kind);
@@ -128,8 +132,8 @@ pub(super) fn edges_of_other_types_never_block(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn an_absent_target_blocks_once_it_appears(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_absent_target_blocks_once_it_appears(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-b", "gt-c"]);
     town.link("gt-b", BLOCKS, "gt-late");
     town.link("gt-c", BLOCKS, "gt-done");
@@ -144,7 +148,7 @@ pub(super) fn an_absent_target_blocks_once_it_appears(subject: &dyn Subject) {
     assert_eq!(town.blockers_of("gt-b"), 0);
 }
 
-pub(super) fn retyping_an_edge_blocks_and_unblocks(subject: &dyn Subject) {
+pub(super) fn retyping_an_edge_blocks_and_unblocks(subject: &dyn EngineUnderTest) {
     let town = b_after_a(subject, DependencyType::Tracks);
 
     town.link("gt-b", BLOCKS, "gt-a");
@@ -162,28 +166,30 @@ pub(super) fn retyping_an_edge_blocks_and_unblocks(subject: &dyn Subject) {
     assert_eq!(town.blockers_of("gt-b"), 0);
 }
 
-pub(super) fn removing_an_edge_unblocks(subject: &dyn Subject) {
+pub(super) fn removing_an_edge_unblocks(subject: &dyn EngineUnderTest) {
     let town = b_after_a(subject, BLOCKS);
     let story = town.story_of(|town| town.unlink("gt-b", "gt-a"));
     assert_eq!(story, ["dependency_removed gt-b", "unblocked gt-b"]);
     assert_eq!(town.blockers_of("gt-b"), 0);
 }
 
-pub(super) fn deleting_a_blocker_unblocks(subject: &dyn Subject) {
+pub(super) fn deleting_a_blocker_unblocks(subject: &dyn EngineUnderTest) {
     let town = b_after_a(subject, BLOCKS);
     let story = town.story_of(|town| town.delete("gt-a"));
     assert_eq!(story, ["deleted gt-a", "unblocked gt-b"]);
     assert_eq!(town.blockers_of("gt-b"), 0);
 }
 
-pub(super) fn deleting_a_blocked_bead_does_not_announce_it_as_unblocked(subject: &dyn Subject) {
+pub(super) fn deleting_a_blocked_bead_does_not_announce_it_as_unblocked(
+    subject: &dyn EngineUnderTest,
+) {
     let town = b_after_a(subject, BLOCKS);
     let story = town.story_of(|town| town.delete("gt-b"));
     assert_eq!(story, ["deleted gt-b"]);
 }
 
-pub(super) fn a_bead_waits_for_the_last_of_its_blockers(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_waits_for_the_last_of_its_blockers(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     town.link("gt-c", BLOCKS, "gt-a");
     town.link("gt-c", CONDITIONAL, "gt-b");
@@ -196,8 +202,8 @@ pub(super) fn a_bead_waits_for_the_last_of_its_blockers(subject: &dyn Subject) {
     assert_eq!(last, ["closed gt-b", "unblocked gt-c"]);
 }
 
-pub(super) fn one_close_unblocks_everything_that_waited_for_it(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn one_close_unblocks_everything_that_waited_for_it(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d"]);
     for issue in ["gt-b", "gt-c", "gt-d"] {
         town.link(issue, BLOCKS, "gt-a");
@@ -210,7 +216,7 @@ pub(super) fn one_close_unblocks_everything_that_waited_for_it(subject: &dyn Sub
     assert_eq!(story, expected);
 }
 
-pub(super) fn a_bead_that_is_over_is_not_announced_as_unblocked(subject: &dyn Subject) {
+pub(super) fn a_bead_that_is_over_is_not_announced_as_unblocked(subject: &dyn EngineUnderTest) {
     let town = b_after_a(subject, BLOCKS);
     town.close("gt-b");
     assert_eq!(town.blockers_of("gt-b"), 1);
@@ -221,8 +227,8 @@ pub(super) fn a_bead_that_is_over_is_not_announced_as_unblocked(subject: &dyn Su
     assert_eq!(town.blockers_of("gt-b"), 0);
 }
 
-pub(super) fn blockers_are_split_into_open_and_failed(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn blockers_are_split_into_open_and_failed(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-new", "gt-open"]);
     town.add(closed("gt-failed", Some(Outcome::Failed)));
     town.add(closed("gt-done", None));
@@ -236,8 +242,10 @@ pub(super) fn blockers_are_split_into_open_and_failed(subject: &dyn Subject) {
     assert_eq!(facts.failed, [id("gt-failed")]);
 }
 
-pub(super) fn the_edges_of_a_new_bead_block_it_in_any_order_of_arrival(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_edges_of_a_new_bead_block_it_in_any_order_of_arrival(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     let write = |text: &str, target: &str| {
         town.write(|writer| import(writer, &bead(text), &[edge(text, BLOCKS, target)]));
     };

@@ -2,11 +2,11 @@
 
 use gt_core::Comment;
 
-use super::Subject;
-use super::kit::{Town, bead, comment, id, json};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, comment, id, json};
 
-pub(super) fn comments_read_back_oldest_first(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn comments_read_back_oldest_first(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let a = town.add(bead("gt-a"));
     town.add_open(&["gt-b"]);
     let second = comment("gt-a", "2", "Second\nline", 20);
@@ -28,8 +28,8 @@ pub(super) fn comments_read_back_oldest_first(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.comments(&id("gt-b"))), []);
 }
 
-pub(super) fn the_same_comment_is_not_added_twice(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_same_comment_is_not_added_twice(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let (a, b) = (town.add(bead("gt-a")), town.add(bead("gt-b")));
     let first = comment("gt-a", "1", "hello", 10);
     let add = |bead: &gt_core::Bead, comment: &Comment| {
@@ -50,8 +50,8 @@ pub(super) fn the_same_comment_is_not_added_twice(subject: &dyn Subject) {
     assert_eq!(found[0], first);
 }
 
-pub(super) fn a_comment_is_announced_only_when_asked_and_when_new(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_comment_is_announced_only_when_asked_and_when_new(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let a = town.add(bead("gt-a"));
     let before = town.last_event();
 
@@ -69,8 +69,8 @@ pub(super) fn a_comment_is_announced_only_when_asked_and_when_new(subject: &dyn 
     );
 }
 
-pub(super) fn a_bead_that_is_not_there_gets_no_comment(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_that_is_not_there_gets_no_comment(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let absent = bead("gt-absent");
     town.refuse(|writer| writer.add_comment(&absent, &comment("gt-absent", "1", "x", 1), true));
 }

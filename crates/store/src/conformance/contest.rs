@@ -4,21 +4,21 @@ use std::sync::Barrier;
 use std::sync::mpsc;
 use std::thread;
 
-use super::Subject;
-use super::kit::Town;
+use super::EngineUnderTest;
+use super::kit::CheckedStore;
 use crate::{Store, StoreError, Writer};
 
 /// A town with a door of its own for every contestant. The doors stay open for all rounds, so that a
 /// round costs no more than its writes.
 pub(super) struct Contest {
-    pub(super) town: Town,
+    pub(super) town: CheckedStore,
     doors: Vec<Store>,
     rounds: usize,
 }
 
 /// The round and the role of one contestant. The roles rotate, so that no contestant is always the last to arrive.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
+pub(super) struct ContestTurn {
     pub(super) round: usize,
     pub(super) role: usize,
 }
@@ -29,8 +29,8 @@ const ROUNDS: usize = 200;
 const ROUNDS_IN_TURNS: usize = 20;
 
 impl Contest {
-    pub(super) fn new(subject: &dyn Subject, contestants: usize) -> Self {
-        let town = Town::new(subject);
+    pub(super) fn new(subject: &dyn EngineUnderTest, contestants: usize) -> Self {
+        let town = CheckedStore::new(subject);
         let doors = (0..contestants).map(|_| subject.another(&town.store)).collect();
         let rounds = if subject.reads_beside_writes() { ROUNDS } else { ROUNDS_IN_TURNS };
         Self { town, doors, rounds }
@@ -49,8 +49,8 @@ impl Contest {
     /// role.
     pub(super) fn run<T: Send>(
         &self,
-        work: impl Fn(&Store, Turn) -> T + Sync,
-        mut judge: impl FnMut(&Town, usize, Vec<T>),
+        work: impl Fn(&Store, ContestTurn) -> T + Sync,
+        mut judge: impl FnMut(&CheckedStore, usize, Vec<T>),
     ) {
         let count = self.doors.len();
         let start = Barrier::new(count);
@@ -59,7 +59,7 @@ impl Contest {
                 .doors
                 .iter()
                 .map(|door| {
-                    let (call, called) = mpsc::channel::<Turn>();
+                    let (call, called) = mpsc::channel::<ContestTurn>();
                     let (tell, told) = mpsc::channel();
                     let (start, work) = (&start, &work);
                     scope.spawn(move || {
@@ -77,7 +77,7 @@ impl Contest {
             for round in 0..self.rounds {
                 let role = |contestant: usize| (contestant + round) % count;
                 for (contestant, (call, _)) in contestants.iter().enumerate() {
-                    let turn = Turn { round, role: role(contestant) };
+                    let turn = ContestTurn { round, role: role(contestant) };
                     call.send(turn).expect("the contestant waits for its turn");
                 }
                 let answers = contestants.iter().enumerate().map(|(contestant, (_, told))| {

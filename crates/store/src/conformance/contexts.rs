@@ -4,31 +4,31 @@ use std::time::Duration;
 
 use gt_core::decide::WaitClass;
 use gt_core::schedule::{
-    CloseReason, Context, Merge, Origin, SlingParameters, WorkerPlace, labels,
+    CloseReason, Context, ContextOrigin, Merge, SlingParameters, WorkerPlace, labels,
 };
 use gt_core::{DependencyType, EventKind, Outcome, RigState, Status, Timestamp};
 
-use super::Subject;
-use super::kit::{Town, at, bead, closed, id, kind, priority, rig, slug, texts};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, at, bead, closed, id, kind, priority, rig, slug, texts};
 use crate::{BeadFilter, BeadOrder, Between, CountGroup, Lane, NewContext, Pause, StatusFilter};
 
 /// A plain context of a bead.
 pub(super) fn new(text: &str) -> NewContext {
-    NewContext::plain(id(text), slug("gear"), priority(2), Origin::Sling)
+    NewContext::plain(id(text), slug("gear"), priority(2), ContextOrigin::Sling)
 }
 
-pub(super) fn schedule(town: &Town, new: NewContext) -> Context {
+pub(super) fn schedule(town: &CheckedStore, new: NewContext) -> Context {
     let mut made = town.write(|writer| writer.insert_contexts(vec![new]));
     made.pop().expect("a context was made")
 }
 
-fn context_of(town: &Town, text: &str) -> Context {
+fn context_of(town: &CheckedStore, text: &str) -> Context {
     town.read(|reader| reader.latest_context(&id(text))).expect("it has a context")
 }
 
 /// How many wait, and how many of them stand in line, in a town with one rig.
 #[track_caller]
-fn assert_waiting(town: &Town, expected: Option<(u64, u64)>) {
+fn assert_waiting(town: &CheckedStore, expected: Option<(u64, u64)>) {
     let (queued, lanes) = town.read(|reader| Ok((reader.count_queued()?, reader.count_lanes()?)));
     let in_line: u64 = lanes.iter().map(|(_, count)| count).sum();
     let counts: Vec<(u64, u64)> = queued.iter().map(|(_, queued)| (*queued, in_line)).collect();
@@ -38,15 +38,15 @@ fn assert_waiting(town: &Town, expected: Option<(u64, u64)>) {
     town.check();
 }
 
-pub(super) fn a_context_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_context_reads_back_exactly_as_it_was_written(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let full = NewContext {
         place: Some(WorkerPlace::polecat(&slug("gear"), "toast").expect("a valid name")),
         account: Some("work".to_owned()),
         gated: true,
         forced: true,
-        origin: Origin::Queue,
+        origin: ContextOrigin::Queue,
         parameters: SlingParameters {
             formula: Some("mol-review".to_owned()),
             vars: vec![("größe".to_owned(), "1=2\n3".to_owned())],
@@ -76,8 +76,8 @@ pub(super) fn a_context_reads_back_exactly_as_it_was_written(subject: &dyn Subje
     assert_eq!(parts("%"), []);
 }
 
-pub(super) fn a_bead_has_one_open_context(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_has_one_open_context(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     schedule(&town, new("gt-a"));
 
@@ -95,8 +95,10 @@ pub(super) fn a_bead_has_one_open_context(subject: &dyn Subject) {
     assert_eq!(numbers, [1, 2]);
 }
 
-pub(super) fn open_contexts_and_convoys_of_many_beads_are_found_at_once(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn open_contexts_and_convoys_of_many_beads_are_found_at_once(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     let names: Vec<String> = (0..300).map(|number| format!("gt-{number}")).collect();
     let ids: Vec<gt_core::BeadId> = names.iter().map(|name| id(name)).collect();
     town.write(|writer| {
@@ -136,8 +138,8 @@ pub(super) fn open_contexts_and_convoys_of_many_beads_are_found_at_once(subject:
     assert_waiting(&town, Some((299, 299)));
 }
 
-pub(super) fn numbers_are_given_in_line_and_never_again(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn numbers_are_given_in_line_and_never_again(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     // A name that came with an import stays with the bead that has it.
     town.add_open(&["gt-a", "gt-b", "gt-c", "hq-ctx-00002"]);
     let made = town.write(|writer| writer.insert_contexts(vec![new("gt-a"), new("gt-b")]));
@@ -150,8 +152,8 @@ pub(super) fn numbers_are_given_in_line_and_never_again(subject: &dyn Subject) {
     assert_eq!(beads, ["gt-a", "gt-c"]);
 }
 
-pub(super) fn changes_of_a_context_are_events_of_its_bead(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn changes_of_a_context_are_events_of_its_bead(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let story = town.story_of(|town| {
         for reason in CloseReason::ALL {
@@ -179,8 +181,8 @@ pub(super) fn changes_of_a_context_are_events_of_its_bead(subject: &dyn Subject)
     assert_eq!(last.closed.map(|closed| closed.reason), Some(CloseReason::Quarantined));
 }
 
-pub(super) fn lanes_follow_every_reason_that_holds_a_bead(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn lanes_follow_every_reason_that_holds_a_bead(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-p"]);
     schedule(&town, new("gt-a"));
     assert_waiting(&town, Some((1, 1)));
@@ -229,8 +231,8 @@ pub(super) fn lanes_follow_every_reason_that_holds_a_bead(subject: &dyn Subject)
     assert_eq!(town.read(|reader| reader.context("hq-ctx-00001")), None);
 }
 
-pub(super) fn the_types_that_a_rig_takes_depend_on_its_executor(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_types_that_a_rig_takes_depend_on_its_executor(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add(gt_core::Bead { issue_type: kind("story"), ..bead("gt-a") });
     let builds = rig("gear", "gr");
     town.write(|writer| writer.insert_rig(&builds));
@@ -249,20 +251,20 @@ pub(super) fn the_types_that_a_rig_takes_depend_on_its_executor(subject: &dyn Su
 
 /// Does something, and returns the stored wait of the context of `gt-a`, in line with the evaluator.
 #[track_caller]
-fn assert_waits(town: &Town, operation: &str, expected: (WaitClass, Option<Timestamp>)) {
+fn assert_waits(town: &CheckedStore, operation: &str, expected: (WaitClass, Option<Timestamp>)) {
     town.check();
     let stored = town.read(|reader| reader.stored_wait(&id("gt-a"))).expect("it is scheduled");
     assert_eq!((stored.class, stored.due_at), expected, "after {operation}");
 }
 
 /// An operation, by its name, and the wait of the context of `gt-a` after it.
-type Operation<'a> = (&'a str, &'a dyn Fn(&Town), WaitClass, Option<Timestamp>);
+type Operation<'a> = (&'a str, &'a dyn Fn(&CheckedStore), WaitClass, Option<Timestamp>);
 
 pub(super) fn every_operation_that_changes_a_fact_evaluates_the_contexts_it_concerns(
-    subject: &dyn Subject,
+    subject: &dyn EngineUnderTest,
 ) {
     use WaitClass::{Assignee, Blockers, Closed, Convoy, Nothing, Status as OfStatus, Type};
-    let town = Town::new(subject);
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-p"]);
     for name in ["hq-cv-1", "hq-cv-2"] {
         town.add(gt_core::Bead { issue_type: kind("convoy"), ..bead(name) });
@@ -272,15 +274,15 @@ pub(super) fn every_operation_that_changes_a_fact_evaluates_the_contexts_it_conc
     town.write(|writer| writer.insert_rig(&gear));
     schedule(&town, new("gt-a"));
     let later = at(90_000);
-    let change = |town: &Town, text: &str, edit: &dyn Fn(&mut gt_core::Bead)| {
+    let change = |town: &CheckedStore, text: &str, edit: &dyn Fn(&mut gt_core::Bead)| {
         town.change(text, EventKind::Updated, edit);
     };
-    let limit = |town: &Town, convoy: &str, cap: u32, paused: bool| {
+    let limit = |town: &CheckedStore, convoy: &str, cap: u32, paused: bool| {
         let convoy = town.get(convoy);
         let pause = paused.then(|| Pause { by: "ann".to_owned(), at: at(7) });
         town.write(|writer| writer.limit_convoy(&convoy, cap, pause.as_ref()));
     };
-    let start = |town: &Town, starting: bool| {
+    let start = |town: &CheckedStore, starting: bool| {
         let context = context_of(town, "gt-a");
         town.write(|writer| writer.set_starting(&context, starting));
     };
@@ -460,8 +462,8 @@ pub(super) fn every_operation_that_changes_a_fact_evaluates_the_contexts_it_conc
     assert_eq!(context_of(&town, "gt-a").priority, priority(0));
 }
 
-pub(super) fn the_line_read_within_a_transaction_sees_its_changes(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_line_read_within_a_transaction_sees_its_changes(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     schedule(&town, new("gt-a"));
     let (before, blocked) = town.write(|writer| {
@@ -472,8 +474,8 @@ pub(super) fn the_line_read_within_a_transaction_sees_its_changes(subject: &dyn 
     assert_eq!((before, blocked), (1, 0));
 }
 
-pub(super) fn lanes_are_told_apart_by_what_admission_looks_at(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn lanes_are_told_apart_by_what_admission_looks_at(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d", "gt-e", "gt-f"]);
     let place = WorkerPlace::polecat(&slug("gear"), "toast").ok();
     town.write(|writer| {
@@ -506,8 +508,8 @@ pub(super) fn lanes_are_told_apart_by_what_admission_looks_at(subject: &dyn Subj
     assert_eq!(lanes.len(), 6);
 }
 
-pub(super) fn a_start_that_failed_is_put_off_until_its_date(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_start_that_failed_is_put_off_until_its_date(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let context = schedule(&town, new("gt-a"));
     town.write(|writer| writer.set_starting(&context, true));
@@ -529,12 +531,12 @@ pub(super) fn a_start_that_failed_is_put_off_until_its_date(subject: &dyn Subjec
     assert_eq!((context.failures, context.last_failure.as_str()), (1, "no room"));
 }
 
-pub(super) fn labels_follow_the_last_context(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn labels_follow_the_last_context(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let a = town.add(bead("gt-a"));
     town.label("gt-a", "red");
     let with = |label: &str| BeadFilter { labels: texts([label]), ..BeadFilter::default() };
-    let check = |town: &Town| {
+    let check = |town: &CheckedStore| {
         let latest = town.read(|reader| reader.latest_context(&a.id));
         let derived = labels::of_bead(latest.as_ref());
         let mut expected = texts(["red"]);
@@ -556,8 +558,8 @@ pub(super) fn labels_follow_the_last_context(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn a_label_that_was_also_given_is_there_once(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_label_that_was_also_given_is_there_once(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let a = town.add(bead("gt-a"));
     town.label("gt-a", "gt:queued");
     schedule(&town, new("gt-a"));
@@ -574,8 +576,8 @@ pub(super) fn a_label_that_was_also_given_is_there_once(subject: &dyn Subject) {
     town.finds(none, &[]);
 }
 
-pub(super) fn contexts_are_listed_as_beads_on_request(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn contexts_are_listed_as_beads_on_request(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     town.add(closed("gt-c", None));
     for text in ["gt-a", "gt-b", "gt-c"] {
@@ -636,8 +638,10 @@ pub(super) fn contexts_are_listed_as_beads_on_request(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.statistics()).total(), 3);
 }
 
-pub(super) fn a_bead_with_the_name_of_a_context_is_the_only_one_shown(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_with_the_name_of_a_context_is_the_only_one_shown(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     schedule(&town, new("gt-a"));
     town.add(gt_core::Bead { issue_type: kind("sling-context"), ..bead("hq-ctx-00001") });
@@ -651,8 +655,8 @@ pub(super) fn a_bead_with_the_name_of_a_context_is_the_only_one_shown(subject: &
     assert_eq!(town.read(|reader| reader.labels(&bead("hq-ctx-00001"))), texts([]));
 }
 
-pub(super) fn traces_of_older_queues_are_found(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn traces_of_older_queues_are_found(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     let description = "Mine.\n---gt:queue:v1---\ntarget_rig: web".to_owned();
     town.add(gt_core::Bead { description, ..bead("gt-d") });

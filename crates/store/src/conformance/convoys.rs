@@ -3,9 +3,9 @@
 use gt_core::decide::{LANDED, Members};
 use gt_core::{Bead, DependencyType, EventKind, Outcome, Status};
 
-use super::Subject;
+use super::EngineUnderTest;
 use super::contexts::{new, schedule};
-use super::kit::{ACTOR, Town, at, bead, closed, edge, id, import, kind, slug};
+use super::kit::{ACTOR, CheckedStore, at, bead, closed, edge, id, import, kind, slug};
 use crate::{Pause, StoreError, TouchedContainer, Unscheduled, Writer};
 
 fn convoy(text: &str) -> Bead {
@@ -13,28 +13,28 @@ fn convoy(text: &str) -> Bead {
 }
 
 /// A town with the beads `gt-a`, `gt-b` and `gt-c`, and a convoy that tracks them.
-fn town_with(subject: &dyn Subject, convoy: Bead) -> Town {
-    let town = Town::new(subject);
+fn town_with(subject: &dyn EngineUnderTest, convoy: Bead) -> CheckedStore {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     let convoy = town.add(convoy);
     track(&town, convoy.id.as_str(), &["gt-a", "gt-b", "gt-c"]);
     town
 }
 
-fn track(town: &Town, convoy: &str, beads: &[&str]) {
+fn track(town: &CheckedStore, convoy: &str, beads: &[&str]) {
     let beads: Vec<_> = beads.iter().map(|bead| id(bead)).collect();
     town.write(|writer| writer.track(&id(convoy), &beads));
 }
 
 /// How many a convoy tracks, how many of them are open, how many failed, and how often it has landed.
-fn tally(town: &Town, convoy: &str) -> (u64, u64, u64, u64) {
+fn tally(town: &CheckedStore, convoy: &str) -> (u64, u64, u64, u64) {
     let tally = town.read(|reader| reader.convoy_tally(&id(convoy))).expect("it has a tally");
     let Members { total, open, failed } = tally.members;
     (total, open, failed, tally.landings)
 }
 
 /// The status of a convoy, and why it is closed.
-fn standing(town: &Town, convoy: &str) -> (String, String) {
+fn standing(town: &CheckedStore, convoy: &str) -> (String, String) {
     let convoy = town.get(convoy);
     (convoy.status.to_string(), convoy.close_reason)
 }
@@ -48,7 +48,7 @@ fn landed() -> (String, String) {
 }
 
 /// Writes that a convoy has landed, as the layer above does.
-fn land(town: &Town, convoy: &str) {
+fn land(town: &CheckedStore, convoy: &str) {
     town.write(|writer| {
         let old = writer.bead(&id(convoy))?.expect("the convoy is there");
         let new = Bead {
@@ -66,7 +66,10 @@ fn land(town: &Town, convoy: &str) {
 type Mark = (String, Option<(u64, u64, u64)>, bool);
 
 /// The containers that this work marks.
-fn touched(town: &Town, work: impl FnOnce(&mut Writer<'_>) -> Result<(), StoreError>) -> Vec<Mark> {
+fn touched(
+    town: &CheckedStore,
+    work: impl FnOnce(&mut Writer<'_>) -> Result<(), StoreError>,
+) -> Vec<Mark> {
     let marks = town.write(|writer| {
         work(writer)?;
         Ok(std::iter::from_fn(|| writer.take_touched_container()).collect::<Vec<_>>())
@@ -86,7 +89,9 @@ fn set(writer: &mut Writer<'_>, bead: &str, to: &Bead) -> Result<(), StoreError>
     writer.save_bead(&old, &new, kind).map(drop)
 }
 
-pub(super) fn a_change_of_a_member_marks_its_containers_with_their_counts(subject: &dyn Subject) {
+pub(super) fn a_change_of_a_member_marks_its_containers_with_their_counts(
+    subject: &dyn EngineUnderTest,
+) {
     let town = town_with(subject, convoy("hq-cv-1"));
     let (over, failed) = (closed("gt-x", None), closed("gt-x", Some(Outcome::Failed)));
     for (container, text) in [("epic", "gt-epic"), ("molecule", "gt-molecule"), ("task", "gt-t")] {
@@ -135,7 +140,7 @@ pub(super) fn a_change_of_a_member_marks_its_containers_with_their_counts(subjec
     assert_eq!(left, [mark("hq-cv-1", Some((3, 2, 0)), false)]);
 }
 
-pub(super) fn a_landing_is_counted_and_told(subject: &dyn Subject) {
+pub(super) fn a_landing_is_counted_and_told(subject: &dyn EngineUnderTest) {
     let town = town_with(subject, convoy("hq-cv-1"));
     town.close("gt-a");
     town.close_as("gt-b", Some(Outcome::Failed));
@@ -146,7 +151,7 @@ pub(super) fn a_landing_is_counted_and_told(subject: &dyn Subject) {
     assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((3, 1, 1, 1), landed()));
 }
 
-pub(super) fn members_are_counted_as_they_close_and_open(subject: &dyn Subject) {
+pub(super) fn members_are_counted_as_they_close_and_open(subject: &dyn EngineUnderTest) {
     let town = town_with(subject, convoy("hq-cv-1"));
     town.add(convoy("hq-cv-2"));
     track(&town, "hq-cv-2", &["gt-a"]);
@@ -162,8 +167,8 @@ pub(super) fn members_are_counted_as_they_close_and_open(subject: &dyn Subject) 
     assert_eq!((tally(&town, "hq-cv-1"), tally(&town, "hq-cv-2")), ((3, 0, 0, 0), (1, 0, 0, 0)));
 }
 
-pub(super) fn parts_of_an_epic_are_counted(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn parts_of_an_epic_are_counted(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add(Bead { issue_type: kind("epic"), ..bead("gt-epic") });
     town.add_open(&["gt-a", "gt-b"]);
     for part in ["gt-a", "gt-b"] {
@@ -178,7 +183,7 @@ pub(super) fn parts_of_an_epic_are_counted(subject: &dyn Subject) {
     assert_eq!(tally(&town, "gt-epic"), (1, 0, 0, 0));
 }
 
-pub(super) fn members_that_join_and_leave_are_counted(subject: &dyn Subject) {
+pub(super) fn members_that_join_and_leave_are_counted(subject: &dyn EngineUnderTest) {
     let town = town_with(subject, convoy("hq-cv-1"));
     town.link("hq-cv-1", DependencyType::Tracks, "gt-later");
     assert_eq!(tally(&town, "hq-cv-1"), (3, 3, 0, 0), "only existing beads count");
@@ -195,8 +200,8 @@ pub(super) fn members_that_join_and_leave_are_counted(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.convoy_tally(&id("gt-plain"))), None, "that is no convoy");
 }
 
-pub(super) fn a_convoy_that_comes_in_is_counted_and_stays_as_it_was(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_convoy_that_comes_in_is_counted_and_stays_as_it_was(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.write(|writer| {
         let edges = ["gt-a", "gt-b"].map(|bead| edge("hq-cv-1", DependencyType::Tracks, bead));
         import(writer, &convoy("hq-cv-1"), &edges)?;
@@ -214,20 +219,20 @@ pub(super) fn a_convoy_that_comes_in_is_counted_and_stays_as_it_was(subject: &dy
 }
 
 /// The lanes: the convoys with a cap that they are told apart by, and how many stand in them.
-fn lanes(town: &Town) -> Vec<(Vec<String>, u64)> {
+fn lanes(town: &CheckedStore) -> Vec<(Vec<String>, u64)> {
     town.check();
     let lanes = town.read(|reader| reader.count_lanes()).into_iter();
     let names = |convoys: Vec<gt_core::BeadId>| convoys.iter().map(ToString::to_string).collect();
     lanes.map(|(lane, count)| (names(lane.convoys), count)).collect()
 }
 
-fn limit(town: &Town, convoy: &str, cap: u32, paused: bool) {
+fn limit(town: &CheckedStore, convoy: &str, cap: u32, paused: bool) {
     let convoy = town.get(convoy);
     let pause = paused.then(|| Pause { by: ACTOR.to_owned(), at: at(7) });
     town.write(|writer| writer.limit_convoy(&convoy, cap, pause.as_ref()));
 }
 
-pub(super) fn nothing_of_a_convoy_that_is_paused_is_awake(subject: &dyn Subject) {
+pub(super) fn nothing_of_a_convoy_that_is_paused_is_awake(subject: &dyn EngineUnderTest) {
     let town = town_with(subject, convoy("hq-cv-1"));
     town.add_open(&["gt-d"]);
     for bead in ["gt-a", "gt-d"] {
@@ -258,9 +263,9 @@ pub(super) fn nothing_of_a_convoy_that_is_paused_is_awake(subject: &dyn Subject)
 }
 
 pub(super) fn a_closed_convoy_holds_up_no_bead_and_a_reopened_one_is_as_it_was(
-    subject: &dyn Subject,
+    subject: &dyn EngineUnderTest,
 ) {
-    let limited = |town: &Town| {
+    let limited = |town: &CheckedStore| {
         let convoys = town.read(|reader| reader.limiting_convoys());
         convoys.into_iter().map(|tally| tally.cap).collect::<Vec<_>>()
     };
@@ -283,7 +288,7 @@ pub(super) fn a_closed_convoy_holds_up_no_bead_and_a_reopened_one_is_as_it_was(
     }
 }
 
-pub(super) fn a_convoy_with_a_cap_has_lanes_of_its_own(subject: &dyn Subject) {
+pub(super) fn a_convoy_with_a_cap_has_lanes_of_its_own(subject: &dyn EngineUnderTest) {
     let town = town_with(subject, convoy("hq-cv-2"));
     town.add(convoy("hq-cv-1"));
     track(&town, "hq-cv-1", &["gt-a"]);
@@ -322,7 +327,7 @@ pub(super) fn a_convoy_with_a_cap_has_lanes_of_its_own(subject: &dyn Subject) {
     assert_eq!(lanes(&town), [(vec![], 3)]);
 }
 
-pub(super) fn tracked_beads_that_are_not_scheduled_are_found(subject: &dyn Subject) {
+pub(super) fn tracked_beads_that_are_not_scheduled_are_found(subject: &dyn EngineUnderTest) {
     let town = town_with(subject, convoy("hq-cv-1"));
     let staged = Status::parse("staged_ready").expect("that is a status");
     town.add(Bead { status: staged, ..convoy("hq-cv-2") });

@@ -2,16 +2,16 @@
 
 use gt_core::{Bead, DependencyType, Status, Timestamp};
 
-use super::Subject;
-use super::kit::{Town, at, bead, closed, kind, priority};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, at, bead, closed, kind, priority};
 use crate::{BeadFilter, CountGroup, Statistics, StatusFilter};
 
 fn pairs<const N: usize>(pairs: [(&str, i64); N]) -> Vec<(String, i64)> {
     pairs.map(|(name, count)| (name.to_owned(), count)).to_vec()
 }
 
-pub(super) fn beads_are_counted_by_each_group(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn beads_are_counted_by_each_group(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (text, number, name, assignee) in
         [("gt-a", 0, "task", "zoe"), ("gt-b", 2, "bug", ""), ("gt-c", 2, "task", "ann")]
     {
@@ -36,8 +36,8 @@ pub(super) fn beads_are_counted_by_each_group(subject: &dyn Subject) {
     assert_eq!(by(CountGroup::Label), pairs([("blue", 1), ("red", 2)]));
 }
 
-pub(super) fn counts_obey_the_filter(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn counts_obey_the_filter(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     town.add(closed("gt-c", None));
     town.label("gt-a", "red");
@@ -61,8 +61,8 @@ pub(super) fn counts_obey_the_filter(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn an_empty_store_has_empty_statistics(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_empty_store_has_empty_statistics(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let statistics = town.read(|reader| reader.statistics());
     assert_eq!(statistics, Statistics::default());
     assert_eq!(statistics.total(), 0);
@@ -70,8 +70,8 @@ pub(super) fn an_empty_store_has_empty_statistics(subject: &dyn Subject) {
     assert_eq!(counted, []);
 }
 
-pub(super) fn statistics_count_what_is_not_ephemeral(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn statistics_count_what_is_not_ephemeral(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     town.link("gt-b", DependencyType::Blocks, "gt-a");
     town.link("gt-c", DependencyType::Blocks, "gt-a");
@@ -92,8 +92,8 @@ pub(super) fn statistics_count_what_is_not_ephemeral(subject: &dyn Subject) {
     assert!((statistics.lead_time_hours() - 0.05).abs() < 1e-9);
 }
 
-pub(super) fn an_epic_whose_parts_are_all_over_could_be_closed(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_epic_whose_parts_are_all_over_could_be_closed(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for text in ["gt-full", "gt-half", "gt-empty", "gt-over"] {
         town.add(Bead { issue_type: kind("epic"), ..bead(text) });
     }
@@ -112,8 +112,10 @@ pub(super) fn an_epic_whose_parts_are_all_over_could_be_closed(subject: &dyn Sub
     assert_eq!(town.read(|reader| reader.statistics()).closable_epics, 2);
 }
 
-pub(super) fn the_longest_life_there_can_be_does_not_break_the_statistics(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_longest_life_there_can_be_does_not_break_the_statistics(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     town.add(Bead {
         created_at: Timestamp::from_nanos(i64::MIN),
         closed_at: Some(Timestamp::from_nanos(i64::MAX)),

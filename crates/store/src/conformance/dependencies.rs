@@ -2,8 +2,8 @@
 
 use gt_core::{Bead, Dependency, DependencyType, EventKind, IssueType};
 
-use super::Subject;
-use super::kit::{Town, bead, closed, edge, id, import, json};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, closed, edge, id, import, json};
 use crate::DependencyChange;
 
 const BLOCKS: DependencyType = DependencyType::Blocks;
@@ -13,8 +13,8 @@ fn other(name: &str) -> DependencyType {
     DependencyType::parse(name).expect("the case names a valid type")
 }
 
-pub(super) fn an_edge_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_edge_reads_back_exactly_as_it_was_written(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let full = Dependency {
         created_by: "bob".to_owned(),
@@ -32,8 +32,8 @@ pub(super) fn an_edge_reads_back_exactly_as_it_was_written(subject: &dyn Subject
     assert_eq!(backwards, None);
 }
 
-pub(super) fn an_edge_is_added_then_the_same_then_changed(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_edge_is_added_then_the_same_then_changed(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let first = edge("gt-a", BLOCKS, "gt-b");
     let retyped = edge("gt-a", other("related"), "gt-b");
@@ -57,8 +57,8 @@ pub(super) fn an_edge_is_added_then_the_same_then_changed(subject: &dyn Subject)
     assert_eq!(edges, [annotated], "there is one edge per pair");
 }
 
-pub(super) fn an_edge_is_announced_only_when_asked(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_edge_is_announced_only_when_asked(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let related = edge("gt-a", other("related"), "gt-b");
 
@@ -78,8 +78,8 @@ pub(super) fn an_edge_is_announced_only_when_asked(subject: &dyn Subject) {
     );
 }
 
-pub(super) fn edges_are_listed_from_both_ends_in_order(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn edges_are_listed_from_both_ends_in_order(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     let (ac, ab, bc) = (
         edge("gt-a", BLOCKS, "gt-c"),
@@ -98,8 +98,10 @@ pub(super) fn edges_are_listed_from_both_ends_in_order(subject: &dyn Subject) {
     assert_eq!(to("gt-b"), [ab]);
 }
 
-pub(super) fn a_removed_edge_is_gone_and_removing_it_again_is_nothing(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_removed_edge_is_gone_and_removing_it_again_is_nothing(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let related = edge("gt-a", other("related"), "gt-b");
     town.put(&related);
@@ -113,8 +115,8 @@ pub(super) fn a_removed_edge_is_gone_and_removing_it_again_is_nothing(subject: &
     assert_eq!(town.read(|reader| reader.edges_from(&id("gt-a"))), []);
 }
 
-pub(super) fn an_edge_may_point_to_a_bead_that_is_not_there(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_edge_may_point_to_a_bead_that_is_not_there(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let dangling = edge("gt-a", BLOCKS, "external:other-thing");
 
@@ -125,24 +127,24 @@ pub(super) fn an_edge_may_point_to_a_bead_that_is_not_there(subject: &dyn Subjec
     assert_eq!(town.blockers_of("gt-a"), 0);
 }
 
-pub(super) fn an_edge_of_a_bead_that_is_not_there_is_refused(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_edge_of_a_bead_that_is_not_there_is_refused(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     for kind in [BLOCKS, PART] {
         town.refuse(|writer| writer.put_dependency(&edge("gt-absent", kind, "gt-a"), true));
     }
 }
 
-pub(super) fn a_bead_cannot_depend_on_itself(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_cannot_depend_on_itself(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     for kind in [BLOCKS, PART, other("related")] {
         town.refuse(|writer| writer.put_dependency(&edge("gt-a", kind, "gt-a"), true));
     }
 }
 
-pub(super) fn only_edges_that_can_block_count_as_blocking(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn only_edges_that_can_block_count_as_blocking(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let kinds = [
         BLOCKS,
@@ -168,9 +170,9 @@ pub(super) fn only_edges_that_can_block_count_as_blocking(subject: &dyn Subject)
     assert_eq!(all[3..], [(id("gt-b"), id("gt-a"))]);
 }
 
-pub(super) fn edges_are_followed_to_their_ends(subject: &dyn Subject) {
+pub(super) fn edges_are_followed_to_their_ends(subject: &dyn EngineUnderTest) {
     // Several parents, parents that meet again, a circle of old data, and edges of other types in between.
-    let town = Town::new(subject);
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d", "gt-e", "gt-f"]);
     for (issue, target) in [
         ("gt-a", "gt-b"),
@@ -211,8 +213,8 @@ pub(super) fn edges_are_followed_to_their_ends(subject: &dyn Subject) {
     assert!(!town.read(|reader| reader.has_children(&id("gt-g"))));
 }
 
-pub(super) fn a_bead_knows_its_parts_and_what_it_is_a_part_of(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_knows_its_parts_and_what_it_is_a_part_of(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     town.link("gt-b", PART, "gt-a");
     town.link("gt-c", PART, "gt-a");
@@ -235,8 +237,8 @@ pub(super) fn a_bead_knows_its_parts_and_what_it_is_a_part_of(subject: &dyn Subj
     assert!(open_children());
 }
 
-pub(super) fn the_edges_of_a_new_bead_are_written_in_one_go(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_edges_of_a_new_bead_are_written_in_one_go(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-parent"]);
     town.add(closed("gt-done", None));
     let edges = [
@@ -255,15 +257,17 @@ pub(super) fn the_edges_of_a_new_bead_are_written_in_one_go(subject: &dyn Subjec
     assert_eq!(town.read(|reader| reader.edges_from(&id("gt-new"))), edges);
 }
 
-pub(super) fn a_new_bead_with_two_edges_to_the_same_target_is_refused(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_new_bead_with_two_edges_to_the_same_target_is_refused(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let edges = [edge("gt-new", BLOCKS, "gt-a"), edge("gt-new", PART, "gt-a")];
     town.refuse(|writer| import(writer, &bead("gt-new"), &edges));
 }
 
-pub(super) fn a_wait_for_a_parent_names_its_unfinished_children(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_wait_for_a_parent_names_its_unfinished_children(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-wait", "gt-any", "gt-parent", "gt-b", "gt-c", "gt-epic", "gt-part"]);
     town.add(closed("gt-done", None));
     for child in ["gt-b", "gt-c", "gt-done"] {

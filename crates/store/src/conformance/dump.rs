@@ -1,13 +1,13 @@
 //! Everything that a store holds, as lines that can be compared between engines.
 
-use crate::copy::{ColumnKind, TABLES, Table};
+use crate::copy::{ColumnKind, CopiedTable, TABLES};
 use crate::{Reader, StoreError};
 
 /// The columns that a database computes by itself and a copy leaves out.
 const COMPUTED: [(&str, (&str, ColumnKind)); 2] =
     [("beads", ("workable", ColumnKind::Number)), ("beads", ("work_status", ColumnKind::Text))];
 
-fn columns(table: &Table) -> Vec<(&'static str, ColumnKind)> {
+fn columns(table: &CopiedTable) -> Vec<(&'static str, ColumnKind)> {
     let computed = COMPUTED.into_iter().filter(|(name, _)| *name == table.name);
     table.columns.iter().copied().chain(computed.map(|(_, column)| column)).collect()
 }

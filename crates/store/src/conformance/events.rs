@@ -2,8 +2,8 @@
 
 use gt_core::{Bead, Event, EventKind, Status};
 
-use super::Subject;
-use super::kit::{ACTOR, Town, at, bead, by, id, rig, slug, told};
+use super::EngineUnderTest;
+use super::kit::{ACTOR, CheckedStore, at, bead, by, id, rig, slug, told};
 use crate::{EventFilter, StoreError};
 
 fn numbers(events: &[Event]) -> Vec<u64> {
@@ -11,8 +11,8 @@ fn numbers(events: &[Event]) -> Vec<u64> {
 }
 
 /// Ten events: five beads made, then each of them labelled.
-fn ten_events(subject: &dyn Subject) -> Town {
-    let town = Town::new(subject);
+fn ten_events(subject: &dyn EngineUnderTest) -> CheckedStore {
+    let town = CheckedStore::new(subject);
     let ids = ["gt-0", "gt-1", "gt-2", "gt-3", "gt-4"];
     town.add_open(&ids);
     for id in ids {
@@ -25,15 +25,15 @@ fn labels_only() -> EventFilter {
     EventFilter { kinds: vec![EventKind::LabelAdded], ..EventFilter::default() }
 }
 
-pub(super) fn an_empty_store_has_no_events(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_empty_store_has_no_events(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let all = EventFilter::default();
     assert_eq!(town.read(|reader| reader.last_event_number()), 0);
     assert_eq!(town.read(|r| r.events_after(0, &all, 10)), (vec![], 0));
     assert_eq!(town.read(|r| r.latest_events(&all, 10)), []);
 }
 
-pub(super) fn numbers_are_gapless_and_in_order(subject: &dyn Subject) {
+pub(super) fn numbers_are_gapless_and_in_order(subject: &dyn EngineUnderTest) {
     let town = ten_events(subject);
     town.write(|writer| {
         for number in 5..9 {
@@ -47,7 +47,7 @@ pub(super) fn numbers_are_gapless_and_in_order(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.last_event_number()), 14);
 }
 
-pub(super) fn a_write_that_fails_leaves_no_event_and_no_gap(subject: &dyn Subject) {
+pub(super) fn a_write_that_fails_leaves_no_event_and_no_gap(subject: &dyn EngineUnderTest) {
     let town = ten_events(subject);
 
     town.refuse(|writer| {
@@ -64,14 +64,14 @@ pub(super) fn a_write_that_fails_leaves_no_event_and_no_gap(subject: &dyn Subjec
     assert_eq!(numbers(&town.events_since(10)), [11]);
 }
 
-pub(super) fn a_write_that_changes_nothing_leaves_no_event(subject: &dyn Subject) {
+pub(super) fn a_write_that_changes_nothing_leaves_no_event(subject: &dyn EngineUnderTest) {
     let town = ten_events(subject);
     town.write(|_| Ok(()));
     assert_eq!(town.last_event(), 10);
 }
 
-pub(super) fn an_event_names_actor_time_and_rig(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_event_names_actor_time_and_rig(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.write(|writer| writer.insert_rig(&rig("gear", "gt")));
     let author = crate::Authorship {
         actor: "gear/polecats/Toast".to_owned(),
@@ -91,7 +91,7 @@ pub(super) fn an_event_names_actor_time_and_rig(subject: &dyn Subject) {
     assert_eq!((event.bead, event.rig, event.run), (Some(id("gt-a")), Some(slug("gear")), None));
 }
 
-pub(super) fn events_are_read_in_pages(subject: &dyn Subject) {
+pub(super) fn events_are_read_in_pages(subject: &dyn EngineUnderTest) {
     let town = ten_events(subject);
     let all = EventFilter::default();
     let mut from = 0;
@@ -110,7 +110,7 @@ pub(super) fn events_are_read_in_pages(subject: &dyn Subject) {
     assert_eq!(seen, (1..=10).collect::<Vec<u64>>());
 }
 
-pub(super) fn events_that_a_filter_skips_are_not_read_again(subject: &dyn Subject) {
+pub(super) fn events_that_a_filter_skips_are_not_read_again(subject: &dyn EngineUnderTest) {
     let town = ten_events(subject);
     let read = |from, limit| town.read(|reader| reader.events_after(from, &labels_only(), limit));
 
@@ -122,14 +122,14 @@ pub(super) fn events_that_a_filter_skips_are_not_read_again(subject: &dyn Subjec
     assert_eq!(read(10, 100), (vec![], 11), "the last one looked at, admitted or not");
 }
 
-pub(super) fn a_limit_of_nothing_gives_nothing(subject: &dyn Subject) {
+pub(super) fn a_limit_of_nothing_gives_nothing(subject: &dyn EngineUnderTest) {
     let town = ten_events(subject);
     let all = EventFilter::default();
     assert_eq!(town.read(|r| r.events_after(3, &all, 0)), (vec![], 3));
     assert_eq!(town.read(|r| r.latest_events(&all, 0)), []);
 }
 
-pub(super) fn a_place_beyond_the_end_is_kept(subject: &dyn Subject) {
+pub(super) fn a_place_beyond_the_end_is_kept(subject: &dyn EngineUnderTest) {
     let town = ten_events(subject);
     for number in [10, 99, u64::MAX] {
         let read = town.read(|r| r.events_after(number, &EventFilter::default(), 5));
@@ -137,7 +137,7 @@ pub(super) fn a_place_beyond_the_end_is_kept(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn the_latest_events_come_oldest_first(subject: &dyn Subject) {
+pub(super) fn the_latest_events_come_oldest_first(subject: &dyn EngineUnderTest) {
     let town = ten_events(subject);
     let latest = |filter: &EventFilter, limit| {
         numbers(&town.read(|reader| reader.latest_events(filter, limit)))
@@ -151,8 +151,8 @@ pub(super) fn the_latest_events_come_oldest_first(subject: &dyn Subject) {
     assert_eq!(latest(&of_bead, 1), [7]);
 }
 
-pub(super) fn events_are_filtered_by_each_field(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn events_are_filtered_by_each_field(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.write(|writer| writer.insert_rig(&rig("gear", "gt")));
     let in_gear = Bead { rig: Some(slug("gear")), ..bead("gt-a") };
     for (seconds, new) in [(20_000, &in_gear), (30_000, &bead("hq-b"))] {
@@ -183,8 +183,8 @@ pub(super) fn events_are_filtered_by_each_field(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn the_log_outlives_what_it_tells_about(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_log_outlives_what_it_tells_about(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     town.delete("gt-a");
 
@@ -199,8 +199,10 @@ pub(super) fn the_log_outlives_what_it_tells_about(subject: &dyn Subject) {
     );
 }
 
-pub(super) fn old_events_go_from_the_beginning_and_the_last_one_stays(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn old_events_go_from_the_beginning_and_the_last_one_stays(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     assert_eq!(town.read(|reader| reader.oldest_event_at()), None);
     assert_eq!(town.write(|writer| writer.purge_events(at(20_000), 100)), 0);
     let town = ten_events(subject);

@@ -3,8 +3,8 @@
 
 use gt_core::{Bead, DependencyType, Outcome, Status};
 
-use super::Subject;
-use super::kit::{Town, at, bead, closed, id, kind, priority, rig, slug, texts};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, at, bead, closed, id, kind, priority, rig, slug, texts};
 use crate::{BeadFilter, Between, StatusFilter};
 
 fn any() -> BeadFilter {
@@ -30,8 +30,8 @@ fn before(seconds: i64) -> Between {
     Between { after: None, before: Some(at(seconds)) }
 }
 
-pub(super) fn a_plain_list_shows_what_is_current(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_plain_list_shows_what_is_current(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     town.add(closed("gt-closed", None));
     let hidden = [
@@ -58,15 +58,15 @@ pub(super) fn a_plain_list_shows_what_is_current(subject: &dyn Subject) {
     town.finds(everything(), &all_ids);
 }
 
-pub(super) fn by_id(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_id(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     let ids = vec![id("gt-c"), id("gt-a"), id("gt-absent")];
     town.finds(BeadFilter { ids, ..any() }, &["gt-a", "gt-c"]);
 }
 
-pub(super) fn by_status(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_status(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let custom = Status::parse("staged_ready").expect("a custom status");
     for (text, status) in [
         ("gt-open", Status::Open),
@@ -91,8 +91,8 @@ pub(super) fn by_status(subject: &dyn Subject) {
     town.finds(with(StatusFilter::OneOf(vec![])), &[]);
 }
 
-pub(super) fn by_being_blocked(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_being_blocked(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     town.link("gt-b", DependencyType::Blocks, "gt-a");
     town.link("gt-c", DependencyType::Blocks, "gt-a");
@@ -103,8 +103,8 @@ pub(super) fn by_being_blocked(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn by_rig(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_rig(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.write(|writer| writer.insert_rig(&rig("gear", "gt")));
     town.add(Bead { rig: Some(slug("gear")), ..bead("gt-a") });
     town.add_open(&["hq-a"]);
@@ -113,8 +113,8 @@ pub(super) fn by_rig(subject: &dyn Subject) {
     town.finds(rig("zoo"), &[]);
 }
 
-pub(super) fn by_type(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_type(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for name in ["task", "bug", "epic", "gate", "agent", "molecule"] {
         town.add(Bead { issue_type: kind(name), ..bead(&format!("gt-{name}")) });
     }
@@ -136,8 +136,8 @@ pub(super) fn by_type(subject: &dyn Subject) {
     );
 }
 
-pub(super) fn by_flags(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_flags(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-plain"]);
     town.add(Bead { is_template: true, ..bead("gt-template") });
     town.add(Bead { ephemeral: true, ..bead("gt-ephemeral") });
@@ -156,8 +156,8 @@ pub(super) fn by_flags(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn by_priority(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_priority(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for number in 0..5 {
         town.add(Bead { priority: priority(number), ..bead(&format!("gt-{number}")) });
     }
@@ -172,8 +172,8 @@ pub(super) fn by_priority(subject: &dyn Subject) {
     town.finds(between(Some(3), Some(2)), &[]);
 }
 
-pub(super) fn by_assignee(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_assignee(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (text, assignee) in [("gt-a", "toast"), ("gt-b", "Toast"), ("gt-c", "")] {
         town.add(Bead { assignee: assignee.to_owned(), ..bead(text) });
     }
@@ -183,8 +183,8 @@ pub(super) fn by_assignee(subject: &dyn Subject) {
     town.finds(unassigned, &["gt-c"]);
 }
 
-pub(super) fn by_labels(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_labels(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-none", "gt-red", "gt-both", "gt-blue"]);
     for (text, label) in
         [("gt-red", "red"), ("gt-both", "red"), ("gt-both", "blue"), ("gt-blue", "blue")]
@@ -216,8 +216,8 @@ pub(super) fn by_labels(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn by_parent(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_parent(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-p", "gt-p.1", "gt-b", "gt-c"]);
     town.link("gt-b", DependencyType::ParentChild, "gt-p");
     town.link("gt-c", DependencyType::ParentChild, "gt-b");
@@ -234,8 +234,8 @@ pub(super) fn by_parent(subject: &dyn Subject) {
 /// One of the spans of a filter.
 type Span = fn(&mut BeadFilter) -> &mut Between;
 
-pub(super) fn by_the_times_of_a_bead(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_the_times_of_a_bead(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (text, seconds) in [("gt-a", 10), ("gt-b", 20), ("gt-c", 30)] {
         town.add(Bead {
             created_at: at(seconds),
@@ -270,8 +270,8 @@ pub(super) fn by_the_times_of_a_bead(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn by_being_put_off(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_being_put_off(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     town.add(Bead { status: Status::Deferred, ..bead("gt-without-date") });
     town.add(Bead { defer_until: Some(at(5)), ..bead("gt-with-date") });
@@ -279,8 +279,8 @@ pub(super) fn by_being_put_off(subject: &dyn Subject) {
     town.finds(deferred, &["gt-with-date", "gt-without-date"]);
 }
 
-pub(super) fn by_being_overdue(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_being_overdue(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-no-date"]);
     for (text, seconds) in [("gt-late", 10), ("gt-now", 20), ("gt-later", 30)] {
         town.add(Bead { due_at: Some(at(seconds)), ..bead(text) });
@@ -290,8 +290,8 @@ pub(super) fn by_being_overdue(subject: &dyn Subject) {
     town.finds(overdue, &["gt-late"]);
 }
 
-pub(super) fn by_outcome(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_outcome(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-open"]);
     town.add(closed("gt-plain", None));
     for (text, outcome) in
@@ -303,8 +303,8 @@ pub(super) fn by_outcome(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn by_several_fields_at_once(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn by_several_fields_at_once(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (text, number, assignee) in [("gt-a", 1, "me"), ("gt-b", 1, ""), ("gt-c", 3, "me")] {
         town.add(Bead { priority: priority(number), assignee: assignee.to_owned(), ..bead(text) });
         town.label(text, "red");
@@ -320,8 +320,8 @@ pub(super) fn by_several_fields_at_once(subject: &dyn Subject) {
     town.finds(filter, &["gt-a"]);
 }
 
-pub(super) fn an_unset_time_is_neither_before_nor_after(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_unset_time_is_neither_before_nor_after(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let spans = [
         Between { after: Some(at(i64::MIN / 1_000_000_000)), before: None },

@@ -7,8 +7,8 @@ use std::thread;
 
 use gt_core::{Bead, BeadId, DependencyType, Event, EventKind, Status};
 
-use super::Subject;
-use super::kit::{Town, at, bead, edge, id};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, at, bead, edge, id};
 use crate::{
     Authorship, BeadFilter, BeadOrder, EventFilter, Reader, StatusFilter, Store, StoreError, Writer,
 };
@@ -19,18 +19,18 @@ const FOLLOWERS: usize = 3;
 const JOBS_PER_COMMIT: usize = 6;
 
 /// The number of jobs of each writer.
-fn jobs_each(subject: &dyn Subject) -> usize {
+fn jobs_each(subject: &dyn EngineUnderTest) -> usize {
     if subject.reads_beside_writes() { 60 } else { 20 }
 }
 
 /// One of many things that a writer does.
 #[derive(Debug, Clone, Copy)]
-struct Job {
+struct WriterJob {
     writer: usize,
     number: usize,
 }
 
-impl Job {
+impl WriterJob {
     fn by(self) -> Authorship {
         Authorship { actor: format!("writer-{}", self.writer), at: at(1), worker: None }
     }
@@ -78,8 +78,8 @@ impl Job {
 }
 
 /// Does everything that one writer has to do; half of them write alone, the others submit.
-fn write_all(store: &Store, writer: usize, jobs: usize, acknowledged: impl Fn(Job)) {
-    let jobs: Vec<Job> = (0..jobs).map(|number| Job { writer, number }).collect();
+fn write_all(store: &Store, writer: usize, jobs: usize, acknowledged: impl Fn(WriterJob)) {
+    let jobs: Vec<WriterJob> = (0..jobs).map(|number| WriterJob { writer, number }).collect();
     if writer.is_multiple_of(2) {
         for job in jobs {
             let written = store.write(&job.by(), |writer| job.perform(writer));
@@ -89,7 +89,7 @@ fn write_all(store: &Store, writer: usize, jobs: usize, acknowledged: impl Fn(Jo
         return;
     }
     for group in jobs.chunks(JOBS_PER_COMMIT) {
-        let submit = |job: &Job| {
+        let submit = |job: &WriterJob| {
             let job = *job;
             let ticket = store.submit(job.by(), move |writer| {
                 job.perform(writer)?;
@@ -121,8 +121,8 @@ impl Drop for Finish<'_> {
 /// Lets all writers write while followers `look`, again and again, and once more when nothing more
 /// will come. Returns the final state of each follower.
 fn follow<F: Send>(
-    subject: &dyn Subject,
-    town: &Town,
+    subject: &dyn EngineUnderTest,
+    town: &CheckedStore,
     begin: impl Fn(usize) -> F + Sync,
     look: impl Fn(&Store, &mut F) + Sync,
 ) -> Vec<F> {
@@ -161,10 +161,10 @@ fn follow<F: Send>(
     seen
 }
 
-pub(super) fn a_follower_misses_no_event_and_sees_none_twice(subject: &dyn Subject) {
+pub(super) fn a_follower_misses_no_event_and_sees_none_twice(subject: &dyn EngineUnderTest) {
     // Pages of these sizes: one at a time, a few, and more than an engine fetches at once.
     const PAGES: [usize; FOLLOWERS] = [1, 7, 100];
-    let town = Town::new(subject);
+    let town = CheckedStore::new(subject);
 
     let followers = follow(
         subject,
@@ -199,16 +199,20 @@ pub(super) fn a_follower_misses_no_event_and_sees_none_twice(subject: &dyn Subje
     };
     for writer in 0..WRITERS {
         let made: Vec<BeadId> = of_writer(writer).collect();
-        let jobs = (0..jobs_each(subject)).map(|number| Job { writer, number });
+        let jobs = (0..jobs_each(subject)).map(|number| WriterJob { writer, number });
         let lasting = jobs.filter(|job| !job.fails() && (writer % 2 == 0 || !job.panics()));
-        assert_eq!(made, lasting.map(Job::bead).collect::<Vec<_>>(), "in the order of its writes");
+        assert_eq!(
+            made,
+            lasting.map(WriterJob::bead).collect::<Vec<_>>(),
+            "in the order of its writes"
+        );
     }
 }
 
 /// The beads by the log alone: how many labels each has, and whether it is closed.
-type Told = BTreeMap<BeadId, (usize, bool)>;
+type BeadsByLog = BTreeMap<BeadId, (usize, bool)>;
 
-fn retell(told: &mut Told, events: &[Event]) {
+fn retell(told: &mut BeadsByLog, events: &[Event]) {
     for event in events {
         let Some(id) = event.bead.clone() else { continue };
         let about = told.entry(id).or_default();
@@ -221,7 +225,7 @@ fn retell(told: &mut Told, events: &[Event]) {
 }
 
 /// The same, from the beads themselves.
-fn as_they_are(reader: &Reader<'_>) -> Result<Told, StoreError> {
+fn as_they_are(reader: &Reader<'_>) -> Result<BeadsByLog, StoreError> {
     let all =
         BeadFilter { status: StatusFilter::All, order: BeadOrder::Oldest, ..BeadFilter::default() };
     let rows = reader.bead_rows(&reader.find(&all)?)?;
@@ -230,14 +234,14 @@ fn as_they_are(reader: &Reader<'_>) -> Result<Told, StoreError> {
 }
 
 pub(super) fn no_reader_sees_a_change_without_its_event_or_an_event_without_its_change(
-    subject: &dyn Subject,
+    subject: &dyn EngineUnderTest,
 ) {
-    let town = Town::new(subject);
+    let town = CheckedStore::new(subject);
 
     let followers = follow(
         subject,
         &town,
-        |_| (0_u64, Told::new()),
+        |_| (0_u64, BeadsByLog::new()),
         |store, (last, told)| {
             let (events, reached, counted, beads) = store
                 .read(|reader| {
@@ -261,8 +265,8 @@ pub(super) fn no_reader_sees_a_change_without_its_event_or_an_event_without_its_
     assert!(followers.iter().all(|(last, _)| *last == end), "every follower came to the end");
 }
 
-pub(super) fn an_acknowledged_write_is_seen_by_every_handle(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_acknowledged_write_is_seen_by_every_handle(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let doors: Vec<(Store, Store)> = (0..WRITERS)
         .map(|_| (subject.another(&town.store), subject.another(&town.store)))
         .collect();

@@ -8,8 +8,8 @@ use std::thread;
 
 use gt_core::EventKind;
 
-use super::Subject;
-use super::kit::{Town, bead, by, id};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, by, id};
 use crate::{BeadFilter, Store, StoreError, Ticket, Writer};
 
 fn add(writer: &mut Writer<'_>, text: &str) -> Result<(), StoreError> {
@@ -31,13 +31,13 @@ fn panicking(store: &Store, text: &str) -> Ticket<(), StoreError> {
 }
 
 /// A job that keeps the writer until told to go on.
-struct Held {
+struct HeldJob {
     ticket: Ticket<(), StoreError>,
     release: Sender<()>,
     running: Receiver<()>,
 }
 
-impl Held {
+impl HeldJob {
     fn submit(store: &Store) -> Self {
         let (release, released) = mpsc::channel();
         let (started, running) = mpsc::channel();
@@ -62,14 +62,14 @@ impl Held {
 
 /// Submits while the writer is busy, so that everything waits together and becomes one group.
 fn together(store: &Store, jobs: impl FnOnce()) {
-    let held = Held::submit(store);
+    let held = HeldJob::submit(store);
     held.wait_until_running();
     jobs();
     held.finish().expect("the held job does nothing");
 }
 
-pub(super) fn a_ticket_is_answered_when_the_write_is_there_for_all(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_ticket_is_answered_when_the_write_is_there_for_all(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let other = subject.another(&town.store);
 
     let answer = town
@@ -86,8 +86,8 @@ pub(super) fn a_ticket_is_answered_when_the_write_is_there_for_all(subject: &dyn
     assert_eq!(town.last_event(), 1);
 }
 
-pub(super) fn in_a_group_each_job_stands_or_falls_alone(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn in_a_group_each_job_stands_or_falls_alone(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let mut tickets = Vec::new();
     together(&town.store, || {
         tickets.push(submit(&town.store, "gt-a"));
@@ -116,8 +116,8 @@ pub(super) fn in_a_group_each_job_stands_or_falls_alone(subject: &dyn Subject) {
     town.check();
 }
 
-pub(super) fn the_first_job_of_a_store_may_panic(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_first_job_of_a_store_may_panic(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let lost = panicking(&town.store, "gt-lost").wait();
     assert!(matches!(lost, Err(StoreError::NotCommitted(_))));
 
@@ -127,12 +127,12 @@ pub(super) fn the_first_job_of_a_store_may_panic(subject: &dyn Subject) {
     assert_eq!(town.last_event(), 1);
 }
 
-pub(super) fn no_answer_comes_before_the_commit(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn no_answer_comes_before_the_commit(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let answered = Arc::new(AtomicBool::new(false));
     let mut group = None;
     together(&town.store, || {
-        group = Some((submit(&town.store, "gt-a"), Held::submit(&town.store)));
+        group = Some((submit(&town.store, "gt-a"), HeldJob::submit(&town.store)));
     });
     let (ticket, held) = group.expect("both were submitted");
     let waiting = thread::spawn({
@@ -159,8 +159,8 @@ pub(super) fn no_answer_comes_before_the_commit(subject: &dyn Subject) {
     town.finds(BeadFilter::default(), &["gt-a"]);
 }
 
-pub(super) fn jobs_of_one_submitter_are_written_in_order(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn jobs_of_one_submitter_are_written_in_order(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     // More than one group, and more than may wait at a time.
     let tickets: Vec<_> =
         (0..1500).map(|number| submit(&town.store, &format!("gt-{number:04}"))).collect();
@@ -177,8 +177,8 @@ pub(super) fn jobs_of_one_submitter_are_written_in_order(subject: &dyn Subject) 
     town.check();
 }
 
-pub(super) fn many_submitters_lose_nothing(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn many_submitters_lose_nothing(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     thread::scope(|scope| {
         for thread in 0..8 {
             let store = town.store.clone();
@@ -196,8 +196,8 @@ pub(super) fn many_submitters_lose_nothing(subject: &dyn Subject) {
     town.check();
 }
 
-pub(super) fn submitted_and_plain_writes_get_along(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn submitted_and_plain_writes_get_along(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let other = subject.another(&town.store);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -220,16 +220,18 @@ pub(super) fn submitted_and_plain_writes_get_along(subject: &dyn Subject) {
     town.check();
 }
 
-pub(super) fn a_write_whose_ticket_is_dropped_is_written_all_the_same(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_write_whose_ticket_is_dropped_is_written_all_the_same(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     drop(submit(&town.store, "gt-a"));
     submit(&town.store, "gt-b").wait().expect("the write succeeds");
     town.finds(BeadFilter::default(), &["gt-a", "gt-b"]);
 }
 
-pub(super) fn failed_jobs_leave_no_gap_across_groups(subject: &dyn Subject) {
+pub(super) fn failed_jobs_leave_no_gap_across_groups(subject: &dyn EngineUnderTest) {
     const JOBS: usize = 300;
-    let town = Town::new(subject);
+    let town = CheckedStore::new(subject);
     let mut tickets = Vec::new();
     together(&town.store, || {
         for number in 0..JOBS {
@@ -261,9 +263,9 @@ pub(super) fn failed_jobs_leave_no_gap_across_groups(subject: &dyn Subject) {
 }
 
 pub(super) fn a_job_sees_what_the_jobs_before_it_did_and_nothing_of_those_that_failed(
-    subject: &dyn Subject,
+    subject: &dyn EngineUnderTest,
 ) {
-    let town = Town::new(subject);
+    let town = CheckedStore::new(subject);
     let look = || {
         town.store.submit(by(1), |writer| {
             let there = ["gt-a", "gt-lost", "gt-b"].map(|text| writer.bead_exists(&id(text)));

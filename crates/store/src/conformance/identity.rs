@@ -3,8 +3,8 @@
 use gt_core::decide::IdSeed;
 use gt_core::{BeadId, EventKind, Prefix};
 
-use super::Subject;
-use super::kit::{Town, at, bead, id};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, at, bead, id};
 use crate::StoreError;
 
 fn prefix(text: &str) -> Prefix {
@@ -15,12 +15,12 @@ fn seed(title: &str) -> IdSeed<'_> {
     IdSeed { title, description: "", creator: "tester", at: at(1) }
 }
 
-fn length_of_a_free_id(town: &Town, of: &str) -> usize {
+fn length_of_a_free_id(town: &CheckedStore, of: &str) -> usize {
     let free = town.read(|reader| reader.free_id(&prefix(of), &seed("x")));
     free.as_str().len() - of.len() - 1
 }
 
-fn next_child(town: &Town, parent: &str) -> BeadId {
+fn next_child(town: &CheckedStore, parent: &str) -> BeadId {
     town.write(|writer| {
         let child = writer.next_child_id(&id(parent))?;
         writer.insert_bead(&bead(child.as_str()), EventKind::Created)?;
@@ -28,8 +28,8 @@ fn next_child(town: &Town, parent: &str) -> BeadId {
     })
 }
 
-pub(super) fn a_free_id_is_the_first_unused_one(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_free_id_is_the_first_unused_one(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let (prefix, seed) = (prefix("gt"), seed("Fix login"));
     let free = || town.read(|reader| reader.free_id(&prefix, &seed));
 
@@ -39,8 +39,8 @@ pub(super) fn a_free_id_is_the_first_unused_one(subject: &dyn Subject) {
     assert_eq!(free(), seed.id(&prefix, 3, 1));
 }
 
-pub(super) fn ids_grow_longer_as_their_prefix_fills_up(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn ids_grow_longer_as_their_prefix_fills_up(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let fill = |from: i64, to: i64| {
         town.write(|writer| {
             for number in from..to {
@@ -60,8 +60,10 @@ pub(super) fn ids_grow_longer_as_their_prefix_fills_up(subject: &dyn Subject) {
     assert_eq!(length_of_a_free_id(&town, "gt"), 4);
 }
 
-pub(super) fn each_prefix_fills_up_for_itself_and_children_do_not_count(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn each_prefix_fills_up_for_itself_and_children_do_not_count(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["my-app-p"]);
     town.write(|writer| {
         for number in 0..200 {
@@ -76,8 +78,8 @@ pub(super) fn each_prefix_fills_up_for_itself_and_children_do_not_count(subject:
     assert_eq!(length_of_a_free_id(&town, "hq"), 3);
 }
 
-pub(super) fn children_are_numbered_from_one(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn children_are_numbered_from_one(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
 
     assert_eq!(next_child(&town, "gt-a"), id("gt-a.1"));
@@ -87,8 +89,8 @@ pub(super) fn children_are_numbered_from_one(subject: &dyn Subject) {
     assert_eq!(next_child(&town, "gt-a"), id("gt-a.3"));
 }
 
-pub(super) fn the_number_of_a_deleted_child_is_not_given_again(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_number_of_a_deleted_child_is_not_given_again(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     next_child(&town, "gt-a");
     next_child(&town, "gt-a");
@@ -98,8 +100,10 @@ pub(super) fn the_number_of_a_deleted_child_is_not_given_again(subject: &dyn Sub
     assert_eq!(next_child(&town, "gt-a"), id("gt-a.3"));
 }
 
-pub(super) fn the_number_of_a_deleted_imported_child_is_not_given_again(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_number_of_a_deleted_imported_child_is_not_given_again(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-a.1", "gt-b", "gt-b.2"]);
     next_child(&town, "gt-b");
 
@@ -110,8 +114,8 @@ pub(super) fn the_number_of_a_deleted_imported_child_is_not_given_again(subject:
     assert_eq!(next_child(&town, "gt-b"), id("gt-b.4"));
 }
 
-pub(super) fn imported_children_keep_their_numbers(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn imported_children_keep_their_numbers(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-a.1", "gt-a.5", "gt-a.5.9", "gt-a.x"]);
 
     assert_eq!(next_child(&town, "gt-a"), id("gt-a.6"));
@@ -119,8 +123,8 @@ pub(super) fn imported_children_keep_their_numbers(subject: &dyn Subject) {
     assert_eq!(next_child(&town, "gt-a"), id("gt-a.9"));
 }
 
-pub(super) fn a_number_that_was_not_used_is_not_lost(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_number_that_was_not_used_is_not_lost(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
 
     town.refuse(|writer| {
@@ -131,8 +135,8 @@ pub(super) fn a_number_that_was_not_used_is_not_lost(subject: &dyn Subject) {
     assert_eq!(next_child(&town, "gt-a"), id("gt-a.1"));
 }
 
-pub(super) fn absurd_numbers_of_imported_children_do_no_harm(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn absurd_numbers_of_imported_children_do_no_harm(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-a.99999999999", "gt-a.9223372036854775807"]);
     town.add_open(&["gt-b", "gt-b.4294967295"]);
 

@@ -9,7 +9,7 @@ use gt_core::{
     Json, Outcome, Prefix, Priority, Rig, RigSlug, RigState, Status, Timestamp, Title, Uid,
 };
 
-use super::Subject;
+use super::EngineUnderTest;
 use crate::{Authorship, BeadFilter, BeadOrder, EventFilter, Reader, Store, StoreError, Writer};
 
 /// The actor that writes in the cases.
@@ -144,13 +144,13 @@ pub(super) fn rig(name: &str, prefix: &str) -> Rig {
 
 /// A store with a clock that moves on by a second with every write, and that looks after every
 /// write whether all derived values are still true.
-pub(super) struct Town {
+pub(super) struct CheckedStore {
     pub(super) store: Store,
     seconds: Cell<i64>,
 }
 
-impl Town {
-    pub(super) fn new(subject: &dyn Subject) -> Self {
+impl CheckedStore {
+    pub(super) fn new(subject: &dyn EngineUnderTest) -> Self {
         Self { store: subject.fresh(), seconds: Cell::new(10_000) }
     }
 

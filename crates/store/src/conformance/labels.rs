@@ -1,10 +1,12 @@
 //! Labels.
 
-use super::Subject;
-use super::kit::{Town, bead, texts};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, texts};
 
-pub(super) fn labels_are_sorted_and_remember_in_which_order_they_came(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn labels_are_sorted_and_remember_in_which_order_they_came(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     let a = town.add(bead("gt-a"));
     for label in ["red", "blue", "green"] {
         assert!(town.label("gt-a", label));
@@ -19,8 +21,8 @@ pub(super) fn labels_are_sorted_and_remember_in_which_order_they_came(subject: &
     assert_eq!(in_order(), texts(["blue", "green", "red"]));
 }
 
-pub(super) fn a_label_is_there_or_not_but_never_twice(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_label_is_there_or_not_but_never_twice(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let a = town.add(bead("gt-a"));
 
     let story = town.story_of(|town| {
@@ -34,8 +36,8 @@ pub(super) fn a_label_is_there_or_not_but_never_twice(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.labels(&a)), texts([]));
 }
 
-pub(super) fn a_label_is_announced_only_when_asked(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_label_is_announced_only_when_asked(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let a = town.add(bead("gt-a"));
 
     let story = town.story_of(|town| {
@@ -50,8 +52,8 @@ pub(super) fn a_label_is_announced_only_when_asked(subject: &dyn Subject) {
     assert_eq!(payload.as_str(), r#"{"title":"Title of gt-a","label":"red"}"#);
 }
 
-pub(super) fn labels_are_told_apart_by_every_letter(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn labels_are_told_apart_by_every_letter(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     for label in ["red", "Red", "gt:agent", "größe 🔧"] {
         assert!(town.label("gt-a", label));
@@ -63,7 +65,7 @@ pub(super) fn labels_are_told_apart_by_every_letter(subject: &dyn Subject) {
     assert_eq!(all, expected.map(|(label, count)| (label.to_owned(), count)));
 }
 
-pub(super) fn a_bead_that_is_not_there_gets_no_label(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_that_is_not_there_gets_no_label(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.refuse(|writer| writer.add_label(&bead("gt-absent"), "red", true));
 }

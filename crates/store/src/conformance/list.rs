@@ -234,11 +234,11 @@ macro_rules! for_each_conformance_case {
                 parking_and_its_end_are_told_and_suspicion_is_not,
                 a_forgiven_attempt_wakes_its_context,
             }
-            picture {
+            convoy_status {
                 answers_about_many_beads_equal_the_answers_about_each,
                 the_open_members_of_a_convoy_are_read_at_once,
                 the_durations_of_good_runs_are_read_newest_first,
-                beads_are_sketched_in_the_order_that_was_asked_for,
+                member_rows_come_in_the_order_that_was_asked_for,
             }
             queries {
                 each_condition_admits_what_it_says,

@@ -1,16 +1,16 @@
 //! Messages and their receipts.
 
 use gt_core::message::{MessageBody, MessageKind, NewMessage, Receipt, Severity};
-use gt_core::{Address, Message, MessageId, Sender, Title};
+use gt_core::{Message, MessageAddress, MessageId, Sender, Title};
 
-use super::Subject;
-use super::kit::{Town, by, id};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, by, id};
 
 fn mail(from: &str, to: &str, body: &str) -> NewMessage {
     NewMessage {
         kind: MessageKind::Mail,
         from: Sender::stored(from),
-        to: Address::stored(to),
+        to: MessageAddress::stored(to),
         subject: Title::parse("News").ok(),
         body: MessageBody::parse(body).expect("the case has a valid message"),
         bead: None,
@@ -18,17 +18,17 @@ fn mail(from: &str, to: &str, body: &str) -> NewMessage {
     }
 }
 
-fn send(town: &Town, new: NewMessage) -> Message {
+fn send(town: &CheckedStore, new: NewMessage) -> Message {
     town.write(|writer| writer.send_message(new))
 }
 
-fn unseen(town: &Town, to: &str) -> Vec<String> {
-    let found = town.read(|reader| reader.unseen_messages(&Address::stored(to), 10));
+fn unseen(town: &CheckedStore, to: &str) -> Vec<String> {
+    let found = town.read(|reader| reader.unseen_messages(&MessageAddress::stored(to), 10));
     found.into_iter().map(|message| message.body).collect()
 }
 
-pub(super) fn a_message_reads_back_exactly_as_it_was_sent(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_message_reads_back_exactly_as_it_was_sent(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let first = send(&town, mail("ann", "mayor", "one\n\ttwo ä"));
     let whole = NewMessage {
         kind: MessageKind::Escalation(Severity::High),
@@ -48,8 +48,8 @@ pub(super) fn a_message_reads_back_exactly_as_it_was_sent(subject: &dyn Subject)
     assert_eq!(town.read(|reader| reader.message(MessageId::of_number(3))), None);
 }
 
-pub(super) fn a_message_is_delivered_once_and_seen_once(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_message_is_delivered_once_and_seen_once(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let message = send(&town, mail("ann", "web/polecats/toast", "hurry"));
     assert_eq!(message.receipt(), Receipt::Queued);
     let again = || town.read(|reader| reader.message(message.id)).expect("it is kept");
@@ -69,16 +69,16 @@ pub(super) fn a_message_is_delivered_once_and_seen_once(subject: &dyn Subject) {
     assert!(Some(seen.created_at) < seen.delivered_at && seen.delivered_at < seen.seen_at);
 }
 
-pub(super) fn a_seen_message_counts_as_delivered(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_seen_message_counts_as_delivered(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let message = send(&town, mail("ann", "mayor", "hurry"));
     town.write(|writer| writer.message_seen(&message));
     let seen = town.read(|reader| reader.message(message.id)).expect("it is kept");
     assert_eq!(seen.delivered_at, seen.seen_at);
 }
 
-pub(super) fn an_address_gets_its_own_messages_in_order(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_address_gets_its_own_messages_in_order(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let first = send(&town, mail("ann", "gear/crew/bob", "one"));
     send(&town, mail("ann", "gear/crew/Bob", "not for him"));
     send(&town, mail("ann", "gear/crew/bob", "two"));
@@ -87,15 +87,15 @@ pub(super) fn an_address_gets_its_own_messages_in_order(subject: &dyn Subject) {
     assert_eq!(unseen(&town, "gear/crew/bob"), ["one", "two", "three"]);
     town.write(|writer| writer.message_seen(&first));
     assert_eq!(unseen(&town, "gear/crew/bob"), ["two", "three"]);
-    let last = town.read(|reader| reader.messages_to(&Address::stored("gear/crew/bob"), 2));
+    let last = town.read(|reader| reader.messages_to(&MessageAddress::stored("gear/crew/bob"), 2));
     let last: Vec<&str> = last.iter().map(|message| message.body.as_str()).collect();
     assert_eq!(last, ["three", "two"]);
 }
 
-pub(super) fn a_nudge_waits_until_it_is_delivered_or_seen(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_nudge_waits_until_it_is_delivered_or_seen(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let nudge = |words| NewMessage { kind: MessageKind::Nudge, ..mail("ann", "gt-a", words) };
-    let waiting = |town: &Town| {
+    let waiting = |town: &CheckedStore| {
         let found = town.read(|reader| reader.undelivered_nudges(10));
         found.into_iter().map(|message| message.body).collect::<Vec<_>>()
     };
@@ -111,8 +111,8 @@ pub(super) fn a_nudge_waits_until_it_is_delivered_or_seen(subject: &dyn Subject)
     assert_eq!(town.read(|reader| reader.undelivered_nudges(0)), []);
 }
 
-pub(super) fn an_escalation_is_found_until_it_is_read(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_escalation_is_found_until_it_is_read(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let asking = NewMessage {
         kind: MessageKind::Escalation(Severity::Critical),
@@ -134,8 +134,8 @@ pub(super) fn an_escalation_is_found_until_it_is_read(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.unseen_escalations()), []);
 }
 
-pub(super) fn messages_that_were_read_long_ago_go_and_no_others(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn messages_that_were_read_long_ago_go_and_no_others(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     assert_eq!(town.read(|reader| reader.oldest_message_at()), None);
     let sent = ["one", "two", "three"].map(|text| send(&town, mail("ann", "mayor", text)));
     assert_eq!(town.read(|reader| reader.oldest_message_at()), Some(sent[0].created_at));
@@ -155,8 +155,8 @@ pub(super) fn messages_that_were_read_long_ago_go_and_no_others(subject: &dyn Su
     assert_eq!(send(&town, mail("ann", "mayor", "four")).id.number(), 4);
 }
 
-pub(super) fn a_message_that_is_undone_leaves_no_gap(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_message_that_is_undone_leaves_no_gap(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let refused = town.store.write(&by(20_000), |writer| {
         writer.send_message(mail("ann", "mayor", "never mind"))?;
         Err::<(), _>(crate::StoreError::Corrupt("it is undone".to_owned()))

@@ -1,6 +1,6 @@
 //! The suite that every engine must pass: each verb, each refusal, and the races between writers.
 //!
-//! An engine joins by implementing [`Subject`] in its tests and taking its place in
+//! An engine joins by implementing [`EngineUnderTest`] in its tests and taking its place in
 //! [`for_each_conformance_subject!`](crate::for_each_conformance_subject). Tests and
 //! [`reference()`] are made from the same two lists, so that both name the same
 //! cases.
@@ -16,6 +16,7 @@ mod blocking;
 mod comments;
 mod contest;
 mod contexts;
+mod convoy_status;
 mod convoys;
 mod counts;
 mod dependencies;
@@ -32,7 +33,6 @@ mod messages;
 mod orders;
 mod outbox;
 mod parks;
-mod picture;
 mod queries;
 mod races;
 mod readiness;
@@ -79,7 +79,7 @@ impl Engine {
 }
 
 /// How an engine makes stores for the suite.
-pub trait Subject: Sync {
+pub trait EngineUnderTest: Sync {
     /// The engine.
     fn engine(&self) -> Engine;
 
@@ -101,7 +101,7 @@ pub struct Case {
     /// The property, as `group::sentence`.
     pub name: &'static str,
     /// Panics if it is not.
-    pub run: fn(&dyn Subject),
+    pub run: fn(&dyn EngineUnderTest),
 }
 
 impl std::fmt::Debug for Case {
@@ -126,7 +126,7 @@ pub const EXCEPTIONS: &[(&str, Engine, &str)] = &[(
 )];
 
 /// Runs the case of this name, unless it means nothing on this engine.
-pub fn run(name: &str, subject: &dyn Subject) {
+pub fn run(name: &str, subject: &dyn EngineUnderTest) {
     let case = CASES.iter().find(|case| case.name == name);
     let case = case.expect("there is a case of this name");
     if case.why_not_on(subject.engine()).is_none() {

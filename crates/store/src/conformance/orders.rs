@@ -2,8 +2,8 @@
 
 use gt_core::{Bead, Status, Title};
 
-use super::Subject;
-use super::kit::{Town, at, bead, kind, priority, texts};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, at, bead, kind, priority, texts};
 use crate::{BeadFilter, BeadOrder, Readiness, StatusFilter};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -13,7 +13,7 @@ fn ordered(order: BeadOrder) -> BeadFilter {
 }
 
 /// The order gives exactly this, its reverse the opposite.
-fn comes_as(town: &Town, filter: &BeadFilter, expected: &[&str]) {
+fn comes_as(town: &CheckedStore, filter: &BeadFilter, expected: &[&str]) {
     assert_eq!(town.find(filter), expected, "{:?}", filter.order);
     let mut reversed = expected.to_vec();
     reversed.reverse();
@@ -22,8 +22,8 @@ fn comes_as(town: &Town, filter: &BeadFilter, expected: &[&str]) {
 }
 
 /// Three beads that every order puts differently, and `gt-10`, whose only claim is its name.
-fn four(subject: &dyn Subject) -> Town {
-    let town = Town::new(subject);
+fn four(subject: &dyn EngineUnderTest) -> CheckedStore {
+    let town = CheckedStore::new(subject);
     let add = |text: &str, number: i64, made: i64, changed: i64| Bead {
         priority: priority(number),
         created_at: at(made),
@@ -61,7 +61,7 @@ fn four(subject: &dyn Subject) -> Town {
     town
 }
 
-pub(super) fn every_order_and_its_reverse(subject: &dyn Subject) {
+pub(super) fn every_order_and_its_reverse(subject: &dyn EngineUnderTest) {
     let town = four(subject);
     let orders = [
         (BeadOrder::Priority, ["gt-1", "gt-2", "gt-9", "gt-10"]),
@@ -80,14 +80,14 @@ pub(super) fn every_order_and_its_reverse(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn the_default_is_most_urgent_then_newest_first(subject: &dyn Subject) {
+pub(super) fn the_default_is_most_urgent_then_newest_first(subject: &dyn EngineUnderTest) {
     let town = four(subject);
     assert_eq!(town.find(&BeadFilter::default()), ["gt-2", "gt-10"], "of the current beads");
     assert_eq!(BeadOrder::default(), BeadOrder::Priority);
 }
 
-pub(super) fn the_hybrid_order_puts_the_young_first_by_urgency(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_hybrid_order_puts_the_young_first_by_urgency(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let now = 10 * DAY;
     for (text, number, age) in [
         ("gt-old-urgent", 0, 3 * DAY),
@@ -114,13 +114,13 @@ pub(super) fn the_hybrid_order_puts_the_young_first_by_urgency(subject: &dyn Sub
     comes_as(&town, &hybrid, &expected);
 }
 
-pub(super) fn the_hybrid_order_without_a_clock_is_oldest_first(subject: &dyn Subject) {
+pub(super) fn the_hybrid_order_without_a_clock_is_oldest_first(subject: &dyn EngineUnderTest) {
     let town = four(subject);
     let expected = ["gt-9", "gt-1", "gt-10", "gt-2"];
     comes_as(&town, &ordered(BeadOrder::Hybrid), &expected);
 }
 
-pub(super) fn a_limit_cuts_the_end_off(subject: &dyn Subject) {
+pub(super) fn a_limit_cuts_the_end_off(subject: &dyn EngineUnderTest) {
     let town = four(subject);
     for order in [BeadOrder::Priority, BeadOrder::Id, BeadOrder::Title] {
         for reverse in [false, true] {
@@ -137,15 +137,15 @@ pub(super) fn a_limit_cuts_the_end_off(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn ids_with_numbers_come_in_their_natural_order(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn ids_with_numbers_come_in_their_natural_order(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a.10", "gt-a.9", "gt-a", "gt-b2", "gt-b10", "ga-z"]);
     let expected = ["ga-z", "gt-a", "gt-a.9", "gt-a.10", "gt-b2", "gt-b10"];
     assert_eq!(town.find(&ordered(BeadOrder::Id)), texts(expected));
 }
 
-pub(super) fn ties_are_broken_by_id_in_every_order(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn ties_are_broken_by_id_in_every_order(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-b", "gt-d", "gt-a", "gt-c"]);
     let title = Title::trusted("The same".to_owned());
     for text in ["gt-a", "gt-b", "gt-c", "gt-d"] {
@@ -174,8 +174,8 @@ pub(super) fn ties_are_broken_by_id_in_every_order(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn texts_are_ordered_by_their_bytes(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn texts_are_ordered_by_their_bytes(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (number, title) in
         ["Z", "_", "a", "a b", "aB", "ab", "zz", "Ä", "ä", "修", "🔧"].iter().enumerate()
     {

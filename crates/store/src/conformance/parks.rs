@@ -1,18 +1,18 @@
 //! Parks of runtimes and accounts.
 
-use gt_core::schedule::{Closed, Means, Park, Run, RunId};
+use gt_core::schedule::{ClosedPeriod, Park, ParkSubject, Run, RunId};
 
-use super::Subject;
+use super::EngineUnderTest;
 use super::contexts::{new, schedule};
-use super::kit::{Town, at, id, slug};
+use super::kit::{CheckedStore, at, id, slug};
 use super::runs::begin;
 use crate::NewContext;
 
-fn claude() -> Means {
-    Means::runtime("claude", &slug("gear"))
+fn claude() -> ParkSubject {
+    ParkSubject::runtime("claude", &slug("gear"))
 }
 
-fn suspected(means: Means) -> Park {
+fn suspected(means: ParkSubject) -> Park {
     let strikes = vec![id("gt-a"), id("gt-b")];
     Park {
         means,
@@ -24,22 +24,22 @@ fn suspected(means: Means) -> Park {
     }
 }
 
-fn closed(means: Means) -> Park {
-    let closed = Some(Closed { since: at(100), until: at(700) });
+fn closed(means: ParkSubject) -> Park {
+    let closed = Some(ClosedPeriod { since: at(100), until: at(700) });
     Park { closed, trial: RunId::parse("gt-c#2").ok(), ..suspected(means) }
 }
 
 /// A run on an account.
-fn run(town: &Town) -> Run {
+fn run(town: &CheckedStore) -> Run {
     town.add_open(&["gt-a"]);
     begin(town, "gt-a", |run| "work".clone_into(&mut run.account))
 }
 
-pub(super) fn a_park_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_park_reads_back_exactly_as_it_was_written(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let run = run(&town);
     assert_eq!(town.read(|reader| reader.parks()), []);
-    let limit = Park { strikes: Vec::new(), ..closed(Means::account("work")) };
+    let limit = Park { strikes: Vec::new(), ..closed(ParkSubject::account("work")) };
     town.write(|writer| writer.suspect(&suspected(claude())));
     town.write(|writer| writer.park(&limit, &run, false));
     assert_eq!(town.read(|reader| reader.parks()), [limit.clone(), suspected(claude())]);
@@ -49,30 +49,30 @@ pub(super) fn a_park_reads_back_exactly_as_it_was_written(subject: &dyn Subject)
     assert_eq!(town.read(|reader| reader.parks()), [limit, closed(claude())]);
 }
 
-pub(super) fn a_run_finds_the_parks_of_its_own_means(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_run_finds_the_parks_of_its_own_means(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let run = run(&town);
     for means in [
         claude(),
-        Means::runtime("", &slug("gear")),
-        Means::runtime("work", &slug("gear")),
-        Means::account("work"),
-        Means::account("lab"),
-        Means::account("claude"),
+        ParkSubject::runtime("", &slug("gear")),
+        ParkSubject::runtime("work", &slug("gear")),
+        ParkSubject::account("work"),
+        ParkSubject::account("lab"),
+        ParkSubject::account("claude"),
     ] {
         town.write(|writer| writer.suspect(&suspected(means.clone())));
     }
-    let found = |run: &Run| -> Vec<Means> {
+    let found = |run: &Run| -> Vec<ParkSubject> {
         let parks = town.read(|reader| reader.parks_of(run));
         parks.into_iter().map(|park| park.means).collect()
     };
-    assert_eq!(found(&run), [Means::account("work"), claude()]);
+    assert_eq!(found(&run), [ParkSubject::account("work"), claude()]);
     let plain = Run { account: String::new(), runtime: String::new(), ..run };
-    assert_eq!(found(&plain), [Means::runtime("", &slug("gear"))]);
+    assert_eq!(found(&plain), [ParkSubject::runtime("", &slug("gear"))]);
 }
 
-pub(super) fn a_trial_is_written_down_beside_the_rest(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_trial_is_written_down_beside_the_rest(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let run = run(&town);
     town.write(|writer| writer.park(&closed(claude()), &run, false));
     town.write(|writer| writer.set_trial(&claude(), &run.id));
@@ -80,10 +80,12 @@ pub(super) fn a_trial_is_written_down_beside_the_rest(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.parks()), [tried]);
 }
 
-pub(super) fn a_ramp_is_told_as_the_end_of_a_limit_and_its_own_end_is_not(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_ramp_is_told_as_the_end_of_a_limit_and_its_own_end_is_not(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     let run = run(&town);
-    let limit = Park { strikes: Vec::new(), ..closed(Means::account("work")) };
+    let limit = Park { strikes: Vec::new(), ..closed(ParkSubject::account("work")) };
     town.write(|writer| writer.park(&limit, &run, false));
     let before = town.last_event();
     town.write(|writer| writer.set_ramp(&limit, at(800), Some(&run)));
@@ -100,15 +102,15 @@ pub(super) fn a_ramp_is_told_as_the_end_of_a_limit_and_its_own_end_is_not(subjec
     assert_eq!(town.read(|reader| reader.parks()), [limit]);
 }
 
-pub(super) fn parking_and_its_end_are_told_and_suspicion_is_not(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn parking_and_its_end_are_told_and_suspicion_is_not(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let run = run(&town);
     let before = town.last_event();
     town.write(|writer| writer.suspect(&suspected(claude())));
     town.write(|writer| writer.clear_park(&suspected(claude()), None));
     town.write(|writer| writer.park(&closed(claude()), &run, true));
     town.write(|writer| writer.clear_park(&closed(claude()), Some(&run)));
-    let limit = Park { strikes: Vec::new(), ..closed(Means::account("work")) };
+    let limit = Park { strikes: Vec::new(), ..closed(ParkSubject::account("work")) };
     town.write(|writer| writer.park(&limit, &run, false));
     town.write(|writer| writer.clear_park(&limit, None));
     let told: Vec<(String, String)> = town
@@ -137,8 +139,8 @@ pub(super) fn parking_and_its_end_are_told_and_suspicion_is_not(subject: &dyn Su
     assert_eq!(town.read(|reader| reader.parks()), []);
 }
 
-pub(super) fn a_forgiven_attempt_wakes_its_context(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_forgiven_attempt_wakes_its_context(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let later = Some(at(900_000));
     let context =

@@ -3,8 +3,8 @@
 use gt_core::query::Query;
 use gt_core::{Bead, DependencyType, Outcome, Status, Title};
 
-use super::Subject;
-use super::kit::{Town, at, bead, closed, json, kind, priority, rig, slug};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, at, bead, closed, json, kind, priority, rig, slug};
 use crate::{BeadFilter, StatusFilter};
 
 /// Everything for which the query is true, asked at second 5000.
@@ -20,8 +20,8 @@ fn asks(query: &str) -> BeadFilter {
 }
 
 /// A town with a bead for everything that can be asked, and nothing else that is true of two.
-fn town(subject: &dyn Subject) -> Town {
-    let town = Town::new(subject);
+fn town(subject: &dyn EngineUnderTest) -> CheckedStore {
+    let town = CheckedStore::new(subject);
     town.write(|writer| writer.insert_rig(&rig("gear", "ge")));
     let text = str::to_owned;
     let carried = |name: &str| vec![(name.to_owned(), json("\"alpha\""))];
@@ -118,7 +118,7 @@ const CASES: [(&str, &[&str]); 44] = [
     ("ephemeral OR pinned OR template=true", &["gt-held", "gt-wisp"]),
 ];
 
-pub(super) fn each_condition_admits_what_it_says(subject: &dyn Subject) {
+pub(super) fn each_condition_admits_what_it_says(subject: &dyn EngineUnderTest) {
     let town = town(subject);
     town.finds(asks("id=*"), &ALL);
     for (query, expected) in CASES {
@@ -126,7 +126,7 @@ pub(super) fn each_condition_admits_what_it_says(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn a_negation_admits_exactly_the_rest(subject: &dyn Subject) {
+pub(super) fn a_negation_admits_exactly_the_rest(subject: &dyn EngineUnderTest) {
     let town = town(subject);
     for (query, expected) in CASES.into_iter().chain([("ready", READY)]) {
         let rest: Vec<&str> = ALL.into_iter().filter(|id| !expected.contains(id)).collect();
@@ -148,14 +148,14 @@ const READY: &[&str] = &[
     "gt-woken",
 ];
 
-pub(super) fn ready_means_what_it_means_elsewhere(subject: &dyn Subject) {
+pub(super) fn ready_means_what_it_means_elsewhere(subject: &dyn EngineUnderTest) {
     let town = town(subject);
     town.finds(asks("ready"), READY);
     let ready = Some(crate::Readiness { now: at(5000), include_deferred: false });
     town.finds(BeadFilter { ready, ..BeadFilter::default() }, READY);
 }
 
-pub(super) fn a_query_narrows_what_the_other_fields_admit(subject: &dyn Subject) {
+pub(super) fn a_query_narrows_what_the_other_fields_admit(subject: &dyn EngineUnderTest) {
     let town = town(subject);
     let mut filter = BeadFilter { limit: Some(1), ..asks("label!=none") };
     filter.assignee = Some("ann".to_owned());

@@ -3,20 +3,20 @@
 use gt_core::decide::{IdSeed, find_path};
 use gt_core::{Bead, BeadId, DependencyType, Event, EventKind, Prefix, Status};
 
-use super::Subject;
-use super::contest::{Contest, Turn};
-use super::kit::{Town, at, bead, edge, id, told};
+use super::EngineUnderTest;
+use super::contest::{Contest, ContestTurn};
+use super::kit::{CheckedStore, at, bead, edge, id, told};
 use crate::{Authorship, Store, StoreError, Writer};
 
 /// A contestant by the name of its role.
-fn actor(turn: Turn) -> Authorship {
+fn actor(turn: ContestTurn) -> Authorship {
     Authorship { actor: format!("contestant-{}", turn.role), at: at(1), worker: None }
 }
 
 /// Does it the way half of the callers do, and the other way in every second round.
 fn write<T: Send + 'static>(
     store: &Store,
-    turn: Turn,
+    turn: ContestTurn,
     work: impl FnOnce(&mut Writer<'_>) -> Result<T, StoreError> + Send + 'static,
 ) -> T {
     let by = actor(turn);
@@ -53,7 +53,7 @@ fn block(writer: &mut Writer<'_>, issue: &str, target: &str) -> Result<(), Store
 }
 
 /// The events since the last call.
-fn news(town: &Town, last: &mut u64) -> Vec<Event> {
+fn news(town: &CheckedStore, last: &mut u64) -> Vec<Event> {
     let events = town.events_since(*last);
     *last += events.len() as u64;
     assert_eq!(events.last().map_or(*last, |event| event.number), *last, "no number is left out");
@@ -64,7 +64,7 @@ fn winners(answers: &[bool]) -> Vec<usize> {
     (0..answers.len()).filter(|role| answers[*role]).collect()
 }
 
-pub(super) fn the_last_of_several_closes_unblocks_and_only_the_last(subject: &dyn Subject) {
+pub(super) fn the_last_of_several_closes_unblocks_and_only_the_last(subject: &dyn EngineUnderTest) {
     const TARGETS: usize = 2;
     let contest = Contest::new(subject, TARGETS).prepare(|writer, round| {
         add(writer, "c", round)?;
@@ -97,7 +97,7 @@ pub(super) fn the_last_of_several_closes_unblocks_and_only_the_last(subject: &dy
     );
 }
 
-pub(super) fn a_close_beside_a_new_dependency_blocks_no_bead(subject: &dyn Subject) {
+pub(super) fn a_close_beside_a_new_dependency_blocks_no_bead(subject: &dyn EngineUnderTest) {
     let contest = Contest::new(subject, 2).prepare(|writer, round| {
         add(writer, "a", round)?;
         add(writer, "b", round)
@@ -125,7 +125,7 @@ pub(super) fn a_close_beside_a_new_dependency_blocks_no_bead(subject: &dyn Subje
     );
 }
 
-pub(super) fn of_two_crossing_dependencies_one_is_a_circle(subject: &dyn Subject) {
+pub(super) fn of_two_crossing_dependencies_one_is_a_circle(subject: &dyn EngineUnderTest) {
     let contest = Contest::new(subject, 2).prepare(|writer, round| {
         add(writer, "x0-", round)?;
         add(writer, "x1-", round)
@@ -153,7 +153,7 @@ pub(super) fn of_two_crossing_dependencies_one_is_a_circle(subject: &dyn Subject
     );
 }
 
-pub(super) fn one_of_many_takes_a_bead(subject: &dyn Subject) {
+pub(super) fn one_of_many_takes_a_bead(subject: &dyn EngineUnderTest) {
     let contest = Contest::new(subject, 4).prepare(|writer, round| add(writer, "a", round));
     let mut last = contest.town.last_event();
 
@@ -184,7 +184,7 @@ pub(super) fn one_of_many_takes_a_bead(subject: &dyn Subject) {
     );
 }
 
-pub(super) fn no_two_writers_get_the_same_id(subject: &dyn Subject) {
+pub(super) fn no_two_writers_get_the_same_id(subject: &dyn EngineUnderTest) {
     const CONTESTANTS: usize = 4;
     let contest = Contest::new(subject, CONTESTANTS);
     contest.town.add_open(&["gt-p"]);

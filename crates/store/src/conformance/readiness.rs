@@ -3,8 +3,8 @@
 use gt_core::decide::{ReadinessFacts, WaitReason, wait_reasons};
 use gt_core::{Bead, DependencyType, IssueType, Outcome, Status, Timestamp};
 
-use super::Subject;
-use super::kit::{Town, at, bead, closed, id, kind, priority, texts};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, at, bead, closed, id, kind, priority, texts};
 use crate::{BeadFilter, Reader, Readiness, StoreError};
 
 const NOW: i64 = 50_000;
@@ -49,7 +49,7 @@ pub fn reasons_to_wait(
 }
 
 /// The beads that the pure evaluator has nothing against.
-fn judged_ready(town: &Town, texts: &[&str]) -> Vec<String> {
+fn judged_ready(town: &CheckedStore, texts: &[&str]) -> Vec<String> {
     let ready = texts.iter().filter(|text| {
         let bead = town.get(text);
         let reasons = town.read(|reader| reasons_to_wait(reader, &bead, at(NOW)));
@@ -59,13 +59,13 @@ fn judged_ready(town: &Town, texts: &[&str]) -> Vec<String> {
 }
 
 /// The filter and the pure evaluator agree that, of `all`, exactly `expected` are ready.
-fn is_ready(town: &Town, all: &[&str], expected: &[&str]) {
+fn is_ready(town: &CheckedStore, all: &[&str], expected: &[&str]) {
     town.finds(ready(), expected);
     assert_eq!(judged_ready(town, all), expected);
 }
 
-pub(super) fn only_open_beads_are_ready(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn only_open_beads_are_ready(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let mut all = Vec::new();
     let custom = Status::parse("staged_ready").expect("a custom status");
     for status in Status::BUILT_IN.into_iter().chain([custom]) {
@@ -80,8 +80,10 @@ pub(super) fn only_open_beads_are_ready(subject: &dyn Subject) {
     is_ready(&town, &all, &["gt-open"]);
 }
 
-pub(super) fn a_blocked_bead_becomes_ready_when_its_last_blocker_is_done(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_blocked_bead_becomes_ready_when_its_last_blocker_is_done(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     let all = ["gt-a", "gt-b", "gt-c"];
     town.add_open(&all);
     town.link("gt-c", DependencyType::Blocks, "gt-a");
@@ -96,8 +98,8 @@ pub(super) fn a_blocked_bead_becomes_ready_when_its_last_blocker_is_done(subject
     is_ready(&town, &all, &["gt-c"]);
 }
 
-pub(super) fn a_deferred_bead_wakes_when_its_date_has_come(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_deferred_bead_wakes_when_its_date_has_come(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let mut all = Vec::new();
     for (name, status) in [("open", Status::Open), ("deferred", Status::Deferred)] {
         for (when, until) in [
@@ -129,8 +131,8 @@ pub(super) fn a_deferred_bead_wakes_when_its_date_has_come(subject: &dyn Subject
     town.finds(ready_or_deferred(), &expected);
 }
 
-pub(super) fn a_woken_bead_takes_its_place_in_the_order(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_woken_bead_takes_its_place_in_the_order(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (text, number, status) in [
         ("gt-low", 3, Status::Open),
         ("gt-woken", 2, Status::Deferred),
@@ -148,8 +150,8 @@ pub(super) fn a_woken_bead_takes_its_place_in_the_order(subject: &dyn Subject) {
     assert_eq!(town.find(&first), texts(["gt-urgent", "gt-woken"]));
 }
 
-pub(super) fn the_parts_of_a_deferred_bead_wait_with_it(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_parts_of_a_deferred_bead_wait_with_it(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let all = ["gt-child", "gt-due", "gt-friend", "gt-grandchild", "gt-later"];
     town.add_open(&["gt-child", "gt-friend", "gt-grandchild"]);
     for (text, seconds) in [("gt-due", NOW), ("gt-later", NOW + 1)] {
@@ -166,8 +168,8 @@ pub(super) fn the_parts_of_a_deferred_bead_wait_with_it(subject: &dyn Subject) {
     is_ready(&town, &all, &["gt-child", "gt-due", "gt-friend", "gt-grandchild"]);
 }
 
-pub(super) fn a_type_that_is_not_work_is_ready_only_on_request(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_type_that_is_not_work_is_ready_only_on_request(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-task"]);
     town.add(Bead { issue_type: kind("epic"), ..bead("gt-epic") });
     let mut all = vec!["gt-epic".to_owned(), "gt-task".to_owned()];
@@ -183,8 +185,8 @@ pub(super) fn a_type_that_is_not_work_is_ready_only_on_request(subject: &dyn Sub
     town.finds(BeadFilter { include_hidden: true, ..ready() }, &all);
 }
 
-pub(super) fn ephemeral_beads_are_ready_only_when_asked_for(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn ephemeral_beads_are_ready_only_when_asked_for(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-plain"]);
     for (text, name) in [("gt-gate", "gate"), ("gt-task", "task")] {
         town.add(Bead { ephemeral: true, issue_type: kind(name), ..bead(text) });
@@ -194,8 +196,10 @@ pub(super) fn ephemeral_beads_are_ready_only_when_asked_for(subject: &dyn Subjec
     town.finds(BeadFilter { ephemeral: Some(true), ..ready() }, &["gt-task"]);
 }
 
-pub(super) fn references_are_never_ready_and_templates_are_like_any_bead(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn references_are_never_ready_and_templates_are_like_any_bead(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     let all = ["gt-flagged", "gt-pinned", "gt-template"];
     town.add(Bead { pinned: true, ..bead("gt-flagged") });
     town.add(Bead { pinned: true, status: Status::Pinned, ..bead("gt-pinned") });
@@ -204,8 +208,8 @@ pub(super) fn references_are_never_ready_and_templates_are_like_any_bead(subject
     town.finds(BeadFilter { types: vec![kind("task")], ..ready() }, &["gt-template"]);
 }
 
-pub(super) fn other_fields_narrow_what_is_ready(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn other_fields_narrow_what_is_ready(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     town.label("gt-a", "red");
     town.label("gt-b", "red");

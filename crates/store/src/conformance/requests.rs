@@ -3,23 +3,23 @@
 use gt_core::BeadId;
 use gt_core::bead::RequestKey;
 
-use super::Subject;
-use super::kit::{Town, bead, id};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, id};
 
 fn key(text: &str) -> RequestKey {
     RequestKey::parse(text).expect("the case names a valid key")
 }
 
-fn made_by(town: &Town, text: &str) -> Option<BeadId> {
+fn made_by(town: &CheckedStore, text: &str) -> Option<BeadId> {
     town.read(|reader| reader.bead_of_request(&key(text)))
 }
 
-fn remember(town: &Town, text: &str, bead: &str) {
+fn remember(town: &CheckedStore, text: &str, bead: &str) {
     town.write(|writer| writer.remember_request(&key(text), &id(bead)));
 }
 
-pub(super) fn a_request_is_remembered_under_its_exact_name(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_request_is_remembered_under_its_exact_name(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     assert_eq!(made_by(&town, "job"), None);
 
@@ -31,16 +31,16 @@ pub(super) fn a_request_is_remembered_under_its_exact_name(subject: &dyn Subject
     assert_eq!(made_by(&town, "job "), None);
 }
 
-pub(super) fn remembering_a_request_is_no_event(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn remembering_a_request_is_no_event(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let before = town.events_since(0).len();
     remember(&town, "job", "gt-a");
     assert_eq!(town.events_since(0).len(), before);
 }
 
-pub(super) fn a_name_is_taken_once(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_name_is_taken_once(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     remember(&town, "job", "gt-a");
 
@@ -49,8 +49,8 @@ pub(super) fn a_name_is_taken_once(subject: &dyn Subject) {
     assert_eq!(made_by(&town, "job"), Some(id("gt-a")));
 }
 
-pub(super) fn deleting_a_bead_forgets_its_requests(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn deleting_a_bead_forgets_its_requests(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     for (name, bead) in [("one", "gt-a"), ("two", "gt-a"), ("other", "gt-b")] {
         remember(&town, name, bead);
@@ -65,8 +65,8 @@ pub(super) fn deleting_a_bead_forgets_its_requests(subject: &dyn Subject) {
     assert_eq!(made_by(&town, "one"), None, "the next bead of that id is another");
 }
 
-pub(super) fn of_two_that_ask_at_once_one_makes_the_bead(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn of_two_that_ask_at_once_one_makes_the_bead(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let ask = |name: &'static str| {
         let store = subject.another(&town.store);
         move || {

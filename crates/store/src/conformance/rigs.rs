@@ -2,20 +2,20 @@
 
 use gt_core::{Bead, ExecutorKind, Rig, RigState};
 
-use super::Subject;
-use super::kit::{Town, bead, closed, id, json, rig, slug};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, closed, id, json, rig, slug};
 
-fn add(town: &Town, rig: Rig) -> Rig {
+fn add(town: &CheckedStore, rig: Rig) -> Rig {
     town.write(|writer| writer.insert_rig(&rig));
     rig
 }
 
-fn rig_of(town: &Town, text: &str) -> Option<String> {
+fn rig_of(town: &CheckedStore, text: &str) -> Option<String> {
     town.get(text).rig.map(|slug| slug.to_string())
 }
 
-pub(super) fn a_rig_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_rig_reads_back_exactly_as_it_was_written(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let zoo = add(
         &town,
         Rig {
@@ -34,8 +34,8 @@ pub(super) fn a_rig_reads_back_exactly_as_it_was_written(subject: &dyn Subject) 
     assert_eq!(town.read(|reader| reader.rigs()), [gear, zoo], "listed by name");
 }
 
-pub(super) fn an_id_belongs_to_the_rig_with_the_longest_prefix(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_id_belongs_to_the_rig_with_the_longest_prefix(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     add(&town, rig("mine", "my"));
     add(&town, rig("app", "my-app"));
     let owner = |text: &str| {
@@ -51,8 +51,8 @@ pub(super) fn an_id_belongs_to_the_rig_with_the_longest_prefix(subject: &dyn Sub
     assert_eq!(owner("hq-x1"), None);
 }
 
-pub(super) fn a_new_rig_adopts_the_beads_of_its_prefix(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_new_rig_adopts_the_beads_of_its_prefix(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["my-1", "my-app-1", "my-app-1.2", "mya-1", "mx-1"]);
     town.add(closed("my-2", None));
 
@@ -69,8 +69,8 @@ pub(super) fn a_new_rig_adopts_the_beads_of_its_prefix(subject: &dyn Subject) {
     assert_eq!(rig_of(&town, "mx-1"), None);
 }
 
-pub(super) fn a_bead_that_has_a_rig_is_not_adopted(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_that_has_a_rig_is_not_adopted(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     add(&town, rig("mine", "my"));
     town.add(Bead { rig: Some(slug("mine")), ..bead("my-app-1") });
 
@@ -79,8 +79,8 @@ pub(super) fn a_bead_that_has_a_rig_is_not_adopted(subject: &dyn Subject) {
     assert_eq!(rig_of(&town, "my-app-1").as_deref(), Some("mine"));
 }
 
-pub(super) fn a_rig_with_a_taken_name_or_prefix_is_refused(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_rig_with_a_taken_name_or_prefix_is_refused(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let first = add(&town, rig("gear", "gt"));
     for second in
         [rig("gear", "other"), rig("other", "gt"), Rig { uid: first.uid, ..rig("other", "other") }]
@@ -90,8 +90,8 @@ pub(super) fn a_rig_with_a_taken_name_or_prefix_is_refused(subject: &dyn Subject
     assert_eq!(town.read(|reader| reader.rigs()), [first]);
 }
 
-pub(super) fn the_state_of_a_rig_changes_with_an_event(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_state_of_a_rig_changes_with_an_event(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let mut gear = add(&town, rig("gear", "gt"));
     for state in [RigState::Parked, RigState::Docked, RigState::Active] {
         let before = town.last_event();
@@ -107,8 +107,8 @@ pub(super) fn the_state_of_a_rig_changes_with_an_event(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn each_change_of_a_rig_is_an_event(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn each_change_of_a_rig_is_an_event(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let gear = add(&town, rig("gear", "gt"));
     let new = Rig {
         title: "Gears".to_owned(),
@@ -138,8 +138,8 @@ pub(super) fn each_change_of_a_rig_is_an_event(subject: &dyn Subject) {
     assert_eq!(town.last_event(), before);
 }
 
-pub(super) fn removing_a_rig_keeps_its_beads(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn removing_a_rig_keeps_its_beads(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let gear = add(&town, rig("gear", "gt"));
     town.add(Bead { rig: Some(slug("gear")), ..bead("gt-a") });
 
@@ -154,8 +154,8 @@ pub(super) fn removing_a_rig_keeps_its_beads(subject: &dyn Subject) {
     assert_eq!(rig_of(&town, "gt-a").as_deref(), Some("gears"));
 }
 
-pub(super) fn a_rig_is_added_and_removed_with_an_event(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_rig_is_added_and_removed_with_an_event(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let gear = add(&town, rig("gear", "gt"));
     town.write(|writer| writer.delete_rig(&gear));
 
@@ -170,8 +170,8 @@ pub(super) fn a_rig_is_added_and_removed_with_an_event(subject: &dyn Subject) {
     assert_eq!(events[1].rig, Some(slug("gear")), "the log remembers it");
 }
 
-pub(super) fn the_beads_of_a_rig_are_counted_by_status(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_beads_of_a_rig_are_counted_by_status(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     add(&town, rig("gear", "gt"));
     add(&town, rig("zoo", "zoo"));
     let in_gear = |bead: Bead| {
@@ -190,8 +190,8 @@ pub(super) fn the_beads_of_a_rig_are_counted_by_status(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.rig_counts(&slug("zoo"))), []);
 }
 
-pub(super) fn events_of_a_bead_name_its_rig(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn events_of_a_bead_name_its_rig(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     add(&town, rig("gear", "gt"));
     let a = town.add(Bead { rig: Some(slug("gear")), ..bead("gt-a") });
     town.add_open(&["gt-b"]);

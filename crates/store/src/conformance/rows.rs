@@ -2,11 +2,11 @@
 
 use gt_core::{BeadId, DependencyType, EventKind};
 
-use super::Subject;
-use super::kit::{Town, bead, comment, edge, id, texts};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, comment, edge, id, texts};
 
-pub(super) fn a_row_shows_what_stands_around_a_bead(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_row_shows_what_stands_around_a_bead(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d", "gt-p"]);
     for label in ["red", "blue"] {
         town.label("gt-a", label);
@@ -38,8 +38,8 @@ pub(super) fn a_row_shows_what_stands_around_a_bead(subject: &dyn Subject) {
     assert_eq!(row.comments, 2);
 }
 
-pub(super) fn a_bead_on_its_own_has_an_empty_row(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_on_its_own_has_an_empty_row(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let row = town.read(|reader| reader.bead_rows(&[id("gt-a")])).remove(0);
     assert_eq!(row.labels, texts([]));
@@ -48,8 +48,8 @@ pub(super) fn a_bead_on_its_own_has_an_empty_row(subject: &dyn Subject) {
     assert_eq!((row.dependents, row.dependents_blocked, row.comments), (0, 0, 0));
 }
 
-pub(super) fn rows_come_in_the_order_asked_for_without_the_absent(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn rows_come_in_the_order_asked_for_without_the_absent(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     let rows = |ids: &[&str]| {
         let ids: Vec<BeadId> = ids.iter().map(|text| id(text)).collect();
@@ -63,8 +63,8 @@ pub(super) fn rows_come_in_the_order_asked_for_without_the_absent(subject: &dyn 
     assert_eq!(rows(&[]), texts([]));
 }
 
-pub(super) fn rows_are_read_in_pages_of_any_number(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn rows_are_read_in_pages_of_any_number(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let ids: Vec<BeadId> = (0..600).map(|n| id(&format!("gt-{n:03}"))).collect();
     town.write(|writer| {
         for each in &ids {

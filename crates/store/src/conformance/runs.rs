@@ -5,9 +5,9 @@ use gt_core::schedule::{
 };
 use gt_core::{EventKind, ExecutorKind, Status, Uid};
 
-use super::Subject;
+use super::EngineUnderTest;
 use super::contexts::{new, schedule};
-use super::kit::{ACTOR, Town, at, id, json, slug};
+use super::kit::{ACTOR, CheckedStore, at, id, json, slug};
 use crate::{LiveSteps, Pause, StoreError, Writer};
 
 /// A run of a bead that has just been admitted.
@@ -37,7 +37,7 @@ pub(super) fn set_status(
 }
 
 /// Begins a run, changed as the case needs it.
-pub(super) fn begin(town: &Town, text: &str, change: impl Fn(&mut Run)) -> Run {
+pub(super) fn begin(town: &CheckedStore, text: &str, change: impl Fn(&mut Run)) -> Run {
     town.write(|writer| insert(writer, text, change))
 }
 
@@ -57,7 +57,7 @@ fn insert(
     Ok(run)
 }
 
-pub(super) fn end(town: &Town, run: &Run, state: RunState) -> bool {
+pub(super) fn end(town: &CheckedStore, run: &Run, state: RunState) -> bool {
     town.write(|writer| {
         let ended = writer.end_run(run, &RunEnd::without_status(state, "over"), ACTOR)?;
         if ended {
@@ -67,8 +67,8 @@ pub(super) fn end(town: &Town, run: &Run, state: RunState) -> bool {
     })
 }
 
-pub(super) fn a_run_reads_back_exactly_as_it_was_written(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_run_reads_back_exactly_as_it_was_written(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let run = begin(&town, "gt-a", |run| {
         run.place = WorkerPlace::polecat(&slug("gear"), "toast").ok();
@@ -85,8 +85,8 @@ pub(super) fn a_run_reads_back_exactly_as_it_was_written(subject: &dyn Subject) 
     assert_eq!(town.read(|reader| reader.live_runs()), [without_steps]);
 }
 
-pub(super) fn a_bead_has_one_live_run(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_has_one_live_run(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     for (epoch, state) in [RunState::Done, RunState::Failed, RunState::Lost, RunState::Cancelled]
         .into_iter()
@@ -104,8 +104,8 @@ pub(super) fn a_bead_has_one_live_run(subject: &dyn Subject) {
     town.refuse(|writer| insert(writer, "gt-absent", |_| {}));
 }
 
-pub(super) fn a_named_place_has_one_live_run_unless_it_is_a_persons(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_named_place_has_one_live_run_unless_it_is_a_persons(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c", "gt-d"]);
     let toast = WorkerPlace::polecat(&slug("gear"), "toast").expect("a valid name");
     let at_place = |run: &mut Run| run.place = Some(toast.clone());
@@ -123,8 +123,8 @@ pub(super) fn a_named_place_has_one_live_run_unless_it_is_a_persons(subject: &dy
     }
 }
 
-pub(super) fn an_agent_that_asks_for_work_has_one_run_in_progress(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_agent_that_asks_for_work_has_one_run_in_progress(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let pulls = |run: &mut Run| run.executor = ExecutorKind::Pull;
     let first = begin(&town, "gt-a", pulls);
@@ -138,13 +138,13 @@ pub(super) fn an_agent_that_asks_for_work_has_one_run_in_progress(subject: &dyn 
     town.refuse(|writer| claim(writer, &second));
 }
 
-pub(super) fn a_run_is_taken_once_and_ends_once(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_run_is_taken_once_and_ends_once(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let context = schedule(&town, new("gt-a"));
     town.write(|writer| writer.set_starting(&context, true));
     let run = begin(&town, "gt-a", |_| {});
-    let claim = |town: &Town| {
+    let claim = |town: &CheckedStore| {
         town.write(|writer| {
             let claimed = writer.claim_run(&run, &Workplace::default())?;
             if claimed {
@@ -182,8 +182,8 @@ pub(super) fn a_run_is_taken_once_and_ends_once(subject: &dyn Subject) {
     assert!(ended.running_at.is_some() && ended.ended_at > ended.running_at);
 }
 
-pub(super) fn a_step_of_a_run_is_done_once_and_told(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_step_of_a_run_is_done_once_and_told(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let first = begin(&town, "gt-a", |_| {});
     let step = |id: &str| RunStep {
@@ -208,7 +208,7 @@ pub(super) fn a_step_of_a_run_is_done_once_and_told(subject: &dyn Subject) {
     assert_eq!(story, ["step_done gt-a", "step_done gt-a"]);
     let by = |step: &str| (step.to_owned(), ACTOR.to_owned());
     assert_eq!(done(&first), [by("m.b"), by("m.a")]);
-    let live = |town: &Town| town.read(|reader| reader.steps_of_live_runs());
+    let live = |town: &CheckedStore| town.read(|reader| reader.steps_of_live_runs());
     let expected = LiveSteps { run: first.id.clone(), steps: first.steps.clone(), done: 2 };
     assert_eq!(live(&town), [expected]);
     // Another attempt begins anew, and a run that is not there has no steps.
@@ -221,8 +221,8 @@ pub(super) fn a_step_of_a_run_is_done_once_and_told(subject: &dyn Subject) {
     town.refuse(|writer| writer.finish_step(&absent, &step("m.a")));
 }
 
-pub(super) fn the_runs_of_a_deleted_bead_go_with_it(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_runs_of_a_deleted_bead_go_with_it(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let run = begin(&town, "gt-a", |_| {});
     end(&town, &run, RunState::Done);
@@ -231,8 +231,8 @@ pub(super) fn the_runs_of_a_deleted_bead_go_with_it(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.recent_runs(10)), []);
 }
 
-pub(super) fn a_status_that_contradicts_a_live_run_is_noticed(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_status_that_contradicts_a_live_run_is_noticed(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     begin(&town, "gt-a", |_| {});
     let store = &town.store;
@@ -247,8 +247,8 @@ pub(super) fn a_status_that_contradicts_a_live_run_is_noticed(subject: &dyn Subj
     town.check();
 }
 
-pub(super) fn a_pause_names_actor_and_time_and_is_recorded_once(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_pause_names_actor_and_time_and_is_recorded_once(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let state = || town.read(|reader| reader.scheduler_state());
     assert_eq!(state().paused, None);
     let pause = Pause { by: "ann".to_owned(), at: at(5) };
@@ -265,8 +265,8 @@ pub(super) fn a_pause_names_actor_and_time_and_is_recorded_once(subject: &dyn Su
     assert_eq!(state().last_dispatch.map(|(_, count)| count), Some(3));
 }
 
-pub(super) fn accounts_are_kept_with_at_most_one_default(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn accounts_are_kept_with_at_most_one_default(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let account = |handle: &str| Account {
         handle: handle.to_owned(),
         config_dir: format!("accounts/{handle}"),

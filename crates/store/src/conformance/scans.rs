@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use gt_core::decide::TargetFacts;
 use gt_core::{Bead, BeadId, DependencyType, Event, EventKind, Status};
 
-use super::Subject;
-use super::kit::{Town, bead, edge, id};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, edge, id};
 use crate::{BeadFilter, BeadOrder, EventFilter, StoreError};
 
 /// More than fits into a few fetches of any engine.
@@ -17,8 +17,8 @@ fn name(number: usize) -> String {
 }
 
 /// So many beads in a row, each waiting for the one before it.
-fn long_row(subject: &dyn Subject) -> Town {
-    let town = Town::new(subject);
+fn long_row(subject: &dyn EngineUnderTest) -> CheckedStore {
+    let town = CheckedStore::new(subject);
     let facts = TargetFacts { status: Status::Open, outcome: None };
     let beads: Vec<Bead> = (0..ROWS).map(|number| bead(&name(number))).collect();
     let expected: HashMap<BeadId, TargetFacts> =
@@ -40,7 +40,9 @@ fn numbers(events: &[Event]) -> Vec<u64> {
     events.iter().map(|event| event.number).collect()
 }
 
-pub(super) fn a_long_answer_comes_whole_in_order_and_beside_other_reads(subject: &dyn Subject) {
+pub(super) fn a_long_answer_comes_whole_in_order_and_beside_other_reads(
+    subject: &dyn EngineUnderTest,
+) {
     let town = long_row(subject);
     let all = EventFilter::default();
     let last = ROWS as u64;
@@ -92,8 +94,8 @@ pub(super) fn a_long_answer_comes_whole_in_order_and_beside_other_reads(subject:
     town.check();
 }
 
-pub(super) fn one_close_frees_thousands(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn one_close_frees_thousands(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let written = town.store.write(&super::kit::by(1), |writer| {
         writer.insert_bead(&bead("gt-t"), EventKind::Created)?;
         for number in 0..ROWS / 4 {

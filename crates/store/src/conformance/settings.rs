@@ -1,27 +1,27 @@
 //! Settings.
 
-use super::Subject;
-use super::kit::Town;
-use crate::Scope;
+use super::EngineUnderTest;
+use super::kit::CheckedStore;
+use crate::SettingScope;
 
-fn put(town: &Town, scope: Scope, key: &str, value: Option<&str>) -> bool {
+fn put(town: &CheckedStore, scope: SettingScope, key: &str, value: Option<&str>) -> bool {
     town.write(|writer| writer.put_setting(scope, key, value))
 }
 
-fn get(town: &Town, scope: Scope, key: &str) -> Option<String> {
+fn get(town: &CheckedStore, scope: SettingScope, key: &str) -> Option<String> {
     town.read(|reader| reader.setting(scope, key))
 }
 
-pub(super) fn a_setting_is_put_replaced_and_removed(subject: &dyn Subject) {
-    let town = Town::new(subject);
-    assert_eq!(get(&town, Scope::Town, "a.b"), None);
+pub(super) fn a_setting_is_put_replaced_and_removed(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    assert_eq!(get(&town, SettingScope::Town, "a.b"), None);
 
-    assert!(put(&town, Scope::Town, "a.b", Some("1")));
-    assert_eq!(get(&town, Scope::Town, "a.b").as_deref(), Some("1"));
-    assert!(put(&town, Scope::Town, "a.b", Some("")));
-    assert_eq!(get(&town, Scope::Town, "a.b").as_deref(), Some(""));
-    assert!(put(&town, Scope::Town, "a.b", None));
-    assert_eq!(get(&town, Scope::Town, "a.b"), None);
+    assert!(put(&town, SettingScope::Town, "a.b", Some("1")));
+    assert_eq!(get(&town, SettingScope::Town, "a.b").as_deref(), Some("1"));
+    assert!(put(&town, SettingScope::Town, "a.b", Some("")));
+    assert_eq!(get(&town, SettingScope::Town, "a.b").as_deref(), Some(""));
+    assert!(put(&town, SettingScope::Town, "a.b", None));
+    assert_eq!(get(&town, SettingScope::Town, "a.b"), None);
 
     let payloads: Vec<String> =
         town.events_since(0).iter().map(|event| event.payload.to_string()).collect();
@@ -33,59 +33,59 @@ pub(super) fn a_setting_is_put_replaced_and_removed(subject: &dyn Subject) {
     assert_eq!(payloads, expected);
 }
 
-pub(super) fn putting_what_is_there_already_writes_nothing(subject: &dyn Subject) {
-    let town = Town::new(subject);
-    put(&town, Scope::Beads, "key", Some("value"));
+pub(super) fn putting_what_is_there_already_writes_nothing(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    put(&town, SettingScope::Beads, "key", Some("value"));
 
     let story = town.story_of(|town| {
-        assert!(!put(town, Scope::Beads, "key", Some("value")));
-        assert!(!put(town, Scope::Beads, "absent", None));
+        assert!(!put(town, SettingScope::Beads, "key", Some("value")));
+        assert!(!put(town, SettingScope::Beads, "absent", None));
     });
 
     assert!(story.is_empty(), "{story:?}");
 }
 
-pub(super) fn scopes_do_not_see_each_other(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn scopes_do_not_see_each_other(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (scope, value) in [
-        (Scope::Town, "town"),
-        (Scope::Beads, "beads"),
-        (Scope::Memory, "memory"),
-        (Scope::Values, "values"),
-        (Scope::Imported, "imported"),
+        (SettingScope::Town, "town"),
+        (SettingScope::Beads, "beads"),
+        (SettingScope::Memory, "memory"),
+        (SettingScope::Values, "values"),
+        (SettingScope::Imported, "imported"),
     ] {
         put(&town, scope, "key", Some(value));
     }
-    put(&town, Scope::Beads, "key", None);
+    put(&town, SettingScope::Beads, "key", None);
 
-    assert_eq!(get(&town, Scope::Town, "key").as_deref(), Some("town"));
-    assert_eq!(get(&town, Scope::Beads, "key"), None);
-    assert_eq!(get(&town, Scope::Memory, "key").as_deref(), Some("memory"));
-    assert_eq!(get(&town, Scope::Imported, "key").as_deref(), Some("imported"));
+    assert_eq!(get(&town, SettingScope::Town, "key").as_deref(), Some("town"));
+    assert_eq!(get(&town, SettingScope::Beads, "key"), None);
+    assert_eq!(get(&town, SettingScope::Memory, "key").as_deref(), Some("memory"));
+    assert_eq!(get(&town, SettingScope::Imported, "key").as_deref(), Some("imported"));
 }
 
-pub(super) fn settings_are_listed_by_key(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn settings_are_listed_by_key(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for key in ["b", "c", "a", "a.b"] {
-        put(&town, Scope::Memory, key, Some("x"));
+        put(&town, SettingScope::Memory, key, Some("x"));
     }
 
     let keys: Vec<String> = town
-        .read(|reader| reader.settings(Scope::Memory))
+        .read(|reader| reader.settings(SettingScope::Memory))
         .into_iter()
         .map(|(key, _)| key)
         .collect();
 
     assert_eq!(keys, ["a", "a.b", "b", "c"]);
-    assert_eq!(town.read(|reader| reader.settings(Scope::Town)), []);
+    assert_eq!(town.read(|reader| reader.settings(SettingScope::Town)), []);
 }
 
-pub(super) fn secrets_are_not_in_the_log(subject: &dyn Subject) {
-    let town = Town::new(subject);
-    put(&town, Scope::Town, "notify.secret", Some("s3cret"));
-    put(&town, Scope::Town, "notify.secret", None);
-    put(&town, Scope::Town, "notify.webhook", Some("https://example.com/k3y"));
-    put(&town, Scope::Beads, "notify.webhook", Some("of others"));
+pub(super) fn secrets_are_not_in_the_log(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    put(&town, SettingScope::Town, "notify.secret", Some("s3cret"));
+    put(&town, SettingScope::Town, "notify.secret", None);
+    put(&town, SettingScope::Town, "notify.webhook", Some("https://example.com/k3y"));
+    put(&town, SettingScope::Beads, "notify.webhook", Some("of others"));
 
     let payloads: Vec<String> =
         town.events_since(0).iter().map(|event| event.payload.to_string()).collect();

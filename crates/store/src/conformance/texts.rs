@@ -2,8 +2,8 @@
 
 use gt_core::{Bead, Title};
 
-use super::Subject;
-use super::kit::{Town, bead, json, texts};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, json, texts};
 use crate::BeadFilter;
 
 fn any() -> BeadFilter {
@@ -18,8 +18,8 @@ fn text(text: &str) -> BeadFilter {
     BeadFilter { text: Some(text.to_owned()), ..any() }
 }
 
-pub(super) fn a_search_looks_into_title_and_id(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_search_looks_into_title_and_id(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add(titled("gt-login", "Something else"));
     town.add(titled("gt-a", "Fix Login page"));
     town.add(Bead { description: "login".to_owned(), ..titled("gt-b", "Other") });
@@ -29,8 +29,8 @@ pub(super) fn a_search_looks_into_title_and_id(subject: &dyn Subject) {
     town.finds(text("nothing like it"), &[]);
 }
 
-pub(super) fn a_search_takes_every_character_literally(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_search_takes_every_character_literally(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add(titled("gt-a", "100% of it"));
     town.add(titled("gt-b", "1000 of_it"));
     town.add(titled("gt-c", r"back\slash 'quoted'"));
@@ -40,8 +40,8 @@ pub(super) fn a_search_takes_every_character_literally(subject: &dyn Subject) {
     town.finds(text("'quoted'"), &["gt-c"]);
 }
 
-pub(super) fn a_search_finds_text_in_any_script_as_it_was_written(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_search_finds_text_in_any_script_as_it_was_written(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add(titled("gt-a", "Äpfel ERNTEN"));
     town.add(titled("gt-b", "Διόρθωση"));
     town.add(titled("gt-c", "修复 🔧"));
@@ -51,8 +51,8 @@ pub(super) fn a_search_finds_text_in_any_script_as_it_was_written(subject: &dyn 
     town.finds(text("复 🔧"), &["gt-c"]);
 }
 
-pub(super) fn each_text_has_a_filter_of_its_own(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn each_text_has_a_filter_of_its_own(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add(titled("gt-word", "nothing"));
     town.add(titled("gt-title", "The Word"));
     town.add(Bead { description: "a\nWORD\nin it".to_owned(), ..bead("gt-description") });
@@ -71,8 +71,8 @@ pub(super) fn each_text_has_a_filter_of_its_own(subject: &dyn Subject) {
     town.finds(empty, &["gt-notes", "gt-title", "gt-word"]);
 }
 
-pub(super) fn metadata_fields_are_compared_by_value(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn metadata_fields_are_compared_by_value(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (text, metadata) in [
         ("gt-text", r#"{"k":"v","n":"5"}"#),
         ("gt-number", r#"{"k":5,"n":5}"#),
@@ -107,8 +107,8 @@ pub(super) fn metadata_fields_are_compared_by_value(subject: &dyn Subject) {
     town.finds(both, &["gt-number"]);
 }
 
-pub(super) fn metadata_fields_can_be_asked_for_by_name(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn metadata_fields_can_be_asked_for_by_name(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (text, metadata) in
         [("gt-both", r#"{"a":1,"b":2}"#), ("gt-a", r#"{"a":0}"#), ("gt-none", "{}")]
     {
@@ -120,8 +120,8 @@ pub(super) fn metadata_fields_can_be_asked_for_by_name(subject: &dyn Subject) {
     town.finds(keys(texts(["c"])), &[]);
 }
 
-pub(super) fn carried_fields_are_compared_by_value(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn carried_fields_are_compared_by_value(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (text, value) in [("gt-a", "\"spec\""), ("gt-b", "7"), ("gt-c", "\"7\"")] {
         town.add(Bead { carried: vec![("spec_id".to_owned(), json(value))], ..bead(text) });
     }
@@ -132,8 +132,8 @@ pub(super) fn carried_fields_are_compared_by_value(subject: &dyn Subject) {
     town.finds(carried("x"), &[]);
 }
 
-pub(super) fn metadata_that_is_no_object_has_no_fields(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn metadata_that_is_no_object_has_no_fields(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     for (text, metadata) in [
         ("gt-list", r#"["k",{"k":"v"}]"#),
         ("gt-text", r#""k""#),
@@ -152,8 +152,8 @@ pub(super) fn metadata_that_is_no_object_has_no_fields(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn names_of_fields_are_taken_literally(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn names_of_fields_are_taken_literally(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let flat = r#"{"a.b":"x","with space":"x","ä":"x","0":"x","it's":"x"}"#;
     town.add(Bead { metadata: Some(json(flat)), ..bead("gt-flat") });
     let deep = r#"{"a":{"b":"x"},"with":"x"}"#;
@@ -165,14 +165,14 @@ pub(super) fn names_of_fields_are_taken_literally(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn long_and_strange_texts_read_back_exactly(subject: &dyn Subject) {
+pub(super) fn long_and_strange_texts_read_back_exactly(subject: &dyn EngineUnderTest) {
     use gt_core::limits::{ID_BYTES_MAX, LABEL_BYTES_MAX, TITLE_BYTES_MAX};
     let strange =
         "tab\t line\r\n quote \" ' \\ \u{1}\u{7f} e\u{301} \u{200f}\u{feff} 🔧\u{10ffff} ?1 $1 %";
     let long = strange.repeat(20_000);
     let name = format!("gt-{}", "a".repeat(ID_BYTES_MAX - 3));
     let label = "ä".repeat(LABEL_BYTES_MAX / 2);
-    let town = Town::new(subject);
+    let town = CheckedStore::new(subject);
     let written = town.add(Bead {
         title: Title::trusted("t".repeat(TITLE_BYTES_MAX)),
         description: long.clone(),
@@ -186,14 +186,14 @@ pub(super) fn long_and_strange_texts_read_back_exactly(subject: &dyn Subject) {
     });
     town.label(&name, &label);
     town.write(|writer| {
-        writer.put_setting(crate::Scope::Beads, strange, Some(&long))?;
+        writer.put_setting(crate::SettingScope::Beads, strange, Some(&long))?;
         writer.add_comment(&written, &super::kit::comment(&name, "c", &long, 1), true)
     });
 
     assert_eq!(town.get(&name), written);
     town.read(|reader| {
         assert_eq!(reader.labels(&written)?, [label.as_str()]);
-        assert_eq!(reader.setting(crate::Scope::Beads, strange)?.as_ref(), Some(&long));
+        assert_eq!(reader.setting(crate::SettingScope::Beads, strange)?.as_ref(), Some(&long));
         assert_eq!(reader.comments(&written.id)?[0].text, long);
         Ok(())
     });

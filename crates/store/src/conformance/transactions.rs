@@ -5,18 +5,18 @@ use std::thread;
 
 use gt_core::{Bead, EventKind, Status};
 
-use super::Subject;
-use super::kit::{Town, bead, by, id};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, by, id};
 use crate::{BeadFilter, Reader, Store, StoreError, Writer};
 
 /// An error of a caller, which the store hands back untouched.
 #[derive(Debug)]
-enum Mine {
+enum CallerError {
     Store(StoreError),
     Refused(&'static str),
 }
 
-impl From<StoreError> for Mine {
+impl From<StoreError> for CallerError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -30,8 +30,8 @@ fn add(writer: &mut Writer<'_>, text: &str) -> Result<(), StoreError> {
     writer.insert_bead(&bead(text), EventKind::Created)
 }
 
-pub(super) fn a_writer_sees_what_it_has_written(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_writer_sees_what_it_has_written(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.write(|writer| {
         add(writer, "gt-a")?;
         assert!(writer.bead_exists(&id("gt-a"))?);
@@ -44,8 +44,8 @@ pub(super) fn a_writer_sees_what_it_has_written(subject: &dyn Subject) {
     });
 }
 
-pub(super) fn a_write_is_seen_by_every_handle(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_write_is_seen_by_every_handle(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let (clone, other) = (town.store.clone(), subject.another(&town.store));
 
     town.add_open(&["gt-a"]);
@@ -61,28 +61,28 @@ pub(super) fn a_write_is_seen_by_every_handle(subject: &dyn Subject) {
     assert_eq!(town.last_event(), 2);
 }
 
-pub(super) fn the_error_of_the_caller_comes_back(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_error_of_the_caller_comes_back(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
 
     let refused = town.store.write(&by(1), |writer| {
         add(writer, "gt-a")?;
-        Err::<(), _>(Mine::Refused("not today"))
+        Err::<(), _>(CallerError::Refused("not today"))
     });
-    assert!(matches!(refused, Err(Mine::Refused("not today"))));
-    let failed: Result<(), Mine> = town.store.write(&by(1), |writer| {
+    assert!(matches!(refused, Err(CallerError::Refused("not today"))));
+    let failed: Result<(), CallerError> = town.store.write(&by(1), |writer| {
         add(writer, "gt-a")?;
         Ok(add(writer, "gt-a")?)
     });
-    assert!(matches!(failed, Err(Mine::Store(StoreError::AlreadyExists(_)))));
-    let unread: Result<(), Mine> = town.store.read(|_| Err(Mine::Refused("not now")));
-    assert!(matches!(unread, Err(Mine::Refused("not now"))));
+    assert!(matches!(failed, Err(CallerError::Store(StoreError::AlreadyExists(_)))));
+    let unread: Result<(), CallerError> = town.store.read(|_| Err(CallerError::Refused("not now")));
+    assert!(matches!(unread, Err(CallerError::Refused("not now"))));
 
     assert_eq!(count(&town.store), 0);
     town.add_open(&["gt-a"]);
 }
 
-pub(super) fn a_panic_undoes_the_write_and_the_store_goes_on(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_panic_undoes_the_write_and_the_store_goes_on(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         town.store.write(&by(1), |writer| {
             add(writer, "gt-a")?;
@@ -105,8 +105,8 @@ pub(super) fn a_panic_undoes_the_write_and_the_store_goes_on(subject: &dyn Subje
     assert_eq!(town.last_event(), 1);
 }
 
-pub(super) fn of_several_items_each_stands_or_falls_alone(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn of_several_items_each_stands_or_falls_alone(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-taken"]);
     let items = ["gt-a", "gt-taken", "gt-b", "gt-half", "gt-c"];
 
@@ -115,7 +115,7 @@ pub(super) fn of_several_items_each_stands_or_falls_alone(subject: &dyn Subject)
         .write_each(&by(1), items, |writer, text| {
             add(writer, text)?;
             if text == "gt-half" {
-                return Err(Mine::Refused("half way through"));
+                return Err(CallerError::Refused("half way through"));
             }
             Ok(writer.count(&BeadFilter::default())?)
         })
@@ -132,8 +132,8 @@ pub(super) fn of_several_items_each_stands_or_falls_alone(subject: &dyn Subject)
     town.check();
 }
 
-pub(super) fn several_items_that_all_fail_change_nothing(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn several_items_that_all_fail_change_nothing(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
 
     let results =
@@ -147,8 +147,8 @@ pub(super) fn several_items_that_all_fail_change_nothing(subject: &dyn Subject) 
     town.check();
 }
 
-pub(super) fn a_read_sees_one_state_while_another_writes(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_read_sees_one_state_while_another_writes(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let other = subject.another(&town.store);
     let write = || {
@@ -179,8 +179,8 @@ pub(super) fn a_read_sees_one_state_while_another_writes(subject: &dyn Subject) 
     assert_eq!(count(&town.store), 2, "the next read sees the write");
 }
 
-pub(super) fn nothing_is_wrong_with_the_file_of_a_healthy_store(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn nothing_is_wrong_with_the_file_of_a_healthy_store(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let wrong = town.store.check_file().expect("the check runs");
     assert!(wrong.is_empty(), "{wrong:?}");

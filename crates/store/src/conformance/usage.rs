@@ -3,14 +3,14 @@
 use gt_core::schedule::{Account, Money, Run, RunEnd, RunState, Usage};
 use gt_core::{ExecutorKind, Status};
 
-use super::Subject;
+use super::EngineUnderTest;
 use super::contexts::{new, schedule};
-use super::kit::{Town, at, slug};
+use super::kit::{CheckedStore, at, slug};
 use super::runs::{begin, set_status};
-use crate::{Estimate, Guard, NewContext};
+use crate::{Guard, MemoryEstimate, NewContext};
 
-pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let [a, b] = ["gt-a", "gt-b"].map(|bead| begin(&town, bead, |_| ()));
     let usage =
@@ -39,8 +39,8 @@ pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.spent_since(spent[0].at)), []);
 }
 
-pub(super) fn starts_are_counted_unless_they_failed(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn starts_are_counted_unless_they_failed(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let beads = ["gt-a", "gt-b", "gt-c", "gt-d", "gt-e"];
     town.add_open(&beads);
     let starting = begin(&town, "gt-a", |_| ());
@@ -67,9 +67,9 @@ pub(super) fn starts_are_counted_unless_they_failed(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.starts_since(last)), []);
 }
 
-pub(super) fn estimates_and_guards_read_back_as_they_were_written(subject: &dyn Subject) {
-    let town = Town::new(subject);
-    let estimate = |memory_mb, runs| Estimate { name: "codex".to_owned(), memory_mb, runs };
+pub(super) fn estimates_and_guards_read_back_as_they_were_written(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    let estimate = |memory_mb, runs| MemoryEstimate { name: "codex".to_owned(), memory_mb, runs };
     assert_eq!(town.read(|reader| reader.estimates()), []);
     for estimate in [estimate(700, 1), estimate(650, 2)] {
         town.write(|writer| writer.put_estimate(&estimate));
@@ -101,8 +101,8 @@ fn account(handle: &str) -> Account {
     }
 }
 
-pub(super) fn a_bead_stays_with_the_account_of_its_last_run(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_bead_stays_with_the_account_of_its_last_run(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     for handle in ["work", "lab"] {
         town.write(|writer| writer.put_account(&account(handle)));

@@ -2,15 +2,15 @@
 
 use gt_core::{DependencyType, Outcome, Status};
 
-use super::Subject;
-use super::kit::{Town, bead, edge, gated, id, import};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, bead, edge, gated, id, import};
 
 const WAITS: DependencyType = DependencyType::WaitsFor;
 const PART: DependencyType = DependencyType::ParentChild;
 
 /// `gt-w` waits for `gt-p`, which is closed and has the open children `gt-1` and `gt-2`.
-fn waiting(subject: &dyn Subject, gate: &str) -> Town {
-    let town = Town::new(subject);
+fn waiting(subject: &dyn EngineUnderTest, gate: &str) -> CheckedStore {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-w", "gt-p", "gt-1", "gt-2"]);
     town.link("gt-1", PART, "gt-p");
     town.link("gt-2", PART, "gt-p");
@@ -20,17 +20,17 @@ fn waiting(subject: &dyn Subject, gate: &str) -> Town {
     town
 }
 
-fn all(subject: &dyn Subject) -> Town {
+fn all(subject: &dyn EngineUnderTest) -> CheckedStore {
     waiting(subject, "all-children")
 }
 
-fn any(subject: &dyn Subject) -> Town {
+fn any(subject: &dyn EngineUnderTest) -> CheckedStore {
     waiting(subject, "any-children")
 }
 
-pub(super) fn a_target_without_children_is_waited_for_by_itself(subject: &dyn Subject) {
+pub(super) fn a_target_without_children_is_waited_for_by_itself(subject: &dyn EngineUnderTest) {
     for gate in ["all-children", "any-children", "something-new"] {
-        let town = Town::new(subject);
+        let town = CheckedStore::new(subject);
         town.add_open(&["gt-w", "gt-p"]);
         town.put(&gated("gt-w", "gt-p", gate));
         assert_eq!(town.blockers_of("gt-w"), 1, "{gate}");
@@ -41,7 +41,7 @@ pub(super) fn a_target_without_children_is_waited_for_by_itself(subject: &dyn Su
     }
 }
 
-pub(super) fn an_open_target_blocks_with_any_state_of_its_children(subject: &dyn Subject) {
+pub(super) fn an_open_target_blocks_with_any_state_of_its_children(subject: &dyn EngineUnderTest) {
     for gate in ["all-children", "any-children"] {
         let town = waiting(subject, gate);
         town.reopen("gt-p");
@@ -53,7 +53,7 @@ pub(super) fn an_open_target_blocks_with_any_state_of_its_children(subject: &dyn
     }
 }
 
-pub(super) fn all_children_are_waited_for(subject: &dyn Subject) {
+pub(super) fn all_children_are_waited_for(subject: &dyn EngineUnderTest) {
     let town = all(subject);
     let first = town.story_of(|town| town.close("gt-1"));
     assert_eq!(first, ["closed gt-1"]);
@@ -62,7 +62,7 @@ pub(super) fn all_children_are_waited_for(subject: &dyn Subject) {
     assert_eq!(last, ["closed gt-2", "unblocked gt-w"]);
 }
 
-pub(super) fn with_the_gate_any_children_one_is_enough(subject: &dyn Subject) {
+pub(super) fn with_the_gate_any_children_one_is_enough(subject: &dyn EngineUnderTest) {
     let town = any(subject);
     let first = town.story_of(|town| town.close("gt-1"));
     assert_eq!(first, ["closed gt-1", "unblocked gt-w"]);
@@ -71,7 +71,7 @@ pub(super) fn with_the_gate_any_children_one_is_enough(subject: &dyn Subject) {
     assert_eq!(town.blockers_of("gt-w"), 0);
 }
 
-pub(super) fn a_child_that_failed_is_not_done(subject: &dyn Subject) {
+pub(super) fn a_child_that_failed_is_not_done(subject: &dyn EngineUnderTest) {
     for gate in ["all-children", "any-children"] {
         let town = waiting(subject, gate);
         town.close_as("gt-1", Some(Outcome::Failed));
@@ -85,7 +85,7 @@ pub(super) fn a_child_that_failed_is_not_done(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn reopening_a_child_blocks_again(subject: &dyn Subject) {
+pub(super) fn reopening_a_child_blocks_again(subject: &dyn EngineUnderTest) {
     for gate in ["all-children", "any-children"] {
         let town = waiting(subject, gate);
         town.close("gt-1");
@@ -98,7 +98,7 @@ pub(super) fn reopening_a_child_blocks_again(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn pinned_children_do_not_count(subject: &dyn Subject) {
+pub(super) fn pinned_children_do_not_count(subject: &dyn EngineUnderTest) {
     for gate in ["all-children", "any-children"] {
         let town = waiting(subject, gate);
         town.set_status("gt-1", Status::Pinned);
@@ -110,7 +110,7 @@ pub(super) fn pinned_children_do_not_count(subject: &dyn Subject) {
     }
 }
 
-pub(super) fn a_new_child_of_a_closed_target_blocks_again(subject: &dyn Subject) {
+pub(super) fn a_new_child_of_a_closed_target_blocks_again(subject: &dyn EngineUnderTest) {
     let town = all(subject);
     town.close("gt-1");
     town.close("gt-2");
@@ -124,7 +124,7 @@ pub(super) fn a_new_child_of_a_closed_target_blocks_again(subject: &dyn Subject)
     assert_eq!(town.blockers_of("gt-w"), 1);
 }
 
-pub(super) fn a_child_that_moves_away_is_waited_for_there(subject: &dyn Subject) {
+pub(super) fn a_child_that_moves_away_is_waited_for_there(subject: &dyn EngineUnderTest) {
     let town = all(subject);
     town.close("gt-1");
     town.add_open(&["gt-q", "gt-v"]);
@@ -141,7 +141,7 @@ pub(super) fn a_child_that_moves_away_is_waited_for_there(subject: &dyn Subject)
     assert_eq!(town.blockers_of("gt-v"), 1);
 }
 
-pub(super) fn retyping_the_edge_of_a_part_makes_it_none(subject: &dyn Subject) {
+pub(super) fn retyping_the_edge_of_a_part_makes_it_none(subject: &dyn EngineUnderTest) {
     let town = all(subject);
     town.close("gt-1");
 
@@ -152,7 +152,7 @@ pub(super) fn retyping_the_edge_of_a_part_makes_it_none(subject: &dyn Subject) {
     assert_eq!(town.blockers_of("gt-w"), 1);
 }
 
-pub(super) fn a_part_that_becomes_a_waiter_does_not_wait_for_itself(subject: &dyn Subject) {
+pub(super) fn a_part_that_becomes_a_waiter_does_not_wait_for_itself(subject: &dyn EngineUnderTest) {
     let town = all(subject);
     town.close("gt-1");
 
@@ -162,7 +162,7 @@ pub(super) fn a_part_that_becomes_a_waiter_does_not_wait_for_itself(subject: &dy
     assert_eq!(story, ["dependency_changed gt-2", "unblocked gt-w"]);
 }
 
-pub(super) fn deleting_the_last_open_child_unblocks(subject: &dyn Subject) {
+pub(super) fn deleting_the_last_open_child_unblocks(subject: &dyn EngineUnderTest) {
     let town = all(subject);
     town.close("gt-1");
     let story = town.story_of(|town| town.delete("gt-2"));
@@ -170,7 +170,7 @@ pub(super) fn deleting_the_last_open_child_unblocks(subject: &dyn Subject) {
     assert_eq!(town.blockers_of("gt-w"), 0);
 }
 
-pub(super) fn deleting_the_only_child_that_is_done_blocks_again(subject: &dyn Subject) {
+pub(super) fn deleting_the_only_child_that_is_done_blocks_again(subject: &dyn EngineUnderTest) {
     let town = any(subject);
     town.close("gt-1");
     assert_eq!(town.blockers_of("gt-w"), 0);
@@ -178,7 +178,9 @@ pub(super) fn deleting_the_only_child_that_is_done_blocks_again(subject: &dyn Su
     assert_eq!(town.blockers_of("gt-w"), 1);
 }
 
-pub(super) fn deleting_the_target_unblocks_and_says_so_only_if_it_did(subject: &dyn Subject) {
+pub(super) fn deleting_the_target_unblocks_and_says_so_only_if_it_did(
+    subject: &dyn EngineUnderTest,
+) {
     let town = all(subject);
     let story = town.story_of(|town| town.delete("gt-p"));
     assert_eq!(story, ["deleted gt-p", "unblocked gt-w"]);
@@ -190,7 +192,7 @@ pub(super) fn deleting_the_target_unblocks_and_says_so_only_if_it_did(subject: &
     assert_eq!(town.blockers_of("gt-w"), 0);
 }
 
-pub(super) fn changing_the_gate_counts_at_once(subject: &dyn Subject) {
+pub(super) fn changing_the_gate_counts_at_once(subject: &dyn EngineUnderTest) {
     let town = all(subject);
     town.close("gt-1");
     assert_eq!(town.blockers_of("gt-w"), 1);
@@ -201,8 +203,10 @@ pub(super) fn changing_the_gate_counts_at_once(subject: &dyn Subject) {
     assert_eq!(town.blockers_of("gt-w"), 1);
 }
 
-pub(super) fn a_target_that_appears_late_is_waited_for_with_its_children(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_target_that_appears_late_is_waited_for_with_its_children(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-w", "gt-1"]);
     town.link("gt-1", PART, "gt-p");
     town.link("gt-w", WAITS, "gt-p");
@@ -215,7 +219,7 @@ pub(super) fn a_target_that_appears_late_is_waited_for_with_its_children(subject
     assert_eq!(town.blockers_of("gt-w"), 0);
 }
 
-pub(super) fn grandchildren_are_not_waited_for(subject: &dyn Subject) {
+pub(super) fn grandchildren_are_not_waited_for(subject: &dyn EngineUnderTest) {
     let town = all(subject);
     town.add_open(&["gt-grandchild"]);
     town.link("gt-grandchild", PART, "gt-1");
@@ -224,7 +228,7 @@ pub(super) fn grandchildren_are_not_waited_for(subject: &dyn Subject) {
     assert_eq!(town.blockers_of("gt-w"), 0);
 }
 
-pub(super) fn other_edges_do_not_look_at_children(subject: &dyn Subject) {
+pub(super) fn other_edges_do_not_look_at_children(subject: &dyn EngineUnderTest) {
     let town = all(subject);
     town.add_open(&["gt-b", "gt-c"]);
     town.link("gt-b", DependencyType::Blocks, "gt-p");
@@ -233,7 +237,7 @@ pub(super) fn other_edges_do_not_look_at_children(subject: &dyn Subject) {
     assert_eq!(town.blockers_of("gt-c"), 0);
 }
 
-pub(super) fn a_part_may_wait_for_its_siblings(subject: &dyn Subject) {
+pub(super) fn a_part_may_wait_for_its_siblings(subject: &dyn EngineUnderTest) {
     let town = all(subject);
     town.add_open(&["gt-q"]);
     town.link("gt-1", WAITS, "gt-q");

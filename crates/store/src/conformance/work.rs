@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gt_core::schedule::{CloseReason, Origin, Run, RunId, RunState, WorkerPlace};
+use gt_core::schedule::{CloseReason, ContextOrigin, Run, RunId, RunState, WorkerPlace};
 use gt_core::work::{
     ItemRef, Lease, Position, Scopes, Token, TokenSecret, WorkFilter, WorkItem, WorkStatus,
 };
@@ -11,10 +11,12 @@ use gt_core::{
     Timestamp, Uid,
 };
 
-use super::Subject;
+use super::EngineUnderTest;
 use super::contest::Contest;
-use super::kit::{ACTOR, Town, at, bead, id, kind, priority, rig, slug};
-use crate::{Ask, Authorship, NewContext, Offer, Offered, Pause, Scope, StoreError, Writer};
+use super::kit::{ACTOR, CheckedStore, at, bead, id, kind, priority, rig, slug};
+use crate::{
+    Authorship, NewContext, Offer, Offered, Pause, PullQuery, SettingScope, StoreError, Writer,
+};
 
 /// When agents ask, in the cases that do not care.
 const NOW: Timestamp = at(50_000);
@@ -25,8 +27,8 @@ fn pulled(name: &str, prefix: &str) -> Rig {
 }
 
 /// A town with the rig `gear` (prefix `gr`), whose work is pulled.
-fn pull_town(subject: &dyn Subject) -> Town {
-    let town = Town::new(subject);
+fn pull_town(subject: &dyn EngineUnderTest) -> CheckedStore {
+    let town = CheckedStore::new(subject);
     town.write(|writer| writer.insert_rig(&pulled("gear", "gr")));
     town
 }
@@ -39,8 +41,8 @@ fn item(text: &str, seconds: i64) -> Bead {
     Bead { rig: Some(slug("gear")), created_at: made, updated_at: made, uid, ..bead }
 }
 
-fn ask(agent: &str) -> Ask<'_> {
-    Ask {
+fn ask(agent: &str) -> PullQuery<'_> {
+    PullQuery {
         agent,
         kinds: &[],
         rig: None,
@@ -51,19 +53,19 @@ fn ask(agent: &str) -> Ask<'_> {
     }
 }
 
-fn offer(town: &Town, ask: &Ask<'_>) -> Offer {
+fn offer(town: &CheckedStore, ask: &PullQuery<'_>) -> Offer {
     town.read(|reader| reader.offer(ask))
 }
 
 /// The bead that an agent is offered.
-fn offered(town: &Town, ask: &Ask<'_>) -> Option<String> {
+fn offered(town: &CheckedStore, ask: &PullQuery<'_>) -> Option<String> {
     offer(town, ask).first.map(|first| first.bead.id.to_string())
 }
 
 /// The agent takes the bead it is offered; returns that bead.
 fn take(writer: &mut Writer<'_>, agent: &str) -> Result<Option<RunId>, StoreError> {
     let now = writer.now();
-    let offer = writer.offer(&Ask { now, ..ask(agent) })?;
+    let offer = writer.offer(&PullQuery { now, ..ask(agent) })?;
     if offer.busy_with.is_some() {
         return Ok(None);
     }
@@ -97,7 +99,7 @@ fn take(writer: &mut Writer<'_>, agent: &str) -> Result<Option<RunId>, StoreErro
 }
 
 /// Gives a bead to an agent that has not picked it up yet.
-fn give(town: &Town, text: &str, agent: &str) -> Run {
+fn give(town: &CheckedStore, text: &str, agent: &str) -> Run {
     town.write(|writer| {
         let run = writer.next_run_id(&id(text))?;
         let uid = Uid::of_run(&run, writer.now());
@@ -115,12 +117,14 @@ fn give(town: &Town, text: &str, agent: &str) -> Run {
     })
 }
 
-fn listed(town: &Town, filter: &WorkFilter) -> Vec<String> {
+fn listed(town: &CheckedStore, filter: &WorkFilter) -> Vec<String> {
     let items = town.read(|reader| reader.work_items(filter, None, 1000));
     items.iter().map(|item| item.bead.to_string()).collect()
 }
 
-pub(super) fn every_bead_that_is_no_container_or_machinery_is_an_item(subject: &dyn Subject) {
+pub(super) fn every_bead_that_is_no_container_or_machinery_is_an_item(
+    subject: &dyn EngineUnderTest,
+) {
     let town = pull_town(subject);
     let statuses =
         ["open", "hooked", "in_progress", "blocked", "deferred", "pinned", "staged_ready"];
@@ -161,8 +165,8 @@ pub(super) fn every_bead_that_is_no_container_or_machinery_is_an_item(subject: &
     }
 }
 
-pub(super) fn an_item_without_a_project_has_none(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn an_item_without_a_project_has_none(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let inbox = Rig { slug: RigSlug::inbox(), ..pulled("gear", "wq") };
     town.write(|writer| writer.insert_rig(&inbox));
     town.add(Bead { rig: Some(RigSlug::inbox()), ..bead("wq-a") });
@@ -175,7 +179,7 @@ pub(super) fn an_item_without_a_project_has_none(subject: &dyn Subject) {
     assert_eq!(by_uid.map(|rig| rig.slug), Some(RigSlug::inbox()));
 }
 
-pub(super) fn items_are_listed_by_urgency_and_age_with_every_filter(subject: &dyn Subject) {
+pub(super) fn items_are_listed_by_urgency_and_age_with_every_filter(subject: &dyn EngineUnderTest) {
     let town = pull_town(subject);
     town.write(|writer| writer.insert_rig(&rig("web", "web")));
     // Given items whose names say in which order they belong,
@@ -229,7 +233,7 @@ pub(super) fn items_are_listed_by_urgency_and_age_with_every_filter(subject: &dy
     }
 }
 
-pub(super) fn since_when_is_when_it_was_made_or_when_it_ended(subject: &dyn Subject) {
+pub(super) fn since_when_is_when_it_was_made_or_when_it_ended(subject: &dyn EngineUnderTest) {
     let town = pull_town(subject);
     for (text, made, urgency) in [("gr-a", 1000, 0), ("gr-b", 2000, 4), ("gr-c", 3000, 2)] {
         town.add(Bead { priority: priority(urgency), ..item(text, made) });
@@ -255,7 +259,7 @@ pub(super) fn since_when_is_when_it_was_made_or_when_it_ended(subject: &dyn Subj
     }
 }
 
-pub(super) fn an_agent_is_offered_the_most_urgent_and_oldest(subject: &dyn Subject) {
+pub(super) fn an_agent_is_offered_the_most_urgent_and_oldest(subject: &dyn EngineUnderTest) {
     let town = pull_town(subject);
     for (text, urgency, made) in
         [("gr-4", 2, 3000), ("gr-3", 2, 1000), ("gr-1", 0, 2000), ("gr-2", 1, 1000)]
@@ -271,7 +275,9 @@ pub(super) fn an_agent_is_offered_the_most_urgent_and_oldest(subject: &dyn Subje
     assert_eq!(order, ["gr-1#1", "gr-2#1", "gr-3#1", "gr-4#1"]);
 }
 
-pub(super) fn items_that_are_not_ready_or_for_others_are_not_offered(subject: &dyn Subject) {
+pub(super) fn items_that_are_not_ready_or_for_others_are_not_offered(
+    subject: &dyn EngineUnderTest,
+) {
     let town = pull_town(subject);
     town.write(|writer| writer.insert_rig(&rig("web", "web")));
     town.write(|writer| writer.insert_rig(&pulled("park", "pk")));
@@ -303,18 +309,18 @@ pub(super) fn items_that_are_not_ready_or_for_others_are_not_offered(subject: &d
 
     town.close("hq-first");
     assert_eq!(offered(&town, &ask("ann")).as_deref(), Some("gr-waits"));
-    let later = Ask { now: NOW.plus(Duration::from_secs(2)), ..ask("ann") };
+    let later = PullQuery { now: NOW.plus(Duration::from_secs(2)), ..ask("ann") };
     town.close("gr-waits");
     assert_eq!(offered(&town, &later).as_deref(), Some("gr-later"), "its date has come");
     town.close("gr-later");
     assert_eq!(offered(&town, &later).as_deref(), Some("gr-part"), "so has that of its parent");
 }
 
-pub(super) fn an_item_scheduled_for_an_agent_is_offered_to_no_other(subject: &dyn Subject) {
+pub(super) fn an_item_scheduled_for_an_agent_is_offered_to_no_other(subject: &dyn EngineUnderTest) {
     let town = pull_town(subject);
     town.add(item("gr-a", 1000));
     let place = Some(WorkerPlace::agent("bob").expect("a valid name"));
-    let plain = NewContext::plain(id("gr-a"), slug("gear"), priority(2), Origin::Sling);
+    let plain = NewContext::plain(id("gr-a"), slug("gear"), priority(2), ContextOrigin::Sling);
     let made = town.write(|writer| writer.insert_contexts(vec![NewContext { place, ..plain }]));
 
     assert_eq!(offered(&town, &ask("ann")), None);
@@ -324,7 +330,7 @@ pub(super) fn an_item_scheduled_for_an_agent_is_offered_to_no_other(subject: &dy
     assert_eq!(offered(&town, &ask("ann")).as_deref(), Some("gr-a"));
 }
 
-pub(super) fn an_agent_may_be_particular(subject: &dyn Subject) {
+pub(super) fn an_agent_may_be_particular(subject: &dyn EngineUnderTest) {
     let town = pull_town(subject);
     town.write(|writer| writer.insert_rig(&pulled("shop", "sh")));
     town.add(Bead { issue_type: kind("bug"), priority: priority(0), ..item("gr-bug", 1000) });
@@ -334,16 +340,16 @@ pub(super) fn an_agent_may_be_particular(subject: &dyn Subject) {
     let shop = slug("shop");
     for (ask, expected) in [
         (ask("ann"), Some("gr-bug")),
-        (Ask { kinds: &kinds, ..ask("ann") }, Some("gr-chore")),
-        (Ask { kinds: &kinds[1..], ..ask("ann") }, Some("sh-task")),
-        (Ask { rig: Some(&shop), ..ask("ann") }, Some("sh-task")),
-        (Ask { rig: Some(&shop), kinds: &kinds[..1], ..ask("ann") }, None),
+        (PullQuery { kinds: &kinds, ..ask("ann") }, Some("gr-chore")),
+        (PullQuery { kinds: &kinds[1..], ..ask("ann") }, Some("sh-task")),
+        (PullQuery { rig: Some(&shop), ..ask("ann") }, Some("sh-task")),
+        (PullQuery { rig: Some(&shop), kinds: &kinds[..1], ..ask("ann") }, None),
     ] {
         assert_eq!(offered(&town, &ask).as_deref(), expected, "{ask:?}");
     }
 }
 
-pub(super) fn a_dispatched_item_comes_first_and_only_to_its_agent(subject: &dyn Subject) {
+pub(super) fn a_dispatched_item_comes_first_and_only_to_its_agent(subject: &dyn EngineUnderTest) {
     let town = pull_town(subject);
     town.add(Bead { priority: priority(0), ..item("gr-urgent", 1000) });
     town.add(item("gr-given", 2000));
@@ -353,10 +359,11 @@ pub(super) fn a_dispatched_item_comes_first_and_only_to_its_agent(subject: &dyn 
     assert_eq!((first.bead.id, first.given), (id("gr-given"), Some(given.id.clone())));
 
     // An agent can ask for that alone, and a setting can say so for every agent.
-    let only = |agent| Ask { dispatched: true, ..ask(agent) };
+    let only = |agent| PullQuery { dispatched: true, ..ask(agent) };
     assert_eq!(offered(&town, &only("ann")).as_deref(), Some("gr-given"));
     assert_eq!(offered(&town, &only("bob")), None);
-    let claim = |value| town.write(|writer| writer.put_setting(Scope::Town, "work.claim", value));
+    let claim =
+        |value| town.write(|writer| writer.put_setting(SettingScope::Town, "work.claim", value));
     claim(Some("dispatched"));
     assert_eq!(offered(&town, &ask("ann")).as_deref(), Some("gr-given"));
     let nothing = offer(&town, &ask("bob"));
@@ -364,7 +371,7 @@ pub(super) fn a_dispatched_item_comes_first_and_only_to_its_agent(subject: &dyn 
     claim(Some("any"));
     assert_eq!(offered(&town, &ask("bob")).as_deref(), Some("gr-urgent"));
     // A file may say so too; the store counts before it.
-    let below = |agent| Ask { dispatched_below: true, ..ask(agent) };
+    let below = |agent| PullQuery { dispatched_below: true, ..ask(agent) };
     assert_eq!(offered(&town, &below("bob")).as_deref(), Some("gr-urgent"));
     claim(None);
     assert_eq!(offered(&town, &below("ann")).as_deref(), Some("gr-given"));
@@ -388,7 +395,7 @@ pub(super) fn a_dispatched_item_comes_first_and_only_to_its_agent(subject: &dyn 
     assert_eq!(by_uid.map(|run| run.id), Some(given.id));
 }
 
-pub(super) fn a_pause_is_told_to_agents_that_ask(subject: &dyn Subject) {
+pub(super) fn a_pause_is_told_to_agents_that_ask(subject: &dyn EngineUnderTest) {
     let town = pull_town(subject);
     town.add(item("gr-a", 1000));
     assert_eq!(offer(&town, &ask("ann")).paused, None);
@@ -397,7 +404,7 @@ pub(super) fn a_pause_is_told_to_agents_that_ask(subject: &dyn Subject) {
     assert_eq!(offer(&town, &ask("ann")).paused, Some(pause));
 }
 
-pub(super) fn a_taken_item_is_recorded_and_has_a_lease(subject: &dyn Subject) {
+pub(super) fn a_taken_item_is_recorded_and_has_a_lease(subject: &dyn EngineUnderTest) {
     let town = pull_town(subject);
     town.add(item("gr-a", 1000));
     let story = town.story_of(|town| {
@@ -411,7 +418,7 @@ pub(super) fn a_taken_item_is_recorded_and_has_a_lease(subject: &dyn Subject) {
     assert_eq!(town.get("gr-a").started_at, run.running_at);
 }
 
-pub(super) fn a_lease_that_is_not_renewed_ends(subject: &dyn Subject) {
+pub(super) fn a_lease_that_is_not_renewed_ends(subject: &dyn EngineUnderTest) {
     let town = pull_town(subject);
     for text in ["gr-a", "gr-b"] {
         town.add(item(text, 1000));
@@ -439,7 +446,7 @@ pub(super) fn a_lease_that_is_not_renewed_ends(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.next_expiry()), ends("bob"));
 }
 
-pub(super) fn a_blocked_run_is_not_missed_and_a_silent_one_is(subject: &dyn Subject) {
+pub(super) fn a_blocked_run_is_not_missed_and_a_silent_one_is(subject: &dyn EngineUnderTest) {
     let town = pull_town(subject);
     for text in ["gr-a", "gr-b"] {
         town.add(item(text, 1000));
@@ -489,7 +496,7 @@ pub(super) fn a_blocked_run_is_not_missed_and_a_silent_one_is(subject: &dyn Subj
     set("gr-b", Status::Blocked);
 }
 
-pub(super) fn of_two_agents_that_ask_at_once_one_gets_the_item(subject: &dyn Subject) {
+pub(super) fn of_two_agents_that_ask_at_once_one_gets_the_item(subject: &dyn EngineUnderTest) {
     const AGENTS: usize = 3;
     let contest = Contest::new(subject, AGENTS);
     contest.town.write(|writer| writer.insert_rig(&pulled("gear", "gr")));
@@ -519,7 +526,7 @@ pub(super) fn of_two_agents_that_ask_at_once_one_gets_the_item(subject: &dyn Sub
     );
 }
 
-pub(super) fn an_agent_that_asks_twice_at_once_gets_one_item(subject: &dyn Subject) {
+pub(super) fn an_agent_that_asks_twice_at_once_gets_one_item(subject: &dyn EngineUnderTest) {
     let contest = Contest::new(subject, 2);
     contest.town.write(|writer| writer.insert_rig(&pulled("gear", "gr")));
     let contest = contest.prepare(|writer, round| {
@@ -542,8 +549,8 @@ pub(super) fn an_agent_that_asks_twice_at_once_gets_one_item(subject: &dyn Subje
     );
 }
 
-pub(super) fn a_token_is_kept_without_its_secret_and_revoked_once(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_token_is_kept_without_its_secret_and_revoked_once(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     let secret = TokenSecret::from_random([7; 32]);
     let token = Token {
         id: secret.hash().id(),

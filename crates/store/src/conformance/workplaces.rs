@@ -2,17 +2,17 @@
 
 use gt_core::decide::SilenceChange;
 use gt_core::schedule::{
-    AwaitedOrigin, Landing, LandingState, OriginDelay, Polecat, Rescued, RunEnd, RunId, RunState,
-    Said, Silence, TrashState, Trashed, TreeState, Workplace,
+    AwaitedOrigin, DoneStatus, Landing, LandingState, OriginDelay, Polecat, Rescued, RunEnd, RunId,
+    RunState, Silence, TrashState, Trashed, TreeState, Workplace,
 };
 
 use gt_core::work::{RunToken, TokenHash};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, Status, Title};
 
-use super::Subject;
-use super::kit::{Town, at, bead, by, edge, id, rig, slug};
+use super::EngineUnderTest;
+use super::kit::{CheckedStore, at, bead, by, edge, id, rig, slug};
 use super::runs::{begin, set_status};
-use crate::{Authorship, HostRow, Proof, Scope, StoreError, Worker, Writer};
+use crate::{Authorship, HostRow, Proof, SettingScope, StoreError, Worker, Writer};
 
 fn polecat(name: &str, second: i64) -> Polecat {
     Polecat {
@@ -31,8 +31,8 @@ fn run_id(text: &str) -> RunId {
     RunId { bead: id(text), epoch: 1 }
 }
 
-pub(super) fn polecats_are_kept_by_name_and_the_rested_come_first(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn polecats_are_kept_by_name_and_the_rested_come_first(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.write(|writer| writer.insert_rig(&rig("gear", "ge")));
     let (nux, toast) = (polecat("nux", 9), polecat("toast", 3));
     for polecat in [&nux, &toast] {
@@ -55,8 +55,10 @@ pub(super) fn polecats_are_kept_by_name_and_the_rested_come_first(subject: &dyn 
     assert_eq!(town.read(|reader| reader.polecat(&slug("gear"), "toast")), None);
 }
 
-pub(super) fn a_tree_is_moved_away_with_a_number_and_told_when_it_was(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn a_tree_is_moved_away_with_a_number_and_told_when_it_was(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     let trashed = |name: &str| Trashed {
         number: 0,
         rig: slug("gear"),
@@ -97,8 +99,8 @@ pub(super) fn a_tree_is_moved_away_with_a_number_and_told_when_it_was(subject: &
     assert_eq!((town.read(|reader| reader.trash()), told(&kept[1])), (vec![], None));
 }
 
-pub(super) fn the_rescue_of_a_run_is_kept_once(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_rescue_of_a_run_is_kept_once(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let rescued = Rescued {
         run: run_id("gt-a"),
@@ -120,8 +122,8 @@ pub(super) fn the_rescue_of_a_run_is_kept_once(subject: &dyn Subject) {
     assert_eq!(town.read(|reader| reader.rescue_of(&run_id("gt-b"))), None);
 }
 
-pub(super) fn the_silence_of_a_worker_is_written_down_once(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_silence_of_a_worker_is_written_down_once(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let run = begin(&town, "gt-a", |_| ());
     let silence = Silence { since: run.created_at.floor_to_second() };
@@ -147,8 +149,8 @@ pub(super) fn the_silence_of_a_worker_is_written_down_once(subject: &dyn Subject
     assert_eq!(story, ["run_silent gt-a", "run_goes_on gt-a"]);
 }
 
-pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a"]);
     let run = begin(&town, "gt-a", |_| ());
     let place = Workplace {
@@ -170,8 +172,8 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
     let read = || town.read(|reader| reader.run(&run.id)).expect("the run is there");
 
     let story = town.story_of(|town| {
-        assert!(town.write(|writer| writer.accept_work(&run, Said::Completed, &landing)));
-        assert_eq!((read().workplace, read().said), (place.clone(), Some(Said::Completed)));
+        assert!(town.write(|writer| writer.accept_work(&run, DoneStatus::Completed, &landing)));
+        assert_eq!((read().workplace, read().said), (place.clone(), Some(DoneStatus::Completed)));
         assert_eq!(read().landing, landing);
         assert_eq!(town.read(|reader| reader.landing_runs()), [read()]);
         let awaited = AwaitedOrigin::new(run.created_at, OriginDelay::Unreachable, "no route");
@@ -202,12 +204,12 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Subj
         writer.end_run(&run, &end, "ann")
     }));
     assert!(!town.write(|writer| writer.intend_landing(&run, "c0ffee5")));
-    assert!(!town.write(|writer| writer.accept_work(&run, Said::Completed, &landing)));
+    assert!(!town.write(|writer| writer.accept_work(&run, DoneStatus::Completed, &landing)));
     assert_eq!(read().landing.commit, "c0ffee3");
 }
 
-pub(super) fn the_runs_of_a_host_that_is_gone_are_adopted(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn the_runs_of_a_host_that_is_gone_are_adopted(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let gone = begin(&town, "gt-a", |run| "here/0123".clone_into(&mut run.host));
     let other = begin(&town, "gt-b", |run| "here/9999".clone_into(&mut run.host));
@@ -242,10 +244,12 @@ fn retitle(writer: &mut Writer<'_>, bead: &str, title: &str) -> Result<bool, Sto
 }
 
 /// One write of a worker.
-type Work<'w> = &'w dyn Fn(&mut Writer<'_>) -> Result<(), StoreError>;
+type WorkerWrite<'w> = &'w dyn Fn(&mut Writer<'_>) -> Result<(), StoreError>;
 
-pub(super) fn writes_of_a_worker_are_checked_before_they_are_committed(subject: &dyn Subject) {
-    let town = Town::new(subject);
+pub(super) fn writes_of_a_worker_are_checked_before_they_are_committed(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b", "gt-c"]);
     town.link("gt-c", DependencyType::ParentChild, "gt-a");
     let run = begin(&town, "gt-a", |_| ());
@@ -263,7 +267,7 @@ pub(super) fn writes_of_a_worker_are_checked_before_they_are_committed(subject: 
         worker: Some(Worker { run: run.id.clone(), proof: proof.clone() }),
         ..by(5)
     };
-    let heard = |proof: &Proof, work: Work<'_>| {
+    let heard = |proof: &Proof, work: WorkerWrite<'_>| {
         let before = town.last_event();
         match town.store.write(&author(proof), work) {
             Ok(()) => true,
@@ -288,17 +292,23 @@ pub(super) fn writes_of_a_worker_are_checked_before_they_are_committed(subject: 
         writer.put_dependency(&edge, false)?;
         retitle(writer, "gt-b", "mine").map(drop)
     }));
-    assert!(!heard(&own, &|writer| writer.put_setting(Scope::Store, "x", Some("y")).map(drop)));
-    assert!(!heard(&own, &|writer| writer.put_setting(Scope::Town, "a", Some("b")).map(drop)));
+    assert!(!heard(&own, &|writer| writer
+        .put_setting(SettingScope::Store, "x", Some("y"))
+        .map(drop)));
+    assert!(!heard(&own, &|writer| writer
+        .put_setting(SettingScope::Town, "a", Some("b"))
+        .map(drop)));
     // No token, and that of another.
     for proof in [Proof::Missing, Proof::Token(TokenHash::from_bytes([1; 32]))] {
         assert!(!heard(&proof, &|writer| retitle(writer, "gt-a", "again").map(drop)));
     }
 
     // The setting widens it.
-    town.write(|writer| writer.put_setting(Scope::Town, "worker.rights", Some("beads")));
+    town.write(|writer| writer.put_setting(SettingScope::Town, "worker.rights", Some("beads")));
     assert!(heard(&own, &|writer| retitle(writer, "gt-b", "seen").map(drop)));
-    assert!(!heard(&own, &|writer| writer.put_setting(Scope::Town, "a", Some("b")).map(drop)));
+    assert!(!heard(&own, &|writer| writer
+        .put_setting(SettingScope::Town, "a", Some("b"))
+        .map(drop)));
 
     // Writes of a run that is being cancelled, or is over, are refused.
     town.write(|writer| writer.intend_to_cancel(&run, "ann"));

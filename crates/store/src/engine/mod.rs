@@ -10,12 +10,12 @@ mod upkeep;
 use std::fmt;
 use std::ops::ControlFlow;
 
-pub use notice::Notice;
+pub use notice::LongWaitCallback;
 pub(crate) use notice::WAIT_NOTICE_AFTER;
 pub(crate) use pool::Pool;
 pub(crate) use schema::{LEVEL, Migration};
 pub use upkeep::EngineFacts;
-pub(crate) use upkeep::{Reference, Upkeep};
+pub(crate) use upkeep::{ForeignKey, Upkeep};
 
 use crate::StoreError;
 
@@ -111,10 +111,10 @@ pub trait Row {
 pub type EachRow<'f> = &'f mut dyn FnMut(&dyn Row) -> Result<ControlFlow<()>, StoreError>;
 
 /// A connection in the middle of a transaction.
-pub trait Session {
+pub trait SqlSession {
     /// Runs a query whose answer fits in memory. `each` may run others while it is being handed rows.
     fn query(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError>;
-    /// Like [`Session::query`], for answers that may be as large as the store: rows come as they are
+    /// Like [`SqlSession::query`], for answers that may be as large as the store: rows come as they are
     /// asked for.
     fn stream(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError>;
     /// Runs a statement and says how many rows it changed.
@@ -133,7 +133,7 @@ pub trait Session {
 }
 
 /// A connection that can carry a transaction.
-pub(crate) trait Link: Session + fmt::Debug + Send {
+pub(crate) trait TransactionConnection: SqlSession + fmt::Debug + Send {
     /// Begins a transaction that sees one state of the store and changes nothing.
     fn begin_reading(&self) -> Result<(), StoreError>;
     /// Begins the one transaction that may write now; waits for its turn.
@@ -142,7 +142,7 @@ pub(crate) trait Link: Session + fmt::Debug + Send {
     fn commit(&self, news: Option<i64>) -> Result<(), StoreError>;
     /// Gives everything up.
     fn roll_back(&self) -> Result<(), StoreError>;
-    /// Marks where [`Link::undo_to_savepoint`] goes back to.
+    /// Marks where [`TransactionConnection::undo_to_savepoint`] goes back to.
     fn set_savepoint(&self) -> Result<(), StoreError>;
     /// Rolls back to the savepoint, and releases it.
     fn undo_to_savepoint(&self) -> Result<(), StoreError>;

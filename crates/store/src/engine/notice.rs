@@ -7,4 +7,4 @@ use std::time::Duration;
 pub(crate) const WAIT_NOTICE_AFTER: Duration = Duration::from_secs(1);
 
 /// Called when a write waits for long, with the program that holds the store, if that is known.
-pub type Notice = Arc<dyn Fn(Option<&str>) + Send + Sync>;
+pub type LongWaitCallback = Arc<dyn Fn(Option<&str>) + Send + Sync>;

@@ -9,14 +9,14 @@ use crate::StoreError;
 /// after that waits for one to come back.
 #[derive(Debug)]
 pub(crate) struct Pool<C> {
-    state: Mutex<State<C>>,
+    state: Mutex<PoolState<C>>,
     returned: Condvar,
     limit: usize,
     patience: Duration,
 }
 
 #[derive(Debug)]
-struct State<C> {
+struct PoolState<C> {
     idle: Vec<C>,
     lent: usize,
 }
@@ -24,7 +24,7 @@ struct State<C> {
 impl<C> Pool<C> {
     /// A pool that lends at most `limit` at a time and lets others wait as long as `patience`.
     pub(crate) fn new(limit: usize, patience: Duration) -> Self {
-        let state = Mutex::new(State { idle: Vec::new(), lent: 0 });
+        let state = Mutex::new(PoolState { idle: Vec::new(), lent: 0 });
         Self { state, returned: Condvar::new(), limit, patience }
     }
 
@@ -35,7 +35,7 @@ impl<C> Pool<C> {
         work: impl FnOnce(&C) -> Result<T, E>,
     ) -> Result<T, E> {
         let idle = self.borrow()?;
-        let _loan = Loan(self);
+        let _loan = PoolLoan(self);
         let connection = match idle {
             Some(connection) => connection,
             None => connect()?,
@@ -79,15 +79,15 @@ impl<C> Pool<C> {
         self.state().idle.is_empty()
     }
 
-    fn state(&self) -> MutexGuard<'_, State<C>> {
+    fn state(&self) -> MutexGuard<'_, PoolState<C>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One connection that is in use, or about to be made.
-struct Loan<'p, C>(&'p Pool<C>);
+struct PoolLoan<'p, C>(&'p Pool<C>);
 
-impl<C> Drop for Loan<'_, C> {
+impl<C> Drop for PoolLoan<'_, C> {
     fn drop(&mut self) {
         self.0.state().lent -= 1;
         self.0.returned.notify_one();

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use gt_core::Timestamp;
 
-use super::Link;
+use super::TransactionConnection;
 use crate::StoreError;
-use crate::copy::Progress;
+use crate::copy::OnCopyProgress;
 
 /// The facts that a database reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct EngineFacts {
 
 /// A column whose values must be among those of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Reference {
+pub(crate) struct ForeignKey {
     pub(crate) table: String,
     pub(crate) column: String,
     pub(crate) parent: String,
@@ -36,7 +36,7 @@ pub(crate) struct Reference {
 
 /// A connection whose database can be looked after. Everything here happens in a transaction that
 /// reads.
-pub(crate) trait Upkeep: Link {
+pub(crate) trait Upkeep: TransactionConnection {
     /// The damage to the files and the indexes, in words.
     fn damage(&self) -> Result<Vec<String>, StoreError>;
     /// Settings that work but put data at risk, in words.
@@ -44,7 +44,7 @@ pub(crate) trait Upkeep: Link {
     /// The names of the tables, views and indexes that are missing.
     fn missing(&self) -> Result<Vec<&'static str>, StoreError>;
     /// Which columns refer to which.
-    fn references(&self) -> Result<Vec<Reference>, StoreError>;
+    fn references(&self) -> Result<Vec<ForeignKey>, StoreError>;
     /// The facts that the database reports about itself.
     fn facts(&self) -> Result<EngineFacts, StoreError>;
     /// Writes the state that the transaction sees to a store in the empty file `to`.
@@ -52,18 +52,18 @@ pub(crate) trait Upkeep: Link {
         &self,
         to: &Path,
         now: Timestamp,
-        progress: Progress<'_>,
+        progress: OnCopyProgress<'_>,
     ) -> Result<(), StoreError>;
 }
 
 /// One text of the first row of an answer.
-pub(crate) fn text_of(link: &impl Link, sql: &str) -> Result<String, StoreError> {
+pub(crate) fn text_of(link: &impl TransactionConnection, sql: &str) -> Result<String, StoreError> {
     Ok(texts_of(link, sql, &[])?.into_iter().next().unwrap_or_default())
 }
 
 /// The text in the first column of every row.
 pub(crate) fn texts_of(
-    link: &impl Link,
+    link: &impl TransactionConnection,
     sql: &str,
     params: &[super::Param<'_>],
 ) -> Result<Vec<String>, StoreError> {
@@ -77,7 +77,7 @@ pub(crate) fn texts_of(
 
 /// One number of the first row of an answer.
 pub(crate) fn number_of(
-    link: &impl Link,
+    link: &impl TransactionConnection,
     sql: &str,
     params: &[super::Param<'_>],
 ) -> Result<u64, StoreError> {

@@ -10,7 +10,7 @@ use gt_core::{
 use super::convoys::membership;
 use super::statements;
 use crate::engine::{Param, Row};
-use crate::transaction::Vacancy;
+use crate::transaction::UnusedId;
 use crate::{Reader, StoreError, Writer};
 
 /// The columns of a bead, in the order [`bead_from`] reads them.
@@ -112,13 +112,13 @@ impl Reader<'_> {
     }
 
     /// The facts about an unused id; nothing if a bead has it.
-    fn vacancy(&self, id: &BeadId) -> Result<Option<Vacancy>, StoreError> {
+    fn vacancy(&self, id: &BeadId) -> Result<Option<UnusedId>, StoreError> {
         if let Some(vacancy) = self.known().and_then(|known| known.vacancy_of(id)) {
             return Ok(Some(vacancy));
         }
         let standing = self.rows(STANDING, &[id.into()], |row| row.int(0))?;
         let awaited = standing.contains(&2);
-        Ok((!standing.contains(&1)).then(|| Vacancy { id: id.clone(), awaited }))
+        Ok((!standing.contains(&1)).then(|| UnusedId { id: id.clone(), awaited }))
     }
 }
 

@@ -62,10 +62,10 @@ impl fmt::Display for Difference {
 }
 
 /// The function that gets the differences.
-pub(super) type Found<'f> = &'f mut dyn FnMut(Difference);
+pub(super) type OnDifference<'f> = &'f mut dyn FnMut(Difference);
 
 pub(super) fn tell(
-    found: Found<'_>,
+    found: OnDifference<'_>,
     about: impl fmt::Display,
     value: impl Into<String>,
     stored: impl fmt::Display,
@@ -88,7 +88,7 @@ impl Reader<'_> {
     }
 
     /// Recomputes every derived value, and reports the wrong ones.
-    pub fn for_each_difference(&self, found: Found<'_>) -> Result<(), StoreError> {
+    pub fn for_each_difference(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         self.check_edges(found)?;
         self.check_beads(found)?;
         self.check_positions(found)?;
@@ -114,7 +114,7 @@ impl Reader<'_> {
     }
 
     /// How the beads stand that each convoy tracks, and that each epic has as its parts.
-    fn check_convoys(&self, found: Found<'_>) -> Result<(), StoreError> {
+    fn check_convoys(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         let kept: HashMap<BeadId, Members> =
             self.convoy_tallies()?.into_iter().map(|tally| (tally.convoy, tally.members)).collect();
         for convoy in self.counted_containers()? {
@@ -135,9 +135,9 @@ impl Reader<'_> {
     }
 
     /// Whether each edge blocks, and how many block each bead. Edges come sorted by bead.
-    fn check_edges(&self, found: Found<'_>) -> Result<(), StoreError> {
+    fn check_edges(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         let families = self.families()?;
-        let mut current: Option<Counted> = None;
+        let mut current: Option<BlockerCount> = None;
         self.scan(EDGES, &[], |row| {
             let (edge, stored) = (dependency_from(row, 0)?, row.flag(8)?);
             let target = match row.text_or_null(9)? {
@@ -157,11 +157,11 @@ impl Reader<'_> {
                     if let Some(counted) = finished {
                         counted.compare(found);
                     }
-                    Counted { bead: edge.issue, stored: row.int_or_null(11)?, blockers: 0 }
+                    BlockerCount { bead: edge.issue, stored: row.int_or_null(11)?, blockers: 0 }
                 }
             };
             let blockers = counted.blockers + i64::from(blocks);
-            current = Some(Counted { blockers, ..counted });
+            current = Some(BlockerCount { blockers, ..counted });
             Ok(ControlFlow::Continue(()))
         })?;
         if let Some(counted) = current {
@@ -169,7 +169,7 @@ impl Reader<'_> {
         }
         self.scan(WITHOUT_EDGES, &[], |row| {
             let (bead, stored) = (id_from(row, 0)?, Some(row.int(1)?));
-            Counted { bead, stored, blockers: 0 }.compare(found);
+            BlockerCount { bead, stored, blockers: 0 }.compare(found);
             Ok(ControlFlow::Continue(()))
         })
     }
@@ -186,7 +186,7 @@ impl Reader<'_> {
     }
 
     /// The facts that each bead stores twice, and the count of beads of each prefix.
-    fn check_beads(&self, found: Found<'_>) -> Result<(), StoreError> {
+    fn check_beads(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         let mut prefixes: HashMap<String, i64> = HashMap::new();
         self.scan(BEADS, &[], |row| {
             let id = id_from(row, 0)?;
@@ -219,7 +219,7 @@ impl Reader<'_> {
     }
 
     /// The order of a bead's labels.
-    fn check_positions(&self, found: Found<'_>) -> Result<(), StoreError> {
+    fn check_positions(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         self.scan(POSITIONS, &[], |row| {
             let (bead, position, count) = (row.text(0)?, row.int(1)?, row.int(2)?);
             let stored = format!("that of {count} labels");
@@ -230,7 +230,7 @@ impl Reader<'_> {
     }
 
     /// The numbers of the events. Old ones may have been removed, from the beginning.
-    fn check_events(&self, found: Found<'_>) -> Result<(), StoreError> {
+    fn check_events(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         let numbers = self.first(EVENTS, &[], |row| Ok((row.int(0)?, row.int(1)?, row.int(2)?)))?;
         let Some((count, first, last)) = numbers.filter(|(count, ..)| *count > 0) else {
             return Ok(());
@@ -251,15 +251,15 @@ impl Reader<'_> {
 }
 
 /// A bead, its stored count of blockers, and the count so far.
-struct Counted {
+struct BlockerCount {
     bead: BeadId,
     /// Nothing if there is no such bead, which is reported elsewhere.
     stored: Option<i64>,
     blockers: i64,
 }
 
-impl Counted {
-    fn compare(&self, found: Found<'_>) {
+impl BlockerCount {
+    fn compare(&self, found: OnDifference<'_>) {
         if let Some(stored) = self.stored
             && stored != self.blockers
         {
@@ -268,7 +268,7 @@ impl Counted {
     }
 }
 
-fn check_bead(row: &dyn Row, id: &BeadId, found: Found<'_>) -> Result<(), StoreError> {
+fn check_bead(row: &dyn Row, id: &BeadId, found: OnDifference<'_>) -> Result<(), StoreError> {
     let status = row.text(1)?;
     if let Err(error) = facts_from(row, 1) {
         tell(found, id, "status", format_args!("{status} ({error})"), "one that can be read");

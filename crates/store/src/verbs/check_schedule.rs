@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use gt_core::schedule::{Context, RunState};
 use gt_core::{BeadId, Timestamp};
 
-use super::check::{Found, tell};
+use super::check::{OnDifference, tell};
 use super::contexts::{as_int, context_columns, convoys_text};
 use super::hydrate::IDS_PER_STATEMENT;
 use super::statements;
-use super::waits::{Evaluated, stored_from};
+use super::waits::{EvaluatedContext, stored_from};
 use crate::{Reader, StoreError};
 
 statements! {
@@ -29,14 +29,14 @@ const NEVER: Timestamp = Timestamp::from_nanos(i64::MIN);
 
 impl Reader<'_> {
     /// Whether contexts and runs agree with their beads.
-    pub(super) fn check_schedule(&self, found: Found<'_>) -> Result<(), StoreError> {
+    pub(super) fn check_schedule(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         self.check_waits(found)?;
         self.check_latest(found)?;
         self.check_runs(found)
     }
 
     /// Whether the evaluated columns of each open context agree with the evaluator.
-    fn check_waits(&self, found: Found<'_>) -> Result<(), StoreError> {
+    fn check_waits(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         let executors = self.executors()?;
         let mut reached = 0;
         loop {
@@ -55,7 +55,7 @@ impl Reader<'_> {
         }
     }
 
-    fn check_latest(&self, found: Found<'_>) -> Result<(), StoreError> {
+    fn check_latest(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         self.scan(LATEST, &[], |row| {
             let (stored, computed) = (row.int(1)?, row.int(2)?);
             tell(found, row.text(0)?, "the number of its latest context", stored, computed);
@@ -72,7 +72,7 @@ impl Reader<'_> {
     }
 
     /// While a run is live, the status of its bead follows from it.
-    fn check_runs(&self, found: Found<'_>) -> Result<(), StoreError> {
+    fn check_runs(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         self.scan(LIVE, &[], |row| {
             let (bead, epoch, state) = (row.text(0)?, row.int(1)?, row.text(2)?);
             let expected = match RunState::parse(state)? {
@@ -93,7 +93,12 @@ impl Reader<'_> {
     }
 }
 
-fn compare(found: Found<'_>, context: &Context, stored: &Evaluated, computed: &Evaluated) {
+fn compare(
+    found: OnDifference<'_>,
+    context: &Context,
+    stored: &EvaluatedContext,
+    computed: &EvaluatedContext,
+) {
     let id = &context.id;
     if stored.class != computed.class {
         tell(found, id, "waits", stored.class.as_str(), computed.class.as_str());

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use gt_core::decide::WaitClass;
 use gt_core::event::{ContextEnded, ContextNamed, ContextOpened};
 use gt_core::schedule::{
-    CloseReason, Context, ContextClosed, ContextId, Origin, SlingParameters, WorkerPlace,
+    CloseReason, Context, ContextClosed, ContextId, ContextOrigin, SlingParameters, WorkerPlace,
 };
 use gt_core::{BeadId, EventPayload, NewEvent, Priority, RigSlug, Timestamp};
 
@@ -130,7 +130,7 @@ pub struct NewContext {
     /// The bead's priority.
     pub priority: Priority,
     /// Its origin.
-    pub origin: Origin,
+    pub origin: ContextOrigin,
     /// The parameters of the dispatch.
     pub parameters: SlingParameters,
     /// When it was scheduled, if that was elsewhere.
@@ -145,7 +145,7 @@ pub struct NewContext {
 
 impl NewContext {
     /// A dispatch that nothing special was said about.
-    pub fn plain(bead: BeadId, rig: RigSlug, priority: Priority, origin: Origin) -> Self {
+    pub fn plain(bead: BeadId, rig: RigSlug, priority: Priority, origin: ContextOrigin) -> Self {
         Self {
             bead,
             rig,
@@ -627,7 +627,7 @@ fn context_with(row: &dyn Row, parameters: SlingParameters) -> Result<Context, S
         gated: row.flag(6)?,
         forced: row.flag(7)?,
         priority: Priority::new(row.int(8)?)?,
-        origin: Origin::parse(row.text(9)?)?,
+        origin: ContextOrigin::parse(row.text(9)?)?,
         parameters,
         enqueued_at: Timestamp::from_nanos(row.int(11)?),
         enqueued_by: row.text(12)?.to_owned(),

@@ -81,7 +81,7 @@ pub enum Unscheduled<'a> {
 
 /// The counts and limits of a convoy or an epic.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tally {
+pub struct ConvoyTally {
     /// The convoy, or the epic.
     pub convoy: BeadId,
     /// How the beads stand that it tracks.
@@ -96,7 +96,7 @@ pub struct Tally {
     pub fed_at: Option<Timestamp>,
 }
 
-impl Tally {
+impl ConvoyTally {
     /// The tally of a convoy without limits.
     fn plain(convoy: &BeadId, members: Members) -> Self {
         let convoy = convoy.clone();
@@ -109,14 +109,14 @@ impl Tally {
     }
 }
 
-fn tally_from(row: &dyn Row) -> Result<Tally, StoreError> {
+fn tally_from(row: &dyn Row) -> Result<ConvoyTally, StoreError> {
     let members =
         Members { total: count(row.int(1)?), open: count(row.int(2)?), failed: count(row.int(3)?) };
     let paused = match (row.text_or_null(6)?, row.int_or_null(7)?) {
         (Some(by), Some(at)) => Some(Pause { by: by.to_owned(), at: Timestamp::from_nanos(at) }),
         _ => None,
     };
-    Ok(Tally {
+    Ok(ConvoyTally {
         convoy: id_from(row, 0)?,
         members,
         landings: count(row.int(4)?),
@@ -163,17 +163,17 @@ impl Reader<'_> {
     }
 
     /// The tally of a convoy; nothing if it has never tracked anything.
-    pub fn convoy_tally(&self, convoy: &BeadId) -> Result<Option<Tally>, StoreError> {
+    pub fn convoy_tally(&self, convoy: &BeadId) -> Result<Option<ConvoyTally>, StoreError> {
         self.first(ONE, &[convoy.into()], tally_from)
     }
 
     /// The tally of every convoy.
-    pub fn convoy_tallies(&self) -> Result<Vec<Tally>, StoreError> {
+    pub fn convoy_tallies(&self) -> Result<Vec<ConvoyTally>, StoreError> {
         self.rows(ALL, &[], tally_from)
     }
 
     /// The tally of every convoy that is paused or has a cap.
-    pub fn limiting_convoys(&self) -> Result<Vec<Tally>, StoreError> {
+    pub fn limiting_convoys(&self) -> Result<Vec<ConvoyTally>, StoreError> {
         self.rows(LIMITING, &[], tally_from)
     }
 
@@ -215,7 +215,7 @@ impl Reader<'_> {
     }
 
     /// The convoys that are under way although nothing of them is open: the first look for those that should land.
-    pub fn convoys_without_open_members(&self) -> Result<Vec<Tally>, StoreError> {
+    pub fn convoys_without_open_members(&self) -> Result<Vec<ConvoyTally>, StoreError> {
         self.rows(IDLE, &[], tally_from)
     }
 
@@ -270,7 +270,7 @@ impl Writer<'_> {
         let members = self.count_members(&container)?;
         self.note_touched(TouchedContainer::counted(id, members, true));
         let landings = self.convoy_tally(id)?.map_or(0, |tally| tally.landings);
-        self.put_tally(&Tally { landings, ..Tally::plain(id, members) })
+        self.put_tally(&ConvoyTally { landings, ..ConvoyTally::plain(id, members) })
     }
 
     /// Counts one bead more or less, without counting the ten thousand others again.
@@ -313,7 +313,7 @@ impl Writer<'_> {
             tally
         } else {
             self.recount(&convoy.id)?;
-            Tally::plain(&convoy.id, Members::default())
+            ConvoyTally::plain(&convoy.id, Members::default())
         };
         let (by, at) = (paused.map(|pause| pause.by.as_str()), paused.map(|pause| pause.at));
         self.mark_members_of(&convoy.id)?;
@@ -359,8 +359,8 @@ impl Writer<'_> {
         }
     }
 
-    fn put_tally(&mut self, tally: &Tally) -> Result<(), StoreError> {
-        let Tally { convoy, members, landings, .. } = tally;
+    fn put_tally(&mut self, tally: &ConvoyTally) -> Result<(), StoreError> {
+        let ConvoyTally { convoy, members, landings, .. } = tally;
         let numbers = [members.total, members.open, members.failed, *landings];
         let [total, open, failed, landings] =
             numbers.map(|number| i64::try_from(number).unwrap_or(i64::MAX));
@@ -399,9 +399,9 @@ impl Writer<'_> {
     /// Closes a convoy as landed, counts the landing and tells of it. `new` is the convoy as it is then.
     pub fn land_convoy(&mut self, old: &Bead, new: &Bead) -> Result<(), StoreError> {
         let tally = self.convoy_tally(&old.id)?;
-        let tally = tally.unwrap_or_else(|| Tally::plain(&old.id, Members::default()));
+        let tally = tally.unwrap_or_else(|| ConvoyTally::plain(&old.id, Members::default()));
         let landings = tally.landings + 1;
-        self.put_tally(&Tally { landings, ..tally.clone() })?;
+        self.put_tally(&ConvoyTally { landings, ..tally.clone() })?;
         self.save_bead(old, new, EventKind::Closed)?;
         let payload = EventPayload::ConvoyLanded(ConvoyTotals {
             title: old.title.to_string(),
@@ -435,7 +435,7 @@ impl TouchedContainer {
 }
 
 /// A container of a bead; with its tally if its members are counted.
-fn container_from(row: &dyn Row) -> Result<(BeadId, Option<Tally>), StoreError> {
+fn container_from(row: &dyn Row) -> Result<(BeadId, Option<ConvoyTally>), StoreError> {
     let is_counted = row.int_or_null(1)?.is_some();
     Ok((id_from(row, 0)?, is_counted.then(|| tally_from(row)).transpose()?))
 }

@@ -19,22 +19,22 @@ const CONTEXT: &str = IssueType::SLING_CONTEXT;
 #[derive(Default)]
 pub(super) struct Clauses {
     conditions: Vec<String>,
-    params: Vec<Value>,
+    params: Vec<FilterValue>,
 }
 
-pub(super) enum Value {
+pub(super) enum FilterValue {
     Int(i64),
     Text(String),
 }
 
 impl Clauses {
-    pub(super) fn bind(&mut self, value: Value) -> String {
+    pub(super) fn bind(&mut self, value: FilterValue) -> String {
         self.params.push(value);
         format!("?{}", self.params.len())
     }
 
     pub(super) fn text(&mut self, text: &str) -> String {
-        self.bind(Value::Text(text.to_owned()))
+        self.bind(FilterValue::Text(text.to_owned()))
     }
 
     fn texts<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> String {
@@ -76,7 +76,7 @@ impl Clauses {
     fn between(&mut self, column: &str, span: Between) {
         for (instant, comparison) in [(span.after, ">"), (span.before, "<")] {
             if let Some(instant) = instant {
-                let value = self.bind(Value::Int(instant.as_nanos()));
+                let value = self.bind(FilterValue::Int(instant.as_nanos()));
                 self.add(format!("{column} {comparison} {value}"));
             }
         }
@@ -90,8 +90,8 @@ impl Clauses {
         self.params
             .iter()
             .map(|value| match value {
-                Value::Int(number) => Param::Int(*number),
-                Value::Text(text) => Param::Text(text),
+                FilterValue::Int(number) => Param::Int(*number),
+                FilterValue::Text(text) => Param::Text(text),
             })
             .collect()
     }
@@ -110,7 +110,7 @@ pub(super) fn escaped(text: &str) -> String {
 /// The conditions on a bead, besides its kind, to be ready at `now`. `woken` says whether there may be
 /// deferred beads whose date has passed.
 pub(super) fn ready_at(clauses: &mut Clauses, now: Timestamp, woken: bool) -> String {
-    let now = clauses.bind(Value::Int(now.as_nanos()));
+    let now = clauses.bind(FilterValue::Int(now.as_nanos()));
     let status = if woken {
         format!(
             "(status = 'open' OR \
@@ -182,7 +182,7 @@ impl Reader<'_> {
         let mut sql =
             format!("SELECT id FROM {from} WHERE {} ORDER BY {order}", clauses.where_clause());
         if let (Some(limit), true) = (filter.limit, filter.order != BeadOrder::Id) {
-            let limit = clauses.bind(Value::Int(i64::try_from(limit).unwrap_or(i64::MAX)));
+            let limit = clauses.bind(FilterValue::Int(i64::try_from(limit).unwrap_or(i64::MAX)));
             sql.push_str(" LIMIT ");
             sql.push_str(&limit);
         }
@@ -389,7 +389,7 @@ fn add_times(clauses: &mut Clauses, filter: &BeadFilter) {
         clauses.add("(status = 'deferred' OR defer_until IS NOT NULL)");
     }
     if let Some(now) = filter.overdue_at {
-        let now = clauses.bind(Value::Int(now.as_nanos()));
+        let now = clauses.bind(FilterValue::Int(now.as_nanos()));
         clauses.add(format!("due_at < {now} AND status <> 'closed'"));
     }
 }

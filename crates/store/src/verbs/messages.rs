@@ -3,7 +3,8 @@
 use gt_core::event::{MessageDetails, PurgeCount};
 use gt_core::message::{MessageKind, NewMessage, Severity};
 use gt_core::{
-    Address, BeadId, EventPayload, Message, MessageId, NewEvent, RigSlug, Sender, Timestamp, Title,
+    BeadId, EventPayload, Message, MessageAddress, MessageId, NewEvent, RigSlug, Sender, Timestamp,
+    Title,
 };
 
 use super::contexts::{as_int, count};
@@ -48,12 +49,20 @@ impl Reader<'_> {
     }
 
     /// The last messages to an address, newest first.
-    pub fn messages_to(&self, to: &Address, limit: usize) -> Result<Vec<Message>, StoreError> {
+    pub fn messages_to(
+        &self,
+        to: &MessageAddress,
+        limit: usize,
+    ) -> Result<Vec<Message>, StoreError> {
         self.addressed(TO, to, limit)
     }
 
     /// The unread messages to an address, oldest first.
-    pub fn unseen_messages(&self, to: &Address, limit: usize) -> Result<Vec<Message>, StoreError> {
+    pub fn unseen_messages(
+        &self,
+        to: &MessageAddress,
+        limit: usize,
+    ) -> Result<Vec<Message>, StoreError> {
         self.addressed(UNSEEN, to, limit)
     }
 
@@ -74,7 +83,12 @@ impl Reader<'_> {
         self.first(OLDEST, &[], |row| Ok(Timestamp::from_nanos(row.int(0)?)))
     }
 
-    fn addressed(&self, sql: &str, to: &Address, limit: usize) -> Result<Vec<Message>, StoreError> {
+    fn addressed(
+        &self,
+        sql: &str,
+        to: &MessageAddress,
+        limit: usize,
+    ) -> Result<Vec<Message>, StoreError> {
         let to = to.to_string();
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.rows(sql, &[to.as_str().into(), limit.into()], message_from)
@@ -188,7 +202,7 @@ fn message_from(row: &dyn Row) -> Result<Message, StoreError> {
         id: MessageId::of_number(count(row.int(0)?)),
         kind: MessageKind::parse(row.text(1)?, row.text(2)?)?,
         from: Sender::stored(row.text(3)?),
-        to: Address::stored(row.text(4)?),
+        to: MessageAddress::stored(row.text(4)?),
         subject: row.text(5)?.to_owned(),
         body: row.text(6)?.to_owned(),
         bead: (!bead.is_empty()).then(|| BeadId::trusted(bead.to_owned())),

@@ -8,6 +8,7 @@ mod check;
 mod check_schedule;
 mod comments;
 mod contexts;
+mod convoy_status;
 mod convoys;
 mod dependencies;
 mod events;
@@ -21,7 +22,6 @@ mod old_queues;
 mod outbox;
 mod parameters;
 mod parks;
-mod picture;
 mod polecats;
 mod pull;
 mod query;
@@ -44,22 +44,22 @@ pub use beads::{BlockerFacts, differing_fields};
 pub use bulk::Bulk;
 pub use check::Difference;
 pub use contexts::{Lane, NewContext};
-pub use convoys::{Tally, TouchedContainer, Unscheduled};
+pub use convoy_status::{Member, MemberRow, QueuedMember};
+pub use convoys::{ConvoyTally, TouchedContainer, Unscheduled};
 pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hosts::HostRow;
 pub use hydrate::BeadRow;
-pub use outbox::{Due, UnsentNotices};
-pub use picture::{Booking, Sketch, Traveller};
-pub use pull::{Ask, Offer, Offered};
+pub use outbox::{DueNotices, UnsentNotices};
+pub use pull::{Offer, Offered, PullQuery};
 pub use rigs::RigCounts;
 pub use scheduler::{Pause, SchedulerState};
-pub use settings::Scope;
+pub use settings::SettingScope;
 pub use statistics::Statistics;
 pub use steps::{DoneStep, LiveSteps};
 pub use upkeep::{Growth, Totals};
-pub use usage::{Estimate, Guard, Spent};
+pub use usage::{Guard, MemoryEstimate, UsageAt};
 pub(crate) use workers::WorkerGuard;
 
 /// Names the statements of a module and lists them, so that a test can prepare every one.
@@ -94,7 +94,7 @@ pub fn all_statements() -> Vec<&'static str> {
         outbox::STATEMENTS,
         old_queues::STATEMENTS,
         parks::STATEMENTS,
-        picture::STATEMENTS,
+        convoy_status::STATEMENTS,
         polecats::STATEMENTS,
         pull::STATEMENTS,
         requests::STATEMENTS,

@@ -1,6 +1,6 @@
 //! Notices to people. Writing and sending a notice is no event: the notice is about an event.
 
-use gt_core::schedule::{Channel, Notice, NoticeState};
+use gt_core::schedule::{Notice, NoticeChannel, NoticeState};
 use gt_core::{Json, Timestamp};
 
 use super::contexts::{as_int, count};
@@ -40,7 +40,7 @@ statements! {
 
 /// Which waiting notices may be tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Due {
+pub struct DueNotices {
     /// Those whose time has come by now.
     pub now: Timestamp,
     /// Those that wait for a time beyond this too: a clock that has jumped since wrote it.
@@ -64,7 +64,11 @@ impl Reader<'_> {
     }
 
     /// The notice that a channel should try next.
-    pub fn due_notice(&self, channel: Channel, due: Due) -> Result<Option<Notice>, StoreError> {
+    pub fn due_notice(
+        &self,
+        channel: NoticeChannel,
+        due: DueNotices,
+    ) -> Result<Option<Notice>, StoreError> {
         let first = |sql, at: Timestamp| {
             self.first(sql, &[channel.as_str().into(), at.into()], notice_from)
         };
@@ -88,7 +92,7 @@ impl Reader<'_> {
     }
 
     /// The notice of this key on a channel, also if it has arrived.
-    pub fn notice(&self, key: &str, channel: Channel) -> Result<Option<Notice>, StoreError> {
+    pub fn notice(&self, key: &str, channel: NoticeChannel) -> Result<Option<Notice>, StoreError> {
         self.first(BY_KEY, &[key.into(), channel.as_str().into()], notice_from)
     }
 }
@@ -98,7 +102,7 @@ impl Writer<'_> {
     pub fn put_notice(
         &mut self,
         key: &str,
-        channel: Channel,
+        channel: NoticeChannel,
         payload: &Json,
     ) -> Result<bool, StoreError> {
         if self.notice(key, channel)?.is_some() {
@@ -121,8 +125,8 @@ impl Writer<'_> {
     /// Takes the notice that a channel should try next: until `lease` no other process does.
     pub fn take_notice(
         &mut self,
-        channel: Channel,
-        due: Due,
+        channel: NoticeChannel,
+        due: DueNotices,
         lease: Timestamp,
     ) -> Result<Option<Notice>, StoreError> {
         let Some(notice) = self.due_notice(channel, due)? else {
@@ -172,7 +176,7 @@ fn notice_from(row: &dyn Row) -> Result<Notice, StoreError> {
     Ok(Notice {
         number: count(row.int(0)?),
         key: row.text(1)?.to_owned(),
-        channel: Channel::parse(row.text(2)?)?,
+        channel: NoticeChannel::parse(row.text(2)?)?,
         payload: Json::trusted(row.text(3)?.to_owned()),
         created_at: Timestamp::from_nanos(row.int(4)?),
         next_attempt_at: Timestamp::from_nanos(row.int(5)?),

@@ -1,7 +1,7 @@
 //! Parks of runtimes and accounts.
 
 use gt_core::event::{ParkBegun, ParkEnded};
-use gt_core::schedule::{Closed, Means, MeansKind, Park, Run, RunId};
+use gt_core::schedule::{ClosedPeriod, Park, ParkSubject, ParkSubjectKind, Run, RunId};
 use gt_core::{BeadId, EventPayload, NewEvent, Timestamp};
 
 use super::statements;
@@ -36,7 +36,7 @@ impl Reader<'_> {
 
     /// The parks of the runtime and account of a run.
     pub fn parks_of(&self, run: &Run) -> Result<Vec<Park>, StoreError> {
-        let runtime = Means::runtime(&run.runtime, &run.rig);
+        let runtime = ParkSubject::runtime(&run.runtime, &run.rig);
         self.rows(OF_RUN, &[(&run.account).into(), (&runtime.name).into()], park_from)
     }
 }
@@ -67,7 +67,7 @@ impl Writer<'_> {
     }
 
     /// Writes down which run tries whether something works again.
-    pub fn set_trial(&mut self, means: &Means, run: &RunId) -> Result<(), StoreError> {
+    pub fn set_trial(&mut self, means: &ParkSubject, run: &RunId) -> Result<(), StoreError> {
         let trial = run.to_string();
         let params = [means.kind.as_str().into(), (&means.name).into(), (&trial).into()];
         self.apply(SET_TRIAL, &params)
@@ -140,9 +140,12 @@ fn park_from(row: &dyn Row) -> Result<Park, StoreError> {
     let beads = row.text(2)?.split_ascii_whitespace();
     let trial = Some(row.text(6)?).filter(|trial| !trial.is_empty());
     Ok(Park {
-        means: Means { kind: MeansKind::parse(row.text(0)?)?, name: row.text(1)?.to_owned() },
+        means: ParkSubject {
+            kind: ParkSubjectKind::parse(row.text(0)?)?,
+            name: row.text(1)?.to_owned(),
+        },
         strikes: beads.map(|bead| BeadId::trusted(bead.to_owned())).collect(),
-        closed: instant(3)?.zip(instant(4)?).map(|(since, until)| Closed { since, until }),
+        closed: instant(3)?.zip(instant(4)?).map(|(since, until)| ClosedPeriod { since, until }),
         reason: row.text(5)?.to_owned(),
         trial: trial.map(RunId::parse).transpose()?,
         ramp_since: instant(7)?,

@@ -6,7 +6,7 @@ use gt_core::work::{Lease, Position};
 use gt_core::{Bead, BeadId, EventPayload, ExecutorKind, IssueType, RigSlug, Timestamp, Uid};
 
 use super::beads::{COLUMNS, bead_from, id_from};
-use super::find::{Clauses, Value};
+use super::find::{Clauses, FilterValue};
 use super::runs::{live, run_columns, run_from, taken_by};
 use super::settings::any_item_may_be_claimed;
 use super::work::uid_from;
@@ -53,7 +53,7 @@ statements! {
 
 /// An agent's request for work.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct PullQuery<'a> {
     /// The agent.
     pub agent: &'a str,
     /// Only these types; empty for all.
@@ -113,7 +113,7 @@ impl Reader<'_> {
     /// Proposes work for an agent: first work dispatched to it, then the most urgent and oldest work that may be
     /// ready and meant for it or for any agent. It is one query, however many items there are. A bead that is left
     /// out here is never given; the evaluator decides about each proposed bead.
-    pub fn offer(&self, ask: &Ask<'_>) -> Result<Offer, StoreError> {
+    pub fn offer(&self, ask: &PullQuery<'_>) -> Result<Offer, StoreError> {
         let (sql, clauses) = offer_statement(ask);
         let offer = self.first(&sql, &clauses.params(), offer_from)?;
         let offer = offer.map(|offer| Offer {
@@ -126,7 +126,7 @@ impl Reader<'_> {
     /// The statement behind [`Reader::offer`], for tests that ask the engine about it.
     #[cfg(feature = "conformance")]
     #[doc(hidden)]
-    pub fn offer_statement_of(&self, ask: &Ask<'_>) -> String {
+    pub fn offer_statement_of(&self, ask: &PullQuery<'_>) -> String {
         offer_statement(ask).0
     }
 
@@ -267,15 +267,15 @@ const NO_CONTEXT: &str =
 const NO_OPEN_CONVOY: &str = "NOT EXISTS (SELECT 1 FROM dependencies o JOIN beads w ON w.id = o.issue_id \
     WHERE o.depends_on_id = x.id AND o.type = 'tracks' AND w.issue_type = 'convoy' AND w.status = 'open')";
 
-fn offer_statement(ask: &Ask<'_>) -> (String, Clauses) {
+fn offer_statement(ask: &PullQuery<'_>) -> (String, Clauses) {
     let mut clauses = Clauses::default();
     let agent = clauses.text(ask.agent);
-    let now = clauses.bind(Value::Int(ask.now.as_nanos()));
+    let now = clauses.bind(FilterValue::Int(ask.now.as_nanos()));
     let rig = ask.rig.map(|rig| clauses.text(rig.as_str()));
     let kinds: Vec<String> = ask.kinds.iter().map(|kind| clauses.text(kind.as_str())).collect();
     let after = ask.after.map(|after| {
-        let priority = clauses.bind(Value::Int(after.priority.number()));
-        let created_at = clauses.bind(Value::Int(after.created_at.as_nanos()));
+        let priority = clauses.bind(FilterValue::Int(after.priority.number()));
+        let created_at = clauses.bind(FilterValue::Int(after.created_at.as_nanos()));
         let bead = clauses.text(after.bead.as_str());
         format!(" AND (x.priority, x.created_at, x.id) > ({priority}, {created_at}, {bead})")
     });

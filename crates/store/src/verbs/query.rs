@@ -5,10 +5,10 @@
 
 use gt_core::Timestamp;
 use gt_core::query::{
-    Condition, Expression, Flag, NumberField, Query, TextField, TextTest, TimeField, TimeTest,
+    Expression, FieldCondition, Flag, NumberField, Query, TextField, TextTest, TimeField, TimeTest,
 };
 
-use super::find::{Clauses, LABELLED, PARENT, Value, contains, escaped, ready_at};
+use super::find::{Clauses, FilterValue, LABELLED, PARENT, contains, escaped, ready_at};
 
 /// The SQL condition of `query`.
 pub(super) fn condition(clauses: &mut Clauses, query: &Query) -> String {
@@ -25,16 +25,16 @@ fn expression(clauses: &mut Clauses, asked: &Expression, now: Timestamp) -> Stri
         Expression::Any(parts) => join(parts, " OR "),
         Expression::Not(inner) => format!("NOT {}", expression(clauses, inner, now)),
         Expression::Is(condition) => match condition {
-            Condition::Text { field, test } => text(clauses, field, test),
-            Condition::Number { field, test } => {
+            FieldCondition::Text { field, test } => text(clauses, field, test),
+            FieldCondition::Number { field, test } => {
                 let column = match field {
                     NumberField::Priority => "priority",
                     NumberField::Estimate => "estimated_minutes",
                 };
                 compare(clauses, column, test.map(|(how, number)| (how.as_str(), number)))
             }
-            Condition::Time { field, test } => time(clauses, *field, *test),
-            Condition::Flag(flag) => match flag {
+            FieldCondition::Time { field, test } => time(clauses, *field, *test),
+            FieldCondition::Flag(flag) => match flag {
                 Flag::Ephemeral => "(ephemeral = 1)".to_owned(),
                 Flag::Pinned => "(pinned = 1)".to_owned(),
                 Flag::Template => "(is_template = 1)".to_owned(),
@@ -50,7 +50,7 @@ fn compare(clauses: &mut Clauses, column: &str, test: Option<(&str, i64)>) -> St
     match test {
         None => format!("({column} IS NULL)"),
         Some((how, number)) => {
-            let number = clauses.bind(Value::Int(number));
+            let number = clauses.bind(FilterValue::Int(number));
             format!("({column} IS NOT NULL AND {column} {how} {number})")
         }
     }
@@ -78,7 +78,7 @@ fn time(clauses: &mut Clauses, field: TimeField, test: TimeTest) -> String {
 }
 
 /// The place where a text is stored.
-enum Place<'q> {
+enum TextLocation<'q> {
     /// In a column that always has a value.
     Column(&'static str),
     /// In a column that may be empty.
@@ -89,42 +89,42 @@ enum Place<'q> {
     Rows(&'static str, &'static str),
 }
 
-fn place(field: &TextField) -> Place<'_> {
+fn place(field: &TextField) -> TextLocation<'_> {
     match field {
-        TextField::Id => Place::Column("id"),
-        TextField::Title => Place::Column("title"),
-        TextField::Description => Place::Column("description"),
-        TextField::Design => Place::Column("design"),
-        TextField::Acceptance => Place::Column("acceptance_criteria"),
-        TextField::Notes => Place::Column("notes"),
-        TextField::Status => Place::Column("status"),
-        TextField::CloseReason => Place::Column("close_reason"),
-        TextField::Type => Place::Column("issue_type"),
-        TextField::Assignee => Place::Column("assignee"),
-        TextField::Owner => Place::Column("owner"),
-        TextField::CreatedBy => Place::Column("created_by"),
-        TextField::Outcome => Place::Nullable("outcome"),
-        TextField::Rig => Place::Nullable("rig"),
-        TextField::ExternalRef => Place::Nullable("external_ref"),
-        TextField::Spec => Place::Field("carried", "spec_id"),
-        TextField::MolType => Place::Field("carried", "mol_type"),
-        TextField::WispType => Place::Field("carried", "wisp_type"),
-        TextField::Metadata(key) => Place::Field("metadata", key),
-        TextField::Label => Place::Rows(LABELLED, "l.label"),
-        TextField::Parent => Place::Rows(PARENT, "d.depends_on_id"),
+        TextField::Id => TextLocation::Column("id"),
+        TextField::Title => TextLocation::Column("title"),
+        TextField::Description => TextLocation::Column("description"),
+        TextField::Design => TextLocation::Column("design"),
+        TextField::Acceptance => TextLocation::Column("acceptance_criteria"),
+        TextField::Notes => TextLocation::Column("notes"),
+        TextField::Status => TextLocation::Column("status"),
+        TextField::CloseReason => TextLocation::Column("close_reason"),
+        TextField::Type => TextLocation::Column("issue_type"),
+        TextField::Assignee => TextLocation::Column("assignee"),
+        TextField::Owner => TextLocation::Column("owner"),
+        TextField::CreatedBy => TextLocation::Column("created_by"),
+        TextField::Outcome => TextLocation::Nullable("outcome"),
+        TextField::Rig => TextLocation::Nullable("rig"),
+        TextField::ExternalRef => TextLocation::Nullable("external_ref"),
+        TextField::Spec => TextLocation::Field("carried", "spec_id"),
+        TextField::MolType => TextLocation::Field("carried", "mol_type"),
+        TextField::WispType => TextLocation::Field("carried", "wisp_type"),
+        TextField::Metadata(key) => TextLocation::Field("metadata", key),
+        TextField::Label => TextLocation::Rows(LABELLED, "l.label"),
+        TextField::Parent => TextLocation::Rows(PARENT, "d.depends_on_id"),
     }
 }
 
 fn text(clauses: &mut Clauses, field: &TextField, test: &TextTest) -> String {
     match place(field) {
-        Place::Column(column) => matches(clauses, column, test),
-        Place::Nullable(column) => match test {
+        TextLocation::Column(column) => matches(clauses, column, test),
+        TextLocation::Nullable(column) => match test {
             TextTest::Is(_) => {
                 format!("({column} IS NOT NULL AND {})", matches(clauses, column, test))
             }
             _ => matches(clauses, &format!("COALESCE({column}, '')"), test),
         },
-        Place::Field(column, field) => {
+        TextLocation::Field(column, field) => {
             if let TextTest::Is(value) = test {
                 let equal = clauses.field_equal(column, field, value);
                 return format!("COALESCE({equal}, FALSE)");
@@ -132,7 +132,7 @@ fn text(clauses: &mut Clauses, field: &TextField, test: &TextTest) -> String {
             let field = clauses.text(field);
             matches(clauses, &format!("COALESCE({column} ->> {field}, '')"), test)
         }
-        Place::Rows(exists, column) => match test {
+        TextLocation::Rows(exists, column) => match test {
             TextTest::Empty => format!("NOT {exists})"),
             _ => format!("{exists} AND {})", matches(clauses, column, test)),
         },

@@ -3,8 +3,8 @@
 use gt_core::decide::SilenceChange;
 use gt_core::event::{AcceptedWork, LandedWork, RunEnded, RunTaken, SilentSince};
 use gt_core::schedule::{
-    AwaitedOrigin, Landing, LandingState, Money, OriginDelay, Run, RunEnd, RunId, RunState, Said,
-    Usage, WorkerPlace, Workplace,
+    AwaitedOrigin, DoneStatus, Landing, LandingState, Money, OriginDelay, Run, RunEnd, RunId,
+    RunState, Usage, WorkerPlace, Workplace,
 };
 use gt_core::work::Lease;
 use gt_core::{BeadId, EventPayload, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
@@ -188,7 +188,7 @@ impl Writer<'_> {
     pub fn accept_work(
         &mut self,
         run: &Run,
-        said: Said,
+        said: DoneStatus,
         landing: &Landing,
     ) -> Result<bool, StoreError> {
         let params = [
@@ -383,7 +383,10 @@ pub(super) fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
             base: text(27)?,
             base_commit: text(28)?,
         },
-        said: Some(row.text(29)?).filter(|said| !said.is_empty()).map(Said::parse).transpose()?,
+        said: Some(row.text(29)?)
+            .filter(|said| !said.is_empty())
+            .map(DoneStatus::parse)
+            .transpose()?,
         landing: Landing {
             accepted: text(30)?,
             state: Some(row.text(31)?)

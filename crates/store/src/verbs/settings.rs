@@ -2,7 +2,7 @@
 
 use gt_core::decide::WorkerRights;
 use gt_core::event::SettingValues;
-use gt_core::settings::{Layers, Origin};
+use gt_core::settings::{Layers, SettingOrigin};
 use gt_core::{EventPayload, Invalid, settings};
 
 use super::statements;
@@ -19,7 +19,7 @@ statements! {
 
 /// The owner of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum SettingScope {
     /// The typed settings of the town.
     Town,
     /// The settings of `bd config`.
@@ -34,7 +34,7 @@ pub enum Scope {
     Imported,
 }
 
-impl Scope {
+impl SettingScope {
     fn as_str(self) -> &'static str {
         match self {
             Self::Town => "gt",
@@ -61,26 +61,26 @@ pub(super) fn any_item_may_be_claimed(below: bool) -> &'static str {
 impl Reader<'_> {
     /// The settings in force: those in the store over the layers below it. An inner error names a wrong value.
     pub fn settings_over(&self, below: &Layers) -> Result<Result<Layers, Invalid>, StoreError> {
-        let set = self.settings(Scope::Town)?;
+        let set = self.settings(SettingScope::Town)?;
         let mut layers = below.clone();
-        Ok(layers.add(set, &Origin::Store).map(|()| layers))
+        Ok(layers.add(set, &SettingOrigin::Store).map(|()| layers))
     }
 
     /// The rights of workers beyond their own work. They are set in the store alone: workers can write files.
     pub(super) fn worker_rights(&self) -> Result<WorkerRights, StoreError> {
-        let text = self.setting(Scope::Town, "worker.rights")?.unwrap_or_default();
+        let text = self.setting(SettingScope::Town, "worker.rights")?.unwrap_or_default();
         WorkerRights::parse(&text).map_err(|invalid| StoreError::Corrupt(invalid.0))
     }
 
     /// Everything that was set.
-    pub fn settings(&self, scope: Scope) -> Result<Vec<(String, String)>, StoreError> {
+    pub fn settings(&self, scope: SettingScope) -> Result<Vec<(String, String)>, StoreError> {
         self.rows(ALL, &[scope.as_str().into()], |row| {
             Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned()))
         })
     }
 
     /// One value, if it was set.
-    pub fn setting(&self, scope: Scope, key: &str) -> Result<Option<String>, StoreError> {
+    pub fn setting(&self, scope: SettingScope, key: &str) -> Result<Option<String>, StoreError> {
         let params = [scope.as_str().into(), key.into()];
         self.first(ONE, &params, |row| Ok(row.text(0)?.to_owned()))
     }
@@ -90,7 +90,7 @@ impl Writer<'_> {
     /// Sets a value, or removes it; says whether that changed anything.
     pub fn put_setting(
         &mut self,
-        scope: Scope,
+        scope: SettingScope,
         key: &str,
         value: Option<&str>,
     ) -> Result<bool, StoreError> {
@@ -108,13 +108,13 @@ impl Writer<'_> {
             None => self.execute(DELETE, &name)?,
         };
         // Nothing happened in the town.
-        if scope == Scope::Store {
+        if scope == SettingScope::Store {
             return Ok(true);
         }
         let text = |value: &str| match scope {
             // Imported data of other tools may hold keys to accounts; the log lives longer.
-            Scope::Imported => "…".to_owned(),
-            Scope::Town => settings::shown(key, value).into_owned(),
+            SettingScope::Imported => "…".to_owned(),
+            SettingScope::Town => settings::shown(key, value).into_owned(),
             _ => value.to_owned(),
         };
         self.record_of_town(EventPayload::SettingChanged(SettingValues {

@@ -7,7 +7,7 @@ use gt_core::{EventPayload, Json, NewEvent, RigSlug, Timestamp};
 use super::beads::id_from;
 use super::contexts::{as_int, count};
 use super::polecats::run_or_none;
-use super::settings::Scope;
+use super::settings::SettingScope;
 use super::statements;
 use crate::engine::Row;
 use crate::{Reader, StoreError, Writer};
@@ -47,7 +47,7 @@ impl Reader<'_> {
 
     /// When the deletion of a tree was announced, if it was.
     pub fn purge_announced_at(&self, trashed: &Trashed) -> Result<Option<Timestamp>, StoreError> {
-        let told = self.setting(Scope::Store, &told_key(trashed.number))?;
+        let told = self.setting(SettingScope::Store, &told_key(trashed.number))?;
         Ok(told.map(|told| Timestamp::parse(&told)).transpose()?)
     }
 
@@ -97,7 +97,7 @@ impl Writer<'_> {
         let params = [as_int(trashed.number).into(), state.as_str().into(), (&trashed.path).into()];
         self.execute(SET_STATE, &params)?;
         if !matches!(state, TrashState::Moving | TrashState::Kept) {
-            self.put_setting(Scope::Store, &told_key(trashed.number), None)?;
+            self.put_setting(SettingScope::Store, &told_key(trashed.number), None)?;
         }
         let place = TreePlace {
             polecat: trashed.name.clone(),
@@ -123,7 +123,7 @@ impl Writer<'_> {
         until: Timestamp,
     ) -> Result<(), StoreError> {
         let now = self.now().to_string();
-        self.put_setting(Scope::Store, &told_key(trashed.number), Some(&now))?;
+        self.put_setting(SettingScope::Store, &told_key(trashed.number), Some(&now))?;
         let payload = EventPayload::TreeDue(TreeDeadline {
             polecat: trashed.name.clone(),
             path: trashed.path.clone(),

@@ -3,8 +3,8 @@
 use gt_core::Timestamp;
 
 use super::statements;
-use crate::engine::{Reference, Row};
-use crate::{Reader, StoreError, Table};
+use crate::engine::{ForeignKey, Row};
+use crate::{CopiedTable, Reader, StoreError};
 
 statements! {
     TOTALS = "SELECT (SELECT COUNT(*) FROM beads), (SELECT COUNT(*) FROM events)";
@@ -60,14 +60,14 @@ impl Reader<'_> {
     }
 
     /// How many rows a table has.
-    pub(crate) fn count_rows(&self, table: &Table) -> Result<u64, StoreError> {
+    pub(crate) fn count_rows(&self, table: &CopiedTable) -> Result<u64, StoreError> {
         let count = self.number(&table.count(), &[])?;
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
     /// Reports the references whose target is gone, if there are any.
-    pub(crate) fn orphans(&self, reference: &Reference) -> Result<Option<String>, StoreError> {
-        let Reference { table, column, parent, parent_column } = reference;
+    pub(crate) fn orphans(&self, reference: &ForeignKey) -> Result<Option<String>, StoreError> {
+        let ForeignKey { table, column, parent, parent_column } = reference;
         let sql = format!(
             "SELECT COUNT(*), MIN(c.{column}) FROM {table} c WHERE c.{column} IS NOT NULL \
              AND NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.{parent_column} = c.{column})"

@@ -26,7 +26,7 @@ statements! {
 
 /// Something that was used at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spent {
+pub struct UsageAt {
     /// When it was recorded.
     pub at: Timestamp,
     /// The tokens.
@@ -37,7 +37,7 @@ pub struct Spent {
 
 /// The memory that a run is expected to take, learned from earlier runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Estimate {
+pub struct MemoryEstimate {
     /// The name of its runtime.
     pub name: String,
     /// The memory in megabytes.
@@ -74,9 +74,9 @@ impl Reader<'_> {
     }
 
     /// The tokens and the money that runs have reported after `from`.
-    pub fn spent_since(&self, from: Timestamp) -> Result<Vec<Spent>, StoreError> {
+    pub fn spent_since(&self, from: Timestamp) -> Result<Vec<UsageAt>, StoreError> {
         self.rows(SPENT, &[from.into()], |row| {
-            Ok(Spent {
+            Ok(UsageAt {
                 at: Timestamp::from_nanos(row.int(0)?),
                 tokens: row.int_or_null(1)?.map(count),
                 cost: row.int_or_null(2)?.map(|cost| Money(count(cost))),
@@ -85,9 +85,9 @@ impl Reader<'_> {
     }
 
     /// The memory that runs are expected to take.
-    pub fn estimates(&self) -> Result<Vec<Estimate>, StoreError> {
+    pub fn estimates(&self) -> Result<Vec<MemoryEstimate>, StoreError> {
         self.rows(ESTIMATES, &[], |row: &dyn Row| {
-            Ok(Estimate {
+            Ok(MemoryEstimate {
                 name: row.text(0)?.to_owned(),
                 memory_mb: u32::try_from(row.int(1)?).unwrap_or(u32::MAX),
                 runs: count(row.int(2)?),
@@ -128,7 +128,7 @@ impl Writer<'_> {
     }
 
     /// Writes down the memory that runs are expected to take.
-    pub fn put_estimate(&mut self, estimate: &Estimate) -> Result<(), StoreError> {
+    pub fn put_estimate(&mut self, estimate: &MemoryEstimate) -> Result<(), StoreError> {
         let (memory_mb, runs) = (i64::from(estimate.memory_mb), as_int(estimate.runs));
         self.apply(ESTIMATE, &[(&estimate.name).into(), memory_mb.into(), runs.into()])
     }

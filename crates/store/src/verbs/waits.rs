@@ -15,7 +15,7 @@ use super::contexts::{as_int, context_columns, contexts_from, convoys_text};
 use super::hydrate::{IDS_PER_STATEMENT, placeholders, placeholders_after};
 use super::statements;
 use crate::engine::{Param, Row};
-use crate::transaction::Known;
+use crate::transaction::TransactionCache;
 use crate::{BlockerFacts, Reader, StoreError, Writer};
 
 statements! {
@@ -33,7 +33,7 @@ pub(super) type Executors = HashMap<RigSlug, ExecutorKind>;
 
 /// The evaluated columns of an open context.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Evaluated {
+pub(super) struct EvaluatedContext {
     pub(super) class: WaitClass,
     pub(super) due_at: Option<Timestamp>,
     pub(super) priority: Priority,
@@ -67,7 +67,7 @@ impl WaitFacts {
         context: &Context,
         executors: &Executors,
         now: Timestamp,
-    ) -> Evaluated {
+    ) -> EvaluatedContext {
         let parent = self.parent_deferred.as_ref();
         let facts = SchedulingFacts {
             readiness: ReadinessFacts {
@@ -86,7 +86,7 @@ impl WaitFacts {
         };
         let executor = executors.get(&context.rig).copied();
         let ContextWait { class, due_at } = context_wait(context, &facts, executor, now);
-        Evaluated { class, due_at, priority: self.priority, convoys: self.capped.clone() }
+        EvaluatedContext { class, due_at, priority: self.priority, convoys: self.capped.clone() }
     }
 }
 
@@ -175,7 +175,7 @@ impl Reader<'_> {
 
     /// Evaluates the contexts of all beads that were marked in this transaction.
     pub(crate) fn write_waits(&self) -> Result<(), StoreError> {
-        match self.known().and_then(Known::take_marked) {
+        match self.known().and_then(TransactionCache::take_marked) {
             Some((beads, now)) => self.write_waits_of(&beads, now),
             None => Ok(()),
         }
@@ -184,7 +184,7 @@ impl Reader<'_> {
     /// Evaluates the contexts of these beads, and writes the answers that are new.
     fn write_waits_of(&self, beads: &[BeadId], now: Timestamp) -> Result<(), StoreError> {
         let mut executors: Option<Executors> = None;
-        let mut changed: BTreeMap<Evaluated, Vec<u64>> = BTreeMap::new();
+        let mut changed: BTreeMap<EvaluatedContext, Vec<u64>> = BTreeMap::new();
         for page in beads.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             let columns = context_columns!();
@@ -219,7 +219,11 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn write_evaluated(&self, evaluated: &Evaluated, numbers: &[u64]) -> Result<(), StoreError> {
+    fn write_evaluated(
+        &self,
+        evaluated: &EvaluatedContext,
+        numbers: &[u64],
+    ) -> Result<(), StoreError> {
         let convoys = convoys_text(&evaluated.convoys);
         let mut params: Vec<Param<'_>> = vec![
             evaluated.class.as_str().into(),
@@ -298,12 +302,13 @@ fn facts_from(row: &dyn Row) -> Result<WaitFacts, StoreError> {
 }
 
 /// Reads contexts with their evaluated columns.
-pub(super) fn stored_from() -> impl Fn(&dyn Row) -> Result<(Context, Evaluated), StoreError> {
+pub(super) fn stored_from() -> impl Fn(&dyn Row) -> Result<(Context, EvaluatedContext), StoreError>
+{
     const AFTER: usize = 23;
     let context = contexts_from();
     move |row| {
         let context = context(row)?;
-        let stored = Evaluated {
+        let stored = EvaluatedContext {
             class: WaitClass::parse(row.text(AFTER)?)?,
             due_at: row.int_or_null(AFTER + 1)?.map(Timestamp::from_nanos),
             priority: context.priority,

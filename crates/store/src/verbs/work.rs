@@ -4,7 +4,7 @@ use gt_core::work::{ItemRef, Position, WorkFilter, WorkItem, WorkOrder};
 use gt_core::{Bead, ExecutorKind, IssueType, RigSlug, Timestamp, Uid};
 
 use super::beads::{COLUMNS, bead_from};
-use super::find::{Clauses, Value, contains};
+use super::find::{Clauses, FilterValue, contains};
 use super::runs::live;
 use super::statements;
 use crate::engine::{Param, Row};
@@ -86,19 +86,19 @@ fn statement(filter: &WorkFilter, after: Option<&Position>, limit: usize) -> (St
         WorkOrder::Age => "c, picked",
     };
     if let Some(after) = after {
-        let created = clauses.bind(Value::Int(after.created_at.as_nanos()));
+        let created = clauses.bind(FilterValue::Int(after.created_at.as_nanos()));
         let id = clauses.text(after.bead.as_str());
         let place = match filter.order() {
             WorkOrder::Urgency => {
-                let priority = clauses.bind(Value::Int(after.priority.number()));
+                let priority = clauses.bind(FilterValue::Int(after.priority.number()));
                 format!("(priority, created_at, id) > ({priority}, {created}, {id})")
             }
             WorkOrder::Age => format!("(created_at, id) > ({created}, {id})"),
         };
         clauses.add(place);
     }
-    let since = filter.since.map(|since| clauses.bind(Value::Int(since.as_nanos())));
-    let limit = clauses.bind(Value::Int(i64::try_from(limit).unwrap_or(i64::MAX)));
+    let since = filter.since.map(|since| clauses.bind(FilterValue::Int(since.as_nanos())));
+    let limit = clauses.bind(FilterValue::Int(i64::try_from(limit).unwrap_or(i64::MAX)));
     let common = clauses.where_clause();
     let branch = |condition: &str| {
         let by = match filter.order() {
@@ -166,16 +166,16 @@ fn add_conditions(clauses: &mut Clauses, filter: &WorkFilter) {
 }
 
 /// A bead, its project, and the run that has it with the end of its lease.
-type Parts = (Bead, Option<Uid>, Option<(Uid, Option<Timestamp>)>);
+type WorkItemParts = (Bead, Option<Uid>, Option<(Uid, Option<Timestamp>)>);
 
-fn parts_from(row: &dyn Row) -> Result<Parts, StoreError> {
+fn parts_from(row: &dyn Row) -> Result<WorkItemParts, StoreError> {
     let project = uid_from(row, BEAD_COLUMNS)?;
     let lease = row.int_or_null(BEAD_COLUMNS + 2)?.map(Timestamp::from_nanos);
     let run = uid_from(row, BEAD_COLUMNS + 1)?.map(|run| (run, lease));
     Ok((bead_from(row)?, project, run))
 }
 
-fn item_of((bead, project, run): Parts) -> WorkItem {
+fn item_of((bead, project, run): WorkItemParts) -> WorkItem {
     WorkItem::of(bead, project, run)
 }
 

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use gt_core::decide::{
-    Evidence, Kinship, Right, WorkerRights, hear_worker, right_needed, right_refused, table_right,
+    BeadRelation, Right, WorkerProof, WorkerRights, hear_worker, right_needed, right_refused,
+    table_right,
 };
 use gt_core::schedule::{Run, RunId};
 use gt_core::work::TokenHash;
@@ -54,9 +55,9 @@ impl Reader<'_> {
         run.ok_or_else(|| StoreError::Worker(format!("this town has no run {id}")))
     }
 
-    fn evidence(&self, worker: &Worker, run: Option<&Run>) -> Result<Evidence, StoreError> {
+    fn evidence(&self, worker: &Worker, run: Option<&Run>) -> Result<WorkerProof, StoreError> {
         let shown = match &worker.proof {
-            Proof::Vouched => return Ok(Evidence::Valid),
+            Proof::Vouched => return Ok(WorkerProof::Valid),
             Proof::Token(hash) => Some(hash),
             Proof::Missing => None,
         };
@@ -65,13 +66,13 @@ impl Reader<'_> {
         let params = [worker.bead().into(), i64::from(worker.run.epoch).into()];
         let kept = self.first(TOKEN, &params, |row| Ok(row.text(0)?.to_owned()))?;
         Ok(match (kept.as_deref(), shown) {
-            (Some(STARTED_BEFORE_TOKENS), None) => Evidence::Valid,
-            (_, None) if has_no_process => Evidence::Valid,
-            (_, None) => Evidence::Missing,
+            (Some(STARTED_BEFORE_TOKENS), None) => WorkerProof::Valid,
+            (_, None) if has_no_process => WorkerProof::Valid,
+            (_, None) => WorkerProof::Missing,
             (kept, Some(shown)) => {
                 let kept = kept.and_then(TokenHash::from_digits);
                 let is_same = kept.is_some_and(|kept| kept.matches(shown));
-                if is_same { Evidence::Valid } else { Evidence::Wrong }
+                if is_same { WorkerProof::Valid } else { WorkerProof::Wrong }
             }
         })
     }
@@ -114,16 +115,16 @@ impl Reader<'_> {
 
     /// How a bead is related to the worker. The walk goes up to the parents; edges of this transaction do not count,
     /// because a worker could adopt any bead with one.
-    fn kinship(&self, guard: &WorkerGuard, bead: &BeadId) -> Result<Kinship, StoreError> {
+    fn kinship(&self, guard: &WorkerGuard, bead: &BeadId) -> Result<BeadRelation, StoreError> {
         let own = &guard.run.bead;
         if bead == own {
-            return Ok(Kinship::Own);
+            return Ok(BeadRelation::Own);
         }
         let mut waiting = vec![bead.clone()];
         let mut seen = HashSet::new();
         while let Some(bead) = waiting.pop() {
             if bead == *own || guard.created.contains(&bead) || guard.kin.borrow().contains(&bead) {
-                return Ok(Kinship::Offspring);
+                return Ok(BeadRelation::Offspring);
             }
             if !seen.insert(bead.clone()) {
                 continue;
@@ -131,7 +132,7 @@ impl Reader<'_> {
             let creator =
                 self.first(CREATOR, &[(&bead).into()], |row| Ok(row.text(0)?.to_owned()))?;
             if creator.is_some_and(|creator| creator == own.as_str()) {
-                return Ok(Kinship::Offspring);
+                return Ok(BeadRelation::Offspring);
             }
             let parents =
                 self.rows(PARENTS, &[(&bead).into()], |row| super::beads::id_from(row, 0))?;
@@ -139,7 +140,7 @@ impl Reader<'_> {
                 |parent: &BeadId| !guard.new_edges.contains(&(bead.clone(), parent.clone()));
             waiting.extend(parents.into_iter().filter(is_old));
         }
-        Ok(Kinship::Stranger)
+        Ok(BeadRelation::Stranger)
     }
 }
 
@@ -215,7 +216,7 @@ impl Writer<'_> {
     /// Checks a write to a run that tells no event.
     pub(super) fn touch_run(&self, run: &RunId) -> Result<(), StoreError> {
         let Some(guard) = self.guard() else { return Ok(()) };
-        if guard.run == *run || self.kinship(guard, &run.bead)? != Kinship::Stranger {
+        if guard.run == *run || self.kinship(guard, &run.bead)? != BeadRelation::Stranger {
             return Ok(());
         }
         guard.refuse(Right::Queue, &format!("a change of {run}"))
@@ -231,7 +232,7 @@ impl Writer<'_> {
         if self.recorded().iter().any(is_new) {
             return Ok(());
         }
-        if self.kinship(guard, bead)? != Kinship::Stranger {
+        if self.kinship(guard, bead)? != BeadRelation::Stranger {
             guard.kin.borrow_mut().insert(bead.clone());
             return Ok(());
         }
@@ -262,7 +263,7 @@ impl Writer<'_> {
             let Some(guard) = self.guard() else { break };
             let kinship = match &event.bead {
                 Some(bead) => self.kinship(guard, bead)?,
-                None => Kinship::Stranger,
+                None => BeadRelation::Stranger,
             };
             if let Some(right) = right_needed(&own, event, kinship) {
                 guard.refuse(right, &change_in_words(event))?;

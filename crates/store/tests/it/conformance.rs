@@ -23,7 +23,7 @@ macro_rules! subjects {
 
             #[test]
             fn the_engine_is_the_one_in_the_list() {
-                use gt_store::conformance::{Engine, Subject as _};
+                use gt_store::conformance::{Engine, EngineUnderTest as _};
                 assert_eq!(Subject::default().engine(), Engine::$engine);
             }
 

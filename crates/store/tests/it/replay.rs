@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gt_core::event::replay::Replay;
 use gt_core::{Bead, Dependency, Event};
-use gt_store::conformance::Subject;
+use gt_store::conformance::EngineUnderTest;
 use gt_store::{Authorship, EventFilter, Reader, Store, StoreError};
 use proptest::prelude::*;
 

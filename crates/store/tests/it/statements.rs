@@ -2,7 +2,7 @@
 
 use gt_core::query::Query;
 use gt_core::{IssueType, Outcome, Priority, RigSlug, Status, Timestamp};
-use gt_store::conformance::Subject;
+use gt_store::conformance::EngineUnderTest;
 use gt_store::{
     BeadFilter, BeadOrder, Between, CountGroup, Reader, Readiness, StatusFilter, Store, StoreError,
     all_statements,

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use gt_core::Timestamp;
-use gt_store::conformance::{Engine, Subject};
-use gt_store::{Address, Authorship, Options, Server, Store};
+use gt_store::conformance::{Engine, EngineUnderTest};
+use gt_store::{Authorship, Options, PostgresAddress, Store, StoreAddress};
 use gt_testkit::Cluster;
 use tempfile::TempDir;
 
@@ -18,7 +18,7 @@ pub(crate) fn author() -> Authorship {
 
 /// Opens the store at `path`, making it if it is not there.
 pub(crate) fn store_at(path: &Path) -> Store {
-    open_or_make(&Address::File(path.to_owned()))
+    open_or_make(&StoreAddress::File(path.to_owned()))
 }
 
 /// Opens the store in the database at `url`, making it if it is not there.
@@ -27,11 +27,11 @@ pub(crate) fn store_on(url: &str) -> Store {
 }
 
 /// The address of the store in the database at `url`.
-pub(crate) fn server_address(url: &str) -> Address {
-    Address::Server(Box::new(Server::parse(url, None).expect("the URL is valid")))
+pub(crate) fn server_address(url: &str) -> StoreAddress {
+    StoreAddress::Server(Box::new(PostgresAddress::parse(url, None).expect("the URL is valid")))
 }
 
-fn open_or_make(address: &Address) -> Store {
+fn open_or_make(address: &StoreAddress) -> Store {
     Store::create(address, NOW, Options::default()).expect("the store can be opened")
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn place() -> (TempDir, PathBuf) {
 #[derive(Default)]
 pub(crate) struct InMemory;
 
-impl Subject for InMemory {
+impl EngineUnderTest for InMemory {
     fn engine(&self) -> Engine {
         Engine::Sqlite
     }
@@ -70,7 +70,7 @@ pub(crate) struct OnFiles {
     directories: Mutex<Vec<TempDir>>,
 }
 
-impl Subject for OnFiles {
+impl EngineUnderTest for OnFiles {
     fn engine(&self) -> Engine {
         Engine::Sqlite
     }
@@ -108,7 +108,7 @@ pub(crate) fn fresh_url() -> String {
     Cluster::shared().clone_database(template)
 }
 
-impl Subject for OnServer {
+impl EngineUnderTest for OnServer {
     fn engine(&self) -> Engine {
         Engine::Postgres
     }

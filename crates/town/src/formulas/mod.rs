@@ -1,6 +1,8 @@
 //! Formulas: finding, reading and cooking them. Nothing here writes.
 
 mod built_in;
-mod shelf;
+mod formula_catalog;
 
-pub use shelf::{Cooking, Listed, Loaded, Place, Shelf, Tier};
+pub use formula_catalog::{
+    Cooking, FormulaCatalog, FormulaDirectory, FormulaTier, ListedFormula, LoadedFormula,
+};

@@ -1,8 +1,8 @@
 //! Changes to an existing rig.
 
-use gt_core::likeness::closest;
 use gt_core::rig::check_ssh_host;
 use gt_core::settings::checked;
+use gt_core::similar_names::closest;
 use gt_core::{ExecutorKind, Invalid, Rig, RigSlug, Title};
 use gt_executors::git;
 use gt_store::Reader;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use gt_core::settings::{Origin, Resolved, SettingName, parse_text, shown};
+use gt_core::settings::{Resolved, SettingName, SettingOrigin, parse_text, shown};
 use gt_executors::editor;
 
 use super::{CheckRuntime, check_known, list, put, stored};
@@ -46,7 +46,7 @@ fn as_text(town: &Town) -> Result<String> {
         "# One setting per line: name = value. A line that is removed or commented out is unset.\n",
     );
     for Resolved { setting, name, value, origin } in list(town)? {
-        let mark = if origin == Origin::Store { "" } else { "# " };
+        let mark = if origin == SettingOrigin::Store { "" } else { "# " };
         let kind = setting.kind.describe();
         let _ = write!(text, "\n# {} ({kind})\n{mark}{name} = {value}\n", setting.help);
     }

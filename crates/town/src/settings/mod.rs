@@ -10,9 +10,9 @@ use std::time::Duration;
 use gt_core::limits::LABEL_BYTES_MAX;
 use gt_core::settings::{Layers, Resolved, SettingKind, SettingName, checked, lookup};
 use gt_core::{Invalid, RigSlug, Status};
-use gt_store::{Reader, Scope, Writer};
+use gt_store::{Reader, SettingScope, Writer};
 
-use crate::file_settings::{self, FromFiles, of_town};
+use crate::file_settings::{self, OldFileSettings, of_town};
 use crate::{OperationError, Result, Town};
 
 /// Every setting with the value in force and where it comes from.
@@ -64,14 +64,14 @@ fn check_known(
 pub fn unset(town: &Town, name: &str) -> Result<(SettingName, bool)> {
     let (_, name) = lookup(name)?;
     town.write(|writer| {
-        let was_set = writer.put_setting(Scope::Town, name.as_str(), None)?;
+        let was_set = writer.put_setting(SettingScope::Town, name.as_str(), None)?;
         Ok((name, was_set))
     })
 }
 
 /// Takes the values of the older files into the store, where they can be changed. Gives what changed.
 pub fn import(town: &Town) -> Result<Vec<(SettingName, String)>> {
-    let FromFiles { known, .. } = of_town(town.root())?;
+    let OldFileSettings { known, .. } = of_town(town.root())?;
     town.write(|writer| {
         let mut changed = Vec::new();
         for resolved in known {
@@ -90,20 +90,20 @@ pub fn put(writer: &mut Writer<'_>, name: &SettingName, value: Option<&str>) -> 
     {
         crate::rig_names::require(writer, slug.as_str())?;
     }
-    Ok(writer.put_setting(Scope::Town, name.as_str(), value)?)
+    Ok(writer.put_setting(SettingScope::Town, name.as_str(), value)?)
 }
 
 /// The value that was set in the store, to compare and to show. It need not be the one in force.
 pub fn stored(reader: &Reader<'_>, name: &SettingName) -> Result<Option<String>> {
-    Ok(reader.setting(Scope::Town, name.as_str())?)
+    Ok(reader.setting(SettingScope::Town, name.as_str())?)
 }
 
 /// Forgets what was set for a rig that goes.
 pub(crate) fn forget_rig(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
-    for (key, _) in writer.settings(Scope::Town)? {
+    for (key, _) in writer.settings(SettingScope::Town)? {
         let (_, name) = lookup(&key)?;
         if rig_of(&name).as_ref() == Some(rig) {
-            writer.put_setting(Scope::Town, name.as_str(), None)?;
+            writer.put_setting(SettingScope::Town, name.as_str(), None)?;
         }
     }
     Ok(())
@@ -150,17 +150,17 @@ pub fn history_kept(layers: &Layers) -> Result<Duration> {
 }
 
 /// The value that `bd config` or `bd kv` stored under this key.
-pub fn get_free(town: &Town, scope: Scope, key: &str) -> Result<Option<String>> {
+pub fn get_free(town: &Town, scope: SettingScope, key: &str) -> Result<Option<String>> {
     town.read(|reader| Ok(reader.setting(scope, key)?))
 }
 
 /// Everything `bd config` or `bd kv` was told.
-pub fn list_free(town: &Town, scope: Scope) -> Result<Vec<(String, String)>> {
+pub fn list_free(town: &Town, scope: SettingScope) -> Result<Vec<(String, String)>> {
     town.read(|reader| Ok(reader.settings(scope)?))
 }
 
 /// Tells `bd config` or `bd kv` something, or makes it forget; says whether that changed anything.
-pub fn put_free(town: &Town, scope: Scope, key: &str, value: Option<&str>) -> Result<bool> {
+pub fn put_free(town: &Town, scope: SettingScope, key: &str, value: Option<&str>) -> Result<bool> {
     check_free(scope, key, value.unwrap_or_default())?;
     town.write(|writer| Ok(writer.put_setting(scope, key, value)?))
 }
@@ -183,7 +183,7 @@ pub fn unused_commands(town: &Town, about: Option<&str>) -> Result<Vec<String>> 
 }
 
 /// Refuses what `bd config` or `bd kv` cannot keep.
-pub fn check_free(scope: Scope, key: &str, value: &str) -> Result<()> {
+pub fn check_free(scope: SettingScope, key: &str, value: &str) -> Result<()> {
     let fits = key.len() <= LABEL_BYTES_MAX && !key.chars().any(char::is_control);
     if key.trim().is_empty() || !fits {
         let shown: String = key.chars().take(60).collect();
@@ -194,7 +194,7 @@ pub fn check_free(scope: Scope, key: &str, value: &str) -> Result<()> {
         .into());
     }
     gt_core::bead::check_text("value", value)?;
-    if scope == Scope::Beads && key == CUSTOM_STATUSES {
+    if scope == SettingScope::Beads && key == CUSTOM_STATUSES {
         custom_statuses(value)?;
     }
     Ok(())
@@ -226,7 +226,7 @@ fn custom_statuses(value: &str) -> Result<Vec<(Status, String)>> {
 
 /// The statuses of a team's own, each with its category; staged convoys have two of theirs.
 pub fn known_custom_statuses(reader: &Reader<'_>) -> Result<Vec<(Status, String)>> {
-    let configured = reader.setting(Scope::Beads, CUSTOM_STATUSES)?.unwrap_or_default();
+    let configured = reader.setting(SettingScope::Beads, CUSTOM_STATUSES)?.unwrap_or_default();
     let mut known = custom_statuses("staged_ready,staged_warnings")?;
     known.extend(custom_statuses(&configured)?);
     Ok(known)

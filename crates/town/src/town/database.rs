@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use gt_core::{Timestamp, Uid};
-use gt_store::{Address, Authorship, Options, Scope, Server, Store, StoreError};
+use gt_store::{
+    Authorship, Options, PostgresAddress, SettingScope, Store, StoreAddress, StoreError,
+};
 
 use super::file::TownFile;
 use super::{DIRECTORY, STORE};
@@ -11,13 +13,13 @@ use crate::{Environment, OperationError, Result};
 
 /// Where the store of a town is, and who says so.
 #[derive(Debug)]
-pub(super) struct Database {
-    pub(super) address: Address,
-    origin: Origin,
+pub(super) struct TownDatabase {
+    pub(super) address: StoreAddress,
+    origin: AddressSource,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+enum AddressSource {
     /// Nothing is configured: the file in the town's own directory.
     Own,
     /// `town.toml`. A town that has decided is not led astray by a variable.
@@ -31,7 +33,7 @@ const VARIABLE: &str = "DATABASE_URL";
 /// The setting of the store that says whose it is, so that two towns do not share one by accident.
 const TOWN_KEY: &str = "town";
 
-impl Database {
+impl TownDatabase {
     /// The store of the town at `root`.
     pub(super) fn of_town(
         root: &Path,
@@ -47,7 +49,7 @@ impl Database {
                         "town.toml names a {scheme} database; it can be a path, sqlite: or postgres:"
                     ))
                 })?;
-                Ok(Self { address, origin: Origin::Town })
+                Ok(Self { address, origin: AddressSource::Town })
             }
             None => Self::of_new_town(root, environment, directory),
         }
@@ -59,9 +61,9 @@ impl Database {
         environment: &Environment,
         directory: &Path,
     ) -> Result<Self> {
-        let own = || Address::File(root.join(DIRECTORY).join(STORE));
+        let own = || StoreAddress::File(root.join(DIRECTORY).join(STORE));
         let named = Self::of_environment(environment, directory)?;
-        Ok(named.unwrap_or_else(|| Self { address: own(), origin: Origin::Own }))
+        Ok(named.unwrap_or_else(|| Self { address: own(), origin: AddressSource::Own }))
     }
 
     /// The store that the environment names, if it names one.
@@ -74,12 +76,12 @@ impl Database {
             Some(url) => read(url, directory, environment)?,
             None => None,
         };
-        Ok(named.map(|address| Self { address, origin: Origin::Environment }))
+        Ok(named.map(|address| Self { address, origin: AddressSource::Environment }))
     }
 
     /// Opens the store, or makes it and the directory it is to be in.
     pub(super) fn create(&self, now: Timestamp, options: Options) -> Result<Store> {
-        if let Address::File(path) = &self.address
+        if let StoreAddress::File(path) = &self.address
             && let Some(directory) = path.parent()
         {
             std::fs::create_dir_all(directory).map_err(|source| OperationError::File {
@@ -107,15 +109,15 @@ impl Database {
     /// The address to write to `town.toml`, so that the store is found again without the variable.
     pub(super) fn to_write_down(&self, environment: &Environment) -> Option<String> {
         match (&self.address, self.origin) {
-            (_, Origin::Own) => None,
-            (Address::File(path), _) => Some(format!("sqlite:{}", path.display())),
-            (Address::Server(_), _) => environment.get(VARIABLE).map(str::to_owned),
+            (_, AddressSource::Own) => None,
+            (StoreAddress::File(path), _) => Some(format!("sqlite:{}", path.display())),
+            (StoreAddress::Server(_), _) => environment.get(VARIABLE).map(str::to_owned),
         }
     }
 
     /// Explains why a store could not be opened that only the environment asked for.
     pub(super) fn explain(&self, error: StoreError, root: &Path) -> OperationError {
-        if self.origin != Origin::Environment {
+        if self.origin != AddressSource::Environment {
             return error.into();
         }
         OperationError::Database {
@@ -131,10 +133,10 @@ impl Database {
 
     /// Refuses the store of another town.
     pub(super) fn check_owner(&self, store: &Store, id: &str) -> Result<()> {
-        if matches!(self.address, Address::File(_)) {
+        if matches!(self.address, StoreAddress::File(_)) {
             return Ok(());
         }
-        let owner = store.read(|reader| reader.setting(Scope::Store, TOWN_KEY))?;
+        let owner = store.read(|reader| reader.setting(SettingScope::Store, TOWN_KEY))?;
         match owner {
             Some(owner) if owner != id => Err(OperationError::rejected(format!(
                 "{} holds another town ({owner}, not {id}); unset {VARIABLE}, or name another \
@@ -149,21 +151,21 @@ impl Database {
     /// writes it down; another host that comes later joins.
     pub(super) fn town_id(&self, store: &Store, by: &Authorship) -> Result<(String, bool)> {
         let fresh = Uid::fresh().to_string();
-        if matches!(self.address, Address::File(_)) {
+        if matches!(self.address, StoreAddress::File(_)) {
             return Ok((fresh, false));
         }
         store.write(by, |writer| {
-            if let Some(owner) = writer.setting(Scope::Store, TOWN_KEY)? {
+            if let Some(owner) = writer.setting(SettingScope::Store, TOWN_KEY)? {
                 return Ok((owner, true));
             }
-            writer.put_setting(Scope::Store, TOWN_KEY, Some(&fresh))?;
+            writer.put_setting(SettingScope::Store, TOWN_KEY, Some(&fresh))?;
             Ok((fresh, false))
         })
     }
 }
 
 /// Reads a URL or a path, which is relative to `base`; nothing if it is of a kind that we do not know.
-fn read(url: &str, base: &Path, environment: &Environment) -> Result<Option<Address>> {
+fn read(url: &str, base: &Path, environment: &Environment) -> Result<Option<StoreAddress>> {
     let url = url.trim();
     let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_scheme = |text: &String| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
@@ -171,8 +173,8 @@ fn read(url: &str, base: &Path, environment: &Environment) -> Result<Option<Addr
         Some("postgres" | "postgresql") => {
             let (scheme, rest) = url.split_at(url.find(':').unwrap_or_default());
             let url = format!("{}{rest}", scheme.to_ascii_lowercase());
-            let server = Server::parse(&url, environment.get("PGPASSWORD"))?;
-            return Ok(Some(Address::Server(Box::new(server))));
+            let server = PostgresAddress::parse(&url, environment.get("PGPASSWORD"))?;
+            return Ok(Some(StoreAddress::Server(Box::new(server))));
         }
         Some("sqlite") => {
             let path = &url["sqlite:".len()..];
@@ -186,5 +188,5 @@ fn read(url: &str, base: &Path, environment: &Environment) -> Result<Option<Addr
             "the address of a database is a path, sqlite:<path> or postgres://user@host/database",
         ));
     }
-    Ok(Some(Address::File(base.join(path))))
+    Ok(Some(StoreAddress::File(base.join(path))))
 }

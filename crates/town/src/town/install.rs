@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use gt_core::{Clock, Prefix, Rig, RigSlug};
 use gt_executors::private;
-use gt_store::{Address, Authorship, Options, Store};
+use gt_store::{Authorship, Options, Store, StoreAddress};
 
-use super::database::Database;
+use super::database::TownDatabase;
 use super::file::{self, TownFile};
 use super::{DIRECTORY, enclosing_town};
 use crate::{Actor, Environment, OperationError, Result};
@@ -45,13 +45,13 @@ pub fn install(
     if enclosing_town(&root).is_some() {
         // A user who installs again wants to know whether the town works.
         let file = file::read(&root)?;
-        let database = Database::of_town(&root, &file, environment, &root)?;
+        let database = TownDatabase::of_town(&root, &file, environment, &root)?;
         Store::open(&database.address, clock.now(), Options::default())
             .map_err(|error| database.explain(error, &root))?;
         return Ok(Installed { root, is_new: false, server: None, joined: false });
     }
     let by = Authorship { actor: actor.name.clone(), at: clock.now(), worker: None };
-    let ((), server, joined) = make(&root, environment, &by, Joining::Welcome, |_| Ok(()))?;
+    let ((), server, joined) = make(&root, environment, &by, TownJoining::Welcome, |_| Ok(()))?;
     Ok(Installed { root, is_new: true, server, joined })
 }
 
@@ -104,7 +104,7 @@ pub fn start_store(
     let now = clock.now();
     let rig = Rig::new(slug, &name, prefix.clone(), ".", now);
     let by = Authorship { actor: actor.name.clone(), at: now, worker: None };
-    make(directory, environment, &by, Joining::Refused, |store| {
+    make(directory, environment, &by, TownJoining::Refused, |store| {
         store.write(&by, |writer| {
             // An earlier installation may have come this far, and no further.
             let existing = writer.rigs()?.into_iter().find(|rig| rig.path == ".");
@@ -120,14 +120,14 @@ pub fn start_store(
 
 fn server_of(store: &Store) -> Option<String> {
     match store.address()? {
-        Address::Server(server) => Some(server.shown().to_owned()),
-        Address::File(_) => None,
+        StoreAddress::Server(server) => Some(server.shown().to_owned()),
+        StoreAddress::File(_) => None,
     }
 }
 
 /// Whether a store that holds a town already may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Joining {
+enum TownJoining {
     Welcome,
     /// Two repositories would find their beads mixed.
     Refused,
@@ -138,7 +138,7 @@ fn make<T>(
     root: &Path,
     environment: &Environment,
     by: &Authorship,
-    joining: Joining,
+    joining: TownJoining,
     furnish: impl FnOnce(&Store) -> Result<T>,
 ) -> Result<(T, Option<String>, bool)> {
     let directory = root.join(DIRECTORY);
@@ -150,14 +150,14 @@ fn make<T>(
             source,
         })
     };
-    let database = Database::of_new_town(root, environment, root)?;
+    let database = TownDatabase::of_new_town(root, environment, root)?;
     // A server that cannot be used leaves nothing behind here.
-    if matches!(database.address, Address::File(_)) {
+    if matches!(database.address, StoreAddress::File(_)) {
         make_directory()?;
     }
     let store = Store::create(&database.address, by.at, Options::default())?;
     let (id, joined) = database.town_id(&store, by)?;
-    if joined && joining == Joining::Refused {
+    if joined && joining == TownJoining::Refused {
         return Err(OperationError::rejected(format!(
             "{} holds a town already; join it with gt install, or give this store a schema of its own \
              by adding ?schema=<name> to the URL",

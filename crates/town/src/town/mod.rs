@@ -24,7 +24,7 @@ use gt_store::{
 };
 
 use self::commit_hook::Followers;
-use self::database::Database;
+use self::database::TownDatabase;
 use crate::file_settings;
 use crate::{Actor, Environment, Machine, OperationError, RealMachine, Result};
 
@@ -106,7 +106,7 @@ impl Town {
             }
         }
         // The town that a server makes of a database has no directory.
-        match Database::of_environment(environment, directory) {
+        match TownDatabase::of_environment(environment, directory) {
             Ok(Some(_)) => Err(OperationError::NoDirectory),
             _ => Err(OperationError::NoTown(directory.to_owned())),
         }
@@ -125,7 +125,7 @@ impl Town {
         let file = file::read(root)?;
         // Entries that are not ours to change are reported by gt doctor.
         let _ = private::tighten(&root.join(DIRECTORY));
-        let database = Database::of_town(root, &file, environment, working_directory)?;
+        let database = TownDatabase::of_town(root, &file, environment, working_directory)?;
         let of_files = root.to_owned();
         let options = Options {
             lease_clock: LeaseClock::Store,
@@ -171,7 +171,7 @@ impl Town {
         options: Options,
         consequences: Arc<dyn CommitHook>,
     ) -> Result<Option<Self>> {
-        let Some(database) = Database::of_environment(environment, working_directory)? else {
+        let Some(database) = TownDatabase::of_environment(environment, working_directory)? else {
             return Ok(None);
         };
         let options = Options { lease_clock: LeaseClock::Store, ..options };
@@ -461,16 +461,16 @@ impl Town {
     ) -> Result<T> {
         self.pass_seam();
         let written = self.store.write(&self.authorship(), |writer| {
-            let done = work(writer).map_err(Undone::Failed)?;
-            if rehearsal { Err(Undone::Rehearsed(done)) } else { Ok(done) }
+            let done = work(writer).map_err(NotCommitted::Failed)?;
+            if rehearsal { Err(NotCommitted::Rehearsed(done)) } else { Ok(done) }
         });
         match written {
             Ok(done) => {
                 self.ring();
                 Ok(done)
             }
-            Err(Undone::Rehearsed(done)) => Ok(done),
-            Err(Undone::Failed(error)) => Err(error),
+            Err(NotCommitted::Rehearsed(done)) => Ok(done),
+            Err(NotCommitted::Failed(error)) => Err(error),
         }
     }
 
@@ -547,12 +547,12 @@ fn worker_of(store: &Store, environment: &Environment) -> Result<Option<Worker>>
 }
 
 /// Why a transaction is not committed.
-enum Undone<T> {
+enum NotCommitted<T> {
     Rehearsed(T),
     Failed(OperationError),
 }
 
-impl<T> From<StoreError> for Undone<T> {
+impl<T> From<StoreError> for NotCommitted<T> {
     fn from(error: StoreError) -> Self {
         Self::Failed(error.into())
     }

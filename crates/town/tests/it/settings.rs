@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use gt_core::RigSlug;
 use gt_core::schedule::Money;
-use gt_core::settings::{ACCESSORS, Accessor, KEYS, Origin, Setting, SettingKind, parse_bytes};
-use gt_store::{Options, Scope};
+use gt_core::settings::{
+    ACCESSORS, Accessor, KEYS, Setting, SettingKind, SettingOrigin, parse_bytes,
+};
+use gt_store::{Options, SettingScope};
 use gt_town::town::install;
 use gt_town::{Actor, Environment, SystemClock, Town, settings};
 
@@ -31,7 +33,7 @@ fn put_in_file(town: &Town, file: &str, name: &str, value: &str) {
 }
 
 fn put_in_store(town: &Town, name: &str, value: Option<&str>) {
-    town.write(|writer| Ok(writer.put_setting(Scope::Town, name, value)?)).unwrap();
+    town.write(|writer| Ok(writer.put_setting(SettingScope::Town, name, value)?)).unwrap();
 }
 
 /// A value that is not the default, and what Rust prints for it.
@@ -63,7 +65,7 @@ fn quoted(text: &str) -> (String, String) {
 }
 
 /// The value that the code gets, and the origin that is shown to people.
-fn in_force(town: &Town, accessor: &Accessor, name: &str) -> (String, Origin) {
+fn in_force(town: &Town, accessor: &Accessor, name: &str) -> (String, SettingOrigin) {
     let rig = RigSlug::parse(RIG).unwrap();
     let layers = settings::layers(town).unwrap();
     ((accessor.read)(&layers, &rig).unwrap(), layers.get(name).unwrap().origin)
@@ -77,7 +79,7 @@ fn every_setting_counts_from_each_of_its_layers() {
         assert_eq!(setting.name, accessor.setting);
         let name = setting.name.replace('*', RIG);
         let (default, origin) = in_force(&town, accessor, &name);
-        assert_eq!(origin, Origin::Default, "{name}");
+        assert_eq!(origin, SettingOrigin::Default, "{name}");
         let (value, expected) = another(setting);
         assert_ne!(default, expected, "{name}");
 
@@ -85,19 +87,23 @@ fn every_setting_counts_from_each_of_its_layers() {
             put_in_file(&town, file, &name, &value);
             let told = in_force(&town, accessor, &name);
             if setting.is_store_only() {
-                assert_eq!(told, (default.clone(), Origin::Default), "{name} in {file}");
+                assert_eq!(told, (default.clone(), SettingOrigin::Default), "{name} in {file}");
             } else {
-                assert_eq!(told, (expected.clone(), Origin::File(file.to_owned())), "{name}");
+                assert_eq!(
+                    told,
+                    (expected.clone(), SettingOrigin::File(file.to_owned())),
+                    "{name}"
+                );
             }
         }
         // The store is over the files: first with the default, then with the other value.
         put_in_store(&town, &name, Some(setting.default));
-        assert_eq!(in_force(&town, accessor, &name), (default, Origin::Store), "{name}");
+        assert_eq!(in_force(&town, accessor, &name), (default, SettingOrigin::Store), "{name}");
         for file in FILES {
             std::fs::remove_file(town.root().join(file)).unwrap();
         }
         put_in_store(&town, &name, Some(&value));
-        assert_eq!(in_force(&town, accessor, &name), (expected, Origin::Store), "{name}");
+        assert_eq!(in_force(&town, accessor, &name), (expected, SettingOrigin::Store), "{name}");
         put_in_store(&town, &name, None);
     }
 }

@@ -3,8 +3,8 @@
 use gt_core::bead::check_text;
 use gt_core::schedule::{Run, RunEnd, RunState};
 use gt_core::work::{
-    AgentWish, Holder, ItemRef, NewWork, RunRef, Situation, Step, Wish, WorkItem, WorkStatus,
-    check_agent, decide, work_title, work_type,
+    AgentChange, ItemHolder, ItemRef, NewWork, RunRef, WorkChange, WorkFacts, WorkItem, WorkStatus,
+    WorkStep, check_agent, decide, work_title, work_type,
 };
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Invalid, Outcome, RigState, Status};
 use gt_store::Writer;
@@ -15,7 +15,7 @@ use super::projects::home_in;
 use super::requests::{ItemChange, Precondition};
 use super::submit::check_payload;
 use super::{refuse_other, require_item};
-use gt_beads::beads::{Close, Edit, close_in};
+use gt_beads::beads::{Close, FieldEdit, close_in};
 use gt_beads::run_records::{cancel_in, release_in};
 use gt_scheduling::dispatch::{begin_in, give_in};
 use gt_scheduling::run_transitions::finish_in;
@@ -44,7 +44,7 @@ fn check(change: &ItemChange) -> WorkResult<()> {
     if let Some(notes) = &change.notes {
         check_text("notes", notes).map_err(invalid("notes"))?;
     }
-    if let Edit::Set(agent) = &change.agent {
+    if let FieldEdit::Set(agent) = &change.agent {
         check_agent(agent).map_err(invalid("assigned_agent"))?;
     }
     if let Some(kind) = &change.kind {
@@ -53,7 +53,7 @@ fn check(change: &ItemChange) -> WorkResult<()> {
     if let Some(description) = &change.description {
         work_title(description).map_err(invalid("description"))?;
     }
-    if let Edit::Set(payload) = &change.payload {
+    if let FieldEdit::Set(payload) = &change.payload {
         check_payload(payload).map_err(invalid("payload"))?;
     }
     Ok(())
@@ -104,11 +104,11 @@ fn repeats(
 /// Refuses what concerns the work of another agent, if the caller may act for one only. That one may take what has no agent.
 fn refuse_strangers(town: &Town, holder: Option<&str>, change: &ItemChange) -> WorkResult<()> {
     let Some(only) = town.only_agent() else { return Ok(()) };
-    if let Edit::Set(agent) = &change.agent {
+    if let FieldEdit::Set(agent) = &change.agent {
         refuse_other(town, agent, || format!("{agent} is to get it"))?;
     }
     let takes = change.status == Some(WorkStatus::Dispatched)
-        && matches!(&change.agent, Edit::Set(agent) if agent == only);
+        && matches!(&change.agent, FieldEdit::Set(agent) if agent == only);
     match holder {
         Some(agent) => refuse_other(town, agent, || format!("{agent} has it")),
         None if takes => Ok(()),
@@ -127,23 +127,27 @@ fn ask(
     bead: &Bead,
     live: Option<&Run>,
     change: &ItemChange,
-) -> WorkResult<Step> {
+) -> WorkResult<WorkStep> {
     let agent = match &change.agent {
-        Edit::Keep => AgentWish::Keep,
-        Edit::Clear => AgentWish::Unassigned,
-        Edit::Set(agent) => AgentWish::Is(agent.clone()),
+        FieldEdit::Keep => AgentChange::Keep,
+        FieldEdit::Clear => AgentChange::Unassigned,
+        FieldEdit::Set(agent) => AgentChange::Is(agent.clone()),
     };
-    let wish = Wish { status: change.status, outcome: change.outcome, agent };
+    let wish = WorkChange { status: change.status, outcome: change.outcome, agent };
     let blockers = if bead.open_blockers > 0 {
         let facts = writer.blockers(&bead.id)?;
         [facts.open, facts.failed].concat()
     } else {
         Vec::new()
     };
-    let situation = Situation {
+    let situation = WorkFacts {
         status: item.status,
         agent: &bead.assignee,
-        holder: live.map(|run| Holder { run: &run.id, executor: run.executor, agent: &run.agent }),
+        holder: live.map(|run| ItemHolder {
+            run: &run.id,
+            executor: run.executor,
+            agent: &run.agent,
+        }),
         blockers: &blockers,
         pinned: bead.pinned || bead.status == Status::Pinned,
     };
@@ -156,7 +160,7 @@ fn edit(
     old: &Bead,
     live: Option<&Run>,
     change: &ItemChange,
-    step: &Step,
+    step: &WorkStep,
 ) -> WorkResult<Bead> {
     let mut new = old.clone();
     if let Some(notes) = &change.notes {
@@ -176,14 +180,14 @@ fn edit(
         new.issue_type = work_type(kind).map_err(|error| WorkError::invalid("type", &error))?;
     }
     match &change.payload {
-        Edit::Keep => {}
-        Edit::Clear => new.metadata = None,
-        Edit::Set(payload) => new.metadata = Some(payload.clone()),
+        FieldEdit::Keep => {}
+        FieldEdit::Clear => new.metadata = None,
+        FieldEdit::Set(payload) => new.metadata = Some(payload.clone()),
     }
     let project = match &change.project {
-        Edit::Keep => None,
-        Edit::Clear => Some(home_in(writer, None, "project_id")?),
-        Edit::Set(reference) => Some(home_in(writer, Some(reference), "project_id")?),
+        FieldEdit::Keep => None,
+        FieldEdit::Clear => Some(home_in(writer, None, "project_id")?),
+        FieldEdit::Set(reference) => Some(home_in(writer, Some(reference), "project_id")?),
     };
     if let Some(rig) = project.filter(|rig| Some(&rig.slug) != old.rig.as_ref()) {
         if let Some(run) = live {
@@ -191,7 +195,7 @@ fn edit(
         }
         new.rig = Some(rig.slug);
     }
-    if let Step::Assign(agent) = step {
+    if let WorkStep::Assign(agent) = step {
         new.assignee.clone_from(agent);
     }
     if new != *old {
@@ -207,13 +211,13 @@ fn perform(
     writer: &mut Writer<'_>,
     bead: &Bead,
     live: Option<Run>,
-    step: &Step,
+    step: &WorkStep,
     said: &str,
 ) -> WorkResult<()> {
     match step {
-        Step::Nothing | Step::Assign(_) => Ok(()),
-        Step::Dispatch(agent) => dispatch(writer, bead, live.as_ref(), agent),
-        Step::Start => match live {
+        WorkStep::Nothing | WorkStep::Assign(_) => Ok(()),
+        WorkStep::Dispatch(agent) => dispatch(writer, bead, live.as_ref(), agent),
+        WorkStep::Start => match live {
             Some(run) if run.executor == ExecutorKind::Pull => {
                 refuse_busy(writer, &run.agent)?;
                 begin_in(writer, &run, bead, None)?;
@@ -225,13 +229,13 @@ fn perform(
             }
             None => enter_in(writer, bead, Status::InProgress),
         },
-        Step::Block => {
+        WorkStep::Block => {
             if let Some(run) = &live {
                 writer.block_run(run, said, false)?;
             }
             enter_in(writer, bead, Status::Blocked)
         }
-        Step::Resume => {
+        WorkStep::Resume => {
             if let Some(run) = &live {
                 if run.executor == ExecutorKind::Pull {
                     refuse_busy(writer, &run.agent)?;
@@ -240,7 +244,7 @@ fn perform(
             }
             enter_in(writer, bead, Status::InProgress)
         }
-        Step::Requeue(agent) => {
+        WorkStep::Requeue(agent) => {
             match &live {
                 Some(run) => cancel_in(writer, run)?,
                 None => release_in(writer, &bead.id)?,
@@ -253,8 +257,8 @@ fn perform(
             writer.save_bead(&old, &new, EventKind::Updated)?;
             Ok(())
         }
-        Step::Finish(outcome) => finish(town, writer, bead, live.as_ref(), *outcome, said),
-        Step::Cancel => {
+        WorkStep::Finish(outcome) => finish(town, writer, bead, live.as_ref(), *outcome, said),
+        WorkStep::Cancel => {
             if let Some(run) = &live {
                 cancel_in(writer, run)?;
             }

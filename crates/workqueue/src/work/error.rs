@@ -1,7 +1,7 @@
 //! The errors of the work queue, by class, so that a server need not guess.
 
 use gt_core::schedule::RunId;
-use gt_core::work::{Refusal, RunRef, Version, WorkStatus, allowed_from};
+use gt_core::work::{RunRef, Version, WorkRefusal, WorkStatus, allowed_from};
 use gt_core::{BeadId, Invalid, RigSlug, RigState, Timestamp, Uid};
 use gt_store::StoreError;
 
@@ -18,7 +18,7 @@ pub enum WorkError {
     #[error("there is no {} {name}", what.name())]
     NotFound {
         /// The kind of thing that was looked for.
-        what: Thing,
+        what: MissingKind,
         /// The name that was given.
         name: String,
     },
@@ -64,7 +64,7 @@ pub enum WorkError {
 
 /// The kinds of things that may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thing {
+pub enum MissingKind {
     /// A work item.
     Item,
     /// A project.
@@ -73,7 +73,7 @@ pub enum Thing {
     Token,
 }
 
-impl Thing {
+impl MissingKind {
     /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ pub enum Conflict {
         /// Where it stands.
         status: WorkStatus,
         /// The reason.
-        refusal: Refusal,
+        refusal: WorkRefusal,
     },
     /// An agent has one item in progress at a time.
     #[error(
@@ -180,14 +180,14 @@ impl Conflict {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Refused { refusal, .. } => match refusal {
-                Refusal::BlockedBy(_) => "blocked-by",
-                Refusal::Supervised { .. } | Refusal::HeldBy { .. } => "held-by-run",
-                Refusal::NotAllowed { .. }
-                | Refusal::Pinned
-                | Refusal::NeedsAgent
-                | Refusal::NeedsOutcome(_)
-                | Refusal::WrongOutcome { .. }
-                | Refusal::OutcomeAlone => "not-allowed",
+                WorkRefusal::BlockedBy(_) => "blocked-by",
+                WorkRefusal::Supervised { .. } | WorkRefusal::HeldBy { .. } => "held-by-run",
+                WorkRefusal::NotAllowed { .. }
+                | WorkRefusal::Pinned
+                | WorkRefusal::NeedsAgent
+                | WorkRefusal::NeedsOutcome(_)
+                | WorkRefusal::WrongOutcome { .. }
+                | WorkRefusal::OutcomeAlone => "not-allowed",
             },
             Self::AgentBusy { .. } => "agent-busy",
             Self::StaleRun { .. } => "stale-run",
@@ -260,7 +260,7 @@ impl WorkError {
     }
 
     /// The error for a refused change of an item's status.
-    pub fn refused(bead: &BeadId, status: WorkStatus, refusal: Refusal) -> Self {
+    pub fn refused(bead: &BeadId, status: WorkStatus, refusal: WorkRefusal) -> Self {
         match refusal.field() {
             Some(field) => Self::Invalid { field, message: refusal.to_string() },
             None => Conflict::Refused { bead: bead.clone(), status, refusal }.into(),

@@ -6,7 +6,7 @@
 //! the same time share a commit.
 
 mod change;
-mod door;
+mod client;
 mod error;
 mod heartbeat;
 mod list;
@@ -22,25 +22,26 @@ mod submit;
 mod watch;
 
 pub use change::{cancel, change};
-pub use door::Door;
-pub use error::{Conflict, Thing, WorkError, WorkResult};
+pub use client::WorkClient;
+pub use error::{Conflict, MissingKind, WorkError, WorkResult};
 pub use gt_executors::runs::{ATTEND, attend_errand};
 pub use heartbeat::heartbeat;
 pub use list::list;
 pub use next::next;
 use next::next_while;
 pub use overdue::check_overdue;
-pub use poll::{PollEnd, PollNews, Polled, Polling, poll};
+pub use poll::{PollEnd, PollNews, PollResult, Polling, poll};
 pub use projects::{change_project, create_project, project, project_rig, projects};
 pub use release::release;
 pub use remote::{Remote, RemoteError};
 pub use requests::{
-    Heartbeat, ItemChange, ItemDetails, ItemPage, ItemReason, ItemWhy, NewItem, NewProject, Next,
-    NextRequest, NoWork, Overdue, Precondition, ProjectChange, Submission, Submitted, Taken,
+    Heartbeat, ItemChange, ItemDetails, ItemPage, ItemReason, ItemWhy, NewItem, NewProject,
+    NextRequest, NextWork, NoWork, Overdue, Precondition, ProjectChange, Submission, Submitted,
+    TakenItem,
 };
 pub use show::{item, why};
 pub use submit::submit;
-pub use watch::{Seen, Watch};
+pub use watch::{SeenChanges, WorkWatch};
 
 use gt_core::work::{ItemRef, WorkItem};
 use gt_store::Reader;
@@ -61,5 +62,5 @@ fn refuse_other(town: &Town, agent: &str, what: impl FnOnce() -> String) -> Work
 fn require_item(reader: &Reader<'_>, reference: &ItemRef) -> WorkResult<WorkItem> {
     reader
         .work_item(reference)?
-        .ok_or_else(|| WorkError::NotFound { what: Thing::Item, name: reference.to_string() })
+        .ok_or_else(|| WorkError::NotFound { what: MissingKind::Item, name: reference.to_string() })
 }

@@ -5,19 +5,19 @@ use std::time::Duration;
 use gt_core::decide::{ReadinessFacts, RigStanding, SchedulingFacts, offer_reasons};
 use gt_core::work::{Position, RunRef, WorkItem, check_agent};
 use gt_core::{Bead, ExecutorKind, Invalid, Rig, RigSlug, RigState, limits};
-use gt_store::{Ask, Offered, Writer};
+use gt_store::{Offered, PullQuery, Writer};
 
 use super::error::{Conflict, WorkError, WorkResult};
 use super::projects::require_rig;
 use super::refuse_other;
-use super::requests::{Next, NextRequest, NoWork, Taken};
+use super::requests::{NextRequest, NextWork, NoWork, TakenItem};
 use gt_scheduling::dispatch::take_in;
 use gt_town::settings::file_layers;
 use gt_town::{OperationError, Town};
 
 /// Gives an agent the next item, if there is one: first an item that was dispatched to it, then the most urgent and
 /// oldest ready item that is meant for it or for any agent.
-pub fn next(town: &Town, request: NextRequest) -> WorkResult<Next> {
+pub fn next(town: &Town, request: NextRequest) -> WorkResult<NextWork> {
     check_agent(&request.agent).map_err(|error| WorkError::invalid("agent", &error))?;
     if request.kinds.len() > limits::WORK_TYPES_MAX {
         let most = limits::WORK_TYPES_MAX;
@@ -44,14 +44,14 @@ pub(super) fn next_while(
     request: &NextRequest,
     wait: Duration,
     go_on: impl Fn() -> bool,
-) -> WorkResult<Next> {
+) -> WorkResult<NextWork> {
     let began = town.now();
     let bell = town.bell();
     loop {
         let seen = town.read(|reader| Ok(reader.last_event_number()?))?;
         let looked = town.now();
         let found = next(town, request.clone())?;
-        if matches!(found, Next::Item(_)) || town.now().since(began) >= wait || !go_on() {
+        if matches!(found, NextWork::Item(_)) || town.now().since(began) >= wait || !go_on() {
             return Ok(found);
         }
         loop {
@@ -71,14 +71,14 @@ fn next_in(
     writer: &mut Writer<'_>,
     request: &NextRequest,
     dispatched_below: bool,
-) -> WorkResult<Next> {
+) -> WorkResult<NextWork> {
     let rig = match &request.project {
         Some(reference) => Some(require_rig(writer, reference)?),
         None => None,
     };
     let NextRequest { agent, kinds, lease, dispatched, .. } = request;
     let (rig_slug, dispatched) = (rig.as_ref().map(|rig| &rig.slug), *dispatched);
-    let ask = Ask {
+    let ask = PullQuery {
         agent,
         kinds,
         rig: rig_slug,
@@ -93,27 +93,27 @@ fn next_in(
         return Err(Conflict::AgentBusy { agent: agent.clone(), item, bead }.into());
     }
     if let Some(pause) = offer.paused {
-        return Ok(Next::Nothing(NoWork::Paused(pause.by, pause.at)));
+        return Ok(NextWork::Nothing(NoWork::Paused(pause.by, pause.at)));
     }
     let offered = loop {
         let Some(offered) = offer.first else {
             if offer.only_dispatched {
-                return Ok(Next::Nothing(NoWork::NotDispatched));
+                return Ok(NextWork::Nothing(NoWork::NotDispatched));
             }
-            return Ok(Next::Nothing(nothing(writer, rig, request)?));
+            return Ok(NextWork::Nothing(nothing(writer, rig, request)?));
         };
         if may_have(writer, agent, &offered)? {
             break offered;
         }
         let Bead { id, priority, created_at, .. } = offered.bead;
         let after = Position { priority, created_at, bead: id };
-        offer = writer.offer(&Ask { after: Some(&after), ..ask })?;
+        offer = writer.offer(&PullQuery { after: Some(&after), ..ask })?;
     };
     let (run, bead) = take_in(writer, &offered, agent, *lease)?;
     let lease_expires_at = run.lease_expires_at.unwrap_or_else(|| lease.ends(writer.lease_now()));
     let item = WorkItem::of(bead, offered.project, Some((run.uid, Some(lease_expires_at))));
-    let taken = Taken { item, run: RunRef::Id(run.id), run_uid: run.uid, lease_expires_at };
-    Ok(Next::Item(Box::new(taken)))
+    let taken = TakenItem { item, run: RunRef::Id(run.id), run_uid: run.uid, lease_expires_at };
+    Ok(NextWork::Item(Box::new(taken)))
 }
 
 /// Whether the evaluator lets an agent have what is proposed for it.

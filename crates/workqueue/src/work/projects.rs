@@ -5,9 +5,9 @@ use gt_core::work::{Project, ProjectRef};
 use gt_core::{ExecutorKind, Invalid, Prefix, Rig, RigSlug, limits};
 use gt_store::{Reader, Writer};
 
-use super::error::{Thing, WorkError, WorkResult};
+use super::error::{MissingKind, WorkError, WorkResult};
 use super::requests::{NewProject, ProjectChange};
-use gt_beads::beads::Edit;
+use gt_beads::beads::FieldEdit;
 use gt_town::Town;
 
 /// Makes a project: a rig whose work is pulled. Its name may be anything, and that of another; what its beads are called
@@ -61,7 +61,7 @@ pub fn change_project(
     if let Some(name) = &change.name {
         check_project_name(name)?;
     }
-    if let Edit::Set(reference) = &change.external_ref {
+    if let FieldEdit::Set(reference) = &change.external_ref {
         check_external_ref(Some(reference))?;
     }
     let reference = reference.clone();
@@ -72,9 +72,9 @@ pub fn change_project(
             new.title = name;
         }
         match change.external_ref {
-            Edit::Keep => {}
-            Edit::Clear => new.external_ref = String::new(),
-            Edit::Set(name) => new.external_ref = name,
+            FieldEdit::Keep => {}
+            FieldEdit::Clear => new.external_ref = String::new(),
+            FieldEdit::Set(name) => new.external_ref = name,
         }
         if new != old {
             new.updated_at = writer.now().max(old.updated_at);
@@ -125,7 +125,7 @@ fn find(reader: &Reader<'_>, reference: &ProjectRef) -> Result<Option<Rig>, gt_s
 }
 
 fn missing(reference: &ProjectRef) -> WorkError {
-    WorkError::NotFound { what: Thing::Project, name: reference.to_string() }
+    WorkError::NotFound { what: MissingKind::Project, name: reference.to_string() }
 }
 
 fn project_of(rig: Rig) -> Project {

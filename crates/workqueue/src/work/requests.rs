@@ -3,12 +3,12 @@
 use gt_core::bead::RequestKey;
 use gt_core::schedule::RunId;
 use gt_core::work::{
-    Attempt, Cursor, ItemRef, Lease, ProjectRef, RunRef, Version, WorkItem, WorkPriority,
+    Cursor, DispatchLogEntry, ItemRef, Lease, ProjectRef, RunRef, Version, WorkItem, WorkPriority,
     WorkStatus,
 };
 use gt_core::{IssueType, Json, Outcome, RigSlug, Timestamp, Uid};
 
-use gt_beads::beads::Edit;
+use gt_beads::beads::FieldEdit;
 
 /// A project to be made.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,7 @@ pub struct ProjectChange {
     /// Its name.
     pub name: Option<String>,
     /// Its name in another system.
-    pub external_ref: Edit<String>,
+    pub external_ref: FieldEdit<String>,
 }
 
 /// A work item to be submitted.
@@ -77,7 +77,7 @@ pub struct ItemDetails {
     /// The item.
     pub item: WorkItem,
     /// Every run of it, oldest first.
-    pub dispatch_log: Vec<Attempt>,
+    pub dispatch_log: Vec<DispatchLogEntry>,
     /// The beads that it waits for or waited for, as given in `depends_on`.
     pub depends_on: Vec<Uid>,
 }
@@ -110,7 +110,7 @@ pub struct ItemChange {
     /// Notes in place of the old ones; empty for none.
     pub notes: Option<String>,
     /// The agent that should have it.
-    pub agent: Edit<String>,
+    pub agent: FieldEdit<String>,
     /// How urgent it is.
     pub priority: Option<WorkPriority>,
     /// The kind of work; see [`gt_core::work::work_type`].
@@ -118,9 +118,9 @@ pub struct ItemChange {
     /// The work to do.
     pub description: Option<String>,
     /// The data that its kind needs.
-    pub payload: Edit<Json>,
+    pub payload: FieldEdit<Json>,
     /// The project it belongs to.
-    pub project: Edit<ProjectRef>,
+    pub project: FieldEdit<ProjectRef>,
     /// The conditions under which it is made.
     pub precondition: Precondition,
 }
@@ -142,16 +142,16 @@ pub struct NextRequest {
 
 /// The answer to an agent that asked for work.
 #[derive(Debug, Clone)]
-pub enum Next {
+pub enum NextWork {
     /// This is to be done.
-    Item(Box<Taken>),
+    Item(Box<TakenItem>),
     /// There is nothing, for this reason.
     Nothing(NoWork),
 }
 
 /// Work that an agent has now.
 #[derive(Debug, Clone)]
-pub struct Taken {
+pub struct TakenItem {
     /// The item, which is in progress.
     pub item: WorkItem,
     /// The run in which the agent has it, as far as its name is known.

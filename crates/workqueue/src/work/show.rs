@@ -1,6 +1,6 @@
 //! One item: all of it, and why it is where it is.
 
-use gt_core::work::{Attempt, ItemRef};
+use gt_core::work::{DispatchLogEntry, ItemRef};
 
 use super::error::WorkResult;
 use super::requests::{ItemDetails, ItemReason, ItemWhy};
@@ -14,7 +14,8 @@ pub fn item(town: &Town, reference: &ItemRef) -> WorkResult<ItemDetails> {
         let item = require_item(reader, reference)?;
         let mut runs = reader.runs_of(&item.bead)?;
         runs.reverse();
-        let dispatch_log = runs.into_iter().map(|run| Attempt::of(run, item.uid)).collect();
+        let dispatch_log =
+            runs.into_iter().map(|run| DispatchLogEntry::of(run, item.uid)).collect();
         let mut depends_on = Vec::new();
         for edge in reader.edges_from(&item.bead)? {
             if edge.kind.can_block()

@@ -38,7 +38,7 @@ pub fn submit(town: &Town, submission: Submission) -> WorkResult<Submitted> {
 }
 
 /// An item that says about itself only what can be kept.
-struct Checked {
+struct CheckedItem {
     new: NewItem,
     work: NewWork,
 }
@@ -55,7 +55,7 @@ pub(super) fn check_payload(payload: &Json) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn check(new: NewItem) -> WorkResult<Checked> {
+fn check(new: NewItem) -> WorkResult<CheckedItem> {
     let work = NewWork::check(&new.kind, &new.description);
     let work = work.map_err(|(field, error)| WorkError::invalid(field, &error))?;
     if let Some(agent) = &new.agent {
@@ -74,12 +74,12 @@ fn check(new: NewItem) -> WorkResult<Checked> {
         let why = Invalid(format!("an item depends on at most {most} others"));
         return Err(WorkError::invalid("depends_on", &why));
     }
-    Ok(Checked { new, work })
+    Ok(CheckedItem { new, work })
 }
 
 fn once(
     writer: &mut Writer<'_>,
-    checked: &[Checked],
+    checked: &[CheckedItem],
     key: &RequestKey,
     write: impl Fn(&mut Writer<'_>) -> WorkResult<Vec<WorkItem>>,
 ) -> WorkResult<Submitted> {
@@ -107,12 +107,12 @@ fn once(
 }
 
 /// Tells different submissions apart; the same in every version of this program.
-fn fingerprint(checked: &[Checked]) -> String {
+fn fingerprint(checked: &[CheckedItem]) -> String {
     // Something that is empty is not the same as nothing.
     let optional =
         |value: Option<String>| value.map_or_else(String::new, |value| format!("={value}"));
     let mut said: Vec<String> = Vec::new();
-    for Checked { new, .. } in checked {
+    for CheckedItem { new, .. } in checked {
         said.extend([
             optional(new.project.as_ref().map(ToString::to_string)),
             optional(new.payload.as_ref().map(ToString::to_string)),
@@ -133,7 +133,7 @@ fn fingerprint(checked: &[Checked]) -> String {
 fn write(
     actor: &Actor,
     writer: &mut Writer<'_>,
-    checked: &[Checked],
+    checked: &[CheckedItem],
     placed: impl Fn(usize, WorkError) -> WorkError,
 ) -> WorkResult<Vec<WorkItem>> {
     let mut home: Option<(&NewItem, Rig)> = None;
@@ -154,7 +154,7 @@ fn write(
 fn write_one(
     actor: &Actor,
     writer: &mut Writer<'_>,
-    Checked { new, work }: &Checked,
+    CheckedItem { new, work }: &CheckedItem,
     rig: &Rig,
     at: usize,
 ) -> WorkResult<WorkItem> {

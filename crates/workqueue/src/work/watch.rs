@@ -5,15 +5,15 @@ use std::time::Duration;
 use gt_core::BeadId;
 use gt_store::{Bell, EventFilter};
 
-use super::door::Door;
+use super::client::WorkClient;
 use super::error::WorkResult;
 use super::remote::EventStream;
-use gt_beads::events::Follower;
+use gt_beads::events::EventFollower;
 use gt_town::Town;
 
 /// The changes that a watch has seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenChanges {
     /// The beads that something has happened to, each once.
     pub changed: Vec<BeadId>,
     /// More has happened than is still known.
@@ -22,39 +22,41 @@ pub struct Seen {
 
 /// A watch on a work queue.
 #[derive(Debug)]
-pub struct Watch<'d>(Eyes<'d>);
+pub struct WorkWatch<'d>(WatchSource<'d>);
 
 #[derive(Debug)]
-enum Eyes<'d> {
-    Here { town: &'d Town, follower: Follower, bell: Bell },
+enum WatchSource<'d> {
+    Here { town: &'d Town, follower: EventFollower, bell: Bell },
     Elsewhere(Box<EventStream>),
 }
 
-impl<'d> Watch<'d> {
+impl<'d> WorkWatch<'d> {
     /// Begins with what happens next.
-    pub fn from_now(door: &'d Door) -> WorkResult<Self> {
+    pub fn from_now(door: &'d WorkClient) -> WorkResult<Self> {
         Ok(Self(match door {
-            Door::Local(town) => Eyes::Here {
+            WorkClient::Local(town) => WatchSource::Here {
                 town,
-                follower: Follower::from_now(town, EventFilter::default())?,
+                follower: EventFollower::from_now(town, EventFilter::default())?,
                 bell: town.bell(),
             },
-            Door::Remote(remote) => Eyes::Elsewhere(Box::new(EventStream::from_now(remote)?)),
+            WorkClient::Remote(remote) => {
+                WatchSource::Elsewhere(Box::new(EventStream::from_now(remote)?))
+            }
         }))
     }
 
     /// Waits until something has happened, but no longer than this. After an error that may pass one goes on by asking
     /// again: nothing is skipped.
-    pub fn next_within(&mut self, limit: Duration) -> WorkResult<Seen> {
+    pub fn next_within(&mut self, limit: Duration) -> WorkResult<SeenChanges> {
         match &mut self.0 {
-            Eyes::Elsewhere(stream) => stream.next_within(limit),
-            Eyes::Here { town, follower, bell } => {
+            WatchSource::Elsewhere(stream) => stream.next_within(limit),
+            WatchSource::Here { town, follower, bell } => {
                 let mut events = follower.next(town)?;
                 if events.is_empty() {
                     bell.wait(limit);
                     events = follower.next(town)?;
                 }
-                let mut seen = Seen::default();
+                let mut seen = SeenChanges::default();
                 events.into_iter().filter_map(|event| event.bead).for_each(|bead| seen.add(bead));
                 Ok(seen)
             }

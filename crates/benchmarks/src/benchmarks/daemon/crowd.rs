@@ -5,10 +5,10 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::super::queue::{gt, rig};
-use super::super::site::Site;
-use crate::Result;
-use crate::lab::{Lab, Town};
-use crate::report::Row;
+use super::super::site::DaemonTown;
+use crate::BenchmarkResult;
+use crate::lab::{BenchmarkTown, Lab};
+use crate::report::ReportRow;
 
 /// How many beads there are, and how many of them may be worked on at once.
 const BEADS: u32 = 2_000;
@@ -22,7 +22,7 @@ const DONE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// How long it may take before it is taken for stuck.
 const LIMIT: Duration = Duration::from_mins(5);
 
-pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(super) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let (beads, cap) =
         if lab.scale.long_rounds > 1 { (BEADS, CAP) } else { (BEADS / 20, CAP / 20) };
     let town = lab.empty_town("crowd")?;
@@ -31,7 +31,13 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// Has all beads worked on, and looks from outside how many workers there are.
-fn through(lab: &Lab, town: &Town, how: &str, beads: u32, cap: u32) -> Result<Row> {
+fn through(
+    lab: &Lab,
+    town: &BenchmarkTown,
+    how: &str,
+    beads: u32,
+    cap: u32,
+) -> BenchmarkResult<ReportRow> {
     let (arrivals, sockets) = (lab.path().join("arrivals-crowd"), lab.path().join("t-crowd"));
     for directory in [&arrivals, &sockets] {
         fs::create_dir_all(directory)?;
@@ -41,7 +47,7 @@ fn through(lab: &Lab, town: &Town, how: &str, beads: u32, cap: u32) -> Result<Ro
         format!("'{}' arrive '{}' {{bead}}", worker.get_program().display(), arrivals.display());
     gt(lab, town, &["config", "set", "rig.web.command", &command])?;
     gt(lab, town, &["config", "set", "scheduler.max_polecats", &cap.to_string()])?;
-    let site = Site::up(lab, town, &arrivals, &sockets)?;
+    let site = DaemonTown::up(lab, town, &arrivals, &sockets)?;
     site.linger(WORK)?;
     let ids: Vec<String> = (0..beads).map(|number| format!("web-{number}")).collect();
     let start = Instant::now();
@@ -66,7 +72,7 @@ fn through(lab: &Lab, town: &Town, how: &str, beads: u32, cap: u32) -> Result<Ro
     let once: HashSet<&String> = begun.iter().collect();
     let (lost, twice) = (ids.len() - once.len(), begun.len() - once.len());
     let ideal = WORK * beads.div_ceil(cap);
-    Ok(Row {
+    Ok(ReportRow {
         name: format!(
             "daemon: {beads} beads {how}, {cap} at once, each of {} s: {lost} lost, {twice} begun twice, at most {most} workers \
              seen in {samples} looks; against as many that start and end at once",

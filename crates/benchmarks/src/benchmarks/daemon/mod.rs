@@ -5,12 +5,12 @@ mod crowd;
 mod next;
 mod watch;
 
-use crate::Result;
+use crate::BenchmarkResult;
 use crate::lab::Lab;
-use crate::report::Row;
+use crate::report::ReportRow;
 
 /// Runs all measurements of the daemon.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let mut rows = next::run(lab)?;
     rows.extend(watch::run(lab)?);
     rows.extend(crowd::run(lab)?);

@@ -8,13 +8,13 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::super::queue::line;
-use super::super::site::{Site, began, wait_until};
-use super::super::workers::Place;
-use crate::Result;
+use super::super::site::{DaemonTown, began, wait_until};
+use super::super::workers::WorkerTown;
+use crate::BenchmarkResult;
 use crate::baseline;
 use crate::lab::Lab;
 use crate::measure::{Arm, alternate, median};
-use crate::report::Row;
+use crate::report::ReportRow;
 
 /// How many files the repository has that workers get.
 const FILES: u32 = 2_000;
@@ -23,7 +23,7 @@ const UNBLOCKED: usize = 10;
 /// How long it stays quiet before a round: the work that follows the round before is over then.
 const QUIET: Duration = Duration::from_millis(300);
 
-pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(super) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let is_long = lab.scale.long_rounds > 1;
     let files = if is_long { FILES } else { FILES / 20 };
     Ok(vec![
@@ -33,26 +33,26 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// A town with a daemon and so many trees that are made ready, and the same by hand.
-struct Race<'l> {
+struct NextStartComparison<'l> {
     lab: &'l Lab,
     // Before the place, whose server of sessions workers need.
-    site: Site<'l>,
-    place: Place<'l>,
+    site: DaemonTown<'l>,
+    place: WorkerTown<'l>,
     slots: usize,
     connection: RefCell<Connection>,
     round: RefCell<u32>,
     bare_round: RefCell<u32>,
 }
 
-impl<'l> Race<'l> {
-    fn new(lab: &'l Lab, what: &str, files: u32, slots: usize) -> Result<Self> {
-        let place = Place::new(lab, what, files)?;
+impl<'l> NextStartComparison<'l> {
+    fn new(lab: &'l Lab, what: &str, files: u32, slots: usize) -> BenchmarkResult<Self> {
+        let place = WorkerTown::new(lab, what, files)?;
         let connection = baseline::create(&lab.path().join(format!("bare-{what}.db")))?;
         for number in 0..slots {
             let tree = place.bare_trees.join(number.to_string());
             place.git(&place.bare, &["worktree", "add", "--quiet", "--detach"], &[&tree])?;
         }
-        let site = Site::up(lab, &place.town, &place.arrivals, &place.sockets)?;
+        let site = DaemonTown::up(lab, &place.town, &place.arrivals, &place.sockets)?;
         let number = slots.to_string();
         for (setting, value) in [
             ("scheduler.max_polecats", number.as_str()),
@@ -72,7 +72,7 @@ impl<'l> Race<'l> {
     }
 
     /// Waits until all trees are ready that are wanted.
-    fn warm(&self) -> Result<()> {
+    fn warm(&self) -> BenchmarkResult<()> {
         let polecats = self.place.town.path.join("web/polecats");
         let mut count = 0;
         let waited = wait_until("trees are ready", || {
@@ -85,7 +85,7 @@ impl<'l> Race<'l> {
         Ok(())
     }
 
-    fn commit(&self, id: &str) -> Result<()> {
+    fn commit(&self, id: &str) -> BenchmarkResult<()> {
         let mut connection = self.connection.borrow_mut();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         baseline::insert_bead(&transaction, id, 1)?;
@@ -93,7 +93,7 @@ impl<'l> Race<'l> {
     }
 
     /// A session of the baseline, in one of its trees.
-    fn session(&self, name: &str, tree: usize) -> Result<()> {
+    fn session(&self, name: &str, tree: usize) -> BenchmarkResult<()> {
         let worker = self.lab.part("arrive")?;
         let mut tmux = self.place.program_of_system("tmux")?;
         tmux.args(["-L", "bare", "-f", "/dev/null", "new-session", "-d", "-s", name, "-c"]);
@@ -111,7 +111,7 @@ impl<'l> Race<'l> {
     }
 
     /// Two commits, a tree on a fresh branch, and a session.
-    fn one_by_hand(&self) -> Result<Duration> {
+    fn one_by_hand(&self) -> BenchmarkResult<Duration> {
         *self.bare_round.borrow_mut() += 1;
         let name = format!("bare-{}", self.bare_round.borrow());
         std::thread::sleep(QUIET);
@@ -125,7 +125,7 @@ impl<'l> Race<'l> {
     }
 
     /// One fetch, and ten times: a tree on a fresh branch, a commit, and a session.
-    fn ten_by_hand(&self) -> Result<Duration> {
+    fn ten_by_hand(&self) -> BenchmarkResult<Duration> {
         *self.bare_round.borrow_mut() += 1;
         let round = *self.bare_round.borrow();
         let name = |number: usize| format!("bare-{round}-{number}");
@@ -145,7 +145,7 @@ impl<'l> Race<'l> {
     }
 
     /// Ends the worker that is there; how long it takes until the next has begun.
-    fn one_by_us(&self) -> Result<Duration> {
+    fn one_by_us(&self) -> BenchmarkResult<Duration> {
         let round = self.next_round();
         let bead = |number: u32| format!("web-{number}");
         // One works while the next waits for its slot.
@@ -159,7 +159,7 @@ impl<'l> Race<'l> {
     }
 
     /// Closes a bead that ten others wait for; how long it takes until the last of them has begun.
-    fn ten_by_us(&self) -> Result<Duration> {
+    fn ten_by_us(&self) -> BenchmarkResult<Duration> {
         let round = self.next_round();
         let blocker = format!("web-close-{round}");
         let beads: Vec<String> = (0..self.slots).map(|n| format!("web-{round}-{n}")).collect();
@@ -183,8 +183,8 @@ impl<'l> Race<'l> {
     }
 }
 
-fn one_after_the_other(lab: &Lab, files: u32, rounds: usize) -> Result<Row> {
-    let race = Race::new(lab, "next", files, 1)?;
+fn one_after_the_other(lab: &Lab, files: u32, rounds: usize) -> BenchmarkResult<ReportRow> {
+    let race = NextStartComparison::new(lab, "next", files, 1)?;
     let ours: Arm<'_> = Box::new(|| race.one_by_us());
     let bare: Arm<'_> = Box::new(|| race.one_by_hand());
     let times = alternate(rounds, [ours, bare])?;
@@ -192,11 +192,11 @@ fn one_after_the_other(lab: &Lab, files: u32, rounds: usize) -> Result<Row> {
         "daemon: the last instruction of a worker to the first of the next, on a warm tree of {files} files, against two \
          commits, `git fetch`, `git switch -C` and `tmux new-session`"
     );
-    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(5.0)))
+    Ok(ReportRow::times(name, median(&times[0]), median(&times[1]), Some(5.0)))
 }
 
-fn ten_at_once(lab: &Lab, files: u32, rounds: usize) -> Result<Row> {
-    let race = Race::new(lab, "fan", files, UNBLOCKED)?;
+fn ten_at_once(lab: &Lab, files: u32, rounds: usize) -> BenchmarkResult<ReportRow> {
+    let race = NextStartComparison::new(lab, "fan", files, UNBLOCKED)?;
     let ours: Arm<'_> = Box::new(|| race.ten_by_us());
     let bare: Arm<'_> = Box::new(|| race.ten_by_hand());
     let times = alternate(rounds, [ours, bare])?;
@@ -204,5 +204,5 @@ fn ten_at_once(lab: &Lab, files: u32, rounds: usize) -> Result<Row> {
         "daemon: `bd close` of what {UNBLOCKED} beads wait for to the first instruction of the last of their workers, against \
          one `git fetch` and {UNBLOCKED} times `git switch -C`, a commit and `tmux new-session`"
     );
-    Ok(Row::times(name, median(&times[0]), median(&times[1]), Some(2.0)))
+    Ok(ReportRow::times(name, median(&times[0]), median(&times[1]), Some(2.0)))
 }

@@ -4,11 +4,11 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::super::queue::{gt, rig};
-use super::super::site::Site;
-use crate::Result;
+use super::super::site::DaemonTown;
+use crate::BenchmarkResult;
 use crate::lab::Lab;
 use crate::measure::median;
-use crate::report::{Row, milliseconds};
+use crate::report::{ReportRow, milliseconds};
 
 /// How many workers sleep in the long measurement.
 const WORKERS: u32 = 200;
@@ -22,7 +22,7 @@ const IDLE_MEGABYTES_MAX: f64 = 40.0;
 /// How long after the last event it is idle.
 const SETTLE: Duration = Duration::from_secs(5);
 
-pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(super) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let is_long = lab.scale.long_rounds > 1;
     let (many, rounds) = if is_long { (WORKERS, 20) } else { (WORKERS / 20, 3) };
     let idle = if is_long { IDLE } else { IDLE / 30 };
@@ -37,9 +37,9 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
         format!("'{}' arrive '{}' {{bead}}", worker.get_program().display(), arrivals.display());
     gt(lab, &town, &["config", "set", "rig.web.command", &command])?;
     gt(lab, &town, &["config", "set", "scheduler.max_polecats", "1"])?;
-    let site = Site::up(lab, &town, &arrivals, &sockets)?;
+    let site = DaemonTown::up(lab, &town, &arrivals, &sockets)?;
     let mut rows = vec![rest(&site, 0, idle)?];
-    let mut beads = Beads { site: &site, next: 1 };
+    let mut beads = HeldBeads { site: &site, next: 1 };
     beads.at_work(1)?;
     rows.extend(ends(&mut beads, 1, rounds)?);
     gt(lab, &town, &["config", "set", "scheduler.max_polecats", &many.to_string()])?;
@@ -50,14 +50,14 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// Beads with workers that are held.
-struct Beads<'a> {
-    site: &'a Site<'a>,
+struct HeldBeads<'a> {
+    site: &'a DaemonTown<'a>,
     next: u32,
 }
 
-impl Beads<'_> {
+impl HeldBeads<'_> {
     /// Has so many more of them worked on.
-    fn at_work(&mut self, count: u32) -> Result<Vec<String>> {
+    fn at_work(&mut self, count: u32) -> BenchmarkResult<Vec<String>> {
         let beads: Vec<String> = (0..count).map(|n| format!("web-{}", self.next + n)).collect();
         self.next += count;
         self.site.schedule(&beads, true)?;
@@ -67,7 +67,7 @@ impl Beads<'_> {
 }
 
 /// How soon it is noticed that one of so many workers has ended, in order and not.
-fn ends(beads: &mut Beads<'_>, live: u32, rounds: u32) -> Result<Vec<Row>> {
+fn ends(beads: &mut HeldBeads<'_>, live: u32, rounds: u32) -> BenchmarkResult<Vec<ReportRow>> {
     let site = beads.site;
     let (mut in_order, mut killed, mut settled) = (Vec::new(), Vec::new(), Vec::new());
     // The one that began last is ended; the next then gets its slot.
@@ -92,7 +92,7 @@ fn ends(beads: &mut Beads<'_>, live: u32, rounds: u32) -> Result<Vec<Row>> {
     let row = |what: &str, mut times: Vec<Duration>, within: Option<Duration>| {
         times.sort();
         let time = median(&times);
-        Row {
+        ReportRow {
             name: format!("daemon: {what}, with {workers}"),
             ours: milliseconds(time),
             baseline: "–".to_owned(),
@@ -111,7 +111,7 @@ fn ends(beads: &mut Beads<'_>, live: u32, rounds: u32) -> Result<Vec<Row>> {
 }
 
 /// The cost of the daemon while so many workers sleep.
-fn rest(site: &Site<'_>, live: u32, time: Duration) -> Result<Row> {
+fn rest(site: &DaemonTown<'_>, live: u32, time: Duration) -> BenchmarkResult<ReportRow> {
     std::thread::sleep(SETTLE);
     let daemon = site.daemon()?;
     let (before, start) = (processor_time(daemon)?, Instant::now());
@@ -119,7 +119,7 @@ fn rest(site: &Site<'_>, live: u32, time: Duration) -> Result<Row> {
     let used = processor_time(daemon)?.saturating_sub(before);
     let percent = used.as_secs_f64() / start.elapsed().as_secs_f64() * 100.0;
     let megabytes = resident(daemon)?;
-    Ok(Row {
+    Ok(ReportRow {
         name: format!(
             "daemon: what it needs in {} s while nothing happens, with {live} workers",
             time.as_secs()
@@ -133,7 +133,7 @@ fn rest(site: &Site<'_>, live: u32, time: Duration) -> Result<Row> {
 }
 
 /// How long all threads of a process have run.
-fn processor_time(process: u32) -> Result<Duration> {
+fn processor_time(process: u32) -> BenchmarkResult<Duration> {
     let mut nanoseconds = 0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
         let text = fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
@@ -143,7 +143,7 @@ fn processor_time(process: u32) -> Result<Duration> {
 }
 
 /// How many megabytes of a process are in memory.
-fn resident(process: u32) -> Result<f64> {
+fn resident(process: u32) -> BenchmarkResult<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kibibytes: f64 =

@@ -18,12 +18,12 @@ use gt_town::SystemClock;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use tokio::sync::oneshot;
 
-use crate::Result;
+use crate::BenchmarkResult;
 use crate::baseline::{
     self, COUNT_EVENTS, COUNT_PREFIX, CREATOR, INSERT_BEAD, INSERT_EVENT, TITLE,
 };
 use crate::benchmarks::grouped::WAITING_MAX;
-use crate::sample::Random;
+use crate::sample::SampleRandom;
 
 /// The payload of the event of a submission.
 const PAYLOAD: &str = r#"{"title":"Retry the landing queue when the remote is slow","issue_type":"deploy","status":"open","priority":2}"#;
@@ -34,14 +34,14 @@ const READ: &str = "SELECT id, status, priority, issue_type, assignee, created_a
     metadata, notes FROM beads WHERE uid = ?1";
 
 /// The state that all handlers share.
-struct Shared {
+struct BareState {
     jobs: SyncSender<oneshot::Sender<()>>,
     database: PathBuf,
 }
 
 /// Says where it listens, and serves until standard input ends, which it also does if the parent
 /// process dies.
-pub(super) fn serve(router: Router) -> Result<()> {
+pub(super) fn serve(router: Router) -> BenchmarkResult<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -54,7 +54,7 @@ pub(super) fn serve(router: Router) -> Result<()> {
 }
 
 /// The whole of `gt-benchmarks bare-http`.
-pub(crate) fn serve_file(database: &Path) -> Result<()> {
+pub(crate) fn serve_file(database: &Path) -> BenchmarkResult<()> {
     let connection = open(database)?;
     let (jobs, receiver) = sync_channel(WAITING_MAX);
     std::thread::spawn(move || {
@@ -62,7 +62,7 @@ pub(crate) fn serve_file(database: &Path) -> Result<()> {
             eprintln!("the bare server cannot write: {error}");
         }
     });
-    let shared = Arc::new(Shared { jobs, database: database.to_owned() });
+    let shared = Arc::new(BareState { jobs, database: database.to_owned() });
     serve(
         Router::new()
             .route("/work", post(submit))
@@ -71,23 +71,23 @@ pub(crate) fn serve_file(database: &Path) -> Result<()> {
     )
 }
 
-fn open(database: &Path) -> Result<Connection> {
+fn open(database: &Path) -> BenchmarkResult<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags)?;
-    baseline::settle(&connection)?;
+    baseline::set_product_pragmas(&connection)?;
     Ok(connection)
 }
 
 /// JSON, as it is sent.
-pub(super) type Sent = (StatusCode, [(HeaderName, &'static str); 1], Bytes);
+pub(super) type JsonResponse = (StatusCode, [(HeaderName, &'static str); 1], Bytes);
 /// The same, or the error.
-pub(super) type Answer = std::result::Result<Sent, StatusCode>;
+pub(super) type JsonResult = std::result::Result<JsonResponse, StatusCode>;
 
-pub(super) fn json(status: StatusCode, body: Bytes) -> Sent {
+pub(super) fn json(status: StatusCode, body: Bytes) -> JsonResponse {
     (status, [(header::CONTENT_TYPE, "application/json")], body)
 }
 
-async fn submit(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
+async fn submit(State(shared): State<Arc<BareState>>, body: Bytes) -> JsonResult {
     let (done, is_done) = oneshot::channel();
     // More may wait than there are connections.
     shared.jobs.try_send(done).map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
@@ -95,8 +95,11 @@ async fn submit(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
     Ok(json(StatusCode::CREATED, body))
 }
 
-fn insert_groups(mut connection: Connection, jobs: &Receiver<oneshot::Sender<()>>) -> Result<()> {
-    let mut random = Random::new(64);
+fn insert_groups(
+    mut connection: Connection,
+    jobs: &Receiver<oneshot::Sender<()>>,
+) -> BenchmarkResult<()> {
+    let mut random = SampleRandom::new(64);
     let last = "SELECT value FROM counters WHERE name = 'event'";
     let mut event: i64 = connection.query_row(last, [], |row| row.get(0))?;
     let none = None::<&str>;
@@ -169,10 +172,10 @@ thread_local! {
 }
 
 async fn read(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<BareState>>,
     extract::Path(id): extract::Path<String>,
-) -> Answer {
-    let found = CONNECTION.with_borrow_mut(|slot| -> Result<String> {
+) -> JsonResult {
+    let found = CONNECTION.with_borrow_mut(|slot| -> BenchmarkResult<String> {
         let connection = match slot {
             Some(connection) => connection,
             None => slot.insert(open(&shared.database)?),
@@ -183,7 +186,7 @@ async fn read(
     Ok(json(StatusCode::OK, Bytes::from(text)))
 }
 
-fn read_one(connection: &Connection, id: &str) -> Result<String> {
+fn read_one(connection: &Connection, id: &str) -> BenchmarkResult<String> {
     let digits: String = id.chars().filter(|c| *c != '-').collect();
     let uid = u128::from_str_radix(&digits, 16)?.to_be_bytes();
     let mut statement = connection.prepare_cached(READ)?;

@@ -18,18 +18,18 @@ use gt_town::SystemClock;
 use tokio::sync::oneshot;
 use tokio_postgres::{Client, NoTls, Statement};
 
-use super::bare::{Answer, json, serve, uid};
+use super::bare::{JsonResult, json, serve, uid};
 use super::client::{ask_all, field, request};
 use super::fill::fill_database;
-use super::serving::{Serving, make_store};
+use super::serving::{ServerProcess, make_store};
 use super::{CONNECTIONS, SPEED_SHARE_MIN};
-use crate::Result;
+use crate::BenchmarkResult;
 use crate::baseline::{COUNT_EVENTS, INSERT_EVENT};
 use crate::benchmarks::grouped::WAITING_MAX;
 use crate::benchmarks::server::{DURABLE, LOCK};
 use crate::lab::Lab;
 use crate::measure::{Arm, alternate, median};
-use crate::report::Row;
+use crate::report::ReportRow;
 
 /// The part that claims one by one, in a straightforward loop.
 pub(crate) const ONE_BY_ONE: &str = "bare-claims";
@@ -42,25 +42,25 @@ const HASTY: &str = "fsync = off\nfull_page_writes = off\nsynchronous_commit = o
     max_wal_size = '4GB'\nautovacuum_naptime = 10s\n";
 
 /// `POST /work/next` against bare claims of the same rows under the same lock; and whether anything was handed out twice.
-pub(crate) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let mut rows = compared(lab)?;
     rows.push(all_of_them(lab)?);
     Ok(rows)
 }
 
-fn compared(lab: &Lab) -> Result<Vec<Row>> {
+fn compared(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     let cluster = &Cluster::start(DURABLE);
     let each = lab.scale.claims_compared / CONNECTIONS;
     let template = template(lab, cluster, each * CONNECTIONS)?;
     let ours: Arm<'_> = Box::new(|| {
         let url = cluster.clone_database(&template);
-        claim_all(&Serving::ours(lab, &url)?, each)
+        claim_all(&ServerProcess::ours(lab, &url)?, each)
     });
     let bare = |part| -> Arm<'_> {
         let template = &template;
         Box::new(move || {
             let url = cluster.clone_database(template);
-            claim_all(&Serving::bare(lab, part, &url)?, each)
+            claim_all(&ServerProcess::bare(lab, part, &url)?, each)
         })
     };
     let times = alternate(lab.scale.long_rounds, [ours, bare(ONE_BY_ONE), bare(TOGETHER)])?;
@@ -68,14 +68,14 @@ fn compared(lab: &Lab) -> Result<Vec<Row>> {
     let name = format!("claims: `POST /work/next`, {CONNECTIONS} agents, PostgreSQL");
     let count = each * CONNECTIONS;
     Ok(vec![
-        Row::speeds(
+        ReportRow::speeds(
             format!("{name}, against a bare grouped claim"),
             count,
             ours,
             one_by_one,
             Some(SPEED_SHARE_MIN),
         ),
-        Row::speeds(
+        ReportRow::speeds(
             format!("{name}, against one that sends a group at once"),
             count,
             ours,
@@ -86,7 +86,7 @@ fn compared(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// The name of a database with so many items that any agent may claim.
-fn template(lab: &Lab, cluster: &Cluster, items: u32) -> Result<String> {
+fn template(lab: &Lab, cluster: &Cluster, items: u32) -> BenchmarkResult<String> {
     let url = cluster.fresh_database();
     make_store(lab, &url)?;
     let (_, name) = url.rsplit_once('/').ok_or("no name in a URL")?;
@@ -95,7 +95,7 @@ fn template(lab: &Lab, cluster: &Cluster, items: u32) -> Result<String> {
 }
 
 /// So many claims on each connection, each by an agent of its own. All of them must get something, and nothing twice.
-fn claim_all(serving: &Serving, each: u32) -> Result<Duration> {
+fn claim_all(serving: &ServerProcess, each: u32) -> BenchmarkResult<Duration> {
     let seen = RefCell::new(HashSet::new());
     let took = ask_all(
         serving.address,
@@ -125,17 +125,17 @@ fn claim_all(serving: &Serving, each: u32) -> Result<Duration> {
 }
 
 /// Hands all of them out, by ours, and asks the store too.
-fn all_of_them(lab: &Lab) -> Result<Row> {
+fn all_of_them(lab: &Lab) -> BenchmarkResult<ReportRow> {
     let cluster = &Cluster::start(HASTY);
     let each = lab.scale.claims / CONNECTIONS;
     let template = template(lab, cluster, each * CONNECTIONS)?;
-    let serving = Serving::ours(lab, &cluster.url(&template))?;
+    let serving = ServerProcess::ours(lab, &cluster.url(&template))?;
     let took = claim_all(&serving, each)?;
     let count = "SELECT count(*) || '|' || count(DISTINCT bead) FROM gt.runs";
     let runs = cluster.sql(&template, count);
     let given = each * CONNECTIONS;
     let speed = f64::from(given) / took.as_secs_f64();
-    Ok(Row {
+    Ok(ReportRow {
         name: format!(
             "claims: {given} items handed out by `POST /work/next`, each of them once (PostgreSQL without `fsync`)"
         ),
@@ -156,13 +156,13 @@ const INSERT_RUN: &str = "INSERT INTO runs (bead, epoch, uid, context, rig, exec
     'running', '', '', '{}', $4, 'api', '', '', '', '', '', '', $4, 300, $4 + 300000000000)";
 
 /// An agent's request, and the channel for its answer.
-struct Job {
+struct ClaimJob {
     agent: String,
     done: oneshot::Sender<String>,
 }
 
 /// The whole of `gt-benchmarks bare-claims` and of the other one.
-pub(crate) fn serve_claims(url: &str, together: bool) -> Result<()> {
+pub(crate) fn serve_claims(url: &str, together: bool) -> BenchmarkResult<()> {
     let (jobs, receiver) = sync_channel(WAITING_MAX);
     let url = url.to_owned();
     std::thread::spawn(move || {
@@ -173,17 +173,17 @@ pub(crate) fn serve_claims(url: &str, together: bool) -> Result<()> {
     serve(Router::new().route("/work/next", post(next)).with_state(jobs))
 }
 
-async fn next(State(jobs): State<SyncSender<Job>>, body: Bytes) -> Answer {
+async fn next(State(jobs): State<SyncSender<ClaimJob>>, body: Bytes) -> JsonResult {
     let text = std::str::from_utf8(&body).map_err(|_| StatusCode::BAD_REQUEST)?;
     let agent = field(text, "agent").ok_or(StatusCode::BAD_REQUEST)?.to_owned();
     let (done, is_done) = oneshot::channel();
-    jobs.try_send(Job { agent, done }).map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    jobs.try_send(ClaimJob { agent, done }).map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
     let item = is_done.await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     Ok(json(StatusCode::OK, Bytes::from(item)))
 }
 
 /// A connection and its prepared statements, nothing else.
-struct Bare {
+struct BareClaimer {
     client: Client,
     heads: Statement,
     take: Statement,
@@ -193,9 +193,9 @@ struct Bare {
     last_event: i64,
 }
 
-fn claim_groups(url: &str, jobs: &Receiver<Job>, together: bool) -> Result<()> {
+fn claim_groups(url: &str, jobs: &Receiver<ClaimJob>, together: bool) -> BenchmarkResult<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut bare = runtime.block_on(Bare::connect(url))?;
+    let mut bare = runtime.block_on(BareClaimer::connect(url))?;
     while let Ok(first) = jobs.recv() {
         let mut group = vec![first];
         group.extend(jobs.try_iter().take(SERVER_WRITE_GROUP_MAX - 1));
@@ -209,8 +209,8 @@ fn claim_groups(url: &str, jobs: &Receiver<Job>, together: bool) -> Result<()> {
     Ok(())
 }
 
-impl Bare {
-    async fn connect(url: &str) -> Result<Self> {
+impl BareClaimer {
+    async fn connect(url: &str) -> BenchmarkResult<Self> {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
         tokio::spawn(connection);
         client.batch_execute("SET search_path = gt").await?;
@@ -228,7 +228,11 @@ impl Bare {
         })
     }
 
-    async fn claim_group(&mut self, agents: &[&str], together: bool) -> Result<Vec<String>> {
+    async fn claim_group(
+        &mut self,
+        agents: &[&str],
+        together: bool,
+    ) -> BenchmarkResult<Vec<String>> {
         self.client.simple_query(LOCK).await?;
         let first_event = self.last_event + 1;
         self.last_event += 2 * i64::try_from(agents.len())?;
@@ -253,7 +257,12 @@ impl Bare {
     }
 
     /// Writes what the product writes for it: the run, the bead and two events.
-    async fn claim(&self, agent: &str, head: &tokio_postgres::Row, event: i64) -> Result<String> {
+    async fn claim(
+        &self,
+        agent: &str,
+        head: &tokio_postgres::Row,
+        event: i64,
+    ) -> BenchmarkResult<String> {
         let (id, alias, title): (&str, &[u8], &str) = (head.get(0), head.get(1), head.get(2));
         let at = SystemClock.now().as_nanos();
         let run_uid = uid(at, event);

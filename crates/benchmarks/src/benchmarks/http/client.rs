@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::Result;
+use crate::BenchmarkResult;
 
 /// A request, ready to be sent.
 pub(super) fn request(method: &str, path: &str, body: &str) -> Vec<u8> {
@@ -22,21 +22,21 @@ pub(super) fn request(method: &str, path: &str, body: &str) -> Vec<u8> {
 }
 
 /// A connection.
-pub(super) struct Line {
+pub(super) struct ClientConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
-impl Line {
+impl ClientConnection {
     /// A new one.
-    pub(super) async fn connect(address: SocketAddr) -> Result<Self> {
+    pub(super) async fn connect(address: SocketAddr) -> BenchmarkResult<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: Vec::new() })
     }
 
     /// Asks, and gives the body of the answer; anything but success is an error.
-    pub(super) async fn ask(&mut self, request: &[u8]) -> Result<&[u8]> {
+    pub(super) async fn ask(&mut self, request: &[u8]) -> BenchmarkResult<&[u8]> {
         let head = self.begin(request).await?;
         let text = std::str::from_utf8(&self.buffer[..head])?;
         let length = text
@@ -51,7 +51,7 @@ impl Line {
     }
 
     /// Asks, and gives how long the head of the answer is, which is in the buffer then.
-    async fn begin(&mut self, request: &[u8]) -> Result<usize> {
+    async fn begin(&mut self, request: &[u8]) -> BenchmarkResult<usize> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
         let head = loop {
@@ -67,7 +67,7 @@ impl Line {
         }
     }
 
-    async fn more(&mut self) -> Result<()> {
+    async fn more(&mut self) -> BenchmarkResult<()> {
         match self.stream.read_buf(&mut self.buffer).await? {
             0 => Err("the server hung up".into()),
             _ => Ok(()),
@@ -75,14 +75,14 @@ impl Line {
     }
 
     /// Begins to listen to the events from now on.
-    pub(super) async fn listen(&mut self) -> Result<()> {
+    pub(super) async fn listen(&mut self) -> BenchmarkResult<()> {
         let head = self.begin(&request("GET", "/events", "")).await?;
         self.buffer.drain(..head);
         Ok(())
     }
 
     /// Listens until the event `last`; how many came, each once and in order from the one after `seen`.
-    pub(super) async fn hear(&mut self, mut seen: u64, last: u64) -> Result<u64> {
+    pub(super) async fn hear(&mut self, mut seen: u64, last: u64) -> BenchmarkResult<u64> {
         let mut heard = 0;
         while seen < last {
             let end = self.buffer.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -104,7 +104,7 @@ impl Line {
 }
 
 /// The runtime of a client: one thread, so that the server has the other core.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
+pub(super) fn runtime() -> BenchmarkResult<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
@@ -115,10 +115,11 @@ pub(super) fn ask_all(
     connections: u32,
     each: u32,
     request: impl Fn(u32, u32) -> Vec<u8>,
-    take: impl Fn(&[u8]) -> Result<()>,
-) -> Result<Duration> {
+    take: impl Fn(&[u8]) -> BenchmarkResult<()>,
+) -> BenchmarkResult<Duration> {
     runtime()?.block_on(async {
-        let lines = try_join_all((0..connections).map(|_| Line::connect(address))).await?;
+        let lines =
+            try_join_all((0..connections).map(|_| ClientConnection::connect(address))).await?;
         let start = Instant::now();
         try_join_all(lines.into_iter().zip(0..).map(|(mut line, connection)| {
             let (request, take) = (&request, &take);

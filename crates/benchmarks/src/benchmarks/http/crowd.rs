@@ -6,11 +6,11 @@ use futures_util::future::try_join_all;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use gt_daemon::daemon::make_room_for_files;
 
-use super::client::{Line, request, runtime};
-use super::serving::{SUBMISSION, Serving, make_file, text};
-use crate::Result;
+use super::client::{ClientConnection, request, runtime};
+use super::serving::{SUBMISSION, ServerProcess, make_file, text};
+use crate::BenchmarkResult;
 use crate::lab::Lab;
-use crate::report::{Row, milliseconds};
+use crate::report::{ReportRow, milliseconds};
 
 /// The most memory that the server may have had.
 const LIMIT_KIB: u64 = 300 * 1000 * 1000 / 1024;
@@ -20,19 +20,19 @@ const CONNECTING_AT_ONCE: usize = 64;
 const SUBMITTERS: u32 = 16;
 
 /// Every listener hears of everything that is submitted, once and in order, while the others stay connected.
-pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
+pub(super) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
     make_room_for_files();
     let path = make_file(lab, "http-crowd")?;
-    let serving = Serving::ours(lab, text(&path)?)?;
+    let serving = ServerProcess::ours(lab, text(&path)?)?;
     let (listeners, idle, each) =
         (lab.scale.listeners, lab.scale.idle, lab.scale.submissions / SUBMITTERS);
     let events = u64::from(each * SUBMITTERS);
     let (took, answered) = runtime()?.block_on(async {
         let connect = |count: u32| {
             stream::iter(0..count)
-                .map(|_| Line::connect(serving.address))
+                .map(|_| ClientConnection::connect(serving.address))
                 .buffered(CONNECTING_AT_ONCE)
-                .try_collect::<Vec<Line>>()
+                .try_collect::<Vec<ClientConnection>>()
         };
         let health = request("GET", "/health", "");
         let mut idle_lines = connect(idle).await?;
@@ -66,7 +66,7 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
         Ok::<_, Box<dyn std::error::Error>>((took, answered))
     })?;
     let kib = serving.peak_kib()?;
-    Ok(vec![Row {
+    Ok(vec![ReportRow {
         name: format!(
             "http: {listeners} listeners hear of {events} items each, {idle} idle connections stay"
         ),
@@ -84,7 +84,7 @@ pub(super) fn run(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// The number of the last event, as the server counts it.
-async fn last_event(line: &mut Line) -> Result<u64> {
+async fn last_event(line: &mut ClientConnection) -> BenchmarkResult<u64> {
     let metrics = line.ask(&request("GET", "/metrics", "")).await?;
     let metrics = std::str::from_utf8(metrics)?;
     let number = metrics.lines().find_map(|line| line.strip_prefix("gt_last_event_number "));

@@ -5,7 +5,7 @@ use std::path::Path;
 use gt_core::Uid;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::Result;
+use crate::BenchmarkResult;
 use crate::baseline;
 
 /// How many items each agent of a filled store has.
@@ -31,10 +31,10 @@ fn insert(counted: &str, uid: &str, padded: &str, agent: &str, at: i64) -> Strin
 const AT: i64 = 1_790_000_000_000_000_000;
 
 /// Fills a file. Every agent has so many of them, in all priorities.
-pub(super) fn fill_file(database: &Path, items: u32) -> Result<()> {
+pub(super) fn fill_file(database: &Path, items: u32) -> BenchmarkResult<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags)?;
-    baseline::settle(&connection)?;
+    baseline::set_product_pragmas(&connection)?;
     let counted = format!(
         "WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < {})",
         items - 1

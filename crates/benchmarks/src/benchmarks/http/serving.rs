@@ -7,23 +7,23 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::client::{Line, field, request, runtime};
-use crate::Result;
+use super::client::{ClientConnection, field, request, runtime};
+use crate::BenchmarkResult;
 use crate::lab::Lab;
 
 /// The body of a submission.
 pub(super) const SUBMISSION: &str = r#"{"type":"deploy","description":"Retry the landing queue when the remote is slow","priority":3,"created_by":"Bench Mark","payload":{"branch":"main","attempt":1}}"#;
 
 /// A server; it ends with this value.
-pub(super) struct Serving {
+pub(super) struct ServerProcess {
     child: Child,
     /// Where it listens.
     pub(super) address: SocketAddr,
 }
 
-impl Serving {
+impl ServerProcess {
     /// `gt serve` as it is by default, over the store at `url`, which is made if it is not there.
-    pub(super) fn ours(lab: &Lab, url: &str) -> Result<Self> {
+    pub(super) fn ours(lab: &Lab, url: &str) -> BenchmarkResult<Self> {
         let mut command = lab.program("gt", lab.path())?;
         command.env("DATABASE_URL", url).args(["serve", "--bind", "127.0.0.1:0"]);
         // It writes its access log, as it does wherever it is not started by hand.
@@ -31,12 +31,12 @@ impl Serving {
     }
 
     /// A bare one, over the same kind of store.
-    pub(super) fn bare(lab: &Lab, part: &str, url: &str) -> Result<Self> {
+    pub(super) fn bare(lab: &Lab, part: &str, url: &str) -> BenchmarkResult<Self> {
         Self::start(lab.part(part)?.arg(url))
     }
 
     /// Starts it and waits until it says where it listens.
-    fn start(command: &mut Command) -> Result<Self> {
+    fn start(command: &mut Command) -> BenchmarkResult<Self> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let output = child.stdout.take().ok_or("no output")?;
         let mut serving = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
@@ -50,16 +50,16 @@ impl Serving {
     }
 
     /// Asks for one thing, on a connection of its own.
-    pub(super) fn ask(&self, method: &str, path: &str, body: &str) -> Result<String> {
+    pub(super) fn ask(&self, method: &str, path: &str, body: &str) -> BenchmarkResult<String> {
         runtime()?.block_on(async {
-            let mut line = Line::connect(self.address).await?;
+            let mut line = ClientConnection::connect(self.address).await?;
             let answer = line.ask(&request(method, path, body)).await?;
             Ok(String::from_utf8(answer.to_vec())?)
         })
     }
 
     /// The most memory that it has had, in KiB.
-    pub(super) fn peak_kib(&self) -> Result<u64> {
+    pub(super) fn peak_kib(&self) -> BenchmarkResult<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = line.and_then(|line| line.trim().strip_suffix("kB")).ok_or("no VmHWM")?;
@@ -67,7 +67,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // The bare ones end with their input, ours when it is asked to.
         drop(self.child.stdin.take());
@@ -81,15 +81,15 @@ impl Drop for Serving {
 }
 
 /// Makes a store with one item in it, so that the inbox is there. Returns the id of that item.
-pub(super) fn make_store(lab: &Lab, url: &str) -> Result<String> {
-    let serving = Serving::ours(lab, url)?;
+pub(super) fn make_store(lab: &Lab, url: &str) -> BenchmarkResult<String> {
+    let serving = ServerProcess::ours(lab, url)?;
     let item = serving.ask("POST", "/work", SUBMISSION)?;
     let id = field(&item, "id").ok_or_else(|| format!("no id in {item}"))?;
     Ok(id.to_owned())
 }
 
 /// A new store in a file, with one item in it; its path.
-pub(super) fn make_file(lab: &Lab, name: &str) -> Result<std::path::PathBuf> {
+pub(super) fn make_file(lab: &Lab, name: &str) -> BenchmarkResult<std::path::PathBuf> {
     let directory = lab.path().join(name);
     std::fs::create_dir(&directory)?;
     let path = directory.join("queue.db");
@@ -98,6 +98,6 @@ pub(super) fn make_file(lab: &Lab, name: &str) -> Result<std::path::PathBuf> {
 }
 
 /// A path as text.
-pub(super) fn text(path: &Path) -> Result<&str> {
+pub(super) fn text(path: &Path) -> BenchmarkResult<&str> {
     Ok(path.to_str().ok_or("a path is not UTF-8")?)
 }

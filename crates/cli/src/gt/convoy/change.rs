@@ -5,11 +5,11 @@ use gt_beads::convoys::{self, ConvoyClose, NewConvoy};
 use gt_core::BeadId;
 use gt_core::schedule::Merge;
 use gt_execution::trees::nuke;
-use gt_scheduling::schedule::{SlingRequest, Travel};
+use gt_scheduling::schedule::{ConvoyChoice, SlingRequest};
 
 use super::super::sling;
 use super::{convoy_document, progress, standing};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{moment, plural};
 
@@ -137,7 +137,7 @@ pub(super) struct CapArgs {
     cap: u32,
 }
 
-pub(super) fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), CliError> {
+pub(super) fn create(context: &CommandContext<'_>, args: &CreateArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let notify = args.notify.iter().map(|to| Some(to.clone()).filter(|to| !to.is_empty()));
     let new = NewConvoy {
@@ -150,7 +150,8 @@ pub(super) fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), Cli
         base_branch: args.base_branch.clone(),
     };
     let arguments = args.from_epic.iter().chain(&args.ids).cloned().collect();
-    let request = SlingRequest { arguments, travel: Travel::In(new), ..SlingRequest::default() };
+    let request =
+        SlingRequest { arguments, travel: ConvoyChoice::In(new), ..SlingRequest::default() };
     let town = context.town()?;
     let slung = sling::carry_out(&town, &request)?;
     if !context.printer.json() {
@@ -158,14 +159,14 @@ pub(super) fn create(context: &Context<'_>, args: &CreateArgs) -> Result<(), Cli
         let beads = plural(slung.entries.len() as u64, "bead");
         context.printer.done(format!("✓ Created {convoy}: {} ({beads})", args.name))?;
     }
-    sling::tell_travelling(context, &town, &slung)
+    sling::print_scheduled_by_convoy(context, &town, &slung)
 }
 
-pub(super) fn add(context: &Context<'_>, args: &AddArgs) -> Result<(), CliError> {
+pub(super) fn add(context: &CommandContext<'_>, args: &AddArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let request = SlingRequest {
         arguments: args.beads.clone(),
-        travel: Travel::With(args.id.clone()),
+        travel: ConvoyChoice::With(args.id.clone()),
         ..SlingRequest::default()
     };
     let town = context.town()?;
@@ -186,10 +187,10 @@ pub(super) fn add(context: &Context<'_>, args: &AddArgs) -> Result<(), CliError>
             }
         }
     }
-    sling::tell_travelling(context, &town, &slung)
+    sling::print_scheduled_by_convoy(context, &town, &slung)
 }
 
-pub(super) fn remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), CliError> {
+pub(super) fn remove(context: &CommandContext<'_>, args: &RemoveArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let done = convoys::remove(&context.town()?, &args.id, &args.beads)?;
     let printer = context.printer;
@@ -207,7 +208,7 @@ pub(super) fn remove(context: &Context<'_>, args: &RemoveArgs) -> Result<(), Cli
     Ok(())
 }
 
-pub(super) fn close(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliError> {
+pub(super) fn close(context: &CommandContext<'_>, args: &CloseArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let how = ConvoyClose { reason: args.reason.clone(), force: args.force, notify: args.notify };
     let (convoy, changed) = convoys::close(&context.town()?, &args.id, &how)?;
@@ -233,7 +234,7 @@ pub(super) fn close(context: &Context<'_>, args: &CloseArgs) -> Result<(), CliEr
     Ok(())
 }
 
-pub(super) fn land(context: &Context<'_>, args: &LandArgs) -> Result<(), CliError> {
+pub(super) fn land(context: &CommandContext<'_>, args: &LandArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let town = context.town()?;
     let printer = context.printer;
@@ -266,7 +267,7 @@ pub(super) fn land(context: &Context<'_>, args: &LandArgs) -> Result<(), CliErro
 }
 
 pub(super) fn watch(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     args: &WatchArgs,
     watches: bool,
 ) -> Result<(), CliError> {
@@ -285,7 +286,7 @@ pub(super) fn watch(
     })
 }
 
-pub(super) fn pause(context: &Context<'_>, args: &OneArgs) -> Result<(), CliError> {
+pub(super) fn pause(context: &CommandContext<'_>, args: &OneArgs) -> Result<(), CliError> {
     let (convoy, changed) = convoys::pause(&context.town()?, &args.id)?;
     let id = convoy.bead.id.clone();
     let said = match (&convoy.paused, changed) {
@@ -306,7 +307,7 @@ pub(super) fn pause(context: &Context<'_>, args: &OneArgs) -> Result<(), CliErro
     tell(context, &convoy, said)
 }
 
-pub(super) fn resume(context: &Context<'_>, args: &OneArgs) -> Result<(), CliError> {
+pub(super) fn resume(context: &CommandContext<'_>, args: &OneArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let (convoy, changed) = convoys::resume(&town, &args.id)?;
     let id = &convoy.bead.id;
@@ -318,7 +319,7 @@ pub(super) fn resume(context: &Context<'_>, args: &OneArgs) -> Result<(), CliErr
     tell(context, &convoy, said)
 }
 
-pub(super) fn cap(context: &Context<'_>, args: &CapArgs) -> Result<(), CliError> {
+pub(super) fn cap(context: &CommandContext<'_>, args: &CapArgs) -> Result<(), CliError> {
     let (convoy, changed) = convoys::cap(&context.town()?, &args.id, args.cap)?;
     let id = &convoy.bead.id;
     let said = match (changed, args.cap) {
@@ -330,7 +331,11 @@ pub(super) fn cap(context: &Context<'_>, args: &CapArgs) -> Result<(), CliError>
     tell(context, &convoy, said)
 }
 
-fn tell(context: &Context<'_>, convoy: &convoys::Convoy, said: String) -> Result<(), CliError> {
+fn tell(
+    context: &CommandContext<'_>,
+    convoy: &convoys::Convoy,
+    said: String,
+) -> Result<(), CliError> {
     let printer = context.printer;
     if printer.json() { printer.object(&convoy_document(convoy)) } else { printer.done(said) }
 }
@@ -343,7 +348,7 @@ pub(super) struct RetryArgs {
     id: String,
 }
 
-pub(super) fn retry(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliError> {
+pub(super) fn retry(context: &CommandContext<'_>, args: &RetryArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let town = context.town()?;
     let (convoy, retried) = gt_scheduling::convoy_planning::retry(&town, &args.id)?;

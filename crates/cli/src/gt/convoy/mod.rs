@@ -13,7 +13,7 @@ use gt_beads::convoys::{self, Convoy, ConvoyFilter};
 use gt_core::Status;
 use gt_core::decide::ConvoyState;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, plural, status_colour};
 use crate::values::texts;
@@ -93,7 +93,7 @@ struct CheckArgs {
     dry_run: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ConvoyArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ConvoyArgs) -> Result<(), CliError> {
     let Some(verb) = &args.verb else {
         if args.interactive {
             return choose(context);
@@ -124,7 +124,7 @@ pub(super) fn run(context: &Context<'_>, args: &ConvoyArgs) -> Result<(), CliErr
     }
 }
 
-fn list(context: &Context<'_>, filter: &ConvoyFilter, tree: bool) -> Result<(), CliError> {
+fn list(context: &CommandContext<'_>, filter: &ConvoyFilter, tree: bool) -> Result<(), CliError> {
     let town = context.town()?;
     let (printer, now) = (context.printer, town.now());
     let convoys = convoys::list(&town, filter)?;
@@ -132,9 +132,9 @@ fn list(context: &Context<'_>, filter: &ConvoyFilter, tree: bool) -> Result<(), 
         let mut list = printer.list();
         for convoy in &convoys {
             if tree {
-                let picture =
+                let convoy_status =
                     gt_scheduling::convoy_planning::status(&town, convoy.bead.id.as_str())?;
-                list.push(&status::picture_document(&picture))?;
+                list.push(&status::convoy_status_document(&convoy_status))?;
             } else {
                 list.push(&convoy_document(convoy))?;
             }
@@ -147,8 +147,8 @@ fn list(context: &Context<'_>, filter: &ConvoyFilter, tree: bool) -> Result<(), 
             let said =
                 format!("  {} {}  {}", standing(convoy), progress(convoy), convoy.bead.title);
             printer.heading(id, &said)?;
-            let picture = gt_scheduling::convoy_planning::status(&town, id)?;
-            status::print_beads(printer, picture.tracked.iter(), now)?;
+            let convoy_status = gt_scheduling::convoy_planning::status(&town, id)?;
+            status::print_beads(printer, convoy_status.tracked.iter(), now)?;
         }
         return Ok(());
     }
@@ -190,7 +190,7 @@ fn progress(convoy: &Convoy) -> String {
 }
 
 /// Lets a person choose a convoy and look at it, until they quit.
-fn choose(context: &Context<'_>) -> Result<(), CliError> {
+fn choose(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     loop {
@@ -221,7 +221,7 @@ fn choose(context: &Context<'_>) -> Result<(), CliError> {
     }
 }
 
-fn check(context: &Context<'_>, args: &CheckArgs) -> Result<(), CliError> {
+fn check(context: &CommandContext<'_>, args: &CheckArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let landed = convoys::check(&town, args.id.as_deref(), args.dry_run)?;

@@ -8,9 +8,9 @@ use gt_api::{
     StagedWaveDocument, to_json,
 };
 use gt_core::BeadId;
-use gt_core::decide::Finding;
+use gt_core::decide::StagingFinding;
 use gt_core::schedule::Merge;
-use gt_scheduling::convoy_planning::{Sketch, StageRequest, Staged};
+use gt_scheduling::convoy_planning::{MemberRow, StageRequest, Staged};
 use gt_scheduling::schedule::SlingReport;
 use gt_town::Town;
 use gt_town::tree_paths::lacks_branch;
@@ -18,7 +18,7 @@ use indicatif::ProgressBar;
 
 use super::super::sling;
 use super::status::about;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural, progress_bar, status_colour};
 use crate::values::texts;
@@ -85,7 +85,7 @@ pub(super) struct LaunchArgs {
     force: bool,
 }
 
-pub(super) fn stage(context: &Context<'_>, args: &StageArgs) -> Result<(), CliError> {
+pub(super) fn stage(context: &CommandContext<'_>, args: &StageArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let town = context.town()?;
     let request = StageRequest {
@@ -107,7 +107,7 @@ pub(super) fn stage(context: &Context<'_>, args: &StageArgs) -> Result<(), CliEr
     begin(context, &town, &staged, args.force)
 }
 
-pub(super) fn launch(context: &Context<'_>, args: &LaunchArgs) -> Result<(), CliError> {
+pub(super) fn launch(context: &CommandContext<'_>, args: &LaunchArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let town = context.town()?;
     let request = StageRequest { inputs: args.ids.clone(), ..StageRequest::default() };
@@ -139,12 +139,17 @@ fn look(town: &Town, request: &StageRequest) -> Result<Staged, CliError> {
 }
 
 /// Launches a staged convoy, unless a check fails.
-fn begin(context: &Context<'_>, town: &Town, staged: &Staged, force: bool) -> Result<(), CliError> {
+fn begin(
+    context: &CommandContext<'_>,
+    town: &Town,
+    staged: &Staged,
+    force: bool,
+) -> Result<(), CliError> {
     let Some(convoy) = staged.convoy.as_ref() else {
         show(context.printer, staged, None)?;
         return verdict(staged);
     };
-    let overridden: Vec<&Finding> = staged.plan.to_override().collect();
+    let overridden: Vec<&StagingFinding> = staged.plan.to_override().collect();
     if !overridden.is_empty() && !force {
         let mut told: Vec<String> = overridden.iter().map(|finding| said_of(finding)).collect();
         let fixes = overridden.iter().filter_map(|finding| finding.suggested_fix.as_deref());
@@ -164,11 +169,11 @@ fn begin(context: &Context<'_>, town: &Town, staged: &Staged, force: bool) -> Re
         let forced = if finding.category.needs_force() { "overridden by --force: " } else { "" };
         context.printer.done(format!("! {forced}{}", said_of(finding)))?;
     }
-    sling::tell_travelling(context, town, &slung)
+    sling::print_scheduled_by_convoy(context, town, &slung)
 }
 
 /// A finding in one line.
-fn said_of(finding: &Finding) -> String {
+fn said_of(finding: &StagingFinding) -> String {
     format!("{}: {}", finding.category, finding.message)
 }
 
@@ -287,7 +292,7 @@ fn tell_more(printer: &Printer, more: usize) -> Result<(), CliError> {
 
 fn print_beads<'b>(
     printer: &Printer,
-    mut beads: impl Iterator<Item = (&'b Sketch, String)>,
+    mut beads: impl Iterator<Item = (&'b MemberRow, String)>,
 ) -> Result<(), CliError> {
     let mut table = Table::new();
     for (bead, after) in beads.by_ref().take(WAVE_SHOWN) {
@@ -305,7 +310,7 @@ fn print_beads<'b>(
 
 /// The dependencies of the beads, in a language for graphs.
 fn drawn(staged: &Staged, graph: Graph) -> String {
-    let title = |bead: &Sketch| bead.title.as_str().replace(['"', '\\', '\n'], "'");
+    let title = |bead: &MemberRow| bead.title.as_str().replace(['"', '\\', '\n'], "'");
     let mut text = match graph {
         Graph::Dot => "digraph convoy {\n  rankdir=LR;\n".to_owned(),
         Graph::Mermaid => "graph LR\n".to_owned(),
@@ -362,7 +367,7 @@ fn document(staged: &Staged, launched: Option<&SlingReport>) -> StagedDocument {
     }
 }
 
-fn finding_document(finding: &Finding) -> FindingDocument {
+fn finding_document(finding: &StagingFinding) -> FindingDocument {
     FindingDocument {
         category: finding.category.as_str().to_owned(),
         bead_ids: texts(&finding.beads),
@@ -406,7 +411,7 @@ fn tree_json(staged: &Staged) -> String {
     out
 }
 
-fn bead_json(bead: &Sketch) -> String {
+fn bead_json(bead: &MemberRow) -> String {
     to_json(&StagedBeadDocument {
         id: bead.id.to_string(),
         title: bead.title.to_string(),

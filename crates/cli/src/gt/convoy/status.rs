@@ -9,14 +9,14 @@ use gt_beads::convoys::ConvoyFilter;
 use gt_core::Timestamp;
 use gt_core::decide::ConvoyState;
 use gt_daemon::daemon;
-use gt_scheduling::convoy_planning::{Estimate, Picture, Tracked, TrackedState};
+use gt_scheduling::convoy_planning::{ConvoyStatus, DurationEstimate, TrackedBead, TrackedState};
 use gt_scheduling::queue;
 use gt_town::{OperationError, Town};
 
 use super::super::run::lasted;
-use super::super::watch::{Next, watch};
+use super::super::watch::{WatchStep, watch};
 use super::{convoy_document, list, standing};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, moment, plural, roughly};
 use crate::values::texts;
@@ -43,7 +43,7 @@ pub(super) struct StatusArgs {
     watch: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &StatusArgs) -> Result<(), CliError> {
     let Some(id) = &args.id else { return list(context, &ConvoyFilter::default(), false) };
     let town = context.town()?;
     let printer = context.printer;
@@ -51,38 +51,38 @@ pub(super) fn run(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliErr
         return show(context, &town, id);
     }
     let look = || look(&town, id);
-    watch(context, &town, look, Picture::is_like, |picture| {
+    watch(context, &town, look, ConvoyStatus::is_like, |convoy_status| {
         if printer.json() {
-            printer.json_line(&picture_document(picture))?;
+            printer.json_line(&convoy_status_document(convoy_status))?;
         } else {
-            print(printer, picture, printer.height().unwrap_or(usize::MAX))?;
+            print(printer, convoy_status, printer.height().unwrap_or(usize::MAX))?;
             if !printer.is_terminal() {
                 printer.line("")?;
             }
         }
-        let state = picture.convoy.state();
+        let state = convoy_status.convoy.state();
         let is_over = matches!(state, ConvoyState::Landed | ConvoyState::Closed);
-        Ok(if is_over { Next::End } else { Next::More })
+        Ok(if is_over { WatchStep::End } else { WatchStep::More })
     })
 }
 
 /// Reads a convoy. Without a daemon nothing starts, so no estimate would be true.
-fn look(town: &Town, id: &str) -> Result<Picture, OperationError> {
-    let mut picture = gt_scheduling::convoy_planning::status(town, id)?;
-    if picture.estimate.is_some() && daemon::absence(town, &queue::status(town)?).is_some() {
-        picture.estimate = None;
+fn look(town: &Town, id: &str) -> Result<ConvoyStatus, OperationError> {
+    let mut convoy_status = gt_scheduling::convoy_planning::status(town, id)?;
+    if convoy_status.estimate.is_some() && daemon::absence(town, &queue::status(town)?).is_some() {
+        convoy_status.estimate = None;
     }
-    Ok(picture)
+    Ok(convoy_status)
 }
 
 /// Shows a convoy once.
-pub(super) fn show(context: &Context<'_>, town: &Town, id: &str) -> Result<(), CliError> {
+pub(super) fn show(context: &CommandContext<'_>, town: &Town, id: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let picture = look(town, id)?;
+    let convoy_status = look(town, id)?;
     if printer.json() {
-        printer.object(&picture_document(&picture))
+        printer.object(&convoy_status_document(&convoy_status))
     } else {
-        print(printer, &picture, usize::MAX)
+        print(printer, &convoy_status, usize::MAX)
     }
 }
 
@@ -92,12 +92,13 @@ const NAMED_PER_LINE_MAX: usize = 8;
 const SURROUNDING_LINES_MAX: usize = 7;
 
 /// Prints it in so many lines, if it is long.
-fn print(printer: &Printer, picture: &Picture, height: usize) -> Result<(), CliError> {
-    let (convoy, now) = (&picture.convoy, picture.as_of);
+fn print(printer: &Printer, convoy_status: &ConvoyStatus, height: usize) -> Result<(), CliError> {
+    let (convoy, now) = (&convoy_status.convoy, convoy_status.as_of);
     printer.heading(convoy.bead.id.as_str(), &format!("  {}", convoy.bead.title.as_str()))?;
     let owner = if convoy.is_owned() { "; its owner lands it" } else { "" };
     let members = convoy.members;
-    let done = format!("{}/{} done{}{owner}", members.completed(), members.total, counts(picture));
+    let done =
+        format!("{}/{} done{}{owner}", members.completed(), members.total, counts(convoy_status));
     printer.line(match (convoy.state(), convoy.bead.closed_at) {
         (ConvoyState::Landed, Some(at)) => format!(
             "landed {}, {} after it was made: {done}",
@@ -106,11 +107,11 @@ fn print(printer: &Printer, picture: &Picture, height: usize) -> Result<(), CliE
         ),
         _ => format!("{}: {done}", standing(convoy)),
     })?;
-    if picture.tracked.is_empty() {
+    if convoy_status.tracked.is_empty() {
         return printer.line("It tracks nothing, and never lands by itself");
     }
-    print_outlook(printer, picture)?;
-    let mut shown: Vec<&Tracked> = picture.tracked.iter().collect();
+    print_outlook(printer, convoy_status)?;
+    let mut shown: Vec<&TrackedBead> = convoy_status.tracked.iter().collect();
     shown.sort_by_key(|one| (order(one.state), one.place, one.wave.unwrap_or(usize::MAX)));
     let room = height.saturating_sub(SURROUNDING_LINES_MAX).max(1);
     printer.line("")?;
@@ -124,7 +125,7 @@ fn print(printer: &Printer, picture: &Picture, height: usize) -> Result<(), CliE
 /// The beads of a convoy, a line for each.
 pub(super) fn print_beads<'t>(
     printer: &Printer,
-    beads: impl Iterator<Item = &'t Tracked>,
+    beads: impl Iterator<Item = &'t TrackedBead>,
     now: Timestamp,
 ) -> Result<(), CliError> {
     let mut table = Table::new();
@@ -149,29 +150,33 @@ fn order(state: TrackedState) -> usize {
 }
 
 /// The number of unfinished beads by state.
-fn counts(picture: &Picture) -> String {
+fn counts(convoy_status: &ConvoyStatus) -> String {
     let left = TrackedState::ALL.into_iter().filter(|state| *state != TrackedState::Done);
-    let counted = left.map(|state| (picture.count(state), state.as_str()));
+    let counted = left.map(|state| (convoy_status.count(state), state.as_str()));
     let said = counted.filter(|(count, _)| *count > 0);
     let said: Vec<String> = said.map(|(count, state)| format!(", {state}: {count}")).collect();
     said.concat()
 }
 
 /// The order of the unfinished beads, and the estimate of their end.
-fn print_outlook(printer: &Printer, picture: &Picture) -> Result<(), CliError> {
-    let waves: Vec<String> = picture.waves.iter().map(|wave| wave.len().to_string()).collect();
+fn print_outlook(printer: &Printer, convoy_status: &ConvoyStatus) -> Result<(), CliError> {
+    let waves: Vec<String> =
+        convoy_status.waves.iter().map(|wave| wave.len().to_string()).collect();
     if !waves.is_empty() {
         let (said, more) = first_of(&waves);
         printer.line(format!("Waves: {}{more} (beads in each)", said.join(", ")))?;
     }
-    let path: Vec<&str> =
-        picture.critical_path.iter().map(|at| picture.tracked[*at].row.bead.id.as_str()).collect();
+    let path: Vec<&str> = convoy_status
+        .critical_path
+        .iter()
+        .map(|at| convoy_status.tracked[*at].row.bead.id.as_str())
+        .collect();
     if path.len() > 1 {
         let (said, more) = first_of(&path);
         let beads = plural(path.len() as u64, "bead");
         printer.line(format!("Longest chain: {}{more} ({beads})", said.join(" → ")))?;
     }
-    match (picture.estimate, picture.eta()) {
+    match (convoy_status.estimate, convoy_status.eta()) {
         (Some(estimate), Some(eta)) => printer.line(estimate_line(&estimate, eta)),
         _ => Ok(()),
     }
@@ -186,7 +191,7 @@ fn first_of<T>(all: &[T]) -> (&[T], String) {
     (&all[..all.len().min(NAMED_PER_LINE_MAX)], more)
 }
 
-fn estimate_line(estimate: &Estimate, eta: Timestamp) -> String {
+fn estimate_line(estimate: &DurationEstimate, eta: Timestamp) -> String {
     let at = match estimate.remaining.as_secs() {
         // Beyond half a day a time without a date is ambiguous.
         0..43_200 => format!(" ({})", moment(eta)),
@@ -201,12 +206,12 @@ fn estimate_line(estimate: &Estimate, eta: Timestamp) -> String {
 }
 
 /// How long something takes, in words.
-pub(super) fn about(estimate: &Estimate) -> String {
+pub(super) fn about(estimate: &DurationEstimate) -> String {
     let slots = estimate.slots.map(|slots| format!(" with {slots} at a time")).unwrap_or_default();
     format!("about {}{slots}", roughly(estimate.remaining))
 }
 
-fn row(one: &Tracked, now: Timestamp) -> Vec<Cell> {
+fn row(one: &TrackedBead, now: Timestamp) -> Vec<Cell> {
     let bead = &one.row.bead;
     let (word, colour) = word(one);
     let who = one.run.as_ref().map_or(bead.assignee.as_str(), |run| run.agent.as_str());
@@ -222,7 +227,7 @@ fn row(one: &Tracked, now: Timestamp) -> Vec<Cell> {
 }
 
 /// How a tracked bead stands, in a word.
-fn word(one: &Tracked) -> (String, Option<Color>) {
+fn word(one: &TrackedBead) -> (String, Option<Color>) {
     let word = match (one.state, one.row.bead.outcome, one.place) {
         (TrackedState::Done, Some(outcome), _) => outcome.as_str().to_owned(),
         (TrackedState::Queued, _, Some(place)) => format!("queued, place {place}"),
@@ -241,7 +246,7 @@ fn word(one: &Tracked) -> (String, Option<Color>) {
 }
 
 /// Why a tracked bead stands as it does.
-fn why(one: &Tracked) -> String {
+fn why(one: &TrackedBead) -> String {
     let mut said: Vec<String> = Vec::new();
     if !one.failure.is_empty() {
         let last = if one.state == TrackedState::Failed { "" } else { "last time: " };
@@ -251,28 +256,35 @@ fn why(one: &Tracked) -> String {
     said.join("; ")
 }
 
-pub(super) fn picture_document(picture: &Picture) -> ConvoyStatusDocument {
-    let ids = |places: &[usize]| texts(places.iter().map(|at| &picture.tracked[*at].row.bead.id));
+pub(super) fn convoy_status_document(convoy_status: &ConvoyStatus) -> ConvoyStatusDocument {
+    let ids =
+        |places: &[usize]| texts(places.iter().map(|at| &convoy_status.tracked[*at].row.bead.id));
     let states = TrackedState::ALL.into_iter();
-    let waves = picture.waves.iter().enumerate();
+    let waves = convoy_status.waves.iter().enumerate();
     ConvoyStatusDocument {
-        convoy: convoy_document(&picture.convoy),
-        states: states.map(|state| (state.as_str().to_owned(), picture.count(state))).collect(),
+        convoy: convoy_document(&convoy_status.convoy),
+        states: states
+            .map(|state| (state.as_str().to_owned(), convoy_status.count(state)))
+            .collect(),
         waves: waves
             .map(|(at, wave)| WaveDocument { number: at as u64 + 1, beads: ids(wave) })
             .collect(),
-        critical_path: ids(&picture.critical_path),
-        estimate: picture
+        critical_path: ids(&convoy_status.critical_path),
+        estimate: convoy_status
             .estimate
             .as_ref()
-            .map(|estimate| estimate_document(estimate, picture.eta())),
-        tracked: picture.tracked.iter().map(|one| tracked(one, picture.as_of)).collect(),
+            .map(|estimate| estimate_document(estimate, convoy_status.eta())),
+        tracked: convoy_status
+            .tracked
+            .iter()
+            .map(|one| tracked(one, convoy_status.as_of))
+            .collect(),
     }
 }
 
 /// How long something takes, for programs.
 pub(in crate::gt) fn estimate_document(
-    estimate: &Estimate,
+    estimate: &DurationEstimate,
     eta: Option<Timestamp>,
 ) -> EstimateDocument {
     EstimateDocument {
@@ -282,7 +294,7 @@ pub(in crate::gt) fn estimate_document(
     }
 }
 
-fn tracked(one: &Tracked, now: Timestamp) -> TrackedDocument {
+fn tracked(one: &TrackedBead, now: Timestamp) -> TrackedDocument {
     let (bead, run) = (&one.row.bead, one.run.as_ref());
     TrackedDocument {
         id: bead.id.to_string(),

@@ -4,7 +4,7 @@ use clap::Args;
 use gt_api::StrandedDocument;
 use gt_scheduling::convoy_planning::StrandedConvoy;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table};
 use crate::values::texts;
@@ -16,7 +16,7 @@ use crate::values::texts;
 #[command(after_help = "Examples:\n  gt convoy stranded\n  gt convoy stranded --json")]
 pub(super) struct StrandedArgs {}
 
-pub(super) fn run(context: &Context<'_>, _: &StrandedArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, _: &StrandedArgs) -> Result<(), CliError> {
     let found = gt_scheduling::convoy_planning::stranded(&context.town()?)?;
     let printer = context.printer;
     if printer.json() {

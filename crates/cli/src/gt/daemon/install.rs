@@ -4,7 +4,7 @@ use clap::Args;
 use gt_api::UnitDocument;
 use gt_daemon::daemon;
 
-use crate::context::{Context, this_program};
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 
 /// Write a unit that makes it a service of systemd, for this person
@@ -18,7 +18,7 @@ pub(super) struct InstallArgs {
     print: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &InstallArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &InstallArgs) -> Result<(), CliError> {
     let unit = daemon::unit(&context.root()?, &this_program()?, &context.environment)?;
     let printer = context.printer;
     if !args.print {

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use gt_daemon::daemon::{self, Entry};
+use gt_daemon::daemon::{self, JournalEntry};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, moment};
 
@@ -31,7 +31,7 @@ pub(super) struct LogsArgs {
     lines: usize,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &LogsArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &LogsArgs) -> Result<(), CliError> {
     let root = context.root()?;
     let (printer, path) = (context.printer, daemon::log_path(&root));
     let failed =
@@ -103,7 +103,7 @@ fn was_moved(file: &BufReader<File>, path: &Path) -> bool {
 }
 
 fn print(printer: &Printer, line: &str) -> Result<(), CliError> {
-    let entry = Entry::parse(line);
+    let entry = JournalEntry::parse(line);
     if printer.json() {
         // A line that the daemon did not write is not JSON.
         return if entry.is_some() { printer.record_line(line) } else { Ok(()) };

@@ -10,10 +10,10 @@ pub(super) use absence::{absence_document, print_daemon_absence};
 use clap::{Args, Subcommand};
 use gt_api::{DaemonStartedDocument, DaemonStoppedDocument};
 use gt_core::decide::Right;
-use gt_daemon::daemon::{self, Report, Started, Stopped, Surroundings};
+use gt_daemon::daemon::{self, DaemonEnvironment, DaemonReport, DaemonStart, DaemonStop};
 use gt_scheduling::queue;
 
-use crate::context::{Context, this_program};
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::output::{local_times, plural};
 
@@ -64,7 +64,7 @@ pub(super) struct UpArgs {}
 )]
 pub(super) struct DownArgs {}
 
-pub(super) fn run(context: &Context<'_>, args: &DaemonArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &DaemonArgs) -> Result<(), CliError> {
     match &args.verb {
         DaemonVerb::Run { detached } => be_daemon(context, *detached),
         DaemonVerb::Start => up(context),
@@ -75,7 +75,7 @@ pub(super) fn run(context: &Context<'_>, args: &DaemonArgs) -> Result<(), CliErr
     }
 }
 
-fn be_daemon(context: &Context<'_>, detached: bool) -> Result<(), CliError> {
+fn be_daemon(context: &CommandContext<'_>, detached: bool) -> Result<(), CliError> {
     if detached {
         daemon::detach().map_err(|error| {
             CliError::request(format!("cannot leave the session of the calling process: {error}"))
@@ -83,15 +83,15 @@ fn be_daemon(context: &Context<'_>, detached: bool) -> Result<(), CliError> {
     }
     let (town, program) = (context.town_of_worker()?, this_program()?);
     let log = daemon::log_path(town.root());
-    let around = Surroundings {
+    let around = DaemonEnvironment {
         program: &program,
         version: env!("CARGO_PKG_VERSION"),
         environment: &context.environment,
         // A server that cannot start does not stop the daemon; the log has the reason.
-        beside: &|town, tell| Box::new(gt_server::Beside::start(town, tell)),
+        beside: &|town, tell| Box::new(gt_server::SideServer::start(town, tell)),
     };
     let printer = context.printer;
-    daemon::run(town, &around, &mut |report: &Report| {
+    daemon::run(town, &around, &mut |report: &DaemonReport| {
         // The process that started the daemon may have closed the pipe.
         let _ = printer
             .line(format!(
@@ -104,34 +104,34 @@ fn be_daemon(context: &Context<'_>, detached: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-pub(super) fn up(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn up(context: &CommandContext<'_>) -> Result<(), CliError> {
     let root = context.root()?;
     let started = daemon::start(&root, &this_program()?)?;
     let log = daemon::log_path(&root);
     let (is_new, pid) = match &started {
-        Started::Ready { pid } => (true, Some(*pid)),
-        Started::Beginning => (true, None),
-        Started::Already { pid, .. } => (false, *pid),
+        DaemonStart::Ready { pid } => (true, Some(*pid)),
+        DaemonStart::Beginning => (true, None),
+        DaemonStart::Already { pid, .. } => (false, *pid),
     };
     let printer = context.printer;
     if printer.json() {
         return printer.object(&DaemonStartedDocument {
             started: is_new,
-            ready: matches!(started, Started::Ready { .. }),
+            ready: matches!(started, DaemonStart::Ready { .. }),
             pid: pid.map(Into::into),
             log: log.display().to_string(),
         });
     }
     match started {
-        Started::Ready { pid } => {
+        DaemonStart::Ready { pid } => {
             printer.done(format!("✓ The daemon runs (process {pid}); it logs to {}", log.display()))
         }
-        Started::Beginning => printer.done(format!(
+        DaemonStart::Beginning => printer.done(format!(
             "The daemon runs and is still looking at everything for the first time; gt daemon status says how it is, \
              and it logs to {}",
             log.display()
         )),
-        Started::Already { pid, since } => {
+        DaemonStart::Already { pid, since } => {
             printer.done(format!("The daemon already runs{}", who(pid, &since)))
         }
     }
@@ -142,7 +142,7 @@ fn who(pid: Option<u32>, since: &str) -> String {
     pid.map(|pid| format!(" (process {pid}, since {})", local_times(since))).unwrap_or_default()
 }
 
-pub(super) fn down(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn down(context: &CommandContext<'_>) -> Result<(), CliError> {
     if context.environment.acting_run().is_some() {
         context.town()?.require_right(Right::Queue, "an end of the daemon")?;
     }
@@ -152,8 +152,8 @@ pub(super) fn down(context: &Context<'_>) -> Result<(), CliError> {
     let printer = context.printer;
     if printer.json() {
         let pid = match stopped {
-            Stopped::Ended { pid } => Some(pid.into()),
-            Stopped::NotRunning => None,
+            DaemonStop::Ended { pid } => Some(pid.into()),
+            DaemonStop::NotRunning => None,
         };
         return printer.object(&DaemonStoppedDocument {
             stopped: pid.is_some(),
@@ -162,8 +162,8 @@ pub(super) fn down(context: &Context<'_>) -> Result<(), CliError> {
         });
     }
     match stopped {
-        Stopped::NotRunning => printer.done("No daemon runs")?,
-        Stopped::Ended { pid } => {
+        DaemonStop::NotRunning => printer.done("No daemon runs")?,
+        DaemonStop::Ended { pid } => {
             printer.done(format!("✓ The daemon (process {pid}) has ended"))?;
         }
     }

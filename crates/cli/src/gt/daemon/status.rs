@@ -3,11 +3,11 @@
 use clap::Args;
 use gt_api::NotRunningDocument;
 use gt_core::Timestamp;
-use gt_daemon::daemon::{self, LatencyReport, Report, Standing};
+use gt_daemon::daemon::{self, DaemonReport, DaemonStanding, LatencyReport};
 use gt_scheduling::queue;
 
 use super::who;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago};
 
@@ -21,11 +21,11 @@ const SILENT_AFTER_SECONDS: u64 = 30;
 #[command(after_help = "Example:\n  gt daemon status --json")]
 pub(super) struct StatusArgs {}
 
-pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let root = context.root()?;
     let standing = daemon::standing(&root)?;
     let printer = context.printer;
-    let Standing::Running { pid, since, report } = standing else {
+    let DaemonStanding::Running { pid, since, report } = standing else {
         if printer.json() {
             printer.object(&NotRunningDocument { running: false })?;
         } else {
@@ -61,7 +61,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     printer.line(format!("Log: {} (gt daemon logs)", daemon::log_path(&root).display()))
 }
 
-fn text(printer: &Printer, report: &Report, now: Option<Timestamp>) -> Result<(), CliError> {
+fn text(printer: &Printer, report: &DaemonReport, now: Option<Timestamp>) -> Result<(), CliError> {
     let seen = Timestamp::parse(&report.seen_at).ok();
     if let (Some(now), Some(seen)) = (now, seen)
         && now.since(seen).as_secs() > SILENT_AFTER_SECONDS

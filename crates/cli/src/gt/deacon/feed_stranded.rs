@@ -4,10 +4,10 @@ use clap::Args;
 use gt_api::{FeedDetailDocument, FeedDocument};
 use gt_core::time::parse_duration;
 use gt_daemon::{daemon, reconcile};
-use gt_scheduling::convoy_planning::{Feed, FeedAction, FeedDetail};
+use gt_scheduling::convoy_planning::{FeedAction, FeedDetail, FeedLimits};
 use gt_scheduling::queue;
 
-use crate::context::{Context, this_program};
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::gt::sling::refuse_workers;
 
@@ -31,9 +31,9 @@ pub(super) struct FeedStrandedArgs {
     cooldown: String,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &FeedStrandedArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &FeedStrandedArgs) -> Result<(), CliError> {
     refuse_workers(&context.environment)?;
-    let how = Feed { max_feeds: args.max_feeds, cooldown: parse_duration(&args.cooldown)? };
+    let how = FeedLimits { max_feeds: args.max_feeds, cooldown: parse_duration(&args.cooldown)? };
     let town = context.town()?;
     let details = gt_scheduling::convoy_planning::feed(&town, &how)?;
     let contexts: Vec<u64> = details.iter().flat_map(|detail| detail.contexts.clone()).collect();

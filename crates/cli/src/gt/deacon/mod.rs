@@ -7,7 +7,7 @@ mod stale_hooks;
 
 use clap::{Args, Subcommand};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 pub(super) use resume::{resume_account, resume_runtime};
@@ -32,7 +32,7 @@ enum DeaconVerb {
     Resume(resume::ResumeArgs),
 }
 
-pub(super) fn run(context: &Context<'_>, args: &DeaconArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &DeaconArgs) -> Result<(), CliError> {
     match &args.verb {
         DeaconVerb::FeedStranded(args) => feed_stranded::run(context, args),
         DeaconVerb::Redispatch(args) => redispatch::run(context, args),

@@ -11,7 +11,7 @@ use gt_scheduling::queue;
 use gt_scheduling::recovery::{self, Redispatch, Redispatched};
 use gt_town::Town;
 
-use crate::context::{Context, this_program};
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::gt::sling::refuse_workers;
 use crate::output::local_times;
@@ -55,7 +55,7 @@ const FAILED: u8 = 1;
 const COOLING_DOWN: u8 = 2;
 const SKIPPED: u8 = 3;
 
-pub(super) fn run(context: &Context<'_>, args: &RedispatchArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &RedispatchArgs) -> Result<(), CliError> {
     refuse_workers(&context.environment)?;
     let wish = Redispatch {
         bead: args.bead.clone(),
@@ -67,36 +67,40 @@ pub(super) fn run(context: &Context<'_>, args: &RedispatchArgs) -> Result<(), Cl
     let done = recovery::redispatch(&town, &wish)?;
     let told = match &done {
         Redispatched::Scheduled(bead, made) => match start(&town, made.number)? {
-            Started::Run(run) => {
-                Told::new(bead, "started", format!("✓ {bead} is started as {run}"))
+            RedispatchStart::Run(run) => {
+                RedispatchResult::new(bead, "started", format!("✓ {bead} is started as {run}"))
             }
-            Started::Failed(why) => {
+            RedispatchStart::Failed(why) => {
                 let why = format!("{bead} is scheduled, and its start failed: {why}");
-                Told { code: FAILED, ..Told::new(bead, "failed", why) }
+                RedispatchResult { code: FAILED, ..RedispatchResult::new(bead, "failed", why) }
             }
-            Started::Waits => {
+            RedispatchStart::Waits => {
                 let id = &made.id;
-                Told::new(bead, "scheduled", format!("✓ {bead} is scheduled again ({id})"))
+                RedispatchResult::new(
+                    bead,
+                    "scheduled",
+                    format!("✓ {bead} is scheduled again ({id})"),
+                )
             }
         },
         Redispatched::Already(bead, id) => {
             let said = format!("{bead} is scheduled already ({id}); nothing to do");
-            Told::new(bead, "scheduled", said)
+            RedispatchResult::new(bead, "scheduled", said)
         }
         Redispatched::CoolingDown(bead, until) => {
             let said = format!("{bead} is in cooldown until {until}");
-            Told { code: COOLING_DOWN, ..Told::new(bead, "cooldown", said) }
+            RedispatchResult { code: COOLING_DOWN, ..RedispatchResult::new(bead, "cooldown", said) }
         }
-        Redispatched::Skipped(bead, why) => Told {
+        Redispatched::Skipped(bead, why) => RedispatchResult {
             code: SKIPPED,
-            ..Told::new(bead, "skipped", format!("{bead} is left alone: {why}"))
+            ..RedispatchResult::new(bead, "skipped", format!("{bead} is left alone: {why}"))
         },
         Redispatched::UsedUp(bead, used) => {
             let said = format!(
                 "{bead} has used up its attempts ({used}), and people are told; gt scheduler retry {bead} \
                  lets it begin anew"
             );
-            Told { code: FAILED, ..Told::new(bead, "used-up", said) }
+            RedispatchResult { code: FAILED, ..RedispatchResult::new(bead, "used-up", said) }
         }
     };
     told.print(context)?;
@@ -107,7 +111,7 @@ pub(super) fn run(context: &Context<'_>, args: &RedispatchArgs) -> Result<(), Cl
 }
 
 /// The result of starting the scheduled bead.
-enum Started {
+enum RedispatchStart {
     Run(RunId),
     Failed(String),
     /// It waits for its turn.
@@ -115,34 +119,34 @@ enum Started {
 }
 
 /// Starts the bead that was scheduled just now, if the town starts work at once.
-fn start(town: &Town, context: u64) -> Result<Started, CliError> {
+fn start(town: &Town, context: u64) -> Result<RedispatchStart, CliError> {
     if queue::status(town)?.settings.is_deferred() {
-        return Ok(Started::Waits);
+        return Ok(RedispatchStart::Waits);
     }
     let done = reconcile::start_contexts(town, vec![context], &this_program()?)?;
     let run = done.dispatched.into_iter().find_map(|started| started.run);
     Ok(match (run, done.errors.into_iter().next()) {
-        (Some(run), _) => Started::Run(run.id),
+        (Some(run), _) => RedispatchStart::Run(run.id),
         // The obstacle is temporary.
-        (None, Some((_, NotStarted::Changed(_))) | None) => Started::Waits,
-        (None, Some((_, error))) => Started::Failed(error.to_string()),
+        (None, Some((_, NotStarted::Changed(_))) | None) => RedispatchStart::Waits,
+        (None, Some((_, error))) => RedispatchStart::Failed(error.to_string()),
     })
 }
 
 /// The result of the command, for people and for programs.
-struct Told {
+struct RedispatchResult {
     bead: BeadId,
     action: &'static str,
     said: String,
     code: u8,
 }
 
-impl Told {
+impl RedispatchResult {
     fn new(bead: &BeadId, action: &'static str, said: String) -> Self {
         Self { bead: bead.clone(), action, said, code: 0 }
     }
 
-    fn print(&self, context: &Context<'_>) -> Result<(), CliError> {
+    fn print(&self, context: &CommandContext<'_>) -> Result<(), CliError> {
         let printer = context.printer;
         if !printer.json() {
             return printer.line(local_times(&self.said));

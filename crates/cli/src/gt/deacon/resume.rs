@@ -2,9 +2,9 @@
 
 use clap::{Args, ValueEnum};
 use gt_api::ResumedDocument;
-use gt_core::schedule::{Means, MeansKind};
+use gt_core::schedule::{ParkSubject, ParkSubjectKind};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Start work again with a runtime or an account that is parked
@@ -30,28 +30,31 @@ enum Kind {
     Account,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ResumeArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ResumeArgs) -> Result<(), CliError> {
     let kind = match args.kind {
-        Kind::Runtime => MeansKind::Runtime,
-        Kind::Account => MeansKind::Account,
+        Kind::Runtime => ParkSubjectKind::Runtime,
+        Kind::Account => ParkSubjectKind::Account,
     };
-    resume(context, &Means { kind, name: args.name.clone() })
+    resume(context, &ParkSubject { kind, name: args.name.clone() })
 }
 
 /// Carries out `gt config account resume <handle>`.
 pub(in super::super) fn resume_account(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     handle: &str,
 ) -> Result<(), CliError> {
-    resume(context, &Means::account(handle))
+    resume(context, &ParkSubject::account(handle))
 }
 
 /// Carries out `gt config agent resume <name>`.
-pub(in super::super) fn resume_runtime(context: &Context<'_>, name: &str) -> Result<(), CliError> {
-    resume(context, &Means { kind: MeansKind::Runtime, name: name.to_owned() })
+pub(in super::super) fn resume_runtime(
+    context: &CommandContext<'_>,
+    name: &str,
+) -> Result<(), CliError> {
+    resume(context, &ParkSubject { kind: ParkSubjectKind::Runtime, name: name.to_owned() })
 }
 
-fn resume(context: &Context<'_>, means: &Means) -> Result<(), CliError> {
+fn resume(context: &CommandContext<'_>, means: &ParkSubject) -> Result<(), CliError> {
     let town = context.town()?;
     let changed = gt_scheduling::dispatch::resume(&town, means)?;
     let printer = context.printer;

@@ -5,7 +5,7 @@ use gt_api::{KeptHookDocument, ReleasedHookDocument, StaleHooksDocument};
 use gt_core::time::parse_duration;
 use gt_execution::stale_hooks::{StaleHook, StaleHooks};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, plural, span};
 
@@ -33,7 +33,7 @@ pub(super) struct StaleHooksArgs {
     dry_run: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &StaleHooksArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &StaleHooksArgs) -> Result<(), CliError> {
     let max_age = parse_duration(&args.max_age)?;
     let found = gt_execution::stale_hooks::stale_hooks(&context.town()?, max_age, args.dry_run)?;
     let printer = context.printer;

@@ -8,7 +8,7 @@ use gt_core::schedule::{Run, Trashed};
 use gt_execution::polecats::{PolecatState, ShownPolecat};
 use gt_execution::trees;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, plural};
 use crate::values::texts;
@@ -41,7 +41,7 @@ pub(super) struct StatusArgs {
     polecat: String,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     if args.trash {
@@ -85,7 +85,7 @@ pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError
     printer.table(table)
 }
 
-pub(super) fn status(context: &Context<'_>, args: &StatusArgs) -> Result<(), CliError> {
+pub(super) fn status(context: &CommandContext<'_>, args: &StatusArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let one = gt_execution::polecats::polecat(&town, &args.polecat)?;

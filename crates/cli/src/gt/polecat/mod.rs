@@ -1,14 +1,14 @@
 //! `gt polecat`: the places where workers work.
 
 mod list;
-mod look;
 mod remove;
+mod session_output;
 
-pub(super) use look::{AttachArgs, PeekArgs, attach, peek};
+pub(super) use session_output::{AttachArgs, PeekArgs, attach, peek};
 
 use clap::{Args, Subcommand};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// See the trees and sessions of workers; take trees away and bring them back
@@ -28,21 +28,21 @@ pub(super) struct PolecatArgs {
 enum PolecatVerb {
     List(list::ListArgs),
     Status(list::StatusArgs),
-    Attach(look::AttachArgs),
-    Peek(look::PeekArgs),
-    Log(look::LogArgs),
+    Attach(session_output::AttachArgs),
+    Peek(session_output::PeekArgs),
+    Log(session_output::LogArgs),
     Nuke(remove::NukeArgs),
     Undelete(remove::UndeleteArgs),
     Purge(remove::PurgeArgs),
 }
 
-pub(super) fn run(context: &Context<'_>, args: &PolecatArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &PolecatArgs) -> Result<(), CliError> {
     match &args.verb {
         PolecatVerb::List(args) => list::run(context, args),
         PolecatVerb::Status(args) => list::status(context, args),
-        PolecatVerb::Attach(args) => look::attach(context, args),
-        PolecatVerb::Peek(args) => look::peek(context, args),
-        PolecatVerb::Log(args) => look::log(context, args),
+        PolecatVerb::Attach(args) => session_output::attach(context, args),
+        PolecatVerb::Peek(args) => session_output::peek(context, args),
+        PolecatVerb::Log(args) => session_output::log(context, args),
         PolecatVerb::Nuke(args) => remove::nuke(context, args),
         PolecatVerb::Undelete(args) => remove::undelete(context, args),
         PolecatVerb::Purge(args) => remove::purge(context, args),

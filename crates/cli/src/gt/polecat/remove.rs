@@ -5,9 +5,9 @@ use gt_api::NukedDocument;
 use gt_core::schedule::{Polecat, Trashed};
 use gt_execution::trees;
 
-use super::super::each::{Telling, do_each};
+use super::super::for_each_argument::{ResultPrinting, do_each};
 use super::list::trashed_document;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::plural;
 
@@ -48,13 +48,13 @@ pub(super) struct PurgeArgs {
 }
 
 /// The result of removing one polecat.
-struct Nuked {
+struct RemovedPolecat {
     polecat: Polecat,
     trashed: Option<Trashed>,
     dry_run: bool,
 }
 
-impl Nuked {
+impl RemovedPolecat {
     fn sentence(&self) -> String {
         let name = format!("{}/{}", self.polecat.rig, self.polecat.name);
         match (&self.trashed, self.dry_run) {
@@ -80,22 +80,22 @@ impl Nuked {
     }
 }
 
-pub(super) fn nuke(context: &Context<'_>, args: &NukeArgs) -> Result<(), CliError> {
+pub(super) fn nuke(context: &CommandContext<'_>, args: &NukeArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let dry_run = args.dry_run;
     let act = |input: &str| {
         let (polecat, trashed) = trees::nuke(&town, input, dry_run)?;
-        Ok(Nuked { polecat, trashed, dry_run })
+        Ok(RemovedPolecat { polecat, trashed, dry_run })
     };
-    let telling = Telling {
-        sentence: Nuked::sentence,
-        document: Nuked::document,
+    let telling = ResultPrinting {
+        sentence: RemovedPolecat::sentence,
+        document: RemovedPolecat::document,
         done: "taken out of service",
     };
     do_each(context.printer, &args.polecats, act, &telling)
 }
 
-pub(super) fn undelete(context: &Context<'_>, args: &UndeleteArgs) -> Result<(), CliError> {
+pub(super) fn undelete(context: &CommandContext<'_>, args: &UndeleteArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let trashed = trees::undelete(&town, &args.tree)?;
     if context.printer.json() {
@@ -107,7 +107,7 @@ pub(super) fn undelete(context: &Context<'_>, args: &UndeleteArgs) -> Result<(),
     ))
 }
 
-pub(super) fn purge(context: &Context<'_>, args: &PurgeArgs) -> Result<(), CliError> {
+pub(super) fn purge(context: &CommandContext<'_>, args: &PurgeArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let gone = trees::purge(&town, args.dry_run)?;

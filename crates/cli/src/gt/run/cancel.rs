@@ -3,10 +3,10 @@
 use clap::Args;
 use gt_api::CancelledDocument;
 use gt_core::schedule::RunState;
-use gt_execution::runs::{self, Cancelled};
+use gt_execution::runs::{self, CancelResult};
 
-use super::super::each::{Telling, do_each};
-use crate::context::Context;
+use super::super::for_each_argument::{ResultPrinting, do_each};
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// End runs: everything they started is asked to end, and after a grace is killed
@@ -27,16 +27,16 @@ pub(super) struct CancelArgs {
     force: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &CancelArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &CancelArgs) -> Result<(), CliError> {
     let town = context.town()?;
-    let telling = Telling { sentence, document, done: "cancelled" };
+    let telling = ResultPrinting { sentence, document, done: "cancelled" };
     let cancel = if args.force { runs::cancel_by_force } else { runs::cancel };
     do_each(context.printer, &args.runs, |input| cancel(&town, input), &telling)
 }
 
 /// The result of a cancellation, for people.
-pub(crate) fn sentence(cancelled: &Cancelled) -> String {
-    let Cancelled { run, state, already, left_on } = cancelled;
+pub(crate) fn sentence(cancelled: &CancelResult) -> String {
+    let CancelResult { run, state, already, left_on } = cancelled;
     let bead = &run.bead;
     match (state, already, left_on) {
         (state, true, _) => format!("{run} has ended already ({}); nothing to do", state.as_str()),
@@ -50,7 +50,7 @@ pub(crate) fn sentence(cancelled: &Cancelled) -> String {
 }
 
 /// The same for programs.
-pub(crate) fn document(cancelled: &Cancelled) -> CancelledDocument {
+pub(crate) fn document(cancelled: &CancelResult) -> CancelledDocument {
     CancelledDocument {
         id: cancelled.run.to_string(),
         bead: cancelled.run.bead.to_string(),

@@ -7,7 +7,7 @@ use gt_execution::runs::{self, ListedRun, RunFilter};
 use gt_town::rigs;
 
 use super::{lasted, state_words};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, run_state_colour};
 
@@ -42,7 +42,7 @@ pub(super) struct ListArgs {
     limit: Option<usize>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ListArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), CliError> {
     let state = args.state.as_deref().map(parse_state).transpose()?;
     let town = context.town()?;
     let printer = context.printer;

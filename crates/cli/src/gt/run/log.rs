@@ -8,7 +8,7 @@ use gt_core::schedule::{Run, RunId};
 use gt_execution::runs::RunOutput;
 use gt_town::Town;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::Printer;
 
@@ -45,7 +45,7 @@ pub(in crate::gt) struct LogOptions {
     tail: Option<usize>,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &LogArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &LogArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let run = gt_beads::run_records::resolve(&town, &args.run)?;
     print_log(context, &town, &run, &args.how)
@@ -53,7 +53,7 @@ pub(super) fn run(context: &Context<'_>, args: &LogArgs) -> Result<(), CliError>
 
 /// Prints what the worker of a run printed.
 pub(in crate::gt) fn print_log(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     town: &Town,
     run: &Run,
     args: &LogOptions,
@@ -66,7 +66,7 @@ pub(in crate::gt) fn print_log(
     match (printer.json(), args.follow) {
         (true, false) => whole_as_json(printer, run, &mut output),
         (true, true) => {
-            let mut lines = Lines::default();
+            let mut lines = LineSplitter::default();
             follow(printer, town, &run.id, &mut output, |bytes| {
                 lines.add(bytes).into_iter().try_for_each(|line| print_line(printer, &line))
             })?;
@@ -75,12 +75,12 @@ pub(in crate::gt) fn print_log(
             printer.json_line(&RunStateDocument { state: ended.state.as_str().to_owned() })
         }
         (false, true) => {
-            let mut text = Lines::default();
+            let mut text = LineSplitter::default();
             follow(printer, town, &run.id, &mut output, |bytes| print(printer, &mut text, bytes))?;
             finish(printer, text)
         }
         (false, false) => {
-            let mut text = Lines::default();
+            let mut text = LineSplitter::default();
             let mut any = false;
             copy(&mut output, |bytes| {
                 any = true;
@@ -134,14 +134,14 @@ fn follow(
 }
 
 /// Prints bytes as they are, or as text that does nothing to the terminal.
-fn print(printer: &Printer, lines: &mut Lines, bytes: &[u8]) -> Result<(), CliError> {
+fn print(printer: &Printer, lines: &mut LineSplitter, bytes: &[u8]) -> Result<(), CliError> {
     if !printer.is_terminal() {
         return printer.bytes(bytes);
     }
     lines.add(bytes).iter().try_for_each(|line| printer.line(plain(line)))
 }
 
-fn finish(printer: &Printer, lines: Lines) -> Result<(), CliError> {
+fn finish(printer: &Printer, lines: LineSplitter) -> Result<(), CliError> {
     lines.rest().iter().try_for_each(|line| printer.line(plain(line)))
 }
 
@@ -175,11 +175,11 @@ fn whole_as_json(printer: &Printer, run: &Run, output: &mut RunOutput) -> Result
 
 /// Makes lines of bytes that come in pieces.
 #[derive(Debug, Default)]
-struct Lines {
+struct LineSplitter {
     begun: Vec<u8>,
 }
 
-impl Lines {
+impl LineSplitter {
     /// The lines that these bytes complete, without their ends.
     fn add(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut parts = bytes.split(|byte| *byte == b'\n');
@@ -217,7 +217,7 @@ mod tests {
         #[test]
         fn lines_are_the_same_however_they_come(text in "[ab\n]{0,30}", cut in 0_usize..31) {
             let (first, second) = text.as_bytes().split_at(cut.min(text.len()));
-            let mut lines = Lines::default();
+            let mut lines = LineSplitter::default();
             let mut all = lines.add(first);
             all.extend(lines.add(second));
             all.extend(lines.rest());

@@ -10,7 +10,7 @@ use gt_core::Timestamp;
 use gt_core::schedule::{LandingState, OriginDelay, Run};
 use gt_core::time::format_duration;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 pub(super) use log::{LogOptions, plain, print_log};
@@ -37,7 +37,7 @@ enum RunVerb {
     Cancel(cancel::CancelArgs),
 }
 
-pub(super) fn run(context: &Context<'_>, args: &RunArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &RunArgs) -> Result<(), CliError> {
     match &args.verb {
         RunVerb::List(args) => list::run(context, args),
         RunVerb::Show(args) => show::run(context, args),

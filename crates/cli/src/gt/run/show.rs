@@ -9,7 +9,7 @@ use gt_scheduling::processes::{Alive, LocalProcesses};
 use super::super::status::{need_document, print_needs};
 use super::super::step::print_steps;
 use super::{landed_commit, lasted};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, moment, short_commit};
 
@@ -21,7 +21,7 @@ pub(super) struct ShowArgs {
     run: String,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &ShowArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let shown = runs::show(&town, &LocalProcesses::of(&town)?, &args.run)?;

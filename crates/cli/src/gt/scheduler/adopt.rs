@@ -4,7 +4,7 @@ use clap::Args;
 use gt_api::{AdoptedDocument, AdoptionDocument, CleanedDocument, QuarantinedDocument};
 use gt_beads::adopt::{Adoption, adopt};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Turn what older queues left with imported beads into contexts
@@ -21,7 +21,7 @@ pub(in crate::gt) struct AdoptArgs {
     dry_run: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &AdoptArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &AdoptArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let adoption = adopt(&town, args.dry_run)?;

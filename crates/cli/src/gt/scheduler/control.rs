@@ -12,7 +12,7 @@ use gt_scheduling::processes::LocalProcesses;
 use gt_scheduling::queue;
 
 use super::run::note_unrecovered;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, moment, plural};
 use crate::values::texts;
@@ -44,7 +44,7 @@ fn duration(text: &str) -> Result<Duration, Invalid> {
     parse_duration(text)
 }
 
-pub(super) fn pause(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn pause(context: &CommandContext<'_>) -> Result<(), CliError> {
     let (pause, changed) = queue::pause(&context.store_town()?)?;
     let printer = context.printer;
     if printer.json() {
@@ -62,7 +62,7 @@ pub(super) fn pause(context: &Context<'_>) -> Result<(), CliError> {
     })
 }
 
-pub(super) fn resume(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn resume(context: &CommandContext<'_>) -> Result<(), CliError> {
     let was = queue::resume(&context.store_town()?)?;
     let printer = context.printer;
     if printer.json() {
@@ -81,7 +81,7 @@ pub(super) fn resume(context: &Context<'_>) -> Result<(), CliError> {
     })
 }
 
-pub(super) fn drain(context: &Context<'_>, args: &DrainArgs) -> Result<(), CliError> {
+pub(super) fn drain(context: &CommandContext<'_>, args: &DrainArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     let tell = |running: &[Run], errors: &[(RunId, String)]| {
@@ -136,7 +136,7 @@ fn confirmed(printer: &Printer, question: &str) -> Result<bool, CliError> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-pub(super) fn clear(context: &Context<'_>, args: &ClearArgs) -> Result<(), CliError> {
+pub(super) fn clear(context: &CommandContext<'_>, args: &ClearArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     if args.beads.is_empty() && !args.yes && printer.is_terminal() && !printer.json() {

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use gt_api::QueuedDocument;
 use gt_core::decide::WaitReason;
 use gt_daemon::daemon::{self, DaemonAbsence};
-use gt_scheduling::dispatch::Caller;
-use gt_scheduling::queue::{Queued, list, status};
+use gt_scheduling::dispatch::CycleCaller;
+use gt_scheduling::queue::{QueuedBead, list, status};
 
 use super::super::daemon::{absence_document, print_daemon_absence};
 use super::{reason_documents, reason_text};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::Printer;
 
-pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.store_town()?;
-    let queued = list(&town, Caller::Daemon)?;
+    let queued = list(&town, CycleCaller::Daemon)?;
     let absence = daemon::absence(&town, &status(&town)?);
     let printer = context.printer;
     if printer.json() {
@@ -30,9 +30,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     text(printer, &queued)
 }
 
-fn text(printer: &Printer, queued: &[Queued]) -> Result<(), CliError> {
+fn text(printer: &Printer, queued: &[QueuedBead]) -> Result<(), CliError> {
     printer.line(format!("Queued beads: {}", queued.len()))?;
-    let mut rigs: BTreeMap<&str, Vec<&Queued>> = BTreeMap::new();
+    let mut rigs: BTreeMap<&str, Vec<&QueuedBead>> = BTreeMap::new();
     for entry in queued {
         rigs.entry(entry.context.rig.as_str()).or_default().push(entry);
     }
@@ -54,12 +54,12 @@ fn text(printer: &Printer, queued: &[Queued]) -> Result<(), CliError> {
     Ok(())
 }
 
-fn title(entry: &Queued) -> &str {
+fn title(entry: &QueuedBead) -> &str {
     entry.row.as_ref().map_or("", |row| row.bead.title.as_str())
 }
 
 /// A scheduled bead, for programs.
-pub(super) fn document(entry: &Queued, absence: Option<DaemonAbsence>) -> QueuedDocument {
+pub(super) fn document(entry: &QueuedBead, absence: Option<DaemonAbsence>) -> QueuedDocument {
     let context = &entry.context;
     let has_failed = context.failures > 0;
     QueuedDocument {

@@ -11,10 +11,10 @@ mod until_done;
 use clap::{Args, Subcommand};
 use gt_api::WaitReasonDocument;
 use gt_core::decide::WaitReason;
-use gt_scheduling::dispatch::Caller;
+use gt_scheduling::dispatch::CycleCaller;
 use gt_town::Environment;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::local_times;
 
@@ -51,12 +51,12 @@ pub(super) enum SchedulerVerb {
     Adopt(adopt::AdoptArgs),
 }
 
-pub(super) fn run(context: &Context<'_>, args: &SchedulerArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &SchedulerArgs) -> Result<(), CliError> {
     run_verb(context, args.verb.as_ref().unwrap_or(&SchedulerVerb::Status))
 }
 
 /// Runs what `gt scheduler` and `gt queue` share.
-pub(super) fn run_verb(context: &Context<'_>, verb: &SchedulerVerb) -> Result<(), CliError> {
+pub(super) fn run_verb(context: &CommandContext<'_>, verb: &SchedulerVerb) -> Result<(), CliError> {
     match verb {
         SchedulerVerb::Status => status::run(context),
         SchedulerVerb::List => list::run(context),
@@ -71,10 +71,10 @@ pub(super) fn run_verb(context: &Context<'_>, verb: &SchedulerVerb) -> Result<()
 }
 
 /// The caller of this command: a person, or the daemon.
-fn caller(environment: &Environment) -> Caller {
+fn caller(environment: &Environment) -> CycleCaller {
     match environment.get("GT_DAEMON") {
-        Some(value) if !matches!(value, "0" | "false") => Caller::Daemon,
-        _ => Caller::Hand,
+        Some(value) if !matches!(value, "0" | "false") => CycleCaller::Daemon,
+        _ => CycleCaller::Hand,
     }
 }
 

@@ -6,7 +6,7 @@ use gt_daemon::daemon;
 use gt_scheduling::schedule::{Retried, retry};
 use gt_town::{OperationError, Town};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Schedule beads again that failed or were given up
@@ -29,7 +29,7 @@ pub(in crate::gt) struct RetryArgs {
     now: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &RetryArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let retried = retry(&town, &args.beads, args.all, args.now)?;
     tell_retried(context, &town, retried, "Nothing failed or was given up")
@@ -37,7 +37,7 @@ pub(super) fn run(context: &Context<'_>, args: &RetryArgs) -> Result<(), CliErro
 
 /// Prints the result for each retried bead; `nothing`, if there was none.
 pub(in crate::gt) fn tell_retried(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     town: &Town,
     retried: Vec<Result<Retried, OperationError>>,
     nothing: &str,

@@ -10,15 +10,15 @@ use gt_core::BeadId;
 use gt_core::schedule::RunId;
 use gt_daemon::{reconcile, warm_trees};
 use gt_execution::runs::{Recovered, RunSpawner};
-use gt_execution::trees::Warmed;
-use gt_scheduling::dispatch::{Dispatched, Dispatcher, NotStarted, SpawnError, Started};
+use gt_execution::trees::WarmTreeChanges;
+use gt_scheduling::dispatch::{DispatchResult, Dispatcher, NotStarted, SpawnError, StartedRun};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_town::scheduler_settings::Overrides;
 
 use super::status::free;
-use super::until_done::{Doorbell, until_done};
+use super::until_done::{RunEndSignal, until_done};
 use super::{caller, capacity, unlimited};
-use crate::context::{Context, this_program};
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::output::{Printer, moment};
 use crate::values::texts;
@@ -52,7 +52,7 @@ pub(in crate::gt) struct RunArgs {
     until_done: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &RunArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &RunArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let (processes, program) = (LocalProcesses::of(&town)?, this_program()?);
     let overrides = Overrides {
@@ -60,7 +60,7 @@ pub(super) fn run(context: &Context<'_>, args: &RunArgs) -> Result<(), CliError>
         batch_size: args.batch,
         spawn_parallelism: args.spawn_batch_size,
     };
-    let bell = Arc::new(Doorbell::default());
+    let bell = Arc::new(RunEndSignal::default());
     let ringer = Arc::clone(&bell);
     let spawner = RunSpawner::new(&town, &program).with_on_end(Arc::new(move || ringer.ring()));
     let dispatcher = Dispatcher::new(&town, &spawner)
@@ -75,7 +75,8 @@ pub(super) fn run(context: &Context<'_>, args: &RunArgs) -> Result<(), CliError>
     let printer = context.printer;
     note_unrecovered(printer, &recovered.errors);
     // All startable runs have started, so warming trees delays no start.
-    let warmed = if args.dry_run { Warmed::default() } else { warm_trees(&town, &processes)? };
+    let warmed =
+        if args.dry_run { WarmTreeChanges::default() } else { warm_trees(&town, &processes)? };
     for (rig, why) in &warmed.problems {
         printer.note(format!("note: no tree can be made ahead in {rig}: {why}"));
     }
@@ -145,14 +146,14 @@ pub(super) fn note_unrecovered(printer: &Printer, errors: &[(RunId, String)]) {
 }
 
 /// One line about something that was started.
-pub(super) fn started_line(started: &Started) -> String {
+pub(super) fn started_line(started: &StartedRun) -> String {
     let run = started.run.as_ref().map(|run| format!(" ({})", run.id)).unwrap_or_default();
     let (bead, rig) = (&started.bead, &started.context.rig);
     format!("  {bead} → {rig}{run}  {}", started.title)
 }
 
 /// The line about a pause, with the person who paused the scheduler.
-pub(super) fn paused_line(done: &Dispatched) -> Option<String> {
+pub(super) fn paused_line(done: &DispatchResult) -> Option<String> {
     let pause = done.paused.as_ref()?;
     let more = if done.dispatched.is_empty() { "nothing" } else { "nothing more" };
     Some(format!(
@@ -165,7 +166,7 @@ pub(super) fn paused_line(done: &Dispatched) -> Option<String> {
 fn text(
     printer: &Printer,
     recovered: &Recovered,
-    done: &Dispatched,
+    done: &DispatchResult,
     dry_run: bool,
 ) -> Result<(), CliError> {
     lines(done, dry_run).iter().try_for_each(|line| printer.line(line))?;
@@ -173,7 +174,7 @@ fn text(
 }
 
 /// The lines about a cycle. One that was paused before its first start has only the line about the pause.
-fn lines(done: &Dispatched, dry_run: bool) -> Vec<String> {
+fn lines(done: &DispatchResult, dry_run: bool) -> Vec<String> {
     let paused = paused_line(done);
     if let Some(paused) = paused.as_ref().filter(|_| done.dispatched.is_empty()) {
         return vec![paused.clone()];
@@ -204,7 +205,7 @@ fn lines(done: &Dispatched, dry_run: bool) -> Vec<String> {
     lines
 }
 
-fn document(recovered: &Recovered, done: &Dispatched, dry_run: bool) -> DispatchedDocument {
+fn document(recovered: &Recovered, done: &DispatchResult, dry_run: bool) -> DispatchedDocument {
     let started = done.dispatched.iter().map(|started| StartedDocument {
         id: started.bead.to_string(),
         title: started.title.clone(),
@@ -248,7 +249,7 @@ fn document(recovered: &Recovered, done: &Dispatched, dry_run: bool) -> Dispatch
 
 #[cfg(test)]
 mod tests {
-    use gt_core::schedule::{Context, ContextId, Origin, SlingParameters};
+    use gt_core::schedule::{Context, ContextId, ContextOrigin, SlingParameters};
     use gt_core::{Priority, RigSlug, Timestamp};
     use gt_scheduling::queue::Pause;
 
@@ -256,7 +257,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
 
-    fn started(id: &str) -> Started {
+    fn started(id: &str) -> StartedRun {
         let bead = BeadId::parse(id).unwrap();
         let context = Context {
             number: 1,
@@ -268,7 +269,7 @@ mod tests {
             gated: false,
             forced: false,
             priority: Priority::default(),
-            origin: Origin::Sling,
+            origin: ContextOrigin::Sling,
             parameters: SlingParameters::default(),
             enqueued_at: NOW,
             enqueued_by: "me".to_owned(),
@@ -281,14 +282,15 @@ mod tests {
             convoys: Vec::new(),
             closed: None,
         };
-        Started { bead, context, title: "Login".to_owned(), run: None }
+        StartedRun { bead, context, title: "Login".to_owned(), run: None }
     }
 
     #[test]
     fn a_cycle_that_is_paused_partway_says_what_it_had_started() {
         let paused = Some(Pause { by: "ann".to_owned(), at: NOW });
         let dispatched = vec![started("web-1")];
-        let done = Dispatched { queued: 3, ready: 3, dispatched, paused, ..Dispatched::default() };
+        let done =
+            DispatchResult { queued: 3, ready: 3, dispatched, paused, ..DispatchResult::default() };
 
         let told = lines(&done, false).join("\n");
 
@@ -301,7 +303,7 @@ mod tests {
     #[test]
     fn a_cycle_that_is_paused_from_the_beginning_says_only_that() {
         let paused = Some(Pause { by: "ann".to_owned(), at: NOW });
-        let told = lines(&Dispatched { paused, ..Dispatched::default() }, false);
+        let told = lines(&DispatchResult { paused, ..DispatchResult::default() }, false);
         assert_eq!(told.len(), 1);
         assert!(told[0].ends_with("nothing is dispatched until gt scheduler resume"), "{told:?}");
     }

@@ -3,25 +3,25 @@
 use gt_api::{
     BudgetDocument, ParkedDocument, QueuedDocument, RigQueueDocument, SchedulerStatusDocument,
 };
-use gt_core::decide::{Budget, Hold, Slots};
+use gt_core::decide::{Budget, ParkHold, Slots};
 use gt_daemon::daemon::{self, DaemonAbsence};
-use gt_scheduling::dispatch::Caller;
+use gt_scheduling::dispatch::CycleCaller;
 use gt_scheduling::dispatch::Parked;
 use gt_scheduling::queue::{QueueStatus, list, status};
 use gt_town::Town;
 
 use super::super::daemon::{absence_document, print_daemon_absence};
 use super::{capacity, list::document as queued_document, unlimited};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, moment};
 
-pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let status = status(&town)?;
     let absence = daemon::absence(&town, &status);
     if context.printer.json() {
-        let beads = list(&town, Caller::Daemon)?;
+        let beads = list(&town, CycleCaller::Daemon)?;
         let beads = beads.iter().map(|bead| queued_document(bead, absence)).collect();
         return context.printer.object(&document(&status, absence, beads));
     }
@@ -123,13 +123,13 @@ pub(in super::super) fn parked_documents(parked: &[Parked]) -> Vec<ParkedDocumen
             ..ParkedDocument::default()
         };
         match hold {
-            Hold::Trial(run) => ParkedDocument { trial: Some(run.to_string()), ..parked },
-            Hold::Ramp(most, next) => ParkedDocument {
+            ParkHold::Trial(run) => ParkedDocument { trial: Some(run.to_string()), ..parked },
+            ParkHold::Ramp(most, next) => ParkedDocument {
                 max_runs: Some((*most).into()),
                 more_at: Some((*next).into()),
                 ..parked
             },
-            Hold::Until(_) | Hold::Once => parked,
+            ParkHold::Until(_) | ParkHold::Once => parked,
         }
     };
     parked.iter().map(document).collect()

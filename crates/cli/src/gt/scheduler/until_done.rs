@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gt_api::WorkedOffDocument;
-use gt_beads::events::Follower;
+use gt_beads::events::EventFollower;
 use gt_core::schedule::RunState;
 use gt_core::{BeadId, EventKind};
 use gt_daemon::reconcile;
@@ -16,7 +16,7 @@ use gt_town::{EventFilter, Town};
 
 use super::run::{note_unrecovered, paused_line, tell_recovered, verdict};
 use crate::bd::event_line;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::values::texts;
 
@@ -32,12 +32,12 @@ const FULL_PASS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Rung when a run that was started here has ended.
 #[derive(Default)]
-pub(super) struct Doorbell {
+pub(super) struct RunEndSignal {
     rung: Mutex<bool>,
     condition: Condvar,
 }
 
-impl Doorbell {
+impl RunEndSignal {
     pub(super) fn ring(&self) {
         *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.condition.notify_all();
@@ -54,7 +54,7 @@ impl Doorbell {
 
 /// The totals of all cycles.
 #[derive(Default)]
-struct Sum {
+struct CycleTotals {
     started: u64,
     done: u64,
     /// The beads whose runs failed.
@@ -63,20 +63,20 @@ struct Sum {
 }
 
 pub(super) fn until_done(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     town: &Town,
     processes: &LocalProcesses,
     dispatcher: &Dispatcher<'_>,
-    bell: &Doorbell,
+    bell: &RunEndSignal,
 ) -> Result<(), CliError> {
     let printer = context.printer;
     let mut looked_at_all: Option<Instant> = None;
-    let mut log = Follower::from_now(town, EventFilter::default())?;
-    let mut sum = Sum::default();
+    let mut log = EventFollower::from_now(town, EventFilter::default())?;
+    let mut sum = CycleTotals::default();
     let mut unrecovered = BTreeSet::new();
     loop {
         // Events from here on count as new, even if this cycle sees their effect already.
-        let mut news = Follower::from_now(town, EventFilter::default())?;
+        let mut news = EventFollower::from_now(town, EventFilter::default())?;
         let (mut recovered, done) =
             if looked_at_all.is_some_and(|at| at.elapsed() < FULL_PASS_INTERVAL) {
                 reconcile::recover_and_start(town, processes, dispatcher)?
@@ -114,7 +114,7 @@ pub(super) fn until_done(
 }
 
 /// Waits until there may be something to do.
-fn wait(town: &Town, bell: &Doorbell, news: &mut Follower) -> Result<(), CliError> {
+fn wait(town: &Town, bell: &RunEndSignal, news: &mut EventFollower) -> Result<(), CliError> {
     for _ in 0..POLLS_PER_CYCLE_MAX {
         if bell.wait(EVENT_POLL_INTERVAL) || !news.next(town)?.is_empty() {
             break;
@@ -125,10 +125,10 @@ fn wait(town: &Town, bell: &Doorbell, news: &mut Follower) -> Result<(), CliErro
 
 /// Tells how runs began and ended.
 fn tell_events(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     town: &Town,
-    log: &mut Follower,
-    sum: &mut Sum,
+    log: &mut EventFollower,
+    sum: &mut CycleTotals,
 ) -> Result<(), CliError> {
     loop {
         let events = log.next(town)?;
@@ -147,7 +147,7 @@ fn tell_events(
     }
 }
 
-fn finish(context: &Context<'_>, town: &Town, mut sum: Sum) -> Result<(), CliError> {
+fn finish(context: &CommandContext<'_>, town: &Town, mut sum: CycleTotals) -> Result<(), CliError> {
     // One that failed may have been tried again, with better luck.
     let mut failed = Vec::new();
     for bead in std::mem::take(&mut sum.failed) {

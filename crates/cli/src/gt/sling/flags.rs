@@ -2,7 +2,7 @@
 
 use clap::Args;
 use gt_core::schedule::Merge;
-use gt_scheduling::schedule::{Flags, read_list};
+use gt_scheduling::schedule::{SlingOptions, read_list};
 
 use crate::error::CliError;
 use crate::values::{binding, source_name, text_of};
@@ -131,13 +131,13 @@ impl SlingFlags {
     }
 
     /// How it is to be done.
-    pub(super) fn flags(&self) -> Result<Flags, CliError> {
+    pub(super) fn flags(&self) -> Result<SlingOptions, CliError> {
         let args = match (&self.args, self.stdin) {
             (Some(args), _) => Some(args.clone()),
             (None, true) => Some(text_of("-")?.trim_end().to_owned()),
             (None, false) => None,
         };
-        Ok(Flags {
+        Ok(SlingOptions {
             formula: self.formula.clone(),
             vars: self.variables.clone(),
             args: args.filter(|args| !args.is_empty()),

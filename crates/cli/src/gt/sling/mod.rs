@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use clap::Args;
 use gt_daemon::{daemon, reconcile};
-use gt_scheduling::dispatch::{Dispatched, NotStarted};
+use gt_scheduling::dispatch::{DispatchResult, NotStarted};
 use gt_scheduling::queue::why;
-use gt_scheduling::schedule::{Fate, SlingReport, SlingRequest, Travel};
+use gt_scheduling::schedule::{ConvoyChoice, SlingOutcome, SlingReport, SlingRequest};
 use gt_town::{Environment, Town};
 
-use crate::context::{Context, this_program};
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 
 pub(super) use flags::SlingFlags;
@@ -44,13 +44,13 @@ pub(super) struct SlingArgs {
     queue: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &SlingArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &SlingArgs) -> Result<(), CliError> {
     sling_words(context, &args.words, &args.flags, args.queue)
 }
 
 /// Carries out `gt sling` and `gt queue <bead>`.
 pub(super) fn sling_words(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     words: &[String],
     flags: &SlingFlags,
     queue: bool,
@@ -65,7 +65,7 @@ pub(super) fn sling_words(
         flags: flags.flags()?,
         skip_unknown: flags.skip_unknown,
         queue,
-        travel: Travel::ByItself,
+        travel: ConvoyChoice::ByItself,
         rehearsal: flags.dry_run,
     };
     let town = context.town()?;
@@ -85,13 +85,13 @@ pub(super) fn carry_out(town: &Town, request: &SlingRequest) -> Result<SlingRepo
 /// Launches a convoy that is staged.
 pub(super) fn launch(town: &Town, convoy: &str) -> Result<SlingReport, CliError> {
     let arguments = vec![convoy.to_owned()];
-    let travel = Travel::Launched;
+    let travel = ConvoyChoice::Launched;
     carry_out(town, &SlingRequest { arguments, travel, ..SlingRequest::default() })
 }
 
 /// Prints the result for the beads of a convoy that was launched, made or joined.
-pub(super) fn tell_travelling(
-    context: &Context<'_>,
+pub(super) fn print_scheduled_by_convoy(
+    context: &CommandContext<'_>,
     town: &Town,
     slung: &SlingReport,
 ) -> Result<(), CliError> {
@@ -100,7 +100,7 @@ pub(super) fn tell_travelling(
 
 /// Prints the result for each bead, and hints for the waiting ones.
 fn tell(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     town: &Town,
     slung: &SlingReport,
     dry_run: bool,
@@ -135,7 +135,7 @@ pub(super) fn refuse_workers(environment: &Environment) -> Result<(), CliError> 
 fn note_starts(
     town: &Town,
     slung: &mut SlingReport,
-    Dispatched { dispatched, errors, paused, .. }: Dispatched,
+    DispatchResult { dispatched, errors, paused, .. }: DispatchResult,
 ) -> Result<(), CliError> {
     slung.paused = paused.or(slung.paused.take());
     let mut runs: HashMap<_, _> = dispatched
@@ -144,17 +144,19 @@ fn note_starts(
         .collect();
     let mut errors: HashMap<_, _> = errors.into_iter().collect();
     for entry in &mut slung.entries {
-        let Fate::Scheduled(id, _) = &entry.fate else { continue };
+        let SlingOutcome::Scheduled(id, _) = &entry.fate else { continue };
         let error = entry.bead.as_ref().and_then(|bead| errors.remove(bead));
         let fate = match (runs.remove(id), error) {
-            (Some(run), _) => Fate::Started(run),
-            (None, Some(NotStarted::Changed(reasons))) => Fate::Scheduled(id.clone(), reasons),
+            (Some(run), _) => SlingOutcome::Started(run),
+            (None, Some(NotStarted::Changed(reasons))) => {
+                SlingOutcome::Scheduled(id.clone(), reasons)
+            }
             // The obstacle is temporary, and the next cycle starts the bead.
             (None, Some(error)) if error.is_busy() => {
                 entry.consequence = Some(error.to_string());
-                Fate::Scheduled(id.clone(), why(town, &entry.name)?.reasons)
+                SlingOutcome::Scheduled(id.clone(), why(town, &entry.name)?.reasons)
             }
-            (None, Some(error)) => Fate::NotStarted(id.clone(), error.to_string()),
+            (None, Some(error)) => SlingOutcome::NotStarted(id.clone(), error.to_string()),
             (None, None) => continue,
         };
         entry.fate = fate;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gt_api::{SlingDocument, SlingEntryDocument, WaitReasonDocument};
 use gt_core::decide::WaitReason;
-use gt_scheduling::schedule::{Entry, Fate, Skip, SlingReport};
+use gt_scheduling::schedule::{SkipReason, SlingEntry, SlingOutcome, SlingReport};
 
 use crate::error::CliError;
 use crate::gt::scheduler::{reason_documents, reason_text};
@@ -12,13 +12,13 @@ use crate::output::{Printer, moment};
 
 /// Whether anything is scheduled now that was not before, and not running.
 pub(super) fn has_scheduled(report: &SlingReport) -> bool {
-    report.entries.iter().any(|entry| matches!(entry.fate, Fate::Scheduled(..)))
+    report.entries.iter().any(|entry| matches!(entry.fate, SlingOutcome::Scheduled(..)))
 }
 
 /// Whether anything waits for a cycle by hand.
 pub(super) fn waits_at_the_gate(report: &SlingReport) -> bool {
     report.entries.iter().any(|entry| match &entry.fate {
-        Fate::Scheduled(_, reasons) => reasons.contains(&WaitReason::QueueGate),
+        SlingOutcome::Scheduled(_, reasons) => reasons.contains(&WaitReason::QueueGate),
         _ => false,
     })
 }
@@ -46,17 +46,20 @@ pub(super) fn print(
 }
 
 /// The failure of a bead, with its name.
-fn failure(entry: &Entry) -> Option<String> {
+fn failure(entry: &SlingEntry) -> Option<String> {
     let name = &entry.name;
     match &entry.fate {
-        Fate::Refused(error) => {
+        SlingOutcome::Refused(error) => {
             let said = error.to_string();
             Some(if said.contains(name) { said } else { format!("{name}: {said}") })
         }
-        Fate::NotStarted(_, why) => {
+        SlingOutcome::NotStarted(_, why) => {
             Some(format!("{name} did not start: {why}; gt why {name} says what follows"))
         }
-        Fate::Scheduled(..) | Fate::Started(_) | Fate::Nothing(_) | Fate::Skipped(..) => None,
+        SlingOutcome::Scheduled(..)
+        | SlingOutcome::Started(_)
+        | SlingOutcome::Nothing(_)
+        | SlingOutcome::Skipped(..) => None,
     }
 }
 
@@ -66,24 +69,24 @@ fn text(printer: &Printer, report: &SlingReport, rehearsal: bool) -> Result<(), 
     for entry in &report.entries {
         let name = &entry.name;
         match &entry.fate {
-            Fate::Scheduled(..) | Fate::Started(_) => {
+            SlingOutcome::Scheduled(..) | SlingOutcome::Started(_) => {
                 printer.done(good_line(entry, report, rehearsal))?;
                 if let Some(consequence) = &entry.consequence {
                     printer.note(consequence);
                 }
             }
-            Fate::Nothing(_) if unfolded => {
+            SlingOutcome::Nothing(_) if unfolded => {
                 *skipped.entry("scheduled already").or_default() += 1;
             }
-            Fate::Nothing(why) => printer.done(format!("{name}: {why}; nothing to do"))?,
-            Fate::Skipped(skip, why) => {
+            SlingOutcome::Nothing(why) => printer.done(format!("{name}: {why}; nothing to do"))?,
+            SlingOutcome::Skipped(skip, why) => {
                 *skipped.entry(skip.as_str()).or_default() += 1;
-                if matches!(skip, Skip::Other | Skip::Unknown) {
+                if matches!(skip, SkipReason::Other | SkipReason::Unknown) {
                     printer.note(format!("Skipped {name}: {why}"));
                 }
             }
             // Said on standard error.
-            Fate::Refused(_) | Fate::NotStarted(..) => {}
+            SlingOutcome::Refused(_) | SlingOutcome::NotStarted(..) => {}
         }
     }
     if !skipped.is_empty() {
@@ -113,12 +116,12 @@ fn text(printer: &Printer, report: &SlingReport, rehearsal: bool) -> Result<(), 
 }
 
 /// The line for a bead that was started or scheduled, or would be.
-fn good_line(entry: &Entry, report: &SlingReport, rehearsal: bool) -> String {
+fn good_line(entry: &SlingEntry, report: &SlingReport, rehearsal: bool) -> String {
     let name = &entry.name;
     let rig = entry.rig.as_deref().unwrap_or("?");
     match &entry.fate {
-        Fate::Started(run) => format!("✓ Started {name} ({run})"),
-        Fate::Scheduled(context, reasons) => {
+        SlingOutcome::Started(run) => format!("✓ Started {name} ({run})"),
+        SlingOutcome::Scheduled(context, reasons) => {
             let waiting = reason_text(reasons);
             let waiting = waiting.map(|why| format!(", waiting: {why}")).unwrap_or_default();
             let starts = !report.deferred && report.paused.is_none() && waiting.is_empty();
@@ -128,9 +131,10 @@ fn good_line(entry: &Entry, report: &SlingReport, rehearsal: bool) -> String {
                 (false, _) => format!("✓ Scheduled {name} → {rig} ({context}){waiting}"),
             }
         }
-        Fate::NotStarted(..) | Fate::Nothing(_) | Fate::Skipped(..) | Fate::Refused(_) => {
-            name.clone()
-        }
+        SlingOutcome::NotStarted(..)
+        | SlingOutcome::Nothing(_)
+        | SlingOutcome::Skipped(..)
+        | SlingOutcome::Refused(_) => name.clone(),
     }
 }
 
@@ -147,7 +151,7 @@ fn document(report: &SlingReport, rehearsal: bool) -> SlingDocument {
     }
 }
 
-fn entry_document(entry: &Entry, rehearsal: bool) -> SlingEntryDocument {
+fn entry_document(entry: &SlingEntry, rehearsal: bool) -> SlingEntryDocument {
     let told = |status: &str, reasons: Vec<WaitReasonDocument>| SlingEntryDocument {
         id: entry.name.clone(),
         title: entry.title.clone(),
@@ -162,19 +166,19 @@ fn entry_document(entry: &Entry, rehearsal: bool) -> SlingEntryDocument {
         told(status, vec![WaitReasonDocument { code: code.to_owned(), text, until: None }])
     };
     match &entry.fate {
-        Fate::Scheduled(context, reasons) => SlingEntryDocument {
+        SlingOutcome::Scheduled(context, reasons) => SlingEntryDocument {
             context: (!rehearsal).then(|| context.to_string()),
             ..told("scheduled", reason_documents(reasons))
         },
-        Fate::Started(run) => {
+        SlingOutcome::Started(run) => {
             SlingEntryDocument { run: Some(run.to_string()), ..told("started", Vec::new()) }
         }
-        Fate::NotStarted(context, why) => SlingEntryDocument {
+        SlingOutcome::NotStarted(context, why) => SlingEntryDocument {
             context: Some(context.to_string()),
             ..said("failed", "start-failed", why.clone())
         },
-        Fate::Nothing(why) => said("noop", "already", why.clone()),
-        Fate::Skipped(skip, why) => said("skipped", skip.code(), why.clone()),
-        Fate::Refused(error) => said("refused", "refused", error.to_string()),
+        SlingOutcome::Nothing(why) => said("noop", "already", why.clone()),
+        SlingOutcome::Skipped(skip, why) => said("skipped", skip.code(), why.clone()),
+        SlingOutcome::Refused(error) => said("refused", "refused", error.to_string()),
     }
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gt_api::BackupDocument;
-use gt_beads::store::{self, Existing};
+use gt_beads::store::{self, IfFileExists};
 use gt_town::IfAbsent;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{plural, progress_bar, size};
 
@@ -28,11 +28,11 @@ pub(super) struct BackupArgs {
     force: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, args: &BackupArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &BackupArgs) -> Result<(), CliError> {
     let town = context.town_or_database(IfAbsent::Refuse)?;
     let printer = context.printer;
     let path = args.file.as_ref().map(|file| context.directory.join(file));
-    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let existing = if args.force { IfFileExists::Replace } else { IfFileExists::Keep };
     let bar = progress_bar("backing up", 0);
     let backup = store::backup(&town, path.as_deref(), existing, &mut |done, total| {
         bar.set_length(total);

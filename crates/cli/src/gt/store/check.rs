@@ -3,10 +3,10 @@
 use clap::Args;
 use comfy_table::Color;
 use gt_api::{DifferenceDocument, StoreCheckDocument};
-use gt_beads::store::{self, Verdict};
+use gt_beads::store::{self, StoreVerdict};
 use gt_town::IfAbsent;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};
 use crate::values::texts;
@@ -22,7 +22,7 @@ Example:
   gt store check --json")]
 pub(super) struct CheckArgs {}
 
-pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town_or_database(IfAbsent::Refuse)?;
     let printer = context.printer;
     let verdict = store::check(&town)?;
@@ -40,8 +40,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
     }
 }
 
-fn print(printer: &Printer, verdict: &Verdict) -> Result<(), CliError> {
-    let Verdict { damage, differences, circles, warnings } = verdict;
+fn print(printer: &Printer, verdict: &StoreVerdict) -> Result<(), CliError> {
+    let StoreVerdict { damage, differences, circles, warnings } = verdict;
     let mut table = Table::new();
     findings(&mut table, "integrity", "intact", damage.len() as u64, damage);
     let told: Vec<String> = differences.first.iter().map(ToString::to_string).collect();
@@ -74,7 +74,7 @@ fn findings(table: &mut Table, name: &str, good: &str, count: u64, found: &[Stri
     }
 }
 
-fn document(verdict: &Verdict) -> StoreCheckDocument {
+fn document(verdict: &StoreVerdict) -> StoreCheckDocument {
     let differences = verdict.differences.first.iter().map(|difference| DifferenceDocument {
         about: difference.about.clone(),
         value: difference.value.clone(),

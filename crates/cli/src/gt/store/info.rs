@@ -2,11 +2,11 @@
 
 use clap::Args;
 use gt_api::{EventsGrowthDocument, GrowthDocument, RawJson, StoreInfoDocument, TableDocument};
-use gt_beads::store::{self, Growth, Info, SCHEMA_LEVEL};
+use gt_beads::store::{self, Growth, SCHEMA_LEVEL, TownStoreInfo};
 use gt_core::Timestamp;
 use gt_town::IfAbsent;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, size};
 
@@ -15,14 +15,14 @@ use crate::output::{Cell, Printer, Table, size};
 #[command(after_help = "Example:\n  gt store info --json")]
 pub(super) struct InfoArgs {}
 
-pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town_or_database(IfAbsent::Refuse)?;
     let printer = context.printer;
     let info = store::info(&town)?;
     if printer.json() { printer.object(&document(&info)) } else { print(printer, &info) }
 }
 
-fn print(printer: &Printer, info: &Info) -> Result<(), CliError> {
+fn print(printer: &Printer, info: &TownStoreInfo) -> Result<(), CliError> {
     let said = &info.store;
     let engine = &said.engine;
     let mut facts = Table::new();
@@ -73,7 +73,7 @@ fn per_day(count: u64, days: u64) -> String {
     format!("{:.1}", count as f64 / days as f64)
 }
 
-fn document(info: &Info) -> StoreInfoDocument {
+fn document(info: &TownStoreInfo) -> StoreInfoDocument {
     let (said, engine) = (&info.store, &info.store.engine);
     let tables = said.tables.iter().map(|table| TableDocument {
         name: table.name.to_owned(),

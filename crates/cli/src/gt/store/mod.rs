@@ -7,7 +7,7 @@ mod vacuum;
 
 use clap::{Args, Subcommand};
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Back up, check and look after the store
@@ -29,7 +29,7 @@ enum StoreVerb {
     Info(info::InfoArgs),
 }
 
-pub(super) fn run(context: &Context<'_>, args: &StoreArgs) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>, args: &StoreArgs) -> Result<(), CliError> {
     match &args.verb {
         StoreVerb::Backup(args) => backup::run(context, args),
         StoreVerb::Check(_) => check::run(context),

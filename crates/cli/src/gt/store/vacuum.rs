@@ -4,7 +4,7 @@ use clap::Args;
 use gt_api::VacuumDocument;
 use gt_beads::store;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::size;
 
@@ -16,7 +16,7 @@ use crate::output::size;
 #[command(after_help = "Example:\n  gt store vacuum")]
 pub(super) struct VacuumArgs {}
 
-pub(super) fn run(context: &Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let sizes = store::vacuum(&town)?;

@@ -3,10 +3,10 @@
 use clap::Args;
 use gt_core::bead::RequestKey;
 use gt_core::work::{ItemRef, ProjectRef, WorkPriority};
-use gt_workqueue::work::{Door, NewItem, Submission, WorkError};
+use gt_workqueue::work::{NewItem, Submission, WorkClient, WorkError};
 
 use super::print_item;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::values::{comma_separated, json_argument};
 
@@ -59,8 +59,8 @@ pub(super) fn priority(text: &str) -> Result<WorkPriority, gt_core::Invalid> {
 }
 
 /// The item that must be done first. An unknown one is an invalid field, as it is for a server.
-fn dependency(door: &Door, input: &str) -> Result<ItemRef, WorkError> {
-    door.item_named(input).map_err(|error| match error {
+fn dependency(client: &WorkClient, input: &str) -> Result<ItemRef, WorkError> {
+    client.item_named(input).map_err(|error| match error {
         WorkError::NotFound { .. } => {
             WorkError::Invalid { field: "depends_on", message: error.to_string() }
         }
@@ -68,9 +68,13 @@ fn dependency(door: &Door, input: &str) -> Result<ItemRef, WorkError> {
     })
 }
 
-pub(super) fn run(context: &Context<'_>, door: &Door, args: &AddArgs) -> Result<(), CliError> {
+pub(super) fn run(
+    context: &CommandContext<'_>,
+    client: &WorkClient,
+    args: &AddArgs,
+) -> Result<(), CliError> {
     let depends_on = comma_separated(&args.depends_on);
-    let depends_on = depends_on.iter().map(|input| dependency(door, input));
+    let depends_on = depends_on.iter().map(|input| dependency(client, input));
     let item = NewItem {
         project: args.project.clone(),
         kind: args.kind.clone(),
@@ -84,7 +88,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &AddArgs) -> Result<
     };
     let submission =
         Submission { items: vec![item], key: args.idempotency_key.clone(), is_list: false };
-    let submitted = door.submit(submission)?;
+    let submitted = client.submit(submission)?;
     let Some(item) = submitted.items.first() else {
         return Err(CliError::request("what this request made is gone; give it another key"));
     };

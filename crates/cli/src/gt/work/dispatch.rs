@@ -1,12 +1,12 @@
 //! `gt work dispatch`.
 
 use clap::Args;
-use gt_beads::beads::Edit;
+use gt_beads::beads::FieldEdit;
 use gt_core::work::WorkStatus;
-use gt_workqueue::work::{Door, ItemChange};
+use gt_workqueue::work::{ItemChange, WorkClient};
 
 use super::print_item;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Give an item to an agent, and say that it has picked it up
@@ -24,17 +24,21 @@ pub(super) struct DispatchArgs {
     no_start: bool,
 }
 
-pub(super) fn run(context: &Context<'_>, door: &Door, args: &DispatchArgs) -> Result<(), CliError> {
-    let reference = door.item_named(&args.item)?;
+pub(super) fn run(
+    context: &CommandContext<'_>,
+    client: &WorkClient,
+    args: &DispatchArgs,
+) -> Result<(), CliError> {
+    let reference = client.item_named(&args.item)?;
     let given = ItemChange {
         status: Some(WorkStatus::Dispatched),
-        agent: args.agent.clone().map_or(Edit::Keep, Edit::Set),
+        agent: args.agent.clone().map_or(FieldEdit::Keep, FieldEdit::Set),
         ..ItemChange::default()
     };
-    let mut item = door.change(&reference, given)?;
+    let mut item = client.change(&reference, given)?;
     if !args.no_start {
         let begun = ItemChange { status: Some(WorkStatus::InProgress), ..ItemChange::default() };
-        item = door.change(&reference, begun)?;
+        item = client.change(&reference, begun)?;
     }
     let agent = item.agent.as_deref().unwrap_or_default();
     let done = format!("{} is {}, with {agent}", item.bead, item.status);

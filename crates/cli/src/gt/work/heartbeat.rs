@@ -3,11 +3,11 @@
 use clap::Args;
 use gt_api::HeartbeatAnswerDocument;
 use gt_core::work::{Lease, RunRef};
-use gt_workqueue::work::{Door, Heartbeat};
+use gt_workqueue::work::{Heartbeat, WorkClient};
 
-use super::asking::lease;
+use super::request_args::lease;
 use super::until;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Say that an agent is still at its item
@@ -27,16 +27,16 @@ pub(super) struct HeartbeatArgs {
 }
 
 pub(super) fn run(
-    context: &Context<'_>,
-    door: &Door,
+    context: &CommandContext<'_>,
+    client: &WorkClient,
     args: &HeartbeatArgs,
 ) -> Result<(), CliError> {
-    let reference = door.item_named(&args.item)?;
+    let reference = client.item_named(&args.item)?;
     let heartbeat = Heartbeat { run: args.run_id.clone(), lease: args.lease, adopts: false };
-    let lease = door.heartbeat(&reference, heartbeat)?;
+    let lease = client.heartbeat(&reference, heartbeat)?;
     let printer = context.printer;
     if printer.json() {
         return printer.object(&HeartbeatAnswerDocument { lease_expires_at: lease.into() });
     }
-    printer.done(format!("✓ {} has it, {}", args.run_id, until(lease, door.now())))
+    printer.done(format!("✓ {} has it, {}", args.run_id, until(lease, client.now())))
 }

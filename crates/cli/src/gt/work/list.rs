@@ -4,10 +4,10 @@ use clap::Args;
 use gt_api::WorkItemDocument;
 use gt_core::ExecutorKind;
 use gt_core::work::{Cursor, Project, ProjectRef, WorkFilter, WorkStatus, work_type};
-use gt_workqueue::work::Door;
+use gt_workqueue::work::WorkClient;
 
 use super::{colour, first_line};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago};
 use crate::values::{comma_separated, instant};
@@ -61,14 +61,14 @@ pub(super) struct WhichArgs {
 
 impl WhichArgs {
     /// The filter that the arguments describe.
-    pub(super) fn filter(&self, door: &Door) -> Result<WorkFilter, CliError> {
+    pub(super) fn filter(&self, client: &WorkClient) -> Result<WorkFilter, CliError> {
         let statuses = comma_separated(&self.status);
         let statuses = statuses.iter().map(|name| WorkStatus::parse(name));
-        let since = self.since.as_deref().map(|text| instant(text, door.now()));
+        let since = self.since.as_deref().map(|text| instant(text, client.now()));
         Ok(WorkFilter {
             statuses: statuses.collect::<Result<_, _>>()?,
             agent: self.agent.clone(),
-            project: self.project(door)?.map(|project| project.rig),
+            project: self.project(client)?.map(|project| project.rig),
             since: since.transpose()?,
             kind: self.kind.as_deref().map(work_type).transpose()?,
             created_by: self.created_by.clone(),
@@ -78,23 +78,27 @@ impl WhichArgs {
     }
 
     /// The project that is asked for.
-    pub(super) fn project(&self, door: &Door) -> Result<Option<Project>, CliError> {
-        Ok(self.project.as_ref().map(|project| door.project(project)).transpose()?)
+    pub(super) fn project(&self, client: &WorkClient) -> Result<Option<Project>, CliError> {
+        Ok(self.project.as_ref().map(|project| client.project(project)).transpose()?)
     }
 }
 
-pub(super) fn run(context: &Context<'_>, door: &Door, args: &ListArgs) -> Result<(), CliError> {
-    let filter = WorkFilter { executor: args.executor, ..args.which.filter(door)? };
+pub(super) fn run(
+    context: &CommandContext<'_>,
+    client: &WorkClient,
+    args: &ListArgs,
+) -> Result<(), CliError> {
+    let filter = WorkFilter { executor: args.executor, ..args.which.filter(client)? };
     let limit = args.limit.filter(|limit| *limit > 0);
     let printer = context.printer;
     if printer.json() {
         let mut list = printer.list();
-        door.list(&filter, args.cursor.as_ref(), limit, |item| {
+        client.list(&filter, args.cursor.as_ref(), limit, |item| {
             list.push(&WorkItemDocument::from(&item))
         })?;
         return list.finish();
     }
-    let now = door.now();
+    let now = client.now();
     let mut table = Table::with_header(&[
         "ITEM",
         "STATUS",
@@ -105,7 +109,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &ListArgs) -> Result
         "DESCRIPTION",
     ]);
     let mut count = 0;
-    let next = door.list(&filter, args.cursor.as_ref(), limit, |item| {
+    let next = client.list(&filter, args.cursor.as_ref(), limit, |item| {
         count += 1;
         table.row(vec![
             Cell::bold(item.bead.as_str()),

@@ -1,13 +1,13 @@
 //! `gt work`: the work queue, for those who submit, take and watch work.
 
 mod add;
-mod asking;
+mod client;
 mod dispatch;
-mod door;
 mod heartbeat;
 mod list;
 mod next;
 mod poll;
+mod request_args;
 mod show;
 mod stale_check;
 mod update;
@@ -19,8 +19,8 @@ use gt_api::WorkItemDocument;
 use gt_core::Timestamp;
 use gt_core::work::{WorkItem, WorkStatus};
 
-use self::door::DoorArgs;
-use crate::context::Context;
+use self::client::WorkClientArgs;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, ago};
 
@@ -44,7 +44,7 @@ The queue is that of the town around, or of a server:
 )]
 pub(super) struct WorkArgs {
     #[command(flatten)]
-    door: DoorArgs,
+    client: WorkClientArgs,
     #[command(subcommand)]
     verb: WorkVerb,
 }
@@ -63,19 +63,19 @@ enum WorkVerb {
     Watch(watch::WatchArgs),
 }
 
-pub(super) fn run(context: &Context<'_>, args: &WorkArgs) -> Result<(), CliError> {
-    let door = args.door.open(context)?;
+pub(super) fn run(context: &CommandContext<'_>, args: &WorkArgs) -> Result<(), CliError> {
+    let client = args.client.open(context)?;
     match &args.verb {
-        WorkVerb::Add(args) => add::run(context, &door, args),
-        WorkVerb::Dispatch(args) => dispatch::run(context, &door, args),
-        WorkVerb::Update(args) => update::run(context, &door, args),
-        WorkVerb::List(args) => list::run(context, &door, args),
-        WorkVerb::Show(args) => show::run(context, &door, args),
-        WorkVerb::Next(args) => next::run(context, &door, args),
-        WorkVerb::Poll(args) => poll::run(context, &door, args),
-        WorkVerb::Heartbeat(args) => heartbeat::run(context, &door, args),
-        WorkVerb::StaleCheck(args) => stale_check::run(context, &door, args),
-        WorkVerb::Watch(args) => watch::run(context, &door, args),
+        WorkVerb::Add(args) => add::run(context, &client, args),
+        WorkVerb::Dispatch(args) => dispatch::run(context, &client, args),
+        WorkVerb::Update(args) => update::run(context, &client, args),
+        WorkVerb::List(args) => list::run(context, &client, args),
+        WorkVerb::Show(args) => show::run(context, &client, args),
+        WorkVerb::Next(args) => next::run(context, &client, args),
+        WorkVerb::Poll(args) => poll::run(context, &client, args),
+        WorkVerb::Heartbeat(args) => heartbeat::run(context, &client, args),
+        WorkVerb::StaleCheck(args) => stale_check::run(context, &client, args),
+        WorkVerb::Watch(args) => watch::run(context, &client, args),
     }
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use clap::Args;
 use gt_api::NextAnswerDocument;
 use gt_core::time::parse_duration;
-use gt_workqueue::work::{Door, Next};
+use gt_workqueue::work::{NextWork, WorkClient};
 
-use super::asking::Asking;
+use super::request_args::Asking;
 use super::{first_line, until};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Take the next thing to do, if there is one
@@ -31,23 +31,27 @@ pub(super) struct NextArgs {
     wait: Duration,
 }
 
-pub(super) fn run(context: &Context<'_>, door: &Door, args: &NextArgs) -> Result<(), CliError> {
+pub(super) fn run(
+    context: &CommandContext<'_>,
+    client: &WorkClient,
+    args: &NextArgs,
+) -> Result<(), CliError> {
     let request = args.asking.request()?;
     let printer = context.printer;
-    match door.next(&request, args.wait, None)? {
-        Next::Item(taken) if printer.json() => {
+    match client.next(&request, args.wait, None)? {
+        NextWork::Item(taken) if printer.json() => {
             let (item, lease) = (&taken.item, taken.lease_expires_at);
             printer.object(&NextAnswerDocument::taken(item, taken.run_uid, lease))
         }
-        Next::Item(taken) => {
-            let (run, line) = (door.run_of(&taken), first_line(&taken.item));
+        NextWork::Item(taken) => {
+            let (run, line) = (client.run_of(&taken), first_line(&taken.item));
             printer.heading(taken.item.bead.as_str(), &format!("  {line}"))?;
-            let lease = until(taken.lease_expires_at, door.now());
+            let lease = until(taken.lease_expires_at, client.now());
             printer.line(format!("It is {}'s as {run}, {lease}", request.agent))
         }
-        Next::Nothing(why) if printer.json() => {
+        NextWork::Nothing(why) if printer.json() => {
             printer.object(&NextAnswerDocument::nothing(why.code(), why.to_string()))
         }
-        Next::Nothing(why) => printer.done(format!("Nothing to do: {why}")),
+        NextWork::Nothing(why) => printer.done(format!("Nothing to do: {why}")),
     }
 }

@@ -7,11 +7,11 @@ use clap::Args;
 use gt_api::PollDocument;
 use gt_core::time::parse_duration;
 use gt_core::work::WorkItem;
-use gt_workqueue::work::{Door, PollEnd, PollNews, Polled, Polling, poll};
+use gt_workqueue::work::{PollEnd, PollNews, PollResult, Polling, WorkClient, poll};
 
-use super::asking::Asking;
 use super::first_line;
-use crate::context::Context;
+use super::request_args::Asking;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, plural};
 
@@ -57,7 +57,11 @@ pub(super) struct PollArgs {
     command: Vec<String>,
 }
 
-pub(super) fn run(context: &Context<'_>, door: &Door, args: &PollArgs) -> Result<(), CliError> {
+pub(super) fn run(
+    context: &CommandContext<'_>,
+    client: &WorkClient,
+    args: &PollArgs,
+) -> Result<(), CliError> {
     let polling = Polling {
         request: args.asking.request()?,
         wait: args.wait,
@@ -65,20 +69,24 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &PollArgs) -> Result
         most: args.max,
         command: args.command.clone(),
         directory: context.directory.clone(),
-        output: output(context, door, args)?,
+        output: output(context, client, args)?,
         // Old output in a directory that the user named is left to the user.
-        keep: if args.output.is_some() { None } else { Some(door.history_kept()?) },
+        keep: if args.output.is_some() { None } else { Some(client.history_kept()?) },
         grace: args.grace,
     };
     let printer = context.printer;
     // A closed output does not end the poll: the item would be dropped.
-    let polled = poll(door, &polling, &mut |news| {
+    let polled = poll(client, &polling, &mut |news| {
         let _ = tell(printer, news).and_then(|()| printer.flush());
     })?;
     printer.done(format!("✓ {}", summary(&polled)))
 }
 
-fn output(context: &Context<'_>, door: &Door, args: &PollArgs) -> Result<PathBuf, CliError> {
+fn output(
+    context: &CommandContext<'_>,
+    client: &WorkClient,
+    args: &PollArgs,
+) -> Result<PathBuf, CliError> {
     if let Some(directory) = &args.output {
         return Ok(context.directory.join(directory));
     }
@@ -87,9 +95,9 @@ fn output(context: &Context<'_>, door: &Door, args: &PollArgs) -> Result<PathBuf
         let home = || Some(environment.path("HOME")?.join(".local").join("state"));
         Some(environment.path("XDG_STATE_HOME").or_else(home)?.join("gt").join("work"))
     };
-    match door {
-        Door::Local(town) => Ok(town.root().join(".gt").join("work")),
-        Door::Remote(_) => state().ok_or_else(|| {
+    match client {
+        WorkClient::Local(town) => Ok(town.root().join(".gt").join("work")),
+        WorkClient::Remote(_) => state().ok_or_else(|| {
             CliError::request(
                 "neither HOME nor XDG_STATE_HOME is set; say with --output where output is kept",
             )
@@ -156,7 +164,7 @@ fn event(name: &str, item: Option<&WorkItem>) -> PollDocument {
     }
 }
 
-fn summary(polled: &Polled) -> String {
+fn summary(polled: &PollResult) -> String {
     let parts = [
         (polled.completed, "completed"),
         (polled.failed, "failed"),

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use gt_api::WorkDetailsDocument;
-use gt_workqueue::work::Door;
+use gt_workqueue::work::WorkClient;
 
 use super::{colour, until};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, run_state_colour};
 
@@ -17,10 +17,14 @@ pub(super) struct ShowArgs {
     item: String,
 }
 
-pub(super) fn run(context: &Context<'_>, door: &Door, args: &ShowArgs) -> Result<(), CliError> {
-    let reference = door.item_named(&args.item)?;
-    let details = door.item(&reference)?;
-    let (printer, item, now) = (context.printer, &details.item, door.now());
+pub(super) fn run(
+    context: &CommandContext<'_>,
+    client: &WorkClient,
+    args: &ShowArgs,
+) -> Result<(), CliError> {
+    let reference = client.item_named(&args.item)?;
+    let details = client.item(&reference)?;
+    let (printer, item, now) = (context.printer, &details.item, client.now());
     if printer.json() {
         let (log, depends_on) = (&details.dispatch_log, &details.depends_on);
         return printer.object(&WorkDetailsDocument::of(item, log, depends_on));

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use gt_api::OverdueDocument;
-use gt_workqueue::work::Door;
+use gt_workqueue::work::WorkClient;
 
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::plural;
 
@@ -18,11 +18,11 @@ Examples:\n  gt work stale-check\n  gt work stale-check --json")]
 pub(super) struct StaleCheckArgs {}
 
 pub(super) fn run(
-    context: &Context<'_>,
-    door: &Door,
+    context: &CommandContext<'_>,
+    client: &WorkClient,
     StaleCheckArgs {}: &StaleCheckArgs,
 ) -> Result<(), CliError> {
-    let found = door.check_overdue()?;
+    let found = client.check_overdue()?;
     let printer = context.printer;
     if printer.json() {
         return printer.object(&OverdueDocument::of(&found.stale, &found.lost, found.due));

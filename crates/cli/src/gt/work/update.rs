@@ -1,14 +1,14 @@
 //! `gt work update`.
 
 use clap::Args;
-use gt_beads::beads::Edit;
+use gt_beads::beads::FieldEdit;
 use gt_core::Outcome;
 use gt_core::work::{ProjectRef, RunRef, Version, WorkPriority, WorkStatus};
-use gt_workqueue::work::{Door, ItemChange, Precondition};
+use gt_workqueue::work::{ItemChange, Precondition, WorkClient};
 
 use super::add::priority;
 use super::print_item;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::values::json_argument;
 
@@ -62,8 +62,12 @@ pub(super) struct UpdateArgs {
     if_match: Option<Version>,
 }
 
-pub(super) fn run(context: &Context<'_>, door: &Door, args: &UpdateArgs) -> Result<(), CliError> {
-    let reference = door.item_named(&args.item)?;
+pub(super) fn run(
+    context: &CommandContext<'_>,
+    client: &WorkClient,
+    args: &UpdateArgs,
+) -> Result<(), CliError> {
+    let reference = client.item_named(&args.item)?;
     let payload = args.payload.as_deref().map(json_argument).transpose()?;
     let change = ItemChange {
         status: args.status,
@@ -75,21 +79,21 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &UpdateArgs) -> Resu
         description: args.description.clone(),
         payload: edit(payload, |json| json.as_str() == "null"),
         project: match args.project.as_deref() {
-            None => Edit::Keep,
-            Some("") => Edit::Clear,
-            Some(name) => Edit::Set(ProjectRef::parse(name)?),
+            None => FieldEdit::Keep,
+            Some("") => FieldEdit::Clear,
+            Some(name) => FieldEdit::Set(ProjectRef::parse(name)?),
         },
         precondition: Precondition { run: args.run_id.clone(), version: args.if_match },
     };
-    let item = door.change(&reference, change)?;
+    let item = client.change(&reference, change)?;
     print_item(context.printer, &item, &format!("{} is {}", item.bead, item.status))
 }
 
 /// The change of a field that may be empty.
-fn edit<T>(value: Option<T>, is_empty: impl Fn(&T) -> bool) -> Edit<T> {
+fn edit<T>(value: Option<T>, is_empty: impl Fn(&T) -> bool) -> FieldEdit<T> {
     match value {
-        None => Edit::Keep,
-        Some(value) if is_empty(&value) => Edit::Clear,
-        Some(value) => Edit::Set(value),
+        None => FieldEdit::Keep,
+        Some(value) if is_empty(&value) => FieldEdit::Clear,
+        Some(value) => FieldEdit::Set(value),
     }
 }

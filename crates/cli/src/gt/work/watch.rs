@@ -7,11 +7,11 @@ use clap::Args;
 use gt_api::WorkItemDocument;
 use gt_core::BeadId;
 use gt_core::work::{ItemRef, Version, WorkFilter, WorkItem};
-use gt_workqueue::work::{Door, Watch};
+use gt_workqueue::work::{WorkClient, WorkWatch};
 
 use super::first_line;
 use super::list::WhichArgs;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::moment;
 
@@ -31,12 +31,16 @@ pub(super) struct WatchArgs {
 /// How long one wait for an event lasts; in between it is checked whether the reader of the output has gone.
 const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// The pause between two tries to reach a queue that is away.
-const AWAY_PAUSE: Duration = Duration::from_secs(1);
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
-pub(super) fn run(context: &Context<'_>, door: &Door, args: &WatchArgs) -> Result<(), CliError> {
-    let (filter, project) = (args.which.filter(door)?, args.which.project(door)?);
+pub(super) fn run(
+    context: &CommandContext<'_>,
+    client: &WorkClient,
+    args: &WatchArgs,
+) -> Result<(), CliError> {
+    let (filter, project) = (args.which.filter(client)?, args.which.project(client)?);
     let printer = context.printer;
-    let mut watch = Watch::from_now(door)?;
+    let mut watch = WorkWatch::from_now(client)?;
     let mut shown: HashMap<BeadId, Version> = HashMap::new();
     let mut is_away = false;
     printer.note("note: watching; what changes is shown here");
@@ -49,7 +53,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &WatchArgs) -> Resul
                     let error = CliError::from(error);
                     printer.note(format!("note: {}; waiting for it", error.chain()));
                 }
-                printer.wait(AWAY_PAUSE)?;
+                printer.wait(RECONNECT_INTERVAL)?;
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -61,7 +65,7 @@ pub(super) fn run(context: &Context<'_>, door: &Door, args: &WatchArgs) -> Resul
         }
         for bead in seen.changed {
             // It may be gone, or be something else than a work item.
-            let Ok(details) = door.item(&ItemRef::Bead(bead.clone())) else { continue };
+            let Ok(details) = client.item(&ItemRef::Bead(bead.clone())) else { continue };
             let item = details.item;
             let is_new = shown.insert(bead, item.version()) != Some(item.version());
             let is_here = project.as_ref().is_none_or(|project| item.project == Some(project.uid));

@@ -6,12 +6,12 @@ fn id(text: &str) -> BeadId {
     BeadId::parse(text).unwrap()
 }
 
-fn rig(slug: &str, state: RigState) -> Part {
-    Part::Work(Some((RigSlug::parse(slug).unwrap(), state)))
+fn rig(slug: &str, state: RigState) -> MemberRole {
+    MemberRole::Work(Some((RigSlug::parse(slug).unwrap(), state)))
 }
 
-fn task(name: &str, waits_for: &[usize]) -> Member {
-    Member {
+fn task(name: &str, waits_for: &[usize]) -> StagedMember {
+    StagedMember {
         id: id(&format!("we-{name}")),
         part: rig("web", RigState::Active),
         waits_for: waits_for.to_vec(),
@@ -20,7 +20,7 @@ fn task(name: &str, waits_for: &[usize]) -> Member {
     }
 }
 
-fn plan(members: Vec<Member>) -> StagePlan {
+fn plan(members: Vec<StagedMember>) -> StagePlan {
     stage(&StageFacts { members, ..StageFacts::default() })
 }
 
@@ -39,7 +39,7 @@ fn a_wave_holds_the_members_that_can_run_at_once() {
 #[test]
 fn a_closed_member_is_in_no_wave_and_holds_up_no_other() {
     let mut done = task("a", &[]);
-    done.part = Part::Over;
+    done.part = MemberRole::Over;
     done.gates = vec![id("we-x")];
     let plan = plan(vec![done, task("b", &[0]), task("c", &[1])]);
     assert_eq!(plan.waves, [vec![1], vec![2]]);
@@ -49,7 +49,7 @@ fn a_closed_member_is_in_no_wave_and_holds_up_no_other() {
 #[test]
 fn waiting_for_a_frame_is_waiting_for_all_its_parts_and_no_longer() {
     let mut frame = task("epic", &[]);
-    frame.part = Part::Frame(vec![0, 1]);
+    frame.part = MemberRole::Frame(vec![0, 1]);
     let plan = plan(vec![task("a", &[]), task("b", &[0]), frame, task("c", &[2])]);
     assert_eq!(plan.waves, [vec![0], vec![1], vec![3]]);
 }
@@ -86,11 +86,16 @@ fn a_cycle_through_beads_outside_the_set_is_an_error() {
 
 #[test]
 fn only_findings_that_break_the_plan_need_force() {
-    let forced = [Category::BlockedRig, Category::MissingBranch];
-    for category in [Category::Cycle, Category::NoRig] {
+    let forced = [FindingCategory::BlockedRig, FindingCategory::MissingBranch];
+    for category in [FindingCategory::Cycle, FindingCategory::NoRig] {
         assert!(category.is_error() && !category.needs_force(), "{category}");
     }
-    for category in [Category::Orphan, Category::CrossRig, Category::Capacity, Category::Gated] {
+    for category in [
+        FindingCategory::Orphan,
+        FindingCategory::CrossRig,
+        FindingCategory::Capacity,
+        FindingCategory::Gated,
+    ] {
         assert!(!category.is_error() && !category.needs_force(), "{category}");
     }
     assert!(forced.iter().all(|category| category.needs_force() && !category.is_error()));
@@ -116,7 +121,7 @@ fn a_cycle_is_an_error_that_names_its_beads() {
 #[test]
 fn a_member_that_waits_for_a_frame_that_waits_for_it_never_starts() {
     let mut frame = task("epic", &[]);
-    frame.part = Part::Frame(vec![2]);
+    frame.part = MemberRole::Frame(vec![2]);
     let plan = plan(vec![task("a", &[1]), frame, task("x", &[0])]);
     assert_eq!(categories(&plan), ["cycle"]);
     assert_eq!(plan.findings[0].message, "they wait for each other: we-a → we-epic → we-x → we-a");
@@ -125,7 +130,7 @@ fn a_member_that_waits_for_a_frame_that_waits_for_it_never_starts() {
 
 #[test]
 fn a_long_cycle_is_shortened_in_the_message_and_complete_in_the_finding() {
-    let members: Vec<Member> =
+    let members: Vec<StagedMember> =
         (0..10_000).map(|n| task(&format!("n{n}"), &[(n + 1) % 10_000])).collect();
     let plan = plan(members);
     let [cycle] = plan.findings.as_slice() else { panic!("{:?}", categories(&plan)) };
@@ -136,7 +141,7 @@ fn a_long_cycle_is_shortened_in_the_message_and_complete_in_the_finding() {
 #[test]
 fn work_without_a_rig_is_an_error() {
     let mut homeless = task("a", &[]);
-    homeless.part = Part::Work(None);
+    homeless.part = MemberRole::Work(None);
     let plan = plan(vec![homeless, task("b", &[])]);
     assert!(plan.has_errors());
     assert_eq!(plan.findings[0].beads, [id("we-a")]);
@@ -189,17 +194,17 @@ fn more_at_once_than_there_is_room_for_is_told_of_the_widest_wave() {
 }
 
 /// The members that must be done before a member: its own dependencies, and those behind frames.
-fn before(members: &[Member], at: usize, found: &mut Vec<usize>) {
+fn before(members: &[StagedMember], at: usize, found: &mut Vec<usize>) {
     let parts: Vec<usize> = match &members[at].part {
-        Part::Over => vec![],
-        Part::Frame(parts) => parts.clone(),
-        Part::Work(_) => members[at].waits_for.clone(),
+        MemberRole::Over => vec![],
+        MemberRole::Frame(parts) => parts.clone(),
+        MemberRole::Work(_) => members[at].waits_for.clone(),
     };
     for part in parts {
         match members[part].part {
-            Part::Over => {}
-            Part::Frame(_) => before(members, part, found),
-            Part::Work(_) => found.push(part),
+            MemberRole::Over => {}
+            MemberRole::Frame(_) => before(members, part, found),
+            MemberRole::Work(_) => found.push(part),
         }
     }
 }
@@ -213,16 +218,16 @@ proptest! {
         frames in prop::collection::vec(prop::bool::weighted(0.1), 40),
     ) {
         // Only backwards, so that there is no cycle.
-        let members: Vec<Member> = edges.iter().enumerate().map(|(at, targets)| {
+        let members: Vec<StagedMember> = edges.iter().enumerate().map(|(at, targets)| {
             let targets: Vec<usize> = targets.iter().copied().filter(|target| *target < at).collect();
             let mut member = task(&format!("n{at}"), &targets);
             if gated[at] {
                 member.gates = vec![id("ap-1")];
             }
             if over[at] {
-                member.part = Part::Over;
+                member.part = MemberRole::Over;
             } else if frames[at] {
-                member.part = Part::Frame(std::mem::take(&mut member.waits_for));
+                member.part = MemberRole::Frame(std::mem::take(&mut member.waits_for));
             }
             member
         }).collect();
@@ -230,7 +235,7 @@ proptest! {
         let wave_of = |at: usize| plan.waves.iter().position(|wave| wave.contains(&at));
         let is_gated = |at: usize| plan.gated.iter().any(|(one, _)| *one == at);
         for (at, member) in members.iter().enumerate() {
-            let Part::Work(_) = member.part else {
+            let MemberRole::Work(_) = member.part else {
                 prop_assert_eq!((wave_of(at), is_gated(at)), (None, false));
                 continue;
             };

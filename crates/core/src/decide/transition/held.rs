@@ -1,6 +1,6 @@
 //! The part of the status table for beads that a run has.
 
-use super::{Refusal, Ruling, RunFate, Speaker, Standing, Transition, Verb, unheld};
+use super::{Ruling, RunEffect, Transition, TransitionFacts, Verb, VerbActor, VerbRefusal, unheld};
 use crate::schedule::{Run, RunId, RunState};
 use crate::{ExecutorKind, Status};
 
@@ -31,7 +31,7 @@ impl<'a> LiveRun<'a> {
 
     /// The relation of a speaker to the run. A worker names the run it acts in; where there is no process that
     /// could be told to, its name counts.
-    pub(super) fn relation(&self, speaker: Speaker<'_>) -> Relation {
+    pub(super) fn relation(&self, speaker: VerbActor<'_>) -> Relation {
         match speaker.run {
             Some(acting) if acting == self.id => return Relation::Worker(self.manner()),
             Some(acting) if acting.bead == self.id.bead => {
@@ -40,25 +40,31 @@ impl<'a> LiveRun<'a> {
             Some(_) | None => {}
         }
         match self.manner() {
-            manner @ (Manner::Pulling | Manner::Alone) if speaker.name == self.agent => {
+            manner @ (WorkerBinding::Pulling | WorkerBinding::Alone)
+                if speaker.name == self.agent =>
+            {
                 Relation::Worker(manner)
             }
-            Manner::Supervised | Manner::Pulling | Manner::Alone => Relation::Stranger,
+            WorkerBinding::Supervised | WorkerBinding::Pulling | WorkerBinding::Alone => {
+                Relation::Stranger
+            }
         }
     }
 
-    fn manner(&self) -> Manner {
+    fn manner(&self) -> WorkerBinding {
         match self.executor {
-            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => Manner::Supervised,
-            ExecutorKind::Pull => Manner::Pulling,
-            ExecutorKind::None => Manner::Alone,
+            ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {
+                WorkerBinding::Supervised
+            }
+            ExecutorKind::Pull => WorkerBinding::Pulling,
+            ExecutorKind::None => WorkerBinding::Alone,
         }
     }
 }
 
 /// The way in which a worker is bound to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum WorkerBinding {
     /// A process whose supervisor has taken the run for it.
     Supervised,
     /// An agent that asks for work, and takes the run itself.
@@ -71,7 +77,7 @@ pub(super) enum Manner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Relation {
     /// The speaker is the worker of the run.
-    Worker(Manner),
+    Worker(WorkerBinding),
     /// They act in another run of the same bead, which this one has fenced off.
     Superseded(RunId),
     /// They have nothing to do with it.
@@ -81,13 +87,13 @@ pub(super) enum Relation {
 /// The table for a bead that `run` has.
 pub(super) fn decide(
     verb: &Verb,
-    standing: &Standing<'_>,
+    standing: &TransitionFacts<'_>,
     run: &LiveRun<'_>,
-    speaker: Speaker<'_>,
-) -> Result<Ruling, Refusal> {
+    speaker: VerbActor<'_>,
+) -> Result<Ruling, VerbRefusal> {
     let relation = run.relation(speaker);
     if let Relation::Superseded(acting) = relation {
-        return Err(Refusal::Superseded { acting, live: run.id.clone() });
+        return Err(VerbRefusal::Superseded { acting, live: run.id.clone() });
     }
     let unchanged = match verb {
         Verb::SetStatus(wanted) => wanted == standing.status,
@@ -106,62 +112,62 @@ pub(super) fn decide(
     }
 }
 
-const NOTHING: Ruling = Ruling { bead: Transition::Nothing, run: RunFate::Untouched };
+const NOTHING: Ruling = Ruling { bead: Transition::Nothing, run: RunEffect::Untouched };
 
 fn by_worker(
     verb: &Verb,
-    standing: &Standing<'_>,
+    standing: &TransitionFacts<'_>,
     run: &LiveRun<'_>,
-    manner: Manner,
-    speaker: Speaker<'_>,
-) -> Result<Ruling, Refusal> {
-    let closes = manner == Manner::Alone;
+    manner: WorkerBinding,
+    speaker: VerbActor<'_>,
+) -> Result<Ruling, VerbRefusal> {
+    let closes = manner == WorkerBinding::Alone;
     match verb {
         Verb::Edit => Ok(NOTHING),
         Verb::Claim | Verb::SetStatus(Status::InProgress) => match (manner, run.state) {
-            (Manner::Pulling | Manner::Alone, RunState::Starting) => {
+            (WorkerBinding::Pulling | WorkerBinding::Alone, RunState::Starting) => {
                 let bead = Transition::Status(Status::InProgress);
-                Ok(Ruling { bead, run: RunFate::Taken })
+                Ok(Ruling { bead, run: RunEffect::Taken })
             }
             _ => Ok(NOTHING),
         },
         Verb::Close { .. } | Verb::SetStatus(Status::Closed) if closes => {
             let bead = unheld(verb, standing, speaker.name)?;
-            Ok(Ruling { bead, run: RunFate::Ended })
+            Ok(Ruling { bead, run: RunEffect::Ended })
         }
         Verb::Delete { force: true } if closes => by_stranger(verb, standing, run, speaker),
         Verb::Close { .. } | Verb::SetStatus(Status::Closed) | Verb::Delete { force: true } => {
-            Err(Refusal::FinishWithDone(run.id.clone()))
+            Err(VerbRefusal::FinishWithDone(run.id.clone()))
         }
         Verb::SetStatus(_)
         | Verb::Reopen
         | Verb::PutOff
         | Verb::Assign(_)
         | Verb::Delete { force: false } => {
-            Err(Refusal::StatusOfRun { run: run.id.clone(), closes })
+            Err(VerbRefusal::StatusOfRun { run: run.id.clone(), closes })
         }
     }
 }
 
 fn by_stranger(
     verb: &Verb,
-    standing: &Standing<'_>,
+    standing: &TransitionFacts<'_>,
     run: &LiveRun<'_>,
-    speaker: Speaker<'_>,
-) -> Result<Ruling, Refusal> {
+    speaker: VerbActor<'_>,
+) -> Result<Ruling, VerbRefusal> {
     if verb.is_forced() {
         let bead = unheld(verb, standing, speaker.name)?;
-        return Ok(Ruling { bead, run: RunFate::Cancelled });
+        return Ok(Ruling { bead, run: RunEffect::Cancelled });
     }
     let (run, agent) = (run.id.clone(), run.agent.to_owned());
     Err(match verb {
         Verb::Edit => return Ok(NOTHING),
-        Verb::Claim => Refusal::ClaimedInRun { run, agent },
+        Verb::Claim => VerbRefusal::ClaimedInRun { run, agent },
         Verb::Close { .. } | Verb::Delete { .. } => {
-            Refusal::HeldByRun { run, agent, force_helps: true }
+            VerbRefusal::HeldByRun { run, agent, force_helps: true }
         }
         Verb::SetStatus(_) | Verb::Reopen | Verb::PutOff | Verb::Assign(_) => {
-            Refusal::HeldByRun { run, agent, force_helps: false }
+            VerbRefusal::HeldByRun { run, agent, force_helps: false }
         }
     })
 }

@@ -55,7 +55,7 @@ impl Verb {
 
 /// The actor that asks for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Speaker<'a> {
+pub struct VerbActor<'a> {
     /// The name they go by.
     pub name: &'a str,
     /// The run in which they act, if they are a worker.
@@ -64,7 +64,7 @@ pub struct Speaker<'a> {
 
 /// The facts that the table decides by.
 #[derive(Debug, Clone)]
-pub struct Standing<'a> {
+pub struct TransitionFacts<'a> {
     /// The bead.
     pub id: &'a BeadId,
     /// The bead's status; a deferred bead whose date has passed stands as open.
@@ -106,7 +106,7 @@ pub enum Transition {
 
 /// The change of the run that has the bead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunFate {
+pub enum RunEffect {
     /// Nothing; or there is none.
     Untouched,
     /// Its worker has taken it.
@@ -123,12 +123,12 @@ pub struct Ruling {
     /// The change of the bead.
     pub bead: Transition,
     /// The change of its run.
-    pub run: RunFate,
+    pub run: RunEffect,
 }
 
 /// Why a verb is refused. The text names no bead; the caller that prints it adds the id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum VerbRefusal {
     /// Another has it.
     #[error("issue already claimed by {0}")]
     ClaimedBy(String),
@@ -213,22 +213,26 @@ fn list(ids: &[BeadId]) -> String {
 /// The effect of `verb` on a bead in this standing, and on the run that has it, when `speaker` says it.
 pub fn decide(
     verb: &Verb,
-    standing: &Standing<'_>,
-    speaker: Speaker<'_>,
-) -> Result<Ruling, Refusal> {
+    standing: &TransitionFacts<'_>,
+    speaker: VerbActor<'_>,
+) -> Result<Ruling, VerbRefusal> {
     if let Some(run) = &standing.run {
         return held::decide(verb, standing, run, speaker);
     }
     // An action from a run carries the run's number, also when no other run has come after it.
     if let Some(acting) = speaker.run.filter(|acting| acting.bead == *standing.id) {
-        return Err(Refusal::Over(acting.clone()));
+        return Err(VerbRefusal::Over(acting.clone()));
     }
     let bead = unheld(verb, standing, speaker.name)?;
-    Ok(Ruling { bead, run: RunFate::Untouched })
+    Ok(Ruling { bead, run: RunEffect::Untouched })
 }
 
 /// The table for a bead that no run has.
-fn unheld(verb: &Verb, standing: &Standing<'_>, actor: &str) -> Result<Transition, Refusal> {
+fn unheld(
+    verb: &Verb,
+    standing: &TransitionFacts<'_>,
+    actor: &str,
+) -> Result<Transition, VerbRefusal> {
     let current = standing.status;
     match verb {
         Verb::Claim => match current {
@@ -237,34 +241,34 @@ fn unheld(verb: &Verb, standing: &Standing<'_>, actor: &str) -> Result<Transitio
             }
             Status::InProgress if standing.assignee == actor => Ok(Transition::Nothing),
             Status::Open | Status::InProgress | Status::Hooked if !standing.assignee.is_empty() => {
-                Err(Refusal::ClaimedBy(standing.assignee.to_owned()))
+                Err(VerbRefusal::ClaimedBy(standing.assignee.to_owned()))
             }
-            other => Err(Refusal::NotClaimable(other.clone())),
+            other => Err(VerbRefusal::NotClaimable(other.clone())),
         },
         Verb::SetStatus(wanted) => match (current, wanted) {
-            (_, Status::Closed) if standing.is_template => Err(Refusal::Template),
+            (_, Status::Closed) if standing.is_template => Err(VerbRefusal::Template),
             (Status::Closed, Status::Closed) => Ok(Transition::Nothing),
             (_, Status::Closed) => Ok(Transition::Closed),
             (Status::Closed, Status::Open) => Ok(Transition::Reopened),
-            (Status::Closed, _) => Err(Refusal::Closed),
+            (Status::Closed, _) => Err(VerbRefusal::Closed),
             (current, wanted) if current == wanted => Ok(Transition::Nothing),
             (_, wanted) => Ok(Transition::Status(wanted.clone())),
         },
         Verb::Close { force } => {
             if standing.is_template {
-                return Err(Refusal::Template);
+                return Err(VerbRefusal::Template);
             }
             if *force || *current == Status::Closed {
                 return Ok(Transition::Closed);
             }
             if standing.pinned || *current == Status::Pinned {
-                return Err(Refusal::Pinned);
+                return Err(VerbRefusal::Pinned);
             }
             if standing.issue_type.is_epic() && standing.has_open_children {
-                return Err(Refusal::OpenChildren);
+                return Err(VerbRefusal::OpenChildren);
             }
             if !standing.blockers.is_empty() {
-                return Err(Refusal::Blocked(standing.blockers.to_vec()));
+                return Err(VerbRefusal::Blocked(standing.blockers.to_vec()));
             }
             Ok(Transition::Closed)
         }

@@ -2,17 +2,17 @@
 
 use proptest::prelude::*;
 
-use super::held::{Manner, Relation};
+use super::held::{Relation, WorkerBinding};
 use super::*;
 use crate::ExecutorKind;
 use crate::schedule::RunState;
 
-const ME: Speaker<'_> = Speaker { name: "me", run: None };
+const ME: VerbActor<'_> = VerbActor { name: "me", run: None };
 
 /// The decision about a bead that no run has.
-fn unheld(verb: &Verb, standing: &Standing<'_>) -> Result<Transition, Refusal> {
+fn unheld(verb: &Verb, standing: &TransitionFacts<'_>) -> Result<Transition, VerbRefusal> {
     decide(verb, standing, ME).map(|ruling| {
-        assert_eq!(ruling.run, RunFate::Untouched);
+        assert_eq!(ruling.run, RunEffect::Untouched);
         ruling.bead
     })
 }
@@ -20,8 +20,8 @@ fn unheld(verb: &Verb, standing: &Standing<'_>) -> Result<Transition, Refusal> {
 static BEAD: std::sync::LazyLock<BeadId> =
     std::sync::LazyLock::new(|| BeadId::parse("gt-a").unwrap());
 
-fn standing<'a>(status: &'a Status, assignee: &'a str, kind: &'a IssueType) -> Standing<'a> {
-    Standing {
+fn standing<'a>(status: &'a Status, assignee: &'a str, kind: &'a IssueType) -> TransitionFacts<'a> {
+    TransitionFacts {
         id: &BEAD,
         status,
         assignee,
@@ -42,10 +42,10 @@ fn a_claim_is_a_compare_and_swap() {
     assert_eq!(claim(&Status::Open, ""), Ok(Transition::Claimed));
     assert_eq!(claim(&Status::Open, "me"), Ok(Transition::Claimed));
     assert_eq!(claim(&Status::InProgress, "me"), Ok(Transition::Nothing));
-    assert_eq!(claim(&Status::Open, "you"), Err(Refusal::ClaimedBy("you".into())));
-    assert_eq!(claim(&Status::InProgress, "you"), Err(Refusal::ClaimedBy("you".into())));
+    assert_eq!(claim(&Status::Open, "you"), Err(VerbRefusal::ClaimedBy("you".into())));
+    assert_eq!(claim(&Status::InProgress, "you"), Err(VerbRefusal::ClaimedBy("you".into())));
     for status in [Status::Closed, Status::Pinned, Status::Blocked, Status::Deferred] {
-        assert_eq!(claim(&status, ""), Err(Refusal::NotClaimable(status.clone())));
+        assert_eq!(claim(&status, ""), Err(VerbRefusal::NotClaimable(status.clone())));
     }
 }
 
@@ -54,26 +54,26 @@ fn closing_has_guards_that_force_overrides() {
     let (task, epic) = (IssueType::default(), IssueType::parse("epic").unwrap());
     let blockers = [BeadId::parse("gt-a").unwrap()];
     let guarded = [
-        Standing { pinned: true, ..standing(&Status::Open, "", &task) },
+        TransitionFacts { pinned: true, ..standing(&Status::Open, "", &task) },
         standing(&Status::Pinned, "", &task),
-        Standing { has_open_children: true, ..standing(&Status::Open, "", &epic) },
-        Standing { blockers: &blockers, ..standing(&Status::Open, "", &task) },
+        TransitionFacts { has_open_children: true, ..standing(&Status::Open, "", &epic) },
+        TransitionFacts { blockers: &blockers, ..standing(&Status::Open, "", &task) },
     ];
     for standing in &guarded {
         assert!(unheld(&Verb::Close { force: false }, standing).is_err());
         let forced = unheld(&Verb::Close { force: true }, standing);
         assert_eq!(forced, Ok(Transition::Closed));
     }
-    let template = Standing { is_template: true, ..standing(&Status::Open, "", &task) };
+    let template = TransitionFacts { is_template: true, ..standing(&Status::Open, "", &task) };
     for verb in [Verb::Close { force: true }, Verb::SetStatus(Status::Closed)] {
-        assert_eq!(unheld(&verb, &template), Err(Refusal::Template));
+        assert_eq!(unheld(&verb, &template), Err(VerbRefusal::Template));
     }
 }
 
 #[test]
 fn open_children_hold_up_only_epics() {
     let task = IssueType::default();
-    let parent = Standing { has_open_children: true, ..standing(&Status::Open, "", &task) };
+    let parent = TransitionFacts { has_open_children: true, ..standing(&Status::Open, "", &task) };
     let closed = unheld(&Verb::Close { force: false }, &parent);
     assert_eq!(closed, Ok(Transition::Closed));
 }
@@ -87,7 +87,7 @@ fn only_reopening_leads_out_of_closed() {
         match wanted {
             Status::Closed => assert_eq!(answer, Ok(Transition::Nothing)),
             Status::Open => assert_eq!(answer, Ok(Transition::Reopened)),
-            _ => assert_eq!(answer, Err(Refusal::Closed)),
+            _ => assert_eq!(answer, Err(VerbRefusal::Closed)),
         }
     }
     assert_eq!(unheld(&Verb::Close { force: false }, &closed), Ok(Transition::Closed));
@@ -104,10 +104,10 @@ fn held<'a>(
     state: RunState,
     status: &'a Status,
     kind: &'a IssueType,
-) -> Standing<'a> {
+) -> TransitionFacts<'a> {
     let run = LiveRun::new(id, state, executor, "web/crew/max");
     assert!(run.is_some());
-    Standing { run, ..standing(status, "web/crew/max", kind) }
+    TransitionFacts { run, ..standing(status, "web/crew/max", kind) }
 }
 
 const SUPERVISED: [ExecutorKind; 3] =
@@ -116,19 +116,19 @@ const SUPERVISED: [ExecutorKind; 3] =
 #[test]
 fn a_process_acknowledges_and_leaves_the_rest_to_its_run() {
     let (task, id) = (IssueType::default(), run_id(2));
-    let me = Speaker { name: "web/process", run: Some(&id) };
+    let me = VerbActor { name: "web/process", run: Some(&id) };
     for executor in SUPERVISED {
         let held = held(&id, executor, RunState::Running, &Status::InProgress, &task);
         let answer = |verb: &Verb| decide(verb, &held, me);
-        let nothing = Ruling { bead: Transition::Nothing, run: RunFate::Untouched };
+        let nothing = Ruling { bead: Transition::Nothing, run: RunEffect::Untouched };
         assert_eq!(answer(&Verb::Claim), Ok(nothing.clone()));
         assert_eq!(answer(&Verb::SetStatus(Status::InProgress)), Ok(nothing));
-        let done = Err(Refusal::FinishWithDone(id.clone()));
+        let done = Err(VerbRefusal::FinishWithDone(id.clone()));
         for force in [false, true] {
             assert_eq!(answer(&Verb::Close { force }), done);
         }
         assert_eq!(answer(&Verb::SetStatus(Status::Closed)), done);
-        let kept = Err(Refusal::StatusOfRun { run: id.clone(), closes: false });
+        let kept = Err(VerbRefusal::StatusOfRun { run: id.clone(), closes: false });
         for verb in [Verb::Reopen, Verb::PutOff, Verb::SetStatus(Status::Blocked)] {
             assert_eq!(answer(&verb), kept);
         }
@@ -138,31 +138,35 @@ fn a_process_acknowledges_and_leaves_the_rest_to_its_run() {
 #[test]
 fn a_person_takes_and_ends_a_run_through_its_bead() {
     let (task, id) = (IssueType::default(), run_id(1));
-    let max = Speaker { name: "web/crew/max", run: None };
+    let max = VerbActor { name: "web/crew/max", run: None };
     let hooked = held(&id, ExecutorKind::None, RunState::Starting, &Status::Hooked, &task);
-    let taken = Ruling { bead: Transition::Status(Status::InProgress), run: RunFate::Taken };
+    let taken = Ruling { bead: Transition::Status(Status::InProgress), run: RunEffect::Taken };
     for verb in [Verb::Claim, Verb::SetStatus(Status::InProgress)] {
         assert_eq!(decide(&verb, &hooked, max), Ok(taken.clone()));
     }
-    let ended = Ruling { bead: Transition::Closed, run: RunFate::Ended };
+    let ended = Ruling { bead: Transition::Closed, run: RunEffect::Ended };
     for verb in [Verb::Close { force: false }, Verb::SetStatus(Status::Closed)] {
         assert_eq!(decide(&verb, &hooked, max), Ok(ended.clone()));
     }
     let blockers = [BeadId::parse("gt-b").unwrap()];
-    let blocked = Standing { blockers: &blockers, ..hooked };
+    let blocked = TransitionFacts { blockers: &blockers, ..hooked };
     let refused = decide(&Verb::Close { force: false }, &blocked, max);
-    assert_eq!(refused, Err(Refusal::Blocked(blockers.to_vec())), "the guards hold for them, too");
+    assert_eq!(
+        refused,
+        Err(VerbRefusal::Blocked(blockers.to_vec())),
+        "the guards hold for them, too"
+    );
     assert_eq!(decide(&Verb::Close { force: true }, &blocked, max), Ok(ended));
 }
 
 #[test]
 fn an_agent_that_pulls_takes_its_run_and_finishes_it_with_done() {
     let (task, id) = (IssueType::default(), run_id(1));
-    let agent = Speaker { name: "web/crew/max", run: None };
+    let agent = VerbActor { name: "web/crew/max", run: None };
     let hooked = held(&id, ExecutorKind::Pull, RunState::Starting, &Status::Hooked, &task);
-    assert_eq!(decide(&Verb::Claim, &hooked, agent).map(|answer| answer.run), Ok(RunFate::Taken));
+    assert_eq!(decide(&Verb::Claim, &hooked, agent).map(|answer| answer.run), Ok(RunEffect::Taken));
     let close = decide(&Verb::Close { force: false }, &hooked, agent);
-    assert_eq!(close, Err(Refusal::FinishWithDone(id.clone())));
+    assert_eq!(close, Err(VerbRefusal::FinishWithDone(id.clone())));
 }
 
 #[test]
@@ -185,11 +189,11 @@ fn a_refusal_says_what_to_do() {
          gt run cancel gt-a#2"
     );
     assert_eq!(
-        says(&Verb::Close { force: true }, Speaker { name: "web/process", run: Some(&old) }),
+        says(&Verb::Close { force: true }, VerbActor { name: "web/process", run: Some(&old) }),
         "you act in the run gt-a#1, but gt-a#2 has it now; stop, your run is over"
     );
     assert_eq!(
-        says(&Verb::Close { force: false }, Speaker { name: "web/process", run: Some(&id) }),
+        says(&Verb::Close { force: false }, VerbActor { name: "web/process", run: Some(&id) }),
         "you are its worker in the run gt-a#2; finish with gt done"
     );
 }
@@ -198,7 +202,7 @@ fn a_refusal_says_what_to_do() {
 fn a_worker_whose_run_is_over_is_told_to_stop() {
     let (task, id) = (IssueType::default(), run_id(1));
     let reopened = standing(&Status::Open, "", &task);
-    let zombie = Speaker { name: "web/process", run: Some(&id) };
+    let zombie = VerbActor { name: "web/process", run: Some(&id) };
     assert_eq!(
         decide(&Verb::Close { force: true }, &reopened, zombie).unwrap_err().to_string(),
         "your run gt-a#1 is over, and nothing that you do counts any more; stop working, leave everything as it \
@@ -211,7 +215,7 @@ fn a_worker_of_another_bead_has_no_special_rights() {
     let task = IssueType::default();
     let open = standing(&Status::Open, "", &task);
     let elsewhere = RunId { bead: BeadId::parse("gt-b").unwrap(), epoch: 2 };
-    let worker = Speaker { name: "me", run: Some(&elsewhere) };
+    let worker = VerbActor { name: "me", run: Some(&elsewhere) };
     for verb in [Verb::Claim, Verb::Close { force: false }, Verb::Edit] {
         assert_eq!(decide(&verb, &open, worker), decide(&verb, &open, ME));
     }
@@ -267,17 +271,17 @@ fn any_case() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    fn decide(&self, verb: &Verb) -> (Relation, Result<Ruling, Refusal>) {
+    fn decide(&self, verb: &Verb) -> (Relation, Result<Ruling, VerbRefusal>) {
         let kind = IssueType::parse(if self.is_epic { "epic" } else { "task" }).unwrap();
         let id = run_id(2);
-        let standing = Standing {
+        let standing = TransitionFacts {
             pinned: self.pinned,
             is_template: self.is_template,
             has_open_children: self.is_epic,
             blockers: &self.blockers,
             ..held(&id, self.executor, self.state, &self.status, &kind)
         };
-        let speaker = Speaker { name: self.name, run: self.acting.as_ref() };
+        let speaker = VerbActor { name: self.name, run: self.acting.as_ref() };
         let relation = standing.run.map(|run| run.relation(speaker)).unwrap();
         (relation, decide(verb, &standing, speaker))
     }
@@ -297,10 +301,10 @@ proptest! {
             return Err(TestCaseError::fail(format!("{ruling:?}")));
         };
         match (ruling.bead, ruling.run) {
-            (Transition::Status(Status::InProgress), RunFate::Taken) => {
-                prop_assert!(manner != Manner::Supervised && case.state == RunState::Starting);
+            (Transition::Status(Status::InProgress), RunEffect::Taken) => {
+                prop_assert!(manner != WorkerBinding::Supervised && case.state == RunState::Starting);
             }
-            (Transition::Closed, RunFate::Ended) => prop_assert_eq!(manner, Manner::Alone),
+            (Transition::Closed, RunEffect::Ended) => prop_assert_eq!(manner, WorkerBinding::Alone),
             other => return Err(TestCaseError::fail(format!("{other:?}"))),
         }
     }
@@ -309,16 +313,16 @@ proptest! {
     #[test]
     fn a_bead_and_its_run_change_together(case in any_case(), verb in any_verb()) {
         let (_, Ok(ruling)) = case.decide(&verb) else { return Ok(()) };
-        prop_assert_eq!(ruling.bead == Transition::Nothing, ruling.run == RunFate::Untouched);
+        prop_assert_eq!(ruling.bead == Transition::Nothing, ruling.run == RunEffect::Untouched);
     }
 
     #[test]
     fn a_refusal_names_the_run(case in any_case(), verb in any_verb()) {
         let (relation, Err(refusal)) = case.decide(&verb) else { return Ok(()) };
         let guard = match &refusal {
-            Refusal::Template => true,
-            Refusal::Pinned | Refusal::OpenChildren | Refusal::Blocked(_) => {
-                relation == Relation::Worker(Manner::Alone)
+            VerbRefusal::Template => true,
+            VerbRefusal::Pinned | VerbRefusal::OpenChildren | VerbRefusal::Blocked(_) => {
+                relation == Relation::Worker(WorkerBinding::Alone)
             }
             _ => false,
         };
@@ -339,14 +343,14 @@ proptest! {
         }
         match answer {
             Ok(ruling) => {
-                prop_assert!(matches!(ruling.run, RunFate::Ended | RunFate::Cancelled));
+                prop_assert!(matches!(ruling.run, RunEffect::Ended | RunEffect::Cancelled));
                 prop_assert!(matches!(ruling.bead, Transition::Closed | Transition::Deleted));
             }
-            Err(Refusal::Template) => prop_assert!(case.is_template),
-            Err(Refusal::FinishWithDone(_)) => {
+            Err(VerbRefusal::Template) => prop_assert!(case.is_template),
+            Err(VerbRefusal::FinishWithDone(_)) => {
                 prop_assert!(matches!(relation, Relation::Worker(_)));
             }
-            Err(Refusal::Superseded { .. }) => {
+            Err(VerbRefusal::Superseded { .. }) => {
                 prop_assert!(matches!(relation, Relation::Superseded(_)));
             }
             Err(other) => return Err(TestCaseError::fail(other.to_string())),
@@ -360,9 +364,9 @@ proptest! {
         assignee in proptest::sample::select(vec!["", "me", "you"]),
     ) {
         let (task, id) = (IssueType::default(), run_id(epoch));
-        let zombie = Speaker { name: "me", run: Some(&id) };
+        let zombie = VerbActor { name: "me", run: Some(&id) };
         let answer = decide(&verb, &standing(&status, assignee, &task), zombie);
-        prop_assert_eq!(answer, Err(Refusal::Over(id)));
+        prop_assert_eq!(answer, Err(VerbRefusal::Over(id)));
     }
 
     /// A worker of an earlier run changes nothing with any verb.
@@ -370,7 +374,7 @@ proptest! {
     fn a_superseded_worker_is_fenced_off(case in any_case(), verb in any_verb()) {
         let case = Case { acting: Some(run_id(1)), ..case };
         let (_, answer) = case.decide(&verb);
-        let refused = Refusal::Superseded { acting: run_id(1), live: run_id(2) };
+        let refused = VerbRefusal::Superseded { acting: run_id(1), live: run_id(2) };
         prop_assert_eq!(answer, Err(refused));
     }
 }

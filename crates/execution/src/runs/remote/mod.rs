@@ -1,35 +1,36 @@
 //! Runs on another machine: the part of home. The protocol is in [`gt_executors::ssh`].
 
-mod over_there;
+mod remote_side;
 mod site;
 
-pub use over_there::{attend_line, called_from, keep_run};
+pub use remote_side::{attend_line, called_from, keep_run};
 
 use std::path::Path;
 
 use gt_core::decide::home_call;
 use gt_core::runtime::Runtime;
-use gt_core::schedule::{Loss, RunEnd, RunId, RunState, Workplace};
+use gt_core::schedule::{RunEnd, RunId, RunLoss, RunState, Workplace};
 use gt_core::work::RunToken;
 use gt_executors::runs::{RunFiles, RunLock, SupervisorAnswer, say};
 use gt_executors::ssh::{
-    self, Begun, Caller, Line, Outcome, Posting, Ready, RemoteOrder, RunPlace, Stay,
+    self, HomeCommand, RemoteOrder, RemoteReady, RemoteRun, RemoteRunOutcome, RemoteRunRecord,
+    RemoteRunReply, RunPlace, SshConnection,
 };
 
 use super::conclude::conclude;
-use super::launch_spec::{Ground, LaunchSpec, environment_of, launch_spec};
+use super::launch_spec::{LaunchHost, LaunchSpec, environment_of, launch_spec};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::sessions::mark_told;
 use super::spawner::with_causes;
-use super::supervise::{Assignment, say_failed};
-use gt_scheduling::run_transitions::{Claim, WorkOrder, claim, renew_token};
+use super::supervise::{ClaimInputs, say_failed};
+use gt_scheduling::run_transitions::{Claim, ClaimedRun, claim, renew_token};
 use gt_scheduling::run_transitions::{exec_failed, finish};
 use gt_scheduling::runtimes;
 use gt_town::identity::RUN_TOKEN;
 use gt_town::{OperationError, Result, Town};
 
 /// A supervisor at home that has the lock of its run.
-pub(super) struct Home<'a> {
+pub(super) struct HomeSupervisor<'a> {
     pub(super) town: &'a Town,
     /// Our own program.
     pub(super) program: &'a Path,
@@ -38,7 +39,7 @@ pub(super) struct Home<'a> {
 }
 
 /// Carries out a run on another machine from its claim to its end, or stays with one that goes on there.
-pub(super) fn carry_out(home: &Home<'_>, it: &Assignment) -> Result<()> {
+pub(super) fn carry_out(home: &HomeSupervisor<'_>, it: &ClaimInputs) -> Result<()> {
     match it.run.state {
         RunState::Starting => home.start(it),
         RunState::Running | RunState::Blocked => home.rejoin(it),
@@ -52,8 +53,8 @@ pub(super) fn carry_out(home: &Home<'_>, it: &Assignment) -> Result<()> {
 /// How many runs of a bead before this one are looked for over there.
 const EARLIER_MAX: usize = 100;
 
-impl Home<'_> {
-    fn start(&self, it: &Assignment) -> Result<()> {
+impl HomeSupervisor<'_> {
+    fn start(&self, it: &ClaimInputs) -> Result<()> {
         let mut posting = match self.posting_of(it) {
             Ok(posting) => posting,
             Err(error) => {
@@ -62,12 +63,12 @@ impl Home<'_> {
             }
         };
         let (line, ready) = match ssh::begin(&posting, self.files) {
-            Ok(Begun::Ready(line, ready)) => (line, ready),
-            Ok(Begun::Busy(why)) => {
+            Ok(RemoteRunReply::Ready(line, ready)) => (line, ready),
+            Ok(RemoteRunReply::Busy(why)) => {
                 say(&SupervisorAnswer::Busy(why));
                 return Ok(());
             }
-            Ok(Begun::Refused(why)) => {
+            Ok(RemoteRunReply::Refused(why)) => {
                 say_failed(&why);
                 return Ok(());
             }
@@ -95,13 +96,13 @@ impl Home<'_> {
     /// Sends the order. Fails only as long as nothing can have been started.
     fn give_order(
         &self,
-        it: &Assignment,
-        order: &WorkOrder,
-        line: &Line,
-        ready: &Ready,
+        it: &ClaimInputs,
+        order: &ClaimedRun,
+        line: &SshConnection,
+        ready: &RemoteReady,
     ) -> Result<Runtime> {
         let (program, prompt_file) = (Path::new(&ready.gt), Path::new(&ready.prompt_file));
-        let ground = Ground::There { program, prompt_file };
+        let ground = LaunchHost::There { program, prompt_file };
         let (runtime, account) = (self.runtime_of(it)?, it.account.as_ref());
         let LaunchSpec { agent, told, prompt_file } =
             launch_spec(self.town, &it.rig, order, &runtime, account, &ground, 1)?;
@@ -117,13 +118,13 @@ impl Home<'_> {
         Ok(runtime)
     }
 
-    fn runtime_of(&self, it: &Assignment) -> Result<Runtime> {
+    fn runtime_of(&self, it: &ClaimInputs) -> Result<Runtime> {
         let asked = it.context.parameters.runtime.as_deref();
         runtimes::resolve(self.town, &it.settings, &it.rig.slug, asked)
     }
 
-    fn rejoin(&self, it: &Assignment) -> Result<()> {
-        let posting = Posting::read(self.files).map_err(|source| self.failed(source))?;
+    fn rejoin(&self, it: &ClaimInputs) -> Result<()> {
+        let posting = RemoteRunRecord::read(self.files).map_err(|source| self.failed(source))?;
         let Some(posting) = posting else {
             say_failed(&format!("no record says on which machine {} runs", it.run.id));
             return Ok(());
@@ -135,14 +136,14 @@ impl Home<'_> {
 
     fn stay(
         &self,
-        it: &Assignment,
-        posting: &Posting,
-        line: Option<Box<Line>>,
+        it: &ClaimInputs,
+        posting: &RemoteRunRecord,
+        line: Option<Box<SshConnection>>,
         runtime: &Runtime,
         token: &RunToken,
     ) -> Result<()> {
         let (town, id) = (self.town, &it.run.id);
-        let caller = Caller {
+        let caller = HomeCommand {
             program: self.program.to_owned(),
             directory: town.root().join(&it.rig.path),
             environment: environment_of(town, &it.run, &it.context, self.program, token)?,
@@ -155,7 +156,7 @@ impl Home<'_> {
             let run = town.read(|reader| Ok(reader.run(id)?));
             run.map_or(true, |run| run.is_some_and(|run| run.state.is_live()))
         };
-        let stay = Stay {
+        let stay = RemoteRun {
             files: self.files,
             posting,
             caller: &caller,
@@ -169,20 +170,20 @@ impl Home<'_> {
             }
         });
         match outcome.map_err(|source| self.failed(source))? {
-            Outcome::Ended(end) => {
+            RemoteRunOutcome::Ended(end) => {
                 self.lock.keep_end(end);
                 retry_while_unreachable(|| {
                     conclude(town, &it.rig, &it.run, &it.context, runtime, end)
                 })?;
             }
-            Outcome::NotStarted(why) => self.give_back(id, &why)?,
-            Outcome::Vanished { rebooted } => {
+            RemoteRunOutcome::NotStarted(why) => self.give_back(id, &why)?,
+            RemoteRunOutcome::Vanished { rebooted } => {
                 let end = vanished(&posting.site.host, rebooted);
                 retry_while_unreachable(|| finish(town, id, &end))?;
             }
-            Outcome::Abandoned => return Ok(()),
+            RemoteRunOutcome::Abandoned => return Ok(()),
         }
-        let over = Posting { is_over: true, ..posting.clone() };
+        let over = RemoteRunRecord { is_over: true, ..posting.clone() };
         over.write(self.files).map_err(|source| self.failed(source))
     }
 
@@ -194,7 +195,7 @@ impl Home<'_> {
     }
 
     /// Where a run is to go.
-    fn posting_of(&self, it: &Assignment) -> Result<Posting> {
+    fn posting_of(&self, it: &ClaimInputs) -> Result<RemoteRunRecord> {
         let site = site::site_of(self.town, &it.rig)?;
         let id = &it.run.id;
         let earlier = |epoch| RunId { bead: id.bead.clone(), epoch }.to_string();
@@ -205,7 +206,7 @@ impl Home<'_> {
             earlier: (1..id.epoch).rev().take(EARLIER_MAX).map(earlier).collect(),
             grace_ms: u64::try_from(it.settings.kill_grace.as_millis()).unwrap_or(u64::MAX),
         };
-        Ok(Posting { site: site.machine, place, boot: None, is_over: false })
+        Ok(RemoteRunRecord { site: site.machine, place, boot: None, is_over: false })
     }
 
     fn failed(&self, source: std::io::Error) -> OperationError {
@@ -217,10 +218,10 @@ impl Home<'_> {
 /// The end of a run of which no process is left, and whose end no supervisor saw.
 fn vanished(host: &str, rebooted: bool) -> RunEnd {
     let (why, loss) = if rebooted {
-        (format!("{host}, on which it ran, went down"), Loss::Host)
+        (format!("{host}, on which it ran, went down"), RunLoss::Host)
     } else {
         let why = format!("none of its processes is left on {host}, and none said how it ended");
-        (why, Loss::Agent)
+        (why, RunLoss::Agent)
     };
     RunEnd { loss, ..RunEnd::without_status(RunState::Lost, why) }
 }

@@ -2,14 +2,14 @@
 
 use gt_core::rig::check_ssh_host;
 use gt_core::{Rig, words};
-use gt_executors::ssh::Site;
+use gt_executors::ssh::RemoteSite;
 
 use gt_town::settings::layers_in;
 use gt_town::{Result, Town};
 
 /// Another machine, and a directory on it.
 pub(super) struct RigSite {
-    pub(super) machine: Site,
+    pub(super) machine: RemoteSite,
     pub(super) directory: String,
 }
 
@@ -21,6 +21,6 @@ pub(super) fn site_of(town: &Town, rig: &Rig) -> Result<RigSite> {
     check_ssh_host(&host, &rig.slug)?;
     let words = words::split(&layers.rig_ssh_command(&rig.slug)?)?;
     let command = words.into_iter().map(|word| word.text).collect();
-    let machine = Site { command, host, gt: layers.rig_ssh_gt(&rig.slug)? };
+    let machine = RemoteSite { command, host, gt: layers.rig_ssh_gt(&rig.slug)? };
     Ok(RigSite { machine, directory: layers.rig_ssh_directory(&rig.slug)? })
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use super::super::Repository;
-use super::super::call::Call;
+use super::super::call::GitCall;
 use super::super::commit::Commit;
 use super::super::error::GitError;
 
@@ -52,7 +52,7 @@ const FREE_EXACTLY: [&str; 5] = [
 ];
 
 /// A setting and its value.
-type Setting = (String, String);
+type GitSetting = (String, String);
 
 impl Repository {
     /// The commits that `tip` has and neither `known` nor any of `accounted` has, newest first.
@@ -122,7 +122,7 @@ impl Repository {
             return Ok(vec!["all settings".to_owned()]);
         };
         let present = guarded(&present);
-        let remote = |setting: &&Setting| setting.0.starts_with("remote.origin.");
+        let remote = |setting: &&GitSetting| setting.0.starts_with("remote.origin.");
         let mut changed = BTreeSet::new();
         for (one, other) in [(&wanted, &present), (&present, &wanted)] {
             let more = one.iter().filter(|setting| !remote(setting) && !other.contains(setting));
@@ -130,7 +130,7 @@ impl Repository {
         }
         for name in &changed {
             let call = || {
-                let call = Call::anywhere(format!("put back {name}"));
+                let call = GitCall::anywhere(format!("put back {name}"));
                 call.args(["config", "--file"]).arg(self.path().join("config"))
             };
             // Where there is none, there is nothing to take away.
@@ -140,7 +140,7 @@ impl Repository {
             }
         }
         let mut names: Vec<String> = changed.into_iter().collect();
-        let urls = |settings: &[Setting]| -> Vec<Setting> {
+        let urls = |settings: &[GitSetting]| -> Vec<GitSetting> {
             settings.iter().filter(remote).cloned().collect()
         };
         if urls(&wanted) != urls(&present) && self.keep_remote_and_tell()? {
@@ -171,7 +171,7 @@ impl Repository {
     /// The tags that the origin has now.
     pub fn tags_of_origin(&self) -> Result<Vec<(String, Commit)>, GitError> {
         let origin = self.origin()?;
-        let mut call = Call::over_network(None, &origin, "ask for the tags of the origin")?
+        let mut call = GitCall::over_network(None, &origin, "ask for the tags of the origin")?
             .args(["ls-remote", "--tags", "--refs", "--"])
             .arg(&origin);
         let answer = call.answer()?;
@@ -223,8 +223,8 @@ impl Repository {
 }
 
 /// The settings in a file.
-fn list(file: &[u8]) -> Result<Vec<Setting>, GitError> {
-    let output = Call::anywhere("read settings")
+fn list(file: &[u8]) -> Result<Vec<GitSetting>, GitError> {
+    let output = GitCall::anywhere("read settings")
         .args(["config", "--no-includes", "--file", "-", "-z", "--list"])
         .input(if file.is_empty() { b"\n".to_vec() } else { file.to_vec() })
         .done()?;
@@ -239,8 +239,8 @@ fn list(file: &[u8]) -> Result<Vec<Setting>, GitError> {
 }
 
 /// Those that are not the workers' to change.
-fn guarded(settings: &[Setting]) -> Vec<Setting> {
-    let is_guarded = |(name, value): &&Setting| {
+fn guarded(settings: &[GitSetting]) -> Vec<GitSetting> {
+    let is_guarded = |(name, value): &&GitSetting| {
         let is_ours = name == "include.path" && value == super::hook::SETTINGS;
         let is_free = FREE.iter().any(|free| name.starts_with(free));
         !is_ours && !is_free && !FREE_EXACTLY.contains(&name.as_str())

@@ -9,11 +9,11 @@ use std::time::{Duration, SystemTime};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::super::Repository;
-use super::super::call::{Call, path_of};
+use super::super::call::{GitCall, path_of};
 use super::super::error::GitError;
 use super::super::links::{canonical, replace};
 use super::super::scratch::unique_name;
-use super::Kind;
+use super::ReferenceKind;
 
 /// The hooks of a project that go on being called when ours take their place.
 const HOOKS_OF_PROJECTS: [&str; 12] = [
@@ -99,7 +99,7 @@ impl Repository {
     /// Whether the files of settings send git to another directory for hooks than that of the repository, and not to
     /// `ours`.
     fn hooks_are_elsewhere(&self, ours: &Path) -> Result<bool, GitError> {
-        let mut asked = Call::on(self.path(), "find the directory of hooks").args([
+        let mut asked = GitCall::on(self.path(), "find the directory of hooks").args([
             "config",
             "-z",
             "--show-scope",
@@ -238,7 +238,7 @@ fn push_hook() -> Vec<u8> {
 /// are not shared.
 fn transaction_hook(program: &Path) -> Vec<u8> {
     let shared: Vec<String> =
-        Kind::PREFIXES.iter().map(|(prefix, _)| format!("*' {prefix}'*")).collect();
+        ReferenceKind::PREFIXES.iter().map(|(prefix, _)| format!("*' {prefix}'*")).collect();
     let shared = shared.join(" | ");
     let program = quoted(program);
     let script = [

@@ -26,7 +26,7 @@ mod worker_git;
 pub use audit::NewCommit;
 pub use environment::{WITHHELD, bash_env_here, save_environment, use_environment, withheld_here};
 pub(super) use environment::{environment_in_use, path_in_use};
-pub use worker_git::{Fenced, call_worker_git, install_worker_git, worker_git_variables};
+pub use worker_git::{FencedRepository, call_worker_git, install_worker_git, worker_git_variables};
 pub(crate) use worker_git::{NO_PROTOCOL, PROTOCOLS, real_git};
 
 use std::fmt;
@@ -45,24 +45,24 @@ pub struct Update {
 /// A line of the hook's input that is not of git's format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} is not of the form `<old> <new> <reference>`")]
-pub struct Malformed {
+pub struct MalformedHookLine {
     /// Which line, from 1.
     pub line: usize,
 }
 
 /// The reason why a transaction is refused, in a sentence for the worker that asked for it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Refusal {
+pub struct FenceRefusal {
     /// The first reference that is not the run's to touch.
     pub reference: String,
     /// The branch that is.
     pub own_branch: String,
-    kind: Kind,
+    kind: ReferenceKind,
 }
 
 /// The kinds of reference that all trees share, which no worker changes for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ReferenceKind {
     /// Its own branch, but deleted.
     Deletion,
     Branch,
@@ -74,7 +74,7 @@ enum Kind {
     OtherTree,
 }
 
-impl Kind {
+impl ReferenceKind {
     const PREFIXES: [(&'static str, Self); 8] = [
         ("refs/heads/", Self::Branch),
         ("refs/tags/", Self::Tag),
@@ -95,39 +95,43 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for FenceRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { reference, own_branch, kind } = self;
         write!(f, "this worker may not change {reference}: ")?;
         match kind {
-            Kind::Deletion => write!(
+            ReferenceKind::Deletion => write!(
                 f,
                 "its work is there; keep the branch and its name, and finish with `gt done`"
             ),
-            Kind::Branch => write!(
+            ReferenceKind::Branch => write!(
                 f,
                 "only {own_branch} is its branch; commit there (`git switch {own_branch}`)"
             ),
-            Kind::Tag => write!(f, "tags are shared by all workers; ask a person to change them"),
-            Kind::Remote => write!(
+            ReferenceKind::Tag => {
+                write!(f, "tags are shared by all workers; ask a person to change them")
+            }
+            ReferenceKind::Remote => write!(
                 f,
                 "gt itself keeps the branches of the origin; to look at a newer one, \
                  `git fetch --refmap= --no-tags origin <branch>` and use FETCH_HEAD"
             ),
-            Kind::Ours => write!(f, "gt keeps saved work there; see `gt rescue list`"),
-            Kind::Replacement => write!(f, "it would change what others see in their commits"),
-            Kind::Stash => write!(
+            ReferenceKind::Ours => write!(f, "gt keeps saved work there; see `gt rescue list`"),
+            ReferenceKind::Replacement => {
+                write!(f, "it would change what others see in their commits")
+            }
+            ReferenceKind::Stash => write!(
                 f,
                 "the stash is shared by all workers; commit on your branch instead \
                  (`git commit -m wip`), and take it back with `git reset HEAD^`"
             ),
-            Kind::OtherTree => write!(f, "it belongs to another tree"),
+            ReferenceKind::OtherTree => write!(f, "it belongs to another tree"),
         }
     }
 }
 
 /// Parses the input of the hook: `<old> <new> <reference>` on every line.
-pub fn parse(input: &[u8]) -> Result<Vec<Update>, Malformed> {
+pub fn parse(input: &[u8]) -> Result<Vec<Update>, MalformedHookLine> {
     let text = String::from_utf8_lossy(input);
     let mut updates = Vec::new();
     for (index, line) in text.split('\n').enumerate() {
@@ -141,7 +145,7 @@ pub fn parse(input: &[u8]) -> Result<Vec<Update>, Malformed> {
             {
                 updates.push(Update { old, new, reference });
             }
-            _ => return Err(Malformed { line: index + 1 }),
+            _ => return Err(MalformedHookLine { line: index + 1 }),
         }
     }
     Ok(updates)
@@ -149,17 +153,17 @@ pub fn parse(input: &[u8]) -> Result<Vec<Update>, Malformed> {
 
 /// Whether a run whose branch is `own_branch` may make these changes. It may change its own branch,
 /// but not delete it, and references that are not shared.
-pub fn allow(updates: &[Update], own_branch: &str) -> Result<(), Refusal> {
+pub fn allow(updates: &[Update], own_branch: &str) -> Result<(), FenceRefusal> {
     for Update { reference, new, .. } in updates {
         let is_own = reference.strip_prefix("refs/heads/") == Some(own_branch);
         let deletes = new.bytes().all(|digit| digit == b'0');
         let kind = match (is_own, deletes) {
-            (true, true) => Some(Kind::Deletion),
+            (true, true) => Some(ReferenceKind::Deletion),
             (true, false) => None,
-            (false, _) => Kind::of(reference),
+            (false, _) => ReferenceKind::of(reference),
         };
         if let Some(kind) = kind {
-            return Err(Refusal {
+            return Err(FenceRefusal {
                 reference: reference.clone(),
                 own_branch: own_branch.to_owned(),
                 kind,
@@ -177,7 +181,7 @@ mod tests {
 
     const OWN: &str = "polecat/nux/gt-abc@1";
 
-    fn judge(references: &[&str]) -> Result<(), Refusal> {
+    fn judge(references: &[&str]) -> Result<(), FenceRefusal> {
         let update = |reference: &&str| Update {
             old: "0".repeat(40),
             new: "a".repeat(40),
@@ -238,8 +242,8 @@ mod tests {
             parse(b"a b refs/heads/x\n"),
             Ok(vec![Update { old: "a".into(), new: "b".into(), reference: "refs/heads/x".into() }])
         );
-        assert_eq!(parse(b"a b HEAD\na b\n"), Err(Malformed { line: 2 }));
-        assert_eq!(parse(b"a  HEAD\n"), Err(Malformed { line: 1 }));
+        assert_eq!(parse(b"a b HEAD\na b\n"), Err(MalformedHookLine { line: 2 }));
+        assert_eq!(parse(b"a  HEAD\n"), Err(MalformedHookLine { line: 1 }));
         assert_eq!(parse(b""), Ok(Vec::new()));
     }
 

@@ -46,14 +46,14 @@ const BASH: &str = "bash_env";
 
 /// A repository that workers share.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fenced {
+pub struct FencedRepository {
     /// Where it is.
     pub repository: PathBuf,
     /// Where its work goes: a URL or a path.
     pub origin: String,
 }
 
-impl Fenced {
+impl FencedRepository {
     /// The origin as a path, which it may not be.
     fn origin_path(&self) -> PathBuf {
         self.origin.strip_prefix("file://").unwrap_or(&self.origin).into()
@@ -61,10 +61,14 @@ impl Fenced {
 }
 
 /// Makes `program` (ours) the `git` of a directory that workers have first on their `PATH`, for these repositories.
-pub fn install_worker_git(directory: &Path, program: &Path, fenced: &[Fenced]) -> io::Result<()> {
+pub fn install_worker_git(
+    directory: &Path,
+    program: &Path,
+    fenced: &[FencedRepository],
+) -> io::Result<()> {
     let mut records = Vec::new();
     let mut settings = String::new();
-    for Fenced { repository, origin } in fenced {
+    for FencedRepository { repository, origin } in fenced {
         let repository = canonical(repository);
         settings.push_str(&sections(&repository));
         for word in [repository.as_os_str().as_bytes(), origin.as_bytes()] {
@@ -128,7 +132,7 @@ if [ -n \"${GT_BASH_ENV:-}\" ] && [ -r \"$GT_BASH_ENV\" ]; then . \"$GT_BASH_ENV
 
 /// The git that is on a path: the first that is not ours, and the directories that have ours.
 #[derive(Debug, Default)]
-struct Found {
+struct GitOnPath {
     git: Option<PathBuf>,
     ours: Vec<PathBuf>,
 }
@@ -136,8 +140,8 @@ struct Found {
 /// Where git is on most machines.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
 
-fn search(path: &OsStr) -> Found {
-    let mut found = Found::default();
+fn search(path: &OsStr) -> GitOnPath {
+    let mut found = GitOnPath::default();
     for directory in std::env::split_paths(path).chain(std::env::split_paths(USUAL_PATH)) {
         let candidate = directory.join("git");
         let is_program =
@@ -163,7 +167,7 @@ pub(crate) fn real_git(path: Option<&OsStr>) -> PathBuf {
 
 /// How far a command of git may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leave {
+enum GitReach {
     /// Nothing: it sends.
     Refused,
     /// It sends, which concerns us only where it goes to an origin or comes from a shared repository.
@@ -229,21 +233,21 @@ fn place_of_command(arguments: &[OsString]) -> Option<usize> {
     }
 }
 
-fn leave_of(command: &OsStr, rest: &[OsString]) -> Leave {
+fn leave_of(command: &OsStr, rest: &[OsString]) -> GitReach {
     let has = |word: &str| rest.iter().any(|argument| argument == word);
     let begins =
         |start: &str| rest.iter().any(|word| word.as_bytes().starts_with(start.as_bytes()));
-    let Some(command) = command.to_str() else { return Leave::Stays };
+    let Some(command) = command.to_str() else { return GitReach::Stays };
     match command {
-        "push" => Leave::Sends,
-        "send-pack" | "http-push" => Leave::Refused,
-        helper if helper.starts_with("remote-") => Leave::Refused,
+        "push" => GitReach::Sends,
+        "send-pack" | "http-push" => GitReach::Refused,
+        helper if helper.starts_with("remote-") => GitReach::Refused,
         // These name commands of the shell.
-        "submodule" if has("foreach") => Leave::Stays,
-        _ if begins("--upload-pack") || begins("--exec") => Leave::Stays,
-        reading if READING.contains(&reading) => Leave::Reads,
-        completing if COMPLETING.contains(&completing) => Leave::Completes,
-        _ => Leave::Stays,
+        "submodule" if has("foreach") => GitReach::Stays,
+        _ if begins("--upload-pack") || begins("--exec") => GitReach::Stays,
+        reading if READING.contains(&reading) => GitReach::Reads,
+        completing if COMPLETING.contains(&completing) => GitReach::Completes,
+        _ => GitReach::Stays,
     }
 }
 
@@ -259,7 +263,7 @@ pub fn call_worker_git(arguments: &[OsString]) -> u8 {
     {
         found.ours.push(called.to_owned());
     }
-    let Found { git: Some(git), ours } = found else {
+    let GitOnPath { git: Some(git), ours } = found else {
         complain("gt: there is no git on PATH");
         return 127;
     };
@@ -282,23 +286,23 @@ impl WorkerGit<'_> {
         let (options, words) = self.arguments.split_at(place);
         let leave = leave_of(&words[0], &words[1..]);
         match leave {
-            Leave::Refused => refuse(),
-            Leave::Stays => become_program(self.git_with(options, words, NO_PROTOCOL)),
+            GitReach::Refused => refuse(),
+            GitReach::Stays => become_program(self.git_with(options, words, NO_PROTOCOL)),
             // The other way round it is a push.
-            Leave::Reads
+            GitReach::Reads
                 if FETCHING.iter().any(|it| words[0] == *it) && self.is_in_origin(options) =>
             {
                 refuse()
             }
-            Leave::Reads | Leave::Completes => {
+            GitReach::Reads | GitReach::Completes => {
                 let mut reading = self.git_with(options, words, NO_PROTOCOL);
                 reading.env_remove(PROTOCOLS);
-                if leave == Leave::Reads {
+                if leave == GitReach::Reads {
                     self.give_back_credentials(&mut reading);
                 }
                 become_program(reading)
             }
-            Leave::Sends => match self.destination(options, &words[1..]) {
+            GitReach::Sends => match self.destination(options, &words[1..]) {
                 Destination::Elsewhere => become_program(self.git_with(options, words, "file")),
                 Destination::Refused => refuse(),
                 Destination::Failed(code, said) => {
@@ -336,12 +340,12 @@ impl WorkerGit<'_> {
         }
     }
 
-    fn fenced(&self) -> Vec<Fenced> {
+    fn fenced(&self) -> Vec<FencedRepository> {
         let read = |ours: &PathBuf| fs::read(ours.join(FENCED)).unwrap_or_default();
         let mut fenced = Vec::new();
         for records in self.ours.iter().map(read) {
             let words: Vec<&[u8]> = records.split(|byte| *byte == 0).collect();
-            fenced.extend(words.chunks_exact(2).map(|pair| Fenced {
+            fenced.extend(words.chunks_exact(2).map(|pair| FencedRepository {
                 repository: OsString::from_vec(pair[0].to_vec()).into(),
                 origin: String::from_utf8_lossy(pair[1]).into_owned(),
             }));
@@ -459,7 +463,7 @@ mod tests {
         line.split_whitespace().map(OsString::from).collect()
     }
 
-    fn leave(line: &str) -> Leave {
+    fn leave(line: &str) -> GitReach {
         let words = words(line);
         let place = place_of_command(&words).unwrap();
         leave_of(&words[place], &words[place + 1..])
@@ -474,7 +478,7 @@ mod tests {
             "--git-dir=/x --bare push",
             "--config-env a.b=C -p push",
         ] {
-            assert_eq!(leave(line), Leave::Sends, "{line}");
+            assert_eq!(leave(line), GitReach::Sends, "{line}");
         }
         for line in ["--version", "--help push", "-c a.b=c", ""] {
             assert_eq!(place_of_command(&words(line)), None, "{line}");
@@ -484,12 +488,12 @@ mod tests {
     #[test]
     fn only_commands_that_read_may_speak_with_other_repositories() {
         for line in ["send-pack /x", "http-push http://x", "remote-https origin https://x"] {
-            assert_eq!(leave(line), Leave::Refused, "{line}");
+            assert_eq!(leave(line), GitReach::Refused, "{line}");
         }
         for line in ["fetch origin", "clone x", "submodule update --init", "remote show origin"] {
-            assert_eq!(leave(line), Leave::Reads, "{line}");
+            assert_eq!(leave(line), GitReach::Reads, "{line}");
         }
-        assert_eq!(leave("checkout main"), Leave::Completes);
+        assert_eq!(leave("checkout main"), GitReach::Completes);
         for line in [
             "submodule foreach git push",
             "rebase --exec x",
@@ -498,7 +502,7 @@ mod tests {
             "an-alias x",
             "commit",
         ] {
-            assert_eq!(leave(line), Leave::Stays, "{line}");
+            assert_eq!(leave(line), GitReach::Stays, "{line}");
         }
     }
 

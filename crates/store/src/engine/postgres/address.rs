@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-use super::tls::Identity;
-use crate::engine::Notice;
+use super::tls::CertificateCheck;
+use crate::engine::LongWaitCallback;
 use crate::{LeaseClock, Options, StoreError};
 
 /// A store on a PostgreSQL server, named by a URL.
@@ -20,9 +20,9 @@ use crate::{LeaseClock, Options, StoreError};
 /// (until another process has written), `idle_timeout` (with a client that went silent inside a
 /// transaction) and `answer_timeout` (with a server that did).
 #[derive(Clone)]
-pub struct Server {
+pub struct PostgresAddress {
     pub(super) config: Config,
-    pub(super) identity: Identity,
+    pub(super) identity: CertificateCheck,
     pub(super) schema: String,
     pub(super) keeps_sessions: bool,
     pub(crate) connections_max: usize,
@@ -31,7 +31,7 @@ pub struct Server {
     pub(super) lock_timeout: Duration,
     pub(super) idle_timeout: Duration,
     pub(super) answer_timeout: Duration,
-    pub(super) on_wait: Option<Notice>,
+    pub(super) on_wait: Option<LongWaitCallback>,
     pub(super) gives_time: bool,
     shown: String,
 }
@@ -57,7 +57,7 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
 const UNACKNOWLEDGED_MAX: Duration = Duration::from_mins(1);
 
-impl Server {
+impl PostgresAddress {
     /// Reads a URL. The password may come separately, so that it need not be written down in it.
     pub fn parse(url: &str, password: Option<&str>) -> Result<Self, StoreError> {
         check_form(url)?;
@@ -66,7 +66,7 @@ impl Server {
         let mut foreign = Vec::new();
         let mut server = Self {
             config: Config::new(),
-            identity: Identity::Unchecked,
+            identity: CertificateCheck::Unchecked,
             schema: SCHEMA.to_owned(),
             keeps_sessions: true,
             connections_max: CONNECTIONS_MAX,
@@ -182,7 +182,7 @@ impl Server {
     }
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for PostgresAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Server").field(&self.shown).finish()
     }
@@ -190,13 +190,13 @@ impl fmt::Debug for Server {
 
 /// How `sslmode` and `sslrootcert` are meant by PostgreSQL's own programs: encryption with or without
 /// a check of the server's identity.
-fn security(mode: &str, roots: Option<String>) -> Result<(SslMode, Identity), String> {
+fn security(mode: &str, roots: Option<String>) -> Result<(SslMode, CertificateCheck), String> {
     match mode {
-        "disable" => Ok((SslMode::Disable, Identity::Unchecked)),
-        "allow" | "prefer" => Ok((SslMode::Prefer, Identity::Unchecked)),
-        "require" => Ok((SslMode::Require, Identity::Unchecked)),
-        "verify-ca" => Ok((SslMode::Require, Identity::SignedBy(roots))),
-        "verify-full" => Ok((SslMode::Require, Identity::NamedAndSignedBy(roots))),
+        "disable" => Ok((SslMode::Disable, CertificateCheck::Unchecked)),
+        "allow" | "prefer" => Ok((SslMode::Prefer, CertificateCheck::Unchecked)),
+        "require" => Ok((SslMode::Require, CertificateCheck::Unchecked)),
+        "verify-ca" => Ok((SslMode::Require, CertificateCheck::SignedBy(roots))),
+        "verify-full" => Ok((SslMode::Require, CertificateCheck::NamedAndSignedBy(roots))),
         other => Err(format!(
             "sslmode is \"{}\"; it may be disable, prefer, require, verify-ca or verify-full",
             other.escape_debug()
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     fn refused(url: &str) -> String {
-        match Server::parse(url, None) {
+        match PostgresAddress::parse(url, None) {
             Err(StoreError::BadAddress { why, url }) => {
                 assert!(!url.contains("secret"), "{url}");
                 why
@@ -326,7 +326,7 @@ mod tests {
         let url = "postgres://me:secret@db.example:6543/town?schema=second&pool_max=3\
                    &pool_wait=5s&reconnect_wait=1m&lock_timeout=500ms&idle_timeout=1m30s&answer_timeout=2m\
                    &application_name=mine&pooler=transaction&sslmode=verify-full&sslrootcert=%2Fca.pem";
-        let server = Server::parse(url, None).unwrap();
+        let server = PostgresAddress::parse(url, None).unwrap();
         assert_eq!(server.schema, "second");
         assert_eq!(server.connections_max, 3);
         assert_eq!(server.pool_wait, Duration::from_secs(5));
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(server.idle_timeout, Duration::from_secs(90));
         assert_eq!(server.answer_timeout, Duration::from_mins(2));
         assert!(!server.keeps_sessions);
-        assert_eq!(server.identity, Identity::NamedAndSignedBy(Some("/ca.pem".to_owned())));
+        assert_eq!(server.identity, CertificateCheck::NamedAndSignedBy(Some("/ca.pem".to_owned())));
         assert_eq!(server.config.get_application_name(), Some("mine"));
         assert_eq!(server.config.get_ports(), [6543]);
         assert_eq!(server.shown(), "postgres://me@db.example:6543/town (schema second)");
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn a_password_may_come_separately_and_the_one_in_the_url_wins() {
         let of = |url: &str| {
-            let server = Server::parse(url, Some("separate")).unwrap();
+            let server = PostgresAddress::parse(url, Some("separate")).unwrap();
             server.config.get_password().map(<[u8]>::to_vec)
         };
         assert_eq!(of("postgres://me@db/town").as_deref(), Some(&b"separate"[..]));
@@ -393,7 +393,7 @@ mod tests {
             "postgres:host=db password=secret",
             "host=db password=secret",
         ] {
-            let error = Server::parse(url, None).unwrap_err();
+            let error = PostgresAddress::parse(url, None).unwrap_err();
             for shown in [error.to_string(), format!("{error:?}")] {
                 assert!(!shown.contains("secret") && !shown.contains("stays"), "{shown}");
             }

@@ -11,10 +11,10 @@ use gt_core::Uid;
 use tokio_postgres::SimpleQueryRow;
 use tokio_postgres::error::SqlState;
 
-use super::address::Server;
+use super::address::PostgresAddress;
 use super::connection::last_row;
-use super::values::Value;
-use super::wire::{Patience, Request, Wire};
+use super::values::OwnedParam;
+use super::wire::{ConnectAttempt, PendingStatement, Wire};
 
 /// When the transaction began, or now outside of one, by the clock of the server.
 pub(super) const NOW_MICROS: &str = "(extract(epoch FROM now()) * 1000000)::bigint";
@@ -38,21 +38,21 @@ pub(super) struct ClientSession {
     id: String,
     /// Of the transaction that is under way.
     nonce: RefCell<String>,
-    begun: Cell<Option<Begun>>,
+    begun: Cell<Option<ServerTransaction>>,
     /// Whether expired rows of others were already deleted.
     has_tidied: Cell<bool>,
 }
 
 /// A transaction as the server shows it to others.
 #[derive(Debug, Clone, Copy)]
-struct Begun {
+struct ServerTransaction {
     backend: i64,
     at_micros: i64,
 }
 
 /// The fate of a transaction whose COMMIT was not answered.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum CommitOutcome {
     /// It was made; the connection that found out.
     Committed(Box<Wire>),
     NotCommitted,
@@ -61,7 +61,7 @@ pub(super) enum Outcome {
 
 /// The result of one query of the database.
 #[derive(Debug, PartialEq, Eq)]
-enum Finding {
+enum CommitCheck {
     Committed,
     NotCommitted,
     /// The row may have expired since.
@@ -86,22 +86,25 @@ impl ClientSession {
     pub(super) fn begin(&self, row: Option<&SimpleQueryRow>) {
         let number = |column: usize| row?.get(column)?.parse().ok();
         let begun = number(0).zip(number(1));
-        self.begun.set(begun.map(|(backend, at_micros)| Begun { backend, at_micros }));
+        self.begun.set(begun.map(|(backend, at_micros)| ServerTransaction { backend, at_micros }));
         *self.nonce.borrow_mut() = Uid::fresh().to_string();
     }
 
     /// The statements of this session, to be sent just before COMMIT.
-    pub(super) fn requests(&self, server: &Server) -> Vec<Request> {
+    pub(super) fn requests(&self, server: &PostgresAddress) -> Vec<PendingStatement> {
         let params = vec![
-            Value::Text(self.id.clone()),
-            Value::Text(self.nonce.borrow().clone()),
-            Value::Int(i64::try_from(kept(server).as_nanos()).unwrap_or(i64::MAX / 2)),
+            OwnedParam::Text(self.id.clone()),
+            OwnedParam::Text(self.nonce.borrow().clone()),
+            OwnedParam::Int(i64::try_from(kept(server).as_nanos()).unwrap_or(i64::MAX / 2)),
         ];
-        let set_nonce = Request { params, ..Request::plain(SET_NONCE) };
+        let set_nonce = PendingStatement { params, ..PendingStatement::plain(SET_NONCE) };
         if self.has_tidied.get() {
             return vec![set_nonce];
         }
-        vec![Request { steady: false, ..Request::plain(DELETE_EXPIRED) }, set_nonce]
+        vec![
+            PendingStatement { steady: false, ..PendingStatement::plain(DELETE_EXPIRED) },
+            set_nonce,
+        ]
     }
 
     /// The transaction is committed.
@@ -111,32 +114,40 @@ impl ClientSession {
 
     /// Finds out the outcome of the transaction. Waits for the server as long as for any connection, and then for
     /// the lock as long as any writer.
-    pub(super) fn outcome_of_lost_commit(&self, server: &Server) -> Outcome {
-        let Some(begun) = self.begun.get() else { return Outcome::Unknown };
+    pub(super) fn outcome_of_lost_commit(&self, server: &PostgresAddress) -> CommitOutcome {
+        let Some(begun) = self.begun.get() else { return CommitOutcome::Unknown };
         let start = Instant::now();
         let mut connected_at = None;
         let mut lock_wait = LOCK_WAIT_FIRST;
         loop {
-            let Ok(wire) = Wire::connect(server, Patience::Again) else { return Outcome::Unknown };
+            let Ok(wire) = Wire::connect(server, ConnectAttempt::Again) else {
+                return CommitOutcome::Unknown;
+            };
             let waited = connected_at.get_or_insert_with(Instant::now).elapsed();
             let left = server.lock_timeout.saturating_sub(waited).max(RETRY_INTERVAL);
             end_idle_transaction(&wire, begun);
             match self.look(&wire, server, begun, lock_wait.min(left)) {
-                Finding::Committed => return Outcome::Committed(Box::new(wire)),
-                Finding::NotCommitted => return Outcome::NotCommitted,
-                Finding::Locked if left > RETRY_INTERVAL => lock_wait *= 2,
-                Finding::NotReady if start.elapsed() < server.reconnect_wait => {
+                CommitCheck::Committed => return CommitOutcome::Committed(Box::new(wire)),
+                CommitCheck::NotCommitted => return CommitOutcome::NotCommitted,
+                CommitCheck::Locked if left > RETRY_INTERVAL => lock_wait *= 2,
+                CommitCheck::NotReady if start.elapsed() < server.reconnect_wait => {
                     connected_at = None;
                     std::thread::sleep(RETRY_INTERVAL);
                 }
-                Finding::Locked | Finding::NotReady | Finding::Expired => {
-                    return Outcome::Unknown;
+                CommitCheck::Locked | CommitCheck::NotReady | CommitCheck::Expired => {
+                    return CommitOutcome::Unknown;
                 }
             }
         }
     }
 
-    fn look(&self, wire: &Wire, server: &Server, begun: Begun, lock_wait: Duration) -> Finding {
+    fn look(
+        &self,
+        wire: &Wire,
+        server: &PostgresAddress,
+        begun: ServerTransaction,
+        lock_wait: Duration,
+    ) -> CommitCheck {
         let sql = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL search_path = {schema}; \
              SET LOCAL lock_timeout = {lock_ms}; {take_lock}; \
@@ -150,11 +161,13 @@ impl ClientSession {
         let row = match wire.batch(&sql, None) {
             Ok(answer) => last_row(answer),
             Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                return Finding::Locked;
+                return CommitCheck::Locked;
             }
-            Err(_) => return Finding::NotReady,
+            Err(_) => return CommitCheck::NotReady,
         };
-        let Some(row) = row.filter(|row| row.get(0) == Some("f")) else { return Finding::NotReady };
+        let Some(row) = row.filter(|row| row.get(0) == Some("f")) else {
+            return CommitCheck::NotReady;
+        };
         let now_micros = row.get(1).and_then(|text| text.parse().ok());
         let age = now_micros.and_then(|now: i64| u64::try_from(now - begun.at_micros).ok());
         judge(row.get(2), &self.nonce.borrow(), age.map(Duration::from_micros), kept(server))
@@ -162,25 +175,25 @@ impl ClientSession {
 }
 
 /// How long the row of a session stays after its last transaction.
-fn kept(server: &Server) -> Duration {
+fn kept(server: &PostgresAddress) -> Duration {
     ROW_KEPT_EXTRA + server.reconnect_wait + server.lock_timeout
 }
 
 /// Whether a transaction was committed that set `nonce`, where the row of its session now has `found`. The row of an old
 /// transaction may be deleted: of a client that slept for hours nothing can be told from a row that is not there.
-fn judge(found: Option<&str>, nonce: &str, age: Option<Duration>, kept: Duration) -> Finding {
+fn judge(found: Option<&str>, nonce: &str, age: Option<Duration>, kept: Duration) -> CommitCheck {
     if found == Some(nonce) {
-        Finding::Committed
+        CommitCheck::Committed
     } else if found.is_some() || age.is_some_and(|age| age < kept) {
-        Finding::NotCommitted
+        CommitCheck::NotCommitted
     } else {
-        Finding::Expired
+        CommitCheck::Expired
     }
 }
 
 /// Ends the lost transaction if the server still waits for its COMMIT, which never comes.
-fn end_idle_transaction(wire: &Wire, begun: Begun) {
-    let Begun { backend, at_micros } = begun;
+fn end_idle_transaction(wire: &Wire, begun: ServerTransaction) {
+    let ServerTransaction { backend, at_micros } = begun;
     let sql = format!(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = {backend} \
          AND datname = current_database() AND state LIKE 'idle in transaction%' \
@@ -200,13 +213,13 @@ mod tests {
         let judge = |found, seconds: Option<u64>| {
             judge(found, "mine", seconds.map(Duration::from_secs), kept)
         };
-        assert_eq!(judge(Some("mine"), Some(1)), Finding::Committed);
-        assert_eq!(judge(Some("mine"), None), Finding::Committed);
-        assert_eq!(judge(Some("mine"), Some(99)), Finding::Committed);
-        assert_eq!(judge(Some("earlier"), Some(99)), Finding::NotCommitted);
-        assert_eq!(judge(None, Some(9)), Finding::NotCommitted);
-        assert_eq!(judge(None, Some(10)), Finding::Expired);
+        assert_eq!(judge(Some("mine"), Some(1)), CommitCheck::Committed);
+        assert_eq!(judge(Some("mine"), None), CommitCheck::Committed);
+        assert_eq!(judge(Some("mine"), Some(99)), CommitCheck::Committed);
+        assert_eq!(judge(Some("earlier"), Some(99)), CommitCheck::NotCommitted);
+        assert_eq!(judge(None, Some(9)), CommitCheck::NotCommitted);
+        assert_eq!(judge(None, Some(10)), CommitCheck::Expired);
         // The clock of the server went backwards.
-        assert_eq!(judge(None, None), Finding::Expired);
+        assert_eq!(judge(None, None), CommitCheck::Expired);
     }
 }

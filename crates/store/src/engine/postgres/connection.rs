@@ -8,24 +8,24 @@ use std::time::Instant;
 use gt_core::Timestamp;
 use tokio_postgres::{Error, SimpleQueryMessage, SimpleQueryRow};
 
-use super::address::Server;
-use super::client_session::{ClientSession, NOW_MICROS, Outcome};
+use super::address::PostgresAddress;
+use super::client_session::{ClientSession, CommitOutcome, NOW_MICROS};
 use super::explain::{explain, is_lost, lost};
-use super::values::{ServerRow, Value};
-use super::wire::{Answer, Patience, Request, Wire};
+use super::values::{OwnedParam, ServerRow};
+use super::wire::{ConnectAttempt, PendingStatement, StatementResult, Wire};
 use crate::StoreError;
-use crate::engine::{EachRow, Link, Param, Session};
+use crate::engine::{EachRow, Param, SqlSession, TransactionConnection};
 
 /// A connection, which finds its way back to the server between transactions when it was cut.
 ///
 /// Statements whose answer is not needed wait here and travel with the next one, so that a round trip
 /// is paid only where a decision depends on the answer.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    server: Arc<Server>,
+pub(crate) struct PostgresConnection {
+    server: Arc<PostgresAddress>,
     wire: RefCell<Option<Wire>>,
-    waiting: RefCell<Vec<Request>>,
-    state: Cell<State>,
+    waiting: RefCell<Vec<PendingStatement>>,
+    state: Cell<TransactionState>,
     /// Where among the waiting requests the last savepoint is set, if it is still among them.
     savepoint: Cell<Option<usize>>,
     /// How many cursors are open, one inside the other.
@@ -38,7 +38,7 @@ pub(crate) struct Connection {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum TransactionState {
     /// No transaction.
     Idle,
     /// In a transaction.
@@ -56,15 +56,15 @@ const CLOCK: &str = "clock_us";
 const ROWS_FIRST: usize = 64;
 const ROWS_NEXT: usize = 1024;
 
-impl Connection {
+impl PostgresConnection {
     /// Connects.
-    pub(crate) fn open(server: &Arc<Server>) -> Result<Self, StoreError> {
-        let wire = Wire::connect(server, Patience::FirstTime)?;
+    pub(crate) fn open(server: &Arc<PostgresAddress>) -> Result<Self, StoreError> {
+        let wire = Wire::connect(server, ConnectAttempt::FirstTime)?;
         Ok(Self {
             server: Arc::clone(server),
             wire: RefCell::new(Some(wire)),
             waiting: RefCell::default(),
-            state: Cell::new(State::Idle),
+            state: Cell::new(TransactionState::Idle),
             savepoint: Cell::new(None),
             cursors: Cell::new(0),
             began_us: Cell::new(None),
@@ -123,13 +123,13 @@ impl Connection {
         let start = Instant::now();
         loop {
             if self.wire.borrow().is_none() {
-                let wire = Wire::connect(&self.server, Patience::Again)?;
+                let wire = Wire::connect(&self.server, ConnectAttempt::Again)?;
                 *self.wire.borrow_mut() = Some(wire);
             }
             let notice = self.server.on_wait.as_ref();
             match self.with_wire(|wire| wire.batch(sql, notice))? {
                 Ok(answer) => {
-                    self.state.set(State::Open);
+                    self.state.set(TransactionState::Open);
                     let row = last_row(answer);
                     let clock = row.as_ref().and_then(|row| row.try_get(CLOCK).ok().flatten());
                     self.began_us.set(clock.and_then(|text| text.parse().ok()));
@@ -145,7 +145,7 @@ impl Connection {
                     *self.wire.borrow_mut() = None;
                 }
                 Err(error) => {
-                    self.state.set(State::Failed);
+                    self.state.set(TransactionState::Failed);
                     let explained = explain(&self.server, doing, self.is_reading.get(), error);
                     self.roll_back()?;
                     return Err(explained);
@@ -157,27 +157,27 @@ impl Connection {
     fn fail(&self, doing: &str, error: Error) -> StoreError {
         if is_lost(&error) {
             self.lose();
-        } else if self.state.get() == State::Open {
-            self.state.set(State::Failed);
+        } else if self.state.get() == TransactionState::Open {
+            self.state.set(TransactionState::Failed);
         }
         explain(&self.server, doing, self.is_reading.get(), error)
     }
 
     fn lose(&self) {
         *self.wire.borrow_mut() = None;
-        self.state.set(State::Lost);
+        self.state.set(TransactionState::Lost);
     }
 
     /// Sends the waiting statements and `requests`; gives the answer to the last of these.
-    fn send(&self, requests: Vec<Request>) -> Result<Answer, StoreError> {
-        if self.state.get() == State::Lost {
+    fn send(&self, requests: Vec<PendingStatement>) -> Result<StatementResult, StoreError> {
+        if self.state.get() == TransactionState::Lost {
             return Err(StoreError::NotCommitted("the transaction was lost".to_owned()));
         }
         let mut all = self.waiting.take();
         all.extend(requests);
         let answers = self.with_wire(|wire| wire.run(&all))?;
         let savepoint = self.savepoint.take();
-        let mut last = Answer::default();
+        let mut last = StatementResult::default();
         for (place, (answer, request)) in answers.into_iter().zip(&all).enumerate() {
             match answer {
                 Ok(answer) => last = answer,
@@ -186,7 +186,7 @@ impl Connection {
                     // Something that an earlier job left behind failed: that job was told that it
                     // succeeded, and the savepoint to go back to is not where it should be.
                     if savepoint.is_some_and(|savepoint| place <= savepoint) {
-                        self.state.set(State::Lost);
+                        self.state.set(TransactionState::Lost);
                     }
                     return Err(failure);
                 }
@@ -200,22 +200,22 @@ impl Connection {
     }
 
     /// The connection broke while the commit was under way. The database knows whether it was made.
-    fn settle(&self, failure: StoreError) -> Result<(), StoreError> {
+    fn resolve_lost_commit(&self, failure: StoreError) -> Result<(), StoreError> {
         match self.client.outcome_of_lost_commit(&self.server) {
-            Outcome::Committed(wire) => {
+            CommitOutcome::Committed(wire) => {
                 self.client.committed();
-                self.state.set(State::Idle);
+                self.state.set(TransactionState::Idle);
                 *self.wire.borrow_mut() = Some(*wire);
                 Ok(())
             }
-            Outcome::NotCommitted => Err(failure),
-            Outcome::Unknown => Err(StoreError::Unsettled(self.server.shown().to_owned())),
+            CommitOutcome::NotCommitted => Err(failure),
+            CommitOutcome::Unknown => Err(StoreError::Unsettled(self.server.shown().to_owned())),
         }
     }
 
     /// The settings of one transaction. They are set each time, because a pooler may run the next one elsewhere.
     fn local_settings(&self) -> String {
-        let Server { schema, lock_timeout, idle_timeout, .. } = &*self.server;
+        let PostgresAddress { schema, lock_timeout, idle_timeout, .. } = &*self.server;
         let (lock, idle) = (lock_timeout.as_millis(), idle_timeout.as_millis());
         format!(
             "SET LOCAL search_path = {schema}; SET LOCAL lock_timeout = {lock}; \
@@ -239,12 +239,15 @@ impl Connection {
         last_row(answer)?.get(0).map(str::to_owned)
     }
 
-    fn request(sql: &str, params: &[Param<'_>]) -> Request {
-        let params = params.iter().map(Value::from).collect();
-        Request { sql: sql.to_owned(), params, steady: true }
+    fn request(sql: &str, params: &[Param<'_>]) -> PendingStatement {
+        let params = params.iter().map(OwnedParam::from).collect();
+        PendingStatement { sql: sql.to_owned(), params, steady: true }
     }
 
-    fn hand_out(answer: &Answer, each: EachRow<'_>) -> Result<ControlFlow<()>, StoreError> {
+    fn hand_out(
+        answer: &StatementResult,
+        each: EachRow<'_>,
+    ) -> Result<ControlFlow<()>, StoreError> {
         for row in &answer.rows {
             if each(&ServerRow(row))? == ControlFlow::Break(()) {
                 return Ok(ControlFlow::Break(()));
@@ -256,16 +259,16 @@ impl Connection {
     fn stream_from(
         &self,
         cursor: &str,
-        query: Request,
+        query: PendingStatement,
         each: EachRow<'_>,
     ) -> Result<(), StoreError> {
         let declare = format!("DECLARE {cursor} NO SCROLL CURSOR FOR {}", query.sql);
-        let fetch = |rows: usize| Request {
+        let fetch = |rows: usize| PendingStatement {
             steady: false,
-            ..Request::plain(format!("FETCH {rows} FROM {cursor}"))
+            ..PendingStatement::plain(format!("FETCH {rows} FROM {cursor}"))
         };
         let mut asked = ROWS_FIRST;
-        let declare = Request { sql: declare, ..query };
+        let declare = PendingStatement { sql: declare, ..query };
         let mut answer = self.send(vec![declare, fetch(asked)])?;
         while Self::hand_out(&answer, each)? == ControlFlow::Continue(())
             && answer.rows.len() == asked
@@ -277,7 +280,7 @@ impl Connection {
     }
 }
 
-impl Session for Connection {
+impl SqlSession for PostgresConnection {
     fn query(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
         let answer = self.send(vec![Self::request(sql, params)])?;
         Self::hand_out(&answer, each).map(drop)
@@ -289,8 +292,8 @@ impl Session for Connection {
         self.cursors.set(depth + 1);
         let streamed = self.stream_from(&cursor, Self::request(sql, params), each);
         self.cursors.set(depth);
-        if self.state.get() == State::Open {
-            self.waiting.borrow_mut().push(Request::plain(format!("CLOSE {cursor}")));
+        if self.state.get() == TransactionState::Open {
+            self.waiting.borrow_mut().push(PendingStatement::plain(format!("CLOSE {cursor}")));
         }
         streamed
     }
@@ -321,7 +324,7 @@ impl Session for Connection {
     }
 }
 
-impl Link for Connection {
+impl TransactionConnection for PostgresConnection {
     fn begin_reading(&self) -> Result<(), StoreError> {
         let sql = format!(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {}; SELECT pg_backend_pid(), {CLOCK_SQL}",
@@ -352,32 +355,36 @@ impl Link for Connection {
     }
 
     fn commit(&self, news: Option<i64>) -> Result<(), StoreError> {
-        if self.state.get() != State::Open {
+        if self.state.get() != TransactionState::Open {
             return Err(StoreError::NotCommitted("the transaction had failed before".to_owned()));
         }
         let mut last = Vec::new();
         if let Some(number) = news {
-            let params = vec![Value::Text(self.server.channel()), Value::Text(number.to_string())];
-            last.push(Request { params, ..Request::plain("SELECT pg_notify(?1, ?2)") });
+            let params =
+                vec![OwnedParam::Text(self.server.channel()), OwnedParam::Text(number.to_string())];
+            last.push(PendingStatement {
+                params,
+                ..PendingStatement::plain("SELECT pg_notify(?1, ?2)")
+            });
         }
         // Both travel with the COMMIT, so that they cost no round trip.
         last.extend(self.client.requests(&self.server));
-        last.push(Request::plain("COMMIT"));
+        last.push(PendingStatement::plain("COMMIT"));
         match self.send(last) {
             Ok(_) => {
                 self.client.committed();
-                self.state.set(State::Idle);
+                self.state.set(TransactionState::Idle);
                 Ok(())
             }
-            Err(failure) if self.wire.borrow().is_none() => self.settle(failure),
+            Err(failure) if self.wire.borrow().is_none() => self.resolve_lost_commit(failure),
             Err(failure) => Err(failure),
         }
     }
 
     fn roll_back(&self) -> Result<(), StoreError> {
         self.waiting.borrow_mut().clear();
-        let state = self.state.replace(State::Idle);
-        if state == State::Idle || self.wire.borrow().is_none() {
+        let state = self.state.replace(TransactionState::Idle);
+        if state == TransactionState::Idle || self.wire.borrow().is_none() {
             return Ok(());
         }
         let answer = self.with_wire(|wire| wire.batch("ROLLBACK", None))?;
@@ -391,33 +398,33 @@ impl Link for Connection {
     fn set_savepoint(&self) -> Result<(), StoreError> {
         let mut waiting = self.waiting.borrow_mut();
         self.savepoint.set(Some(waiting.len()));
-        waiting.push(Request::plain("SAVEPOINT job"));
+        waiting.push(PendingStatement::plain("SAVEPOINT job"));
         Ok(())
     }
 
     fn undo_to_savepoint(&self) -> Result<(), StoreError> {
-        if self.state.get() == State::Failed {
+        if self.state.get() == TransactionState::Failed {
             // They would only be refused.
             self.waiting.borrow_mut().clear();
-        } else if self.flush().is_err() && self.state.get() == State::Lost {
+        } else if self.flush().is_err() && self.state.get() == TransactionState::Lost {
             return Err(StoreError::NotCommitted("the transaction was lost".to_owned()));
         }
         // Requests are prepared before the first of them runs, and in a transaction that it has given
         // up the server prepares nothing but the way out.
         let undo = ["ROLLBACK TO job", "RELEASE job"]
-            .map(|sql| Request { steady: false, ..Request::plain(sql) });
+            .map(|sql| PendingStatement { steady: false, ..PendingStatement::plain(sql) });
         self.send(undo.into())?;
-        self.state.set(State::Open);
+        self.state.set(TransactionState::Open);
         Ok(())
     }
 
     fn release_savepoint(&self) -> Result<(), StoreError> {
-        self.waiting.borrow_mut().push(Request::plain("RELEASE job"));
+        self.waiting.borrow_mut().push(PendingStatement::plain("RELEASE job"));
         Ok(())
     }
 
     fn in_transaction(&self) -> bool {
-        matches!(self.state.get(), State::Open | State::Failed)
+        matches!(self.state.get(), TransactionState::Open | TransactionState::Failed)
     }
 }
 

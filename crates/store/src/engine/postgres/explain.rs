@@ -5,7 +5,7 @@ use std::error::Error as _;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use super::address::Server;
+use super::address::PostgresAddress;
 use crate::StoreError;
 
 /// Whether the connection is gone, so that nothing more can be asked over it. After FATAL and PANIC the server ends it.
@@ -48,7 +48,7 @@ fn is_io(error: &Error) -> bool {
 }
 
 /// Why no connection could be made.
-pub(super) fn explain_connecting(server: &Server, error: Error) -> StoreError {
+pub(super) fn explain_connecting(server: &PostgresAddress, error: Error) -> StoreError {
     let why = match error.code() {
         Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => {
             "it has no connection left; end other programs or raise max_connections"
@@ -71,7 +71,7 @@ pub(super) fn explain_connecting(server: &Server, error: Error) -> StoreError {
 }
 
 /// The server took the connection and then said nothing.
-pub(super) fn silent(server: &Server) -> StoreError {
+pub(super) fn silent(server: &PostgresAddress) -> StoreError {
     StoreError::Unreachable {
         server: server.shown().to_owned(),
         why: "it does not answer; check that the server is running and nothing is stuck in between",
@@ -80,7 +80,12 @@ pub(super) fn silent(server: &Server) -> StoreError {
 }
 
 /// Why a statement failed.
-pub(super) fn explain(server: &Server, doing: &str, reading: bool, error: Error) -> StoreError {
+pub(super) fn explain(
+    server: &PostgresAddress,
+    doing: &str,
+    reading: bool,
+    error: Error,
+) -> StoreError {
     if is_lost(&error) {
         return lost(server, reading, error);
     }
@@ -101,6 +106,6 @@ pub(super) fn explain(server: &Server, doing: &str, reading: bool, error: Error)
 }
 
 /// The connection broke before this transaction was committed.
-pub(super) fn lost(server: &Server, reading: bool, error: Error) -> StoreError {
+pub(super) fn lost(server: &PostgresAddress, reading: bool, error: Error) -> StoreError {
     StoreError::Disconnected { server: server.shown().to_owned(), reading, source: Box::new(error) }
 }

@@ -10,7 +10,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, NoTls, Socket};
 
-use super::address::Server;
+use super::address::PostgresAddress;
 use super::tls;
 
 /// How long to wait before a server that cannot be reached is asked again.
@@ -21,16 +21,16 @@ const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 /// A ring is a hint: it may ring for nothing, and it rings after every reconnection, because
 /// news may have been missed meanwhile. The caller looks at the event numbers.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct NotificationListener {
     rings: Receiver<()>,
     /// Dropped with the listener, which ends the thread.
     _stop: oneshot::Sender<()>,
 }
 
-impl Listener {
+impl NotificationListener {
     /// Begins to listen, in a thread of its own. Behind a pooler that changes connections, LISTEN does
     /// not last; then, and without a thread, there is nothing to hear.
-    pub(crate) fn start(server: &Arc<Server>) -> Option<Self> {
+    pub(crate) fn start(server: &Arc<PostgresAddress>) -> Option<Self> {
         if !server.keeps_sessions {
             return None;
         }
@@ -63,7 +63,7 @@ impl Listener {
     }
 }
 
-async fn listen(server: &Server, ring: &SyncSender<()>) {
+async fn listen(server: &PostgresAddress, ring: &SyncSender<()>) {
     let encrypted = server.config.get_ssl_mode() != SslMode::Disable;
     while !is_gone(ring) {
         match tls::connector(&server.identity) {
@@ -80,7 +80,7 @@ fn is_gone(ring: &SyncSender<()>) -> bool {
 }
 
 /// Listens until the connection ends.
-async fn listen_once<T>(server: &Server, tls: T, ring: &SyncSender<()>)
+async fn listen_once<T>(server: &PostgresAddress, tls: T, ring: &SyncSender<()>)
 where
     T: MakeTlsConnect<Socket>,
 {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use gt_core::Timestamp;
 
-use super::address::Server;
-use super::connection::Connection;
+use super::address::PostgresAddress;
+use super::connection::PostgresConnection;
 use crate::StoreError;
 use crate::engine::schema::POSTGRES;
-use crate::engine::{LEVEL, Link, Session};
+use crate::engine::{LEVEL, SqlSession, TransactionConnection};
 
 const LEDGER: &str = "CREATE TABLE migrations (
     version BIGINT PRIMARY KEY NOT NULL, serves BIGINT NOT NULL, applied_at BIGINT NOT NULL
@@ -17,7 +17,7 @@ const LEDGER: &str = "CREATE TABLE migrations (
 
 /// The contents of the schema.
 #[derive(Debug, PartialEq, Eq)]
-enum Content {
+enum SchemaContent {
     Nothing,
     Ours,
     Foreign,
@@ -26,8 +26,8 @@ enum Content {
 /// Applies the missing migrations. Everything happens in one transaction that holds the town's lock, so of
 /// several processes at once one does it and the others find it done.
 pub(crate) fn create(
-    connection: &Connection,
-    server: &Arc<Server>,
+    connection: &PostgresConnection,
+    server: &Arc<PostgresAddress>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     connection.begin_writing()?;
@@ -42,15 +42,15 @@ pub(crate) fn create(
 }
 
 fn bring_up_to_date(
-    connection: &Connection,
-    server: &Arc<Server>,
+    connection: &PostgresConnection,
+    server: &Arc<PostgresAddress>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let doing = "set up the store";
     let found = match content(connection, server)? {
-        Content::Ours => read_level(connection, server)?,
-        Content::Foreign => return Err(foreign(server)),
-        Content::Nothing => {
+        SchemaContent::Ours => read_level(connection, server)?,
+        SchemaContent::Foreign => return Err(foreign(server)),
+        SchemaContent::Nothing => {
             // Asked first, because a user who may not make a schema may still use one that is there.
             let there = "SELECT 1 FROM pg_namespace WHERE nspname = ?1";
             if !exists(connection, there, &server.schema)? {
@@ -73,14 +73,14 @@ fn bring_up_to_date(
 
 /// The schema of the store; nothing if there is none.
 pub(crate) fn level(
-    connection: &Connection,
-    server: &Arc<Server>,
+    connection: &PostgresConnection,
+    server: &Arc<PostgresAddress>,
 ) -> Result<Option<i64>, StoreError> {
     connection.begin_reading()?;
     let found = (|| match content(connection, server)? {
-        Content::Nothing => Ok(None),
-        Content::Foreign => Err(foreign(server)),
-        Content::Ours => {
+        SchemaContent::Nothing => Ok(None),
+        SchemaContent::Foreign => Err(foreign(server)),
+        SchemaContent::Ours => {
             let found = read_level(connection, server)?;
             refuse_newer(server, found)?;
             Ok(Some(found.0))
@@ -90,18 +90,21 @@ pub(crate) fn level(
     found
 }
 
-fn content(connection: &Connection, server: &Server) -> Result<Content, StoreError> {
+fn content(
+    connection: &PostgresConnection,
+    server: &PostgresAddress,
+) -> Result<SchemaContent, StoreError> {
     let ledger = "SELECT 1 FROM pg_tables WHERE schemaname = ?1 AND tablename = 'migrations' \
         AND EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = ?1 AND tablename = 'beads')";
     if exists(connection, ledger, &server.schema)? {
-        return Ok(Content::Ours);
+        return Ok(SchemaContent::Ours);
     }
     let any = "SELECT 1 FROM pg_tables WHERE schemaname = ?1 LIMIT 1";
     let any = exists(connection, any, &server.schema)?;
-    Ok(if any { Content::Foreign } else { Content::Nothing })
+    Ok(if any { SchemaContent::Foreign } else { SchemaContent::Nothing })
 }
 
-fn exists(connection: &Connection, sql: &str, schema: &str) -> Result<bool, StoreError> {
+fn exists(connection: &PostgresConnection, sql: &str, schema: &str) -> Result<bool, StoreError> {
     let mut found = false;
     connection.query(sql, &[schema.into()], &mut |_| {
         found = true;
@@ -110,7 +113,10 @@ fn exists(connection: &Connection, sql: &str, schema: &str) -> Result<bool, Stor
     Ok(found)
 }
 
-fn read_level(connection: &Connection, server: &Server) -> Result<(i64, i64), StoreError> {
+fn read_level(
+    connection: &PostgresConnection,
+    server: &PostgresAddress,
+) -> Result<(i64, i64), StoreError> {
     let mut level = (0, 0);
     // Named in full: a schema that one may not use is passed over when a table is looked for.
     let sql = format!(
@@ -124,7 +130,7 @@ fn read_level(connection: &Connection, server: &Server) -> Result<(i64, i64), St
     Ok(level)
 }
 
-fn refuse_newer(server: &Server, (found, needed): (i64, i64)) -> Result<(), StoreError> {
+fn refuse_newer(server: &PostgresAddress, (found, needed): (i64, i64)) -> Result<(), StoreError> {
     if needed > LEVEL {
         let place = server.shown().to_owned();
         return Err(StoreError::TooNew { place, found, needed, known: LEVEL });
@@ -132,7 +138,7 @@ fn refuse_newer(server: &Server, (found, needed): (i64, i64)) -> Result<(), Stor
     Ok(())
 }
 
-fn foreign(server: &Server) -> StoreError {
+fn foreign(server: &PostgresAddress) -> StoreError {
     StoreError::NotOurs {
         place: server.shown().to_owned(),
         why: "the schema holds tables of another program; name another with ?schema=",

@@ -11,7 +11,7 @@ mod upkeep;
 mod values;
 mod wire;
 
-pub use address::Server;
-pub(crate) use connection::Connection;
-pub(crate) use listen::Listener;
+pub use address::PostgresAddress;
+pub(crate) use connection::PostgresConnection;
+pub(crate) use listen::NotificationListener;
 pub(crate) use migrate::{create, level};

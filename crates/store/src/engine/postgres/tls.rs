@@ -15,7 +15,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// How much is asked of the server's certificate; the file holds the certificates that may have
 /// signed it, the system's unless said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Identity {
+pub(super) enum CertificateCheck {
     /// Nothing: the connection is encrypted, but the server may be any server.
     Unchecked,
     /// It is signed by an authority we trust.
@@ -25,15 +25,17 @@ pub(super) enum Identity {
 }
 
 /// Makes encrypted connections.
-pub(super) fn connector(identity: &Identity) -> Result<MakeRustlsConnect, String> {
+pub(super) fn connector(identity: &CertificateCheck) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
     let verifier: Arc<dyn ServerCertVerifier> = match identity {
-        Identity::Unchecked => Arc::new(AnyServer(provider)),
-        Identity::SignedBy(roots) => Arc::new(AnyName(signed_by(roots.as_deref(), provider)?)),
-        Identity::NamedAndSignedBy(roots) => signed_by(roots.as_deref(), provider)?,
+        CertificateCheck::Unchecked => Arc::new(AnyServer(provider)),
+        CertificateCheck::SignedBy(roots) => {
+            Arc::new(AnyName(signed_by(roots.as_deref(), provider)?))
+        }
+        CertificateCheck::NamedAndSignedBy(roots) => signed_by(roots.as_deref(), provider)?,
     };
     let config =
         builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();

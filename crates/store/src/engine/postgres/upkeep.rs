@@ -5,13 +5,13 @@ use std::path::Path;
 
 use gt_core::Timestamp;
 
-use super::connection::Connection;
+use super::connection::PostgresConnection;
 use crate::StoreError;
-use crate::copy::{NOT_COPIED, Progress, TABLES, copy_rows};
+use crate::copy::{NOT_COPIED, OnCopyProgress, TABLES, copy_rows};
 use crate::engine::schema::{POSTGRES, SQLITE, missing};
 use crate::engine::sqlite::{Access, migrate, open_connection};
-use crate::engine::upkeep::{EngineFacts, Reference, Upkeep, number_of, text_of, texts_of};
-use crate::engine::{LEVEL, Link, Session};
+use crate::engine::upkeep::{EngineFacts, ForeignKey, Upkeep, number_of, text_of, texts_of};
+use crate::engine::{LEVEL, SqlSession, TransactionConnection};
 use crate::transaction::Reader;
 
 const OBJECTS: &str = "SELECT c.relname FROM pg_class c \
@@ -54,7 +54,7 @@ const SETTINGS: [&str; 8] = [
     "autovacuum",
 ];
 
-impl Connection {
+impl PostgresConnection {
     fn setting(&self, name: &str) -> Result<String, StoreError> {
         text_of(self, &format!("SELECT current_setting('{name}')"))
     }
@@ -111,7 +111,7 @@ impl Connection {
     }
 }
 
-impl Upkeep for Connection {
+impl Upkeep for PostgresConnection {
     fn damage(&self) -> Result<Vec<String>, StoreError> {
         let mut found = Vec::new();
         let schema = [self.schema().into()];
@@ -145,11 +145,11 @@ impl Upkeep for Connection {
         Ok(missing(POSTGRES, &texts_of(self, OBJECTS, &[self.schema().into()])?))
     }
 
-    fn references(&self) -> Result<Vec<Reference>, StoreError> {
+    fn references(&self) -> Result<Vec<ForeignKey>, StoreError> {
         let mut found = Vec::new();
         self.query(REFERENCES, &[self.schema().into()], &mut |row| {
             let text = |column| -> Result<String, StoreError> { Ok(row.text(column)?.to_owned()) };
-            found.push(Reference {
+            found.push(ForeignKey {
                 table: text(0)?,
                 column: text(1)?,
                 parent: text(2)?,
@@ -179,7 +179,7 @@ impl Upkeep for Connection {
         &self,
         to: &Path,
         now: Timestamp,
-        progress: Progress<'_>,
+        progress: OnCopyProgress<'_>,
     ) -> Result<(), StoreError> {
         let (found, needed) = Reader::new(self).level()?;
         if found > LEVEL {

@@ -10,14 +10,14 @@ use crate::engine::{Param, Row};
 
 /// A parameter that outlives the call that named it, because requests may be sent later.
 #[derive(Debug, Clone)]
-pub(super) enum Value {
+pub(super) enum OwnedParam {
     Null,
     Int(i64),
     Text(String),
     Blob(Vec<u8>),
 }
 
-impl From<&Param<'_>> for Value {
+impl From<&Param<'_>> for OwnedParam {
     fn from(param: &Param<'_>) -> Self {
         match param {
             Param::Null => Self::Null,
@@ -28,7 +28,7 @@ impl From<&Param<'_>> for Value {
     }
 }
 
-impl Value {
+impl OwnedParam {
     /// The type that we give when the server was not asked first. For NULL the server finds it out.
     pub(super) fn kind(&self) -> Type {
         match self {
@@ -40,7 +40,7 @@ impl Value {
     }
 }
 
-impl ToSql for Value {
+impl ToSql for OwnedParam {
     fn to_sql(
         &self,
         kind: &Type,

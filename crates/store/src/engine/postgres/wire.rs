@@ -13,23 +13,23 @@ use tokio::time::timeout;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, NoTls, Row, SimpleQueryMessage, Statement};
 
-use super::address::Server;
+use super::address::PostgresAddress;
 use super::explain::{explain_connecting, is_passing, silent};
 use super::tls;
-use super::values::Value;
+use super::values::OwnedParam;
 use crate::StoreError;
-use crate::engine::{Notice, WAIT_NOTICE_AFTER};
+use crate::engine::{LongWaitCallback, WAIT_NOTICE_AFTER};
 
 /// One statement with its parameters (`?1`, as everywhere), on its way to the server.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct PendingStatement {
     pub(super) sql: String,
-    pub(super) params: Vec<Value>,
+    pub(super) params: Vec<OwnedParam>,
     /// Whether it always gives the same columns, so that it may be prepared.
     pub(super) steady: bool,
 }
 
-impl Request {
+impl PendingStatement {
     pub(super) fn plain(sql: impl Into<String>) -> Self {
         Self { sql: sql.into(), params: Vec::new(), steady: true }
     }
@@ -37,14 +37,14 @@ impl Request {
 
 /// The response to a request.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct StatementResult {
     pub(super) rows: Vec<Row>,
     pub(super) changed: u64,
 }
 
 /// How long to try when a server does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Patience {
+pub(super) enum ConnectAttempt {
     /// It was never reached: an address that leads nowhere is said at once.
     FirstTime,
     /// It was there a moment ago: it may be restarting.
@@ -78,18 +78,21 @@ impl fmt::Debug for Wire {
 }
 
 impl Wire {
-    pub(super) fn connect(server: &Server, patience: Patience) -> Result<Self, StoreError> {
+    pub(super) fn connect(
+        server: &PostgresAddress,
+        patience: ConnectAttempt,
+    ) -> Result<Self, StoreError> {
         let start = Instant::now();
         let long_enough = match patience {
-            Patience::FirstTime => server.reconnect_wait.min(server.pool_wait),
-            Patience::Again => server.reconnect_wait,
+            ConnectAttempt::FirstTime => server.reconnect_wait.min(server.pool_wait),
+            ConnectAttempt::Again => server.reconnect_wait,
         };
         loop {
             let error = match Self::try_connect(server)? {
                 Ok(wire) => return Ok(wire),
                 Err(error) => error,
             };
-            let worth_it = is_passing(&error) || patience == Patience::Again;
+            let worth_it = is_passing(&error) || patience == ConnectAttempt::Again;
             if !worth_it || start.elapsed() > long_enough {
                 return Err(explain_connecting(server, error));
             }
@@ -97,7 +100,7 @@ impl Wire {
         }
     }
 
-    fn try_connect(server: &Server) -> Result<Result<Self, Error>, StoreError> {
+    fn try_connect(server: &PostgresAddress) -> Result<Result<Self, Error>, StoreError> {
         let engine = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
             doing: "connect".to_owned(),
             source,
@@ -162,7 +165,7 @@ impl Wire {
     pub(super) fn batch(
         &self,
         sql: &str,
-        notice: Option<&Notice>,
+        notice: Option<&LongWaitCallback>,
     ) -> Result<Vec<SimpleQueryMessage>, Error> {
         self.wait_for(async {
             let mut answer = Box::pin(self.client().simple_query(sql));
@@ -178,7 +181,7 @@ impl Wire {
 
     /// Sends all requests, then waits for the answers. After one that fails inside a transaction,
     /// PostgreSQL refuses the others.
-    pub(super) fn run(&self, requests: &[Request]) -> Vec<Result<Answer, Error>> {
+    pub(super) fn run(&self, requests: &[PendingStatement]) -> Vec<Result<StatementResult, Error>> {
         self.wait_for(async {
             let plans = join_all(requests.iter().map(|request| self.plan(request))).await;
             join_all(requests.iter().zip(plans).map(|(request, plan)| async {
@@ -187,11 +190,11 @@ impl Wire {
                     client.query_raw(&statement, &request.params).await?
                 } else {
                     let typed = request.params.iter().map(|value| (value, value.kind()));
-                    let typed: Vec<(&Value, Type)> = typed.collect();
+                    let typed: Vec<(&OwnedParam, Type)> = typed.collect();
                     client.query_typed_raw(&with_dollars(&request.sql), typed).await?
                 };
                 let mut rows = std::pin::pin!(rows);
-                let mut answer = Answer::default();
+                let mut answer = StatementResult::default();
                 while let Some(row) = rows.try_next().await? {
                     answer.rows.push(row);
                 }
@@ -205,7 +208,7 @@ impl Wire {
     /// The prepared statement, for SQL that is sent more than once: asking first costs a round trip, and
     /// a command that asks once should not pay it. A pooler would give the next transaction another
     /// connection, where nothing is prepared.
-    async fn plan(&self, request: &Request) -> Result<Option<Statement>, Error> {
+    async fn plan(&self, request: &PendingStatement) -> Result<Option<Statement>, Error> {
         if !(self.keeps_sessions && request.steady) {
             return Ok(None);
         }

@@ -12,8 +12,8 @@ use rusqlite::{ErrorCode, OpenFlags, ToSql};
 
 use super::file::APPLICATION_ID;
 use crate::StoreError;
-use crate::copy::Progress;
-use crate::engine::{EachRow, Link, Param, Row, Session};
+use crate::copy::OnCopyProgress;
+use crate::engine::{EachRow, Param, Row, SqlSession, TransactionConnection};
 
 /// The rights of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Access {
 
 /// An open connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct SqliteConnection {
     inner: rusqlite::Connection,
     path: PathBuf,
     may_write: bool,
@@ -44,7 +44,7 @@ const PAGES_PER_STEP: i32 = 1_000;
 const BACKUP_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Opens the file at `path`.
-pub(crate) fn open_connection(path: &Path, access: Access) -> Result<Connection, StoreError> {
+pub(crate) fn open_connection(path: &Path, access: Access) -> Result<SqliteConnection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
         | match access {
             Access::Create => {
@@ -60,24 +60,25 @@ pub(crate) fn open_connection(path: &Path, access: Access) -> Result<Connection,
     }
     let inner = rusqlite::Connection::open_with_flags(path, flags)
         .map_err(|error| explain(path, "open the store", error))?;
-    let connection = Connection { inner, path: path.to_owned(), may_write: access != Access::Read };
+    let connection =
+        SqliteConnection { inner, path: path.to_owned(), may_write: access != Access::Read };
     connection.configure(access).map_err(|error| explain(path, "set up the store", error))?;
     Ok(connection)
 }
 
 /// Opens a store that lives as long as its connection.
-pub(crate) fn memory_connection() -> Result<Connection, StoreError> {
+pub(crate) fn memory_connection() -> Result<SqliteConnection, StoreError> {
     let path = PathBuf::from(":memory:");
     let inner = rusqlite::Connection::open_in_memory()
         .map_err(|error| explain(&path, "open the store", error))?;
-    let connection = Connection { inner, path, may_write: true };
+    let connection = SqliteConnection { inner, path, may_write: true };
     connection
         .configure(Access::Create)
         .map_err(|error| explain(&connection.path, "set up the store", error))?;
     Ok(connection)
 }
 
-impl Connection {
+impl SqliteConnection {
     fn configure(&self, access: Access) -> rusqlite::Result<()> {
         let inner = &self.inner;
         inner.busy_timeout(BUSY_TIMEOUT)?;
@@ -142,7 +143,7 @@ impl Connection {
     /// Copies the whole store to the empty file `to`, page by page. Inside a transaction it copies the
     /// state that this sees, even if others write meanwhile; outside of one it begins again when
     /// another process writes.
-    pub(crate) fn backup(&self, to: &Path, progress: Progress<'_>) -> Result<(), StoreError> {
+    pub(crate) fn backup(&self, to: &Path, progress: OnCopyProgress<'_>) -> Result<(), StoreError> {
         let doing = "back up the store";
         let mut target =
             rusqlite::Connection::open(to).map_err(|error| explain(to, doing, error))?;
@@ -185,7 +186,7 @@ impl Connection {
     }
 }
 
-impl Session for Connection {
+impl SqlSession for SqliteConnection {
     fn query(&self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
         let explain = |error| self.explain(&format!("run: {sql}"), error);
         let mut statement = self.inner.prepare_cached(sql).map_err(explain)?;
@@ -228,7 +229,7 @@ impl Session for Connection {
     }
 }
 
-impl Link for Connection {
+impl TransactionConnection for SqliteConnection {
     fn begin_reading(&self) -> Result<(), StoreError> {
         self.apply("BEGIN", &[])
     }
@@ -345,7 +346,7 @@ fn is_write_error(error: &rusqlite::Error) -> bool {
 mod tests {
     use super::*;
 
-    fn rows_in(connection: &Connection) -> i64 {
+    fn rows_in(connection: &SqliteConnection) -> i64 {
         let mut count = 0;
         connection
             .query("SELECT COUNT(*) FROM things", &[], &mut |row| {

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use gt_core::Timestamp;
 
-use super::connection::Connection;
+use super::connection::SqliteConnection;
 use crate::StoreError;
-use crate::backup::{Existing, write_aside};
-use crate::engine::{Migration, Param, Session};
+use crate::backup::{IfFileExists, write_aside};
+use crate::engine::{Migration, Param, SqlSession};
 
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS migrations (
     version INTEGER PRIMARY KEY NOT NULL, serves INTEGER NOT NULL, applied_at INTEGER NOT NULL
@@ -20,7 +20,7 @@ const LEDGER: &str = "CREATE TABLE IF NOT EXISTS migrations (
 ///
 /// Returns the backup, if one was made.
 pub(crate) fn migrate(
-    connection: &Connection,
+    connection: &SqliteConnection,
     path: &Path,
     steps: &[Migration],
     now: Timestamp,
@@ -43,7 +43,7 @@ pub(crate) fn migrate(
 }
 
 fn apply<'s>(
-    connection: &Connection,
+    connection: &SqliteConnection,
     steps: impl Iterator<Item = &'s Migration>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -59,7 +59,7 @@ fn apply<'s>(
 }
 
 /// The schema of the file and the least a program must know to use it; zeros for an empty file.
-pub(crate) fn level(connection: &Connection) -> Result<(i64, i64), StoreError> {
+pub(crate) fn level(connection: &SqliteConnection) -> Result<(i64, i64), StoreError> {
     let mut exists = false;
     connection.query(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'migrations'",
@@ -81,7 +81,7 @@ pub(crate) fn level(connection: &Connection) -> Result<(i64, i64), StoreError> {
 }
 
 fn back_up(
-    connection: &Connection,
+    connection: &SqliteConnection,
     path: &Path,
     version: i64,
     now: Timestamp,
@@ -91,7 +91,7 @@ fn back_up(
     made.map_err(|source| StoreError::Io { action: "create", path: directory.clone(), source })?;
     let name = format!("gt-schema{version}-{}.db", now.as_nanos());
     let target = directory.join(name);
-    write_aside(&target, Existing::Keep, |aside| connection.backup(aside, &mut |_, _| {}))?;
+    write_aside(&target, IfFileExists::Keep, |aside| connection.backup(aside, &mut |_, _| {}))?;
     Ok(target)
 }
 

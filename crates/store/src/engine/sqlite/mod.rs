@@ -1,13 +1,13 @@
 //! SQLite: one file, many readers, one writer.
 
 mod connection;
+mod fair_write_lock;
 mod file;
 mod migrate;
-mod turnstile;
 mod upkeep;
 
-pub(crate) use connection::{Access, Connection, memory_connection, open_connection};
+pub(crate) use connection::{Access, SqliteConnection, memory_connection, open_connection};
+pub use fair_write_lock::{FairWriteLock, WriteTurn};
 pub(crate) use file::{FileKind, inspect, kind_of};
 pub(crate) use migrate::{level, migrate};
-pub use turnstile::{Turn, Turnstile};
 pub(crate) use upkeep::{QUICK_CHECK, check_quickly};

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use gt_core::Timestamp;
 
-use super::connection::{Access, Connection, open_connection};
+use super::connection::{Access, SqliteConnection, open_connection};
 use crate::StoreError;
 use crate::backup::with_suffix;
-use crate::copy::{Progress, TABLES};
+use crate::copy::{OnCopyProgress, TABLES};
 use crate::engine::schema::{SQLITE, missing};
-use crate::engine::upkeep::{EngineFacts, Reference, Upkeep, number_of, text_of, texts_of};
-use crate::engine::{Param, Session};
+use crate::engine::upkeep::{EngineFacts, ForeignKey, Upkeep, number_of, text_of, texts_of};
+use crate::engine::{Param, SqlSession};
 
 /// A quick check that returns the errors in a file.
 pub(crate) const QUICK_CHECK: &str = "PRAGMA quick_check";
@@ -25,12 +25,12 @@ pub(crate) fn check_quickly(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn findings(connection: &Connection, check: &str) -> Result<Vec<String>, StoreError> {
+fn findings(connection: &SqliteConnection, check: &str) -> Result<Vec<String>, StoreError> {
     let lines = texts_of(connection, check, &[])?;
     Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }
 
-impl Upkeep for Connection {
+impl Upkeep for SqliteConnection {
     fn damage(&self) -> Result<Vec<String>, StoreError> {
         findings(self, "PRAGMA integrity_check")
     }
@@ -51,7 +51,7 @@ impl Upkeep for Connection {
         Ok(missing(SQLITE, &texts_of(self, "SELECT name FROM sqlite_master", &[])?))
     }
 
-    fn references(&self) -> Result<Vec<Reference>, StoreError> {
+    fn references(&self) -> Result<Vec<ForeignKey>, StoreError> {
         let mut found = Vec::new();
         for table in TABLES {
             let sql =
@@ -59,7 +59,7 @@ impl Upkeep for Connection {
             self.query(sql, &[table.name.into()], &mut |row| {
                 let text =
                     |column| -> Result<String, StoreError> { Ok(row.text(column)?.to_owned()) };
-                found.push(Reference {
+                found.push(ForeignKey {
                     table: table.name.to_owned(),
                     column: text(0)?,
                     parent: text(1)?,
@@ -105,7 +105,7 @@ impl Upkeep for Connection {
         &self,
         to: &Path,
         _now: Timestamp,
-        progress: Progress<'_>,
+        progress: OnCopyProgress<'_>,
     ) -> Result<(), StoreError> {
         self.backup(to, progress)
     }

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gt_core::decide::{IdSeed, TargetFacts};
 use gt_core::message::{MessageBody, MessageKind, NewMessage, Severity};
-use gt_core::schedule::{Account, Channel};
+use gt_core::schedule::{Account, NoticeChannel};
 use gt_core::{
-    Address, Bead, Comment, Dependency, DependencyType, EventKind, ExecutorKind, IssueType, Json,
-    MessageId, Prefix, Priority, Rig, RigSlug, RigState, Sender, Status, Title, Uid,
+    Bead, Comment, Dependency, DependencyType, EventKind, ExecutorKind, IssueType, Json,
+    MessageAddress, MessageId, Prefix, Priority, Rig, RigSlug, RigState, Sender, Status, Title,
+    Uid,
 };
-use gt_store::{Due, Scope, StoreError, Writer};
+use gt_store::{DueNotices, SettingScope, StoreError, Writer};
 use proptest::prelude::*;
 
 use crate::history::batch::Perform;
@@ -41,13 +42,13 @@ pub(crate) enum Deed {
     /// A bead with an id of the store's choosing.
     Fresh(&'static str),
     Touch(Place),
-    Setting(Scope, &'static str, Option<&'static str>),
+    Setting(SettingScope, &'static str, Option<&'static str>),
     /// An account is put, made the default, or removed.
     Account(&'static str, u8),
     /// A notice is written.
-    Notice(&'static str, Channel),
+    Notice(&'static str, NoticeChannel),
     /// A notice is tried: it arrives, fails, or is given up.
-    TryNotice(Channel, u8),
+    TryNotice(NoticeChannel, u8),
     RetryNotices,
     /// A message is sent.
     Message(&'static str, &'static str, bool),
@@ -139,7 +140,7 @@ pub(super) const DOCUMENTS: [&str; 14] = [
     "null",
 ];
 
-const SCOPES: [Scope; 3] = [Scope::Town, Scope::Beads, Scope::Memory];
+const SCOPES: [SettingScope; 3] = [SettingScope::Town, SettingScope::Beads, SettingScope::Memory];
 
 fn text() -> impl Strategy<Value = &'static str> {
     prop::sample::select(TEXTS.to_vec())
@@ -187,8 +188,8 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-fn channel() -> impl Strategy<Value = Channel> {
-    prop_oneof![Just(Channel::Command), Just(Channel::Webhook)]
+fn channel() -> impl Strategy<Value = NoticeChannel> {
+    prop_oneof![Just(NoticeChannel::Command), Just(NoticeChannel::Webhook)]
 }
 
 fn recipient() -> impl Strategy<Value = &'static str> {
@@ -425,14 +426,14 @@ fn send(writer: &mut Writer<'_>, to: &str, text: &str, asks: bool) -> Result<(),
     // A text that is no message is refused before any store sees it.
     let Ok(body) = MessageBody::parse(text) else { return Ok(()) };
     let kind = if asks { MessageKind::Escalation(Severity::High) } else { MessageKind::Nudge };
-    let (from, to) = (Sender::stored("gt-1#2"), Address::stored(to));
+    let (from, to) = (Sender::stored("gt-1#2"), MessageAddress::stored(to));
     let new = NewMessage { kind, from, to, subject: None, body, bead: None, reply_to: None };
     writer.send_message(new).map(drop)
 }
 
-fn try_notice(writer: &mut Writer<'_>, channel: Channel, what: u8) -> Result<(), StoreError> {
+fn try_notice(writer: &mut Writer<'_>, channel: NoticeChannel, what: u8) -> Result<(), StoreError> {
     let hour = std::time::Duration::from_hours(1);
-    let due = Due { now: writer.now(), far: writer.now().plus(hour) };
+    let due = DueNotices { now: writer.now(), far: writer.now().plus(hour) };
     let Some(notice) = writer.take_notice(channel, due, writer.now().plus(hour))? else {
         return Ok(());
     };

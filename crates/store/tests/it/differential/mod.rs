@@ -7,8 +7,8 @@ use std::fmt::Debug;
 
 use gt_core::EventKind;
 use gt_core::work::{Position, WorkFilter};
-use gt_store::conformance::{Subject, dump};
-use gt_store::{Ask, Authorship, EventFilter, Reader, Store, StoreError};
+use gt_store::conformance::{EngineUnderTest, dump};
+use gt_store::{Authorship, EventFilter, PullQuery, Reader, Store, StoreError};
 use proptest::prelude::*;
 
 use self::deed::{Deed, deed, deed_apart};
@@ -137,7 +137,7 @@ proptest! {
         ask_about_everything(&engines)?;
         for Question { filter, part, limit, work, agent, kinds, asked_at } in questions {
             ask_about_work(&engines, &work, limit)?;
-            let ask = Ask { agent, kinds: &kinds, rig: work.project.as_ref(), dispatched: false, dispatched_below: false, after: None, now: asked_at };
+            let ask = PullQuery { agent, kinds: &kinds, rig: work.project.as_ref(), dispatched: false, dispatched_below: false, after: None, now: asked_at };
             engines.ask(&format!("{ask:?}"), |r| Ok(format!("{:?}", r.offer(&ask)?)))?;
             let asked = format!("{filter:?}");
             engines.ask(&asked, |reader| reader.find(&filter))?;

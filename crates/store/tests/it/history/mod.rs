@@ -9,7 +9,7 @@ pub(crate) mod work;
 use std::collections::BTreeSet;
 
 use gt_core::EventKind;
-use gt_store::conformance::{Subject, reasons_to_wait};
+use gt_store::conformance::{EngineUnderTest, reasons_to_wait};
 use gt_store::{BeadFilter, EventFilter, Reader, Readiness, StatusFilter, Store, StoreError};
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use gt_core::decide::START_FAILURES_MAX;
 use gt_core::schedule::{
-    CloseReason, Origin, Run, RunEnd, RunState, SlingParameters, WorkerPlace, Workplace,
+    CloseReason, ContextOrigin, Run, RunEnd, RunState, SlingParameters, WorkerPlace, Workplace,
 };
 use gt_core::{BeadId, EventKind, ExecutorKind, RigSlug, Status, Uid};
 use gt_store::{NewContext, StoreError, Writer};
@@ -136,7 +136,7 @@ fn schedule(writer: &mut Writer<'_>, bead: &BeadId, manner: Manner) -> Result<()
         gated: manner.gated,
         forced: manner.forced,
         priority: found.priority,
-        origin: Origin::Sling,
+        origin: ContextOrigin::Sling,
         parameters: SlingParameters::default(),
         enqueued_at: None,
         next_attempt_at: manner.until.instant(),

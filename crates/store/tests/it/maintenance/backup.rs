@@ -7,8 +7,8 @@ use std::thread;
 
 use gt_core::{Bead, EventKind, Uid};
 use gt_store::{
-    BeadFilter, EventFilter, Existing, Options, SCHEMA_LEVEL, Scope, Store, StoreError, TABLES,
-    Totals,
+    BeadFilter, EventFilter, IfFileExists, Options, SCHEMA_LEVEL, SettingScope, Store, StoreError,
+    TABLES, Totals,
 };
 use rusqlite::types::Value;
 
@@ -83,9 +83,9 @@ fn a_backup_beside_a_busy_writer_is_of_one_moment() {
         for number in 0..4 {
             let large = "x".repeat(2_000_000);
             let key = format!("large{number}");
-            let put = specimen
-                .store
-                .write(&author(), |writer| writer.put_setting(Scope::Beads, &key, Some(&large)));
+            let put = specimen.store.write(&author(), |writer| {
+                writer.put_setting(SettingScope::Beads, &key, Some(&large))
+            });
             put.expect("the write succeeds");
         }
         let stop = AtomicBool::new(false);
@@ -146,7 +146,7 @@ fn progress_is_told_to_the_end() {
         let path = specimen.path("copy.db");
         let backup = specimen
             .store
-            .back_up(&path, Existing::Keep, NOW, &mut |done, total| told.push((done, total)));
+            .back_up(&path, IfFileExists::Keep, NOW, &mut |done, total| told.push((done, total)));
         backup.expect("the backup succeeds");
         let (done, total) = *told.last().expect("something was told");
         assert!(done == total && total > 0, "{}: {told:?}", specimen.name);
@@ -157,7 +157,7 @@ fn progress_is_told_to_the_end() {
 fn a_file_that_is_there_stays_unless_told_otherwise() {
     for specimen in furnished() {
         let path = specimen.path("copy.db");
-        let replace = || specimen.store.back_up(&path, Existing::Replace, NOW, &mut |_, _| {});
+        let replace = || specimen.store.back_up(&path, IfFileExists::Replace, NOW, &mut |_, _| {});
         let refused = |answer: Result<_, StoreError>| {
             assert!(matches!(answer, Err(StoreError::NotReplaced { .. })), "{answer:?}");
         };
@@ -186,7 +186,7 @@ fn a_file_that_is_there_stays_unless_told_otherwise() {
 fn a_store_is_no_backup_of_itself() {
     let specimen = Specimen::on_file();
     let Behind::File(path) = &specimen.behind else { panic!("it is on a file") };
-    for existing in [Existing::Keep, Existing::Replace] {
+    for existing in [IfFileExists::Keep, IfFileExists::Replace] {
         let answer = specimen.store.back_up(path, existing, NOW, &mut |_, _| {});
         assert!(matches!(answer, Err(StoreError::NotReplaced { .. })), "{answer:?}");
     }

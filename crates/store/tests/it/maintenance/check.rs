@@ -1,7 +1,7 @@
 //! Every change made without the store is found and named.
 
 use gt_core::EventKind;
-use gt_store::{Difference, Examination};
+use gt_store::{Difference, StoreCheckResult};
 use gt_testkit::{Cluster, wait_until};
 
 use super::{Specimen, furnished, specimens};
@@ -11,7 +11,7 @@ use crate::history::step::Step;
 use crate::history::work::{Manner, Work};
 use crate::subjects::{author, store_on};
 
-fn examine(specimen: &Specimen) -> (Examination, Vec<Difference>) {
+fn examine(specimen: &Specimen) -> (StoreCheckResult, Vec<Difference>) {
     let mut differences = Vec::new();
     let found = specimen.store.examine(&mut |difference| differences.push(difference));
     (found.expect("the check runs"), differences)

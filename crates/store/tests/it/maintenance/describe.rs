@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use gt_core::{Bead, EventKind, Timestamp};
-use gt_store::conformance::Subject as _;
+use gt_store::conformance::EngineUnderTest as _;
 use gt_store::{
-    ColumnKind, Examination, Existing, NOT_COPIED, SCHEMA_LEVEL, StoreError, TABLES, Totals, Writer,
+    ColumnKind, IfFileExists, NOT_COPIED, SCHEMA_LEVEL, StoreCheckResult, StoreError, TABLES,
+    Totals, Writer,
 };
 
 use super::{Behind, bead, furnished, specimens};
@@ -193,10 +194,10 @@ fn a_store_in_memory_is_looked_after_in_the_same_way() {
         .write(&author(), |writer| writer.insert_bead(&bead("gt-a"), EventKind::Created))
         .expect("the write succeeds");
 
-    let backup = store.back_up(&path, Existing::Keep, NOW, &mut |_, _| {});
+    let backup = store.back_up(&path, IfFileExists::Keep, NOW, &mut |_, _| {});
     assert_eq!(backup.expect("the backup succeeds").totals, Totals { beads: 1, events: 1 });
     let examined = store.examine(&mut |difference| panic!("{difference}"));
-    assert_eq!(examined.expect("the check runs"), Examination::default());
+    assert_eq!(examined.expect("the check runs"), StoreCheckResult::default());
     assert!(store.vacuum().expect("it succeeds").after > 0);
     let said = store.describe(NOW).expect("it can be described");
     assert_eq!((said.place, said.event_numbers), (None, (1, 1)));

@@ -10,7 +10,7 @@ use gt_core::{
     Bead, BeadId, Comment, Dependency, DependencyType, EventKind, Json, Outcome, Prefix, Rig,
     RigSlug, Status, Timestamp, Uid,
 };
-use gt_store::{Existing, Options, Scope, Store, StoreError, Writer};
+use gt_store::{IfFileExists, Options, SettingScope, Store, StoreError, Writer};
 use gt_testkit::Cluster;
 use tempfile::TempDir;
 
@@ -81,7 +81,7 @@ impl Specimen {
     }
 
     fn back_up(&self, to: &str) -> Result<gt_store::Backup, StoreError> {
-        self.store.back_up(&self.path(to), Existing::Keep, NOW, &mut |_, _| {})
+        self.store.back_up(&self.path(to), IfFileExists::Keep, NOW, &mut |_, _| {})
     }
 }
 
@@ -173,6 +173,6 @@ fn furnish(writer: &mut Writer<'_>, rig: &Rig) -> Result<(), StoreError> {
         carried: Vec::new(),
     };
     writer.add_comment(&first, &comment, true)?;
-    writer.put_setting(Scope::Beads, "key", Some("value"))?;
+    writer.put_setting(SettingScope::Beads, "key", Some("value"))?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Frequent queries use indexes, by a plan that is kept, also where the tables have no statistics yet.
 
-use gt_store::{Ask, StoreError};
+use gt_store::{PullQuery, StoreError};
 use gt_testkit::Cluster;
 
 use super::{database, open};
@@ -20,7 +20,7 @@ const WORK: &str = "INSERT INTO rigs (slug, uid, prefix, title, path, repo, defa
 fn a_plan_made_before_there_were_runs_does_not_read_all_later_runs() {
     let url = fresh_url();
     let store = open(&url).unwrap();
-    let ask = Ask {
+    let ask = PullQuery {
         agent: "ann",
         kinds: &[],
         rig: None,

@@ -1,6 +1,6 @@
 //! A pooler that gives each transaction another connection.
 
-use gt_store::conformance::{self, Engine, Subject};
+use gt_store::conformance::{self, Engine, EngineUnderTest};
 use gt_store::{Store, StoreError};
 use gt_testkit::{Cluster, Pooler};
 
@@ -18,7 +18,7 @@ impl Pooled<'_> {
     }
 }
 
-impl Subject for Pooled<'_> {
+impl EngineUnderTest for Pooled<'_> {
     fn engine(&self) -> Engine {
         Engine::Postgres
     }

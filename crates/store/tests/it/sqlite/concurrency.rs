@@ -9,7 +9,7 @@ use std::thread;
 
 use gt_core::decide::IdSeed;
 use gt_core::{Bead, BeadId, EventKind, Prefix};
-use gt_store::{BeadFilter, EventFilter, Options, Scope, Store, StoreError, Ticket, Writer};
+use gt_store::{BeadFilter, EventFilter, Options, SettingScope, Store, StoreError, Ticket, Writer};
 
 use crate::history::plain_bead;
 use crate::subjects::{NOW, author, place, store_at};
@@ -201,7 +201,7 @@ fn a_writer_that_keeps_the_lock_is_named_to_waiting_writers() {
     let set = |value: &str| {
         let value = value.to_owned();
         let put = move |writer: &mut Writer<'_>| {
-            writer.put_setting(Scope::Town, "store.lock_timeout", Some(&value))
+            writer.put_setting(SettingScope::Town, "store.lock_timeout", Some(&value))
         };
         store.write(&author(), put).expect("the setting is written");
     };

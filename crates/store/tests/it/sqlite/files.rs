@@ -4,18 +4,18 @@ use std::fs;
 use std::path::Path;
 
 use gt_core::IssueType;
-use gt_store::{BeadFilter, Options, SCHEMA_LEVEL, Scope, Store, StoreError};
+use gt_store::{BeadFilter, Options, SCHEMA_LEVEL, SettingScope, Store, StoreError};
 
 use crate::subjects::{NOW, author, place, store_at};
 
 const MIGRATION: &str = include_str!("../../../migrations/sqlite/0001_foundation.sql");
 
 fn put(store: &Store, key: &str) -> Result<bool, StoreError> {
-    store.write(&author(), |writer| writer.put_setting(Scope::Beads, key, Some("value")))
+    store.write(&author(), |writer| writer.put_setting(SettingScope::Beads, key, Some("value")))
 }
 
 fn keys(store: &Store) -> Result<Vec<String>, StoreError> {
-    let settings = store.read(|reader| reader.settings(Scope::Beads))?;
+    let settings = store.read(|reader| reader.settings(SettingScope::Beads))?;
     Ok(settings.into_iter().map(|(key, _)| key).collect())
 }
 
@@ -85,16 +85,16 @@ fn a_long_log_is_folded_into_the_file_unless_a_process_reads_it() {
     let write_much = |key: &str| {
         writing
             .write(&author(), |writer| {
-                writer.put_setting(Scope::Beads, key, Some(&"x".repeat(3_000_000)))
+                writer.put_setting(SettingScope::Beads, key, Some(&"x".repeat(3_000_000)))
             })
             .expect("the write succeeds");
     };
 
     // Given a reader in the middle of it, a write neither fails nor disturbs it,
     let seen: Result<_, StoreError> = reading.read(|reader| {
-        let before = reader.settings(Scope::Beads)?;
+        let before = reader.settings(SettingScope::Beads)?;
         write_much("one");
-        Ok((before, reader.settings(Scope::Beads)?))
+        Ok((before, reader.settings(SettingScope::Beads)?))
     });
     assert_eq!(seen.expect("the read succeeds"), (vec![], vec![]));
     assert!(log_bytes() > 3_000_000);

@@ -5,7 +5,7 @@ use std::path::Path;
 use gt_core::query::Query;
 use gt_core::work::{Position, WorkFilter, WorkStatus};
 use gt_core::{Status, Timestamp};
-use gt_store::{Ask, BeadFilter, Readiness, StatusFilter, Store, all_statements};
+use gt_store::{BeadFilter, PullQuery, Readiness, StatusFilter, Store, all_statements};
 
 use crate::history::plain_bead;
 use crate::subjects::{NOW, author, place, store_at};
@@ -216,7 +216,7 @@ fn offers_to_agents_are_the_head_of_an_index() {
         (&kinds[..0], "beads_offered (rig=? AND assignee=?)"),
         (&kinds[..], "beads_offered_type (rig=? AND assignee=? AND issue_type=?)"),
     ] {
-        let ask = Ask {
+        let ask = PullQuery {
             agent: "ann",
             kinds,
             rig: None,

@@ -17,7 +17,7 @@ fn of_schema_12() -> [(&'static str, Store, Option<tempfile::TempDir>); 2] {
     file.execute_batch(SQLITE).expect("the dump can be read");
     file.pragma_update(None, "application_id", 1_735_685_998).expect("the file can be marked");
     drop(file);
-    let on_file = Store::open(&gt_store::Address::File(path), NOW, Options::default());
+    let on_file = Store::open(&gt_store::StoreAddress::File(path), NOW, Options::default());
     let cluster = Cluster::shared();
     let url = cluster.fresh_database();
     let name = url.rsplit('/').next().expect("a URL ends with the name of its database");

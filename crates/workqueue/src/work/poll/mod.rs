@@ -9,11 +9,11 @@
 //! - A command that cannot even be started costs no item: it is given back, and the poller ends.
 //! - A queue that is away is waited for, while a command is at work as well.
 
-mod carry;
 mod news;
 mod notes;
 mod outputs;
 mod patience;
+mod run_item;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -22,19 +22,19 @@ use gt_core::work::{ItemRef, Project, RunRef, WorkItem, WorkStatus};
 use gt_core::{Timestamp, Uid};
 use gt_executors::daemon::Signals;
 
-use self::carry::carry_out;
-pub use self::news::{PollEnd, PollNews, Polled};
+pub use self::news::{PollEnd, PollNews, PollResult};
 use self::outputs::Outputs;
-use self::patience::Patience;
-use super::door::Door;
+use self::patience::PollPatience;
+use self::run_item::carry_out;
+use super::client::WorkClient;
 use super::error::WorkResult;
-use super::requests::{Heartbeat, Next, NextRequest};
+use super::requests::{Heartbeat, NextRequest, NextWork};
 use gt_town::OperationError;
 
 /// The shortest pause before the queue is asked again when there was nothing.
 const EMPTY_PAUSE_MIN: Duration = Duration::from_secs(1);
 /// The pause before the queue is asked again when the agent has an item with a lease of another process.
-const BUSY_PAUSE: Duration = Duration::from_secs(5);
+const BUSY_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// How to poll.
 #[derive(Debug, Clone)]
@@ -61,12 +61,12 @@ pub struct Polling {
 
 /// An item that is ours.
 #[derive(Debug, Clone)]
-struct Held {
+struct HeldItem {
     item: WorkItem,
     run: Uid,
 }
 
-impl Held {
+impl HeldItem {
     fn reference(&self) -> ItemRef {
         ItemRef::Uid(self.item.uid)
     }
@@ -75,10 +75,10 @@ impl Held {
 /// Takes items and has the command do them, until a signal asks us to stop, or there were as many as were wanted.
 /// Reports each event to `tell`.
 pub fn poll(
-    door: &Door,
+    door: &WorkClient,
     polling: &Polling,
     tell: &mut dyn FnMut(&PollNews<'_>),
-) -> WorkResult<Polled> {
+) -> WorkResult<PollResult> {
     gt_executors::private::create_dir_all(&polling.output).map_err(|source| {
         OperationError::File { action: "make", path: polling.output.clone(), source }
     })?;
@@ -86,8 +86,8 @@ pub fn poll(
         polling.request.project.as_ref().map(|project| door.project(project)).transpose()?;
     let signals = Signals::listen()
         .map_err(|error| OperationError::rejected(format!("cannot listen to signals: {error}")))?;
-    let mut poller = Poller { door, polling, project, patience: Patience::new(signals), tell };
-    let mut polled = Polled::default();
+    let mut poller = Poller { door, polling, project, patience: PollPatience::new(signals), tell };
+    let mut polled = PollResult::default();
     let mut outputs = Outputs::of(polling);
     while !poller.patience.is_over() && polling.most.is_none_or(|most| polled.count() < most) {
         outputs.tidy(poller.now());
@@ -105,16 +105,16 @@ pub fn poll(
 
 /// A process that polls.
 struct Poller<'a> {
-    door: &'a Door,
+    door: &'a WorkClient,
     polling: &'a Polling,
     project: Option<Project>,
-    patience: Patience,
+    patience: PollPatience,
     tell: &'a mut dyn FnMut(&PollNews<'_>),
 }
 
 impl Poller<'_> {
     /// Waits for an item; nothing when it is time to end.
-    fn take(&mut self) -> WorkResult<Option<Held>> {
+    fn take(&mut self) -> WorkResult<Option<HeldItem>> {
         let request = &self.polling.request;
         let began = Instant::now();
         let mut told_busy = None;
@@ -122,16 +122,16 @@ impl Poller<'_> {
             let asked = Instant::now();
             let is_last = self.polling.once && began.elapsed() >= self.polling.wait;
             match self.door.next(request, self.polling.wait, Some(self.patience.signals())) {
-                Ok(Next::Item(taken)) => {
+                Ok(NextWork::Item(taken)) => {
                     self.is_back();
-                    let held = Held { item: taken.item, run: taken.run_uid };
+                    let held = HeldItem { item: taken.item, run: taken.run_uid };
                     if self.patience.is_over() {
                         self.give_back(&held)?;
                         return Ok(None);
                     }
                     return Ok(Some(held));
                 }
-                Ok(Next::Nothing(why)) => {
+                Ok(NextWork::Nothing(why)) => {
                     self.is_back();
                     if self.polling.once {
                         (self.tell)(&PollNews::Nothing(&why.to_string()));
@@ -151,7 +151,8 @@ impl Poller<'_> {
                         if told_busy.replace(uid) != Some(uid) {
                             (self.tell)(&PollNews::Busy(&error.to_string()));
                         }
-                        self.patience.pause(BUSY_PAUSE.min(self.polling.wait.max(EMPTY_PAUSE_MIN)));
+                        self.patience
+                            .pause(BUSY_RETRY_DELAY.min(self.polling.wait.max(EMPTY_PAUSE_MIN)));
                     }
                     None if error.may_pass() && !is_last => self.is_away(&error),
                     None => return Err(error),
@@ -162,7 +163,7 @@ impl Poller<'_> {
     }
 
     /// Takes an item that the agent has in progress, if no process has a lease on it and it is of the kind that we do.
-    fn adopt(&mut self, uid: Uid) -> WorkResult<Option<Held>> {
+    fn adopt(&mut self, uid: Uid) -> WorkResult<Option<HeldItem>> {
         let reference = ItemRef::Uid(uid);
         let mut item = match self.door.item(&reference) {
             Ok(details) => details.item,
@@ -176,7 +177,7 @@ impl Poller<'_> {
         match self.door.heartbeat(&reference, beat) {
             Ok(until) => {
                 item.lease_expires_at = Some(until);
-                Ok(Some(Held { item, run }))
+                Ok(Some(HeldItem { item, run }))
             }
             // Another process was faster, or it is over.
             Err(error) if error.may_pass() || error.code().is_some() => Ok(None),
@@ -193,7 +194,7 @@ impl Poller<'_> {
     }
 
     /// Gives an item back, if that can be done soon; else its lease ends it.
-    fn give_back(&mut self, held: &Held) -> WorkResult<()> {
+    fn give_back(&mut self, held: &HeldItem) -> WorkResult<()> {
         let run = || RunRef::Uid(held.run);
         let given = self.retry_while_unreachable(|door| door.release(&held.reference(), run()));
         match given {
@@ -207,7 +208,7 @@ impl Poller<'_> {
     /// Asks until the queue can be asked; when it is time to end, not for long.
     fn retry_while_unreachable<T>(
         &mut self,
-        mut ask: impl FnMut(&Door) -> WorkResult<T>,
+        mut ask: impl FnMut(&WorkClient) -> WorkResult<T>,
     ) -> WorkResult<T> {
         loop {
             match ask(self.door) {

@@ -74,7 +74,7 @@ pub enum PollNews<'a> {
 
 /// How many items ended how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Polled {
+pub struct PollResult {
     /// Well.
     pub completed: u64,
     /// Badly.
@@ -87,7 +87,7 @@ pub struct Polled {
     pub given_back: u64,
 }
 
-impl Polled {
+impl PollResult {
     /// How many there were.
     pub fn count(&self) -> u64 {
         self.completed + self.failed + self.reported + self.lost + self.given_back

@@ -14,23 +14,24 @@ use gt_api::{
     from_json, to_json,
 };
 use gt_core::work::{
-    Attempt, Cursor, ItemRef, Project, ProjectRef, RunRef, TokenSecret, WorkFilter, WorkItem,
+    Cursor, DispatchLogEntry, ItemRef, Project, ProjectRef, RunRef, TokenSecret, WorkFilter,
+    WorkItem,
 };
 use gt_core::{Invalid, RunId, Timestamp, Uid, WebAddress};
-use gt_executors::web::{Content, Method, Reply, Request, WebError};
+use gt_executors::web::{Method, Reply, RequestBody, WebError, WebRequest};
 
 pub use self::error::RemoteError;
 pub(super) use self::stream::EventStream;
 use super::error::WorkResult;
 use super::requests::{
-    Heartbeat, ItemChange, ItemDetails, ItemPage, Next, NextRequest, NoWork, Overdue, Submission,
-    Submitted, Taken,
+    Heartbeat, ItemChange, ItemDetails, ItemPage, NextRequest, NextWork, NoWork, Overdue,
+    Submission, Submitted, TakenItem,
 };
 
 /// How long a server may take to answer.
-const ANSWER_MAX: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The same for heartbeats, and for a poller that is about to leave.
-const SHORT_MAX: Duration = Duration::from_secs(10);
+const SHORT_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest time that a server is asked to wait for work, in seconds.
 const WAIT_S_MAX: u64 = 60;
 /// Longest answer that is read, in bytes.
@@ -46,7 +47,7 @@ pub struct Remote {
 }
 
 /// A request to a server.
-struct Question<'a> {
+struct RemoteRequest<'a> {
     method: Method,
     /// The path and the query.
     target: &'a str,
@@ -56,14 +57,14 @@ struct Question<'a> {
     interrupt: Option<BorrowedFd<'a>>,
 }
 
-impl Question<'_> {
-    fn get(target: &str) -> Question<'_> {
+impl RemoteRequest<'_> {
+    fn get(target: &str) -> RemoteRequest<'_> {
         let (method, headers, body) = (Method::Get, &[][..], None);
-        Question { method, target, headers, body, limit: ANSWER_MAX, interrupt: None }
+        RemoteRequest { method, target, headers, body, limit: ANSWER_TIMEOUT, interrupt: None }
     }
 
-    fn with_body(method: Method, target: &str, body: String) -> Question<'_> {
-        Question { method, body: Some(body), ..Question::get(target) }
+    fn with_body(method: Method, target: &str, body: String) -> RemoteRequest<'_> {
+        RemoteRequest { method, body: Some(body), ..RemoteRequest::get(target) }
     }
 }
 
@@ -83,18 +84,18 @@ impl Remote {
         self.token.as_ref()
     }
 
-    fn ask(&self, question: &Question<'_>) -> WorkResult<Reply> {
+    fn ask(&self, question: &RemoteRequest<'_>) -> WorkResult<Reply> {
         let address = self.below(question.target)?;
         let shown = self.authorization();
         let mut headers = question.headers.to_vec();
         headers.extend(shown.as_deref().map(|shown| ("Authorization", shown)));
         let content = question.body.as_deref();
-        let request = Request {
+        let request = WebRequest {
             method: question.method,
             address: &address,
             headers: &headers,
             content: content
-                .map(|text| Content { kind: "application/json", body: text.as_bytes() }),
+                .map(|text| RequestBody { kind: "application/json", body: text.as_bytes() }),
             limit: question.limit,
             interrupt: question.interrupt,
         };
@@ -143,8 +144,8 @@ impl Remote {
         let key = key.map(|key| key.to_string());
         let headers: Vec<(&str, &str)> =
             key.as_deref().map(|key| ("Idempotency-Key", key)).into_iter().collect();
-        let question = Question::with_body(Method::Post, "/work", to_json(&body));
-        let question = Question { headers: &headers, ..question };
+        let question = RemoteRequest::with_body(Method::Post, "/work", to_json(&body));
+        let question = RemoteRequest { headers: &headers, ..question };
         let reply = self.ask(&question)?;
         let before = reply.head.field("idempotent-replayed").is_some();
         let items = self.read(&reply, |text| {
@@ -154,12 +155,12 @@ impl Remote {
     }
 
     pub(super) fn item(&self, reference: &ItemRef) -> WorkResult<ItemDetails> {
-        let reply = self.ask(&Question::get(&format!("/work/{reference}")))?;
+        let reply = self.ask(&RemoteRequest::get(&format!("/work/{reference}")))?;
         self.read(&reply, read_details)
     }
 
     pub(super) fn project(&self, reference: &ProjectRef) -> WorkResult<Project> {
-        let reply = self.ask(&Question::get(&format!("/projects/{reference}")))?;
+        let reply = self.ask(&RemoteRequest::get(&format!("/projects/{reference}")))?;
         self.read(&reply, |text| sense(from_json::<ProjectDocument>(text)?.try_into()))
     }
 
@@ -169,8 +170,8 @@ impl Remote {
             version.as_deref().map(|version| ("If-Match", version)).into_iter().collect();
         let target = format!("/work/{reference}");
         let body = to_json(&requests::item_change(change));
-        let question = Question::with_body(Method::Patch, &target, body);
-        let reply = self.ask(&Question { headers: &headers, ..question })?;
+        let question = RemoteRequest::with_body(Method::Patch, &target, body);
+        let reply = self.ask(&RemoteRequest { headers: &headers, ..question })?;
         self.read(&reply, read_item)
     }
 
@@ -186,7 +187,7 @@ impl Remote {
         if let Some(cursor) = after {
             query.append_pair("cursor", &cursor.to_string());
         }
-        let reply = self.ask(&Question::get(&format!("/work?{}", query.finish())))?;
+        let reply = self.ask(&RemoteRequest::get(&format!("/work?{}", query.finish())))?;
         let next = reply.head.field("link").and_then(requests::next_cursor);
         Ok(ItemPage { items: self.read(&reply, read_items)?, next })
     }
@@ -197,13 +198,13 @@ impl Remote {
         request: &NextRequest,
         wait: Duration,
         interrupt: Option<BorrowedFd<'_>>,
-    ) -> WorkResult<Next> {
+    ) -> WorkResult<NextWork> {
         let wait_s = wait.as_secs().min(WAIT_S_MAX);
         let body = to_json(&requests::next(request, wait_s));
         let target = if request.dispatched { "/work/next?dispatched=true" } else { "/work/next" };
-        let question = Question::with_body(Method::Post, target, body);
-        let limit = ANSWER_MAX + Duration::from_secs(wait_s);
-        let reply = self.ask(&Question { limit, interrupt, ..question })?;
+        let question = RemoteRequest::with_body(Method::Post, target, body);
+        let limit = ANSWER_TIMEOUT + Duration::from_secs(wait_s);
+        let reply = self.ask(&RemoteRequest { limit, interrupt, ..question })?;
         self.read(&reply, read_next)
     }
 
@@ -214,22 +215,22 @@ impl Remote {
     ) -> WorkResult<Timestamp> {
         let target = format!("/work/{reference}/heartbeat");
         let body = to_json(&requests::heartbeat(heartbeat));
-        let question = Question::with_body(Method::Post, &target, body);
-        let reply = self.ask(&Question { limit: SHORT_MAX, ..question })?;
+        let question = RemoteRequest::with_body(Method::Post, &target, body);
+        let reply = self.ask(&RemoteRequest { limit: SHORT_ANSWER_TIMEOUT, ..question })?;
         self.read(&reply, |text| Ok(from_json::<HeartbeatAnswerDocument>(text)?.lease_expires_at.0))
     }
 
     pub(super) fn release(&self, reference: &ItemRef, run: &RunRef) -> WorkResult<WorkItem> {
         let target = format!("/work/{reference}/release");
         let body = to_json(&ReleaseDocument { run_id: run.to_string() });
-        let question = Question::with_body(Method::Post, &target, body);
-        let reply = self.ask(&Question { limit: SHORT_MAX, ..question })?;
+        let question = RemoteRequest::with_body(Method::Post, &target, body);
+        let reply = self.ask(&RemoteRequest { limit: SHORT_ANSWER_TIMEOUT, ..question })?;
         self.read(&reply, read_item)
     }
 
     pub(super) fn check_overdue(&self) -> WorkResult<Overdue> {
         let body = to_json(&StaleCheckDocument {});
-        let question = Question::with_body(Method::Post, "/work/stale-check", body);
+        let question = RemoteRequest::with_body(Method::Post, "/work/stale-check", body);
         self.read(&self.ask(&question)?, read_overdue)
     }
 }
@@ -250,7 +251,7 @@ fn read_items(text: &str) -> Result<Vec<WorkItem>, String> {
 
 fn read_details(text: &str) -> Result<ItemDetails, String> {
     let details = WorkDetailsDocument::read(text)?;
-    let log = details.dispatch_log.into_iter().map(|one| sense(Attempt::try_from(one)));
+    let log = details.dispatch_log.into_iter().map(|one| sense(DispatchLogEntry::try_from(one)));
     let depends_on = details.depends_on.iter().map(|id| read_uid("depends_on", id));
     Ok(ItemDetails {
         item: sense(details.item.try_into())?,
@@ -259,16 +260,16 @@ fn read_details(text: &str) -> Result<ItemDetails, String> {
     })
 }
 
-fn read_next(text: &str) -> Result<Next, String> {
+fn read_next(text: &str) -> Result<NextWork, String> {
     let answer: NextAnswerDocument = from_json(text)?;
     let Some(item) = answer.item else {
         let (code, reason) = (answer.code.unwrap_or_default(), answer.reason.unwrap_or_default());
-        return Ok(Next::Nothing(NoWork::Told { code, reason }));
+        return Ok(NextWork::Nothing(NoWork::Told { code, reason }));
     };
     let run_uid = read_uid("run_id", answer.run_id.as_deref().unwrap_or_default())?;
     let lease_expires_at = answer.lease_expires_at.ok_or("lease_expires_at is missing")?.0;
     let (item, run) = (sense(item.try_into())?, RunRef::Uid(run_uid));
-    Ok(Next::Item(Box::new(Taken { item, run, run_uid, lease_expires_at })))
+    Ok(NextWork::Item(Box::new(TakenItem { item, run, run_uid, lease_expires_at })))
 }
 
 fn read_overdue(text: &str) -> Result<Overdue, String> {

@@ -9,7 +9,7 @@ use gt_core::work::{Cursor, Lease, WorkFilter, WorkPriority};
 use gt_core::{ExecutorKind, IssueType, RigSlug};
 
 use crate::work::requests::{Heartbeat, ItemChange, NewItem, NextRequest};
-use gt_beads::beads::Edit;
+use gt_beads::beads::FieldEdit;
 
 /// An item to be submitted; in the name of `actor` if it does not say itself who submits it.
 pub(super) fn new_item(item: &NewItem, actor: Option<&str>) -> NewWorkDocument {
@@ -43,11 +43,11 @@ pub(super) fn item_change(change: &ItemChange) -> WorkChangeDocument {
     }
 }
 
-fn clearable<T, U>(edit: &Edit<T>, write: impl FnOnce(&T) -> U) -> Clearable<U> {
+fn clearable<T, U>(edit: &FieldEdit<T>, write: impl FnOnce(&T) -> U) -> Clearable<U> {
     match edit {
-        Edit::Keep => Clearable::Keep,
-        Edit::Clear => Clearable::Clear,
-        Edit::Set(value) => Clearable::Set(write(value)),
+        FieldEdit::Keep => Clearable::Keep,
+        FieldEdit::Clear => Clearable::Clear,
+        FieldEdit::Set(value) => Clearable::Set(write(value)),
     }
 }
 
@@ -121,8 +121,8 @@ mod tests {
         let change = ItemChange {
             status: Some(WorkStatus::Blocked),
             notes: Some(String::new()),
-            agent: Edit::Clear,
-            payload: Edit::Set(Json::parse("{\"a\": 1}").unwrap()),
+            agent: FieldEdit::Clear,
+            payload: FieldEdit::Set(Json::parse("{\"a\": 1}").unwrap()),
             ..ItemChange::default()
         };
         let expected = r#"{"status":"blocked","notes":"","assigned_agent":null,"payload":{"a":1}}"#;

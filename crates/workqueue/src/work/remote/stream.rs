@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use gt_api::{EventDocument, HealthDocument, from_json};
 use gt_core::BeadId;
 use gt_core::server_events::{ServerEvent, ServerEvents};
-use gt_executors::web::{Heard, Listening, Method, Request, Stream};
+use gt_executors::web::{AnswerStream, Listening, Method, StreamPart, WebRequest};
 
-use super::{ANSWER_BYTES_MAX, ANSWER_MAX, Question, Remote, RemoteError};
+use super::{ANSWER_BYTES_MAX, ANSWER_TIMEOUT, Remote, RemoteError, RemoteRequest};
 use crate::work::error::WorkResult;
-use crate::work::watch::Seen;
+use crate::work::watch::SeenChanges;
 
 /// How long a server may say nothing at all. It says something every fifteen seconds, and the network may be slow.
 const SILENCE_MAX: Duration = Duration::from_mins(1);
@@ -20,12 +20,12 @@ pub(in crate::work) struct EventStream {
     remote: Remote,
     /// The number of the last event.
     reached: u64,
-    connection: Option<Connection>,
+    connection: Option<EventConnection>,
 }
 
 #[derive(Debug)]
-struct Connection {
-    stream: Box<Stream>,
+struct EventConnection {
+    stream: Box<AnswerStream>,
     events: ServerEvents,
     heard_at: Instant,
 }
@@ -33,29 +33,29 @@ struct Connection {
 impl EventStream {
     /// From now on.
     pub(in crate::work) fn from_now(remote: &Remote) -> WorkResult<Self> {
-        let reply = remote.ask(&Question::get("/health"))?;
+        let reply = remote.ask(&RemoteRequest::get("/health"))?;
         let health: HealthDocument = remote.read(&reply, from_json)?;
         Ok(Self { remote: remote.clone(), reached: health.last_event, connection: None })
     }
 
     /// Waits until something has happened, but no longer than this. After an error the caller may call it again.
-    pub(in crate::work) fn next_within(&mut self, limit: Duration) -> WorkResult<Seen> {
+    pub(in crate::work) fn next_within(&mut self, limit: Duration) -> WorkResult<SeenChanges> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.connect()?,
         };
         let bytes = match connection.stream.next_within(limit).map_err(RemoteError::Away)? {
-            Heard::End => return Ok(Seen::default()),
-            Heard::Nothing if connection.heard_at.elapsed() >= SILENCE_MAX => {
-                return Ok(Seen::default());
+            StreamPart::End => return Ok(SeenChanges::default()),
+            StreamPart::Nothing if connection.heard_at.elapsed() >= SILENCE_MAX => {
+                return Ok(SeenChanges::default());
             }
-            Heard::Nothing => Vec::new(),
-            Heard::Bytes(bytes) => {
+            StreamPart::Nothing => Vec::new(),
+            StreamPart::Bytes(bytes) => {
                 connection.heard_at = Instant::now();
                 bytes
             }
         };
-        let mut seen = Seen::default();
+        let mut seen = SeenChanges::default();
         for event in connection.events.feed(&bytes) {
             self.hear(&event, &mut seen);
         }
@@ -63,7 +63,7 @@ impl EventStream {
         Ok(seen)
     }
 
-    fn hear(&mut self, event: &ServerEvent, seen: &mut Seen) {
+    fn hear(&mut self, event: &ServerEvent, seen: &mut SeenChanges) {
         if event.kind == "truncated" {
             seen.missed = true;
         }
@@ -77,32 +77,34 @@ impl EventStream {
         }
     }
 
-    fn connect(&self) -> WorkResult<Connection> {
+    fn connect(&self) -> WorkResult<EventConnection> {
         let address = self.remote.below("/events")?;
         let reached = self.reached.to_string();
         let shown = self.remote.authorization();
         let mut headers = vec![("Last-Event-ID", reached.as_str())];
         headers.extend(shown.as_deref().map(|shown| ("Authorization", shown)));
-        let request = Request {
+        let request = WebRequest {
             method: Method::Get,
             address: &address,
             headers: &headers,
             content: None,
-            limit: ANSWER_MAX,
+            limit: ANSWER_TIMEOUT,
             interrupt: None,
         };
         match request.listen(ANSWER_BYTES_MAX).map_err(RemoteError::Away)? {
             Listening::Refused(reply) => {
                 Err(RemoteError::of_reply(&self.remote.address, &reply).into())
             }
-            Listening::Begun(stream) => {
-                Ok(Connection { stream, events: ServerEvents::default(), heard_at: Instant::now() })
-            }
+            Listening::Begun(stream) => Ok(EventConnection {
+                stream,
+                events: ServerEvents::default(),
+                heard_at: Instant::now(),
+            }),
         }
     }
 }
 
-impl Seen {
+impl SeenChanges {
     /// Each bead once.
     pub(in crate::work) fn add(&mut self, bead: BeadId) {
         if !self.changed.contains(&bead) {

@@ -1,0 +1,213 @@
+//! The steps of every request: an id, a place, the caller, a time limit, and a line in the log.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use gt_core::Clock as _;
+use gt_town::SystemClock;
+use uuid::{Builder, Uuid};
+
+use crate::access_log::AccessLogEntry;
+use crate::auth::RequestCaller;
+use crate::connections::Client;
+use crate::metrics::{GaugeGuard, NO_ROUTE};
+use crate::problem::{PendingProblem, RequestProblem};
+use crate::service::{RoomKind, Service, SharedService};
+
+/// The header that a request is told apart by.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The longest id that we take over from a client.
+const REQUEST_ID_BYTES_MAX: usize = 64;
+/// The longest that `wait_s` can be, and so how much longer such an answer may take.
+pub(crate) const LONG_POLL_MAX: Duration = Duration::from_mins(1);
+
+/// The route of the events, which go on for as long as a client listens.
+pub(crate) const EVENTS: &str = "/events";
+/// The route of the next item, which may be waited for.
+pub(crate) const NEXT: &str = "/work/next";
+
+/// The routes for monitoring the server.
+const HEALTH: &str = "/health";
+const METRICS: &str = "/metrics";
+
+/// Passes a request on and its answer back.
+pub(crate) async fn gate(
+    State(service): State<SharedService>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let id = request_id(request.headers());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let route = matched.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
+    let client = request.extensions().get::<Client>().cloned();
+    let client = client.map(|client| client.behind(&service.trusted_proxies, request.headers()));
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let counted = GaugeGuard::new(Arc::clone(&service.metrics), |metrics| &metrics.in_flight);
+
+    let mut caller = RequestCaller::anonymous();
+    let admitted = match check_host(&request) {
+        Err(problem) => Err(problem),
+        Ok(()) => {
+            admit(&service, route, client.as_ref(), request.method(), request.headers()).await
+        }
+    };
+    let answered = match admitted {
+        Err(problem) => Err(problem),
+        Ok((found, place)) => {
+            caller = found;
+            if let Some(client) = &client
+                && (caller.is_known() || !service.keys.are_required(client.is_local))
+            {
+                client.prove();
+            }
+            request.extensions_mut().insert(caller.clone());
+            let answer = within(time_limit(&service, route), next.run(request)).await;
+            drop(place);
+            answer
+        }
+    };
+    let mut error = None;
+    let mut response = match answered {
+        Ok(response) => response,
+        Err(problem) => PendingProblem(problem).into_response(),
+    };
+    if let Some(PendingProblem(problem)) = response.extensions_mut().remove::<PendingProblem>() {
+        response = problem.render(&id);
+        let said = problem.cause.as_ref().unwrap_or(&problem.detail);
+        error = problem.status.is_server_error().then(|| said.clone());
+    }
+    drop(counted);
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    let (time, status) = (began.elapsed(), response.status().as_u16());
+    service.metrics.answered(route, method.as_str(), status, time);
+    let entry = AccessLogEntry {
+        at: service.now(),
+        request_id: &id,
+        client: client.as_ref().map(|client| client.address),
+        caller: caller.name(),
+        method: method.as_str(),
+        path: &path,
+        status,
+        time,
+        error: error.as_deref(),
+    };
+    if !service.log.write(&entry) {
+        service.metrics.unlogged.fetch_add(1, Ordering::Relaxed);
+    }
+    response
+}
+
+/// Refuses a request that does not say whom it is for, as every client of this protocol must.
+fn check_host(request: &Request) -> Result<(), Box<RequestProblem>> {
+    if request.version() == Version::HTTP_11 && !request.headers().contains_key(header::HOST) {
+        return Err(RequestProblem::malformed_field("Host", "this header is missing").closing());
+    }
+    Ok(())
+}
+
+type GatePermit = Option<tokio::sync::OwnedSemaphorePermit>;
+
+async fn admit(
+    service: &Service,
+    route: &str,
+    client: Option<&Client>,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<(RequestCaller, GatePermit), Box<RequestProblem>> {
+    let caller = service.keys.check(service, route, client, method, headers).await?;
+    let place = match route {
+        // A listener or a waiting request finds a place of another kind when it begins. A busy server is not ill, and
+        // a monitor should see that.
+        EVENTS | NEXT | HEALTH | METRICS => None,
+        _ => Some(service.rooms.enter(RoomKind::Request)?),
+    };
+    Ok((caller, place))
+}
+
+fn time_limit(service: &Service, route: &str) -> Duration {
+    match route {
+        NEXT => service.limits.answer + LONG_POLL_MAX,
+        _ => service.limits.answer,
+    }
+}
+
+/// The answer, if there is one in time and nothing panics on the way.
+async fn within(
+    limit: Duration,
+    answer: impl Future<Output = Response>,
+) -> Result<Response, Box<RequestProblem>> {
+    match tokio::time::timeout(limit, AssertUnwindSafe(answer).catch_unwind()).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(_)) => Err(RequestProblem::broken(
+            "something went wrong here that should not have; the log of the server says more",
+        )),
+        Err(_) => Err(RequestProblem::busy(format!(
+            "this took longer than {} s, and whether it was done is not known; ask for the state, or repeat it with \
+             the same Idempotency-Key",
+            limit.as_secs()
+        ))),
+    }
+}
+
+/// The id that the client gave its request, if it can be printed, or a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let given = headers.get(REQUEST_ID).and_then(|given| given.to_str().ok());
+    let is_fine = |text: &&str| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_graphic())
+    };
+    given.filter(is_fine).map_or_else(|| fresh_id().to_string(), str::to_owned)
+}
+
+/// An id that no other request has. The part for the process is random, and the part for the request is counted:
+/// asking the system for each would cost a good part of a short answer.
+fn fresh_id() -> Uuid {
+    static OURS: LazyLock<Uuid> = LazyLock::new(Uuid::now_v7);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut bytes = *OURS.as_bytes();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    for (byte, counted) in bytes[8..].iter_mut().zip(count) {
+        *byte ^= counted;
+    }
+    let millis = u64::try_from(SystemClock.now().as_nanos() / 1_000_000).unwrap_or(0);
+    let [_, _, _, _, _, _, random @ ..] = bytes;
+    Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_requests_have_the_same_id() {
+        let ids: std::collections::HashSet<Uuid> = (0..100_000).map(|_| fresh_id()).collect();
+        assert_eq!(ids.len(), 100_000);
+        assert!(ids.iter().all(|id| id.get_version_num() == 7));
+    }
+
+    #[test]
+    fn a_request_keeps_the_id_that_its_client_gave_it_if_that_is_harmless() {
+        let with = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(REQUEST_ID, HeaderValue::from_static(value));
+            request_id(&headers)
+        };
+        assert_eq!(with("run-17"), "run-17");
+        for (name, value) in [("empty", ""), ("two words", "a b")] {
+            assert_ne!(with(value), value, "{name}");
+        }
+        let long = HeaderValue::from_str(&"x".repeat(65)).unwrap();
+        assert_eq!(request_id(&HeaderMap::from_iter([(REQUEST_ID, long)])).len(), 36);
+    }
+}
