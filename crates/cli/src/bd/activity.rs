@@ -325,12 +325,13 @@ fn detail(event: &Event, details: &EventPayload) -> String {
         | EventPayload::Claimed(changed)
         | EventPayload::Closed(changed)
         | EventPayload::Reopened(changed)
+        | EventPayload::HookReleased(changed)
         | EventPayload::Imported(BeadImported::Changed(changed)) => changed.title.clone(),
         EventPayload::Created(created) | EventPayload::Imported(BeadImported::New(created)) => {
             created.title.clone()
         }
         EventPayload::Deleted(deleted) => deleted.title.clone(),
-        EventPayload::Unblocked(named) | EventPayload::HookReleased(named) => named.title.clone(),
+        EventPayload::Unblocked(named) => named.title.clone(),
         EventPayload::Commented(comment) => comment.title.clone(),
         EventPayload::ConvoyLanded(totals) => totals.title.clone(),
         EventPayload::Paused(pause) | EventPayload::Resumed(pause) => {

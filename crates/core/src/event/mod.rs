@@ -214,7 +214,7 @@ events! {
     /// Work is started with a runtime or an account again.
     Unparked(ParkEnded) = "unparked",
     /// A hook without a worker was released.
-    HookReleased(BeadNamed) = "hook_released",
+    HookReleased(BeadChanged) = "hook_released",
     /// An account was added, changed or removed.
     AccountChanged(AccountChange) = "account_changed",
     /// A worker has finished a step of its run.

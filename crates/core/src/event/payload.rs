@@ -594,6 +594,7 @@ impl EventPayload {
             (EventKind::Claimed, changed) => Self::Claimed(changed),
             (EventKind::Closed, changed) => Self::Closed(changed),
             (EventKind::Reopened, changed) => Self::Reopened(changed),
+            (EventKind::HookReleased, changed) => Self::HookReleased(changed),
             (EventKind::Imported, changed) => Self::Imported(BeadImported::Changed(changed)),
             (_, changed) => Self::Updated(changed),
         }
@@ -615,6 +616,7 @@ impl EventPayload {
             | Self::Claimed(changed)
             | Self::Closed(changed)
             | Self::Reopened(changed)
+            | Self::HookReleased(changed)
             | Self::Imported(BeadImported::Changed(changed)) => Some(changed),
             _ => None,
         }
@@ -631,6 +633,7 @@ impl EventPayload {
             | Self::Claimed(changed)
             | Self::Closed(changed)
             | Self::Reopened(changed)
+            | Self::HookReleased(changed)
             | Self::Imported(BeadImported::Changed(changed)) => Some(&mut changed.dependencies),
             _ => None,
         }

@@ -57,7 +57,7 @@ pub(super) fn an_edge_is_added_then_the_same_then_changed(subject: &dyn EngineUn
     assert_eq!(edges, [annotated], "there is one edge per pair");
 }
 
-pub(super) fn an_edge_is_announced_only_when_asked(subject: &dyn EngineUnderTest) {
+pub(super) fn an_edge_that_comes_by_an_import_is_told_as_one(subject: &dyn EngineUnderTest) {
     let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);
     let related = edge("gt-a", other("related"), "gt-b");

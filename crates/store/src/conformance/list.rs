@@ -114,7 +114,7 @@ macro_rules! for_each_conformance_case {
             dependencies {
                 an_edge_reads_back_exactly_as_it_was_written,
                 an_edge_is_added_then_the_same_then_changed,
-                an_edge_is_announced_only_when_asked,
+                an_edge_that_comes_by_an_import_is_told_as_one,
                 edges_are_listed_from_both_ends_in_order,
                 a_removed_edge_is_gone_and_removing_it_again_is_nothing,
                 an_edge_may_point_to_a_bead_that_is_not_there,
