@@ -52,7 +52,7 @@ pub fn ask_to_hand_over(files: &RunFiles) -> io::Result<AskResult> {
 }
 
 fn tell(files: &RunFiles, wish: SupervisorRequest) -> io::Result<AskResult> {
-    match open_for_asking(files)? {
+    match open_if_read(&files.control_path())? {
         None => Ok(AskResult::NoListener),
         Some(mut pipe) => match pipe.write_all(&word(files, wish)) {
             // A pipe that is full has been asked often enough.
@@ -64,13 +64,13 @@ fn tell(files: &RunFiles, wish: SupervisorRequest) -> io::Result<AskResult> {
 
 /// Whether the supervisor of a run is there and its agent has not ended.
 pub fn has_listener(files: &RunFiles) -> io::Result<bool> {
-    Ok(open_for_asking(files)?.is_some())
+    Ok(open_if_read(&files.control_path())?.is_some())
 }
 
-fn open_for_asking(files: &RunFiles) -> io::Result<Option<File>> {
-    // Without waiting for a listener, which is how the kernel says that there is none.
+/// Opens a pipe for writing without waiting for a reader; nothing if no process reads it.
+pub(super) fn open_if_read(path: &Path) -> io::Result<Option<File>> {
     let at_once = OFlags::NONBLOCK.bits().cast_signed();
-    match File::options().write(true).custom_flags(at_once).open(files.control_path()) {
+    match File::options().write(true).custom_flags(at_once).open(path) {
         Ok(pipe) => Ok(Some(pipe)),
         Err(error)
             if error.kind() == io::ErrorKind::NotFound
@@ -219,6 +219,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_pipe_whose_reader_was_killed_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("voice");
+        let reader = make_pipe_for_reading(&path).unwrap();
+        assert!(open_if_read(&path).unwrap().is_some());
+
+        drop(reader);
+
+        assert!(path.exists());
+        assert!(open_if_read(&path).unwrap().is_none());
+        std::fs::remove_file(&path).unwrap();
+        assert!(open_if_read(&path).unwrap().is_none());
+    }
+
+    #[test]
     fn requests_are_heard_only_during_a_run() {
         let town = tempfile::tempdir().unwrap();
         let files = RunFiles::of(town.path(), "gt-abc#3");
@@ -241,7 +256,7 @@ mod tests {
         let [one, two] = ["gt-abc#3", "gt-abc#33"].map(|run| RunFiles::of(town.path(), run));
         let mut slot = None;
         let control = ControlPipe::ready(&mut slot, &one).unwrap();
-        let mut late = open_for_asking(&one).unwrap().unwrap();
+        let mut late = open_if_read(&one.control_path()).unwrap().unwrap();
         control.rest();
         let control = ControlPipe::ready(&mut slot, &two).unwrap();
         assert_eq!(ask_to_cancel(&one).unwrap(), AskResult::NoListener);

@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, OnceLock, mpsc};
@@ -17,7 +16,7 @@ use rustix::io::Errno;
 
 use super::RunFiles;
 use super::cgroup::outside_control_group;
-use super::control::make_pipe_for_reading;
+use super::control::{make_pipe_for_reading, open_if_read};
 use crate::background::spawn;
 use crate::process::{ProcessError, command};
 
@@ -106,13 +105,16 @@ fn listen(mut child: Child, tell: &mpsc::Sender<String>) {
     let _ = child.wait();
 }
 
-/// Where a supervisor speaks whose standard output is a terminal that people look at.
-static VOICE: OnceLock<File> = OnceLock::new();
+/// Where a supervisor speaks whose standard output is a terminal that people look at; nothing if no process listens.
+static VOICE: OnceLock<Option<File>> = OnceLock::new();
 
 /// Makes this supervisor speak into a pipe instead of its standard output, to its end.
 pub fn speak_into(pipe: &Path) -> io::Result<()> {
+    // The process that made the pipe may have been killed, and never reads it. The claim of the run decides then whether
+    // the supervisor goes on, as when the reader ends later.
+    let voice = open_if_read(pipe)?;
     // A second call would be a second supervisor in one process; the first one is heard.
-    let _ = VOICE.set(File::options().write(true).open(pipe)?);
+    let _ = VOICE.set(voice);
     Ok(())
 }
 
@@ -147,8 +149,8 @@ pub fn say(answer: &SupervisorAnswer) {
 /// Says one line to the process that started this one. If that is gone, the line is not needed.
 pub(super) fn say_line(line: &str) {
     let line = format!("{}\n", line.replace('\n', " "));
-    if let Some(mut voice) = VOICE.get() {
-        let _ = voice.write_all(line.as_bytes());
+    if let Some(voice) = VOICE.get() {
+        let _ = voice.as_ref().map(|mut voice| voice.write_all(line.as_bytes()));
         return;
     }
     let mut out = io::stdout().lock();
@@ -242,8 +244,7 @@ impl Drop for SupervisorListener {
     fn drop(&mut self) {
         // Opened and closed: if no other process has the pipe open, the listening thread sees its
         // end. If that fails, the thread has ended already.
-        let at_once = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-        drop(File::options().write(true).custom_flags(at_once).open(&self.pipe));
+        drop(open_if_read(&self.pipe));
     }
 }
 
