@@ -10,16 +10,19 @@
 //!   [`event`] know how they stand in the log.
 
 pub mod bead;
+pub mod checks;
 pub mod command_template;
 pub mod decide;
 pub mod event;
 pub mod formula;
 mod hexadecimal;
 pub mod histogram;
+pub mod hosting;
 mod jitter;
 pub mod json;
 pub mod latency;
 pub mod limits;
+pub mod merging;
 pub mod message;
 pub mod networks;
 pub mod plan;

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 
+use crate::BeadId;
+
 /// A shortest path from `start` to `goal`, both included, where `next` names the successors of a node.
 ///
 /// `next` may fail (it usually asks a store); its error ends the search.
@@ -42,6 +44,22 @@ pub fn find_path_to<N: Clone + Eq + Hash, E>(
         }
     }
     Ok(None)
+}
+
+/// How many beads of a path are shown before and after those that are left out.
+const SHOWN_FIRST: usize = 7;
+const SHOWN_LAST: usize = 2;
+
+/// A path of beads as people read it; a long one without its middle.
+pub fn shown_path(path: &[BeadId]) -> String {
+    let joined = |part: &[BeadId]| part.iter().map(BeadId::as_str).collect::<Vec<_>>().join(" → ");
+    match path.len().checked_sub(SHOWN_FIRST + SHOWN_LAST) {
+        None | Some(0) => joined(path),
+        Some(more) => {
+            let (first, last) = (&path[..SHOWN_FIRST], &path[path.len() - SHOWN_LAST..]);
+            format!("{} → … {more} more … → {}", joined(first), joined(last))
+        }
+    }
 }
 
 /// One cycle per strongly connected component of the graph, as a path whose last node leads back to
@@ -172,6 +190,18 @@ mod tests {
     #[test]
     fn a_self_loop_is_a_cycle() {
         assert_eq!(cycles(&[vec![0]]), vec![vec![0]]);
+    }
+
+    #[test]
+    fn a_long_path_is_shown_without_its_middle() {
+        let path = |length: u32| {
+            let ids = (0..length).map(|n| BeadId::parse(&format!("we-{n}")).unwrap());
+            shown_path(&ids.collect::<Vec<_>>())
+        };
+        assert_eq!(path(2), "we-0 → we-1");
+        assert!(path(9).ends_with("we-6 → we-7 → we-8"), "{}", path(9));
+        assert!(path(3000).ends_with("we-6 → … 2991 more … → we-2998 → we-2999"));
+        assert!(path(3000).len() < 200);
     }
 
     #[test]

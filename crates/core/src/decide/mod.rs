@@ -47,7 +47,7 @@ pub use convoy::{ConvoyState, LANDED, is_bookkeeping, is_owned, refuse_convoy_st
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, OrderPosition, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
-pub use graph::{cycles, find_path, find_path_to, waves};
+pub use graph::{cycles, find_path, find_path_to, shown_path, waves};
 pub use guard::{
     LoadGuard, MEMORY_GROWTH_TIME, MachineFacts, MachineLoad, MachineMemory, MemoryFloor,
     MemoryGuard, learn_memory,
@@ -73,8 +73,8 @@ pub use staging::{
 };
 pub use stalls::{SilenceChange, WorkerActivity, silence_change};
 pub use standing::{
-    RigStanding, SchedulerFacts, SchedulingFacts, context_reasons, is_merging, is_stranded,
-    offer_reasons, rig_reasons, unscheduled_reasons,
+    RigStanding, SchedulerFacts, SchedulingFacts, context_reasons, is_stranded, offer_reasons,
+    rig_reasons, unscheduled_reasons,
 };
 pub use transition::{
     LiveRun, Ruling, RunEffect, Transition, TransitionFacts, Verb, VerbActor, VerbRefusal, decide,
@@ -82,6 +82,6 @@ pub use transition::{
 pub use wait_class::{ContextWait, WaitClass, context_wait};
 pub use waits::{WaitEdge, waits};
 pub use worker_rights::{
-    BeadRelation, Right, WorkerProof, WorkerRights, hear_worker, right_needed, right_refused,
-    table_right,
+    BeadRelation, Right, WorkerProof, WorkerRights, check_refused, hear_worker, right_needed,
+    right_refused, table_right,
 };

@@ -6,6 +6,7 @@ use super::admission::Cap;
 use super::budget::Budget;
 use super::guard::LoadGuard;
 use super::parking::ParkHold;
+use crate::merging::{MergeRequest, RequestState};
 use crate::schedule::{AwaitedOrigin, RunId, WorkerPlace};
 use crate::{BeadId, IssueType, RigSlug, Status, Timestamp};
 
@@ -83,14 +84,14 @@ pub enum WaitReason {
     RunCancelled(String),
     /// It had so many runs, and none came to an end.
     AttemptsUsedUp(u32),
-    /// The work is done, and a person must review it.
+    /// The work is done outside any repository, and a person must review it.
     Review,
     /// Its worker asks for a person.
     Escalated(String),
     /// Its worker put it off.
     PutOff(String),
-    /// It was done, and this branch waits to be merged.
-    Merging(String),
+    /// It was done, and this merge request is not over.
+    Merging(Box<MergeRequest>),
     /// The next cycle will give it up, for this reason.
     CannotStart(String),
     /// Its rig is gone.
@@ -245,7 +246,19 @@ impl WaitReason {
             Self::Review => "review",
             Self::Escalated(_) => "escalated",
             Self::PutOff(_) => "put-off",
-            Self::Merging(_) => "merging",
+            Self::Merging(request) => match request.state {
+                RequestState::Review => "review",
+                RequestState::Conflict => "conflict",
+                RequestState::Failed => "check-failed",
+                RequestState::Held(_) => "held",
+                RequestState::Queued
+                | RequestState::Building
+                | RequestState::Checking
+                | RequestState::Landing
+                | RequestState::Landed
+                | RequestState::Cancelled
+                | RequestState::Superseded => "merging",
+            },
             Self::CannotStart(_) => "cannot-start",
             Self::RigGone(_) => "rig-gone",
             Self::RigParked(_) => "rig-parked",
@@ -344,9 +357,7 @@ impl fmt::Display for WaitReason {
             Self::Review => write!(f, "review: the work is done and waits for a person's review"),
             Self::Escalated(who) => write!(f, "escalated: {who} asks for a person"),
             Self::PutOff(who) => write!(f, "deferred by its worker, {who}"),
-            Self::Merging(branch) => {
-                write!(f, "merging: it was done, and {branch} waits to be merged")
-            }
+            Self::Merging(request) => f.write_str(&request.standing()),
             Self::CannotStart(why) => write!(f, "cannot start: {why}"),
             Self::AttemptsUsedUp(runs) => write!(f, "attempts used up ({runs})"),
             Self::RigGone(rig) => write!(f, "the rig {rig} is gone"),

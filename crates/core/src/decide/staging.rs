@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::graph::cycles;
+use super::graph::{cycles, shown_path};
 use crate::rig::RigState;
 use crate::{BeadId, RigSlug};
 
@@ -302,15 +302,8 @@ const NAMED_BEADS_MAX: usize = 8;
 
 /// A path that comes back to where it began.
 fn round(beads: &[BeadId]) -> String {
-    let names: Vec<&str> = beads.iter().map(BeadId::as_str).collect();
-    let Some(first) = names.first() else { return String::new() };
-    match names.len().checked_sub(NAMED_BEADS_MAX) {
-        None | Some(0) => format!("{} → {first}", names.join(" → ")),
-        Some(more) => {
-            let (begin, end) = (names[..NAMED_BEADS_MAX - 1].join(" → "), names[names.len() - 1]);
-            format!("{begin} → … {more} more … → {end} → {first}")
-        }
-    }
+    let closed: Vec<BeadId> = beads.iter().chain(beads.first()).cloned().collect();
+    shown_path(&closed)
 }
 
 /// Some beads by name.
@@ -371,8 +364,9 @@ fn orphans(members: &[StagedMember], graph: &MemberGraph) -> Option<StagingFindi
     Some(StagingFinding {
         category: FindingCategory::Orphan,
         message: format!(
-            "{} neither for anything nor does anything wait for it: {}",
+            "{} neither for anything nor does anything wait for {}: {}",
             count(beads.len(), "bead waits", "beads wait"),
+            if beads.len() == 1 { "it" } else { "them" },
             named(&beads)
         ),
         suggested_fix: Some("bd dep add <bead> <what it needs>, if there is an order".to_owned()),

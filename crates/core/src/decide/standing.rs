@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::breaker::is_due_within;
 use super::readiness::{ReadinessFacts, WaitReason, wait_reasons};
-use crate::schedule::{CloseReason, Context, DoneStatus, Merge, Run, RunState, WorkerPlace};
+use crate::merging::MergeRequest;
+use crate::schedule::{CloseReason, Context, DoneStatus, Run, RunState, WorkerPlace};
 use crate::{BeadId, ExecutorKind, RigSlug, RigState, Status, Timestamp};
 
 /// The facts about a rig that scheduling needs.
@@ -42,6 +43,8 @@ pub struct SchedulingFacts<'a> {
     pub run: Option<&'a Run>,
     /// A convoy of it that is paused: which one, by whom, since when.
     pub paused: Option<&'a (BeadId, String, Timestamp)>,
+    /// Its merge request that is not over.
+    pub request: Option<&'a MergeRequest>,
 }
 
 impl SchedulingFacts<'_> {
@@ -181,8 +184,8 @@ pub fn unscheduled_reasons(
     if let Some(run) = facts.run {
         return vec![held_by(run)];
     }
-    if let Some(run) = last_run.filter(|run| is_merging(facts, latest, run)) {
-        return vec![WaitReason::Merging(run.workplace.branch.clone())];
+    if let Some(request) = facts.request.filter(|request| request.state.is_open()) {
+        return vec![WaitReason::Merging(Box::new(request.clone()))];
     }
     let mut reasons = of_bead(facts, false, now);
     if *facts.readiness.status == Status::Closed {
@@ -288,21 +291,6 @@ pub fn is_stranded(reasons: &[WaitReason]) -> bool {
     reasons.contains(&WaitReason::NotScheduled) && !reasons.iter().any(keeps)
 }
 
-/// Whether a bead is in progress because the work of its last run waits to be merged, and not because another
-/// agent has it in hand: it is still that worker's.
-pub fn is_merging(facts: &SchedulingFacts<'_>, latest: Option<&Context>, last_run: &Run) -> bool {
-    let for_the_queue = latest.is_some_and(|context| {
-        let parameters = &context.parameters;
-        let is_left_alone = parameters.review_only || parameters.no_merge;
-        context.number == last_run.context && parameters.merge == Some(Merge::Mr) && !is_left_alone
-    });
-    for_the_queue
-        && last_run.state == RunState::Done
-        && facts.run.is_none()
-        && *facts.readiness.status == Status::InProgress
-        && facts.assignee == last_run.agent
-}
-
 /// Whether a reason goes away without a change of the bead itself.
 fn goes_away_unasked(reason: &WaitReason) -> bool {
     matches!(
@@ -399,7 +387,7 @@ mod tests {
             open_blockers: &[],
             failed_blockers: &[],
         };
-        SchedulingFacts { readiness, assignee, run: None, paused: None }
+        SchedulingFacts { readiness, assignee, run: None, paused: None, request: None }
     }
 
     const ACTIVE: RigStanding =
@@ -536,7 +524,13 @@ mod tests {
                 open_blockers: &[],
                 failed_blockers: &[],
             };
-            let facts = SchedulingFacts { readiness, assignee: "joe", run: None, paused: None };
+            let facts = SchedulingFacts {
+                readiness,
+                assignee: "joe",
+                run: None,
+                paused: None,
+                request: None,
+            };
             let rig = RigStanding {
                 state: RigState::Active,
                 executor: ExecutorKind::Process,

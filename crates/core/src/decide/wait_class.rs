@@ -96,7 +96,7 @@ pub fn context_wait(
     executor: Option<ExecutorKind>,
     now: Timestamp,
 ) -> ContextWait {
-    let facts = SchedulingFacts { run: None, ..facts.clone() };
+    let facts = SchedulingFacts { run: None, request: None, ..facts.clone() };
     let rig =
         executor.map(|executor| RigStanding { state: RigState::Active, executor, can_run: true });
     // A backoff that is too long to be true is found by its instant, because how long is too long is a setting.
@@ -246,6 +246,7 @@ mod tests {
             let (parent, blockers) = (id("web-p"), vec![id("web-b"); facts.blockers]);
             let paused = (id("hq-cv-a"), "ann".to_owned(), NOW);
             let scheduling = SchedulingFacts {
+                request: None,
                 readiness: ReadinessFacts {
                     status: &status,
                     issue_type: &issue_type,

@@ -11,11 +11,13 @@ use crate::{EventKind, Invalid, NewEvent, RunId};
 
 names! {
     /// A kind of write that a worker does not need for its own work.
-    Right, "a right; write worker, operator, or a list of beads, queue, rigs, settings, accounts, tokens and store" {
+    Right, "a right; write worker, operator, or a list of beads, queue, reviews, rigs, settings, accounts, tokens and store" {
         /// Change and delete beads of others.
         Beads = "beads",
         /// Schedule work, start, cancel and retry runs, and change convoys, trees and pauses.
         Queue = "queue",
+        /// Approve, reject and comment on merge requests of others.
+        Reviews = "reviews",
         /// Add, change and remove rigs.
         Rigs = "rigs",
         /// Change settings and definitions of runtimes.
@@ -145,6 +147,14 @@ fn how_it_ended(run: &Run) -> String {
     }
 }
 
+/// The sentence for a check that wants to write. It runs code that no person has read yet.
+pub fn check_refused(check: &str) -> String {
+    format!(
+        "a check may only read, and this is a command of the check {check}; let its exit status say what it found, and \
+         give a test that needs a town one of its own (gt install <directory>, with GT_CHECK and GT_RUN unset)"
+    )
+}
+
 /// The sentence for a worker that lacks a right.
 pub fn right_refused(own: &RunId, right: Right, change: &str) -> String {
     let name = right.as_str();
@@ -229,7 +239,11 @@ pub fn right_needed(own: &RunId, event: &NewEvent, kinship: BeadRelation) -> Opt
         | EventKind::Parked
         | EventKind::Limited
         | EventKind::Unparked
-        | EventKind::HookReleased => Some(Right::Queue),
+        | EventKind::HookReleased
+        | EventKind::RequestOpened
+        | EventKind::RequestChanged
+        | EventKind::QueueChanged => Some(Right::Queue),
+        EventKind::Reviewed => Some(Right::Reviews),
         EventKind::RigAdded | EventKind::RigChanged | EventKind::RigRemoved => Some(Right::Rigs),
         EventKind::SettingChanged => Some(Right::Settings),
         EventKind::AccountChanged => Some(Right::Accounts),
@@ -246,13 +260,14 @@ pub fn table_right(table: &str) -> Option<Right> {
     match table {
         "beads" | "prefixes" | "labels" | "dependencies" | "comments" | "events" | "counters"
         | "runs" | "run_steps" | "run_beads" | "contexts" | "messages" | "outbox" | "convoys"
-        | "requests" => None,
+        | "requests" | "merge_requests" | "reviews" => None,
         "rigs" => Some(Right::Rigs),
         "settings" => Some(Right::Settings),
         "accounts" => Some(Right::Accounts),
         "tokens" => Some(Right::Tokens),
         "scheduler" | "parks" | "guards" | "estimates" | "polecats" | "trash" | "rescues"
-        | "hosts" => Some(Right::Queue),
+        | "hosts" | "candidates" | "candidate_requests" | "candidate_checks" | "merge_queues"
+        | "check_runs" => Some(Right::Queue),
         _ => Some(Right::Store),
     }
 }
@@ -283,7 +298,7 @@ mod tests {
             ("operator", "operator"),
             ("queue, beads", "beads,queue"),
             ("worker,store", "store"),
-            ("beads,queue,rigs,settings,accounts,tokens,store", "operator"),
+            ("beads,queue,reviews,rigs,settings,accounts,tokens,store", "operator"),
         ] {
             let rights = WorkerRights::parse(text).unwrap();
             assert_eq!(rights.to_string(), written);

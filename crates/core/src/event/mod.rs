@@ -191,6 +191,14 @@ events! {
     WorkAccepted(AcceptedWork) = "work_accepted",
     /// The work of a run is on the branch it was made for.
     Landed(LandedWork) = "landed",
+    /// A merge request was made.
+    RequestOpened(RequestChange) = "mr_opened",
+    /// A merge request changed its state.
+    RequestChanged(RequestChange) = "mr_changed",
+    /// A person decided about a merge request, or commented on it.
+    Reviewed(ReviewDetails) = "reviewed",
+    /// A merge queue was paused or resumed, or its target began or ceased to fail a check.
+    QueueChanged(QueueChange) = "mq_changed",
     /// The uncommitted work in the tree of a run was saved.
     Rescued(RescuedWork) = "rescued",
     /// A tree was moved away.

@@ -333,6 +333,69 @@ payloads! {
         commit: String,
     }
 
+    /// A merge request in a new state.
+    RequestChange {
+        /// The merge request, `<bead>@<number>`.
+        #[serde(default)]
+        request: String,
+        /// The branch that it is to land on.
+        #[serde(default)]
+        target: String,
+        /// The state before; null if it is new.
+        #[serde(default)]
+        old: Option<String>,
+        /// The state now.
+        #[serde(default)]
+        new: String,
+        /// Why it is held; left out if it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held: Option<String>,
+        /// The words of git, of a check or of the origin; left out if there are none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        detail: String,
+        /// The accepted commit; of a request that has landed, the commit of the target.
+        #[serde(default)]
+        commit: String,
+    }
+
+    /// A review of a merge request.
+    ReviewDetails {
+        /// The merge request, `<bead>@<number>`.
+        #[serde(default)]
+        request: String,
+        /// `approved`, `rejected` or `comment`.
+        #[serde(default)]
+        decision: String,
+        /// The accepted commit that it is about.
+        #[serde(default)]
+        commit: String,
+        /// The file that a comment is about; left out for the whole request.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        file: String,
+        /// The line of the file; left out if none is meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line: Option<u32>,
+        /// The words.
+        #[serde(default)]
+        body: String,
+    }
+
+    /// A merge queue that stops, or goes on.
+    QueueChange {
+        /// The target branch.
+        #[serde(default)]
+        target: String,
+        /// Whether a person paused it.
+        #[serde(default)]
+        paused: bool,
+        /// The commit of the target on which a check fails; empty if none does.
+        #[serde(default)]
+        red_commit: String,
+        /// The check; empty if none fails.
+        #[serde(default)]
+        red_check: String,
+    }
+
     /// Work of a run that was saved.
     RescuedWork {
         /// The reference of the saved commit.

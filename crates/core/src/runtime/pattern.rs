@@ -53,6 +53,11 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
+    /// The part of a text that a named group of it fits.
+    pub fn group_in<'t>(&self, text: &'t str, group: &str) -> Option<&'t str> {
+        Some(self.regex.captures(text)?.name(group)?.as_str())
+    }
+
     pub(super) fn regex(&self) -> &Regex {
         &self.regex
     }

@@ -106,6 +106,8 @@ names! {
         Recovery = "recovery",
         /// An open convoy tracks it, and it was not scheduled.
         Convoy = "convoy",
+        /// Its merge request does not land as it is, and the work goes on where it stopped.
+        Repair = "repair",
         /// The block or labels of an older queue.
         Adopted = "adopted",
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Layers, parse_bytes, parse_decimal};
+use crate::checks::{CheckDefinition, PathPattern, parse_checks, parse_path_patterns};
 use crate::schedule::Money;
 use crate::time::parse_duration;
 use crate::{Invalid, RigSlug};
@@ -79,6 +80,7 @@ accessors! {
         worker_rights: String, "worker.rights";
         work_stale_after: Duration, "work.stale_after";
         work_claim: String, "work.claim";
+        checks_max: i64, "checks.max";
         accounts_spread: bool, "accounts.spread";
         budget_runs_per_hour: i64, "budget.runs_per_hour";
         budget_tokens_per_day: i64, "budget.tokens_per_day";
@@ -100,8 +102,14 @@ accessors! {
         notify_command: String, "notify.command";
         notify_webhook: String, "notify.webhook";
         notify_secret: String, "notify.secret";
+        mq_batch: i64, "mq.batch";
+        mq_repairs: i64, "mq.repairs";
     }
     rig {
+        rig_merge: String, "rig.*.merge";
+        rig_review: String, "rig.*.review";
+        rig_author: String, "rig.*.author";
+        rig_land: String, "rig.*.land";
         rig_max_polecats: i64, "rig.*.max_polecats";
         rig_budget_runs_per_hour: i64, "rig.*.budget.runs_per_hour";
         rig_command: String, "rig.*.command";
@@ -113,6 +121,8 @@ accessors! {
         rig_ssh_gt: String, "rig.*.ssh.gt";
         rig_ssh_command: String, "rig.*.ssh.command";
         rig_warm_worktrees: i64, "rig.*.warm_worktrees";
+        rig_checks: Vec<CheckDefinition>, "rig.*.checks";
+        rig_protect: Vec<PathPattern>, "rig.*.protect";
     }
 }
 
@@ -155,6 +165,18 @@ impl SettingValue for Duration {
 impl SettingValue for String {
     fn read(_name: &str, value: &str) -> Result<Self, Invalid> {
         Ok(value.to_owned())
+    }
+}
+
+impl SettingValue for Vec<CheckDefinition> {
+    fn read(_name: &str, value: &str) -> Result<Self, Invalid> {
+        parse_checks(value)
+    }
+}
+
+impl SettingValue for Vec<PathPattern> {
+    fn read(_name: &str, value: &str) -> Result<Self, Invalid> {
+        parse_path_patterns(value)
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Setting {
 }
 
 /// The settings that files cannot set, because a worker can write those files.
-const STORE_ONLY: &[&str] = &["worker.rights"];
+const STORE_ONLY: &[&str] = &["worker.rights", "rig.*.checks", "rig.*.protect"];
 
 impl Setting {
     /// Whether only the store sets it.
@@ -101,11 +101,13 @@ settings! {
     "worker.runtime": SettingKind::Runtime, "",
         "Program that works on beads; without one, the rig's command if it has one, else claude";
     "worker.rights": SettingKind::WorkerRights, "worker",
-        "What workers may change beside their own work: worker is nothing, operator everything, or a list of beads, queue, rigs, settings, accounts, tokens and store";
+        "What workers may change beside their own work: worker is nothing, operator everything, or a list of beads, queue, reviews, rigs, settings, accounts, tokens and store";
     "work.stale_after": SettingKind::Duration, "30m",
         "Silence after which a work item taken over HTTP is blocked";
     "work.claim": SettingKind::Choice(&["any", "dispatched"]), "any",
         "Whether an agent that asks for work gets any item that fits, or only one that was dispatched to it";
+    "checks.max": SettingKind::Integer { min: 1, max: 64 }, "1",
+        "Most checks of a rig that run at once on a host, each in a worktree of its own";
     "accounts.spread": SettingKind::Bool, "false",
         "Whether work that names no account gets another one while the default has no room";
     "budget.runs_per_hour": COUNT, "0",
@@ -148,6 +150,18 @@ settings! {
         "Address that is told about what needs a person";
     "notify.secret": SettingKind::Secret, "",
         "Signs what the address of notify.webhook is told";
+    "mq.batch": SettingKind::Integer { min: 1, max: 100 }, "8",
+        "Most merge requests that are put on the target and checked together";
+    "mq.repairs": SettingKind::Integer { min: 0, max: 100 }, "2",
+        "How often work that conflicts or fails a check goes back to a worker before a person is asked";
+    "rig.*.merge": SettingKind::Choice(&["direct", "mr", "local"]), "direct",
+        "How finished work of this rig reaches the target branch, unless its sling says otherwise: at once, through the merge queue, or not at all";
+    "rig.*.review": SettingKind::Choice(&["optional", "required"]), "optional",
+        "Whether a person has to approve the merge requests of this rig";
+    "rig.*.author": SettingKind::Choice(&["person", "agent"]), "person",
+        "The author of commits that the merge queue lands in this rig: the person that git knows on this machine, or the agent";
+    "rig.*.land": SettingKind::Choice(&["rebase", "squash", "merge"]), "rebase",
+        "How the merge queue puts work on the target branch of this rig";
     "rig.*.max_polecats": COUNT, "0",
         "Most live runs in this rig; 0 is no limit";
     "rig.*.budget.runs_per_hour": COUNT, "0",
@@ -170,6 +184,10 @@ settings! {
         "Program that reaches that machine, with its options";
     "rig.*.warm_worktrees": SettingKind::Integer { min: 0, max: 1_000 }, "0",
         "Worktrees prepared ahead in this rig";
+    "rig.*.checks": SettingKind::Checks, "",
+        "Checks that work in this rig must pass before it lands, as JSON; gt rig check changes them";
+    "rig.*.protect": SettingKind::PathPatterns, "",
+        "Paths of this rig, such as .github/,jest.config.js; a merge request that changes one of them needs a review";
 }
 
 /// The setting called `name` (or an alias of it), with its full name.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::checks::{parse_checks, parse_path_patterns, write_checks, write_path_patterns};
 use crate::decide::WorkerRights;
 use crate::runtime::RuntimeName;
 use crate::schedule::Money;
@@ -42,6 +43,10 @@ pub enum SettingKind {
     Secret,
     /// Addresses and networks, separated by commas, or nothing.
     Networks,
+    /// The checks of a rig, as a JSON array, or nothing.
+    Checks,
+    /// Patterns of paths, separated by commas, or nothing.
+    PathPatterns,
 }
 
 /// Longest secret, in bytes.
@@ -93,6 +98,8 @@ impl SettingKind {
             Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
             Self::WorkerRights => Ok(WorkerRights::parse(text)?.to_string()),
             Self::Networks => Ok(Networks::parse(text)?.to_string()),
+            Self::Checks => Ok(write_checks(&parse_checks(text)?)),
+            Self::PathPatterns => Ok(write_path_patterns(&parse_path_patterns(text)?)),
             Self::Secret if text.chars().any(char::is_control) || text.len() > SECRET_BYTES_MAX => {
                 Err(Invalid(format!(
                     "use at most {SECRET_BYTES_MAX} bytes without control characters"
@@ -118,6 +125,8 @@ impl SettingKind {
             Self::WebAddress => "address (`https://example.com/path`)".to_owned(),
             Self::WorkerRights => "worker, operator or a list of rights".to_owned(),
             Self::Secret => "secret text".to_owned(),
+            Self::Checks => "checks (JSON)".to_owned(),
+            Self::PathPatterns => "patterns of paths (`src/**,*.lock`)".to_owned(),
             Self::Networks => "addresses and networks (`10.0.0.7,192.168.0.0/16`)".to_owned(),
         }
     }
@@ -144,6 +153,8 @@ impl SettingKind {
             | Self::Runtime
             | Self::WorkerRights
             | Self::Networks
+            | Self::Checks
+            | Self::PathPatterns
             | Self::Secret => Cow::Borrowed(value),
         }
     }
@@ -247,6 +258,8 @@ mod tests {
                 SettingKind::WorkerRights,
                 SettingKind::WebAddress,
                 SettingKind::Secret,
+                SettingKind::Checks,
+                SettingKind::PathPatterns,
             ] {
                 if let Ok(once) = kind.canonical(&text) {
                     prop_assert_eq!(kind.canonical(&once).unwrap(), once);

@@ -6,6 +6,7 @@ mod tests;
 
 pub use held::LiveRun;
 
+use crate::merging::MergeRequestId;
 use crate::schedule::RunId;
 use crate::{BeadId, IssueType, Status};
 
@@ -83,6 +84,8 @@ pub struct TransitionFacts<'a> {
     pub blockers: &'a [BeadId],
     /// The run that has it.
     pub run: Option<LiveRun<'a>>,
+    /// Its merge request that is not over.
+    pub request: Option<&'a MergeRequestId>,
 }
 
 /// The change of the bead.
@@ -171,6 +174,17 @@ pub enum VerbRefusal {
         /// Whether the same can be forced.
         force_helps: bool,
     },
+    /// Its work is done, and a merge request decides what becomes of it.
+    #[error(
+        "its work is in the merge request {request}; give that up first with gt mq cancel {request}{}",
+        if *force_helps { ", or use --force, which does that" } else { "" }
+    )]
+    InMergeQueue {
+        /// The merge request.
+        request: MergeRequestId,
+        /// Whether the same can be forced.
+        force_helps: bool,
+    },
     /// Workers do not close the bead they work on.
     #[error("you are its worker in the run {0}; finish with gt done")]
     FinishWithDone(RunId),
@@ -224,6 +238,13 @@ pub fn decide(
         return Err(VerbRefusal::Over(acting.clone()));
     }
     let bead = unheld(verb, standing, speaker.name)?;
+    if let Some(request) = standing.request
+        && bead != Transition::Nothing
+        && !verb.is_forced()
+    {
+        let force_helps = matches!(verb, Verb::Close { .. } | Verb::Delete { .. });
+        return Err(VerbRefusal::InMergeQueue { request: request.clone(), force_helps });
+    }
     Ok(Ruling { bead, run: RunEffect::Untouched })
 }
 

@@ -31,6 +31,7 @@ fn standing<'a>(status: &'a Status, assignee: &'a str, kind: &'a IssueType) -> T
         has_open_children: false,
         blockers: &[],
         run: None,
+        request: None,
     }
 }
 

@@ -1,0 +1,183 @@
+//! A pull request as a hosting service shows it.
+
+use crate::Timestamp;
+use crate::formula::WordSet;
+
+/// The state of a pull request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PullRequestState {
+    /// It can be merged.
+    Open,
+    /// It is merged.
+    Merged,
+    /// It was closed without a merge.
+    Closed,
+}
+
+impl WordSet for PullRequestState {
+    const WHAT: &str = "state of a pull request";
+    const NAMES: &[(&str, Self)] =
+        &[("open", Self::Open), ("merged", Self::Merged), ("closed", Self::Closed)];
+}
+
+/// What the rules of the service say about the reviews of a pull request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PullRequestApproval {
+    /// Enough reviewers approve.
+    Approved,
+    /// A reviewer asks for changes.
+    ChangesRequested,
+    /// A review is required and missing.
+    Required,
+    /// The service requires none, or does not say.
+    NotRequired,
+}
+
+impl WordSet for PullRequestApproval {
+    const WHAT: &str = "decision of the reviews";
+    const NAMES: &[(&str, Self)] = &[
+        ("approved", Self::Approved),
+        ("changes-requested", Self::ChangesRequested),
+        ("required", Self::Required),
+        ("not-required", Self::NotRequired),
+    ];
+}
+
+/// The state of a check that the service ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostedCheckState {
+    /// It waits or runs.
+    Pending,
+    /// It passed, or was skipped.
+    Passed,
+    /// It failed.
+    Failed,
+    /// It was cancelled or waits for a person; that says nothing about the code.
+    Stopped,
+}
+
+impl WordSet for HostedCheckState {
+    const WHAT: &str = "state of a check";
+    const NAMES: &[(&str, Self)] = &[
+        ("pending", Self::Pending),
+        ("passed", Self::Passed),
+        ("failed", Self::Failed),
+        ("stopped", Self::Stopped),
+    ];
+}
+
+/// A check of the service on the head commit of a pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostedCheck {
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub state: HostedCheckState,
+    /// Where its output is.
+    pub link: Option<String>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// The state of a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PullRequestReviewState {
+    /// The reviewer approves.
+    Approved,
+    /// The reviewer asks for changes.
+    ChangesRequested,
+    /// The reviewer comments.
+    Commented,
+    /// A maintainer has dismissed it.
+    Dismissed,
+    /// It is not submitted yet.
+    Pending,
+}
+
+impl WordSet for PullRequestReviewState {
+    const WHAT: &str = "state of a review";
+    const NAMES: &[(&str, Self)] = &[
+        ("approved", Self::Approved),
+        ("changes-requested", Self::ChangesRequested),
+        ("commented", Self::Commented),
+        ("dismissed", Self::Dismissed),
+        ("pending", Self::Pending),
+    ];
+}
+
+/// Where a text on a pull request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PullRequestFeedbackKind {
+    /// The text of a review.
+    Review(PullRequestReviewState),
+    /// A comment on a line of a file.
+    LineComment,
+    /// A comment on the pull request as a whole.
+    Conversation,
+}
+
+/// A text that a person or program has written on a pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullRequestFeedback {
+    /// Its identity: the kind of list it is from and its number there, as `review:12`.
+    pub id: String,
+    /// Where it stands.
+    pub kind: PullRequestFeedbackKind,
+    /// The login of its author; empty if the account is gone.
+    pub author: String,
+    /// Whether the author is a program.
+    pub is_bot: bool,
+    /// Whether the author may write to the repository, as the service reports it.
+    pub may_write: bool,
+    /// What the service says about the author's access, for people: `MEMBER`, `30`.
+    pub access: String,
+    /// The text.
+    pub body: String,
+    /// The file that it is about.
+    pub file: Option<String>,
+    /// The line in that file.
+    pub line: Option<u64>,
+    /// Where it is on the web.
+    pub url: Option<String>,
+    /// When it was submitted.
+    pub submitted_at: Option<Timestamp>,
+    /// Whether its thread is marked as resolved.
+    pub is_resolved: bool,
+}
+
+/// A pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullRequest {
+    /// Its number.
+    pub number: u64,
+    /// Its state.
+    pub state: PullRequestState,
+    /// Where it is on the web.
+    pub url: String,
+    /// The login of its author.
+    pub author: String,
+    /// The branch that is to be merged.
+    pub head_branch: String,
+    /// The tip of that branch.
+    pub head_commit: String,
+    /// The branch that it is to be merged into.
+    pub base_branch: String,
+    /// The commit on the base branch that the merge made.
+    pub merge_commit: Option<String>,
+    /// The decision of the reviews.
+    pub approval: PullRequestApproval,
+    /// The checks of the head commit.
+    pub checks: Vec<HostedCheck>,
+    /// The texts on it.
+    pub feedback: Vec<PullRequestFeedback>,
+}
+
+/// One pull request in the answer to a poll.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolledPullRequest {
+    /// Its number.
+    pub number: u64,
+    /// A text that changes when anything of the pull request changes. None: the list does not have it, as after a
+    /// merge; fetch it alone.
+    pub fingerprint: Option<String>,
+}

@@ -1,0 +1,15 @@
+//! Merge requests: accepted commits on their way to a target branch.
+
+mod candidate;
+mod order;
+mod request;
+mod review;
+mod transition;
+
+pub use candidate::{Candidate, CandidatePart, CandidateState};
+pub use order::{BatchSearch, SearchStep, in_queue_order};
+pub use request::{
+    MergeMethod, MergeRequest, MergeRequestId, PullRequestName, RequestHold, RequestState,
+};
+pub use review::{Review, ReviewDecision, approval_of};
+pub use transition::{OriginAnswer, RequestAction, RequestRefusal, next_state};

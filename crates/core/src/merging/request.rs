@@ -1,0 +1,430 @@
+//! A merge request: one accepted commit for one target branch.
+
+use std::fmt;
+
+use crate::schedule::{RunId, names};
+use crate::{BeadId, Invalid, RigSlug, Timestamp};
+
+/// The name of a merge request: `<bead>@<number>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MergeRequestId {
+    /// The bead.
+    pub bead: BeadId,
+    /// Which request of the bead, from 1.
+    pub number: u32,
+}
+
+impl MergeRequestId {
+    /// Reads `gt-abc@2`.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let invalid = || {
+            let shown = text.chars().take(60).collect::<String>();
+            Invalid(format!(
+                "\"{}\" is not a merge request; merge requests look like gt-abc@1",
+                shown.escape_debug()
+            ))
+        };
+        let (bead, number) = text.rsplit_once('@').ok_or_else(invalid)?;
+        // A request has one name: no sign, and no zero in front.
+        let plain = number.starts_with(|digit: char| matches!(digit, '1'..='9'));
+        let number = number.parse::<u32>().ok().filter(|_| plain);
+        Ok(Self { bead: BeadId::parse(bead)?, number: number.ok_or_else(invalid)? })
+    }
+}
+
+impl fmt::Display for MergeRequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.bead, self.number)
+    }
+}
+
+names! {
+    /// How a request reaches its target.
+    MergeMethod, "a way to merge" {
+        /// By the queue, with checks.
+        Queue = "mr",
+        /// At once, without checks or review.
+        Direct = "direct",
+        /// By a pull request that people merge on the hosting service.
+        PullRequest = "pr",
+    }
+}
+
+names! {
+    /// Why a request is held.
+    RequestHold, "a reason to hold a merge request" {
+        /// A person paused the queue.
+        Paused = "paused",
+        /// It was pushed under its own name and is not to be merged by us.
+        Unmerged = "unmerged",
+        /// A check fails on the target itself.
+        TargetRed = "target_red",
+        /// The origin has no such target branch any more.
+        TargetGone = "target_gone",
+        /// Others push to the target more often than the checks take.
+        TargetMoves = "target_moves",
+        /// The origin does not answer.
+        OriginUnreachable = "origin_unreachable",
+        /// The origin answers, and does not take it.
+        OriginRefused = "origin_refused",
+        /// The target is checked out on this machine, and the checkout cannot take it.
+        CheckoutInTheWay = "checkout_in_the_way",
+        /// The command of the hosting service is missing, or not logged in.
+        HostingTool = "hosting_tool",
+        /// A person changed the pull request, or closed it.
+        PullRequestChanged = "pull_request_changed",
+        /// A check could not be run to its end.
+        CheckError = "check_error",
+    }
+}
+
+impl RequestHold {
+    /// The reason in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Paused => "paused",
+            Self::Unmerged => "unmerged",
+            Self::TargetRed => "target red",
+            Self::TargetGone => "target gone",
+            Self::TargetMoves => "target moves faster than the checks",
+            Self::OriginUnreachable => "origin unreachable",
+            Self::OriginRefused => "origin refused",
+            Self::CheckoutInTheWay => "checkout in the way",
+            Self::HostingTool => "hosting tool missing",
+            Self::PullRequestChanged => "pull request changed",
+            Self::CheckError => "check error",
+        }
+    }
+}
+
+/// The state of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestState {
+    /// It waits for its turn.
+    Queued,
+    /// It is being put on top of the target.
+    Building,
+    /// Its candidate is being checked.
+    Checking,
+    /// Its candidate is being pushed; only the answer of the origin ends this.
+    Landing,
+    /// The target has it.
+    Landed,
+    /// A person has to decide.
+    Review,
+    /// It does not apply to the target.
+    Conflict,
+    /// A check fails with it, and not without it.
+    Failed,
+    /// Something other than the work is in the way.
+    Held(RequestHold),
+    /// It was given up.
+    Cancelled,
+    /// A later request of the bead took its place.
+    Superseded,
+}
+
+impl RequestState {
+    /// Reads the state and, if it is held, the reason.
+    pub fn parse(state: &str, held: &str) -> Result<Self, Invalid> {
+        Ok(match (state, held) {
+            ("queued", "") => Self::Queued,
+            ("building", "") => Self::Building,
+            ("checking", "") => Self::Checking,
+            ("landing", "") => Self::Landing,
+            ("landed", "") => Self::Landed,
+            ("review", "") => Self::Review,
+            ("conflict", "") => Self::Conflict,
+            ("failed", "") => Self::Failed,
+            ("held", held) => Self::Held(RequestHold::parse(held)?),
+            ("cancelled", "") => Self::Cancelled,
+            ("superseded", "") => Self::Superseded,
+            (state, _) => {
+                let shown = state.escape_debug();
+                return Err(Invalid(format!("\"{shown}\" is not a state of a merge request")));
+            }
+        })
+    }
+
+    /// The name of the state.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Building => "building",
+            Self::Checking => "checking",
+            Self::Landing => "landing",
+            Self::Landed => "landed",
+            Self::Review => "review",
+            Self::Conflict => "conflict",
+            Self::Failed => "failed",
+            Self::Held(_) => "held",
+            Self::Cancelled => "cancelled",
+            Self::Superseded => "superseded",
+        }
+    }
+
+    /// Why it is held, if it is.
+    pub fn held(self) -> Option<RequestHold> {
+        match self {
+            Self::Held(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Whether it goes on without a person.
+    pub fn moves_by_itself(self) -> bool {
+        match self {
+            Self::Queued | Self::Building | Self::Checking | Self::Landing => true,
+            Self::Landed
+            | Self::Review
+            | Self::Conflict
+            | Self::Failed
+            | Self::Held(_)
+            | Self::Cancelled
+            | Self::Superseded => false,
+        }
+    }
+
+    /// Whether it can still change.
+    pub fn is_open(self) -> bool {
+        match self {
+            Self::Landed | Self::Cancelled | Self::Superseded => false,
+            Self::Queued
+            | Self::Building
+            | Self::Checking
+            | Self::Landing
+            | Self::Review
+            | Self::Conflict
+            | Self::Failed
+            | Self::Held(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for RequestState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Held(reason) => write!(f, "held: {}", reason.words()),
+            state => f.write_str(state.as_str()),
+        }
+    }
+}
+
+/// The pull request of a merge request on the hosting service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PullRequestName {
+    /// The branch that was pushed for it; empty before the first push.
+    pub branch: String,
+    /// Its number there, once it is open.
+    pub number: Option<u64>,
+    /// Its web address; empty while it is not known.
+    pub address: String,
+}
+
+/// One accepted commit for one target branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeRequest {
+    /// Its name.
+    pub id: MergeRequestId,
+    /// The run that made the commit; nothing if no run did.
+    pub epoch: Option<u32>,
+    /// The rig.
+    pub rig: RigSlug,
+    /// The branch that it is to land on.
+    pub target: String,
+    /// The branch that has the commit.
+    pub branch: String,
+    /// The commit.
+    pub accepted: String,
+    /// The commit that the work began from.
+    pub base: String,
+    /// How it lands.
+    pub method: MergeMethod,
+    /// Whether a person has to approve it.
+    pub review: bool,
+    /// Its state.
+    pub state: RequestState,
+    /// The words of git, of a check or of the origin about the state; empty if there are none.
+    pub detail: String,
+    /// Its place in line: a smaller number is older.
+    pub position: u64,
+    /// It goes before all others.
+    pub top: bool,
+    /// It may land while the target is red, if its own candidate passes.
+    pub fix: bool,
+    /// How often it could not land for a reason of its own.
+    pub tries: u32,
+    /// How often it was built again because the target moved.
+    pub rebuilds: u32,
+    /// The candidate that it lands with, from the intent on.
+    pub candidate: Option<u64>,
+    /// The commit of the target that has it; empty before.
+    pub landed: String,
+    /// The run of the check that failed with it.
+    pub check_run: Option<u64>,
+    /// Not to be tried again before this.
+    pub retry_at: Option<Timestamp>,
+    /// Its pull request.
+    pub pull_request: PullRequestName,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its state changed last.
+    pub changed_at: Timestamp,
+}
+
+impl MergeRequest {
+    /// Where it stands, in a sentence.
+    pub fn standing(&self) -> String {
+        let Self { id, target, .. } = self;
+        let words =
+            if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
+        match self.state {
+            RequestState::Queued => {
+                format!("merging: {id} waits for its turn to land on {target}{words}")
+            }
+            RequestState::Building => format!("merging: {id} is being put on top of {target}"),
+            RequestState::Checking => format!("merging: {id} is being checked for {target}"),
+            RequestState::Landing => format!("merging: {id} is being pushed to {target}"),
+            RequestState::Landed => format!("{id} has landed on {target}"),
+            RequestState::Review => format!("review: {id} waits for a person's review{words}"),
+            RequestState::Conflict => format!("conflict: {id} does not apply to {target}{words}"),
+            RequestState::Failed => format!("check failed: {id}{words}"),
+            RequestState::Held(reason) => format!("held: {id}: {}{words}", reason.words()),
+            RequestState::Cancelled => format!("{id} was cancelled"),
+            RequestState::Superseded => format!("{id} was replaced by a later request"),
+        }
+    }
+
+    /// The command that moves it on, or what moves it by itself.
+    pub fn next_step(&self) -> String {
+        let Self { id, rig, .. } = self;
+        match self.state {
+            RequestState::Queued | RequestState::Building | RequestState::Checking => {
+                format!("it lands by itself; gt mq show {id}")
+            }
+            RequestState::Landing => format!("the origin decides; gt mq show {id}"),
+            RequestState::Review => {
+                format!(
+                    "gt review show {id}, then gt review approve {id} or gt review reject {id} -m <why>"
+                )
+            }
+            RequestState::Conflict => {
+                format!("gt mq retry {id} builds it again; gt mq cancel {id} gives it up")
+            }
+            RequestState::Failed => {
+                format!("gt mq log {id} shows why; gt mq retry {id} or gt mq cancel {id}")
+            }
+            RequestState::Held(RequestHold::Unmerged) => format!(
+                "merge {} by hand, or gt mq retry {id} lands it, or gt mq close {id} -m <why>",
+                self.branch
+            ),
+            RequestState::Held(RequestHold::Paused) => format!("gt mq resume {rig}"),
+            RequestState::Held(RequestHold::TargetRed) => format!(
+                "mend {}, or gt mq top <merge request> --fix lets the one land that mends it",
+                self.target
+            ),
+            RequestState::Held(_) => format!("gt mq retry {id} tries again now"),
+            RequestState::Landed | RequestState::Cancelled | RequestState::Superseded => {
+                format!("gt mq show {id}")
+            }
+        }
+    }
+
+    /// The run that made the commit.
+    pub fn run(&self) -> Option<RunId> {
+        self.epoch.map(|epoch| RunId { bead: self.id.bead.clone(), epoch })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Any state.
+    pub(in super::super) fn any_state() -> impl Strategy<Value = RequestState> {
+        use RequestState as S;
+        let plain = [
+            S::Queued,
+            S::Building,
+            S::Checking,
+            S::Landing,
+            S::Landed,
+            S::Review,
+            S::Conflict,
+            S::Failed,
+            S::Cancelled,
+            S::Superseded,
+        ];
+        prop_oneof![
+            proptest::sample::select(plain.to_vec()),
+            proptest::sample::select(RequestHold::ALL).prop_map(S::Held),
+        ]
+    }
+
+    /// A queued request of this bead.
+    pub(in super::super) fn any_request(bead: &str, number: u32) -> MergeRequest {
+        let now = Timestamp::from_nanos(1_790_000_000_000_000_000);
+        MergeRequest {
+            id: MergeRequestId { bead: BeadId::parse(bead).unwrap(), number },
+            epoch: Some(1),
+            rig: RigSlug::parse("web").unwrap(),
+            target: "main".to_owned(),
+            branch: "polecat/ada".to_owned(),
+            accepted: "c0ffee".to_owned(),
+            base: "beef".to_owned(),
+            method: MergeMethod::Queue,
+            review: false,
+            state: RequestState::Queued,
+            detail: String::new(),
+            position: 1,
+            top: false,
+            fix: false,
+            tries: 0,
+            rebuilds: 0,
+            candidate: None,
+            landed: String::new(),
+            check_run: None,
+            retry_at: None,
+            pull_request: PullRequestName::default(),
+            created_at: now,
+            changed_at: now,
+        }
+    }
+
+    #[test]
+    fn a_request_is_named_by_bead_and_number() {
+        let request = MergeRequestId::parse("gt-a@b@3").unwrap();
+        assert_eq!((request.bead.as_str(), request.number), ("gt-a@b", 3));
+        assert_eq!(request.to_string(), "gt-a@b@3");
+        for wrong in ["gt-a", "gt-a@", "gt-a@0", "gt-a@03", "gt-a@x", "gt-a@+1", "@3", ""] {
+            assert!(MergeRequestId::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_state_and_reason_has_a_name_that_leads_back() {
+        for reason in RequestHold::ALL {
+            let state = RequestState::Held(*reason);
+            assert_eq!(RequestState::parse(state.as_str(), reason.as_str()), Ok(state));
+        }
+        for name in [
+            "queued",
+            "building",
+            "checking",
+            "landing",
+            "landed",
+            "review",
+            "conflict",
+            "failed",
+            "cancelled",
+            "superseded",
+        ] {
+            let state = RequestState::parse(name, "").unwrap();
+            assert_eq!(state.as_str(), name);
+            assert!(RequestState::parse(name, "paused").is_err());
+        }
+        assert!(RequestState::parse("held", "").is_err());
+    }
+}
