@@ -42,10 +42,10 @@ pub use store::{
 pub use transaction::statements_run_by_this_thread;
 pub use transaction::{Reader, Writer};
 pub use verbs::{
-    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, ConvoyTally, CountGroup,
-    DependencyChange, Difference, DoneStep, DueNotices, EventFilter, Growth, Guard, HostRow, Lane,
-    LiveSteps, Member, MemberRow, MemoryEstimate, NewContext, Offer, Offered, Pause, PullQuery,
-    QueuedMember, Readiness, RigCounts, SchedulerState, SettingScope, Statistics, StatusFilter,
-    Totals, TouchedContainer, Unscheduled, UnsentNotices, UsageAt, all_statements,
-    differing_fields,
+    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CandidateCheck, ConvoyTally,
+    CountGroup, DependencyChange, Difference, DoneStep, DueNotices, EventFilter, Growth, Guard,
+    HostRow, Lane, LiveSteps, Member, MemberRow, MemoryEstimate, MergeQueueRow, NewContext, Offer,
+    Offered, Pause, PullQuery, QueuedMember, Readiness, RedTarget, RigCounts, SchedulerState,
+    SettingScope, Statistics, StatusFilter, Totals, TouchedContainer, Unscheduled, UnsentNotices,
+    UsageAt, all_statements, differing_fields,
 };

@@ -58,6 +58,8 @@ pub enum Proof {
     Missing,
     /// This program itself vouches for it.
     Vouched,
+    /// It is a check of this name, which works on no run and may only read.
+    Check(String),
 }
 
 /// The options of opening a store.

@@ -67,6 +67,11 @@ macro_rules! for_each_conformance_case {
                 blockers_are_split_into_open_and_failed,
                 the_edges_of_a_new_bead_block_it_in_any_order_of_arrival,
             }
+            check_runs {
+                a_run_of_a_check_reads_back_as_it_was_written,
+                only_a_pass_of_the_same_check_and_key_is_found,
+                flaky_runs_are_found_newest_first,
+            }
             comments {
                 comments_read_back_oldest_first,
                 the_same_comment_is_not_added_twice,
@@ -195,6 +200,16 @@ macro_rules! for_each_conformance_case {
                 a_label_is_announced_only_when_asked,
                 labels_are_told_apart_by_every_letter,
                 a_bead_that_is_not_there_gets_no_label,
+            }
+            merge_requests {
+                a_request_reads_back_as_it_was_written,
+                a_state_is_saved_only_over_the_state_it_follows,
+                a_bead_has_one_open_request,
+                a_line_has_the_open_requests_of_its_branch,
+                a_candidate_is_on_its_way_until_it_is_over,
+                a_queue_has_one_builder_at_a_time,
+                a_queue_is_paused_and_its_target_red_until_told_otherwise,
+                reviews_are_kept_in_their_order,
             }
             messages {
                 a_message_reads_back_exactly_as_it_was_sent,

@@ -13,6 +13,7 @@
 mod accounts;
 mod beads;
 mod blocking;
+mod check_runs;
 mod comments;
 mod contest;
 mod contexts;
@@ -29,6 +30,7 @@ mod identity;
 mod kit;
 mod labels;
 mod list;
+mod merge_requests;
 mod messages;
 mod orders;
 mod outbox;

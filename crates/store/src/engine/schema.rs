@@ -53,6 +53,8 @@ migrations! {
     (13, 13, "0013_run_states.sql"),
     // An older program relies on triggers and lanes that are gone.
     (14, 14, "0014_waits.sql"),
+    // An older program would close beads whose merge request is open.
+    (15, 15, "0015_merge_requests.sql"),
 }
 
 /// The schema this program knows.

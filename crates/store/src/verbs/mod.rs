@@ -5,6 +5,7 @@ mod beads;
 mod blocking;
 mod bulk;
 mod check;
+mod check_runs;
 mod check_schedule;
 mod comments;
 mod contexts;
@@ -17,6 +18,7 @@ mod find;
 mod hosts;
 mod hydrate;
 mod labels;
+mod merge_requests;
 mod messages;
 mod old_queues;
 mod outbox;
@@ -51,6 +53,7 @@ pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hosts::HostRow;
 pub use hydrate::BeadRow;
+pub use merge_requests::{CandidateCheck, MergeQueueRow, RedTarget};
 pub use outbox::{DueNotices, UnsentNotices};
 pub use pull::{Offer, Offered, PullQuery};
 pub use rigs::RigCounts;
@@ -81,6 +84,7 @@ pub fn all_statements() -> Vec<&'static str> {
         blocking::STATEMENTS,
         bulk::STATEMENTS,
         check::STATEMENTS,
+        check_runs::STATEMENTS,
         check_schedule::STATEMENTS,
         comments::STATEMENTS,
         contexts::STATEMENTS,
@@ -90,6 +94,7 @@ pub fn all_statements() -> Vec<&'static str> {
         find::STATEMENTS,
         hosts::STATEMENTS,
         labels::STATEMENTS,
+        merge_requests::STATEMENTS,
         messages::STATEMENTS,
         outbox::STATEMENTS,
         old_queues::STATEMENTS,

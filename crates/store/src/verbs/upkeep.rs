@@ -69,7 +69,7 @@ impl Reader<'_> {
     pub(crate) fn orphans(&self, reference: &ForeignKey) -> Result<Option<String>, StoreError> {
         let ForeignKey { table, column, parent, parent_column } = reference;
         let sql = format!(
-            "SELECT COUNT(*), MIN(c.{column}) FROM {table} c WHERE c.{column} IS NOT NULL \
+            "SELECT COUNT(*), CAST(MIN(c.{column}) AS TEXT) FROM {table} c WHERE c.{column} IS NOT NULL \
              AND NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.{parent_column} = c.{column})"
         );
         let found = self.first(&sql, &[], |row| {

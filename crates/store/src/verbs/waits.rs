@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gt_core::decide::{ContextWait, ReadinessFacts, SchedulingFacts, WaitClass, context_wait};
-use gt_core::schedule::Context;
+use gt_core::schedule::{Context, ContextOrigin};
 use gt_core::{BeadId, ExecutorKind, IssueType, Priority, RigSlug, Status, Timestamp};
 
 use super::beads::id_from;
@@ -83,10 +83,16 @@ impl WaitFacts {
             assignee: &self.assignee,
             run: None,
             paused: self.paused.as_ref(),
+            request: None,
         };
         let executor = executors.get(&context.rig).copied();
         let ContextWait { class, due_at } = context_wait(context, &facts, executor, now);
-        EvaluatedContext { class, due_at, priority: self.priority, convoys: self.capped.clone() }
+        // A repair goes before other work: what it repairs is nearly done.
+        let priority = match context.origin {
+            ContextOrigin::Repair => Priority::HIGHEST,
+            _ => self.priority,
+        };
+        EvaluatedContext { class, due_at, priority, convoys: self.capped.clone() }
     }
 }
 

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use gt_core::decide::{
-    BeadRelation, Right, WorkerProof, WorkerRights, hear_worker, right_needed, right_refused,
-    table_right,
+    BeadRelation, Right, WorkerProof, WorkerRights, check_refused, hear_worker, right_needed,
+    right_refused, table_right,
 };
 use gt_core::schedule::{Run, RunId};
 use gt_core::work::TokenHash;
@@ -46,6 +46,9 @@ impl Reader<'_> {
     /// The run of a worker that is still heard, or the sentence that it is not.
     pub fn worker_run(&self, worker: &Worker) -> Result<Run, StoreError> {
         let id = &worker.run;
+        if let Proof::Check(name) = &worker.proof {
+            return Err(StoreError::Worker(check_refused(name)));
+        }
         let run = self.run(id)?;
         let is_live = run.as_ref().is_some_and(|run| run.state.is_live());
         let live = if is_live { None } else { self.live_run(&id.bead)? };
@@ -59,7 +62,7 @@ impl Reader<'_> {
         let shown = match &worker.proof {
             Proof::Vouched => return Ok(WorkerProof::Valid),
             Proof::Token(hash) => Some(hash),
-            Proof::Missing => None,
+            Proof::Missing | Proof::Check(_) => None,
         };
         // No process of ours is the worker of such a run, so that none has a token to show.
         let has_no_process = run.is_some_and(|run| !run.executor.takes_slot());

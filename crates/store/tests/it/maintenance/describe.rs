@@ -87,7 +87,7 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("comments", 1),
             ("contexts", 0),
             ("convoys", 0),
-            ("counters", 5),
+            ("counters", 9),
             ("dependencies", 5),
             ("estimates", 0),
             ("events", 17),
@@ -109,6 +109,13 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("settings", 1),
             ("tokens", 0),
             ("trash", 0),
+            ("candidate_checks", 0),
+            ("candidate_requests", 0),
+            ("candidates", 0),
+            ("check_runs", 0),
+            ("merge_queues", 0),
+            ("merge_requests", 0),
+            ("reviews", 0),
         ];
         assert_eq!(counted, BTreeMap::from(expected));
         assert_eq!(said.event_numbers, (1, 17));

@@ -12,9 +12,15 @@ const POSTGRES: &str = include_str!("../../fixtures/schema-12/postgres.sql");
 
 /// A town of schema 12 on each engine, opened and so brought up to date.
 fn of_schema_12() -> [(&'static str, Store, Option<tempfile::TempDir>); 2] {
+    of_schema_12_after("")
+}
+
+/// The same, after a change with that schema.
+fn of_schema_12_after(change: &str) -> [(&'static str, Store, Option<tempfile::TempDir>); 2] {
     let (directory, path) = place();
     let file = rusqlite::Connection::open(&path).expect("a file can be made");
     file.execute_batch(SQLITE).expect("the dump can be read");
+    file.execute_batch(change).expect("the change can be made");
     file.pragma_update(None, "application_id", 1_735_685_998).expect("the file can be marked");
     drop(file);
     let on_file = Store::open(&gt_store::StoreAddress::File(path), NOW, Options::default());
@@ -22,6 +28,9 @@ fn of_schema_12() -> [(&'static str, Store, Option<tempfile::TempDir>); 2] {
     let url = cluster.fresh_database();
     let name = url.rsplit('/').next().expect("a URL ends with the name of its database");
     cluster.sql(name, POSTGRES);
+    if !change.is_empty() {
+        cluster.sql(name, &format!("SET search_path TO gt; {change}"));
+    }
     let on_server = Store::open(&server_address(&url), NOW, Options::default());
     [
         ("sqlite", on_file.expect("the file can be opened"), Some(directory)),
@@ -46,6 +55,31 @@ fn run_of(store: &Store, title: &str) -> Run {
         .expect("the runs can be read")
         .pop()
         .expect("a run is live")
+}
+
+#[test]
+fn work_that_waits_to_be_merged_becomes_a_merge_request() {
+    let done = "UPDATE runs SET state = 'done', accepted_commit = 'c0ffee', base_commit = 'beef', base = 'main', \
+        branch = 'polecat/nux/x', agent = 'web/polecats/nux', ended_at = 1794888155000000000 WHERE context IN (1, 3);";
+    let change = format!(
+        "{done} UPDATE contexts SET parameters = '{{\"merge\":\"mr\"}}' WHERE number = 1; \
+         UPDATE contexts SET parameters = '{{\"review_only\":true}}' WHERE number = 3; \
+         UPDATE beads SET status = 'in_progress', assignee = 'web/polecats/nux' \
+         WHERE id = (SELECT bead FROM contexts WHERE number = 1); \
+         UPDATE beads SET status = 'open', assignee = '' WHERE id = (SELECT bead FROM contexts WHERE number = 3);"
+    );
+    for (name, store, _directory) in of_schema_12_after(&change) {
+        let requests = store.read(|reader| reader.open_merge_requests()).expect("they can be read");
+        let shown: Vec<(u32, &str, bool, u64)> = requests
+            .iter()
+            .map(|request| {
+                (request.id.number, request.state.as_str(), request.review, request.position)
+            })
+            .collect();
+        assert_eq!(shown, [(1, "queued", false, 1), (1, "queued", true, 2)], "{name}");
+        assert_eq!(requests[0].target, "main", "{name}");
+        assert_eq!(requests[0].accepted, "c0ffee", "{name}");
+    }
 }
 
 #[test]

@@ -1,0 +1,247 @@
+//! Merge requests, their candidates, queues and reviews.
+
+use gt_core::merging::{
+    Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest, MergeRequestId,
+    PullRequestName, RequestHold, RequestState, Review, ReviewDecision,
+};
+
+use super::EngineUnderTest;
+use super::kit::{ACTOR, CheckedStore, at, id, rig, slug};
+use crate::CandidateCheck;
+
+fn request(bead: &str, target: &str) -> MergeRequest {
+    MergeRequest {
+        id: MergeRequestId { bead: id(bead), number: 0 },
+        epoch: Some(3),
+        rig: slug("gear"),
+        target: target.to_owned(),
+        branch: "polecat/nux/x".to_owned(),
+        accepted: "c0ffee".to_owned(),
+        base: "beef".to_owned(),
+        method: MergeMethod::Queue,
+        review: true,
+        state: RequestState::Queued,
+        detail: String::new(),
+        position: 0,
+        top: false,
+        fix: false,
+        tries: 0,
+        rebuilds: 0,
+        candidate: None,
+        landed: String::new(),
+        check_run: None,
+        retry_at: None,
+        pull_request: PullRequestName::default(),
+        created_at: at(0),
+        changed_at: at(0),
+    }
+}
+
+fn town(subject: &dyn EngineUnderTest) -> CheckedStore {
+    let town = CheckedStore::new(subject);
+    town.write(|writer| writer.insert_rig(&rig("gear", "ge")));
+    town.add_open(&["ge-1", "ge-2", "ge-3"]);
+    town
+}
+
+fn put(town: &CheckedStore, bead: &str, target: &str) -> MergeRequest {
+    town.write(|writer| writer.insert_merge_request(request(bead, target)))
+}
+
+pub(super) fn a_request_reads_back_as_it_was_written(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let first = put(&town, "ge-1", "main");
+    assert_eq!((first.id.to_string().as_str(), first.position), ("ge-1@1", 1));
+    assert_eq!(town.read(|reader| reader.merge_request(&first.id)), Some(first.clone()));
+    let changed = MergeRequest {
+        state: RequestState::Held(RequestHold::OriginRefused),
+        detail: "protected branch".to_owned(),
+        top: true,
+        fix: true,
+        tries: 2,
+        rebuilds: 3,
+        check_run: Some(5),
+        retry_at: Some(at(99)),
+        pull_request: PullRequestName {
+            branch: "gt/ge-1-x".to_owned(),
+            number: Some(7),
+            address: "https://example.com/7".to_owned(),
+        },
+        ..first.clone()
+    };
+    assert!(town.write(|writer| writer.save_merge_request(first.state, &changed)));
+    let read = town.read(|reader| reader.merge_request(&first.id)).expect("it is there");
+    assert_eq!(MergeRequest { changed_at: first.changed_at, ..read }, changed);
+    let without_run = town.write(|writer| {
+        writer.insert_merge_request(MergeRequest { epoch: None, ..request("ge-2", "main") })
+    });
+    assert_eq!(town.read(|reader| reader.merge_request(&without_run.id)), Some(without_run));
+}
+
+pub(super) fn a_state_is_saved_only_over_the_state_it_follows(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let request = put(&town, "ge-1", "main");
+    let building = MergeRequest { state: RequestState::Building, ..request.clone() };
+    assert!(town.write(|writer| writer.save_merge_request(RequestState::Queued, &building)));
+    assert!(!town.write(|writer| writer.save_merge_request(RequestState::Queued, &building)));
+    let held = MergeRequest { state: RequestState::Held(RequestHold::Paused), ..request.clone() };
+    assert!(town.write(|writer| writer.save_merge_request(RequestState::Building, &held)));
+    let other = RequestState::Held(RequestHold::TargetRed);
+    assert!(!town.write(|writer| writer.save_merge_request(other, &request)));
+    let story = town.story_of(|town| {
+        assert!(town.write(|writer| writer.save_merge_request(held.state, &request)));
+    });
+    assert_eq!(story.len(), 1, "{story:?}");
+    let top = MergeRequest { top: true, ..request.clone() };
+    let story = town.story_of(|town| {
+        assert!(town.write(|writer| writer.save_merge_request(request.state, &top)));
+    });
+    assert!(story.is_empty(), "{story:?}");
+}
+
+pub(super) fn a_bead_has_one_open_request(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let first = put(&town, "ge-1", "main");
+    town.refuse(|writer| writer.insert_merge_request(request("ge-1", "main")));
+    assert_eq!(town.read(|reader| reader.open_merge_request(&id("ge-1"))), Some(first.clone()));
+    let over = MergeRequest { state: RequestState::Superseded, ..first.clone() };
+    let second = town.write(|writer| {
+        writer.save_merge_request(first.state, &over)?;
+        writer.insert_merge_request(request("ge-1", "main"))
+    });
+    assert_eq!(second.id.to_string(), "ge-1@2");
+    let all = town.read(|reader| reader.merge_requests_of(&id("ge-1")));
+    let names: Vec<String> = all.iter().map(|request| request.id.to_string()).collect();
+    assert_eq!(names, ["ge-1@2", "ge-1@1"]);
+    assert_eq!(town.read(|reader| reader.open_merge_request(&id("ge-1"))), Some(second));
+}
+
+pub(super) fn a_line_has_the_open_requests_of_its_branch(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let first = put(&town, "ge-1", "main");
+    let other = put(&town, "ge-2", "release");
+    let second = put(&town, "ge-3", "main");
+    let line = |target: &str| town.read(|reader| reader.merge_line(&slug("gear"), target));
+    assert_eq!(line("main"), [first.clone(), second.clone()]);
+    assert_eq!(line("release"), std::slice::from_ref(&other));
+    assert_eq!(
+        town.read(|reader| reader.open_merge_requests()),
+        [first.clone(), second.clone(), other]
+    );
+    let landed =
+        MergeRequest { state: RequestState::Landed, landed: "abc123".to_owned(), ..first.clone() };
+    assert!(town.write(|writer| writer.save_merge_request(first.state, &landed)));
+    assert_eq!(line("main"), [second]);
+    let found = |start: &str| {
+        let found = town.read(|reader| reader.merge_requests_landed_as(start));
+        found.iter().map(|request| request.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("abc"), ["ge-1@1"]);
+    assert_eq!(found("abc123"), ["ge-1@1"]);
+    assert!(found("abd").is_empty());
+}
+
+pub(super) fn a_candidate_is_on_its_way_until_it_is_over(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let request = put(&town, "ge-1", "main");
+    let candidate = Candidate {
+        number: 0,
+        rig: slug("gear"),
+        target: "main".to_owned(),
+        base: "aaa".to_owned(),
+        tip: "bbb".to_owned(),
+        tree: "ccc".to_owned(),
+        state: CandidateState::Landing,
+        builder: "here/1".to_owned(),
+        parts: vec![CandidatePart {
+            request: request.id.clone(),
+            before: "c0ffee".to_owned(),
+            after: "bbb".to_owned(),
+        }],
+        created_at: at(0),
+        changed_at: at(0),
+    };
+    let check = CandidateCheck { name: "test".to_owned(), check_run: 4, cached: true };
+    let checks = [check];
+    let made = town.write(|writer| writer.insert_candidate(candidate.clone(), &checks));
+    let landing = || town.read(|reader| reader.landing_candidates(&slug("gear"), "main"));
+    assert_eq!(landing(), std::slice::from_ref(&made));
+    assert_eq!(town.read(|reader| reader.candidate_checks(made.number)), checks);
+    assert!(town.write(|writer| writer.end_candidate(made.number, CandidateState::Landed)));
+    assert!(!town.write(|writer| writer.end_candidate(made.number, CandidateState::Dropped)));
+    assert!(landing().is_empty());
+    let read = town.read(|reader| reader.candidate(made.number)).expect("it is there");
+    assert_eq!((read.state, read.parts), (CandidateState::Landed, made.parts));
+}
+
+pub(super) fn a_queue_has_one_builder_at_a_time(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let gear = slug("gear");
+    let lease = |who: &str, seconds| {
+        town.write(|writer| writer.lease_queue(&gear, "main", who, seconds, 0))
+    };
+    let has = |who: &str| town.read(|reader| reader.has_queue_lease(&gear, "main", who));
+    assert!(lease("one", 60));
+    assert!(lease("one", 60));
+    assert!(!lease("two", 60));
+    assert!(has("one") && !has("two"));
+    town.write(|writer| writer.release_queue(&gear, "main", "two"));
+    assert!(has("one"));
+    town.write(|writer| writer.release_queue(&gear, "main", "one"));
+    assert!(lease("two", -5));
+    assert!(!has("two"));
+    assert!(!town.write(|writer| writer.lease_queue(&gear, "main", "one", 60, 3600)));
+    assert!(lease("one", 60));
+}
+
+pub(super) fn a_queue_is_paused_and_its_target_red_until_told_otherwise(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = town(subject);
+    let gear = slug("gear");
+    let queue = || town.read(|reader| reader.merge_queue(&gear, "main"));
+    assert_eq!(queue(), None);
+    assert!(town.write(|writer| writer.pause_queue(&gear, "main", Some(ACTOR))));
+    assert!(!town.write(|writer| writer.pause_queue(&gear, "main", Some(ACTOR))));
+    assert!(queue().is_some_and(|queue| queue.paused.is_some_and(|(_, by)| by == ACTOR)));
+    assert!(town.write(|writer| writer.pause_queue(&gear, "main", None)));
+    assert!(queue().is_some_and(|queue| queue.paused.is_none()));
+    let red = |red| town.write(|writer| writer.set_red_target(&gear, "main", red));
+    assert!(red(Some(("abc", "test"))));
+    assert!(!red(Some(("abc", "test"))));
+    let since = queue().and_then(|queue| queue.red).map(|red| red.since);
+    assert!(red(Some(("abd", "lint"))));
+    let now = queue().and_then(|queue| queue.red).expect("it is red");
+    assert_eq!((now.commit.as_str(), now.check.as_str(), Some(now.since)), ("abd", "lint", since));
+    assert!(red(None));
+    assert!(!red(None));
+    assert_eq!(town.read(|reader| reader.merge_queues()).len(), 1);
+}
+
+pub(super) fn reviews_are_kept_in_their_order(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let request = put(&town, "ge-1", "main");
+    let review = |decision, line| Review {
+        number: 0,
+        request: request.id.clone(),
+        actor: "ann".to_owned(),
+        decision,
+        accepted: request.accepted.clone(),
+        base: request.base.clone(),
+        file: "a.rs".to_owned(),
+        line,
+        body: "why?".to_owned(),
+        created_at: at(0),
+    };
+    let made: Vec<Review> = [
+        review(ReviewDecision::Comment, Some(3)),
+        review(ReviewDecision::Rejected, None),
+        review(ReviewDecision::Approved, None),
+    ]
+    .into_iter()
+    .map(|review| town.write(|writer| writer.insert_review(review.clone(), &slug("gear"))))
+    .collect();
+    assert_eq!(town.read(|reader| reader.reviews_of(&request.id)), made);
+    assert_eq!(town.read(|reader| reader.reviews_of_bead(&id("ge-1"))), made);
+    assert!(town.read(|reader| reader.reviews_of_bead(&id("ge-2"))).is_empty());
+}
