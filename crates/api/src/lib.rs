@@ -14,11 +14,13 @@
 )]
 
 mod beads;
+mod check;
 mod clearable;
 mod config;
 mod convoy;
 mod daemon;
 mod event;
+mod merging;
 mod message;
 mod ordered_map;
 mod polecat;
@@ -45,6 +47,7 @@ pub use beads::{
     PrimerDocument, QueryDocument, ReadySummaryDocument, SentenceDocument, StatisticsDocument,
     SummaryDocument, VersionDocument,
 };
+pub use check::{CheckReportDocument, RigCheckDocument};
 pub use clearable::Clearable;
 pub use config::{
     AccountDocument, BrokenRuntimeDocument, DefaultAccountDocument, LimitPatternDocument,
@@ -61,6 +64,11 @@ pub use daemon::{
     NotRunningDocument, NoticeDocument, ToldDocument, UnitDocument,
 };
 pub use event::EventDocument;
+pub use merging::{
+    CandidateCheckDocument, CandidateDocument, CandidatePartDocument, DiffStatDocument,
+    FailedCheckDocument, FlakyCheckDocument, MergeRequestDocument, MergeRequestStoryDocument,
+    QueuePauseDocument, ReviewDocument,
+};
 pub use message::{
     HelpWantedDocument, MessageDocument, NeedDocument, NeedsYouDocument, NudgeDocument,
 };

@@ -219,6 +219,9 @@ pub struct DoneDocument {
     pub reference: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// The merge request, if it is in the merge queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// A bead that was taken out of the queue.

@@ -1,8 +1,9 @@
 //! The facts that readiness depends on besides the bead itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use gt_core::decide::{ReadinessFacts, SchedulingFacts};
+use gt_core::merging::MergeRequest;
 use gt_core::schedule::Run;
 use gt_core::{Bead, BeadId, Timestamp};
 use gt_store::{BeadRow, BlockerFacts, Reader};
@@ -13,6 +14,7 @@ use gt_town::Result;
 pub struct BeadFacts {
     blockers: BlockerFacts,
     parent_deferred: Option<(Timestamp, BeadId)>,
+    request: Option<MergeRequest>,
 }
 
 impl BeadFacts {
@@ -29,11 +31,15 @@ impl BeadFacts {
         let parents: BTreeSet<&BeadId> = rows.iter().flat_map(|row| row.parents()).collect();
         let parents: Vec<BeadId> = parents.into_iter().cloned().collect();
         let dates = reader.defer_dates_of(&parents)?;
+        let requests = reader.open_merge_requests()?;
+        let mut requests: HashMap<BeadId, MergeRequest> =
+            requests.into_iter().map(|request| (request.id.bead.clone(), request)).collect();
         let facts = |row: &&BeadRow| {
             let deferred =
                 row.parents().filter_map(|parent| Some((*dates.get(parent)?, parent.clone())));
             let blockers = blockers.remove(&row.bead.id).unwrap_or_default();
-            Self { blockers, parent_deferred: deferred.max() }
+            let request = requests.remove(&row.bead.id);
+            Self { blockers, parent_deferred: deferred.max(), request }
         };
         Ok(rows.iter().map(facts).collect())
     }
@@ -64,7 +70,8 @@ impl BeadFacts {
             let until = reader.bead(parent)?.and_then(|parent| parent.defer_until);
             parent_deferred = parent_deferred.max(until.map(|until| (until, parent.clone())));
         }
-        Ok(Self { blockers, parent_deferred })
+        let request = reader.open_merge_request(&bead.id)?;
+        Ok(Self { blockers, parent_deferred, request })
     }
 
     /// The facts that readiness depends on.
@@ -88,6 +95,7 @@ impl BeadFacts {
             assignee: &bead.assignee,
             run,
             paused: None,
+            request: self.request.as_ref(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use gt_core::bead::{Dependency, DependencyType, Gate};
 use gt_core::decide::{
-    TargetFacts, WaitEdge, cycles as find_cycles, find_path, find_path_to, waits,
+    TargetFacts, WaitEdge, cycles as find_cycles, find_path, find_path_to, shown_path, waits,
 };
 use gt_core::{Bead, BeadId, Status};
 use gt_store::{DependencyChange, Reader, Writer};
@@ -270,10 +270,10 @@ fn check_part(reader: &Reader<'_>, part: &BeadId, whole: &BeadId) -> Result<()> 
     }
     let path = find_path_to(part, |id| waiting.contains(id), |id| waits_of(reader, id))?;
     let Some(path) = path else { return Ok(()) };
-    let shown: Vec<&str> = path.iter().chain([part]).map(BeadId::as_str).collect();
+    let path: Vec<BeadId> = path.into_iter().chain([part.clone()]).collect();
     Err(OperationError::rejected(format!(
         "{part} cannot become a part of {whole}: that would be a cycle ({})",
-        shown.join(" → ")
+        shown_path(&path)
     )))
 }
 

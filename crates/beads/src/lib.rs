@@ -19,6 +19,7 @@ pub mod events;
 pub mod hooks;
 pub mod interchange;
 pub mod lookup;
+pub mod merge_requests;
 pub mod messages;
 pub mod notes;
 pub mod outbox;

@@ -47,6 +47,7 @@ pub fn ask(
         Vec::new()
     };
     let run = reader.live_run(&bead.id)?;
+    let request = reader.open_merge_request(&bead.id)?;
     let woken = *verb == Verb::Claim
         && bead.status == Status::Deferred
         && bead.defer_until.is_some_and(|at| at <= now);
@@ -60,6 +61,7 @@ pub fn ask(
         has_open_children: closes && reader.has_open_children(&bead.id)?,
         blockers: &blockers,
         run: run.as_ref().and_then(LiveRun::of),
+        request: request.as_ref().map(|request| &request.id),
     };
     let ruling = decide(verb, &standing, speaker);
     Ok(ruling.map(|ruling| BeadRuling { ruling, run }))

@@ -1,11 +1,9 @@
 //! The rows of runs as other operations find, end and release them. Nothing here touches a process.
 
-use gt_core::decide::is_merging;
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
-use gt_core::{Bead, BeadId, EventKind, Status};
+use gt_core::{BeadId, EventKind, Status};
 use gt_store::{Reader, Writer};
 
-use crate::bead_facts::BeadFacts;
 use crate::lookup::resolve_in;
 use gt_town::{OperationError, Result, Town};
 
@@ -21,10 +19,19 @@ pub fn resolve_run(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Run>
     {
         return Ok(run);
     }
-    let has_epoch = input.rsplit_once('#').filter(|(_, epoch)| epoch.parse::<u32>().is_ok());
-    let bead = resolve_in(town, reader, has_epoch.map_or(input, |(bead, _)| bead))?;
+    let numbered = input.rsplit_once('#');
+    let numbered = numbered.and_then(|(bead, number)| Some((bead, number, number.parse().ok()?)));
+    let (bead, epoch) = match numbered {
+        None => (input, None),
+        Some((bead, number, epoch)) if number == u32::to_string(&epoch) => (bead, Some(epoch)),
+        Some((bead, number, epoch)) => {
+            return Err(OperationError::rejected(format!(
+                "{bead}#{number} is not a run; the number of a run has no zero and no sign in front: {bead}#{epoch}"
+            )));
+        }
+    };
+    let bead = resolve_in(town, reader, bead)?;
     let runs = reader.runs_of(&bead)?;
-    let epoch = has_epoch.and_then(|(_, epoch)| epoch.parse::<u32>().ok());
     let found = runs.into_iter().find(|run| epoch.is_none_or(|epoch| run.id.epoch == epoch));
     found.ok_or_else(|| match epoch {
         Some(epoch) => OperationError::rejected(format!(
@@ -34,18 +41,6 @@ pub fn resolve_run(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Run>
             "{bead} has no run; gt why {bead} says what it waits for"
         )),
     })
-}
-
-/// The run whose work waits to be merged, if that is why a bead without a live run is in progress.
-pub fn merging_in(reader: &Reader<'_>, bead: &Bead) -> Result<Option<Run>> {
-    if bead.status != Status::InProgress {
-        return Ok(None);
-    }
-    let Some(last_run) = reader.runs_of(&bead.id)?.into_iter().next() else { return Ok(None) };
-    let latest = reader.latest_context(&bead.id)?;
-    let facts = BeadFacts::of_bead(reader, bead)?;
-    let facts = facts.scheduling(bead, None);
-    Ok(Some(last_run).filter(|run| is_merging(&facts, latest.as_ref(), run)))
 }
 
 /// Ends a run in the store: the bead is open, and later reports of the run are refused.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gt_core::decide::VerbRefusal;
+use gt_core::decide::{VerbRefusal, shown_path};
 use gt_core::formula::FormulaProblem;
 use gt_core::query::QueryError;
 use gt_core::{BeadId, Invalid};
@@ -106,7 +106,7 @@ pub enum OperationError {
         refusal: VerbRefusal,
     },
     /// An edge would close a circle.
-    #[error("{issue} cannot depend on {target}: that would be a cycle ({})", path.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → "))]
+    #[error("{issue} cannot depend on {target}: that would be a cycle ({})", shown_path(path))]
     Cycle {
         /// The bead that would depend.
         issue: BeadId,

@@ -19,11 +19,18 @@ pub struct Environment {
 /// The variable with the token that proves to be the worker of `GT_RUN`.
 pub const RUN_TOKEN: &str = "GT_RUN_TOKEN";
 
+/// The variable with the check that a process belongs to.
+pub const CHECK: &str = "GT_CHECK";
+
+/// The run of a process that belongs to a check: none that there can be. The hooks of git take a caller without a run for a
+/// person.
+pub const RUN_OF_CHECK: &str = "gt-check#1";
+
 /// The environment of a process that belongs to no worker, although a worker's command started it.
 pub const NOT_A_WORKER: [(&str, &str); 2] = [("GT_RUN", ""), (RUN_TOKEN, "")];
 
 /// Every variable we look at.
-const VARIABLES: [&str; 38] = [
+const VARIABLES: [&str; 39] = [
     "PATH",
     "PORT",
     "DATABASE_URL",
@@ -32,6 +39,7 @@ const VARIABLES: [&str; 38] = [
     "GT_ROOT",
     "GT_RUN",
     "GT_RUN_TOKEN",
+    "GT_CHECK",
     "GT_HOST_ID",
     "GT_REMOTE",
     "GT_ROLE",
@@ -98,6 +106,11 @@ impl Environment {
         let is_told = self.get("GT_NOTICE_KEY").is_some() && self.get(RUN_TOKEN).is_none();
         let run = self.get("GT_RUN").filter(|_| !is_told);
         run.and_then(|run| RunId::parse(run).ok())
+    }
+
+    /// Whether this is, or may be, a worker: it has the name of a run, or a token.
+    pub fn may_be_worker(&self) -> bool {
+        self.acting_run().is_some() || self.get(RUN_TOKEN).is_some()
     }
 
     /// The proof of being the worker of that run.

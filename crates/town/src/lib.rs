@@ -12,6 +12,7 @@ pub mod file_settings;
 pub mod formulas;
 pub mod hosts;
 pub mod identity;
+pub mod landing_identity;
 pub mod machine;
 pub mod named_cache;
 pub mod parallel;

@@ -38,6 +38,16 @@ impl<'a> Trees<'a> {
         Tree::of(self.home(polecat).join("rig"), &self.repository())
     }
 
+    /// The directory of a worktree for checks; the tree is inside, with its lock beside it.
+    pub fn check_home(&self, number: u32) -> PathBuf {
+        self.directory().join("checks").join(number.to_string())
+    }
+
+    /// The worktree for checks of this number.
+    pub fn check_tree(&self, number: u32) -> Tree {
+        Tree::of(self.check_home(number).join("rig"), &self.repository())
+    }
+
     /// The directory that worktrees are moved to.
     pub fn trash(&self) -> PathBuf {
         self.directory().join(".trash")

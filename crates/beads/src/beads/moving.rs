@@ -5,7 +5,6 @@ use gt_store::{Reader, Writer};
 
 use super::create::named_rig;
 use super::update::FieldEdit;
-use crate::run_records::merging_in;
 use gt_town::{OperationError, Result, Town};
 
 /// The field of a record that names the rig of a bead whose prefix is not that of its rig. Without it an import would give the
@@ -45,8 +44,8 @@ pub(super) fn move_to(
             "it is scheduled; take it out first with gt scheduler clear --bead {id}"
         ));
     }
-    if let Some(run) = merging_in(writer, bead)? {
-        return refused(format!("the work of {} waits to be merged into its rig", run.id));
+    if let Some(request) = writer.open_merge_request(id)? {
+        return refused(format!("its merge request {} is for its rig", request.id));
     }
     bead.rig = rig;
     let by_prefix = writer.rig_of_id(id)?;

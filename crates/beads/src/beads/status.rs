@@ -5,6 +5,7 @@ use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
 use gt_core::{Bead, EventKind, Outcome, Status};
 use gt_store::Writer;
 
+use crate::merge_requests::cancel_request_in;
 use crate::rulings::{BeadRuling, ask};
 use crate::run_records::cancel_in;
 use gt_town::{Actor, OperationError, Result};
@@ -51,6 +52,15 @@ pub(super) fn apply_with_end(
         OperationError::Refused { verb: name, bead, refusal }
     })?;
     let cancelled = apply_run_effect(writer, &answer, end)?;
+    match answer.ruling.bead {
+        Transition::Closed => drop(cancel_request_in(writer, &bead.id, "its bead was closed")?),
+        Transition::Deleted => drop(cancel_request_in(writer, &bead.id, "its bead was deleted")?),
+        Transition::Nothing
+        | Transition::Claimed
+        | Transition::Status(_)
+        | Transition::Reopened
+        | Transition::Assigned => {}
+    }
     let old = match &cancelled {
         None => bead.clone(),
         Some(_) => {

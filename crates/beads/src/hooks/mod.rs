@@ -1,7 +1,8 @@
 //! Programs of the user that run after a bead was created, changed or closed.
 //!
 //! The transaction that changes beads notes which hooks are to run for them. After the commit, one helper process
-//! runs the hooks one after the other. So the command need not wait, and a hook cannot undo the commit.
+//! runs the hooks one after the other. So the command need not wait, and a hook cannot undo the commit. Only a command of
+//! a worker waits for the helper: everything that a worker has started ends with its run.
 
 mod log;
 mod run;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gt_core::{BeadId, EventKind, Invalid, NewEvent};
-use gt_executors::background::{detach, nameless_file};
+use gt_executors::background::{detach, nameless_file, run_apart};
 use gt_records::write_bead;
 use gt_store::{BeadRow, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,10 @@ impl HookEvent {
             | EventKind::ConvoyLanded
             | EventKind::WorkAccepted
             | EventKind::Landed
+            | EventKind::RequestOpened
+            | EventKind::RequestChanged
+            | EventKind::Reviewed
+            | EventKind::QueueChanged
             | EventKind::Rescued
             | EventKind::TreeMoved
             | EventKind::TreeRestored
@@ -132,6 +137,8 @@ impl HookEvent {
 #[derive(Debug, Clone, Copy)]
 pub struct RunHooks {
     enabled: bool,
+    /// Whether the command waits for its hooks.
+    waits: bool,
 }
 
 impl RunHooks {
@@ -139,14 +146,14 @@ impl RunHooks {
     pub fn of(environment: &Environment) -> Self {
         let off =
             environment.get("BD_NO_HOOKS").is_some_and(|value| !matches!(value, "0" | "false"));
-        Self { enabled: !off }
+        Self { enabled: !off, waits: environment.may_be_worker() }
     }
 }
 
 impl CommitHook for RunHooks {
     fn begin(&self, town: &Town) -> Option<Box<dyn CommitFollower>> {
         let hooks = if self.enabled { Hooks::of(town.root())? } else { return None };
-        Some(Box::new(WantedHooks { hooks, calls: None }))
+        Some(Box::new(WantedHooks { hooks, calls: None, waits: self.waits }))
     }
 }
 
@@ -154,6 +161,7 @@ impl CommitHook for RunHooks {
 struct WantedHooks {
     hooks: Hooks,
     calls: Option<HookCalls>,
+    waits: bool,
 }
 
 impl CommitFollower for WantedHooks {
@@ -167,7 +175,7 @@ impl CommitFollower for WantedHooks {
     }
 
     fn after_commit(self: Box<Self>) {
-        self.calls.into_iter().for_each(HookCalls::launch);
+        self.calls.into_iter().for_each(|calls| calls.launch(self.waits));
     }
 }
 
@@ -316,18 +324,17 @@ impl HookCalls {
         self.timeout = self.timeout.max(more.timeout);
     }
 
-    /// Starts the helper that runs the hooks, and does not wait for it. The commit stays: a helper that cannot start
-    /// is only logged.
-    fn launch(self) {
+    /// Starts the helper that runs the hooks. The commit stays: a helper that cannot start is only logged.
+    fn launch(self, waits: bool) {
         if self.list.is_empty() {
             return;
         }
-        if let Err(error) = self.start() {
+        if let Err(error) = self.start(waits) {
             log::append(&self.root, &format!("hooks are not run: {error}"));
         }
     }
 
-    fn start(&self) -> Result<()> {
+    fn start(&self, waits: bool) -> Result<()> {
         let scratch = self.root.join(DIRECTORY);
         let failed = |source| OperationError::File {
             action: "use a temporary file in",
@@ -346,6 +353,7 @@ impl HookCalls {
         let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
         let timeout = self.timeout.as_millis().to_string();
         let arguments = [HELPER.as_ref(), root.as_os_str(), OsStr::new(&timeout)];
-        Ok(detach(&program, &arguments, file)?)
+        let start = if waits { run_apart } else { detach };
+        Ok(start(&program, &arguments, file)?)
     }
 }

@@ -183,7 +183,7 @@ fn has_recovered(reader: &Reader<'_>, event: &NewEvent) -> Result<bool> {
             | ContextOrigin::Queue
             | ContextOrigin::Retry
             | ContextOrigin::Convoy => true,
-            ContextOrigin::Recovery | ContextOrigin::Adopted => false,
+            ContextOrigin::Recovery | ContextOrigin::Repair | ContextOrigin::Adopted => false,
         });
     let before = runs.next().map(|before| before.state);
     Ok(by_hand && matches!(before, Some(RunState::Failed | RunState::Lost)))

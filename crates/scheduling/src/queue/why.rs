@@ -407,11 +407,7 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
             format!("bd undefer {id} when its time has come, then gt sling {id}")
         }
         WaitReason::PutOff(_) => format!("gt sling {id}"),
-        WaitReason::Merging(branch) => {
-            format!(
-                "merge {branch}, then bd close {id}; or bd update {id} --status open takes it back"
-            )
-        }
+        WaitReason::Merging(request) => request.next_step(),
         WaitReason::CannotStart(_) => {
             format!("put that right, or gt scheduler clear --bead {id}; the next cycle gives it up")
         }

@@ -3,7 +3,7 @@
 use gt_core::decide::{AfterLoss, FailureCause, LossCost, after_loss};
 use gt_core::event::AttemptsUsed;
 use gt_core::schedule::{Context, ContextOrigin, Run, RunEnd, RunId, RunState};
-use gt_core::{EventPayload, Outcome};
+use gt_core::{BeadId, EventKind, EventPayload, Outcome, Status};
 use gt_store::{NewContext, Writer};
 
 use super::last_output::with_last_line;
@@ -81,6 +81,7 @@ fn finish_as(
     let blame = record_run_evidence(writer, run, end)?;
     let context = writer.context_by_number(run.context)?;
     match (end.state, context) {
+        // Without a repository there is no merge request that a person could approve.
         (RunState::Done, Some(context)) if context.parameters.review_only => {
             release_in(writer, &run.id.bead)?;
             Ok(FinishEffect::Reopened)
@@ -102,6 +103,12 @@ fn finish_as(
             next.origin = context.origin;
             writer.insert_contexts(vec![next])?;
             Ok(FinishEffect::Rescheduled)
+        }
+        // Accepted work is not given up because its repair failed.
+        (RunState::Failed, _) if writer.open_merge_request(&run.id.bead)?.is_some() => {
+            block_in(writer, &run.id.bead)?;
+            writer.record_run(run, EventPayload::Escalated(AttemptsUsed { attempts: 1 }));
+            Ok(FinishEffect::Escalated)
         }
         (RunState::Failed, _) => {
             close(writer, run, Outcome::Failed, end.reason.clone())?;
@@ -126,6 +133,17 @@ fn finish_as(
             Ok(FinishEffect::Reopened)
         }
     }
+}
+
+/// Blocks a bead, and removes its assignee: a person has to decide.
+fn block_in(writer: &mut Writer<'_>, id: &BeadId) -> Result<()> {
+    let Some(old) = writer.bead(id)? else { return Ok(()) };
+    let mut new = old.clone();
+    new.assignee = String::new();
+    new.enter(Status::Blocked, writer.now());
+    new.updated_at = writer.now().max(old.updated_at);
+    writer.save_bead(&old, &new, EventKind::StatusChanged)?;
+    Ok(())
 }
 
 fn close(writer: &mut Writer<'_>, run: &Run, outcome: Outcome, reason: String) -> Result<()> {

@@ -76,6 +76,7 @@ fn try_out(
     let program = if runtime.program == "{gt}" { gt.to_string() } else { runtime.program.clone() };
     let trial = |argv: &[String], input: &[u8], limit| {
         Trial {
+            without: &[],
             argv,
             directory,
             environment: &runtime.environment,

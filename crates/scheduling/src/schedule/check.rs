@@ -1,5 +1,6 @@
 //! The checks that every bead passes before it is scheduled, in their order.
 
+use gt_core::merging::MergeRequest;
 use gt_core::rig::check_ssh_host;
 use gt_core::schedule::{Context, Run, WorkerPlace};
 use gt_core::{Bead, ExecutorKind, Prefix, Rig, RigState, Status};
@@ -59,7 +60,7 @@ pub(super) fn standing(
     bead: &Bead,
     rig: &Rig,
     target: Option<&SlingTarget>,
-    (open, merging): (Option<&Context>, Option<&Run>),
+    (open, merging): (Option<&Context>, Option<&MergeRequest>),
     flags: &SlingOptions,
 ) -> Result<ScheduleVerdict> {
     if let Some(context) = open {
@@ -76,7 +77,7 @@ pub(super) fn standing(
         return running(bead, run, target);
     }
     let verdict = match merging {
-        Some(run) => done_already(bead, run, target, flags)?,
+        Some(request) => done_already(bead, request, flags)?,
         None => taken(bead, target, place, flags)?,
     };
     if let Some(verdict) = verdict {
@@ -133,32 +134,25 @@ fn running(bead: &Bead, run: &Run, target: Option<&SlingTarget>) -> Result<Sched
 /// The work of the bead waits to be merged: to have it done again is to give that up.
 fn done_already(
     bead: &Bead,
-    run: &Run,
-    target: Option<&SlingTarget>,
+    request: &MergeRequest,
     flags: &SlingOptions,
 ) -> Result<Option<ScheduleVerdict>> {
-    let (id, branch) = (&bead.id, &run.workplace.branch);
     if flags.force {
         return Ok(None);
     }
-    if target.is_some_and(|target| is_with(&run.agent, target)) {
-        return Ok(Some(ScheduleVerdict::Nothing(format!(
-            "done already by {} ({}), and {branch} waits to be merged",
-            run.agent, run.id
-        ))));
-    }
+    let id = &bead.id;
     Err(OperationError::rejected(format!(
-        "{id} is done ({}), and {branch} waits to be merged; merge it and bd close {id}, or have it done again without \
-         it with gt sling {id} --force",
-        run.id
+        "{id} is done: {}; gt mq show {} says more, and gt sling {id} --force has it done again without that work",
+        request.standing(),
+        request.id
     )))
 }
 
 /// The message about work that waits to be merged when its bead is slung all the same.
-pub(super) fn left_out(run: &Run) -> String {
+pub(super) fn left_out(request: &MergeRequest) -> String {
     format!(
-        "{} of {} is not merged any more: the branch stays, and the new run begins without it",
-        run.workplace.branch, run.id
+        "{} does not land any more: {} stays, and the new run begins without it",
+        request.id, request.branch
     )
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use gt_core::schedule::{Context, ContextOrigin, Run, SlingParameters};
+use gt_core::merging::MergeRequest;
+use gt_core::schedule::{Context, ContextOrigin, SlingParameters};
 use gt_core::{Bead, BeadId, Json, Rig, RigSlug, Status};
 use gt_store::{BeadRow, NewContext, Pause, Reader, Unscheduled, Writer};
 
@@ -21,7 +22,6 @@ use crate::dispatch::{
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::containers::land_if_done;
 use gt_beads::convoys::{ConvoyToMake, add_members, create_in, kept, make, open_staged};
-use gt_beads::run_records::merging_in;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
 
@@ -226,7 +226,7 @@ impl Scheduling<'_> {
                 match found.take(&bead.id).and_then(|(row, open)| {
                     let merging = match open {
                         Some(_) => None,
-                        None => merging_in(writer, &row.bead)?,
+                        None => writer.open_merge_request(&row.bead.id)?,
                     };
                     let verdict =
                         self.verdict(&row.bead, open.as_ref(), merging.as_ref(), target)?;
@@ -311,7 +311,7 @@ impl Scheduling<'_> {
         &self,
         bead: &Bead,
         open: Option<&Context>,
-        merging: Option<&Run>,
+        merging: Option<&MergeRequest>,
         target: Option<&SlingTarget>,
     ) -> Result<ScheduleVerdict> {
         let flags = &self.request.flags;

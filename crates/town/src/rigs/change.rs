@@ -41,7 +41,7 @@ impl RigChange {
                 }
             },
             "title" => Self::Title(Title::parse(value)?),
-            "branch" | "default-branch" | "default_branch" => Self::Branch(branch(value)?),
+            "branch" | "default-branch" | "default_branch" => Self::Branch(branch_name(value)?),
             other => {
                 return Err(Invalid(format!(
                     "\"{}\" of a rig cannot be changed; what can is {KEYS}, and what gt config list shows as \
@@ -60,7 +60,7 @@ impl RigChange {
 }
 
 /// The name of a branch, as far as it can be checked without its repository.
-pub(super) fn branch(text: &str) -> std::result::Result<String, Invalid> {
+pub fn branch_name(text: &str) -> std::result::Result<String, Invalid> {
     let is_name = git::is_branch_name(text).map_err(|error| Invalid(error.to_string()))?;
     if is_name {
         return Ok(text.to_owned());

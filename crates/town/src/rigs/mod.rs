@@ -1,15 +1,18 @@
 //! Rigs: the projects of a town.
 
 mod change;
+mod checks;
 
 use std::path::Path;
 
+use gt_core::decide::Right;
 use gt_core::settings::{SettingName, checked};
 use gt_core::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
 use gt_executors::git;
 use gt_store::{Reader, RigCounts};
 
-pub use change::{RigChange, change};
+pub use change::{RigChange, branch_name, change};
+pub use checks::{MayFetch, add_check, checks, remove_check, suggested_checks};
 
 use crate::rig_names::{refuse_reserved, require};
 use crate::{OperationError, Result, Town};
@@ -41,6 +44,8 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
             ));
         }
     }
+    // Before its directory is made.
+    town.require_right(Right::Rigs, "a change of the town's rigs")?;
     let slug = RigSlug::parse(new.name)?;
     let host = host_of(new, &slug)?;
     let prefix = new.prefix.map(Prefix::parse).transpose()?;
@@ -146,7 +151,7 @@ fn repository(new: &NewRig<'_>, slug: &RigSlug) -> Result<(String, String)> {
     };
     let branch = match new.branch {
         Some(branch) => {
-            let branch = change::branch(branch)?;
+            let branch = branch_name(branch)?;
             change::check_branch(slug, &repository, &branch)?;
             branch
         }

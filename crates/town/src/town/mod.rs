@@ -26,6 +26,7 @@ use gt_store::{
 use self::commit_hook::Followers;
 use self::database::TownDatabase;
 use crate::file_settings;
+use crate::identity::{CHECK, RUN_OF_CHECK};
 use crate::{Actor, Environment, Machine, OperationError, RealMachine, Result};
 
 /// The directory inside a town that is ours.
@@ -237,7 +238,9 @@ impl Town {
     /// The same town for another actor, perhaps the worker of a run, for which the caller vouches.
     #[must_use]
     pub fn acting_as(mut self, actor: Actor, run: Option<RunId>) -> Self {
-        self.worker = run.map(|run| Worker { run, proof: Proof::Vouched });
+        if !self.is_check() {
+            self.worker = run.map(|run| Worker { run, proof: Proof::Vouched });
+        }
         self.actor = actor;
         self
     }
@@ -246,7 +249,15 @@ impl Town {
     /// ends while that goes on does not stop it halfway.
     #[must_use]
     pub fn as_system(&self) -> Self {
+        if self.is_check() {
+            return self.clone();
+        }
         Self { worker: None, ..self.clone() }
+    }
+
+    /// Whether a check acts, which may only read.
+    fn is_check(&self) -> bool {
+        self.worker.as_ref().is_some_and(|worker| matches!(worker.proof, Proof::Check(_)))
     }
 
     /// Refuses a change outside of any transaction to a worker that lacks the right to it.
@@ -530,6 +541,10 @@ impl Town {
 
 /// The worker that the environment names. A token without a run names its run too.
 fn worker_of(store: &Store, environment: &Environment) -> Result<Option<Worker>> {
+    if let Some(check) = environment.get(CHECK) {
+        let proof = Proof::Check(check.to_owned());
+        return Ok(Some(Worker { run: RunId::parse(RUN_OF_CHECK)?, proof }));
+    }
     let proof = environment.proof();
     let run = match (environment.acting_run(), &proof) {
         (Some(run), _) => Some(run),
@@ -541,7 +556,7 @@ fn worker_of(store: &Store, environment: &Environment) -> Result<Option<Worker>>
                 )
             })?)
         }
-        (None, Proof::Missing | Proof::Vouched) => None,
+        (None, Proof::Missing | Proof::Vouched | Proof::Check(_)) => None,
     };
     Ok(run.map(|run| Worker { run, proof }))
 }

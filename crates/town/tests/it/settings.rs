@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gt_core::RigSlug;
+use gt_core::checks::{parse_checks, parse_path_patterns};
 use gt_core::schedule::Money;
 use gt_core::settings::{
     ACCESSORS, Accessor, KEYS, Setting, SettingKind, SettingOrigin, parse_bytes,
@@ -54,6 +55,14 @@ fn another(setting: &Setting) -> (String, String) {
         SettingKind::WebAddress => quoted("https://example.com/hook"),
         SettingKind::WorkerRights => quoted("beads"),
         SettingKind::Networks => quoted("10.0.0.7"),
+        SettingKind::Checks => {
+            let value = r#"[{"name":"test","command":"npm test","timeout":"5m"}]"#;
+            (value.to_owned(), format!("{:?}", parse_checks(value).unwrap()))
+        }
+        SettingKind::PathPatterns => (
+            "src/**,*.lock".to_owned(),
+            format!("{:?}", parse_path_patterns("src/**,*.lock").unwrap()),
+        ),
         SettingKind::Text | SettingKind::Command | SettingKind::Runtime | SettingKind::Secret => {
             quoted("another")
         }

@@ -149,6 +149,7 @@ fn may_have(writer: &Writer<'_>, agent: &str, offered: &Offered) -> WorkResult<b
         assignee: &bead.assignee,
         run: None,
         paused: None,
+        request: None,
     };
     let now = writer.now();
     let reasons = offer_reasons(agent, &facts, context.as_ref(), (slug, standing), None, now);

@@ -88,10 +88,12 @@ fn begin(poller: &Poller<'_>, held: &HeldItem) -> Result<(Errand, PathBuf), Oper
         argv: &argv,
         directory: &polling.directory,
         environment: &environment,
+        without: &[],
         input: input.as_bytes(),
         output,
         grace: polling.grace,
         time_left: time_left(poller, item.lease_expires_at),
+        mark: None,
     })?;
     Ok((errand, path))
 }

@@ -1,0 +1,209 @@
+//! Merge requests, queues and reviews.
+
+use gt_core::merging::{Candidate, MergeRequest, Review};
+use serde::Serialize;
+
+use crate::UtcTime;
+
+/// A merge request.
+#[derive(Debug, Clone, Serialize)]
+pub struct MergeRequestDocument {
+    pub id: String,
+    pub bead: String,
+    pub title: String,
+    pub rig: String,
+    pub target: String,
+    pub branch: String,
+    pub state: String,
+    /// Why it is held; left out if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+    /// Where it stands, in a sentence.
+    pub reason: String,
+    /// The command that moves it on, or what moves it by itself.
+    pub next: String,
+    /// Its place in line, from 1; left out if it does not wait for its turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    pub accepted: String,
+    pub base: String,
+    pub merge: String,
+    pub review: bool,
+    pub top: bool,
+    pub tries: u32,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub landed: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<UtcTime>,
+    pub created_at: UtcTime,
+    pub changed_at: UtcTime,
+}
+
+impl MergeRequestDocument {
+    /// The document of a request of a bead with this title, in this place in line.
+    pub fn new(request: &MergeRequest, title: &str, position: Option<u64>) -> Self {
+        Self {
+            id: request.id.to_string(),
+            bead: request.id.bead.to_string(),
+            title: title.to_owned(),
+            rig: request.rig.to_string(),
+            target: request.target.clone(),
+            branch: request.branch.clone(),
+            state: request.state.as_str().to_owned(),
+            held: request.state.held().map(|reason| reason.as_str().to_owned()),
+            reason: request.standing(),
+            next: request.next_step(),
+            position,
+            run: request.run().map(|run| run.to_string()),
+            accepted: request.accepted.clone(),
+            base: request.base.clone(),
+            merge: request.method.as_str().to_owned(),
+            review: request.review,
+            top: request.top,
+            tries: request.tries,
+            landed: request.landed.clone(),
+            retry_at: request.retry_at.map(UtcTime::from),
+            created_at: request.created_at.into(),
+            changed_at: request.changed_at.into(),
+        }
+    }
+}
+
+/// How a merge request got where it is.
+#[derive(Debug, Clone, Serialize)]
+pub struct MergeRequestStoryDocument {
+    #[serde(flatten)]
+    pub request: MergeRequestDocument,
+    /// The candidate that it landed with; left out before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<CandidateDocument>,
+    pub reviews: Vec<ReviewDocument>,
+}
+
+/// A candidate, with its requests and checks.
+#[derive(Debug, Clone, Serialize)]
+pub struct CandidateDocument {
+    pub number: u64,
+    pub base: String,
+    pub tip: String,
+    pub tree: String,
+    pub state: String,
+    pub requests: Vec<CandidatePartDocument>,
+    pub checks: Vec<CandidateCheckDocument>,
+}
+
+/// A request in a candidate.
+#[derive(Debug, Clone, Serialize)]
+pub struct CandidatePartDocument {
+    pub request: String,
+    pub before: String,
+    pub after: String,
+}
+
+/// A check that a candidate has passed.
+#[derive(Debug, Clone, Serialize)]
+pub struct CandidateCheckDocument {
+    pub name: String,
+    pub check_run: u64,
+    pub cached: bool,
+}
+
+impl CandidateDocument {
+    /// The document of a candidate that has passed these checks.
+    pub fn new(candidate: &Candidate, checks: Vec<CandidateCheckDocument>) -> Self {
+        Self {
+            number: candidate.number,
+            base: candidate.base.clone(),
+            tip: candidate.tip.clone(),
+            tree: candidate.tree.clone(),
+            state: candidate.state.as_str().to_owned(),
+            requests: candidate
+                .parts
+                .iter()
+                .map(|part| CandidatePartDocument {
+                    request: part.request.to_string(),
+                    before: part.before.clone(),
+                    after: part.after.clone(),
+                })
+                .collect(),
+            checks,
+        }
+    }
+}
+
+/// A review of a merge request.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReviewDocument {
+    pub number: u64,
+    pub request: String,
+    pub actor: String,
+    pub decision: String,
+    pub commit: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub body: String,
+    pub created_at: UtcTime,
+}
+
+impl From<&Review> for ReviewDocument {
+    fn from(review: &Review) -> Self {
+        Self {
+            number: review.number,
+            request: review.request.to_string(),
+            actor: review.actor.clone(),
+            decision: review.decision.as_str().to_owned(),
+            commit: review.accepted.clone(),
+            file: review.file.clone(),
+            line: review.line,
+            body: review.body.clone(),
+            created_at: review.created_at.into(),
+        }
+    }
+}
+
+/// A merge queue that was paused or resumed.
+#[derive(Debug, Clone, Serialize)]
+pub struct QueuePauseDocument {
+    pub rig: String,
+    pub target: String,
+    pub paused: bool,
+    pub changed: bool,
+}
+
+/// The size of a change, for a review.
+#[derive(Debug, Clone, Serialize)]
+pub struct DiffStatDocument {
+    pub request: String,
+    pub files: u64,
+    pub insertions: u64,
+    pub deletions: u64,
+    pub paths: Vec<String>,
+}
+
+/// The run of a check that failed with a merge request.
+#[derive(Debug, Clone, Serialize)]
+pub struct FailedCheckDocument {
+    pub check: String,
+    pub commit: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// The file with its output, below the directory of the town.
+    pub log: String,
+    pub output: String,
+}
+
+/// A check that passed after it had failed on the same tree.
+#[derive(Debug, Clone, Serialize)]
+pub struct FlakyCheckDocument {
+    pub rig: String,
+    pub check: String,
+    pub commit: String,
+    pub tree: String,
+    pub attempt: u32,
+    pub started_at: UtcTime,
+}
