@@ -16,16 +16,29 @@ use crate::process::{ProcessError, command, command_in};
 use crate::runs::outside_control_group;
 
 /// Starts a program in a process group of its own that outlives us. It reads `input` and has no output.
+///
+/// A command of a worker cannot start one that outlives its run: see [`run_apart`].
 pub fn detach(program: &Path, arguments: &[&OsStr], input: File) -> Result<(), ProcessError> {
-    let mut command = command(program);
-    command.args(arguments).stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
-    // A command of an agent starts this, and it outlives the run of that agent.
-    let start = outside_control_group(|| command.process_group(0).spawn());
-    let mut child = start
-        .map_err(|source| ProcessError::Start { program: program.display().to_string(), source })?;
+    let mut child = start_apart(program, arguments, input)?;
     // A program that stays must not collect the ones that ended; for one that ends this never matters.
     std::thread::spawn(move || child.wait());
     Ok(())
+}
+
+/// Like [`detach`], and waits for its end: for a command of a worker, with whose run everything ends that it has started.
+pub fn run_apart(program: &Path, arguments: &[&OsStr], input: File) -> Result<(), ProcessError> {
+    let mut child = start_apart(program, arguments, input)?;
+    child
+        .wait()
+        .map(drop)
+        .map_err(|source| ProcessError::Start { program: program.display().to_string(), source })
+}
+
+fn start_apart(program: &Path, arguments: &[&OsStr], input: File) -> Result<Child, ProcessError> {
+    let mut command = command(program);
+    command.args(arguments).stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
+    outside_control_group(|| command.process_group(0).spawn())
+        .map_err(|source| ProcessError::Start { program: program.display().to_string(), source })
 }
 
 /// A program that gets a limited time.

@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod editor;
 mod environment;
 pub mod git;
+pub mod hosting;
 pub mod machine;
 pub mod private;
 pub mod process;

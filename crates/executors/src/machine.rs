@@ -14,6 +14,12 @@ pub fn look_at(root: &Path) -> MachineFacts {
     MachineFacts { memory: memory(root), load: load(root) }
 }
 
+/// How many bytes this user can still write to the file system of a path.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let system = rustix::fs::statvfs(path).ok()?;
+    system.f_bavail.checked_mul(system.f_frsize)
+}
+
 /// The memory of the machine, or of the narrowest control group around us that has less than that.
 fn memory(root: &Path) -> Option<MachineMemory> {
     let (total, available) = meminfo(&fs::read_to_string(root.join("proc/meminfo")).ok()?)?;

@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The permissions of others than the owner.
 const OF_OTHERS: u32 = 0o077;
@@ -19,6 +19,14 @@ pub fn options() -> OpenOptions {
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let mut file = options().write(true).create(true).truncate(true).open(path)?;
     file.write_all(contents.as_ref())
+}
+
+/// Like [`write()`], for a file that others read meanwhile: they find either all of the old contents or all of the new.
+pub fn replace(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    write(Path::new(&beside), contents)?;
+    fs::rename(&beside, path)
 }
 
 /// Like [`std::fs::create_dir_all`], for directories that only their owner can enter.
@@ -66,6 +74,30 @@ fn remove_permissions_of_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode & 0o7777 & !OF_OTHERS))
 }
 
+/// Removes a directory and everything in it, also what is read-only; one that is not there is fine.
+pub fn delete_directory(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        // Caches of build tools are often read-only.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let mut open = vec![path.to_owned()];
+            while let Some(directory) = open.pop() {
+                open.extend(made_writable(&directory)?);
+            }
+            fs::remove_dir_all(path)
+        }
+        deleted => deleted,
+    }
+}
+
+/// Makes a directory writable; returns its subdirectories.
+fn made_writable(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::set_permissions(directory, Permissions::from_mode(0o700))?;
+    let inside = fs::read_dir(directory)?.flatten();
+    let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    Ok(inside.filter(is_directory).map(|entry| entry.path()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +116,21 @@ mod tests {
         assert_eq!(fs::read_to_string(directory.join("file")).unwrap(), "text");
         assert_eq!([mode(&place.path().join("a")), mode(&directory)], [0o700, 0o700]);
         assert_eq!(mode(&directory.join("file")), 0o600);
+    }
+
+    #[test]
+    fn a_replaced_file_is_never_seen_half_written() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("file");
+        write(&path, "old").unwrap();
+        let opened_before = File::open(&path).unwrap();
+
+        replace(&path, "new").unwrap();
+
+        assert_eq!(io::read_to_string(opened_before).unwrap(), "old");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
     }
 
     #[test]

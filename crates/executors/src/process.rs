@@ -10,6 +10,7 @@ use rustix::fs::{Access, access};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::environment::remove_caller_variables;
+use crate::git::fence::environment_in_use;
 
 /// Why a program did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,17 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
 /// with it.
 pub(crate) fn command_in(program: impl AsRef<OsStr>, directory: &Path) -> Command {
     let mut command = command(program);
+    start_in(&mut command, directory);
+    command
+}
+
+/// The same with the environment that our git has: where a worker calls us, that of its supervisor, which the worker cannot
+/// change.
+pub(crate) fn command_in_as_git(program: impl AsRef<OsStr>, directory: &Path) -> Command {
+    let mut command = command(program);
+    if let Some(environment) = environment_in_use() {
+        command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+    }
     start_in(&mut command, directory);
     command
 }

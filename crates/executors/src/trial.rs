@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::background::{ends_within, nameless_file, spawn};
-use crate::process::{ProcessError, command_in};
+use crate::process::{ProcessError, command_in_as_git};
 
 /// A program that is tried out.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +21,8 @@ pub struct Trial<'a> {
     pub directory: &'a Path,
     /// Variables it gets besides ours.
     pub environment: &'a [(String, String)],
+    /// Variables of ours that it does not get.
+    pub without: &'a [&'a str],
     /// The bytes on its standard input.
     pub input: &'a [u8],
     /// How long it may run.
@@ -60,7 +62,10 @@ impl Trial<'_> {
         let mut input = nameless_file(self.directory)?;
         input.write_all(self.input)?;
         input.rewind()?;
-        let mut command = command_in(program, self.directory);
+        let mut command = command_in_as_git(program, self.directory);
+        for name in self.without {
+            command.env_remove(name);
+        }
         command
             .args(self.argv.iter().skip(1))
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -92,6 +97,7 @@ mod tests {
             argv: &argv,
             directory: directory.path(),
             environment: &environment,
+            without: &[],
             input: b"in\n",
             limit,
             output_bytes_max: 10,

@@ -320,6 +320,24 @@ fn a_run_is_cancelled_with_everything_it_started() {
 }
 
 #[test]
+fn an_agent_ends_when_the_files_of_its_run_are_deleted_but_not_when_they_are_moved() {
+    let run = run(SHORT, "trap '' TERM; echo $$ > agent; while :; do sleep 0.05; done");
+    let agent = run.pid_of("agent");
+    let (runs, moved) = (run.files.root().to_owned(), run.path("moved"));
+    fs::rename(&runs, &moved).unwrap();
+    // No process tells that nothing happens, so the supervisor gets the time for one look.
+    assert!(run.ended.recv_timeout(Duration::from_secs(7)).is_err());
+    assert!(is_alive(agent));
+
+    fs::remove_dir_all(&moved).unwrap();
+
+    run.ended.recv_timeout(LONG).unwrap();
+    assert!(!is_alive(agent));
+    assert_eq!(run.file("end"), "Ok(Cancelled)");
+    assert!(!runs.exists(), "the files were made again");
+}
+
+#[test]
 fn an_agent_that_ignores_term_is_killed_after_the_grace() {
     let run = run(
         SHORT,

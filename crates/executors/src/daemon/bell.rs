@@ -1,9 +1,11 @@
 //! The daemon's wake-up socket: a process that has changed something sends a byte to it.
 
+use std::fs::{self, Permissions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
@@ -45,11 +47,13 @@ impl BellSocket {
     /// holds the daemon's lock: a stale socket is removed.
     pub fn hang(directory: &Path) -> io::Result<Self> {
         let path = bell_path(directory);
-        match std::fs::remove_file(&path) {
+        match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let socket = UnixDatagram::bind(&path)?;
+        // Where the path of the town is too long, it is in a directory that others can enter.
+        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket, path })
     }
@@ -74,7 +78,7 @@ impl AsFd for BellSocket {
 impl Drop for BellSocket {
     fn drop(&mut self) {
         // If it cannot be removed, the next daemon replaces it.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -110,10 +114,11 @@ mod tests {
     fn a_path_too_long_for_a_socket_has_a_socket_elsewhere() {
         let town = tempfile::tempdir().unwrap();
         let deep = town.path().join("d".repeat(120));
-        std::fs::create_dir(&deep).unwrap();
+        fs::create_dir(&deep).unwrap();
         assert!(bell_path(&deep).as_os_str().len() <= PATH_BYTES_MAX);
         assert_ne!(bell_path(&deep), bell_path(&town.path().join("e".repeat(120))));
         let bell = BellSocket::hang(&deep).unwrap();
+        assert!(!crate::private::is_open_to_others(&bell_path(&deep)).unwrap());
         ring(&bell_path(&deep));
         assert!(bell.was_rung());
     }

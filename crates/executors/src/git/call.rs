@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -173,6 +173,12 @@ impl GitCall {
     pub(super) fn holding(mut self, lock: &File) -> Result<Self, GitError> {
         self.lock = Some(lock.try_clone().map_err(|source| GitError::Start { source })?);
         Ok(self)
+    }
+
+    /// Starts a process that answers as long as its input goes on.
+    pub(super) fn start(mut self) -> Result<Child, GitError> {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.spawn().map_err(|source| GitError::Start { source })
     }
 
     /// Makes the call once, and gives the answer even if git failed.

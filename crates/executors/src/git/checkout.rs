@@ -12,12 +12,14 @@ use std::collections::HashSet;
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::call::{GitCall, GitOutput, entries, path_of};
+use super::candidate::escaped_reference;
 use super::commit::Commit;
 use super::error::GitError;
-use super::landing::Push;
+use super::landing::{Push, time_until};
+use super::networking::PUSH_TIME_MAX;
 use super::repository::Repository;
 
 /// Where candidates are pushed to in the origin.
@@ -135,7 +137,7 @@ impl fmt::Display for CheckoutInTheWay {
 }
 
 /// A path as one word of a shell.
-fn quoted(path: &Path) -> String {
+pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%,:=".contains(c);
     if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
@@ -213,19 +215,9 @@ fn goes_back_to(path: &Path, branch: &str) -> bool {
     })
 }
 
-/// The reference that a candidate has in the origin.
-fn candidate_reference(landing: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    let escaped = |byte| match byte {
-        plain if is_plain(plain) => char::from(plain).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    CANDIDATES.chars().map(String::from).chain(landing.bytes().map(escaped)).collect()
-}
-
 impl Repository {
     /// Brings a commit to a branch of the origin: by a push or, if the branch is checked out on this machine, through
-    /// that checkout. `landing` names this landing among all others.
+    /// that checkout. `landing` names this landing among all others. It is ended after `limit`.
     ///
     /// The reference of a candidate stays until [`Self::forget_candidate`].
     pub fn deliver(
@@ -234,10 +226,12 @@ impl Repository {
         branch: &str,
         expected: Option<&Commit>,
         landing: &str,
+        limit: Duration,
     ) -> Result<Push, GitError> {
+        let deadline = Instant::now() + limit.min(PUSH_TIME_MAX);
         let checkouts = checkouts_of(&self.origin()?, branch)?;
         let (Some(expected), Some((path, others))) = (expected, checkouts.split_first()) else {
-            return self.push(commit, branch, expected);
+            return self.send(commit, branch, expected, None, deadline);
         };
         let held = |obstacle| {
             let (checkout, candidate) = (path.clone(), commit.clone());
@@ -259,7 +253,7 @@ impl Repository {
         };
         let mut pauses = LOCK_PAUSES.iter();
         loop {
-            match self.land_in(&checkout, commit, expected, landing)? {
+            match self.land_in(&checkout, commit, expected, landing, deadline)? {
                 LandingAttempt::Landed => return Ok(Push::Done),
                 LandingAttempt::Push(push) => return Ok(push),
                 LandingAttempt::Held(obstacle) => return held(obstacle),
@@ -278,7 +272,7 @@ impl Repository {
         let Some(path) = checkouts.first().filter(|path| path.is_dir()) else { return Ok(()) };
         // A landing that holds the lock deletes the candidates that have landed.
         let Some(checkout) = Checkout::lock(path, branch)? else { return Ok(()) };
-        let reference = candidate_reference(landing);
+        let reference = escaped_reference(CANDIDATES, landing);
         let candidates = checkout.candidates()?;
         let Some((_, commit)) = candidates.iter().find(|(name, _)| *name == reference) else {
             return Ok(());
@@ -295,6 +289,7 @@ impl Repository {
         commit: &Commit,
         expected: &Commit,
         landing: &str,
+        deadline: Instant,
     ) -> Result<LandingAttempt, GitError> {
         let head = checkout.head()?;
         let underway = OPERATIONS.iter().find(|(sign, _)| head.directory.join(sign).exists());
@@ -327,12 +322,12 @@ impl Repository {
             let why = format!("{} has changes of its own", changed.display());
             return Ok(LandingAttempt::Held(CheckoutObstacle::Submodules(why)));
         }
-        let reference = candidate_reference(landing);
-        match self.send(commit, &checkout.branch, Some(expected), Some(&reference))? {
+        let reference = escaped_reference(CANDIDATES, landing);
+        match self.send(commit, &checkout.branch, Some(expected), Some(&reference), deadline)? {
             Push::Done => {}
             other => return Ok(LandingAttempt::Push(other)),
         }
-        match checkout.merge(commit)? {
+        match checkout.merge(commit, deadline)? {
             LandingAttempt::Landed => checkout.update_submodules(&submodules, commit, expected),
             other => Ok(other),
         }
@@ -494,9 +489,11 @@ impl Checkout {
         answer.lock().map_or_else(|| self.path.join(".git/index.lock"), PathBuf::from)
     }
 
-    fn merge(&self, commit: &Commit) -> Result<LandingAttempt, GitError> {
+    /// Ends a merge that is not done at `deadline`, as if it had been interrupted.
+    fn merge(&self, commit: &Commit, deadline: Instant) -> Result<LandingAttempt, GitError> {
         let answer = self
             .change("land")?
+            .limited(time_until(deadline))
             .args(["merge", "--ff-only", "--no-overwrite-ignore"])
             // The user's configuration may ask for these, and they would do something else.
             .args(["--no-squash", "--no-autostash", "--quiet", commit.as_str()])
@@ -588,9 +585,12 @@ mod tests {
 
     #[test]
     fn candidate_reference_is_a_valid_name_for_every_landing() {
-        assert_eq!(candidate_reference("we-abc#1"), "refs/gt/landing/we-abc%231");
-        assert_eq!(candidate_reference("we-1.2#3"), "refs/gt/landing/we-1%2E2%233");
-        assert_eq!(candidate_reference("a b/..lock"), "refs/gt/landing/a%20b%2F%2E%2Elock");
+        assert_eq!(escaped_reference(CANDIDATES, "we-abc#1"), "refs/gt/landing/we-abc%231");
+        assert_eq!(escaped_reference(CANDIDATES, "we-1.2@3"), "refs/gt/landing/we-1%2E2%403");
+        assert_eq!(
+            escaped_reference(CANDIDATES, "a b/..lock"),
+            "refs/gt/landing/a%20b%2F%2E%2Elock"
+        );
     }
 
     #[test]

@@ -25,6 +25,11 @@ impl Commit {
     }
 }
 
+/// Commits as the input of git, one in each line.
+pub(super) fn one_per_line<'a>(commits: impl IntoIterator<Item = &'a Commit>) -> String {
+    commits.into_iter().flat_map(|commit| [commit.as_str(), "\n"]).collect()
+}
+
 impl fmt::Display for Commit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -1,10 +1,14 @@
 //! Bringing accepted work to the origin.
 
+use std::time::{Duration, Instant};
+
 use super::call::{GitCall, GitOutput};
 use super::checkout::CheckoutInTheWay;
 use super::commit::Commit;
 use super::error::GitError;
 use super::large_files::Uploaded;
+use super::networking::PUSH_TIME_MAX;
+use super::refusal::{OriginRefusal, RefusalKind};
 use super::repository::Repository;
 
 /// The result of a push.
@@ -16,8 +20,8 @@ pub enum Push {
     /// The branch was moved meanwhile, or is locked: fetch, rebase, and try again. Holds the words
     /// of the origin, in case the reason is another.
     LostRace(String),
-    /// The origin does not want it, for this reason. Trying again does not help.
-    Rejected(String),
+    /// The origin does not want it.
+    Rejected(OriginRefusal),
     /// Large files of the commit cannot be brought to where they are kept, for this reason, so the commit was not pushed
     /// either. Trying again does not help.
     Incomplete(String),
@@ -37,7 +41,8 @@ impl Repository {
     /// Pushes a commit to a branch of the origin, and nothing else. With `expected`, only if the branch is
     /// there; without, only if the branch is new or the commit contains it.
     ///
-    /// The large files of the commit are uploaded before the commit is pushed.
+    /// The large files of the commit are uploaded before the commit is pushed. All of it is ended after `limit`; then it
+    /// is not known whether the branch moved.
     ///
     /// A commit that does not contain `expected` is [`GitError::NotForward`]: nothing of the branch is
     /// ever forgotten.
@@ -46,17 +51,20 @@ impl Repository {
         commit: &Commit,
         branch: &str,
         expected: Option<&Commit>,
+        limit: Duration,
     ) -> Result<Push, GitError> {
-        self.send(commit, branch, expected, None)
+        self.send(commit, branch, expected, None, Instant::now() + limit.min(PUSH_TIME_MAX))
     }
 
     /// Pushes a commit that is meant for a branch: to the branch itself or, with `candidate`, only to that reference.
+    /// Ends it at `deadline`.
     pub(super) fn send(
         &self,
         commit: &Commit,
         branch: &str,
         expected: Option<&Commit>,
         candidate: Option<&str>,
+        deadline: Instant,
     ) -> Result<Push, GitError> {
         let origin = self.origin()?;
         if !self.owns(commit)? && self.resolve(commit.as_str())?.is_none() {
@@ -82,7 +90,7 @@ impl Repository {
                 None => call.arg(format!("--force-with-lease=refs/heads/{branch}:{expected}")),
             };
         }
-        match self.upload_large_files(commit, branch, expected)? {
+        match self.upload_large_files(commit, branch, expected, deadline)? {
             Uploaded::All => {}
             Uploaded::Refused(why) => return Ok(Push::Incomplete(why)),
             Uploaded::Unreachable(why) => return Ok(Push::Unreachable(why)),
@@ -92,9 +100,14 @@ impl Repository {
             Some(reference) => format!("+{commit}:{reference}"),
             None => format!("{commit}:refs/heads/{branch}"),
         };
-        let mut call = call.arg("--").arg(&origin).arg(refspec);
+        let mut call = call.arg("--").arg(&origin).arg(refspec).limited(time_until(deadline));
         Ok(read_push(&call.answer_once()?))
     }
+}
+
+/// The time that is left for a call.
+pub(super) fn time_until(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
 /// Reads the line of `git push --porcelain` about the one reference: a flag, the names, and for `!` a
@@ -103,7 +116,17 @@ fn read_push(answer: &GitOutput) -> Push {
     let output = String::from_utf8_lossy(&answer.output);
     let refused = output.lines().find_map(|line| line.strip_prefix("!\t"));
     let Some(refused) = refused else {
-        return if answer.succeeded() { Push::Done } else { Push::Unreachable(answer.reason()) };
+        if answer.succeeded() {
+            return Push::Done;
+        }
+        // Some services close the connection with their reason.
+        let refusal = OriginRefusal::read(with_remote_words(&answer.reason(), &answer.complaint));
+        return match refusal.kind {
+            RefusalKind::ProtectedBranch | RefusalKind::Quota | RefusalKind::Locked => {
+                Push::Rejected(refusal)
+            }
+            RefusalKind::Hook | RefusalKind::Unknown => Push::Unreachable(answer.reason()),
+        };
     };
     let summary = refused.split_once('\t').map_or(refused, |(_, summary)| summary);
     // Another push was faster: known before asking, found by the origin, or by its lock.
@@ -117,19 +140,24 @@ fn read_push(answer: &GitOutput) -> Push {
     } else if summary.starts_with("[remote failure]") {
         Push::Unreachable(summary.to_owned())
     } else {
-        Push::Rejected(with_remote_words(summary, &answer.complaint))
+        Push::Rejected(OriginRefusal::read(with_remote_words(summary, &answer.complaint)))
     }
 }
 
 /// The reason, and the message of a hook of the origin.
 fn with_remote_words(summary: &str, complaint: &str) -> String {
-    let words = complaint.lines().filter_map(|line| line.strip_prefix("remote:"));
+    let words = complaint
+        .lines()
+        .filter_map(|line| line.strip_prefix("remote:").or_else(|| line.strip_prefix("ERROR:")));
     let words: Vec<&str> = words.map(str::trim).filter(|line| !line.is_empty()).collect();
     if words.is_empty() { summary.to_owned() } else { format!("{summary}: {}", words.join(" ")) }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
     fn answer(code: i32, output: &str, complaint: &str) -> GitOutput {
@@ -147,7 +175,8 @@ mod tests {
             Push::LostRace(_)
         ));
         let refused = "[remote rejected] (pre-receive hook declined)";
-        assert_eq!(said(refused), Push::Rejected(refused.to_owned()));
+        let refusal = OriginRefusal { kind: RefusalKind::Hook, words: refused.to_owned() };
+        assert_eq!(said(refused), Push::Rejected(refusal));
         assert!(matches!(said("[remote failure] (remote failed to report)"), Push::Unreachable(_)));
         assert_eq!(read_push(&answer(0, "To x\n=\ta:b\t[up to date]\nDone\n", "")), Push::Done);
         let dead = read_push(&answer(128, "", "fatal: no route\n"));
@@ -159,6 +188,36 @@ mod tests {
         let output = "!\ta:b\t[remote rejected] (pre-receive hook declined)\n";
         let said = answer(1, output, "remote: sign the agreement first\nremote: \nerror: x\n");
         let wanted = "[remote rejected] (pre-receive hook declined): sign the agreement first";
-        assert_eq!(read_push(&said), Push::Rejected(wanted.to_owned()));
+        let Push::Rejected(refusal) = read_push(&said) else { panic!("{said:?}") };
+        assert_eq!(refusal.to_string(), wanted);
+    }
+
+    #[test]
+    fn refusals_of_hosting_services_have_their_kind() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/git/refusals");
+        let mut count = 0;
+        for (name, kind) in [
+            ("protected-branch", RefusalKind::ProtectedBranch),
+            ("hook", RefusalKind::Hook),
+            ("quota", RefusalKind::Quota),
+            ("locked", RefusalKind::Locked),
+            ("unknown", RefusalKind::Unknown),
+        ] {
+            for file in fs::read_dir(directory.join(name)).unwrap() {
+                let path = file.unwrap().path();
+                let text = fs::read_to_string(&path).unwrap();
+                // Git prints these lines for programs, and all others for people.
+                let for_programs = |line: &&str| {
+                    ["To ", "!\t", "Done"].iter().any(|beginning| line.starts_with(beginning))
+                };
+                let (output, complaint): (Vec<&str>, Vec<&str>) =
+                    text.split_inclusive('\n').partition(for_programs);
+                let push = read_push(&answer(1, &output.concat(), &complaint.concat()));
+                let Push::Rejected(refusal) = push else { panic!("{}: {push:?}", path.display()) };
+                assert_eq!(refusal.kind, kind, "{}: {}", path.display(), refusal.words);
+                count += 1;
+            }
+        }
+        assert!(count >= 28, "only {count} refusals were found");
     }
 }

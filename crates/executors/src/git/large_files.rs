@@ -5,10 +5,12 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use super::call::{GitCall, GitOutput, TOO_LATE, entries, path_of};
 use super::commit::Commit;
 use super::error::GitError;
+use super::landing::time_until;
 use super::repository::Repository;
 use super::scratch::Scratch;
 use super::tree::Tree;
@@ -90,6 +92,7 @@ impl Repository {
         commit: &Commit,
         branch: &str,
         expected: Option<&Commit>,
+        deadline: Instant,
     ) -> Result<Uploaded, GitError> {
         if !self.has_large_files(commit)? {
             return Ok(Uploaded::All);
@@ -107,7 +110,8 @@ impl Repository {
             .args(["-c", &format!("remote.origin.url={origin}")])
             .args(["-c", &format!("remote.origin.pushurl={origin}")])
             .args(["lfs", "pre-push", "origin", &origin])
-            .input(format!("{commit} {commit} refs/heads/{branch} {before}\n"));
+            .input(format!("{commit} {commit} refs/heads/{branch} {before}\n"))
+            .limited(time_until(deadline));
         let answer = call.answer_once()?;
         Ok(if answer.succeeded() {
             Uploaded::All

@@ -12,8 +12,15 @@
 
 mod accept;
 mod call;
+mod candidate;
+mod candidate_builder;
+mod checking;
 mod checkout;
 mod commit;
+mod commit_graph;
+mod commit_object;
+mod commit_writer;
+mod diff;
 mod error;
 pub mod fence;
 mod identity;
@@ -23,8 +30,11 @@ mod links;
 mod moving;
 mod nested_repositories;
 mod networking;
+mod object_writer;
 mod own_repository;
+mod patches;
 mod rebasing;
+mod refusal;
 mod repair;
 mod repository;
 mod repository_view;
@@ -34,17 +44,28 @@ mod scratch;
 mod snapshot;
 mod status;
 mod tree;
+mod tree_merger;
 mod tree_view;
 
 pub use accept::{CommitLimits, conflict_regions};
+pub use candidate::{
+    AppliedAs, CandidateBuild, CandidateMember, LandMethod, LandedRange, MemberOutcome,
+    RevertCommit,
+};
+pub use checking::{TreeEntry, files_of_checkout};
 pub use checkout::{CheckoutInTheWay, CheckoutObstacle, checkouts_of};
 pub use commit::{Commit, Signature};
+pub use commit_object::CommitTrailer;
+pub use diff::{DiffOptions, DiffStat};
 pub use error::GitError;
 pub use identity::{GitIdentity, Variables, identity};
 pub use landing::Push;
 pub use large_files::LargeFiles;
 pub use moving::{TreeMove, move_tree_away, move_tree_back};
+pub use networking::PUSH_TIME_MAX;
+pub use patches::PatchId;
 pub use rebasing::{Rebased, WorkToRebase};
+pub use refusal::{OriginRefusal, RefusalKind};
 pub use repository::{OriginTurn, Repository};
 pub use rescue::{LeftOutFile, Reason, Rescue, RescuedRepository, RescuedRepositoryKind};
 pub use sample::make_sample;
@@ -70,10 +91,18 @@ fn git() -> Command {
 /// How long an origin may take to answer the question whether it answers.
 const ORIGIN_ANSWER_MAX: Duration = Duration::from_secs(20);
 
-/// Asks an origin (a URL or a path) whether it lets us read.
-pub fn ask_origin(repository: &str) -> Result<(), GitError> {
+/// Asks an origin (a URL or a path) for the names of its branches. Fails if it does not let us read.
+pub fn ask_origin(repository: &str) -> Result<Vec<String>, GitError> {
     let asked = call::GitCall::anywhere("read the origin").limited(ORIGIN_ANSWER_MAX);
-    asked.args(["ls-remote", "--quiet", "--", repository, "HEAD"]).done().map(drop)
+    let output = asked.args(["ls-remote", "--quiet", "--heads", "--", repository]).done()?;
+    Ok(branch_names(&output))
+}
+
+/// The names in the output of `git ls-remote --heads`.
+fn branch_names(output: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(output);
+    let names = text.lines().filter_map(|line| line.split_once("\trefs/heads/"));
+    names.map(|(_, name)| name.to_owned()).collect()
 }
 
 /// The names of all branches of a repository (a URL or a path). Fails when there is no repository, or none that can be
@@ -81,10 +110,7 @@ pub fn ask_origin(repository: &str) -> Result<(), GitError> {
 pub fn branches(repository: &str) -> Result<Vec<String>, ProcessError> {
     let mut asked = git();
     asked.args(["ls-remote", "--heads", "--", repository]);
-    let output = capture(asked)?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let names = text.lines().filter_map(|line| line.split_once("\trefs/heads/"));
-    Ok(names.map(|(_, name)| name.to_owned()).collect())
+    Ok(branch_names(&capture(asked)?.stdout))
 }
 
 /// Whether git accepts a text as the name of a branch.

@@ -30,6 +30,8 @@ const SILENCE_SECONDS_MAX: &str = "30";
 /// A call that takes longer than this is given up, although the connection is alive: a hook of the
 /// origin may hang. After the first time, no fetch or push is so large that it needs longer.
 const NETWORK_CALL_TIME_MAX: Duration = Duration::from_mins(15);
+/// The longest time for a push. A limit that is longer does not count.
+pub const PUSH_TIME_MAX: Duration = NETWORK_CALL_TIME_MAX;
 
 impl GitOutput {
     /// Whether the origin was not there for us.

@@ -5,12 +5,13 @@
 //! references or objects. It does not borrow objects from the shared repository; accepted commits
 //! are copied ([`Repository::import`]). The shared repository borrows from it.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use super::call::GitCall;
-use super::commit::Commit;
+use super::commit::{Commit, one_per_line};
 use super::error::GitError;
 use super::networking::without_secrets;
 use super::repository::{BRANCHES_HERE, BRANCHES_OF_ORIGIN, HEAD_OF_ORIGIN, Repository, SETTINGS};
@@ -20,6 +21,9 @@ const FETCH_TRIES_MAX: u32 = 8;
 
 /// The copied-from side must allow this: no reference names the commit.
 const UPLOAD_PACK: &str = "git -c uploadpack.allowAnySHA1InWant=true upload-pack";
+
+/// The saved commits of runs. Candidates are ours: a worker must not move them.
+const RESCUES: [&str; 2] = ["+refs/gt/*:refs/gt/*", "^refs/gt/candidates/*"];
 
 /// The answer of an origin about itself, before anything is fetched.
 struct OriginGreeting {
@@ -96,7 +100,7 @@ pub(super) fn fill(path: &Path, origin: &str, shared: &Repository) -> Result<(),
         // Commits that are here need not come over the network. Those that cannot be read come from
         // the origin.
         let copied = copy_from(path, shared, &[&format!("+{BRANCHES_HERE}*:{BRANCHES_HERE}*")])
-            .and_then(|()| copy_from(path, shared, &["+refs/gt/*:refs/gt/*"]));
+            .and_then(|()| copy_from(path, shared, &RESCUES));
         if greeting.is_none() {
             copied?;
         }
@@ -143,7 +147,7 @@ pub(super) fn fetch(path: &Path, origin: &str) -> Result<(), GitError> {
 }
 
 /// Copies commits of the shared repository, with all that they need, into the repository at `path`.
-fn copy_from(path: &Path, shared: &Repository, wanted: &[&str]) -> Result<(), GitError> {
+pub(super) fn copy_from(path: &Path, shared: &Repository, wanted: &[&str]) -> Result<(), GitError> {
     let view = shared.view()?;
     GitCall::on(path, "copy commits of workers")
         .args(["-c", "protocol.file.allow=always"])
@@ -169,7 +173,7 @@ impl Repository {
     /// one.
     pub(super) fn import_rescues(&self) -> Result<(), GitError> {
         self.keep_objects()?;
-        copy_from(&self.own_path(), self, &["+refs/gt/*:refs/gt/*"])
+        copy_from(&self.own_path(), self, &RESCUES)
     }
 
     /// Whether our own repository has a commit.
@@ -186,6 +190,21 @@ impl Repository {
             Some(tip) if self.owns(commit)? => self.own_contains(&tip, commit),
             _ => Ok(false),
         }
+    }
+
+    /// The same for many commits.
+    pub fn origin_has_each(&self, branch: &str, commits: &[Commit]) -> Result<Vec<bool>, GitError> {
+        let Some(tip) = self.tip(branch)? else { return Ok(vec![false; commits.len()]) };
+        let asked: Vec<&Commit> = commits.iter().collect();
+        let mut absent: HashSet<Commit> = self.missing(&asked)?.into_iter().collect();
+        let known = commits.iter().filter(|commit| !absent.contains(*commit));
+        let input = one_per_line(known);
+        // Commits that are not in the branch, with those that lead to them.
+        let mut call = self.own_call("compare commits").args(["rev-list", "--stdin"]);
+        call = call.input(format!("{input}^{tip}\n"));
+        let output = call.done()?;
+        absent.extend(String::from_utf8_lossy(&output).lines().filter_map(Commit::parse));
+        Ok(commits.iter().map(|commit| !absent.contains(commit)).collect())
     }
 
     /// Whether `descendant` contains `ancestor`; our own repository has both.

@@ -106,8 +106,8 @@ impl Repository {
         files_of(self.call("read a commit")?, commit)
     }
 
-    /// The same, in our own repository.
-    pub(super) fn own_files_of(&self, commit: &Commit) -> Result<Commit, GitError> {
+    /// The tree object of a commit that our own repository has.
+    pub fn tree_of(&self, commit: &Commit) -> Result<Commit, GitError> {
         files_of(self.own_call("read a commit"), commit)
     }
 
@@ -120,17 +120,6 @@ impl Repository {
         author: &Signature,
     ) -> Result<Commit, GitError> {
         write_commit(self.call("save a commit")?, files, parents, message, author)
-    }
-
-    /// The same, in our own repository.
-    pub(super) fn own_commit(
-        &self,
-        files: &Commit,
-        parents: &[&Commit],
-        message: &str,
-        author: &Signature,
-    ) -> Result<Commit, GitError> {
-        write_commit(self.own_call("save a commit"), files, parents, message, author)
     }
 }
 

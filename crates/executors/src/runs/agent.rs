@@ -169,7 +169,8 @@ fn supervise(
         let agent = Pid::from_child(&child);
         record.agent = processes::look(agent).map(|process| (agent, process.started));
         let _ = lock.write(&record.to_string());
-        let attended = attend(agent, control, prompting, grace, &mut session, started, || {
+        let requests = (&mut *control, lock);
+        let attended = attend(agent, requests, prompting, grace, &mut session, started, || {
             let Some(reopen) = place.reopen else { return Reopening::Never };
             (record.without_session, record.holder) = (true, None);
             let _ = lock.write(&record.to_string());

@@ -13,8 +13,8 @@ use rustix::process::{
 };
 
 use super::control::{ControlPipe, SupervisorRequest};
-use super::processes;
 use super::prompter::Prompting;
+use super::{RunLock, processes};
 use crate::terminal::OwnTerminal;
 
 /// How far it has come with an agent.
@@ -58,13 +58,17 @@ const PROMPT_REPORT_WAIT_MAX: Duration = Duration::from_secs(3);
 /// How often adopted children are collected: no event reports their end.
 pub(super) const COLLECT_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Stays with the agent to its end, or ends it on request, or when it cannot be given its prompt.
+/// How often a supervisor looks whether the files of its run are still there: no event reports that.
+pub(crate) const REMOVAL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Stays with the agent to its end, or ends it on request, when it cannot be given its prompt, or when the files of its run
+/// were deleted.
 /// Collects every child that ends meanwhile. `started` is called once it is at work. `on_loss` is
 /// called when our session has gone away, and again later if it could not open another one: the
 /// agent goes on meanwhile.
 pub(super) fn attend(
     agent: Pid,
-    control: &mut ControlPipe,
+    (control, lock): (&mut ControlPipe, &RunLock),
     prompting: Option<Result<Prompting, String>>,
     grace: Duration,
     session: &mut OwnTerminal,
@@ -97,6 +101,7 @@ pub(super) fn attend(
             }
             (_, AgentStage::Working | AgentStage::Killed) => COLLECT_INTERVAL,
         };
+        let limit = limit.min(REMOVAL_CHECK_INTERVAL);
         let limit = limit.min(scales.next_look()).min(reopening.next_try());
         let news = wait_for_news(end.as_ref(), control, wish, prompting.as_mut(), session, limit);
         if news.is_without_session {
@@ -115,6 +120,9 @@ pub(super) fn attend(
         }
         scales.weigh(agent);
         wish = wish.max(news.wish);
+        if lock.is_removed() {
+            wish = Some(SupervisorRequest::Cancel);
+        }
         let status = match collect(agent, news.is_over) {
             Ok(None) => None,
             Ok(Some(status)) => Some(Ok(status)),

@@ -21,12 +21,13 @@ use rustix::process::Pid;
 use super::AgentEnd;
 use super::agent::{adopt_orphans, agent_end, prompt_file};
 use super::attend::{AGENT_POLL_INTERVAL, COLLECT_INTERVAL, collect, end_of};
+use super::marks::ProcessMark;
 use super::process_ending::{bystanders, end_all, left_of};
 use super::processes::Process;
 use super::supervisor::say_line;
 use crate::background::spawn;
 use crate::daemon::wait_for_any;
-use crate::process::{ProcessError, command_in, command_with_everything};
+use crate::process::{ProcessError, command_in_as_git, command_with_everything};
 use crate::terminal::Launcher;
 
 /// The first word for this program when it is to attend a command: see [`attend_errand`].
@@ -55,6 +56,8 @@ pub struct CommandOrder<'a> {
     pub directory: &'a Path,
     /// Variables it gets besides ours.
     pub environment: &'a [(&'a str, String)],
+    /// Variables of ours that it does not get.
+    pub without: &'a [&'a str],
     /// The bytes on its standard input.
     pub input: &'a [u8],
     /// Where its output goes.
@@ -63,6 +66,9 @@ pub struct CommandOrder<'a> {
     pub grace: Duration,
     /// For how long no other command can get the same work.
     pub time_left: Duration,
+    /// A variable that the processes of this command have, and no other process. If its attendant is killed, they are found
+    /// by it; without it, every process that this process gets meanwhile is taken for one of them.
+    pub mark: Option<ProcessMark<'a>>,
 }
 
 /// A command at work. Dropping it ends the command.
@@ -75,6 +81,7 @@ pub struct Errand {
     said: Vec<u8>,
     grace: Duration,
     bystanders: Vec<Process>,
+    mark: Option<(String, String)>,
 }
 
 impl Errand {
@@ -163,6 +170,10 @@ impl Errand {
 
     /// Ends the processes of an attendant that was killed: the kernel has made them ours.
     fn clear(&mut self) {
+        if let Some((name, value)) = &self.mark {
+            ProcessMark { name, value }.end_all(self.grace);
+            return;
+        }
         let attendant = Pid::from_child(&self.attendant);
         end_all(self.grace, Some(KILL_WAIT_MAX), || left_of(attendant, &self.bystanders));
     }
@@ -203,16 +214,24 @@ fn begin(order: CommandOrder<'_>) -> io::Result<Errand> {
     if order.argv.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     }
-    // Orphans of an attendant that is killed become our children.
-    adopt_orphans();
-    let bystanders = bystanders();
-    let mut command = command_in(&order.attendant.program, order.directory);
+    let bystanders = if order.mark.is_some() {
+        Vec::new()
+    } else {
+        // Orphans of an attendant that is killed become our children.
+        adopt_orphans();
+        bystanders()
+    };
+    let mut command = command_in_as_git(&order.attendant.program, order.directory);
     let number = |duration: Duration| duration.as_millis().to_string();
+    for name in order.without {
+        command.env_remove(name);
+    }
     command
         .args(&order.attendant.arguments)
         .args([number(order.grace), number(order.time_left), order.input.len().to_string()])
         .args(order.argv)
         .envs(order.environment.iter().map(|(name, value)| (name, value)))
+        .envs(order.mark.map(|mark| (mark.name, mark.value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(order.output)
@@ -224,7 +243,8 @@ fn begin(order: CommandOrder<'_>) -> io::Result<Errand> {
     // One that is gone is noticed when it says nothing.
     let _ = orders.write_all(order.input);
     let (orders, said) = (Some(orders), Vec::new());
-    Ok(Errand { attendant, orders, voice, said, grace: order.grace, bystanders })
+    let mark = order.mark.map(|mark| (mark.name.to_owned(), mark.value.to_owned()));
+    Ok(Errand { attendant, orders, voice, said, grace: order.grace, bystanders, mark })
 }
 
 /// Runs as an attendant: starts the command that the words name, says how it ended, and ends it
@@ -367,10 +387,12 @@ mod tests {
             argv: &argv,
             directory: directory.path(),
             environment: &[("COLOUR", "red".to_owned())],
+            without: &[],
             input: b"an item",
             output,
             grace,
             time_left: LONG,
+            mark: None,
         };
         let errand = Errand::start(order).unwrap();
         let (never, held) = io::pipe().unwrap();
@@ -410,10 +432,12 @@ mod tests {
             argv,
             directory: directory.path(),
             environment: &[],
+            without: &[],
             input: b"",
             output: File::create(directory.path().join("output")).unwrap(),
             grace: LONG,
             time_left: LONG,
+            mark: None,
         };
         let missing = ["./nothing".to_owned()];
         let error = Errand::start(order(&missing)).unwrap_err();
@@ -429,6 +453,36 @@ mod tests {
         let left = processes::pid_of(left.trim()).and_then(processes::look);
         // The process that collects orphans here may take its time.
         assert!(left.is_none_or(|left| left.is_over));
+    }
+
+    #[test]
+    fn processes_of_a_killed_attendant_are_found_by_their_mark() {
+        let directory = tempfile::tempdir().unwrap();
+        let value = directory.path().display().to_string();
+        let mark = ProcessMark { name: "GT_TEST_MARK", value: &value };
+        let argv = ["sh", "-c", "setsid sleep 600 & echo $! > left; wait"].map(str::to_owned);
+        let mut errand = Errand::start(CommandOrder {
+            attendant: &attendant(),
+            argv: &argv,
+            directory: directory.path(),
+            environment: &[],
+            without: &[],
+            input: b"",
+            output: File::create(directory.path().join("output")).unwrap(),
+            grace: Duration::ZERO,
+            time_left: LONG,
+            mark: Some(mark),
+        })
+        .unwrap();
+        let path = directory.path().join("left");
+        gt_testkit::wait_until("the command is at work", || {
+            fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n'))
+        });
+        let left = processes::pid_of(fs::read_to_string(&path).unwrap().trim()).unwrap();
+        errand.attendant.kill().unwrap();
+        errand.end();
+        assert!(processes::look(left).is_none_or(|left| left.is_over));
+        assert!(mark.end_all(Duration::ZERO));
     }
 
     #[test]

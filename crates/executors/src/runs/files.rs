@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -275,6 +275,12 @@ impl RunLock {
         inherited(&self.file, start)
     }
 
+    /// Whether the files of the run were deleted, as with the directory of their town. No process can find the run any
+    /// more then, or speak to it. Files that were moved are not deleted.
+    pub fn is_removed(&self) -> bool {
+        self.file.metadata().is_ok_and(|file| file.nlink() == 0)
+    }
+
     /// Keeps how the agent ended, where another process than its supervisor saw it. A failure to
     /// write it is ignored.
     pub fn keep_end(&self, end: AgentEnd) {
@@ -295,10 +301,11 @@ impl RunLock {
 }
 
 /// The suffixes of the files of a run; the lock comes last, so that it is removed last.
-const ENDINGS: [&str; 10] = [
+const ENDINGS: [&str; 11] = [
     ".log",
     ".voice",
     ".prompt",
+    ".environment",
     ".prepared",
     ".control",
     ".remote",

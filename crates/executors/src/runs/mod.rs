@@ -10,6 +10,7 @@
 //! - Nothing of a run outlives its supervisor's answer, unless it belongs to another user: when the agent
 //!   ends, processes that it left running are ended first.
 //! - The end of an agent, once its supervisor has seen it, is kept in the file of the lock and outlives the supervisor.
+//! - A supervisor whose files were deleted, as with the directory of their town, ends its agent and itself.
 //! - A run has one agent at a time, also when it is handed over: the next is begun by the same supervisor under the
 //!   same lock, when nothing of the one before is left.
 //! - Only a process that is known to belong to a run gets a signal: it holds the lock, is written down, is in the
@@ -25,6 +26,7 @@ mod errand;
 mod files;
 mod host;
 mod leftovers;
+mod marks;
 mod orphan;
 mod process_ending;
 mod processes;
@@ -35,6 +37,7 @@ mod strays;
 mod supervisor;
 
 pub use agent::{Agent, OpenedSession, Reopen, SessionEnd, Supervision};
+pub(crate) use attend::REMOVAL_CHECK_INTERVAL;
 pub(crate) use cgroup::outside_control_group;
 pub use cgroup::{control_groups_missing, enter_control_group, sweep_control_groups};
 pub use control::{AskResult, ask_to_cancel, ask_to_hand_over, has_listener, tell_done};
@@ -46,6 +49,7 @@ pub use host::{
     FormerHost, HostIdentity, boot_identity, forget_former_host, host_identity, incarnation,
 };
 pub use leftovers::Leftovers;
+pub use marks::ProcessMark;
 pub use orphan::{
     UnattendedRun, end_orphan, holders, lost_its_session, supervisor_at_work, unattended,
 };

@@ -10,7 +10,9 @@ use super::calls::{HomeCalls, HomeCommand};
 use super::connection::{SshConnection, SshConnectionError};
 use super::protocol::{FromHome, FromThere, RemoteOrder, RemoteReady, RemoteRunEnd};
 use super::site::RemoteRunRecord;
-use crate::runs::{AgentEnd, ControlPipe, RunFiles, SupervisorRequest};
+use crate::runs::{
+    AgentEnd, ControlPipe, REMOVAL_CHECK_INTERVAL, RunFiles, RunLock, SupervisorRequest,
+};
 
 /// The result of asking the other machine to take a run.
 #[derive(Debug)]
@@ -67,7 +69,7 @@ pub enum RemoteRunOutcome {
         /// Whether the machine was started anew meanwhile.
         rebooted: bool,
     },
-    /// The result is not wanted any more, and the machine cannot be reached.
+    /// The result is not wanted any more, or its files at home were deleted, and the machine cannot be reached.
     Abandoned,
 }
 
@@ -75,6 +77,8 @@ pub enum RemoteRunOutcome {
 pub struct RemoteRun<'a> {
     /// Its files at home.
     pub files: &'a RunFiles,
+    /// Its lock at home.
+    pub lock: &'a RunLock,
     /// Where it is.
     pub posting: &'a RemoteRunRecord,
     /// How the commands of its agent are executed.
@@ -134,6 +138,9 @@ impl RemoteRun<'_> {
             visit.calls = HomeCalls::default();
             self.mark(Some(&broken));
             let down_since = *down_since.get_or_insert_with(Instant::now);
+            if self.lock.is_removed() {
+                return Ok(RemoteRunOutcome::Abandoned);
+            }
             let is_missed = visit.wish.is_some() && down_since.elapsed() < WISH_PATIENCE;
             if !is_missed && !(self.is_wanted)() {
                 return Ok(RemoteRunOutcome::Abandoned);
@@ -154,8 +161,8 @@ impl RemoteRun<'_> {
 
     /// Says to others why the machine cannot be reached, or, with an empty file, since when it can.
     fn mark(&self, broken: Option<&str>) {
-        // It is told to people; no end of a run depends on it.
-        let _ = crate::private::write(&self.files.unreachable_path(), broken.unwrap_or_default());
+        // It is told to people; no end of a run depends on it. An empty file would say that the machine can be reached.
+        let _ = crate::private::replace(&self.files.unreachable_path(), broken.unwrap_or_default());
     }
 }
 
@@ -250,11 +257,15 @@ impl RemoteRunLoop<'_> {
                     PollFd::new(&*line, PollFlags::IN),
                 ];
                 // The reason why the wait ended does not matter: the loop looks again.
-                let _ = poll(&mut polled, None);
+                let timeout = Timespec::try_from(REMOVAL_CHECK_INTERVAL).ok();
+                let _ = poll(&mut polled, timeout.as_ref());
                 polled.map(|polled| !polled.revents().is_empty())
             };
             if is_spoken_to {
                 self.hear_wish();
+            }
+            if self.stay.lock.is_removed() {
+                self.wish = Some(SupervisorRequest::Cancel);
             }
             if is_heard && let Err(error) = line.hear() {
                 return broken(&error, was_of_use);

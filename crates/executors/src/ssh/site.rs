@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,12 +38,7 @@ impl RemoteRunRecord {
     pub fn write(&self, files: &RunFiles) -> io::Result<()> {
         files.create()?;
         let text = serde_json::to_vec(self)?;
-        let path = files.posting_path();
-        let mut beside = path.clone().into_os_string();
-        beside.push(".new");
-        // A reader finds either the old text or all of the new one.
-        crate::private::write(Path::new(&beside), text)?;
-        fs::rename(&beside, path)
+        crate::private::replace(&files.posting_path(), text)
     }
 
     /// Where the run with these files went, if it went anywhere.

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use gt_executors::git::{
-    CheckoutInTheWay, CheckoutObstacle, Commit, Push, Repository, Tree, checkouts_of,
+    CandidateMember, CheckoutInTheWay, CheckoutObstacle, Commit, CommitTrailer, LandMethod,
+    PUSH_TIME_MAX, Push, Repository, Tree, checkouts_of,
 };
 use tempfile::TempDir;
 
@@ -61,7 +62,9 @@ impl Own {
     }
 
     fn deliver(&self, commit: &Commit) -> Push {
-        self.repository.deliver(commit, "main", Some(&self.base()), "we-1#1").unwrap()
+        self.repository
+            .deliver(commit, "main", Some(&self.base()), "we-1#1", PUSH_TIME_MAX)
+            .unwrap()
     }
 
     #[track_caller]
@@ -406,6 +409,39 @@ fn candidates_that_have_landed_are_deleted_by_the_next_landing() {
     let commit = own.candidate();
     assert_eq!(own.deliver(&commit), Push::Done);
     assert_eq!(own.candidates(), "refs/gt/landing/we-1%231");
+}
+
+#[test]
+fn a_built_candidate_lands_under_the_name_of_its_merge_request() {
+    let own = Own::new();
+    let member = CandidateMember {
+        commit: own.candidate(),
+        base: None,
+        name: "we-1".to_owned(),
+        message: None,
+        trailers: vec![CommitTrailer { key: "Bead".to_owned(), value: "we-1".to_owned() }],
+        signature: nux(),
+        replaced_author: None,
+    };
+    let base = own.base();
+    for name in ["we-1@1", "we-1.2@3#4", "@", "@{u}"] {
+        let built = own.repository.build_candidate(
+            name,
+            &base,
+            std::slice::from_ref(&member),
+            LandMethod::Rebase,
+        );
+        assert_ne!(built.unwrap().tip, member.commit);
+        own.repository.drop_candidate(name).unwrap();
+    }
+    let built = own.repository.build_candidate("1", &base, &[member], LandMethod::Squash).unwrap();
+    let landed =
+        own.repository.deliver(&built.tip, "main", Some(&base), "we-1@1", PUSH_TIME_MAX).unwrap();
+    assert_eq!(landed, Push::Done);
+    assert_eq!(own.head(), built.tip.as_str());
+    assert_eq!(own.candidates(), "refs/gt/landing/we-1%401");
+    own.repository.forget_candidate("main", "we-1@1").unwrap();
+    assert_eq!(own.candidates(), "");
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gt_executors::git::{Push, Tree, fence};
+use gt_executors::git::{PUSH_TIME_MAX, Push, Tree, fence};
 
 use crate::support::{
     Rig, commit_everything, git, git_command, git_fails, limits, make_repository, nux, write,
@@ -132,7 +132,10 @@ fn git_commands_of_gt_pass_the_fence() {
     let commit = other.commit_all("work", &nux(), &limits()).unwrap().unwrap();
     write(own.path(), "untracked", "x");
     own.rescue(&rig.repository, "refs/gt/rescue/gt-abc/1", "lost", &nux(), 1000).unwrap();
-    assert_eq!(rig.repository.push(&commit, "main", Some(&base)).unwrap(), Push::Done);
+    assert_eq!(
+        rig.repository.push(&commit, "main", Some(&base), PUSH_TIME_MAX).unwrap(),
+        Push::Done
+    );
     rig.land_by_person("c", "c");
     rig.repository.fetch().unwrap();
     rig.tree("toast");
@@ -176,7 +179,7 @@ fn a_project_that_brings_its_own_hooks_is_fenced_and_keeps_them() {
 }
 
 #[test]
-fn fence_variables_override_all_settings_in_this_repository_only() {
+fn fence_variables_override_all_settings_in_this_repository_and_its_origin_only() {
     let (rig, own, _) = fenced();
     // Those that `git_command` brings.
     let present = ["user.name", "user.email", "protocol.file.allow"].map(str::to_owned);
@@ -190,6 +193,13 @@ fn fence_variables_override_all_settings_in_this_repository_only() {
     for directory in [own.path(), rig.repository.path()] {
         let tag = ["tag", "--force", "stolen", "origin/main"];
         assert_eq!(within(directory, &tag), (true, false), "{}", directory.display());
+    }
+    for attempt in [
+        &["branch", "--force", "stolen", "main"][..],
+        &["update-ref", "refs/heads/main", "HEAD"],
+        &["tag", "--force", "stolen"],
+    ] {
+        assert_eq!(within(&rig.origin(), attempt), (true, false), "{attempt:?}");
     }
     let elsewhere: &Path = &rig.path("fixture");
     make_repository(elsewhere, "a");

@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use gt_executors::git::{Commit, CommitLimits, Push, Rebased, Repository, Tree, WorkToRebase};
+use gt_executors::git::{
+    Commit, CommitLimits, PUSH_TIME_MAX, Push, Rebased, Repository, Tree, WorkToRebase,
+};
 
 use crate::support::{
     MEBIBYTE, Rig, commit_everything, git, make_repository, nux, try_git, write, write_program,
@@ -189,7 +191,7 @@ fn land(rig: &Rig, tree: &Tree) -> Commit {
     let Rebased::Clean(ready) = repository.rebase_onto(work, &tip, &nux()).unwrap() else {
         panic!("the work conflicts with nothing");
     };
-    assert_eq!(repository.push(&ready, "main", Some(&tip)).unwrap(), Push::Done);
+    assert_eq!(repository.push(&ready, "main", Some(&tip), PUSH_TIME_MAX).unwrap(), Push::Done);
     repository.fetch().unwrap();
     assert!(repository.origin_has("main", &ready).unwrap());
     ready

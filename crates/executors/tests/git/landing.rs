@@ -1,7 +1,10 @@
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use gt_executors::git::{Commit, GitError, Push, Rebased, Tree, WorkToRebase};
+use gt_executors::git::{
+    Commit, GitError, PUSH_TIME_MAX, Push, Rebased, RefusalKind, Tree, WorkToRebase,
+};
 
 use crate::support::{
     Rig, commit_everything, files, git, limits, nux, shown, try_git, write, write_program,
@@ -52,7 +55,10 @@ fn work_on_top_of_the_tip_is_pushed_as_it_is() {
     let commit = work(&tree, "new", "x");
     let rebased = rebase(&rig, &commit, &base);
     assert_eq!(rebased, Rebased::Clean(commit.clone()));
-    assert_eq!(rig.repository.push(&commit, "main", Some(&base)).unwrap(), Push::Done);
+    assert_eq!(
+        rig.repository.push(&commit, "main", Some(&base), PUSH_TIME_MAX).unwrap(),
+        Push::Done
+    );
     assert_eq!(rig.at_origin("main"), commit.as_str());
     rig.repository.fetch().unwrap();
     assert!(rig.repository.origin_has("main", &commit).unwrap());
@@ -75,7 +81,10 @@ fn work_is_rebased_without_touching_the_tree_of_the_worker() {
     assert_eq!(tree.head().unwrap(), Some(commit));
     assert!(tree.status().unwrap().is_clean());
     assert_eq!(scratch(&rig), 0);
-    assert_eq!(rig.repository.push(&rebased, "main", Some(&landed)).unwrap(), Push::Done);
+    assert_eq!(
+        rig.repository.push(&rebased, "main", Some(&landed), PUSH_TIME_MAX).unwrap(),
+        Push::Done
+    );
 }
 
 #[test]
@@ -281,7 +290,7 @@ fn a_push_that_lost_the_race_changes_nothing() {
     let commit = work(&tree, "new", "x");
     let landed = rig.land_by_person("c", "c");
     for expected in [Some(&base), None] {
-        let pushed = rig.repository.push(&commit, "main", expected).unwrap();
+        let pushed = rig.repository.push(&commit, "main", expected, PUSH_TIME_MAX).unwrap();
         assert!(matches!(pushed, Push::LostRace(_)), "{pushed:?}");
     }
     assert_eq!(rig.at_origin("main"), landed.as_str());
@@ -292,8 +301,15 @@ fn a_branch_of_a_worker_is_pushed_for_review() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     let commit = work(&tree, "new", "x");
-    assert_eq!(rig.repository.push(&commit, "polecat/nux/1", None).unwrap(), Push::Done);
-    assert_eq!(rig.repository.push(&commit, "polecat/nux/1", None).unwrap(), Push::Done, "again");
+    assert_eq!(
+        rig.repository.push(&commit, "polecat/nux/1", None, PUSH_TIME_MAX).unwrap(),
+        Push::Done
+    );
+    assert_eq!(
+        rig.repository.push(&commit, "polecat/nux/1", None, PUSH_TIME_MAX).unwrap(),
+        Push::Done,
+        "again"
+    );
     assert_eq!(rig.at_origin("polecat/nux/1"), commit.as_str());
     assert_eq!(rig.at_origin("main"), rig.base().as_str());
 }
@@ -305,7 +321,7 @@ fn nothing_of_the_branch_is_ever_forgotten() {
     let commit = work(&tree, "new", "x");
     let landed = rig.land_by_person("c", "c");
     rig.repository.fetch().unwrap();
-    let error = rig.repository.push(&commit, "main", Some(&landed)).unwrap_err();
+    let error = rig.repository.push(&commit, "main", Some(&landed), PUSH_TIME_MAX).unwrap_err();
     assert!(matches!(&error, GitError::NotForward { .. }), "{error}");
 }
 
@@ -318,10 +334,47 @@ fn a_refusal_of_the_origin_comes_with_its_words() {
     let tree = rig.tree("nux");
     let base = rig.base();
     let commit = work(&tree, "new", "x");
-    let pushed = rig.repository.push(&commit, "main", Some(&base)).unwrap();
-    let Push::Rejected(reason) = pushed else { panic!("{pushed:?}") };
-    assert!(reason.contains("main is frozen until Monday"), "{reason}");
+    let pushed = rig.repository.push(&commit, "main", Some(&base), PUSH_TIME_MAX).unwrap();
+    let Push::Rejected(refusal) = pushed else { panic!("{pushed:?}") };
+    assert_eq!(refusal.kind, RefusalKind::Hook);
+    assert!(refusal.words.contains("main is frozen until Monday"), "{refusal}");
     assert_eq!(rig.repository.tip("main").unwrap(), Some(base));
+}
+
+#[test]
+fn a_push_is_ended_at_its_limit() {
+    let rig = Rig::new();
+    // No process ever writes to the pipe.
+    let hook = rig.origin().join("hooks/pre-receive");
+    write_program(&hook, "#!/bin/sh\nmkfifo \"$0.pipe\"\nexec cat \"$0.pipe\"\n");
+    let commit = work(&rig.tree("nux"), "new", "x");
+    let base = rig.base();
+    let begun = Instant::now();
+    let limit = Duration::from_millis(300);
+    let pushed = rig.repository.push(&commit, "main", Some(&base), limit).unwrap();
+    let Push::Unreachable(why) = &pushed else { panic!("{pushed:?}") };
+    assert!(why.contains("it was ended after"), "{why}");
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert_eq!(rig.at_origin("main"), base.as_str());
+}
+
+#[test]
+fn the_origin_is_asked_about_many_commits_at_once() {
+    let rig = Rig::new();
+    let base = rig.base();
+    let tree = rig.tree("nux");
+    let (first, second) = (work(&tree, "a", "a"), work(&tree, "b", "b"));
+    rig.repository.push(&first, "main", Some(&base), PUSH_TIME_MAX).unwrap();
+    rig.repository.fetch().unwrap();
+    let unknown = Commit::parse(&"a".repeat(40)).unwrap();
+    let asked = [second.clone(), base.clone(), unknown.clone(), first.clone(), second.clone()];
+    let has = |branch| rig.repository.origin_has_each(branch, &asked).unwrap();
+    assert_eq!(has("main"), [false, true, false, true, false]);
+    assert_eq!(has("no-such-branch"), [false; 5]);
+    // Our own repository knows the second one now, and the branch still lacks it.
+    rig.repository.import(&second).unwrap();
+    assert_eq!(has("main"), [false, true, false, true, false]);
+    assert_eq!(rig.repository.origin_has_each("main", &[]).unwrap(), [false; 0]);
 }
 
 #[test]
@@ -331,7 +384,7 @@ fn an_origin_that_does_not_answer_is_unreachable() {
     let base = rig.base();
     let commit = work(&tree, "new", "x");
     fs::rename(rig.origin(), rig.path("elsewhere.git")).unwrap();
-    let pushed = rig.repository.push(&commit, "main", Some(&base)).unwrap();
+    let pushed = rig.repository.push(&commit, "main", Some(&base), PUSH_TIME_MAX).unwrap();
     assert!(matches!(pushed, Push::Unreachable(_)), "{pushed:?}");
 }
 

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
 mod accepting;
+mod candidates;
+mod checking;
 mod checkouts;
 mod fence;
 mod hostile;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use gt_executors::git::{Commit, Push, Repository, Tree};
+use gt_executors::git::{Commit, PUSH_TIME_MAX, Push, Repository, Tree};
 
 use crate::support::{MEBIBYTE, Rig, commit_everything, git, limits, nux, try_git, write};
 
@@ -38,7 +38,7 @@ fn begin_next(rig: &Rig, repository: &Repository) {
     write(&path, "slit.txt", "x");
     let commit = Tree::of(&path, repository).commit_all("work", &nux(), &limits());
     let commit = commit.unwrap().unwrap();
-    assert_eq!(repository.push(&commit, "main", Some(&base)).unwrap(), Push::Done);
+    assert_eq!(repository.push(&commit, "main", Some(&base), PUSH_TIME_MAX).unwrap(), Push::Done);
     assert_eq!(git(&path, ["status", "--porcelain"]), "", "the worker's git works");
 }
 
@@ -88,7 +88,10 @@ fn objects_that_a_power_failure_left_empty_come_from_the_origin_again() {
             commit_everything(tree.path(), "work");
             let worked = Commit::parse(&git(tree.path(), ["rev-parse", "HEAD"])).unwrap();
             rig.repository.import(&worked).unwrap();
-            assert_eq!(rig.repository.push(&worked, "main", Some(&base)).unwrap(), Push::Done);
+            assert_eq!(
+                rig.repository.push(&worked, "main", Some(&base), PUSH_TIME_MAX).unwrap(),
+                Push::Done
+            );
 
             spoil_objects(&rig.repository.path().with_file_name(spoiled), contents);
             let problem = rig.repository.problem().unwrap_or_default();
@@ -172,7 +175,7 @@ fn a_repository_with_long_hashes_is_worked_in_and_landed_on() {
     write(&tree, "new.txt", "x");
     let tree = Tree::of(&tree, &repository);
     let commit = tree.commit_all("work", &nux(), &limits()).unwrap().unwrap();
-    assert_eq!(repository.push(&commit, "main", Some(&base)).unwrap(), Push::Done);
+    assert_eq!(repository.push(&commit, "main", Some(&base), PUSH_TIME_MAX).unwrap(), Push::Done);
     assert_eq!(git(&origin, ["rev-parse", "main"]), commit.as_str());
     tree.recycle("polecat/nux/2", &commit).unwrap();
     assert!(try_git(tree.path(), ["fsck"]).status.success());

@@ -92,7 +92,7 @@ pub(crate) fn environment_in_use() -> Option<&'static [(OsString, OsString)]> {
 }
 
 /// The path on which git is looked for.
-pub(crate) fn path_in_use() -> Option<OsString> {
+pub fn path_in_use() -> Option<OsString> {
     match environment_in_use() {
         Some(saved) => {
             let path = saved.iter().find(|(name, _)| name == OsStr::new("PATH"));

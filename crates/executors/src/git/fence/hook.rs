@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -78,16 +78,18 @@ impl Repository {
 
     /// The variables that keep a worker behind the fence. They add to the settings that its
     /// environment brings already, whose names are `present`, in order. They override every
-    /// settings file, but only in this repository: others, which the worker makes or visits, have
-    /// their own hooks.
+    /// settings file, but only in this repository and in its origin, where that is a path of this machine: others, which
+    /// the worker makes or visits, have their own hooks.
     pub fn fence_variables(&self, present: &[String]) -> Vec<(String, String)> {
         let repository = canonical(self.path());
         let settings = repository.join(SETTINGS).to_string_lossy().into_owned();
-        let names = places(&repository).map(|place| format!("includeIf.gitdir:{place}.path"));
+        let origin = self.origin().unwrap_or_default();
+        let names =
+            places(&repository, &origin).map(|place| format!("includeIf.gitdir:{place}.path"));
         let mut variables = Vec::new();
         let mut count = present.len();
         // A worker that another worker has started has them already.
-        for name in names.into_iter().filter(|name| !present.contains(name)) {
+        for name in names.filter(|name| !present.contains(name)) {
             variables.push((format!("GIT_CONFIG_KEY_{count}"), name));
             variables.push((format!("GIT_CONFIG_VALUE_{count}"), settings.clone()));
             count += 1;
@@ -196,21 +198,37 @@ fn settings(ours: &Path) -> Vec<u8> {
     text
 }
 
-/// The directories of git that the fence is for, as patterns: the repository and its worktrees. Submodules of a worktree
-/// are further down, and have their own hooks.
-fn places(repository: &Path) -> [String; 2] {
-    let repository = literal(&repository.to_string_lossy());
-    ["", "/worktrees/*"].map(|end| format!("{repository}{end}"))
+/// The directories of git that the fence is for, as patterns: the repository, an origin on this machine (a bare repository
+/// or a checkout), and their worktrees. Submodules of a worktree are further down, and have their own hooks.
+fn places(repository: &Path, origin: &str) -> impl Iterator<Item = String> + use<> {
+    let places = [Some(repository.to_owned()), directory_of(origin)];
+    places.into_iter().flatten().flat_map(|place| {
+        let place = literal(&place.to_string_lossy());
+        ["", "/worktrees/*"].map(|end| format!("{place}{end}"))
+    })
+}
+
+/// The directory of git of an origin, if it is on this machine: a bare repository, a checkout or a worktree of one.
+fn directory_of(origin: &str) -> Option<PathBuf> {
+    let origin = origin.strip_prefix("file://").unwrap_or(origin);
+    let ways = [origin.to_owned(), format!("{origin}/.git"), format!("{origin}.git")];
+    if let Some(place) = ways.iter().map(Path::new).find(|place| place.join("HEAD").is_file()) {
+        return Some(canonical(place));
+    }
+    let text = fs::read_to_string(Path::new(origin).join(".git")).ok()?;
+    let own = Path::new(origin).join(text.strip_prefix("gitdir: ")?.trim_end());
+    let common = fs::read_to_string(own.join("commondir")).ok()?;
+    Some(canonical(&own.join(common.trim_end())))
 }
 
 /// The same settings as [`Repository::fence_variables`], as a part of a file.
-pub(super) fn sections(repository: &Path) -> String {
+pub(super) fn sections(repository: &Path, origin: &str) -> String {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let settings = escaped(&repository.join(SETTINGS).to_string_lossy());
     let section = |place: String| {
         format!("[includeIf \"gitdir:{}\"]\n\tpath = \"{settings}\"\n", escaped(&place))
     };
-    places(repository).map(section).concat()
+    places(repository, origin).map(section).collect()
 }
 
 /// A path as a pattern of git that nothing else matches.
@@ -319,6 +337,27 @@ mod tests {
         assert_eq!(literal("/a [b]/c*?\\"), "/a \\[b\\]/c\\*\\?\\\\");
         let text = settings(Path::new("/a \"b\"/c\\"));
         assert_eq!(text, b"[core]\n\thooksPath = \"/a \\\"b\\\"/c\\\\\"\n");
+    }
+
+    #[test]
+    fn an_origin_of_this_machine_is_found_as_its_worktrees_are() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| canonical(place.path()).join(name);
+        let (checkout, tree) = (path("web"), path("tree"));
+        let own = checkout.join(".git/worktrees/tree");
+        fs::create_dir_all(&own).unwrap();
+        fs::create_dir_all(&tree).unwrap();
+        fs::write(checkout.join(".git/HEAD"), "").unwrap();
+        fs::write(own.join("commondir"), "../..\n").unwrap();
+        fs::write(tree.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
+        fs::create_dir_all(path("bare.git")).unwrap();
+        fs::write(path("bare.git/HEAD"), "").unwrap();
+        let found = |origin: String| directory_of(&origin);
+        let text = |path: PathBuf| path.display().to_string();
+        assert_eq!(found(text(checkout.clone())), Some(checkout.join(".git")));
+        assert_eq!(found(text(tree)), Some(checkout.join(".git")));
+        assert_eq!(found(format!("file://{}", path("bare").display())), Some(path("bare.git")));
+        assert_eq!(found("git@example.com:web.git".to_owned()), None);
     }
 
     #[test]

@@ -24,8 +24,10 @@ mod hook;
 mod worker_git;
 
 pub use audit::NewCommit;
-pub use environment::{WITHHELD, bash_env_here, save_environment, use_environment, withheld_here};
-pub(super) use environment::{environment_in_use, path_in_use};
+pub(crate) use environment::environment_in_use;
+pub use environment::{
+    WITHHELD, bash_env_here, path_in_use, save_environment, use_environment, withheld_here,
+};
 pub use worker_git::{FencedRepository, call_worker_git, install_worker_git, worker_git_variables};
 pub(crate) use worker_git::{NO_PROTOCOL, PROTOCOLS, real_git};
 

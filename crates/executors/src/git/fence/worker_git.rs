@@ -18,6 +18,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gt_core::RunId;
+
 use super::super::links::canonical;
 use super::super::scratch::unique_name;
 use super::environment::{WITHHELD, read_environment};
@@ -31,7 +33,7 @@ pub(crate) const NO_PROTOCOL: &str = "none-because-gt-done-lands";
 /// The variable that git asks before it speaks with another repository.
 pub(crate) const PROTOCOLS: &str = "GIT_ALLOW_PROTOCOL";
 
-/// The run of a worker that has lost the name of its run: the hooks take a caller without one for a person.
+/// The run of a worker that has lost the name of its run.
 const NO_RUN: &str = "gt-none#1";
 
 /// The variable that names the `BASH_ENV` of the person, where there was one.
@@ -70,7 +72,7 @@ pub fn install_worker_git(
     let mut settings = String::new();
     for FencedRepository { repository, origin } in fenced {
         let repository = canonical(repository);
-        settings.push_str(&sections(&repository));
+        settings.push_str(&sections(&repository, origin));
         for word in [repository.as_os_str().as_bytes(), origin.as_bytes()] {
             records.extend_from_slice(word);
             records.push(0);
@@ -317,7 +319,9 @@ impl WorkerGit<'_> {
     fn git_with(&self, options: &[OsString], words: &[OsString], protocols: &str) -> Command {
         let mut git = command_with_everything(&self.git);
         git.args(options).env(PROTOCOLS, protocols);
-        if std::env::var_os("GT_RUN").is_none() {
+        // The hooks take a caller without a run for a person.
+        let run = std::env::var_os("GT_RUN").unwrap_or_default();
+        if run.to_str().is_none_or(|run| RunId::parse(run).is_err()) {
             git.env("GT_RUN", NO_RUN);
         }
         for ours in self.ours.iter().filter(|_| !words.is_empty()) {

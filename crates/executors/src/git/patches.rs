@@ -1,0 +1,117 @@
+//! Whether two ranges of commits make the same changes.
+
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
+
+use super::commit::{Commit, one_per_line};
+use super::error::GitError;
+use super::repository::Repository;
+
+/// The change of a commit, wherever in its files it is made: equal for a commit and what a rebase makes of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PatchId(String);
+
+impl PatchId {
+    /// The hash.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What is hashed of a file: every line but the numbers of lines, and of contents that are no text the objects.
+///
+/// `git patch-id` passes over white space and over contents that are no text, and both can break a program.
+#[derive(Default)]
+struct PatchHash {
+    hash: Sha256,
+    /// The objects of the file, until it is known whether it is text.
+    objects: Vec<u8>,
+    in_hunk: bool,
+}
+
+impl PatchHash {
+    fn line(&mut self, line: &[u8]) {
+        if self.in_hunk && line.first().is_some_and(|byte| b" +-\\".contains(byte)) {
+            self.add(line);
+            return;
+        }
+        self.in_hunk = false;
+        if line.starts_with(b"index ") {
+            self.objects = line.to_vec();
+        } else if line.starts_with(b"@@ ") {
+            self.in_hunk = true;
+            self.add(b"@@");
+        } else if line == b"GIT binary patch" || line.starts_with(b"Binary files ") {
+            let objects = std::mem::take(&mut self.objects);
+            self.add(&objects);
+        } else {
+            self.add(line);
+        }
+    }
+
+    fn add(&mut self, line: &[u8]) {
+        self.hash.update(line);
+        self.hash.update(b"\n");
+    }
+
+    fn finish(self) -> PatchId {
+        let mut text = String::new();
+        for byte in self.hash.finalize() {
+            // Writing to a string does not fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+        PatchId(text)
+    }
+}
+
+impl Repository {
+    /// The changes of the commits that `commit` has and `base` has not, oldest first. A merge is only equal to one with the
+    /// same files.
+    pub fn patch_ids(&self, base: &Commit, commit: &Commit) -> Result<Vec<PatchId>, GitError> {
+        self.import(commit)?;
+        self.import(base)?;
+        let graph = self.commits_beyond(base, &[commit])?;
+        let commits = graph.commits();
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let input = one_per_line(commits.iter().map(|(commit, _)| *commit));
+        let output = self
+            .own_call("compare commits")
+            .args(["-c", "diff.orderFile=/dev/null", "-c", "diff.suppressBlankEmpty=false"])
+            .args(["diff-tree", "--stdin", "-p", "-r", "--root", "--no-renames", "--unified=3"])
+            .args(["--full-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"])
+            .args(["--diff-algorithm=myers", "--no-indent-heuristic", "--submodule=short"])
+            .args(["--ignore-submodules=none", "--inter-hunk-context=0", "--always"])
+            .args(["--src-prefix=a/", "--dst-prefix=b/", "--ws-error-highlight=none"])
+            .input(input)
+            .done()?;
+        let mut lines = output.split(|byte| *byte == b'\n').peekable();
+        let mut ids = Vec::new();
+        for (at, (_, object)) in commits.iter().enumerate() {
+            let next = commits.get(at + 1).map(|(next, _)| next.as_str().as_bytes());
+            // Each patch begins with a line that has only the commit.
+            lines.next();
+            let mut hash = PatchHash::default();
+            while let Some(line) = lines.next_if(|line| Some(*line) != next) {
+                hash.line(line);
+            }
+            if object.parents.len() > 1 {
+                hash.add(object.tree.as_str().as_bytes());
+            }
+            ids.push(hash.finish());
+        }
+        Ok(ids)
+    }
+
+    /// Whether two ranges make the same changes in the same order.
+    pub fn same_patches(
+        &self,
+        (one_base, one): (&Commit, &Commit),
+        (other_base, other): (&Commit, &Commit),
+    ) -> Result<bool, GitError> {
+        let is_same = (one_base, one) == (other_base, other);
+        Ok(is_same || self.patch_ids(one_base, one)? == self.patch_ids(other_base, other)?)
+    }
+}
