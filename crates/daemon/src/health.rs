@@ -4,14 +4,14 @@ mod rigs;
 
 use std::path::Path;
 
-use gt_core::ExecutorKind;
-use gt_core::decide::HostVerdict;
+use gt_core::decide::{HostVerdict, shown_path};
 use gt_core::schedule::{TrashState, Trashed};
+use gt_core::{BeadId, ExecutorKind};
 use gt_executors::git::LargeFiles;
 use gt_executors::process;
 use gt_executors::runs::control_groups_missing;
 
-use gt_beads::{outbox, store};
+use gt_beads::{dependencies, outbox, store};
 use gt_execution::trees;
 use gt_town::{Result, Town, UnsentNotices};
 
@@ -252,13 +252,15 @@ fn derived_values(town: &Town) -> Result<HealthCheck> {
 }
 
 fn circles(town: &Town) -> Result<HealthCheck> {
-    let circles = store::circles(town)?;
+    // Also those through parts that beads wait for, which an import can bring.
+    let circles = dependencies::cycles(town)?;
     Ok(match circles.as_slice() {
         [] => HealthCheck::good("dependencies", "no circles"),
         [first, ..] => {
-            let path: Vec<String> = first.iter().map(ToString::to_string).collect();
-            let fix = "remove one with bd dep remove";
-            HealthCheck::bad("dependencies", CheckGrade::Problem, path.join(" → "), fix)
+            let fix = "remove one with bd dep remove; bd dep cycles names all of them";
+            let path: Vec<BeadId> =
+                first.iter().chain(first.first()).map(|bead| bead.id.clone()).collect();
+            HealthCheck::bad("dependencies", CheckGrade::Problem, shown_path(&path), fix)
         }
     })
 }

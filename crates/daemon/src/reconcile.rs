@@ -9,6 +9,7 @@ use gt_core::schedule::RunId;
 
 use crate::{notice_helper, retention};
 use gt_execution::landing::resume;
+use gt_execution::merge_queue::{self, PassReport};
 use gt_execution::message_delivery::deliver_waiting;
 use gt_execution::runs::stalls::StallReport;
 use gt_execution::runs::{Recovered, RunSpawner, recover, stalls};
@@ -61,6 +62,16 @@ pub fn landing(town: &Town, processes: &LocalProcesses) -> Result<Vec<(RunId, St
 /// How many pushes have no recorded end.
 pub fn landings(town: &Town) -> Result<usize> {
     town.read(|reader| Ok(reader.landing_runs()?.len()))
+}
+
+/// Builds, checks and pushes merge requests until nothing more can be done now. Waits for other processes that do the same.
+pub fn merge_queue(town: &Town, program: &Path) -> Result<PassReport> {
+    merge_queue::pass(town, program)
+}
+
+/// The same for the daemon, which comes back to a queue that another process works on.
+pub(crate) fn merge_queue_if_free(town: &Town, program: &Path) -> Result<PassReport> {
+    merge_queue::pass_if_free(town, program)
 }
 
 /// Delivers nudges that no session has shown yet, and notices that are due.

@@ -1,4 +1,5 @@
-//! Records that are kept for a while: trees in the trash, events, messages that were read, and the files of runs.
+//! Records that are kept for a while: trees in the trash, events, messages that were read, the files of runs and the
+//! outputs of checks.
 //!
 //! Deleting takes long, and no command waits for it. Each dispatch pass only looks whether there are old records. At
 //! most once a day it starts a copy of the program that deletes them.
@@ -14,6 +15,7 @@ use gt_executors::runs::{RunFiles, runs_with_files, sweep_control_groups};
 use gt_store::{Reader, SettingScope, Writer};
 
 use crate::notice_helper;
+use gt_execution::checks::forget_check_logs;
 use gt_execution::trees::{PURGE_NOTICE_PERIOD, delete_for_good, is_due_soon};
 use gt_scheduling::Consequences;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
@@ -45,6 +47,8 @@ pub struct RetentionResult {
     pub events: u64,
     /// How many runs have no files any more.
     pub runs: u64,
+    /// How many outputs of checks are gone.
+    pub check_logs: u64,
 }
 
 /// Starts the helper, if there are old records and no process has run retention today.
@@ -95,7 +99,10 @@ pub fn apply_retention(town: &Town) -> Result<RetentionResult> {
     let Some((messages, announced, due)) = found else { return Ok(RetentionResult::default()) };
     let purged = delete_for_good(town, due)?;
     let runs = forget_run_files(town)?;
-    Ok(RetentionResult { announced, purged, messages, events: forget_events(town)?, runs })
+    let before = town.read(|reader| forgotten_before(town, reader, &files))?;
+    let check_logs = forget_check_logs(town, before)?;
+    let events = forget_events(town)?;
+    Ok(RetentionResult { announced, purged, messages, events, runs, check_logs })
 }
 
 /// Removes the files of runs that are over and have not changed for as long as events are kept; returns the number of

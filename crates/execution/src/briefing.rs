@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 
+use gt_core::checks::{CheckDefinition, PathPattern};
+use gt_core::merging::{MergeRequest, RequestState, Review};
 use gt_core::schedule::{Context, Run, RunId, RunState, Workplace};
 use gt_core::{Bead, Comment, ExecutorKind, Message, Rig};
 use gt_store::Reader;
 
 use gt_beads::messages::{MessageParty, unread_in};
 use gt_beads::steps::{StepView, StepsOfRun, steps_in};
+use gt_town::settings::layers_in;
 use gt_town::{OperationError, Result, Town};
 
 /// How many comments are included: the last ones.
@@ -24,6 +27,8 @@ pub struct Briefing {
     pub context: Option<Context>,
     /// The rig of the work.
     pub rig: Option<Rig>,
+    /// The checks of the rig, which the work must pass before it lands.
+    pub checks: Vec<CheckDefinition>,
     /// The run of the same bead before it, and the titles of the steps that were done in it.
     pub before: Option<(Run, Vec<String>)>,
     /// The last comments on the bead, oldest first.
@@ -32,6 +37,8 @@ pub struct Briefing {
     pub older_comments: usize,
     /// The unread messages to the worker, oldest first.
     pub messages: Vec<Message>,
+    /// The merge request that the run repairs, and what people said about it.
+    pub repair: Option<(MergeRequest, Vec<Review>)>,
 }
 
 /// The briefing for the worker of this run. Its messages do not count as seen because of this.
@@ -42,11 +49,11 @@ pub fn briefing(town: &Town, run: &RunId) -> Result<Briefing> {
                 "there is no run {run}; gt run list shows those there are"
             ))
         })?;
-        briefing_in(reader, run)
+        briefing_in(town, reader, run)
     })
 }
 
-pub(crate) fn briefing_in(reader: &Reader<'_>, run: Run) -> Result<Briefing> {
+pub(crate) fn briefing_in(town: &Town, reader: &Reader<'_>, run: Run) -> Result<Briefing> {
     let bead = reader.bead(&run.id.bead)?;
     let bead = bead.ok_or_else(|| OperationError::NoBead(run.id.bead.to_string()))?;
     let earlier = |other: &Run| other.id.epoch < run.id.epoch && other.running_at.is_some();
@@ -63,9 +70,19 @@ pub(crate) fn briefing_in(reader: &Reader<'_>, run: Run) -> Result<Briefing> {
     let older_comments = comments.len().saturating_sub(COMMENTS_TOLD);
     comments.drain(..older_comments);
     let messages = unread_in(reader, &MessageParty::Worker(Box::new(run.clone())))?;
+    let request = reader.open_merge_request(&bead.id)?;
+    let repair = match request.filter(|_| run.state.is_live()) {
+        Some(request) => {
+            let reviews = reader.reviews_of(&request.id)?;
+            Some((request, reviews))
+        }
+        None => None,
+    };
     Ok(Briefing {
+        repair,
         context: reader.context_by_number(run.context)?,
         rig: reader.rig(run.rig.as_str())?,
+        checks: layers_in(town.root(), reader)?.rig_checks(&run.rig)?,
         steps: steps_in(reader, run)?,
         bead,
         before,
@@ -243,6 +260,7 @@ impl Briefing {
         if !opening.is_empty() {
             let _ = write!(page, "\n{opening}\n");
         }
+        section(&mut page, "What is to be repaired", &self.repair_told());
         section(&mut page, "What is to be done", &bead.description);
         section(&mut page, "How it is to be done", &bead.design);
         section(&mut page, "It is done when", &bead.acceptance_criteria);
@@ -254,11 +272,69 @@ impl Briefing {
         }
         let others = self.messages.iter().filter(|message| !message.is_handover());
         section(&mut page, "Messages", &messages_told(others));
+        section(&mut page, "Checks", &self.checks_told());
         section(&mut page, "Rules", &listed(self.rules()));
         let endings =
             self.endings().into_iter().map(|(command, when)| format!("`{command}`: {when}"));
         section(&mut page, "How to finish", &listed(endings));
         page
+    }
+
+    /// Why the work of the run before does not land, and what people said about it.
+    fn repair_told(&self) -> String {
+        let Some((request, reviews)) = &self.repair else { return String::new() };
+        let target = &request.target;
+        let mut text = format!(
+            "The work on this branch was done, and does not land: {}\n",
+            request.standing()
+        );
+        let _ = match request.state {
+            RequestState::Conflict => writeln!(
+                text,
+                "Your branch is at the accepted commit {}. Combine it with {target}: git rebase origin/{target}, resolve \
+                 what conflicts, commit, and say gt done.",
+                request.accepted
+            ),
+            _ => writeln!(
+                text,
+                "Your branch is at the accepted commit {}. gt mq log {} shows the whole output. Mend it, commit, and say \
+                 gt done.",
+                request.accepted, request.id
+            ),
+        };
+        for review in reviews {
+            let place = match (review.file.as_str(), review.line) {
+                ("", _) => String::new(),
+                (file, Some(line)) => format!(" on {file}:{line}"),
+                (file, None) => format!(" on {file}"),
+            };
+            let _ = writeln!(
+                text,
+                "{} ({}{place}):\n{}",
+                review.actor,
+                review.decision.as_str(),
+                indented(&review.body)
+            );
+        }
+        text
+    }
+
+    /// The checks that the work must pass, and how to run them.
+    fn checks_told(&self) -> String {
+        if self.checks.is_empty() || !self.has_repository() {
+            return String::new();
+        }
+        let checks = self.checks.iter().map(|check| {
+            let paths: Vec<&str> = check.paths.iter().map(PathPattern::as_str).collect();
+            let paths =
+                if paths.is_empty() { String::new() } else { format!(" ({})", paths.join(", ")) };
+            format!("`{}`: {}{paths}", check.name, check.command)
+        });
+        format!(
+            "Your work must pass these before it lands:\n{}\nCommit, and run them as the queue does with gt rig check run. \
+             Do not change what they test to make them pass.",
+            listed(checks)
+        )
     }
 
     fn comments_told(&self) -> String {

@@ -8,8 +8,10 @@
 //! - A bead closes as landed only when its origin has the commit.
 
 pub mod briefing;
+pub mod checks;
 pub mod drain;
 pub mod landing;
+pub mod merge_queue;
 pub mod message_delivery;
 pub mod polecats;
 pub mod runs;

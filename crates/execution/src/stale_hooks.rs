@@ -3,12 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use gt_core::merging::MergeRequestId;
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Status, Timestamp};
 use gt_store::{BeadFilter, Reader, StatusFilter, Writer};
 
-use gt_beads::run_records::merging_in;
 use gt_beads::run_records::{cancel_in, release_as};
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::layers_in;
@@ -37,7 +37,7 @@ pub enum KeepReason {
     /// A person or a standing agent has it, and reports when it is done.
     WithCrew(String, RunId),
     /// Its work is done and on its way.
-    Merging(RunId),
+    Merging(MergeRequestId),
     /// Something has happened to it since.
     Young(Duration),
     /// A person claimed it by hand; only a person takes it back.
@@ -49,7 +49,7 @@ impl fmt::Display for KeepReason {
         match self {
             Self::Running(run) => write!(f, "running as {run}"),
             Self::WithCrew(who, run) => write!(f, "with {who}, who says when it is done ({run})"),
-            Self::Merging(run) => write!(f, "done by {run}, and not merged yet"),
+            Self::Merging(request) => write!(f, "done, and {request} has not landed yet"),
             Self::Young(idle) => {
                 write!(f, "touched {} ago", format_duration(Duration::from_secs(idle.as_secs())))
             }
@@ -184,8 +184,8 @@ fn kept(
         }
         Some(run) => return Ok(Some(KeepReason::Running(run.id.clone()))),
         None => {
-            if let Some(run) = merging_in(reader, bead)? {
-                return Ok(Some(KeepReason::Merging(run.id)));
+            if let Some(request) = reader.open_merge_request(&bead.id)? {
+                return Ok(Some(KeepReason::Merging(request.id)));
             }
         }
     }

@@ -59,6 +59,9 @@ pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
         // An agent is at work again, and may fall silent.
         EventKind::RunUnblocked => &[ReconcilerKind::Work],
         EventKind::HandedOver | EventKind::MessageSent => &[ReconcilerKind::Outbox],
+        EventKind::RequestOpened | EventKind::RequestChanged | EventKind::QueueChanged => {
+            &[ReconcilerKind::MergeQueue]
+        }
         EventKind::Created
         | EventKind::Claimed
         | EventKind::LabelAdded
@@ -67,6 +70,7 @@ pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
         | EventKind::RunStarting
         | EventKind::WorkAccepted
         | EventKind::Rescued
+        | EventKind::Reviewed
         | EventKind::TreeDue
         | EventKind::TreePurged
         | EventKind::Escalated

@@ -14,6 +14,8 @@ pub enum ReconcilerKind {
     Convoys,
     /// Accepted work that was on its way when its worker died.
     Landing,
+    /// Merge requests: built, checked and pushed.
+    MergeQueue,
     /// Notices and nudges.
     Outbox,
     /// Workers that say nothing.
@@ -28,11 +30,12 @@ pub enum ReconcilerKind {
 
 impl ReconcilerKind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Dispatch,
         Self::Liveness,
         Self::Convoys,
         Self::Landing,
+        Self::MergeQueue,
         Self::Outbox,
         Self::Stalls,
         Self::Work,
@@ -47,6 +50,7 @@ impl ReconcilerKind {
             Self::Liveness => "liveness",
             Self::Convoys => "convoys",
             Self::Landing => "landing",
+            Self::MergeQueue => "merge-queue",
             Self::Outbox => "outbox",
             Self::Stalls => "stalls",
             Self::Work => "work",
@@ -62,6 +66,7 @@ impl ReconcilerKind {
             Self::Liveness
             | Self::Convoys
             | Self::Landing
+            | Self::MergeQueue
             | Self::Outbox
             | Self::Stalls
             | Self::Work
@@ -78,6 +83,7 @@ impl ReconcilerKind {
             | Self::Liveness
             | Self::Convoys
             | Self::Landing
+            | Self::MergeQueue
             | Self::Outbox
             | Self::Stalls
             | Self::Work

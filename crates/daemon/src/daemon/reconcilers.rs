@@ -70,6 +70,7 @@ fn attend(state: &DaemonState, kind: ReconcilerKind, hand: usize) {
             ReconcilerKind::Liveness => liveness(state),
             ReconcilerKind::Convoys => convoys(state),
             ReconcilerKind::Landing => landing(state),
+            ReconcilerKind::MergeQueue => merge_queue(state),
             ReconcilerKind::Outbox => outbox(state),
             ReconcilerKind::Stalls => stalls(state),
             ReconcilerKind::Work => work(state),
@@ -276,6 +277,21 @@ fn landing(state: &DaemonState) -> Result<RoundOutcome> {
     // Some runs may have workers, which land their own work; another look costs one read.
     let due = (after > 0).then(|| state.now().plus(LANDING_RETRY_DELAY));
     Ok(RoundOutcome { done, due, again: false })
+}
+
+fn merge_queue(state: &DaemonState) -> Result<RoundOutcome> {
+    let report = reconcile::merge_queue_if_free(&state.town, &state.program)?;
+    for (queue, why) in &report.problems {
+        let more = [
+            ("rig", Json::string(queue.rig.as_str())),
+            ("target", Json::string(&queue.target)),
+            ("why", Json::string(why)),
+        ];
+        state.tell(Level::Warning, "merge queue stopped", &more);
+    }
+    let again = (!report.problems.is_empty()).then(|| state.now().plus(LANDING_RETRY_DELAY));
+    let due = report.due.into_iter().chain(again).min();
+    Ok(RoundOutcome { done: report.changed.len() as u64, due, again: false })
 }
 
 fn outbox(state: &DaemonState) -> Result<RoundOutcome> {

@@ -1,6 +1,6 @@
 //! Whether every rig could start work: its agent program, its session server, its origin and its formulas.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::runtime::{Command, Runtime};
 use gt_core::{ExecutorKind, Rig, RigState, words};
@@ -9,6 +9,7 @@ use gt_executors::{git, process};
 use super::{CheckGrade, HealthCheck};
 use gt_scheduling::{queue, runtimes};
 use gt_town::formulas::FormulaCatalog;
+use gt_town::rigs::MayFetch;
 use gt_town::{Result, Town, rigs};
 
 /// The placeholder of the runtimes for our own program, which is always there.
@@ -22,7 +23,23 @@ pub(super) fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
     checks.extend(rigs.iter().filter(|rig| is_in_service(rig)).filter_map(origin));
     checks.extend(docked_with_work(town, &rigs)?);
     checks.extend(formulas(town, &rigs)?);
+    checks.extend(
+        rigs.iter().filter(|rig| is_in_service(rig)).filter_map(|rig| unchecked(town, rig)),
+    );
     Ok(checks)
+}
+
+/// The checks that the files of a rig without any suggest: advice, and no problem.
+fn unchecked(town: &Town, rig: &Rig) -> Option<HealthCheck> {
+    if !rigs::checks(town, &rig.slug).ok()?.is_empty() {
+        return None;
+    }
+    let suggestions = rigs::suggested_checks(town, rig, MayFetch::No).ok()?;
+    let lines: Vec<String> =
+        suggestions.iter().map(|check| check.add_command(rig.slug.as_str())).collect();
+    let detail = format!("{} has none, so that its work lands unchecked", rig.slug);
+    (!lines.is_empty())
+        .then(|| HealthCheck::bad("checks", CheckGrade::Good, detail, lines.join("; ")))
 }
 
 fn is_in_service(rig: &Rig) -> bool {
@@ -36,7 +53,7 @@ fn runs_here(rig: &Rig) -> bool {
 /// The agent program of every rig, each program once.
 fn agents(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
     let settings = town.scheduler_settings()?;
-    let mut programs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut programs: BTreeMap<String, Vec<&Rig>> = BTreeMap::new();
     let mut checks = Vec::new();
     for rig in all.iter().filter(|rig| is_in_service(rig) && runs_here(rig)) {
         if !settings.knows_how(rig) {
@@ -45,7 +62,7 @@ fn agents(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
         match runtimes::resolve(town, &settings, &rig.slug, None) {
             Ok(runtime) => {
                 if let Some(program) = program_of(&runtime) {
-                    programs.entry(program).or_default().push(rig.slug.as_str());
+                    programs.entry(program).or_default().push(rig);
                 }
             }
             Err(error) => {
@@ -56,14 +73,28 @@ fn agents(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
         }
     }
     for (program, rigs) in programs {
+        // The setting that decides for a rig: another one would change nothing.
+        let setting = |rig: &&Rig| match settings.runtime_in(&rig.slug, None) {
+            "" => format!("rig.{}.command '<program> {{bead}}'", rig.slug),
+            _ if settings.runtimes.contains_key(&rig.slug) => {
+                format!("rig.{}.runtime <name>", rig.slug)
+            }
+            _ => "worker.runtime <name>".to_owned(),
+        };
+        let choices: BTreeSet<String> = rigs.iter().map(setting).collect();
+        let choices: Vec<String> =
+            choices.iter().map(|choice| format!("gt config set {choice}")).collect();
+        let rigs: Vec<&str> = rigs.iter().map(|rig| rig.slug.as_str()).collect();
         let rigs = rigs.join(", ");
         checks.push(if process::is_installed(&program) {
             HealthCheck::good("agent", format!("{program} ({rigs})"))
         } else {
             let detail =
                 format!("the program {program} is not installed here, and {rigs} needs it");
-            let fix =
-                "install it, or choose another agent with gt config set worker.runtime <name>";
+            let fix = format!(
+                "install it, or choose another agent (gt config agent list): {}",
+                choices.join(", ")
+            );
             HealthCheck::bad("agent", CheckGrade::Problem, detail, fix)
         });
     }
@@ -91,14 +122,23 @@ fn tmux(all: &[Rig]) -> Option<HealthCheck> {
     })
 }
 
-/// Whether the origin of a rig answers. A missing path is reported by the check of the rig itself.
+/// Whether the origin of a rig answers, and has the branch that work begins from and lands on. A missing path is reported by the check of the rig itself.
 fn origin(rig: &Rig) -> Option<HealthCheck> {
     let is_gone = rig.repo.starts_with('/') && !std::path::Path::new(&rig.repo).exists();
     if rig.repo.is_empty() || is_gone {
         return None;
     }
+    let branch = &rig.default_branch;
     Some(match git::ask_origin(&rig.repo) {
-        Ok(()) => HealthCheck::good("origin", format!("{} answers", rig.slug)),
+        Ok(known) if !branch.is_empty() && !known.contains(branch) => {
+            let rig = &rig.slug;
+            let detail = format!("{rig}: the origin has no branch {branch}, so no run can start");
+            let fix = format!(
+                "gt rig set {rig} branch <branch>, or git push origin HEAD:refs/heads/{branch} in a clone"
+            );
+            HealthCheck::bad("origin", CheckGrade::Problem, detail, fix)
+        }
+        Ok(_) => HealthCheck::good("origin", format!("{} answers", rig.slug)),
         Err(error) => {
             let detail = format!("{}: {error}", rig.slug);
             let fix = "check the address, the network and the login for it";

@@ -259,3 +259,19 @@ fn files_of_runs_that_are_over_go_and_others_stay() {
     assert_eq!(forget_run_files(&stage.town).unwrap(), 1);
     assert_eq!(forget_run_files(&stage.town).unwrap(), 0);
 }
+
+#[test]
+fn outputs_of_checks_go_with_the_events_of_their_time() {
+    let stage = Stage::new();
+    let directory = stage.town.root().join(".gt/checks/web");
+    fs::create_dir_all(&directory).unwrap();
+    let now = Duration::from_nanos(stage.town.now().as_nanos().unsigned_abs());
+    for (name, days_ago) in [("old.log", 91), ("new.log", 89)] {
+        let file = fs::File::create(directory.join(name)).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + now - DAY * days_ago).unwrap();
+    }
+    let before = stage.town.now().minus(DAY * 90);
+    assert_eq!(forget_check_logs(&stage.town, before).unwrap(), 1);
+    assert!(directory.join("new.log").exists() && !directory.join("old.log").exists());
+    assert_eq!(forget_check_logs(&stage.town, before).unwrap(), 0);
+}

@@ -11,19 +11,24 @@ pub(super) enum DeliveryMode {
     PushBranch,
     /// Nowhere: it stays on its branch.
     Keep,
-    /// To the merge queue, which closes the bead.
+    /// To the merge queue, which closes the bead when the work has landed.
     Queue,
 }
 
 impl DeliveryMode {
-    /// The delivery for this result and these sling parameters. Work that is not completed stays where it is.
-    pub(super) fn of(said: DoneStatus, parameters: Option<&SlingParameters>) -> Self {
+    /// The delivery for this result and these sling parameters, in a rig with this strategy. Work that is not completed stays
+    /// where it is.
+    pub(super) fn of(
+        said: DoneStatus,
+        parameters: Option<&SlingParameters>,
+        of_rig: Merge,
+    ) -> Self {
         match (said, parameters) {
             (DoneStatus::Escalated | DoneStatus::Deferred, _) => Self::Keep,
-            (DoneStatus::Completed, Some(parameters)) if parameters.review_only => Self::Keep,
+            (DoneStatus::Completed, Some(parameters)) if parameters.review_only => Self::Queue,
             (DoneStatus::Completed, Some(parameters)) if parameters.no_merge => Self::PushBranch,
             (DoneStatus::Completed, parameters) => {
-                match parameters.and_then(|parameters| parameters.merge).unwrap_or(Merge::Direct) {
+                match parameters.and_then(|parameters| parameters.merge).unwrap_or(of_rig) {
                     Merge::Direct => Self::Land,
                     Merge::Local => Self::Keep,
                     Merge::Mr => Self::Queue,
@@ -58,12 +63,16 @@ mod tests {
             (DoneStatus::Completed, Some(&plain), DeliveryMode::Land),
             (DoneStatus::Completed, Some(&merged(Merge::Local)), DeliveryMode::Keep),
             (DoneStatus::Completed, Some(&merged(Merge::Mr)), DeliveryMode::Queue),
-            (DoneStatus::Completed, Some(&review), DeliveryMode::Keep),
+            (DoneStatus::Completed, Some(&review), DeliveryMode::Queue),
             (DoneStatus::Completed, Some(&branch), DeliveryMode::PushBranch),
             (DoneStatus::Escalated, Some(&plain), DeliveryMode::Keep),
             (DoneStatus::Deferred, Some(&branch), DeliveryMode::Keep),
         ] {
-            assert_eq!(DeliveryMode::of(said, parameters), way, "{said:?} {parameters:?}");
+            assert_eq!(
+                DeliveryMode::of(said, parameters, Merge::Direct),
+                way,
+                "{said:?} {parameters:?}"
+            );
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use gt_core::Rig;
-use gt_core::schedule::{Context, DoneStatus, Landing, Run, RunId, RunState, WorkerPlace};
-use gt_executors::git::Commit;
+use gt_core::merging::MergeRequest;
+use gt_core::schedule::{Context, DoneStatus, Landing, Merge, Run, RunId, RunState, WorkerPlace};
+use gt_executors::git::{Commit, GitError, Rebased, Repository, WorkToRebase};
 use gt_executors::runs::{RunFiles, tell_done};
 
 use super::checkout::forget_candidate;
@@ -13,9 +14,11 @@ use super::delivery_mode::DeliveryMode;
 use super::end::{EndReport, end, over};
 use super::end_with_rescue::end_with_rescue;
 use super::land::{AcceptedWork, LandResult, LandingWait};
+use crate::checks::protected_paths;
 use gt_beads::acting::current_run;
 use gt_beads::run_records::resolve;
-use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::settings::{file_layers, layers_over};
+use gt_town::tree_paths::{Trees, git_failed, signature_of};
 use gt_town::{OperationError, Result, Town};
 
 /// The report of a worker about its run.
@@ -73,6 +76,8 @@ pub enum WorkDelivery {
     Merging {
         /// The branch.
         branch: String,
+        /// Its merge request, unless that is over already.
+        request: Option<Box<MergeRequest>>,
     },
     /// It could not be committed, and is saved as it is.
     Saved {
@@ -200,11 +205,32 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<DoneResult> {
     let statement = DoneReport { said, message, no_changes };
     let fate = finish_work(town, &rig, &run, context.as_ref(), statement, LandingWait::Waits)
         .map_err(DoneRefusal::into_error)?;
-    // An agent that goes on living would keep its place. One without a supervisor is found by the next run that needs
-    // the place.
-    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
-    let _ = tell_done(&files);
     Ok(DoneResult { run: run.id, said: request.said, fate })
+}
+
+/// Tells the supervisor of a run that its work is over. An agent that goes on living would keep its place; one without a
+/// supervisor is found by the next run that needs the place.
+pub fn tell_supervisor(town: &Town, run: &RunId) {
+    let files = RunFiles::of(&town.runs_directory(), &run.to_string());
+    let _ = tell_done(&files);
+}
+
+/// How the work of a rig lands, and whether a person has to approve it.
+struct LandingRules {
+    merge: Merge,
+    review: bool,
+}
+
+impl LandingRules {
+    /// Review is required if the sling or the rig says so.
+    fn of(town: &Town, rig: &Rig, context: Option<&Context>) -> Result<Self> {
+        let files = file_layers(town)?;
+        let layers = town.read(|reader| layers_over(&files, reader))?;
+        let merge = Merge::parse(&layers.rig_merge(&rig.slug)?)?;
+        let is_asked = context.is_some_and(|context| context.parameters.review_only);
+        let is_required = layers.rig_review(&rig.slug)? == "required";
+        Ok(Self { merge, review: is_asked || is_required })
+    }
 }
 
 /// The same for a caller that has looked everything up, and says how it ended and in which words.
@@ -218,9 +244,10 @@ pub(crate) fn finish_work(
 ) -> std::result::Result<WorkDelivery, DoneRefusal> {
     let DoneReport { said, message, no_changes } = statement;
     let words = &EndReport { said, message, no_changes, left: None };
-    let way = DeliveryMode::of(said, context.map(|context| &context.parameters));
+    let rules = LandingRules::of(town, rig, context)?;
+    let way = DeliveryMode::of(said, context.map(|context| &context.parameters), rules.merge);
     let Some(trees) = Trees::of(town, rig).filter(|_| !run.workplace.tree.is_empty()) else {
-        end(town, run, words, DeliveryMode::Keep, &Landing::default(), None)?;
+        end(town, run, words, DeliveryMode::Keep, &Landing::default(), None, false)?;
         return Ok(WorkDelivery::Nothing);
     };
     if no_changes {
@@ -250,19 +277,25 @@ pub(crate) fn finish_work(
         )));
     }
     if is_unchanged || no_changes {
-        end(town, run, words, DeliveryMode::Keep, &landing, None)?;
+        end(town, run, words, DeliveryMode::Keep, &landing, None, false)?;
         return Ok(WorkDelivery::Nothing);
+    }
+    let review = rules.review || touches_protected_paths(town, rig, run, &accepted)?;
+    // What a person has to see goes through the queue, whatever else was said.
+    let way = if review && way == DeliveryMode::Land { DeliveryMode::Queue } else { way };
+    let repository = &trees.repository();
+    if way == DeliveryMode::Queue {
+        try_on_target(rig, run, repository, &accepted)?;
     }
     let landed = match way.branch(run) {
         Some(branch) => {
-            let repository = &trees.repository();
             let accepted = &accepted;
             let delivery = AcceptedWork { town, rig, run, said, way, accepted, branch, repository };
             Some((branch, there(delivery.land(patience)?, branch, run)?))
         }
         None => None,
     };
-    end(town, run, words, way, &landing, landed.as_ref())?;
+    end(town, run, words, way, &landing, landed.as_ref(), review)?;
     if let Some((onto, _)) = &landed {
         forget_candidate(&trees.repository(), run, onto);
     }
@@ -271,11 +304,51 @@ pub(crate) fn finish_work(
         (DeliveryMode::Land, Some((onto, commit))) => {
             WorkDelivery::Landed { branch: onto.to_owned(), commit: commit.to_string() }
         }
-        (DeliveryMode::Queue, _) => WorkDelivery::Merging { branch },
+        (DeliveryMode::Queue, _) => {
+            let request = town.read(|reader| Ok(reader.open_merge_request(&run.id.bead)?))?;
+            WorkDelivery::Merging { branch, request: request.map(Box::new) }
+        }
         (DeliveryMode::Land | DeliveryMode::PushBranch | DeliveryMode::Keep, landed) => {
             WorkDelivery::Kept { branch, pushed: landed.is_some() }
         }
     })
+}
+
+/// Whether work changes files that need a review in its rig.
+fn touches_protected_paths(town: &Town, rig: &Rig, run: &Run, accepted: &Commit) -> Result<bool> {
+    match Commit::parse(&run.workplace.base_commit) {
+        Some(base) => Ok(!protected_paths(town, rig, &base, accepted)?.is_empty()),
+        None => Ok(false),
+    }
+}
+
+/// Refuses work that does not apply to its target: its worker still knows what it was about. An origin that does not answer
+/// is left to the merge queue.
+fn try_on_target(
+    rig: &Rig,
+    run: &Run,
+    repository: &Repository,
+    accepted: &Commit,
+) -> std::result::Result<(), DoneRefusal> {
+    let failed = git_failed(rig);
+    let target = &run.workplace.base;
+    match repository.fetch() {
+        Ok(()) => {}
+        Err(GitError::Unreachable { .. }) => return Ok(()),
+        Err(error) => return Err(failed(error).into()),
+    }
+    let Some(tip) = repository.tip(target).map_err(&failed)? else {
+        return there(LandResult::Gone, target, run).map(drop);
+    };
+    let base = Commit::parse(&run.workplace.base_commit);
+    let work = WorkToRebase { commit: accepted, base: base.as_ref() };
+    match repository.rebase_onto(work, &tip, &signature_of(run)).map_err(&failed)? {
+        Rebased::Clean(_) => Ok(()),
+        Rebased::Conflict { paths, since, has_merges } => {
+            let paths = paths.iter().map(|path| path.display().to_string()).collect();
+            there(LandResult::Conflict { paths, since, has_merges }, target, run).map(drop)
+        }
+    }
 }
 
 /// Whether the branch of a run has only commits that the origin has as well, and none of them was brought there for it.

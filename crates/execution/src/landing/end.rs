@@ -8,6 +8,7 @@ use gt_store::Writer;
 
 use super::delivery_mode::DeliveryMode;
 use super::done::DoneRefusal;
+use crate::merge_queue::{AcceptedSubmission, submit_in};
 use gt_beads::messages::escalate_in;
 use gt_scheduling::run_transitions::{FinishEffect, finish_with_reason_in};
 use gt_town::{Result, Town};
@@ -72,7 +73,9 @@ pub(super) fn end(
     way: DeliveryMode,
     landing: &Landing,
     landed: Option<&(&str, Commit)>,
+    review: bool,
 ) -> std::result::Result<(), DoneRefusal> {
+    let accepted = landing.accepted.as_str();
     let ended = town.write(|writer| {
         match landed {
             // Work that the origin has is confirmed, even if the run has ended meanwhile.
@@ -81,14 +84,31 @@ pub(super) fn end(
             None => return Ok(false),
         }
         match way {
-            // The bead stays with the merge queue, which closes it.
-            DeliveryMode::Queue => Ok(writer.end_run(run, &words.end(), &run.agent)?),
-            DeliveryMode::Land | DeliveryMode::PushBranch | DeliveryMode::Keep => {
-                close(writer, town, run, words)
+            DeliveryMode::Queue | DeliveryMode::PushBranch => {
+                end_into_queue(writer, run, words, accepted, way, review)
             }
+            DeliveryMode::Land | DeliveryMode::Keep => close(writer, town, run, words),
         }
     })?;
     if ended { Ok(()) } else { Err(over(run)) }
+}
+
+/// Ends a run whose work is a merge request from now on. The bead stays in progress until it has landed. `false` if the run
+/// has ended already.
+pub(super) fn end_into_queue(
+    writer: &mut Writer<'_>,
+    run: &Run,
+    words: &EndReport<'_>,
+    accepted: &str,
+    way: DeliveryMode,
+    review: bool,
+) -> Result<bool> {
+    if !writer.end_run(run, &words.end(), &run.agent)? {
+        return Ok(false);
+    }
+    let is_unmerged = way == DeliveryMode::PushBranch;
+    submit_in(writer, &AcceptedSubmission { run, accepted, review, is_unmerged })?;
+    Ok(true)
 }
 
 /// Ends a run as its worker reported, and updates its bead. `false` if it has ended already.

@@ -30,7 +30,7 @@ pub(super) fn end_with_rescue(
     let left = rescue_note(run, &fate);
     let words = EndReport { left: left.as_deref(), ..*words };
     // Nothing of it is accepted.
-    end(town, run, &words, DeliveryMode::Keep, &Landing::default(), None)?;
+    end(town, run, &words, DeliveryMode::Keep, &Landing::default(), None, false)?;
     Ok(fate)
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use gt_core::Rig;
 use gt_core::schedule::{DoneStatus, Landing, LandingState, Run};
 use gt_executors::git::{
-    CheckoutInTheWay, Commit, GitError, OriginTurn, Push, Rebased, Repository, WorkToRebase,
+    CheckoutInTheWay, Commit, GitError, OriginTurn, PUSH_TIME_MAX, Push, Rebased, Repository,
+    WorkToRebase,
 };
 
 use super::checkout::{forget_candidate, landing_name};
@@ -136,7 +137,8 @@ impl AcceptedWork<'_> {
                 return Ok(LandResult::There(ready));
             }
             let name = landing_name(self.run);
-            let push = self.repository.deliver(&ready, self.branch, tip.as_ref(), &name);
+            let push =
+                self.repository.deliver(&ready, self.branch, tip.as_ref(), &name, PUSH_TIME_MAX);
             let why = match push.map_err(&failed)? {
                 Push::Done => return self.confirm(ready),
                 Push::LostRace(why) => why,

@@ -15,7 +15,7 @@ mod waiting;
 
 pub use checkout::landing_checkout;
 pub use done::{DoneRefusal, DoneReport};
-pub use done::{DoneRequest, DoneResult, WorkDelivery, done, run_at};
+pub use done::{DoneRequest, DoneResult, WorkDelivery, done, run_at, tell_supervisor};
 pub(crate) use done::{finish_work, is_untouched};
 pub(crate) use end::end_empty_handed;
 pub(crate) use land::LandingWait;

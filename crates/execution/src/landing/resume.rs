@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::{DoneStatus, OriginDelay, Run, RunId};
+use gt_core::schedule::{DoneStatus, Merge, OriginDelay, Run, RunId};
 use gt_core::{Outcome, RigSlug, Sender, Status};
 use gt_executors::git::Commit;
 use gt_store::Writer;
 
 use super::checkout::forget_candidate;
 use super::delivery_mode::DeliveryMode;
-use super::end::{EndReport, close};
+use super::end::{EndReport, close, end_into_queue};
 use super::land::{AcceptedWork, LandResult, LandingWait, OriginCheck};
 use super::waiting::note_waiting;
 use crate::trees::{NotPrepared, occupy};
@@ -100,7 +100,8 @@ pub(crate) fn complete(
         Ok((reader.rig(run.rig.as_str())?, reader.context_by_number(run.context)?))
     })?;
     let said = run.said.unwrap_or(DoneStatus::Completed);
-    let way = DeliveryMode::of(said, context.as_ref().map(|context| &context.parameters));
+    let way =
+        DeliveryMode::of(said, context.as_ref().map(|context| &context.parameters), Merge::Direct);
     let trees = rig.as_ref().and_then(|rig| Trees::of(town, rig).map(|trees| (rig, trees)));
     let accepted = Commit::parse(&run.landing.accepted);
     let (Some((rig, trees)), Some(accepted), Some(branch)) = (trees, accepted, way.branch(run))
@@ -127,7 +128,20 @@ pub(crate) fn complete(
         LandResult::There(commit) => {
             town.write(|writer| {
                 writer.confirm_landing(run, branch, commit.as_str())?;
-                if !close(writer, town, run, &EndReport::only(said))? {
+                let is_over = match way {
+                    DeliveryMode::PushBranch => !end_into_queue(
+                        writer,
+                        run,
+                        &EndReport::only(said),
+                        accepted.as_str(),
+                        way,
+                        false,
+                    )?,
+                    DeliveryMode::Land | DeliveryMode::Keep | DeliveryMode::Queue => {
+                        !close(writer, town, run, &EndReport::only(said))?
+                    }
+                };
+                if is_over {
                     landed_after_all(writer, run, branch, commit.as_str())?;
                 }
                 Ok(())

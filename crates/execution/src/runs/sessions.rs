@@ -86,7 +86,7 @@ impl SessionInputs<'_> {
                 SessionEnd::Over(end) => return Ok(SessionsEnd::Ended(end, runtime)),
             };
             session += 1;
-            match retry_while_unreachable(|| self.hand_over(&order, session, why))? {
+            match retry_while_unreachable(self.lock, || self.hand_over(&order, session, why))? {
                 AfterSession::Session(next) => order = *next,
                 AfterSession::End(end) => return Ok(SessionsEnd::Ended(end, runtime)),
             }
@@ -105,8 +105,11 @@ impl SessionInputs<'_> {
         let launch_spec =
             || launch_spec(self.town, self.rig, order, runtime, self.account, &ground, session);
         // The dispatcher waits for the first agent, so that failure is reported at once; later sessions can retry.
-        let launched =
-            if session == 1 { launch_spec() } else { retry_while_unreachable(launch_spec) };
+        let launched = if session == 1 {
+            launch_spec()
+        } else {
+            retry_while_unreachable(self.lock, launch_spec)
+        };
         let LaunchSpec { agent, told, .. } = launched.map_err(|error| with_causes(&error))?;
         let started = || {
             if session == 1 {
@@ -120,8 +123,9 @@ impl SessionInputs<'_> {
     }
 
     fn progress(&self, order: &ClaimedRun) -> Result<StepProgress> {
-        let progress =
-            retry_while_unreachable(|| self.town.read(|reader| progress_in(reader, &order.run)))?;
+        let progress = retry_while_unreachable(self.lock, || {
+            self.town.read(|reader| progress_in(reader, &order.run))
+        })?;
         Ok(progress.unwrap_or(NO_STEPS))
     }
 

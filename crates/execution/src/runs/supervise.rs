@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gt_core::schedule::{Account, Context, Run, RunId, RunState, WorkerPlace};
+use gt_core::schedule::{Account, Context, Run, RunEnd, RunId, RunLoss, RunState, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
     AskResult, Liveness, RunFiles, Supervision, SupervisorAnswer, ask_to_cancel, become_detached,
@@ -21,7 +21,7 @@ use crate::trees::{NotPrepared, Prepared, occupy, prepare};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _, strays_are_left};
 use gt_scheduling::run_transitions::Claim;
 use gt_scheduling::run_transitions::claim_with;
-use gt_scheduling::run_transitions::exec_failed;
+use gt_scheduling::run_transitions::{exec_failed, finish};
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{OperationError, Result, Town};
@@ -115,24 +115,39 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     if run.executor == ExecutorKind::Tmux {
         supervision.reopen_with(reopening(town, &run, &rig, program));
     }
-    match shift.work(*order, &mut supervision)? {
+    let ended = shift.work(*order, &mut supervision)?;
+    if lock.is_removed() {
+        end_without_town(town, id);
+        return Ok(());
+    }
+    match ended {
         SessionsEnd::Ended(end, runtime) => {
             let usage = usage_of(town, &run, &runtime, supervision.take_peak_mb());
             // Before the end, so that a process that waits for the end finds it.
-            retry_while_unreachable(|| note_usage(town, &run, &usage))?;
-            retry_while_unreachable(|| conclude(town, &rig, &run, &context, &runtime, end))?;
+            retry_while_unreachable(&lock, || note_usage(town, &run, &usage))?;
+            retry_while_unreachable(&lock, || conclude(town, &rig, &run, &context, &runtime, end))?;
             // The run is over. If that fails, the next landing looks again.
             let _ = look_after(town, &rig, &run);
         }
         SessionsEnd::NotContinued(why) => {
-            retry_while_unreachable(|| not_continued(town, &rig, &run, &why))?;
+            retry_while_unreachable(&lock, || not_continued(town, &rig, &run, &why))?;
         }
         SessionsEnd::NotStarted(why) => {
-            retry_while_unreachable(|| exec_failed(town, id, &why))?;
+            retry_while_unreachable(&lock, || exec_failed(town, id, &why))?;
             say_failed(&why);
         }
     }
+    // The credentials of the origin are not kept longer than the run, however it ended.
+    let _ = std::fs::remove_file(files.environment_path());
     Ok(())
+}
+
+/// Ends a run whose town was deleted from this machine. Only a store elsewhere can still record it.
+pub(super) fn end_without_town(town: &Town, id: &RunId) {
+    let why = "the directory of its town was deleted on the machine it ran on";
+    let end =
+        RunEnd { loss: RunLoss::Host, ..RunEnd::without_status(RunState::Lost, why.to_owned()) };
+    let _ = finish(town, id, &end);
 }
 
 /// A run with the data that its claim needs, read in one transaction.

@@ -321,7 +321,10 @@ impl ProgressReader<'_, '_> {
         }
         let Some(context) = self.reader.open_context(&bead.id)? else {
             let reasons = self.snapshot.reasons_unscheduled(self.reader, bead, None)?;
-            return Ok(BeadProgress::Stuck(reasons));
+            let is_landing = reasons.iter().any(|reason| {
+                matches!(reason, WaitReason::Merging(request) if request.state.moves_by_itself())
+            });
+            return Ok(if is_landing { BeadProgress::Going } else { BeadProgress::Stuck(reasons) });
         };
         let facts = BeadFacts::of_bead(self.reader, bead)?;
         let mut stuck = Vec::new();

@@ -178,7 +178,14 @@ pub(crate) fn look_at_repository(town: &Town, rig: &Rig, run: &Run) -> Result<()
         changed = repository.put_back_settings(&before).map_err(&failed)?;
         write(&place.join("settings"), &repository.settings_file().map_err(&failed)?)?;
     }
-    changed.extend(put_back_references(town, rig, run, &repository, &place)?);
+    let references = put_back_references(town, rig, run, &repository, &place)?;
+    let kept = if references.is_empty() {
+        String::new()
+    } else {
+        let path = repository.path().display();
+        format!(". The commits of such references are kept under refs/gt/outside in {path}")
+    };
+    changed.extend(references);
     if changed.is_empty() {
         return Ok(());
     }
@@ -187,12 +194,11 @@ pub(crate) fn look_at_repository(town: &Town, rig: &Rig, run: &Run) -> Result<()
     let runs: Vec<String> =
         std::iter::once(run).chain(others).map(|run| run.id.to_string()).collect();
     let words = format!(
-        "{} of the repository that the workers of {} share was changed past gt, and is put back. At work then: {}. The \
-         commits of such references are kept under refs/gt/outside in {}",
+        "{} of the repository that the workers of {} share was changed past gt, and is put back. At work then: \
+         {}{kept}",
         changed.join(", "),
         rig.slug,
         runs.join(", "),
-        repository.path().display(),
     );
     tell(town, rig, &words)
 }

@@ -4,10 +4,12 @@
 //! deletes what was taken away long ago.
 
 mod audit;
+mod check_tree;
 mod fence;
 mod lock;
 mod overlay;
 mod prepare;
+mod program_path;
 mod rescue;
 mod setup;
 mod trash;
@@ -17,11 +19,13 @@ use gt_core::schedule::RunId;
 
 pub use audit::look_after;
 pub(crate) use audit::{look_at_target, note_target, remember_repository};
+pub(crate) use check_tree::{CheckTree, CheckTrees};
 pub use fence::{fence, use_environment_of_supervisor};
-pub(crate) use fence::{give_workers_git, programs_of, put_behind_fence};
+pub(crate) use fence::{programs_of, put_behind_fence};
 pub(crate) use lock::occupy;
 pub(crate) use prepare::prepare;
 pub(crate) use prepare::{NotPrepared, Prepared};
+pub(crate) use program_path::{path_through, path_with_us};
 pub(crate) use rescue::save;
 pub use rescue::{RestoredRescue, rescue_repository, rescue_show, rescues, restore_rescue};
 pub use trash::complete_moves;

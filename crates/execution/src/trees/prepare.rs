@@ -104,7 +104,12 @@ fn make_tree(
     let base_commit = base_of(town, repository, base, rig)?;
     // If that fails, the next landing looks again.
     let _ = look_at_target(town, rig, repository, base);
-    let branch = branch_name(name, &run.id.bead, town.now());
+    let repair = repair_of(town, repository, run, &failed)?;
+    let fresh = || {
+        let branch = branch_name(name, &run.id.bead, town.now());
+        (branch, base_commit.clone(), base_commit.to_string())
+    };
+    let (branch, start, base_commit) = repair.unwrap_or_else(fresh);
     let tree = trees.tree(name);
     let ready = Polecat {
         tree: TreeState::Ready,
@@ -115,15 +120,15 @@ fn make_tree(
     };
     let wishes = TreeSetup::of(town, rig)?;
     let mark = take_mark(trees, name)?;
-    let recycle = |tree: &Tree| tree.recycle(&branch, &base_commit);
+    let recycle = |tree: &Tree| tree.recycle(&branch, &start);
     let is_reused = reuse(town, trees, polecat, &tree, recycle)?;
     if !is_reused {
         move_away(town, rig, polecat, TrashReason::For(&run.id))?;
-        repository.add_worktree(tree.path(), &branch, &base_commit).map_err(&failed)?;
+        repository.add_worktree(tree.path(), &branch, &start).map_err(&failed)?;
         write_down(town, &ready)?;
     }
     // A warm tree has all of this, if it is still at the same commit.
-    if !is_reused || mark != Some(wishes.mark(&base_commit)?) {
+    if !is_reused || mark != Some(wishes.mark(&start)?) {
         set_up(trees, &wishes, &tree, &run.agent, &branch)?;
     }
     let place = Workplace {
@@ -136,9 +141,33 @@ fn make_tree(
         tree: trees.below_town(tree.path()),
         branch,
         base: base.to_owned(),
-        base_commit: base_commit.to_string(),
+        base_commit,
     };
     Ok(Prepared { place, polecat: is_reused.then_some(ready) })
+}
+
+/// Where a run goes on that repairs a merge request: the branch of the request if it is still as it was accepted, the
+/// accepted commit, and the commit that the work began from. Nothing for every other run.
+fn repair_of(
+    town: &Town,
+    repository: &Repository,
+    run: &Run,
+    failed: impl Fn(GitError) -> OperationError,
+) -> Result<Option<(String, Commit, String)>> {
+    let request = town.read(|reader| Ok(reader.open_merge_request(&run.id.bead)?))?;
+    let Some(request) = request else { return Ok(None) };
+    let Some(accepted) = Commit::parse(&request.accepted) else { return Ok(None) };
+    let branch = format!("refs/heads/{}", request.branch);
+    let at = repository.resolve(&branch).map_err(&failed)?;
+    if at.as_ref() == Some(&accepted) {
+        return Ok(Some((request.branch, accepted, request.base)));
+    }
+    if repository.resolve(accepted.as_str()).map_err(failed)?.is_none() {
+        return Ok(None);
+    }
+    let name = run.place.as_ref().and_then(WorkerPlace::polecat_name).unwrap_or_default();
+    let branch = branch_name(name, &run.id.bead, town.now());
+    Ok(Some((branch, accepted, request.base)))
 }
 
 /// How long processes of the previous run may take to leave a tree before another tree is taken.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gt_core::Rig;
+use gt_core::checks::hash_parts;
 use gt_core::time::format_duration;
 use gt_executors::git::{Commit, Tree};
 use gt_executors::trial::Trial;
@@ -82,11 +83,7 @@ pub(super) fn set_up(
     branch: &str,
 ) -> Result<()> {
     let (town, rig) = (trees.town, trees.rig);
-    if let Some(overlay) = &wishes.overlay {
-        lay_over(trees, rig, tree, overlay)?;
-    }
-    let Some(command) = &wishes.command else { return Ok(()) };
-    let argv = ["/bin/sh", "-c", command].map(str::to_owned);
+    wishes.lay_over(trees, tree)?;
     let environment = [
         ("GT_TOWN_ROOT", town.root().display().to_string()),
         ("GT_RIG", rig.slug.to_string()),
@@ -95,21 +92,67 @@ pub(super) fn set_up(
     ];
     let environment: Vec<_> =
         environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let limit = wishes.limit;
-    let tried = Trial {
-        argv: &argv,
-        directory: tree.path(),
-        environment: &environment,
-        input: b"",
-        limit,
-        output_bytes_max: OUTPUT_BYTES_MAX,
+    wishes.run_command(rig, tree, &environment, &[])
+}
+
+impl TreeSetup {
+    /// Lays the overlay of the rig over a tree.
+    pub(super) fn lay_over(&self, trees: &Trees<'_>, tree: &Tree) -> Result<()> {
+        match &self.overlay {
+            Some(overlay) => lay_over(trees, trees.rig, tree, overlay),
+            None => Ok(()),
+        }
     }
-    .run();
-    let tried = tried.map_err(|error| failed(rig, &error.to_string(), ""))?;
-    match tried.status {
-        Some(status) if status.success() => settled(rig, tree),
-        Some(status) => Err(failed(rig, &status.to_string(), &tried.output)),
-        None => Err(failed(rig, &too_long(limit), &tried.output)),
+
+    /// Runs the command of the rig in a tree, with these variables besides ours and without others of ours.
+    pub(super) fn run_command(
+        &self,
+        rig: &Rig,
+        tree: &Tree,
+        environment: &[(String, String)],
+        without: &[&str],
+    ) -> Result<()> {
+        let Some(command) = &self.command else { return Ok(()) };
+        let argv = ["/bin/sh", "-c", command].map(str::to_owned);
+        let limit = self.limit;
+        let tried = Trial {
+            argv: &argv,
+            directory: tree.path(),
+            environment,
+            without,
+            input: b"",
+            limit,
+            output_bytes_max: OUTPUT_BYTES_MAX,
+        }
+        .run();
+        let tried = tried.map_err(|error| failed(rig, &error.to_string(), ""))?;
+        match tried.status {
+            Some(status) if status.success() => settled(rig, tree),
+            Some(status) => Err(failed(rig, &status.to_string(), &tried.output)),
+            None => Err(failed(rig, &too_long(limit), &tried.output)),
+        }
+    }
+
+    /// A hash of the command and of the contents of the overlay: equal ones set a tree up alike.
+    pub(super) fn hash(&self) -> Result<String> {
+        let mut parts = vec![self.command.clone().unwrap_or_default().into_bytes()];
+        if let Some(overlay) = &self.overlay {
+            for file in files_below(overlay)? {
+                let path = overlay.join(&file);
+                let failed =
+                    |source| OperationError::File { action: "read", path: path.clone(), source };
+                let mode = path.symlink_metadata().map_err(failed)?.mode();
+                let content = if path.is_symlink() {
+                    std::fs::read_link(&path).map_err(failed)?.into_os_string().into_encoded_bytes()
+                } else {
+                    std::fs::read(&path).map_err(failed)?
+                };
+                parts.push(file.into_os_string().into_encoded_bytes());
+                parts.push(format!("{mode:o}").into_bytes());
+                parts.push(content);
+            }
+        }
+        Ok(hash_parts(parts.iter().map(Vec::as_slice)))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gt_core::schedule::{Polecat, RunId, TrashState, Trashed, TreeState, WorkerPlace};
@@ -390,36 +390,9 @@ fn delete_doomed(directory: &Path) -> Result<()> {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(PURGING_PREFIX) {
             let path = entry.path();
-            delete(&path).map_err(|source| OperationError::File {
-                action: "delete",
-                path,
-                source,
-            })?;
+            gt_executors::private::delete_directory(&path)
+                .map_err(|source| OperationError::File { action: "delete", path, source })?;
         }
     }
     Ok(())
-}
-
-fn delete(path: &Path) -> std::io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        // Caches of build tools are often read-only.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            let mut open = vec![path.to_owned()];
-            while let Some(directory) = open.pop() {
-                open.extend(made_writable(&directory)?);
-            }
-            fs::remove_dir_all(path)
-        }
-        deleted => deleted,
-    }
-}
-
-/// Makes a directory writable; returns its subdirectories.
-fn made_writable(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
-    let inside = fs::read_dir(directory)?.flatten();
-    let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-    Ok(inside.filter(is_directory).map(|entry| entry.path()).collect())
 }

@@ -72,7 +72,7 @@ pub fn prime(town: &Town, role: Option<&str>, asked: Option<&str>) -> Result<Pri
                 return Ok(Err(party));
             }
         };
-        Ok(Ok(briefing_in(reader, run)?))
+        Ok(Ok(briefing_in(town, reader, run)?))
     })?;
     match primed {
         Ok(briefing) => Ok(PrimeOutput::Worker(Box::new(briefing))),

@@ -22,7 +22,7 @@ use super::launch_spec::{LaunchHost, LaunchSpec, environment_of, launch_spec};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::sessions::mark_told;
 use super::spawner::with_causes;
-use super::supervise::{ClaimInputs, say_failed};
+use super::supervise::{ClaimInputs, end_without_town, say_failed};
 use gt_scheduling::run_transitions::{Claim, ClaimedRun, claim, renew_token};
 use gt_scheduling::run_transitions::{exec_failed, finish};
 use gt_scheduling::runtimes;
@@ -130,7 +130,7 @@ impl HomeSupervisor<'_> {
             return Ok(());
         };
         let runtime = self.runtime_of(it)?;
-        let token = retry_while_unreachable(|| renew_token(self.town, &it.run.id))?;
+        let token = retry_while_unreachable(self.lock, || renew_token(self.town, &it.run.id))?;
         self.stay(it, &posting, None, &runtime, &token)
     }
 
@@ -158,6 +158,7 @@ impl HomeSupervisor<'_> {
         };
         let stay = RemoteRun {
             files: self.files,
+            lock: self.lock,
             posting,
             caller: &caller,
             is_wanted: &is_wanted,
@@ -169,17 +170,22 @@ impl HomeSupervisor<'_> {
                 say(&SupervisorAnswer::Started);
             }
         });
-        match outcome.map_err(|source| self.failed(source))? {
+        let outcome = outcome.map_err(|source| self.failed(source))?;
+        if self.lock.is_removed() {
+            end_without_town(town, id);
+            return Ok(());
+        }
+        match outcome {
             RemoteRunOutcome::Ended(end) => {
                 self.lock.keep_end(end);
-                retry_while_unreachable(|| {
+                retry_while_unreachable(self.lock, || {
                     conclude(town, &it.rig, &it.run, &it.context, runtime, end)
                 })?;
             }
             RemoteRunOutcome::NotStarted(why) => self.give_back(id, &why)?,
             RemoteRunOutcome::Vanished { rebooted } => {
                 let end = vanished(&posting.site.host, rebooted);
-                retry_while_unreachable(|| finish(town, id, &end))?;
+                retry_while_unreachable(self.lock, || finish(town, id, &end))?;
             }
             RemoteRunOutcome::Abandoned => return Ok(()),
         }
@@ -189,7 +195,7 @@ impl HomeSupervisor<'_> {
 
     /// Takes back a run that was claimed and could not be started.
     fn give_back(&self, id: &RunId, why: &str) -> Result<()> {
-        retry_while_unreachable(|| exec_failed(self.town, id, why))?;
+        retry_while_unreachable(self.lock, || exec_failed(self.town, id, why))?;
         say_failed(why);
         Ok(())
     }

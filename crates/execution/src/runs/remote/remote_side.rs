@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gt_executors::ssh::{self, CallError, RemoteMachine};
 
-use crate::runs::launch_spec::path_through;
+use crate::trees::path_through;
 use gt_town::Environment;
 
 /// Serves a line from home: the command `gt worker remote`. `program` is this program, `home` the directory below

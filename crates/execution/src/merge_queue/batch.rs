@@ -1,0 +1,402 @@
+//! One batch of requests: built, checked, and landed or searched for the one that is to blame.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use gt_core::checks::CheckPurpose;
+use gt_core::merging::{
+    BatchSearch, MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold,
+    RequestState, SearchStep, approval_of, in_queue_order,
+};
+use gt_core::message::{MessageBody, Severity};
+use gt_core::{MessageAddress, Sender};
+use gt_executors::git::{
+    AppliedAs, CandidateMember, Commit, LandMethod, MemberOutcome, OriginTurn, Signature,
+};
+
+use super::land::{BuiltCandidate, PushOutcome};
+use super::pass::QueueBuilder;
+use super::repair::RepairCause;
+use super::verify::{CheckFailure, CheckVerdict};
+use gt_beads::merge_requests::RequestNote;
+use gt_beads::messages::escalate_in;
+use gt_town::Result;
+use gt_town::landing_identity::LandingIdentity;
+use gt_town::tree_paths::{git_failed, signature_of};
+
+/// How often a request is built again because the target moved, before it is held.
+const REBUILDS_MAX: u32 = 5;
+/// The delay before a check that could not be run to its end is run again.
+const CHECK_ERROR_DELAY: Duration = Duration::from_mins(10);
+/// The delay before a target that moves faster than the checks is tried again.
+const TARGET_MOVES_DELAY: Duration = Duration::from_mins(10);
+
+/// Whether the queue has more to do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BatchProgress {
+    /// It has.
+    GoOn,
+    /// It waits for something outside.
+    Stop,
+}
+
+/// Requests that are built together.
+pub(super) struct Batch {
+    pub(super) requests: Vec<MergeRequest>,
+    /// A person has to see the only one of them before it may land.
+    is_before_review: bool,
+}
+
+impl QueueBuilder<'_> {
+    /// The requests whose turn it is. Nothing if the queue is paused, or if nothing waits.
+    pub(super) fn next_batch(&mut self, tip: &Commit) -> Result<Option<Batch>> {
+        let (rig, target) = (&self.name.rig, self.name.target.as_str());
+        let (queue, line, reviews) = self.town.read(|reader| {
+            let mut line = Vec::new();
+            let mut reviews = HashMap::new();
+            for request in reader.merge_line(rig, target)? {
+                if request.state != RequestState::Queued {
+                    continue;
+                }
+                if request.review {
+                    reviews.insert(request.id.clone(), reader.reviews_of(&request.id)?);
+                }
+                let Some(bead) = reader.bead(&request.id.bead)? else { continue };
+                line.push((request, bead.priority));
+            }
+            Ok((reader.merge_queue(rig, target)?, line, reviews))
+        })?;
+        if queue.as_ref().is_some_and(|queue| queue.paused.is_some()) {
+            return Ok(None);
+        }
+        let red = queue.and_then(|queue| queue.red);
+        let is_red = red.as_ref().is_some_and(|red| red.commit == tip.as_str());
+        if red.is_some() && !is_red {
+            // Others have moved the target: it is looked at again.
+            self.town.write(|writer| Ok(writer.set_red_target(rig, target, None)?))?;
+        }
+        let now = self.town.now();
+        let mut line: Vec<_> = line
+            .into_iter()
+            .filter(|(request, _)| request.retry_at.is_none_or(|at| at <= now))
+            .filter(|(request, _)| !is_red || request.fix)
+            .collect();
+        in_queue_order(&mut line);
+        let waits_for_person = |request: &MergeRequest| {
+            let reviews = reviews.get(&request.id).map_or(&[][..], Vec::as_slice);
+            request.review && approval_of(request, reviews).is_none()
+        };
+        let Some((first, _)) = line.first() else { return Ok(None) };
+        if waits_for_person(first) {
+            let requests = vec![first.clone()];
+            return Ok(Some(Batch { requests, is_before_review: true }));
+        }
+        let requests = line.into_iter().map(|(request, _)| request);
+        let requests = requests.filter(|request| !waits_for_person(request));
+        let most = if is_red { 1 } else { self.batch_max };
+        Ok(Some(Batch { requests: requests.take(most).collect(), is_before_review: false }))
+    }
+
+    /// Builds, checks and lands a batch. The turn at the origin is given back while checks run.
+    pub(super) fn run_batch(
+        &mut self,
+        turn: OriginTurn,
+        tip: &Commit,
+        batch: &Batch,
+    ) -> Result<BatchProgress> {
+        let Some(built) = self.build(tip, &batch.requests)? else { return Ok(BatchProgress::GoOn) };
+        drop(turn);
+        match self.check(&built)? {
+            CheckVerdict::Passed(_) if batch.is_before_review => {
+                let words = RequestNote::words("its checks pass");
+                self.act(&built.ids(), RequestAction::AskReview, OriginAnswer::Unknown, &words)?;
+                Ok(BatchProgress::GoOn)
+            }
+            CheckVerdict::Passed(checks) => self.land_or_requeue(&built, &checks),
+            CheckVerdict::Error { check, words } => {
+                self.hold_for_error(&built.ids(), &check, &words)
+            }
+            CheckVerdict::Failed(failure) => self.search(built, failure, batch.is_before_review),
+        }
+    }
+
+    /// Puts requests on top of the tip. Those that do not apply go back to their authors. Nothing if none is left.
+    fn build(&mut self, tip: &Commit, requests: &[MergeRequest]) -> Result<Option<BuiltCandidate>> {
+        let ids: Vec<MergeRequestId> = requests.iter().map(|request| request.id.clone()).collect();
+        let note = RequestNote::default();
+        let building = self.act(&ids, RequestAction::Build, OriginAnswer::Unknown, &note)?;
+        if building.is_empty() {
+            return Ok(None);
+        }
+        let members: Vec<CandidateMember> =
+            building.iter().map(|request| self.member(request)).collect::<Result<_>>()?;
+        let built = self.repository.build_candidate(tip.as_str(), tip, &members, self.method);
+        let built = built.map_err(git_failed(self.rig))?;
+        let mut parts = Vec::new();
+        for (request, outcome) in building.into_iter().zip(built.members) {
+            match outcome {
+                MemberOutcome::Applied { before, after, applied_as, .. } => {
+                    if self.is_changed_since_review(&request, (&before, &after), applied_as)? {
+                        let words = "it is not the change that was approved: the target has moved";
+                        let note = RequestNote::words(words);
+                        let ids = [request.id];
+                        self.act(&ids, RequestAction::AskReview, OriginAnswer::Unknown, &note)?;
+                        // Without it, all that came after it has to be built again.
+                        return self.requeue(&parts, &note).map(|()| None);
+                    }
+                    parts.push((request, after.to_string()));
+                }
+                MemberOutcome::AlreadyThere => {
+                    let after =
+                        parts.last().map_or_else(|| tip.to_string(), |(_, after)| after.clone());
+                    parts.push((request, after));
+                }
+                MemberOutcome::Conflict { paths, .. } => {
+                    let paths = paths.iter().map(|path| path.display().to_string()).collect();
+                    self.send_back(
+                        &request,
+                        &RepairCause::Conflict { paths, tip: tip.to_string() },
+                    )?;
+                }
+                MemberOutcome::Unreadable(why) => {
+                    let note = RequestNote {
+                        detail: why,
+                        retry_at: Some(self.town.now().plus(CHECK_ERROR_DELAY)),
+                        ..RequestNote::default()
+                    };
+                    let hold = RequestAction::Hold(RequestHold::CheckError);
+                    self.act(&[request.id], hold, OriginAnswer::Unknown, &note)?;
+                }
+            }
+        }
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(BuiltCandidate { base: tip.clone(), tip: built.tip, tree: built.tree, parts }))
+    }
+
+    fn member(&self, request: &MergeRequest) -> Result<CandidateMember> {
+        let (run, bead) = self.town.read(|reader| {
+            let run = match request.run() {
+                Some(run) => reader.run(&run)?,
+                None => None,
+            };
+            Ok((run, reader.bead(&request.id.bead)?))
+        })?;
+        let unnamed = || Signature { name: "gt".to_owned(), email: "gt@gt.invalid".to_owned() };
+        let identity = match &run {
+            Some(run) => LandingIdentity::of(&run.id, signature_of(run), self.person.clone()),
+            None => LandingIdentity {
+                signature: self.person.clone().unwrap_or_else(unnamed),
+                replaced_author: None,
+                trailers: Vec::new(),
+            },
+        };
+        Ok(CandidateMember {
+            commit: self.commit(&request.accepted)?,
+            base: Commit::parse(&request.base),
+            name: request.id.to_string(),
+            message: match self.method {
+                LandMethod::Rebase => None,
+                LandMethod::Squash | LandMethod::Merge => bead.map(|bead| bead.title.to_string()),
+            },
+            trailers: identity.trailers,
+            signature: identity.signature,
+            replaced_author: identity.replaced_author,
+        })
+    }
+
+    /// Whether an approved request has become another change on this target.
+    fn is_changed_since_review(
+        &self,
+        request: &MergeRequest,
+        (before, after): (&Commit, &Commit),
+        applied_as: AppliedAs,
+    ) -> Result<bool> {
+        let Some(base) = Commit::parse(&request.base).filter(|_| request.review) else {
+            return Ok(false);
+        };
+        match (applied_as, self.method) {
+            // The rig lands everything so; what it would have been without that is what was approved.
+            (AppliedAs::Squashed, LandMethod::Squash) | (AppliedAs::Merged, LandMethod::Merge) => {
+                Ok(false)
+            }
+            (AppliedAs::Squashed | AppliedAs::Merged, _) => Ok(true),
+            (AppliedAs::Commits, _) => {
+                let accepted = self.commit(&request.accepted)?;
+                let same = self.repository.same_patches((&base, &accepted), (before, after));
+                Ok(!same.map_err(git_failed(self.rig))?)
+            }
+        }
+    }
+
+    fn check(&mut self, built: &BuiltCandidate) -> Result<CheckVerdict> {
+        let note = RequestNote::default();
+        self.act(&built.ids(), RequestAction::Check, OriginAnswer::Unknown, &note)?;
+        self.verify(&built.tip, CheckPurpose::Candidate)
+    }
+
+    fn hold_for_error(
+        &mut self,
+        ids: &[MergeRequestId],
+        check: &str,
+        words: &str,
+    ) -> Result<BatchProgress> {
+        let note = RequestNote {
+            detail: format!("{check}: {words}"),
+            retry_at: Some(self.town.now().plus(CHECK_ERROR_DELAY)),
+            ..RequestNote::default()
+        };
+        let hold = RequestAction::Hold(RequestHold::CheckError);
+        self.act(ids, hold, OriginAnswer::Unknown, &note)?;
+        Ok(BatchProgress::GoOn)
+    }
+
+    /// Finds the request that makes a check fail: halves that pass land at once, and the culprit goes back to its author.
+    fn search(
+        &mut self,
+        built: BuiltCandidate,
+        mut failure: CheckFailure,
+        is_before_review: bool,
+    ) -> Result<BatchProgress> {
+        let mut base = built.base.clone();
+        let all: Vec<MergeRequest> = built.parts.into_iter().map(|(request, _)| request).collect();
+        let mut search = BatchSearch::new(all);
+        loop {
+            let part = match search.step() {
+                SearchStep::Over => return Ok(BatchProgress::GoOn),
+                SearchStep::Culprit(request) => {
+                    return self.blame(&request, &base, failure);
+                }
+                SearchStep::Check(part) => part,
+            };
+            let turn = self.repository.turn().map_err(git_failed(self.rig))?;
+            let others: Vec<MergeRequestId> = self.in_work()?;
+            self.act(
+                &others,
+                RequestAction::Requeue,
+                OriginAnswer::Unknown,
+                &RequestNote::default(),
+            )?;
+            let Some(built) = self.build(&base, &part)? else { return Ok(BatchProgress::GoOn) };
+            drop(turn);
+            match self.check(&built)? {
+                CheckVerdict::Passed(checks) if !is_before_review => {
+                    let tip = built.tip.clone();
+                    match self.land(&built, &checks)? {
+                        PushOutcome::Landed => base = tip,
+                        PushOutcome::Requeued => return Ok(BatchProgress::GoOn),
+                        PushOutcome::Stuck => return Ok(BatchProgress::Stop),
+                    }
+                    search = search.passed();
+                }
+                CheckVerdict::Passed(_) => return Ok(BatchProgress::GoOn),
+                CheckVerdict::Error { check, words } => {
+                    return self.hold_for_error(&built.ids(), &check, &words);
+                }
+                CheckVerdict::Failed(next) => {
+                    failure = next;
+                    search = search.failed();
+                }
+            }
+        }
+    }
+
+    /// The requests of this queue that are being built or checked.
+    fn in_work(&self) -> Result<Vec<MergeRequestId>> {
+        let line = self.line()?.into_iter();
+        let in_work = line.filter(|request| {
+            matches!(request.state, RequestState::Building | RequestState::Checking)
+        });
+        Ok(in_work.map(|request| request.id).collect())
+    }
+
+    /// A check fails with this request alone: it is to blame if the check passes without it.
+    fn blame(
+        &mut self,
+        request: &MergeRequest,
+        base: &Commit,
+        failure: CheckFailure,
+    ) -> Result<BatchProgress> {
+        match self.verify(base, CheckPurpose::Base)? {
+            CheckVerdict::Passed(_) => {
+                let CheckFailure { check: name, words, check_run } = failure;
+                let cause = RepairCause::Check { name, words, check_run };
+                self.send_back(request, &cause)?;
+                let rest = self.in_work()?;
+                let note = RequestNote::default();
+                self.act(&rest, RequestAction::Requeue, OriginAnswer::Unknown, &note)?;
+                Ok(BatchProgress::GoOn)
+            }
+            CheckVerdict::Error { check, words } => {
+                let ids = self.in_work()?;
+                self.hold_for_error(&ids, &check, &words)
+            }
+            CheckVerdict::Failed(CheckFailure { check: red, .. }) => {
+                let (rig, target) = (&self.name.rig, self.name.target.as_str());
+                let is_new = self.town.write(|writer| {
+                    Ok(writer.set_red_target(rig, target, Some((base.as_str(), &red)))?)
+                })?;
+                let ids = self.in_work()?;
+                let words = format!("{red} fails on {target} itself");
+                let note = RequestNote::words(words);
+                self.act(&ids, RequestAction::Requeue, OriginAnswer::Unknown, &note)?;
+                if is_new {
+                    self.report_red_target(&red)?;
+                }
+                Ok(BatchProgress::Stop)
+            }
+        }
+    }
+
+    /// Puts requests back in line.
+    fn requeue(&mut self, parts: &[(MergeRequest, String)], note: &RequestNote) -> Result<()> {
+        let mut ids: Vec<MergeRequestId> =
+            parts.iter().map(|(request, _)| request.id.clone()).collect();
+        ids.extend(self.in_work()?);
+        let note = RequestNote { detail: String::new(), ..note.clone() };
+        self.act(&ids, RequestAction::Requeue, OriginAnswer::Unknown, &note)?;
+        Ok(())
+    }
+
+    fn land_or_requeue(
+        &mut self,
+        built: &BuiltCandidate,
+        checks: &[gt_store::CandidateCheck],
+    ) -> Result<BatchProgress> {
+        match self.land(built, checks)? {
+            PushOutcome::Landed | PushOutcome::Requeued => Ok(BatchProgress::GoOn),
+            PushOutcome::Stuck => Ok(BatchProgress::Stop),
+        }
+    }
+
+    /// Puts requests back in line because the target moved under their candidate; those that this happens to too often are
+    /// held.
+    pub(super) fn rebuild(&mut self, ids: &[MergeRequestId], origin: OriginAnswer) -> Result<()> {
+        let note = RequestNote { counts_as_rebuild: true, ..RequestNote::default() };
+        let again = self.act(ids, RequestAction::Requeue, origin, &note)?;
+        let too_often = again.into_iter().filter(|request| request.rebuilds > REBUILDS_MAX);
+        let too_often: Vec<MergeRequestId> = too_often.map(|request| request.id).collect();
+        let note = RequestNote {
+            detail: format!("it was built {REBUILDS_MAX} times, and each time others had pushed"),
+            retry_at: Some(self.town.now().plus(TARGET_MOVES_DELAY)),
+            ..RequestNote::default()
+        };
+        let hold = RequestAction::Hold(RequestHold::TargetMoves);
+        self.act(&too_often, hold, OriginAnswer::Unknown, &note)?;
+        Ok(())
+    }
+
+    fn report_red_target(&self, check: &str) -> Result<()> {
+        let (rig, target) = (&self.name.rig, &self.name.target);
+        let body = MessageBody::parse(&format!(
+            "The check {check} fails on {target} of {rig} itself. Nothing lands there until it passes: mend it and push, or \
+             let the one request land that mends it: gt mq top <merge request> --fix. gt mq list shows what waits"
+        ))?;
+        self.town.write(|writer| {
+            let from = Sender::Standing(MessageAddress::Refinery(rig.clone()));
+            escalate_in(writer, from, None, body, Severity::High)?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,225 @@
+//! Decisions of people about merge requests and queues.
+
+use gt_core::RigSlug;
+use gt_core::decide::Right;
+use gt_core::merging::{
+    MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold, RequestState, Review,
+    ReviewDecision, next_state,
+};
+use gt_core::{Outcome, Status};
+use gt_store::Writer;
+
+use super::repair::schedule_repair_in;
+use gt_beads::beads::{Close, close_in};
+use gt_beads::merge_requests::{RequestNote, act_in, cancel_request_in, resolve_request};
+use gt_beads::run_records::release_in;
+use gt_town::settings::{file_layers, layers_over};
+use gt_town::{OperationError, Result, Town};
+
+/// A review of a person.
+#[derive(Debug, Clone)]
+pub struct RequestReview<'a> {
+    /// What it says.
+    pub decision: ReviewDecision,
+    /// The file that it is about; empty for the whole request.
+    pub file: &'a str,
+    /// The line of the file.
+    pub line: Option<u32>,
+    /// The words.
+    pub body: &'a str,
+}
+
+/// Stops or resumes the line of a target branch. `false` if it is so already.
+pub fn pause(town: &Town, rig: &RigSlug, target: &str, is_paused: bool) -> Result<bool> {
+    town.write(|writer| {
+        let by = writer.actor().to_owned();
+        Ok(writer.pause_queue(rig, target, is_paused.then_some(by.as_str()))?)
+    })
+}
+
+/// Tries a request again now, whatever holds it.
+pub fn retry(town: &Town, input: &str) -> Result<MergeRequest> {
+    town.write(|writer| {
+        let request = resolve_request(town, writer, input)?;
+        if let Some(run) = writer.live_run(&request.id.bead)? {
+            return Err(OperationError::rejected(format!("{} repairs it; wait for it", run.id)));
+        }
+        let note = RequestNote::default();
+        let action = RequestAction::Requeue;
+        next_state(&request, action, OriginAnswer::Unknown).map_err(|refusal| {
+            OperationError::rejected(format!("{} cannot be tried again: {refusal}", request.id))
+        })?;
+        if let Some(context) = writer.open_context(&request.id.bead)? {
+            let reason = gt_core::schedule::CloseReason::Cleared;
+            writer.close_context(&context, reason, "its merge request is tried again")?;
+        }
+        hold_bead_in(writer, &request)?;
+        let acted = act_in(writer, &request.id, action, OriginAnswer::Unknown, note)?;
+        acted.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))
+    })
+}
+
+/// The bead of a request that is in line is in progress.
+fn hold_bead_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<()> {
+    let Some(old) = writer.bead(&request.id.bead)? else { return Ok(()) };
+    if matches!(old.status, Status::InProgress | Status::Closed) {
+        return Ok(());
+    }
+    let run = match request.run() {
+        Some(run) => writer.run(&run)?,
+        None => None,
+    };
+    let mut new = old.clone();
+    new.assignee = run.map(|run| run.agent).unwrap_or_default();
+    new.enter(Status::InProgress, writer.now());
+    new.updated_at = writer.now().max(old.updated_at);
+    writer.save_bead(&old, &new, gt_core::EventKind::StatusChanged)?;
+    Ok(())
+}
+
+/// Gives a request up: its bead is open again, and its branch stays.
+pub fn cancel_request(town: &Town, input: &str) -> Result<MergeRequest> {
+    town.write(|writer| {
+        let request = resolve_request(town, writer, input)?;
+        if !request.state.is_open() {
+            return Err(OperationError::rejected(format!(
+                "{} is {}",
+                request.id,
+                request.state.as_str()
+            )));
+        }
+        let words = format!("cancelled by {}", writer.actor());
+        let cancelled = cancel_request_in(writer, &request.id.bead, &words)?;
+        if writer.live_run(&request.id.bead)?.is_none() {
+            release_in(writer, &request.id.bead)?;
+        }
+        cancelled.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))
+    })
+}
+
+/// Puts a request before all others; with `fix`, also while the target is red.
+pub fn put_on_top(town: &Town, input: &str, fix: bool) -> Result<MergeRequest> {
+    town.write(|writer| {
+        let request = resolve_request(town, writer, input)?;
+        if !request.state.is_open() {
+            return Err(OperationError::rejected(format!(
+                "{} is {}",
+                request.id,
+                request.state.as_str()
+            )));
+        }
+        let top = MergeRequest { top: true, fix: fix || request.fix, ..request.clone() };
+        if writer.save_merge_request(request.state, &top)? {
+            return Ok(top);
+        }
+        Err(OperationError::rejected(format!("{} has changed; say it again", request.id)))
+    })
+}
+
+/// Closes the bead of a request that people have merged, or do not want merged.
+pub fn close_unmerged(town: &Town, input: &str, why: &str) -> Result<MergeRequest> {
+    town.write(|writer| {
+        let request = resolve_request(town, writer, input)?;
+        if request.state != RequestState::Held(RequestHold::Unmerged) {
+            return Err(OperationError::rejected(format!(
+                "{} is {}; only one that was pushed and is not to be merged by gt can be closed so; {}",
+                request.id,
+                request.state,
+                request.next_step()
+            )));
+        }
+        let cancelled = cancel_request_in(writer, &request.id.bead, why)?;
+        let how = Close {
+            reasons: vec![why.to_owned()],
+            outcome: Some(Outcome::Success),
+            force: true,
+            session: None,
+        };
+        close_in(writer, &request.id.bead, &how, 0, None)?;
+        cancelled.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))
+    })
+}
+
+/// Comments on a request; nothing else changes.
+pub fn comment(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<Review> {
+    town.write(|writer| {
+        let request = open_for_review(town, writer, input)?;
+        insert(writer, &request, review)
+    })
+}
+
+/// Approves or rejects a request that waits for a review. An approved one is in line again; a rejected one goes back to its
+/// author with all comments.
+pub fn review(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<MergeRequest> {
+    let files = file_layers(town)?;
+    town.write(|writer| {
+        let request = open_for_review(town, writer, input)?;
+        if request.state != RequestState::Review {
+            return Err(OperationError::rejected(format!(
+                "{} does not wait for a review: {}",
+                request.id,
+                request.standing()
+            )));
+        }
+        insert(writer, &request, review)?;
+        let (action, note) = match review.decision {
+            ReviewDecision::Approved => (RequestAction::Requeue, RequestNote::default()),
+            ReviewDecision::Rejected => {
+                let words = format!("rejected by {}: {}", writer.actor(), review.body);
+                let note = RequestNote { counts_as_try: true, ..RequestNote::words(words) };
+                (RequestAction::FailCheck, note)
+            }
+            ReviewDecision::Comment => return Ok(request),
+        };
+        let acted = act_in(writer, &request.id, action, OriginAnswer::Unknown, note)?;
+        let acted =
+            acted.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))?;
+        if acted.state == RequestState::Failed {
+            let repairs = layers_over(&files, writer)?.mq_repairs()?;
+            schedule_repair_in(writer, &acted, u32::try_from(repairs).unwrap_or(0))?;
+        }
+        Ok(acted)
+    })
+}
+
+/// The request, if the caller may review it: no run approves its own work.
+fn open_for_review(town: &Town, writer: &Writer<'_>, input: &str) -> Result<MergeRequest> {
+    let request = resolve_request(town, writer, input)?;
+    if !request.state.is_open() {
+        return Err(OperationError::rejected(format!(
+            "{} is {}",
+            request.id,
+            request.state.as_str()
+        )));
+    }
+    if let Some(run) = town.acting_run() {
+        if run.bead == request.id.bead {
+            return Err(OperationError::rejected(format!(
+                "{run} made {}, and no worker reviews its own work",
+                request.id
+            )));
+        }
+        town.require_right(Right::Reviews, "a review")?;
+    }
+    Ok(request)
+}
+
+fn insert(
+    writer: &mut Writer<'_>,
+    request: &MergeRequest,
+    review: &RequestReview<'_>,
+) -> Result<Review> {
+    let new = Review {
+        number: 0,
+        request: MergeRequestId::clone(&request.id),
+        actor: writer.actor().to_owned(),
+        decision: review.decision,
+        accepted: request.accepted.clone(),
+        base: request.base.clone(),
+        file: review.file.to_owned(),
+        line: review.line,
+        body: review.body.to_owned(),
+        created_at: writer.now(),
+    };
+    Ok(writer.insert_review(new, &request.rig)?)
+}

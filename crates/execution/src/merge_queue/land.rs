@@ -1,0 +1,240 @@
+//! Pushing a candidate that has passed.
+
+use std::time::Duration;
+
+use gt_core::merging::{
+    Candidate, CandidatePart, CandidateState, MergeRequest, MergeRequestId, OriginAnswer,
+    RequestAction, RequestHold, RequestState, approval_of,
+};
+use gt_executors::git::{Commit, GitError, Push};
+use gt_store::{CandidateCheck, Writer};
+
+use super::pass::{PUSH_LEASE_SECONDS, QueueBuilder};
+use gt_beads::merge_requests::{RequestNote, act_in};
+use gt_town::Result;
+use gt_town::tree_paths::git_failed;
+
+/// The longest time of a push: shorter than the lease of its builder.
+const PUSH_TIME_MAX: Duration = Duration::from_secs(590);
+/// The delay before an origin that refused is asked again.
+const REFUSED_DELAY: Duration = Duration::from_mins(10);
+/// The delay before a checkout that is in the way is looked at again.
+const CHECKOUT_DELAY: Duration = Duration::from_secs(30);
+
+/// A candidate that is built.
+#[derive(Debug, Clone)]
+pub(super) struct BuiltCandidate {
+    /// The tip of the target that it was built on.
+    pub(super) base: Commit,
+    /// The commit to push.
+    pub(super) tip: Commit,
+    /// Its files.
+    pub(super) tree: Commit,
+    /// The requests in it, each with the commit that has it.
+    pub(super) parts: Vec<(MergeRequest, String)>,
+}
+
+impl BuiltCandidate {
+    /// The names of its requests.
+    pub(super) fn ids(&self) -> Vec<MergeRequestId> {
+        self.parts.iter().map(|(request, _)| request.id.clone()).collect()
+    }
+}
+
+/// The outcome of an attempt to land a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PushOutcome {
+    /// The target has it.
+    Landed,
+    /// Its requests are in line again, or held.
+    Requeued,
+    /// The origin does not answer, so nothing more can be done now.
+    Stuck,
+}
+
+impl QueueBuilder<'_> {
+    /// Records the intent, pushes, and confirms what the origin says.
+    pub(super) fn land(
+        &mut self,
+        built: &BuiltCandidate,
+        checks: &[CandidateCheck],
+    ) -> Result<PushOutcome> {
+        let failed = git_failed(self.rig);
+        let _turn = self.repository.turn().map_err(&failed)?;
+        let Some(candidate) = self.intend(built, checks)? else {
+            self.rebuild(&self.still_mine(built)?, OriginAnswer::Unknown)?;
+            return Ok(PushOutcome::Requeued);
+        };
+        self.changed.extend(built.ids());
+        let (target, base) = (self.name.target.as_str(), &built.base);
+        if base == &built.tip {
+            // Everything in it was there already.
+            self.confirm(&candidate)?;
+            return Ok(PushOutcome::Landed);
+        }
+        let name = format!("candidate-{}", candidate.number);
+        let push = self.repository.deliver(&built.tip, target, Some(base), &name, PUSH_TIME_MAX);
+        let result = match push.map_err(&failed)? {
+            Push::Done => return self.confirm_push(&candidate, &built.tip),
+            Push::LostRace(_) => {
+                self.drop_candidate_row(&candidate)?;
+                self.rebuild(&built.ids(), OriginAnswer::Absent)?;
+                PushOutcome::Requeued
+            }
+            Push::Rejected(why) => {
+                self.hold(&candidate, RequestHold::OriginRefused, &why.to_string(), REFUSED_DELAY)?
+            }
+            Push::Incomplete(why) => {
+                let words =
+                    format!("what git-lfs keeps for it cannot be brought to the origin: {why}");
+                self.hold(&candidate, RequestHold::OriginRefused, &words, REFUSED_DELAY)?
+            }
+            Push::Unable(why) => {
+                self.hold(&candidate, RequestHold::OriginRefused, &why, REFUSED_DELAY)?
+            }
+            Push::Held(obstacle) => {
+                let words = obstacle.to_string();
+                self.hold(&candidate, RequestHold::CheckoutInTheWay, &words, CHECKOUT_DELAY)?
+            }
+            // Whether it arrived is asked with the next pass.
+            Push::Unreachable(_) => PushOutcome::Stuck,
+        };
+        Ok(result)
+    }
+
+    /// Records the intent in one transaction, if everything still holds: the lease, the queue, the state of each request, and
+    /// every approval.
+    fn intend(
+        &mut self,
+        built: &BuiltCandidate,
+        checks: &[CandidateCheck],
+    ) -> Result<Option<Candidate>> {
+        let (rig, target) = (&self.name.rig, self.name.target.as_str());
+        let now = self.town.now();
+        let candidate = Candidate {
+            number: 0,
+            rig: rig.clone(),
+            target: target.to_owned(),
+            base: built.base.to_string(),
+            tip: built.tip.to_string(),
+            tree: built.tree.to_string(),
+            state: CandidateState::Landing,
+            builder: self.builder.to_owned(),
+            parts: built
+                .parts
+                .iter()
+                .map(|(request, after)| CandidatePart {
+                    request: request.id.clone(),
+                    before: request.accepted.clone(),
+                    after: after.clone(),
+                })
+                .collect(),
+            created_at: now,
+            changed_at: now,
+        };
+        self.town.write(|writer| {
+            if !writer.lease_queue(rig, target, self.builder, PUSH_LEASE_SECONDS, 0)? {
+                return Ok(None);
+            }
+            let is_paused = writer.merge_queue(rig, target)?.is_some_and(|q| q.paused.is_some());
+            if is_paused || !all_may_land(writer, built)? {
+                return Ok(None);
+            }
+            let candidate = writer.insert_candidate(candidate, checks)?;
+            for (request, _) in &built.parts {
+                let Some(current) = writer.merge_request(&request.id)? else { return Ok(None) };
+                let landing = MergeRequest {
+                    state: RequestState::Landing,
+                    candidate: Some(candidate.number),
+                    ..current.clone()
+                };
+                writer.save_merge_request(current.state, &landing)?;
+            }
+            Ok(Some(candidate))
+        })
+    }
+
+    /// The requests of a candidate that are still being built or checked.
+    fn still_mine(&self, built: &BuiltCandidate) -> Result<Vec<MergeRequestId>> {
+        let mut mine = Vec::new();
+        for id in built.ids() {
+            let request = self.town.read(|reader| Ok(reader.merge_request(&id)?))?;
+            let is_mine = request.is_some_and(|request| {
+                matches!(request.state, RequestState::Building | RequestState::Checking)
+            });
+            mine.extend(is_mine.then_some(id));
+        }
+        Ok(mine)
+    }
+
+    /// Asks the origin of the rig whether it has the pushed commit. Only its answer counts.
+    fn confirm_push(&mut self, candidate: &Candidate, tip: &Commit) -> Result<PushOutcome> {
+        let failed = git_failed(self.rig);
+        match self.repository.fetch() {
+            Ok(()) => {}
+            Err(GitError::Unreachable { .. }) => return Ok(PushOutcome::Stuck),
+            Err(error) => return Err(failed(error)),
+        }
+        if self.repository.origin_has(&self.name.target, tip).map_err(&failed)? {
+            self.confirm(candidate)?;
+            let name = format!("candidate-{}", candidate.number);
+            let _ = self.repository.forget_candidate(&self.name.target, &name);
+            return Ok(PushOutcome::Landed);
+        }
+        let words = format!("it took {tip} and does not have it");
+        self.hold(candidate, RequestHold::OriginRefused, &words, REFUSED_DELAY)
+    }
+
+    /// Ends a push that the origin has answered with no, and holds its requests.
+    fn hold(
+        &mut self,
+        candidate: &Candidate,
+        reason: RequestHold,
+        words: &str,
+        delay: Duration,
+    ) -> Result<PushOutcome> {
+        let note = RequestNote {
+            detail: words.to_owned(),
+            retry_at: Some(self.town.now().plus(delay)),
+            ..RequestNote::default()
+        };
+        let acted = self.town.write(|writer| {
+            writer.end_candidate(candidate.number, CandidateState::Dropped)?;
+            let mut acted = Vec::new();
+            for part in &candidate.parts {
+                let hold = RequestAction::Hold(reason);
+                let origin = OriginAnswer::Absent;
+                acted.extend(act_in(writer, &part.request, hold, origin, note.clone())?);
+            }
+            Ok(acted)
+        })?;
+        self.changed.extend(acted.into_iter().map(|request| request.id));
+        let name = format!("candidate-{}", candidate.number);
+        let _ = self.repository.forget_candidate(&self.name.target, &name);
+        Ok(PushOutcome::Requeued)
+    }
+
+    fn drop_candidate_row(&self, candidate: &Candidate) -> Result<()> {
+        self.town.write(|writer| {
+            writer.end_candidate(candidate.number, CandidateState::Dropped)?;
+            Ok(())
+        })
+    }
+}
+
+/// Whether each request of a candidate is still in work, and approved if it has to be.
+fn all_may_land(writer: &Writer<'_>, built: &BuiltCandidate) -> Result<bool> {
+    for (request, _) in &built.parts {
+        let current = writer.merge_request(&request.id)?;
+        let Some(current) = current.filter(|current| {
+            matches!(current.state, RequestState::Building | RequestState::Checking)
+                && current.accepted == request.accepted
+        }) else {
+            return Ok(false);
+        };
+        if current.review && approval_of(&current, &writer.reviews_of(&current.id)?).is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,26 @@
+//! The merge queue: accepted commits are put on top of their target, checked there, and pushed.
+//!
+//! Only this module moves a target branch for requests. Intent, effect, confirmation: a candidate is recorded before it is
+//! pushed, and confirmed when the origin has it. A crash in between leaves a question that the origin answers with the
+//! next pass (`settle`), so nothing lands twice and no bead closes before its work is on the target.
+
+mod batch;
+mod commands;
+mod land;
+mod pass;
+mod repair;
+mod settle;
+mod submit;
+mod verify;
+mod views;
+
+pub use commands::{
+    RequestReview, cancel_request, close_unmerged, comment, pause, put_on_top, retry, review,
+};
+pub use gt_store::CandidateCheck;
+pub use pass::{PassReport, QueueName, actionable_queues, pass, pass_for, pass_if_free};
+pub(crate) use submit::{AcceptedSubmission, submit_in};
+pub use views::{
+    LineEntry, RequestChangeSize, RequestStory, change, change_size, failed_check, flaky_checks,
+    line, story,
+};

@@ -1,0 +1,340 @@
+//! A pass over the merge queues.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gt_core::merging::{
+    MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold, RequestState,
+};
+use gt_core::{Rig, RigSlug, Timestamp};
+use gt_executors::git::{Commit, GitError, LandMethod, Repository, Signature};
+
+use super::batch::BatchProgress;
+use gt_beads::merge_requests::{RequestNote, act_in};
+use gt_town::hosts::host_of;
+use gt_town::landing_identity::person_of;
+use gt_town::settings::{file_layers, layers_over};
+use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::{Environment, OperationError, Result, Town, with_causes};
+
+/// The seconds for which a builder has a queue without renewing it.
+pub(super) const LEASE_SECONDS: i64 = 120;
+/// The seconds for which a builder has a queue while it pushes. The push is killed before they are over.
+pub(super) const PUSH_LEASE_SECONDS: i64 = 600;
+/// The seconds after which the lease of a builder on another host does not count any more once it is over.
+pub(super) const LEASE_GRACE_SECONDS: i64 = 10;
+/// The delay before a queue that another process works on is looked at again.
+const BUSY_DELAY: Duration = Duration::from_secs(1);
+/// The delay before an origin that does not answer is asked again.
+const UNREACHABLE_DELAY: Duration = Duration::from_secs(30);
+
+/// A queue: the requests of one rig for one target branch.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueName {
+    /// The rig.
+    pub rig: RigSlug,
+    /// The target branch.
+    pub target: String,
+}
+
+/// The outcome of a pass.
+#[derive(Debug, Clone, Default)]
+pub struct PassReport {
+    /// The requests whose state changed, as they are now.
+    pub changed: Vec<MergeRequest>,
+    /// The queues that could not be worked on, and why.
+    pub problems: Vec<(QueueName, String)>,
+    /// When there is more to do, if nothing happens before.
+    pub due: Option<Timestamp>,
+}
+
+/// Whether a pass waits for another process that works on the same queue on this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BuilderWait {
+    /// Until it is done; what was added meanwhile is landed afterwards.
+    Waits,
+    /// It skips that queue.
+    Skips,
+}
+
+/// The queues in which something can be done now, and when something is due in the others.
+pub fn actionable_queues(town: &Town) -> Result<(BTreeSet<QueueName>, Option<Timestamp>)> {
+    let now = town.now();
+    let requests = town.read(|reader| Ok(reader.open_merge_requests()?))?;
+    let mut queues = BTreeSet::new();
+    let mut due: Option<Timestamp> = None;
+    for request in requests {
+        let is_actionable = match request.state {
+            RequestState::Queued
+            | RequestState::Building
+            | RequestState::Checking
+            | RequestState::Landing => true,
+            RequestState::Held(_) => request.retry_at.is_some(),
+            RequestState::Review
+            | RequestState::Conflict
+            | RequestState::Failed
+            | RequestState::Landed
+            | RequestState::Cancelled
+            | RequestState::Superseded => false,
+        };
+        if !is_actionable {
+            continue;
+        }
+        match request.retry_at.filter(|at| *at > now) {
+            Some(at) => due = Some(due.map_or(at, |due| due.min(at))),
+            None => drop(queues.insert(QueueName { rig: request.rig, target: request.target })),
+        }
+    }
+    Ok((queues, due))
+}
+
+/// Works on every queue until nothing more can be done in it now. Waits for other processes of this host that work on one.
+pub fn pass(town: &Town, program: &Path) -> Result<PassReport> {
+    pass_all(town, program, BuilderWait::Waits)
+}
+
+/// The same for a caller that comes back: a queue that another process of this host works on is left to that process.
+pub fn pass_if_free(town: &Town, program: &Path) -> Result<PassReport> {
+    pass_all(town, program, BuilderWait::Skips)
+}
+
+fn pass_all(town: &Town, program: &Path, wait: BuilderWait) -> Result<PassReport> {
+    let (queues, due) = actionable_queues(town)?;
+    let mut report = PassReport { due, ..PassReport::default() };
+    for name in queues {
+        work_on(town, program, &name, wait, &mut report)?;
+    }
+    Ok(report)
+}
+
+/// The same for one queue; waits for another process of this host that works on it.
+pub fn pass_for(town: &Town, program: &Path, name: &QueueName) -> Result<PassReport> {
+    let mut report = PassReport::default();
+    work_on(town, program, name, BuilderWait::Waits, &mut report)?;
+    Ok(report)
+}
+
+fn work_on(
+    town: &Town,
+    program: &Path,
+    name: &QueueName,
+    wait: BuilderWait,
+    report: &mut PassReport,
+) -> Result<()> {
+    let rig = town.read(|reader| Ok(reader.rig(name.rig.as_str())?))?;
+    let Some(rig) = rig.filter(|rig| Trees::of(town, rig).is_some()) else {
+        report.problems.push((name.clone(), format!("the rig {} has no repository", name.rig)));
+        return Ok(());
+    };
+    let Some(_turn) = builder_turn(town, name, wait)? else {
+        let soon = town.now().plus(BUSY_DELAY);
+        report.due = Some(report.due.map_or(soon, |due| due.min(soon)));
+        return Ok(());
+    };
+    let town = &town.as_system();
+    let builder = host_of(town)?;
+    let has_lease = |seconds| {
+        town.write(|writer| {
+            let (rig, target) = (&name.rig, name.target.as_str());
+            Ok(writer.lease_queue(rig, target, &builder, seconds, LEASE_GRACE_SECONDS)?)
+        })
+    };
+    if !has_lease(LEASE_SECONDS)? {
+        report.problems.push((name.clone(), "another host works on it".to_owned()));
+        return Ok(());
+    }
+    let worked = QueueBuilder::new(town, program, &rig, name, &builder)
+        .and_then(|mut builder| builder.work().map(|()| builder.changed));
+    town.write(|writer| Ok(writer.release_queue(&name.rig, &name.target, &builder)?))?;
+    match worked {
+        Ok(changed) => {
+            for id in changed {
+                report.changed.extend(town.read(|reader| Ok(reader.merge_request(&id)?))?);
+            }
+            Ok(())
+        }
+        Err(error) if error.is_of_store() => Err(error),
+        Err(error) => {
+            report.problems.push((name.clone(), with_causes(&error)));
+            Ok(())
+        }
+    }
+}
+
+/// The lock of the process that works on a queue on this host.
+fn builder_turn(town: &Town, name: &QueueName, wait: BuilderWait) -> Result<Option<File>> {
+    let directory = town.root().join(".gt/merge-queue");
+    let escaped: String = format!("{}/{}", name.rig, name.target)
+        .bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
+            byte => format!("%{byte:02x}"),
+        })
+        .collect();
+    let path = directory.join(format!("{escaped}.lock"));
+    let wrong = |action, path: PathBuf| move |source| OperationError::File { action, path, source };
+    gt_executors::private::create_dir_all(&directory)
+        .map_err(wrong("create", directory.clone()))?;
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(wrong("open", path.clone()))?;
+    match wait {
+        BuilderWait::Waits => file.lock().map_err(wrong("lock", path))?,
+        BuilderWait::Skips => match file.try_lock() {
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(std::fs::TryLockError::Error(source)) => return Err(wrong("lock", path)(source)),
+        },
+    }
+    Ok(Some(file))
+}
+
+/// The process that works on a queue.
+pub(super) struct QueueBuilder<'a> {
+    pub(super) town: &'a Town,
+    /// Our program, which watches over checks.
+    pub(super) program: &'a Path,
+    pub(super) rig: &'a Rig,
+    pub(super) name: &'a QueueName,
+    /// The host that has the lease.
+    pub(super) builder: &'a str,
+    pub(super) repository: Repository,
+    pub(super) method: LandMethod,
+    /// The author of landed commits; nothing if that is the agent.
+    pub(super) person: Option<Signature>,
+    pub(super) batch_max: usize,
+    pub(super) repairs_max: u32,
+    /// The requests that were changed.
+    pub(super) changed: BTreeSet<MergeRequestId>,
+}
+
+impl<'a> QueueBuilder<'a> {
+    fn new(
+        town: &'a Town,
+        program: &'a Path,
+        rig: &'a Rig,
+        name: &'a QueueName,
+        builder: &'a str,
+    ) -> Result<Self> {
+        let files = file_layers(town)?;
+        let layers = town.read(|reader| layers_over(&files, reader))?;
+        let trees = Trees::of(town, rig).ok_or_else(|| {
+            OperationError::rejected(format!("the rig {} has no repository", rig.slug))
+        })?;
+        let method = match layers.rig_land(&rig.slug)?.as_str() {
+            "squash" => LandMethod::Squash,
+            "merge" => LandMethod::Merge,
+            _ => LandMethod::Rebase,
+        };
+        let person = match layers.rig_author(&rig.slug)?.as_str() {
+            "agent" => None,
+            _ => person_of(rig, &Environment::from_process()),
+        };
+        Ok(Self {
+            town,
+            program,
+            rig,
+            name,
+            builder,
+            repository: trees.repository(),
+            method,
+            person,
+            batch_max: usize::try_from(layers.mq_batch()?.max(1)).unwrap_or(1),
+            repairs_max: u32::try_from(layers.mq_repairs()?).unwrap_or(0),
+            changed: BTreeSet::new(),
+        })
+    }
+
+    fn work(&mut self) -> Result<()> {
+        while self.step()? {}
+        Ok(())
+    }
+
+    /// Makes one batch. `false` if there is nothing more to do now.
+    fn step(&mut self) -> Result<bool> {
+        let failed = git_failed(self.rig);
+        let target = &self.name.target;
+        let turn = self.repository.turn().map_err(&failed)?;
+        match self.repository.fetch() {
+            Ok(()) => {}
+            Err(GitError::Unreachable { message, .. }) => {
+                self.hold_waiting(RequestHold::OriginUnreachable, &message, UNREACHABLE_DELAY)?;
+                return Ok(false);
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        self.settle()?;
+        // If that fails, the next pass looks again.
+        let _ = crate::trees::look_at_target(self.town, self.rig, &self.repository, target);
+        let Some(tip) = self.repository.tip(target).map_err(&failed)? else {
+            let words = format!("the origin has no branch {target}");
+            self.hold_waiting(RequestHold::TargetGone, &words, Duration::from_mins(10))?;
+            return Ok(false);
+        };
+        let Some(batch) = self.next_batch(&tip)? else { return Ok(false) };
+        match self.run_batch(turn, &tip, &batch)? {
+            BatchProgress::GoOn => Ok(true),
+            BatchProgress::Stop => Ok(false),
+        }
+    }
+
+    /// Lets something happen to requests. Those for which it does not follow from their state are left out.
+    pub(super) fn act(
+        &mut self,
+        requests: &[MergeRequestId],
+        action: RequestAction,
+        origin: OriginAnswer,
+        note: &RequestNote,
+    ) -> Result<Vec<MergeRequest>> {
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let acted = self.town.write(|writer| {
+            let mut acted = Vec::new();
+            for id in requests {
+                acted.extend(act_in(writer, id, action, origin, note.clone())?);
+            }
+            Ok(acted)
+        })?;
+        self.changed.extend(acted.iter().map(|request| request.id.clone()));
+        Ok(acted)
+    }
+
+    /// Holds every request of the queue that waits for its turn.
+    fn hold_waiting(&mut self, reason: RequestHold, words: &str, delay: Duration) -> Result<()> {
+        let line = self.line()?;
+        let waiting: Vec<MergeRequestId> = line
+            .into_iter()
+            .filter(|request| {
+                matches!(
+                    request.state,
+                    RequestState::Queued | RequestState::Building | RequestState::Checking
+                ) || request.state == RequestState::Held(reason)
+            })
+            .map(|request| request.id)
+            .collect();
+        let note = RequestNote {
+            detail: words.to_owned(),
+            retry_at: Some(self.town.now().plus(delay)),
+            ..RequestNote::default()
+        };
+        self.act(&waiting, RequestAction::Hold(reason), OriginAnswer::Unknown, &note)?;
+        Ok(())
+    }
+
+    /// The open requests of the queue.
+    pub(super) fn line(&self) -> Result<Vec<MergeRequest>> {
+        self.town.read(|reader| Ok(reader.merge_line(&self.name.rig, &self.name.target)?))
+    }
+
+    /// A commit that a row names.
+    pub(super) fn commit(&self, text: &str) -> Result<Commit> {
+        Commit::parse(text).ok_or_else(|| {
+            OperationError::rejected(format!(
+                "\"{text}\" in the queue of {} is no commit",
+                self.rig.slug
+            ))
+        })
+    }
+}

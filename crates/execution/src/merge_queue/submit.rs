@@ -1,0 +1,69 @@
+//! Making a merge request of the accepted commit of a run.
+
+use gt_core::merging::{
+    MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction,
+    RequestHold, RequestState,
+};
+use gt_core::schedule::Run;
+use gt_store::Writer;
+
+use gt_beads::merge_requests::{RequestNote, act_in};
+use gt_town::Result;
+
+/// Accepted work, and how it is to land.
+#[derive(Debug, Clone)]
+pub(crate) struct AcceptedSubmission<'a> {
+    /// The run that made it.
+    pub(crate) run: &'a Run,
+    /// The accepted commit.
+    pub(crate) accepted: &'a str,
+    /// Whether a person has to approve it.
+    pub(crate) review: bool,
+    /// Whether it was pushed under its own name, and people merge it.
+    pub(crate) is_unmerged: bool,
+}
+
+/// Makes the request, in the transaction that ends the run. An open request of the bead is superseded: this one is its repair,
+/// and keeps its tries, its place at the top and its pull request.
+pub(crate) fn submit_in(
+    writer: &mut Writer<'_>,
+    submission: &AcceptedSubmission<'_>,
+) -> Result<MergeRequest> {
+    let AcceptedSubmission { run, accepted, review, is_unmerged } = *submission;
+    let bead = run.id.bead.clone();
+    let former = writer.open_merge_request(&bead)?;
+    if let Some(former) = &former {
+        let words = RequestNote::words(format!("{} has made a later one", run.id));
+        act_in(writer, &former.id, RequestAction::Supersede, OriginAnswer::Unknown, words)?;
+    }
+    let (tries, top, fix) =
+        former.as_ref().map_or((0, false, false), |former| (former.tries, former.top, former.fix));
+    let state =
+        if is_unmerged { RequestState::Held(RequestHold::Unmerged) } else { RequestState::Queued };
+    let now = writer.now();
+    Ok(writer.insert_merge_request(MergeRequest {
+        id: MergeRequestId { bead, number: 0 },
+        epoch: Some(run.id.epoch),
+        rig: run.rig.clone(),
+        target: run.workplace.base.clone(),
+        branch: run.workplace.branch.clone(),
+        accepted: accepted.to_owned(),
+        base: run.workplace.base_commit.clone(),
+        method: MergeMethod::Queue,
+        review,
+        state,
+        detail: String::new(),
+        position: 0,
+        top,
+        fix,
+        tries,
+        rebuilds: 0,
+        candidate: None,
+        landed: String::new(),
+        check_run: None,
+        retry_at: None,
+        pull_request: former.map_or_else(PullRequestName::default, |former| former.pull_request),
+        created_at: now,
+        changed_at: now,
+    })?)
+}

@@ -1,0 +1,183 @@
+//! What people see of merge requests.
+
+use std::collections::HashMap;
+
+use gt_core::checks::CheckRun;
+use gt_core::merging::{
+    Candidate, MergeRequest, MergeRequestId, RequestState, Review, in_queue_order,
+};
+use gt_core::{Priority, Rig};
+use gt_executors::git::{Commit, DiffOptions, Repository};
+use gt_store::{CandidateCheck, MergeQueueRow, Reader};
+
+use gt_beads::merge_requests::resolve_request;
+use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::{OperationError, Result, Town};
+
+/// An open request as lists show it.
+#[derive(Debug, Clone)]
+pub struct LineEntry {
+    /// The request.
+    pub request: MergeRequest,
+    /// The title of its bead.
+    pub title: String,
+    /// Its place in line, from 1, if it waits for its turn.
+    pub position: Option<u64>,
+}
+
+/// The open requests by queue and turn, and the queues that there ever were.
+pub fn line(town: &Town) -> Result<(Vec<LineEntry>, Vec<MergeQueueRow>)> {
+    town.read(|reader| {
+        let mut titles: HashMap<MergeRequestId, String> = HashMap::new();
+        let mut queues: Vec<Vec<(MergeRequest, Priority)>> = Vec::new();
+        for request in reader.open_merge_requests()? {
+            let Some(bead) = reader.bead(&request.id.bead)? else { continue };
+            titles.insert(request.id.clone(), bead.title.to_string());
+            let is_same = |line: &&mut Vec<(MergeRequest, Priority)>| {
+                line.first().is_some_and(|(first, _)| {
+                    (&first.rig, &first.target) == (&request.rig, &request.target)
+                })
+            };
+            match queues.last_mut().filter(is_same) {
+                Some(line) => line.push((request, bead.priority)),
+                None => queues.push(vec![(request, bead.priority)]),
+            }
+        }
+        let mut entries = Vec::new();
+        for mut line in queues {
+            in_queue_order(&mut line);
+            let mut last = 0;
+            for (request, _) in line {
+                let waits = request.state == RequestState::Queued;
+                last += u64::from(waits);
+                let title = titles.remove(&request.id).unwrap_or_default();
+                entries.push(LineEntry { request, title, position: waits.then_some(last) });
+            }
+        }
+        Ok((entries, reader.merge_queues()?))
+    })
+}
+
+/// How a request got where it is.
+#[derive(Debug, Clone)]
+pub struct RequestStory {
+    /// The request.
+    pub request: MergeRequest,
+    /// The title of its bead.
+    pub title: String,
+    /// The candidate that it lands with, from the intent on.
+    pub candidate: Option<Candidate>,
+    /// The checks that the candidate has passed.
+    pub checks: Vec<CandidateCheck>,
+    /// What people said about it, the oldest first.
+    pub reviews: Vec<Review>,
+}
+
+/// The story of a request, of the last request of a bead, or of the request that landed as a commit.
+pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
+    town.read(|reader| {
+        let request = find(town, reader, input)?;
+        let title = reader.bead(&request.id.bead)?.map(|bead| bead.title.to_string());
+        let candidate = match request.candidate {
+            Some(number) => reader.candidate(number)?,
+            None => None,
+        };
+        let checks = match &candidate {
+            Some(candidate) => reader.candidate_checks(candidate.number)?,
+            None => Vec::new(),
+        };
+        let reviews = reader.reviews_of(&request.id)?;
+        Ok(RequestStory { request, title: title.unwrap_or_default(), candidate, checks, reviews })
+    })
+}
+
+fn find(town: &Town, reader: &Reader<'_>, input: &str) -> Result<MergeRequest> {
+    let is_commit = input.len() >= 7 && input.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_commit {
+        let mut found = reader.merge_requests_landed_as(&input.to_ascii_lowercase())?.into_iter();
+        match (found.next(), found.next()) {
+            (Some(request), None) => return Ok(request),
+            (Some(_), Some(_)) => {
+                return Err(OperationError::rejected(format!(
+                    "more than one landed commit begins with {input}; write more of it"
+                )));
+            }
+            (None, _) => {}
+        }
+    }
+    resolve_request(town, reader, input)
+}
+
+/// The run of the check that failed with a request, and its output.
+pub fn failed_check(town: &Town, input: &str) -> Result<(CheckRun, String)> {
+    let run = town.read(|reader| {
+        let request = find(town, reader, input)?;
+        let run = match request.check_run {
+            Some(id) => reader.check_run(id)?,
+            None => None,
+        };
+        run.ok_or_else(|| {
+            OperationError::rejected(format!("no check has failed with {}", request.id))
+        })
+    })?;
+    let path = town.root().join(&run.log);
+    let output = std::fs::read(&path).map_err(|source| OperationError::File {
+        action: "read",
+        path,
+        source,
+    })?;
+    Ok((run, String::from_utf8_lossy(&output).into_owned()))
+}
+
+/// The last runs of checks that passed after they had failed on the same tree.
+pub fn flaky_checks(town: &Town) -> Result<Vec<CheckRun>> {
+    town.read(|reader| Ok(reader.flaky_check_runs(FLAKY_MAX)?))
+}
+
+/// How many flaky runs are listed.
+const FLAKY_MAX: u32 = 100;
+
+/// The size of the change of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestChangeSize {
+    /// How many files differ.
+    pub files: u64,
+    /// Lines that are new.
+    pub insertions: u64,
+    /// Lines that are gone.
+    pub deletions: u64,
+    /// The files.
+    pub paths: Vec<String>,
+}
+
+/// The size of the change of a request, from where its work began to its accepted commit.
+pub fn change_size(town: &Town, request: &MergeRequest) -> Result<RequestChangeSize> {
+    let (rig, repository, base, accepted) = compared(town, request)?;
+    let stat = repository.diff_stat(&base, &accepted).map_err(git_failed(&rig))?;
+    let paths = repository.changed_paths(&base, &accepted).map_err(git_failed(&rig))?;
+    Ok(RequestChangeSize {
+        files: stat.files,
+        insertions: stat.insertions,
+        deletions: stat.deletions,
+        paths: paths.iter().map(|path| path.display().to_string()).collect(),
+    })
+}
+
+/// The change of a request, for a person.
+pub fn change(town: &Town, request: &MergeRequest) -> Result<Vec<u8>> {
+    let (rig, repository, base, accepted) = compared(town, request)?;
+    repository.diff(&base, &accepted, &DiffOptions::default()).map_err(git_failed(&rig))
+}
+
+/// The commits that a review compares, and the repository that has them.
+fn compared(town: &Town, request: &MergeRequest) -> Result<(Rig, Repository, Commit, Commit)> {
+    let rig = town.read(|reader| gt_town::rig_names::require(reader, request.rig.as_str()))?;
+    let repository = Trees::of(town, &rig).map(|trees| trees.repository());
+    let commits = Commit::parse(&request.base).zip(Commit::parse(&request.accepted));
+    match repository.zip(commits) {
+        Some((repository, (base, accepted))) => Ok((rig, repository, base, accepted)),
+        None => {
+            Err(OperationError::rejected(format!("the commits of {} are not here", request.id)))
+        }
+    }
+}
