@@ -27,7 +27,7 @@ pub(crate) fn examine_town(context: &CommandContext<'_>) -> Result<(), CliError>
         }
         list.finish()?;
     } else {
-        let mut table = Table::new();
+        let mut table = Table::wrapped();
         for check in &checks {
             let (mark, colour) = match check.grade {
                 CheckGrade::Good => ("✓", Color::Green),

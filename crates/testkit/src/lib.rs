@@ -24,6 +24,7 @@
 mod certificates;
 mod clock;
 mod engine;
+mod fake_hosting;
 mod finished_program;
 pub mod http;
 mod invocation;
@@ -37,6 +38,7 @@ mod wait;
 pub use certificates::Certificates;
 pub use clock::TestClock;
 pub use engine::TownEngine;
+pub use fake_hosting::{FakeHosting, FakeService};
 pub use finished_program::FinishedProgram;
 pub use invocation::{RunningProgram, SandboxCommand, TIME_LIMIT};
 pub use pooler::Pooler;

@@ -1,6 +1,7 @@
 //! A machine that is reached over ssh, played by this one.
 
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -59,9 +60,7 @@ impl Sshd {
         let mut sshd = Self { directory, program, port: 0, running: None };
         // Another process may take the port between our looking and the server's.
         for _ in 0..10 {
-            let free = TcpListener::bind("127.0.0.1:0").expect("find a free port");
-            sshd.port = free.local_addr().expect("it has an address").port();
-            drop(free);
+            sshd.port = free_port();
             sshd.write_settings();
             if sshd.try_resume() {
                 return sshd;
@@ -167,6 +166,19 @@ impl Sshd {
 impl Drop for Sshd {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// A free port that the kernel gives to no other process by itself: the server leaves it when it stops, and wants it again.
+fn free_port() -> u16 {
+    const PORTS: std::ops::Range<u64> = 10_000..32_000;
+    loop {
+        let number = RandomState::new().hash_one(std::process::id());
+        let port = PORTS.start + number % (PORTS.end - PORTS.start);
+        let port = u16::try_from(port).expect("it is one");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
     }
 }
 

@@ -305,6 +305,21 @@ fn detail(event: &Event, details: &EventPayload) -> String {
         EventPayload::WorkAccepted(work) => joined(&[run, short_commit(&work.commit)]),
         EventPayload::Rescued(work) => joined(&[run, short_commit(&work.commit)]),
         EventPayload::Landed(work) => joined(&[run, short_commit(&work.commit), &work.branch]),
+        EventPayload::RequestOpened(change) | EventPayload::RequestChanged(change) => {
+            let held = change.held.as_deref().unwrap_or_default().replace('_', " ");
+            joined(&[&change.request, &change.new, &held, &change.target, &change.detail])
+        }
+        EventPayload::Reviewed(review) => {
+            joined(&[&review.request, &review.decision, &review.file, &review.body])
+        }
+        EventPayload::QueueChanged(queue) => {
+            let state = match (queue.paused, queue.red_check.as_str()) {
+                (true, _) => "paused".to_owned(),
+                (false, "") => "goes on".to_owned(),
+                (false, check) => format!("red: {check} fails"),
+            };
+            joined(&[&queue.target, &state, short_commit(&queue.red_commit)])
+        }
         EventPayload::TreeMoved(tree)
         | EventPayload::TreeRestored(tree)
         | EventPayload::TreePurged(tree) => joined(&[&tree.polecat, &tree.path, &tree.reason]),

@@ -4,11 +4,13 @@ use std::io::IsTerminal as _;
 
 use clap::Args;
 use gt_api::DoneDocument;
+use gt_core::merging::RequestState;
 use gt_core::schedule::{DoneStatus, RunId};
 use gt_execution::landing::{self, DoneRequest, DoneResult, WorkDelivery};
+use gt_execution::merge_queue::{self, QueueName};
 use gt_town::Town;
 
-use crate::context::CommandContext;
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::output::short_commit;
 
@@ -64,7 +66,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DoneArgs) -> Result<(), C
     if own.is_some() {
         gt_execution::trees::use_environment_of_supervisor(&town, &run);
     }
-    let done = landing::done(&town, &request)?;
+    let mut done = landing::done(&town, &request)?;
+    land_without_daemon(&town, &mut done);
+    landing::tell_supervisor(&town, &done.run);
     if own.is_none() {
         printer.note(format!("Acting for the worker of {run}"));
     }
@@ -72,6 +76,28 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DoneArgs) -> Result<(), C
         return printer.object(&document(&done));
     }
     printer.done(sentence(&done))
+}
+
+/// Lands the work of a run that is done where no daemon would. What does not land now stays in the merge queue, so an error
+/// is for the next pass.
+fn land_without_daemon(town: &Town, done: &mut DoneResult) {
+    let WorkDelivery::Merging { request: Some(request), .. } = &done.fate else { return };
+    if gt_daemon::daemon::is_running(town) {
+        return;
+    }
+    let Ok(program) = this_program() else { return };
+    let queue = QueueName { rig: request.rig.clone(), target: request.target.clone() };
+    let id = request.id.clone();
+    if merge_queue::pass_for(town, &program, &queue).is_err() {
+        return;
+    }
+    let Ok(Some(request)) = town.read(|reader| Ok(reader.merge_request(&id)?)) else { return };
+    let branch = request.branch.clone();
+    done.fate = if request.state == RequestState::Landed {
+        WorkDelivery::Landed { branch: request.target, commit: request.landed }
+    } else {
+        WorkDelivery::Merging { branch, request: Some(Box::new(request)) }
+    };
 }
 
 /// The run whose worktree holds the working directory of a person. A program without `GT_RUN` may belong to any run, so it
@@ -99,7 +125,10 @@ fn sentence(done: &DoneResult) -> String {
         }
         WorkDelivery::Kept { branch, pushed: true } => format!("pushed as {branch}"),
         WorkDelivery::Kept { branch, pushed: false } => format!("kept on {branch}"),
-        WorkDelivery::Merging { branch } => format!("{branch} waits to be merged"),
+        WorkDelivery::Merging { branch, request } => match request {
+            Some(request) => request.standing(),
+            None => format!("{branch} is in the merge queue"),
+        },
         WorkDelivery::Saved { branch, left_out, why, .. } => {
             let without = match left_out.len() {
                 0 => String::new(),
@@ -142,7 +171,10 @@ fn document(done: &DoneResult) -> DoneDocument {
         WorkDelivery::Kept { branch, pushed } => {
             DoneDocument { pushed: Some(*pushed), ..work("kept", branch) }
         }
-        WorkDelivery::Merging { branch } => work("merging", branch),
+        WorkDelivery::Merging { branch, request } => DoneDocument {
+            request: request.as_ref().map(|request| request.id.to_string()),
+            ..work("merging", branch)
+        },
         WorkDelivery::Saved { reference, commit, branch, left_out, why } => DoneDocument {
             commit: Some(commit.clone()),
             left_out: Some(left_out.clone()),

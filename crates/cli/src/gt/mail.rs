@@ -7,7 +7,7 @@ use gt_core::Message;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago};
+use crate::output::{Cell, Printer, Table, ago, moment};
 use crate::values::text_of;
 
 /// How many messages `--all` lists unless said otherwise.
@@ -206,7 +206,7 @@ fn show(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), CliError> {
         ("seen", message.seen_at),
     ];
     for (name, at) in receipts {
-        let at = at.map_or_else(|| "not yet".to_owned(), |at| at.to_string());
+        let at = at.map_or_else(|| "not yet".to_owned(), moment);
         table.row(vec![Cell::bold(name), Cell::new(at)]);
     }
     printer.table(table)
@@ -270,7 +270,7 @@ pub(super) fn print_message(printer: &Printer, message: &Message) -> Result<(), 
         message.kind.as_str(),
         message.from,
         message.to,
-        message.created_at
+        moment(message.created_at)
     ))?;
     if !message.body.is_empty() {
         printer.line("")?;

@@ -20,12 +20,14 @@ mod import;
 mod install;
 mod mail;
 mod man;
+mod mq;
 mod nudge;
 mod outbox;
 mod polecat;
 mod prime;
 mod queue;
 mod rescue;
+mod review;
 mod rig;
 mod run;
 mod scheduler;
@@ -84,6 +86,8 @@ enum Verb {
     Polecat(polecat::PolecatArgs),
     Peek(polecat::PeekArgs),
     Attach(polecat::AttachArgs),
+    Mq(mq::MqArgs),
+    Review(review::ReviewArgs),
     Rescue(rescue::RescueArgs),
     Wait(wait::WaitArgs),
     Prime(prime::PrimeArgs),
@@ -134,6 +138,8 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Polecat(args) => polecat::run(&context, &args),
         Verb::Peek(args) => polecat::peek(&context, &args),
         Verb::Attach(args) => polecat::attach(&context, &args),
+        Verb::Mq(args) => mq::run(&context, &args),
+        Verb::Review(args) => review::run(&context, &args),
         Verb::Rescue(args) => rescue::run(&context, &args),
         Verb::Wait(args) => wait::run(&context, &args),
         Verb::Prime(args) => prime::run(&context, &args),

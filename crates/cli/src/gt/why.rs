@@ -199,7 +199,7 @@ fn print_holders(printer: &Printer, why: &WhyAnswer, now: Timestamp) -> Result<(
 
 /// How it was scheduled, and what came of it so far.
 fn print_history(printer: &Printer, why: &WhyAnswer, now: Timestamp) -> Result<(), CliError> {
-    let mut table = Table::new();
+    let mut table = Table::wrapped();
     let mut row = |name: &str, value: String| {
         table.row(vec![Cell::bold(name), Cell::new(value)]);
     };

@@ -134,5 +134,11 @@ fn fence(context: &CommandContext<'_>) -> Result<(), CliError> {
 
 fn supervise(context: &CommandContext<'_>, run: &str) -> Result<(), CliError> {
     let id = RunId::parse(run)?;
-    Ok(runs::supervise(&context.town_of_worker()?, &id, &this_program()?)?)
+    let (town, program) = (context.town_of_worker()?, this_program()?);
+    runs::supervise(&town, &id, &program)?;
+    if !gt_daemon::daemon::is_running(&town) && town.has_directory() {
+        // What does not land now stays in the merge queue for the next pass.
+        let _ = gt_execution::merge_queue::pass(&town, &program);
+    }
+    Ok(())
 }

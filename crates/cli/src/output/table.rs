@@ -36,10 +36,12 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// Rows of cells. On a terminal every row takes one line of its width; elsewhere nothing is cut.
+/// Rows of cells. On a terminal every row takes one line of its width, unless the table is [`Table::wrapped`];
+/// elsewhere nothing is cut.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<Cell>>,
+    wraps: bool,
 }
 
 impl Table {
@@ -48,9 +50,15 @@ impl Table {
         Self::default()
     }
 
+    /// An empty table whose rows take as many lines as they need: for sentences that say what to do.
+    pub(crate) fn wrapped() -> Self {
+        Self { wraps: true, ..Self::default() }
+    }
+
     /// A table with a line of names above.
     pub(crate) fn with_header(names: &[&str]) -> Self {
-        Self { rows: vec![names.iter().map(|name| Cell::bold(*name)).collect()] }
+        let header = names.iter().map(|name| Cell::bold(*name)).collect();
+        Self { rows: vec![header], ..Self::default() }
     }
 
     /// Adds a row.
@@ -79,7 +87,7 @@ impl Table {
                 }
                 row.add_cell(cell);
             }
-            if terminal {
+            if terminal && !self.wraps {
                 row.max_height(1);
             }
             table.add_row(row);
@@ -92,5 +100,22 @@ impl Table {
         }
         let text = table.trim_fmt();
         text.trim_end_matches('\n').to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrapped_table_keeps_every_word_on_a_terminal() {
+        let words: Vec<String> = (0..60).map(|number| format!("word{number}")).collect();
+        let render = |mut table: Table| {
+            table.row(vec![Cell::new("✗"), Cell::new("agent"), Cell::new(words.join(" "))]);
+            table.render(true, false)
+        };
+        let (cut, whole) = (render(Table::new()), render(Table::wrapped()));
+        assert!(cut.lines().count() == 1 && !cut.contains("word59"), "{cut}");
+        assert!(words.iter().all(|word| whole.contains(word)), "{whole}");
     }
 }

@@ -309,6 +309,7 @@ fn events_that_the_daemon_saw_are_those_of_the_town() {
             "dispatch",
             "landing",
             "liveness",
+            "merge-queue",
             "outbox",
             "retention",
             "stalls",

@@ -5,7 +5,7 @@ use std::fs;
 use gt_testkit::{Sandbox, wait_until};
 use serde_json::Value;
 
-use crate::agents::is_alive;
+use crate::agents::{Stage as _, is_alive, set_agent, town_with_agent};
 use crate::support::{Steps as _, assert_says, refusal, town};
 
 /// A hook that writes what it was told into a file of that name, a line per call.
@@ -148,6 +148,31 @@ fn failures_are_in_the_log_and_nowhere_else() {
     assert_says(lines[1], &[".gt/hooks/on_update hq-a update: cannot start", "ermission denied"]);
     let time = lines[0].split(' ').next().unwrap();
     assert!(time.ends_with('Z') && time.contains('T'), "{time}");
+}
+
+#[test]
+fn a_hook_of_a_workers_last_command_is_not_ended_with_the_run() {
+    let town = town_with_agent("");
+    let create = format!("'{}' bd create Found --rig web > /dev/null", town.gt_path().display());
+    set_agent(&town, &create);
+    let stage = town.stage("").display().to_string();
+    town.write_script(
+        ".gt/hooks/on_create",
+        &format!(
+            "case $1 in we-*) ;; *) exit 0;; esac
+cd '{stage}' && echo > begun && until [ -e go ]; do sleep 0.01; done && echo > over"
+        ),
+    );
+    town.start_bd(&["create", "Work", "--id", "we-a"]).env("BD_NO_HOOKS", "1").run().ok();
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("the hook has begun", || town.stage("begun").exists());
+
+    town.allow("go");
+
+    wait_until("the run is over", || town.states("we-a") == ["done"]);
+    // Another program may be running hooks at that moment, and then runs this one as well.
+    wait_until("the hook is over", || town.stage("over").exists());
+    assert_eq!(log(&town), "");
 }
 
 #[test]

@@ -87,79 +87,9 @@ fn work_kept_on_its_branch_closes_the_bead() {
     assert_says(&pushed.gt(&["done"]).ok().stdout, &["we-b#1 is done: pushed as", &pushed.branch]);
     assert_eq!(town.landed(&pushed.branch), ["First commit", "Milk"]);
     assert_eq!(town.landed("main"), ["First commit"]);
-    assert_eq!(town.show("we-b")["status"], "closed");
-}
-
-#[test]
-fn work_for_review_leaves_the_bead_open_until_a_person_decides() {
-    let town = town_with_project(STAYS);
-    let worker = Worker::begin(&town, "we-a", &["--review-only"]);
-    worker.commit("tea", "tea\n", "Tea");
-
-    assert_says(&worker.gt(&["done"]).ok().stdout, &["kept on", &worker.branch]);
-
-    assert_eq!(town.show("we-a")["status"], "open");
-    assert_eq!(town.reasons("we-a"), ["review"]);
-    assert_eq!(town.landed("main"), ["First commit"]);
-    town.cycle().ok();
-    assert_eq!(town.states("we-a"), ["done"], "nothing starts it again by itself");
-}
-
-#[test]
-fn work_for_the_merge_queue_frees_its_slot_and_keeps_its_bead() {
-    let town = town_with_project(STAYS);
-    town.bead("we-b", &[]);
-    let worker = Worker::begin(&town, "we-a", &["--merge", "mr"]);
-    town.bd(["dep", "add", "we-b", "we-a"]).ok();
-    worker.commit("tea", "tea\n", "Tea");
-
-    let done = worker.gt(&["done", "--json"]).ok().json();
-
-    assert_eq!((&done["work"], &done["branch"]), (&json!("merging"), &json!(worker.branch)));
-    assert_eq!(worker.state(), "done");
-    assert_eq!(town.show("we-a")["status"], "in_progress");
-    assert_eq!(town.reasons("we-a"), ["merging"]);
-    assert_says(&town.gt(["why", "we-a"]).ok().stdout, &["waits to be merged", &worker.branch]);
-    assert_eq!(town.gt_json(&["run", "list"]), json!([]), "its slot is free");
-    assert_says(&town.reasons("we-b").join(" "), &["blocked"]);
-    assert_eq!(town.landed("main"), ["First commit"]);
-    town.cycle().ok();
-    assert_eq!(town.states("we-a"), ["done"], "nothing starts it again by itself");
-
-    // It is no stale hook, and it is not done again without force.
-    let hooks = town.gt(["deacon", "stale-hooks", "--max-age", "0s"]).ok().stdout;
-    assert_says(&hooks, &["Left we-a alone: done by we-a#1, and not merged yet", "No stale hooks"]);
-    let refused = refusal(&town.gt(["sling", "we-a"]));
-    assert_says(&refused, &["we-a is done (we-a#1)", &worker.branch, "bd close we-a", "--force"]);
-    let same = town.gt(["sling", "we-a", "web"]).ok().stdout;
-    assert_says(&same, &["done already", "waits to be merged", "nothing to do"]);
-
-    // A person can claim it.
-    town.bd(["update", "we-a", "--status", "open", "--assignee", ""]).ok();
-    town.start_bd(&["update", "we-a", "--claim"]).run().ok();
-    assert_eq!(town.reasons("we-a"), ["claimed"]);
-    let hooks = town.gt(["deacon", "stale-hooks", "--max-age", "0s"]).ok().stdout;
-    assert_says(&hooks, &["Released we-a"]);
-}
-
-#[test]
-fn work_that_waits_to_be_merged_is_done_again_by_force_and_stays_on_its_branch() {
-    let town = town_with_project(STAYS);
-    let worker = Worker::begin(&town, "we-a", &["--merge", "mr"]);
-    worker.commit("tea", "tea\n", "Tea");
-    worker.gt(&["done"]).ok();
-    wait_until("nothing of it is left", || town.run_of("we-a#1")["alive"] == json!(false));
-
-    let rehearsed = town.gt(["sling", "we-a", "web", "--force", "--dry-run", "--json"]).ok().json();
-    let consequence = rehearsed["entries"][0]["consequence"].as_str().unwrap();
-    assert_says(consequence, &[&worker.branch, "is not merged any more", "stays"]);
-    let slung = town.gt(["sling", "we-a", "web", "--force"]).ok();
-
-    assert_says(&slung.stdout, &["✓ Started we-a (we-a#2)"]);
-    assert_says(&slung.stderr, &[&worker.branch, "is not merged any more"]);
-    wait_until("it is done again", || town.stage("we-a/tree-2").exists());
-    let branches = worker.git(&["branch", "--format=%(refname:short)"]).ok().stdout;
-    assert_says(&branches, &[&worker.branch]);
+    assert_eq!(town.show("we-b")["status"], "in_progress");
+    assert_eq!(town.reasons("we-b"), ["held"]);
+    assert_says(&town.gt(["why", "we-b"]).ok().stdout, &["we-b@1", "unmerged", "gt mq retry"]);
 }
 
 #[test]

@@ -64,7 +64,14 @@ fn a_message_is_queued_then_delivered_then_seen() {
         ]
     );
     assert_eq!((&shown["receipt"], &shown["kind"]), (&json!("seen"), &json!("mail")));
-    assert_says(&town.gt(["mail", "show", "msg-1"]).ok().stdout, &["queued", "delivered", "seen"]);
+    let said = town.gt(["mail", "show", "msg-1"]).ok().stdout;
+    assert_says(&said, &["queued", "delivered", "seen"]);
+    let instants = said.split_whitespace().filter(|word| word.ends_with('Z') && word.contains('T'));
+    assert_eq!(
+        instants.collect::<Vec<_>>(),
+        [""; 0],
+        "a time that is not local, or finer than a second"
+    );
     assert_says(
         &worker(&town, &["mail", "inbox"]).ok().stdout,
         &["Nothing unread for gastown/crew/max, gt-a"],

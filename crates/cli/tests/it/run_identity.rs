@@ -26,6 +26,8 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["gt", "config", "set", "worker.rights", "operator"], "setting"),
     (&["gt", "rig", "add", "other"], "rig"),
     (&["gt", "rig", "park", "web"], "rigs"),
+    (&["gt", "config", "set", "rig.web.checks", ""], "setting"),
+    (&["gt", "config", "set", "rig.web.protect", "docs/"], "setting"),
     (&["gt", "token", "create", "mine", "--scope", "admin"], "token"),
     (&["gt", "config", "account", "add", "mine", "--config-dir", "/tmp"], "account"),
     (&["gt", "scheduler", "pause"], "scheduler"),
@@ -38,6 +40,9 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["gt", "store", "vacuum"], "store"),
     (&["gt", "config", "agent", "set", "mine", "command", "sh"], "runtime"),
     (&["gt", "down"], "daemon"),
+    (&["gt", "up"], "daemon"),
+    (&["gt", "daemon", "run"], "daemon"),
+    (&["gt", "daemon", "install"], "daemon"),
 ];
 
 /// Commands of a worker's own work.
@@ -118,6 +123,7 @@ fn live_worker_changes_its_own_work_alone() {
         assert_says(&refused.stderr, &[says]);
     }
     assert_eq!(state(&town), before);
+    assert!(!town.cwd().join("other").exists(), "the directory of a refused rig was made");
 
     for arguments in OWN {
         as_worker(&town, arguments, "we-1#1", Some(&token)).ok();

@@ -234,6 +234,10 @@ fn runs_that_are_not_there_are_named() {
             &refusal(&town.gt(["run", verb, "we-a#7"])),
             &["we-a has no run 7", "gt run list we-a"],
         );
+        for (wrong, right) in [("we-a#03", "we-a#3"), ("we-a#+3", "we-a#3"), ("a#007", "a#7")] {
+            let error = refusal(&town.gt(["run", verb, wrong]));
+            assert_says(&error, &[&format!("{wrong} is not a run"), right]);
+        }
         assert_says(&json_refusal(&town.gt(["run", verb, "we-x", "--json"])), &["we-x"]);
     }
 }

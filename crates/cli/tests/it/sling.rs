@@ -396,6 +396,21 @@ fn unschedulable_beads_are_refused_with_the_reason() {
 }
 
 #[test]
+fn a_base_branch_that_is_no_name_of_a_branch_is_refused_before_anything_is_scheduled() {
+    let town = gastown();
+    town.bead("gt-a", &[]);
+    for verb in [&["sling", "gt-a"][..], &["queue", "gt-a"], &["convoy", "create", "All", "gt-a"]] {
+        for wrong in ["a..b", "x.lock", "HEAD", "@{-1}"] {
+            let gt = town.command(town.gt_path()).args(verb).args(["--base-branch", wrong]);
+            let ran = gt.run().fails(2);
+            assert_says(&ran.stderr, &["is not the name of a branch"]);
+        }
+    }
+    assert_eq!(town.gt_json(&["scheduler", "list"]), json!([]));
+    assert_eq!(town.gt_json(&["run", "list", "--all"]), json!([]));
+}
+
+#[test]
 fn flags_that_contradict_each_other_are_refused_by_name() {
     let town = gastown();
     town.bead("gt-a", &[]);

@@ -379,6 +379,34 @@ fn a_run_that_was_to_end_while_its_machine_was_away_ends_when_it_is_back() {
 }
 
 #[test]
+fn a_remote_run_ends_with_the_directory_of_its_town() {
+    for is_reachable in [true, false] {
+        let mut there = Elsewhere::with_agent("wait_for go");
+        there.bead("we-a", &[]);
+        there.gt(["sling", "we-a"]).ok();
+        there.wait_for_agent("we-a#1");
+        let [supervisor] = there.supervisors("we-a#1").try_into().unwrap();
+        let agent = there.agent_of("we-a");
+        if !is_reachable {
+            there.sshd.stop();
+            wait_until("it is away", || there.run_of("we-a")["alive"].is_null());
+        }
+
+        // The supervisor may write a file meanwhile.
+        wait_until("the town is gone", || {
+            let _ = fs::remove_dir_all(there.cwd());
+            !there.cwd().exists()
+        });
+
+        wait_until("its supervisor has ended", || !is_alive(&supervisor));
+        assert!(!there.cwd().exists(), "the town was made again");
+        assert!(!is_reachable || !is_alive(&agent));
+        there.allow("go");
+        wait_until("the agent has ended", || !is_alive(&agent));
+    }
+}
+
+#[test]
 fn a_remote_run_gets_a_new_supervisor_when_its_supervisor_was_killed() {
     let there = Elsewhere::with_agent("echo before; wait_for go; echo after");
     there.bead("we-a", &[]);

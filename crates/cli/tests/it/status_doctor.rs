@@ -172,7 +172,15 @@ fn doctor_fails_for_a_missing_agent_program_and_names_the_rig() {
 
     assert_eq!(grade(&examined.json(), "agent"), "problem");
     let said = town.gt(["doctor"]).fails(1);
-    assert_says(&said.stdout, &["no-such-agent is not installed here", "web"]);
+    let mends = "gt config set rig.web.command";
+    assert_says(&said.stdout, &["no-such-agent is not installed here", "web", mends]);
+    town.gt(["config", "agent", "set", "mine", "command", "no-such-agent"]).ok();
+    for (key, other) in [("worker.runtime", "mine"), ("rig.web.runtime", "mine")] {
+        town.gt(["config", "set", key, other]).ok();
+        let said = town.gt(["doctor"]).fails(1);
+        assert_says(&said.stdout, &[&format!("gt config set {key} <name>")]);
+        town.gt(["config", "unset", key]).ok();
+    }
     town.gt(["config", "set", "rig.web.command", "sh -c true"]).ok();
     assert_eq!(grade(&town.gt_json(&["doctor"]), "agent"), "good");
 }
@@ -188,6 +196,45 @@ fn doctor_fails_for_an_origin_that_does_not_answer() {
     let examined = town.gt(["doctor", "--json"]).fails(1);
 
     assert_eq!(grade(&examined.json(), "origin"), "problem");
+}
+
+#[test]
+fn doctor_fails_for_an_origin_without_the_branch_of_the_rig() {
+    let town = town();
+    let repository = town.git_repository("project");
+    town.gt(["rig", "add", "web", repository.to_str().unwrap(), "--executor", "process"]).ok();
+    town.gt(["config", "set", "rig.web.command", "sh -c true"]).ok();
+    assert_eq!(grade(&town.gt_json(&["doctor"]), "origin"), "good");
+    crate::trees::git(&town, &repository, &["branch", "-m", "trunk"]);
+
+    let examined = town.gt(["doctor", "--json"]).fails(1);
+
+    assert_eq!(grade(&examined.json(), "origin"), "problem");
+    let said = town.gt(["doctor"]).fails(1);
+    assert_says(&said.stdout, &["the origin has no branch", "gt rig set web branch <branch>"]);
+    town.gt(["rig", "set", "web", "branch", "trunk"]).ok();
+    assert_eq!(grade(&town.gt_json(&["doctor"]), "origin"), "good");
+}
+
+#[test]
+fn doctor_fails_for_beads_that_wait_for_each_other_through_their_parents() {
+    let town = town_with_rigs(&["web"]);
+    let [one, two] =
+        ["One", "Two"].map(|title| town.create(title, &["--type", "epic", "--rig", "web"]));
+    let record = |id: &str, parent: &str, awaited: &str| {
+        json!({"id": id, "title": id, "status": "open", "priority": 2, "issue_type": "task", "dependencies": [
+            {"issue_id": id, "depends_on_id": parent, "type": "parent-child"},
+            {"issue_id": id, "depends_on_id": awaited, "type": "waits-for"},
+        ]})
+    };
+    let lines = format!("{}\n{}\n", record("we-a", &one, &two), record("we-b", &two, &one));
+    town.write("tangle.jsonl", &lines);
+    town.bd(["import", "tangle.jsonl"]).ok();
+
+    let examined = town.gt(["doctor", "--json"]).fails(1);
+
+    assert_eq!(grade(&examined.json(), "dependencies"), "problem");
+    assert_says(&town.gt(["doctor"]).fails(1).stdout, &["we-a", "we-b", "bd dep cycles"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gt_testkit::{Sandbox, wait_until};
 use serde_json::Value;
 
-use crate::agents::Stage as _;
+use crate::agents::{Stage as _, is_alive};
 use crate::support::{Steps as _, assert_says, texts, town};
 
 /// The end of an agent that may have had nothing to do: it says so, because a run without a change does not close quietly.
@@ -51,6 +51,23 @@ fn add_web(town: &Sandbox, origin: &Path, executor: &str) {
 pub(crate) fn git(town: &Sandbox, directory: &Path, arguments: &[&str]) -> String {
     let answer = town.command("git").args(arguments).dir(directory).run().ok();
     answer.stdout.trim_end().to_owned()
+}
+
+#[test]
+fn a_run_ends_with_the_directory_of_its_town_and_does_not_make_it_again() {
+    let town = town_with_trees("process");
+    town.script("we-a", "echo x > begun; while :; do sleep 0.05; done");
+    town.begin("we-a");
+    let supervisor = town.supervisor_of("we-a#1");
+
+    // The supervisor may write a file meanwhile.
+    wait_until("the town is gone", || {
+        let _ = fs::remove_dir_all(town.cwd());
+        !town.cwd().exists()
+    });
+
+    wait_until("its supervisor has ended", || !is_alive(&supervisor));
+    assert!(!town.cwd().exists(), "the town was made again");
 }
 
 /// Steps of tests with worktrees.

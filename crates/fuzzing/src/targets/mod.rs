@@ -4,6 +4,7 @@ mod commands;
 mod descriptions;
 mod files;
 mod formulas;
+mod hosting;
 mod plans;
 mod records;
 mod runtimes;
@@ -51,6 +52,8 @@ pub const TARGETS: &[FuzzTarget] = &[
         values::web_address,
         &["https://", "http://", "[::1]", ":80", "@", "?", "#"],
     ),
+    target("pull_request", hosting::pull_request, hosting::WORDS),
+    target("hosting_provider", hosting::provider, hosting::KEYS).costing(8),
     target("work", work::words, work::WORDS),
     target("condition", formulas::condition, &["{{", "}}", "!", " == ", " != ", "\"\"", "''", "v"]),
     target("query", values::query, values::QUERIES),

@@ -6,6 +6,7 @@ use gt_core::BeadId;
 use gt_core::schedule::Merge;
 use gt_execution::trees::nuke;
 use gt_scheduling::schedule::{ConvoyChoice, SlingRequest};
+use gt_town::rigs::branch_name;
 
 use super::super::sling;
 use super::{convoy_document, progress, standing};
@@ -42,7 +43,7 @@ pub(super) struct CreateArgs {
     #[arg(long, value_parser = Merge::parse)]
     merge: Option<Merge>,
     /// The branch that its work begins from and lands on
-    #[arg(long, value_name = "BRANCH")]
+    #[arg(long, value_name = "BRANCH", value_parser = branch_name)]
     base_branch: Option<String>,
 }
 

@@ -152,8 +152,11 @@ fn list(context: &CommandContext<'_>, filter: &ConvoyFilter, tree: bool) -> Resu
         }
         return Ok(());
     }
-    if convoys.is_empty() {
+    if convoys.is_empty() && filter.all {
         return printer.done("No convoys; beads that are slung together travel in one (gt sling)");
+    }
+    if convoys.is_empty() {
+        return printer.done(NO_CONVOYS);
     }
     let mut table = Table::with_header(&["CONVOY", "STATUS", "DONE", "MADE", "TITLE"]);
     for convoy in &convoys {
@@ -189,6 +192,10 @@ fn progress(convoy: &Convoy) -> String {
     format!("{}/{}{failed}", members.completed(), members.total)
 }
 
+/// The answer where no convoy is under way.
+const NO_CONVOYS: &str = "No convoys under way (gt convoy list --all shows those that are over); beads that are slung \
+                          together travel in one (gt sling)";
+
 /// Lets a person choose a convoy and look at it, until they quit.
 fn choose(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town()?;
@@ -196,8 +203,7 @@ fn choose(context: &CommandContext<'_>) -> Result<(), CliError> {
     loop {
         let convoys = convoys::list(&town, &ConvoyFilter::default())?;
         if convoys.is_empty() {
-            return printer
-                .done("No convoys; beads that are slung together travel in one (gt sling)");
+            return printer.done(NO_CONVOYS);
         }
         for (number, convoy) in convoys.iter().enumerate() {
             let (id, title) = (&convoy.bead.id, &convoy.bead.title);

@@ -13,6 +13,7 @@ use gt_core::schedule::Merge;
 use gt_scheduling::convoy_planning::{MemberRow, StageRequest, Staged};
 use gt_scheduling::schedule::SlingReport;
 use gt_town::Town;
+use gt_town::rigs::branch_name;
 use gt_town::tree_paths::lacks_branch;
 use indicatif::ProgressBar;
 
@@ -47,7 +48,7 @@ pub(super) struct StageArgs {
     #[arg(long, value_parser = Merge::parse)]
     merge: Option<Merge>,
     /// The branch that its work begins from and lands on
-    #[arg(long, value_name = "BRANCH")]
+    #[arg(long, value_name = "BRANCH", value_parser = branch_name)]
     base_branch: Option<String>,
     /// Print only the dependencies, as a graph
     #[arg(long, value_enum)]

@@ -4,6 +4,7 @@ use clap::Args;
 use gt_api::UnitDocument;
 use gt_daemon::daemon;
 
+use super::refuse_to_workers;
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 
@@ -19,6 +20,9 @@ pub(super) struct InstallArgs {
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &InstallArgs) -> Result<(), CliError> {
+    if !args.print {
+        refuse_to_workers(context, "a service of the daemon")?;
+    }
     let unit = daemon::unit(&context.root()?, &this_program()?, &context.environment)?;
     let printer = context.printer;
     if !args.print {

@@ -12,6 +12,7 @@ use gt_api::{DaemonStartedDocument, DaemonStoppedDocument};
 use gt_core::decide::Right;
 use gt_daemon::daemon::{self, DaemonEnvironment, DaemonReport, DaemonStart, DaemonStop};
 use gt_scheduling::queue;
+use gt_town::identity::CHECK;
 
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
@@ -75,7 +76,16 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DaemonArgs) -> Result<(),
     }
 }
 
+/// Refuses this change to a check, and to a worker that may not steer the queue. A daemon acts for the town and not for them.
+fn refuse_to_workers(context: &CommandContext<'_>, change: &str) -> Result<(), CliError> {
+    if context.environment.may_be_worker() || context.environment.get(CHECK).is_some() {
+        context.town()?.require_right(Right::Queue, change)?;
+    }
+    Ok(())
+}
+
 fn be_daemon(context: &CommandContext<'_>, detached: bool) -> Result<(), CliError> {
+    refuse_to_workers(context, "a start of the daemon")?;
     if detached {
         daemon::detach().map_err(|error| {
             CliError::request(format!("cannot leave the session of the calling process: {error}"))
@@ -105,6 +115,7 @@ fn be_daemon(context: &CommandContext<'_>, detached: bool) -> Result<(), CliErro
 }
 
 pub(super) fn up(context: &CommandContext<'_>) -> Result<(), CliError> {
+    refuse_to_workers(context, "a start of the daemon")?;
     let root = context.root()?;
     let started = daemon::start(&root, &this_program()?)?;
     let log = daemon::log_path(&root);
@@ -143,9 +154,7 @@ fn who(pid: Option<u32>, since: &str) -> String {
 }
 
 pub(super) fn down(context: &CommandContext<'_>) -> Result<(), CliError> {
-    if context.environment.acting_run().is_some() {
-        context.town()?.require_right(Right::Queue, "an end of the daemon")?;
-    }
+    refuse_to_workers(context, "an end of the daemon")?;
     let stopped = daemon::stop(&context.root()?)?;
     // A store that cannot be asked does not keep the daemon from stopping.
     let live = context.town().ok().and_then(|town| Some(queue::status(&town).ok()?.live));

@@ -9,7 +9,7 @@ use gt_scheduling::queue;
 use super::who;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago};
+use crate::output::{Cell, Printer, Table, span};
 
 /// A daemon that has said nothing for longer than this does not move, in seconds.
 const SILENT_AFTER_SECONDS: u64 = 30;
@@ -67,8 +67,8 @@ fn text(printer: &Printer, report: &DaemonReport, now: Option<Timestamp>) -> Res
         && now.since(seen).as_secs() > SILENT_AFTER_SECONDS
     {
         printer.line(format!(
-            "It has not moved since {}: it is stopped or stuck, or its disk is full; to kill it does no harm",
-            ago(seen, now)
+            "It has not moved for {}: it is stopped or stuck, or its disk is full; to kill it does no harm",
+            span(now.since(seen))
         ))?;
     }
     if !report.ready {

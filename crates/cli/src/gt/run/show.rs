@@ -32,7 +32,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), C
     let ShownRun { run, bead, context, log, .. } = &shown;
     let title = bead.as_ref().map_or("(its bead is gone)", |bead| bead.title.as_str());
     printer.heading(&run.id.to_string(), &format!("  {title}"))?;
-    let mut table = Table::new();
+    let mut table = Table::wrapped();
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
             table.row(vec![Cell::bold(name), Cell::new(value)]);

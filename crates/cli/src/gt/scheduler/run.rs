@@ -71,8 +71,14 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RunArgs) -> Result<(), Cl
     if args.until_done {
         return until_done(context, &town, &processes, &dispatcher, &bell);
     }
-    let (recovered, done) = reconcile::all(&town, &processes, &dispatcher)?;
     let printer = context.printer;
+    if !args.dry_run {
+        for (queue, why) in reconcile::merge_queue(&town, &program)?.problems {
+            printer
+                .note(format!("note: nothing lands on {} of {}: {why}", queue.target, queue.rig));
+        }
+    }
+    let (recovered, done) = reconcile::all(&town, &processes, &dispatcher)?;
     note_unrecovered(printer, &recovered.errors);
     // All startable runs have started, so warming trees delays no start.
     let warmed =

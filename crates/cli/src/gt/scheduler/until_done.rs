@@ -16,7 +16,7 @@ use gt_town::{EventFilter, Town};
 
 use super::run::{note_unrecovered, paused_line, tell_recovered, verdict};
 use crate::bd::event_line;
-use crate::context::CommandContext;
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::values::texts;
 
@@ -82,6 +82,7 @@ pub(super) fn until_done(
                 reconcile::recover_and_start(town, processes, dispatcher)?
             } else {
                 looked_at_all = Some(Instant::now());
+                reconcile::merge_queue(town, &this_program()?)?;
                 reconcile::all(town, processes, dispatcher)?
             };
         recovered.errors.retain(|(run, _)| unrecovered.insert(run.clone()));

@@ -3,6 +3,7 @@
 use clap::Args;
 use gt_core::schedule::Merge;
 use gt_scheduling::schedule::{SlingOptions, read_list};
+use gt_town::rigs::branch_name;
 
 use crate::error::CliError;
 use crate::values::{binding, source_name, text_of};
@@ -29,7 +30,7 @@ pub(in crate::gt) struct SlingFlags {
     #[arg(long, value_name = "direct|mr|local", value_parser = Merge::parse)]
     merge: Option<Merge>,
     /// Begin from this branch
-    #[arg(long, value_name = "BRANCH")]
+    #[arg(long, value_name = "BRANCH", value_parser = branch_name)]
     base_branch: Option<String>,
     /// Keep the branch, and do not merge it
     #[arg(long, conflicts_with = "merge")]

@@ -4,6 +4,7 @@ use clap::Args;
 use comfy_table::Color;
 use gt_api::{DifferenceDocument, StoreCheckDocument};
 use gt_beads::store::{self, StoreVerdict};
+use gt_core::decide::shown_path;
 use gt_town::IfAbsent;
 
 use crate::context::CommandContext;
@@ -42,14 +43,11 @@ pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
 
 fn print(printer: &Printer, verdict: &StoreVerdict) -> Result<(), CliError> {
     let StoreVerdict { damage, differences, circles, warnings } = verdict;
-    let mut table = Table::new();
+    let mut table = Table::wrapped();
     findings(&mut table, "integrity", "intact", damage.len() as u64, damage);
     let told: Vec<String> = differences.first.iter().map(ToString::to_string).collect();
     findings(&mut table, "derived values", "all as they should be", differences.count, &told);
-    let told: Vec<String> = circles
-        .iter()
-        .map(|circle| circle.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → "))
-        .collect();
+    let told: Vec<String> = circles.iter().map(|circle| shown_path(circle)).collect();
     findings(&mut table, "dependencies", "no circles", circles.len() as u64, &told);
     for warning in warnings {
         let mark = Cell::coloured("!", Some(Color::Yellow));

@@ -1,11 +1,13 @@
 //! `gt rig`.
 
+mod check;
+
 use clap::{Args, Subcommand};
 use gt_api::RigDocument;
 use gt_core::{ExecutorKind, Rig, RigState};
 use gt_execution::landing::landing_checkout;
 use gt_scheduling::queue;
-use gt_town::rigs::{self, NewRig, RigChange};
+use gt_town::rigs::{self, MayFetch, NewRig, RigChange};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -18,6 +20,7 @@ use crate::output::{Cell, Printer, Table};
   gt rig add api <git-url> --prefix api
   gt rig add nightly --executor ssh --host builder
   gt rig set web executor process
+  gt rig check add web test \"npm test\"
   gt rig park web")]
 pub(super) struct RigArgs {
     #[command(subcommand)]
@@ -42,6 +45,8 @@ enum RigVerb {
     Dock(NameArgs),
     /// Take a docked project back into service
     Undock(NameArgs),
+    /// Add, list, remove and run the commands that work must pass before it lands
+    Check(check::CheckArgs),
     /// Remove a project that has no open work; its beads and its directory stay
     Remove(NameArgs),
 }
@@ -66,6 +71,18 @@ struct AddArgs {
     /// The machine for --executor ssh, as ssh calls it
     #[arg(long, value_name = "MACHINE")]
     host: Option<String>,
+    /// What becomes of the checks that its files suggest: they are printed, or added
+    #[arg(long, value_enum, default_value_t = SuggestedChecks::Print, value_name = "print|auto")]
+    checks: SuggestedChecks,
+}
+
+/// What becomes of suggested checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SuggestedChecks {
+    /// The commands that add them are printed
+    Print,
+    /// They are added
+    Auto,
 }
 
 #[derive(Debug, Args)]
@@ -123,6 +140,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RigArgs) -> Result<(), Cl
             change(args, &[RigState::Active, RigState::Parked], RigState::Docked, "docked")
         }
         RigVerb::Undock(args) => change(args, &[RigState::Docked], RigState::Active, "active"),
+        RigVerb::Check(args) => check::run(context, args),
         RigVerb::Remove(args) => {
             let rig = rigs::remove(&town, &args.name)?;
             if printer.json() {
@@ -147,7 +165,18 @@ fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Re
     };
     let rig = rigs::add(town, &new)?;
     let printer = context.printer;
+    let is_accepted = args.checks == SuggestedChecks::Auto;
+    let may_fetch = if is_accepted { MayFetch::Yes } else { MayFetch::No };
+    let suggestions = match rigs::suggested_checks(town, &rig, may_fetch) {
+        Err(_) if !is_accepted => Vec::new(),
+        suggestions => suggestions?,
+    };
     if printer.json() {
+        if is_accepted {
+            for check in &suggestions {
+                rigs::add_check(town, rig.slug.as_str(), check)?;
+            }
+        }
         return printer.object(&RigDocument::from(&rig));
     }
     printer.done(format!("✓ Added the rig {} (prefix {})", rig.slug, rig.prefix))?;
@@ -159,6 +188,7 @@ fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Re
             rig.default_branch
         ))?;
     }
+    check::suggest(printer, town, &rig, &suggestions, is_accepted)?;
     printer.done(format!("Next: gt bd create \"What is to be done\" --rig {}", rig.slug))?;
     if matches!(rig.executor, ExecutorKind::Process | ExecutorKind::Ssh) {
         let hint = format!("Then: gt config set rig.{}.command '<program> {{bead}}'", rig.slug);

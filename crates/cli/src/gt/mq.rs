@@ -1,0 +1,377 @@
+//! `gt mq`: the merge queue.
+
+use clap::{Args, Subcommand};
+use gt_api::{
+    CandidateCheckDocument, CandidateDocument, FailedCheckDocument, FlakyCheckDocument,
+    MergeRequestDocument, MergeRequestStoryDocument, QueuePauseDocument, ReviewDocument,
+};
+use gt_core::merging::{MergeRequest, RequestState};
+use gt_execution::merge_queue::{self, CandidateCheck, LineEntry, PassReport, RequestStory};
+use gt_town::Town;
+
+use crate::context::{CommandContext, this_program};
+use crate::error::CliError;
+use crate::output::{Cell, Printer, Table, ago, moment, short_commit};
+
+/// See and steer the merge queue: finished work on its way to the target branch
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt mq list
+  gt mq show gt-abc
+  gt mq retry gt-abc@1")]
+pub(super) struct MqArgs {
+    #[command(subcommand)]
+    verb: MqVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum MqVerb {
+    /// List what has not landed yet, in the order of its turn
+    #[command(after_help = "Examples:\n  gt mq list\n  gt mq list --rig web --json")]
+    List(ListArgs),
+    /// Show how a merge request, a bead's work or a landed commit got where it is
+    #[command(
+        after_help = "Examples:\n  gt mq show gt-abc\n  gt mq show gt-abc@2\n  gt mq show 3f9c2d1"
+    )]
+    Show(RequestArgs),
+    /// Show the output of the check that failed with a merge request
+    #[command(after_help = "Examples:\n  gt mq log gt-abc@1")]
+    Log(RequestArgs),
+    /// List checks that passed after they had failed on the same tree
+    #[command(after_help = "Examples:\n  gt mq flaky")]
+    Flaky,
+    /// Build, check and land what can land now
+    #[command(after_help = "Examples:\n  gt mq run")]
+    Run,
+    /// Let nothing land on a branch until it is resumed
+    #[command(after_help = "Examples:\n  gt mq pause web\n  gt mq pause web --branch release")]
+    Pause(QueueArgs),
+    /// Let work land on a branch again
+    #[command(after_help = "Examples:\n  gt mq resume web")]
+    Resume(QueueArgs),
+    /// Try a merge request again now
+    #[command(after_help = "Examples:\n  gt mq retry gt-abc@1")]
+    Retry(RequestArgs),
+    /// Give a merge request up; its bead is open again, and its branch stays
+    #[command(after_help = "Examples:\n  gt mq cancel gt-abc@1")]
+    Cancel(RequestArgs),
+    /// Put a merge request before all others
+    #[command(after_help = "Examples:\n  gt mq top gt-abc@1\n  gt mq top gt-abc@1 --fix")]
+    Top(TopArgs),
+    /// Close the bead of work that people have merged, or do not want merged
+    #[command(after_help = "Examples:\n  gt mq close gt-abc@1 -m \"merged by hand\"")]
+    Close(CloseArgs),
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Only those of this rig
+    #[arg(long)]
+    rig: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct RequestArgs {
+    /// A merge request such as gt-abc@1, or a bead for its last one
+    request: String,
+}
+
+#[derive(Debug, Args)]
+struct QueueArgs {
+    /// The rig
+    rig: String,
+    /// The target branch; by default the rig's own
+    #[arg(long)]
+    branch: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct TopArgs {
+    /// A merge request such as gt-abc@1, or a bead for its last one
+    request: String,
+    /// Let it land even while a check fails on the target, if they pass with it
+    #[arg(long)]
+    fix: bool,
+}
+
+#[derive(Debug, Args)]
+struct CloseArgs {
+    /// A merge request such as gt-abc@1, or a bead for its last one
+    request: String,
+    /// Why
+    #[arg(short, long)]
+    message: String,
+}
+
+pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), CliError> {
+    let printer = context.printer;
+    let town = context.town()?;
+    match &args.verb {
+        MqVerb::List(args) => list(context, &town, args),
+        MqVerb::Show(args) => show(context, &town, &args.request),
+        MqVerb::Log(args) => log(context, &town, &args.request),
+        MqVerb::Flaky => flaky(context, &town),
+        MqVerb::Run => {
+            let report = merge_queue::pass(&town, &this_program()?)?;
+            tell_pass(printer, &town, &report)
+        }
+        MqVerb::Pause(args) => pause(context, &town, args, true),
+        MqVerb::Resume(args) => pause(context, &town, args, false),
+        MqVerb::Retry(args) => {
+            let request = merge_queue::retry(&town, &args.request)?;
+            changed(printer, &town, &request, "is in line again")
+        }
+        MqVerb::Cancel(args) => {
+            let request = merge_queue::cancel_request(&town, &args.request)?;
+            let words = format!("is cancelled; {} keeps its commits", request.branch);
+            changed(printer, &town, &request, &words)
+        }
+        MqVerb::Top(args) => {
+            let request = merge_queue::put_on_top(&town, &args.request, args.fix)?;
+            changed(printer, &town, &request, "goes before all others")
+        }
+        MqVerb::Close(args) => {
+            let request = merge_queue::close_unmerged(&town, &args.request, &args.message)?;
+            let words = format!("is over, and {} is closed", request.id.bead);
+            changed(printer, &town, &request, &words)
+        }
+    }
+}
+
+/// Prints what a pass has changed.
+fn tell_pass(printer: &Printer, town: &Town, report: &PassReport) -> Result<(), CliError> {
+    for (queue, why) in &report.problems {
+        printer.note(format!("note: nothing lands on {} of {}: {why}", queue.target, queue.rig));
+    }
+    if printer.json() {
+        let mut list = printer.list();
+        for request in &report.changed {
+            list.push(&document(town, request, None)?)?;
+        }
+        return list.finish();
+    }
+    if report.changed.is_empty() {
+        return printer.done("Nothing to land now");
+    }
+    for request in &report.changed {
+        printer.line(standing_line(request))?;
+    }
+    Ok(())
+}
+
+/// A request in one line.
+pub(super) fn standing_line(request: &MergeRequest) -> String {
+    match request.state {
+        RequestState::Landed => format!(
+            "✓ {} landed on {} as {}",
+            request.id,
+            request.target,
+            short_commit(&request.landed)
+        ),
+        _ => format!("  {}", request.standing()),
+    }
+}
+
+fn changed(
+    printer: &Printer,
+    town: &Town,
+    request: &MergeRequest,
+    words: &str,
+) -> Result<(), CliError> {
+    if printer.json() {
+        return printer.object(&document(town, request, None)?);
+    }
+    printer.done(format!("✓ {} {words}", request.id))
+}
+
+pub(super) fn document(
+    town: &Town,
+    request: &MergeRequest,
+    position: Option<u64>,
+) -> Result<MergeRequestDocument, CliError> {
+    let title = town.read(|reader| Ok(reader.bead(&request.id.bead)?))?;
+    let title = title.map(|bead| bead.title.to_string()).unwrap_or_default();
+    Ok(MergeRequestDocument::new(request, &title, position))
+}
+
+fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<(), CliError> {
+    let printer = context.printer;
+    let rig = args
+        .rig
+        .as_deref()
+        .map(|name| town.read(|reader| gt_town::rig_names::require(reader, name)));
+    let rig = rig.transpose()?.map(|rig| rig.slug);
+    let (entries, queues) = merge_queue::line(town)?;
+    let is_meant = |entry: &&LineEntry| rig.as_ref().is_none_or(|rig| entry.request.rig == *rig);
+    let entries: Vec<&LineEntry> = entries.iter().filter(is_meant).collect();
+    if printer.json() {
+        let mut list = printer.list();
+        for LineEntry { request, title, position } in &entries {
+            list.push(&MergeRequestDocument::new(request, title, *position))?;
+        }
+        return list.finish();
+    }
+    for queue in queues.iter().filter(|queue| rig.as_ref().is_none_or(|rig| queue.rig == *rig)) {
+        if let Some((at, by)) = &queue.paused {
+            printer.line(format!(
+                "{} of {} is paused by {by} since {}: gt mq resume {}",
+                queue.target,
+                queue.rig,
+                moment(*at),
+                queue.rig
+            ))?;
+        }
+        if let Some(red) = &queue.red {
+            printer.line(format!(
+                "{} of {} is red: {} fails at {} since {}",
+                queue.target,
+                queue.rig,
+                red.check,
+                short_commit(&red.commit),
+                moment(red.since)
+            ))?;
+        }
+    }
+    let mut table = Table::with_header(&["REQUEST", "TARGET", "STATE", "SINCE", "TITLE"]);
+    for LineEntry { request, title, position } in &entries {
+        let state = match position {
+            Some(position) => format!("queued, {position}"),
+            None => request.state.to_string(),
+        };
+        table.row(vec![
+            Cell::new(request.id.to_string()),
+            Cell::new(format!("{}/{}", request.rig, request.target)),
+            Cell::new(state),
+            Cell::new(ago(request.changed_at, town.now())),
+            Cell::new(title.as_str()),
+        ]);
+    }
+    if entries.is_empty() {
+        return printer.done("The merge queue is empty");
+    }
+    printer.table(table)
+}
+
+fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
+    let printer = context.printer;
+    let RequestStory { request, title, candidate, checks, reviews } =
+        merge_queue::story(town, input)?;
+    let check_documents = || {
+        let check = |check: &CandidateCheck| CandidateCheckDocument {
+            name: check.name.clone(),
+            check_run: check.check_run,
+            cached: check.cached,
+        };
+        checks.iter().map(check).collect()
+    };
+    if printer.json() {
+        return printer.object(&MergeRequestStoryDocument {
+            request: MergeRequestDocument::new(&request, &title, None),
+            candidate: candidate.as_ref().map(|it| CandidateDocument::new(it, check_documents())),
+            reviews: reviews.iter().map(ReviewDocument::from).collect(),
+        });
+    }
+    printer.heading(&request.id.to_string(), &format!("  {title}"))?;
+    let mut table = Table::new();
+    let mut row = |name: &str, value: String| {
+        if !value.is_empty() {
+            table.row(vec![Cell::bold(name), Cell::new(value)]);
+        }
+    };
+    row("state", request.state.to_string());
+    row("why", request.detail.clone());
+    row("target", format!("{} of {}", request.target, request.rig));
+    row("branch", request.branch.clone());
+    row("accepted", short_commit(&request.accepted).to_owned());
+    row("landed", short_commit(&request.landed).to_owned());
+    row("run", request.run().map(|run| run.to_string()).unwrap_or_default());
+    row("made", moment(request.created_at));
+    row("since", moment(request.changed_at));
+    if let Some(candidate) = &candidate {
+        let others = candidate.parts.iter().filter(|part| part.request != request.id);
+        let others: Vec<String> = others.map(|part| part.request.to_string()).collect();
+        row("checked as", short_commit(&candidate.tip).to_owned());
+        row("together with", others.join(", "));
+        for check in &checks {
+            let how = if check.cached { "passed before on the same content" } else { "passed" };
+            row("check", format!("{}: {how}", check.name));
+        }
+    }
+    for review in &reviews {
+        let words = format!("{} by {}  {}", review.decision.as_str(), review.actor, review.body);
+        row("review", words.trim_end().to_owned());
+    }
+    row("next", request.next_step());
+    printer.table(table)
+}
+
+fn log(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
+    let printer = context.printer;
+    let (run, output) = merge_queue::failed_check(town, input)?;
+    if printer.json() {
+        return printer.object(&FailedCheckDocument {
+            check: run.name,
+            commit: run.commit,
+            exit_code: run.exit_code.map(i64::from),
+            log: run.log,
+            output,
+        });
+    }
+    output.lines().try_for_each(|line| printer.line(line))
+}
+
+fn flaky(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
+    let printer = context.printer;
+    let runs = merge_queue::flaky_checks(town)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for run in &runs {
+            list.push(&FlakyCheckDocument {
+                rig: run.rig.to_string(),
+                check: run.name.clone(),
+                commit: run.commit.clone(),
+                tree: run.tree.clone(),
+                attempt: run.attempt,
+                started_at: run.started_at.into(),
+            })?;
+        }
+        return list.finish();
+    }
+    if runs.is_empty() {
+        return printer.done("No check has passed after it had failed on the same tree");
+    }
+    let mut table = Table::with_header(&["RIG", "CHECK", "COMMIT", "TRY", "WHEN"]);
+    for run in &runs {
+        table.row(vec![
+            Cell::new(run.rig.as_str()),
+            Cell::new(run.name.as_str()),
+            Cell::new(short_commit(&run.commit)),
+            Cell::new(run.attempt.to_string()),
+            Cell::new(ago(run.started_at, town.now())),
+        ]);
+    }
+    printer.table(table)
+}
+
+fn pause(
+    context: &CommandContext<'_>,
+    town: &Town,
+    args: &QueueArgs,
+    paused: bool,
+) -> Result<(), CliError> {
+    let printer = context.printer;
+    let rig = town.read(|reader| gt_town::rig_names::require(reader, &args.rig))?;
+    let target = args.branch.clone().unwrap_or_else(|| rig.default_branch.clone());
+    let changed = merge_queue::pause(town, &rig.slug, &target, paused)?;
+    if printer.json() {
+        let rig = rig.slug.to_string();
+        return printer.object(&QueuePauseDocument { rig, target, paused, changed });
+    }
+    let words = match (paused, changed) {
+        (true, true) => "is paused; gt mq resume lets work land again",
+        (true, false) => "was paused already",
+        (false, true) => "goes on",
+        (false, false) => "was not paused",
+    };
+    printer.done(format!("✓ {target} of {} {words}", rig.slug))
+}

@@ -1,0 +1,255 @@
+//! `gt review`: finished work that waits for a person.
+
+use clap::{Args, Subcommand};
+use gt_api::{DiffStatDocument, MergeRequestDocument, ReviewDocument};
+use gt_core::merging::{MergeRequest, RequestState, ReviewDecision};
+use gt_execution::merge_queue::{self, LineEntry, RequestChangeSize, RequestReview, RequestStory};
+use gt_town::Town;
+
+use super::mq::document;
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::output::{Cell, Table, ago, plural, short_commit};
+
+/// See, comment, approve or reject finished work before it lands
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt review
+  gt review show gt-abc@1
+  gt review approve gt-abc@1")]
+pub(super) struct ReviewArgs {
+    #[command(subcommand)]
+    verb: Option<ReviewVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ReviewVerb {
+    /// List what waits for a review, the oldest first
+    List,
+    /// Show a merge request: its commits, the size of its change, and what was said about it
+    #[command(after_help = "Examples:\n  gt review show gt-abc@1")]
+    Show(RequestArgs),
+    /// Show the change
+    #[command(
+        after_help = "Examples:\n  gt review diff gt-abc@1\n  gt review diff gt-abc@1 --stat"
+    )]
+    Diff(DiffArgs),
+    /// Comment on the change; its worker reads it if it is rejected
+    #[command(
+        after_help = "Examples:\n  gt review comment gt-abc@1 --file src/a.rs --line 12 -m \"why twice?\""
+    )]
+    Comment(CommentArgs),
+    /// Let it land
+    #[command(after_help = "Examples:\n  gt review approve gt-abc@1")]
+    Approve(ApproveArgs),
+    /// Send it back to a worker, with all comments
+    #[command(after_help = "Examples:\n  gt review reject gt-abc@1 -m \"the error is lost\"")]
+    Reject(RejectArgs),
+}
+
+#[derive(Debug, Args)]
+struct RequestArgs {
+    /// A merge request such as gt-abc@1, or a bead for its last one
+    request: String,
+}
+
+#[derive(Debug, Args)]
+struct DiffArgs {
+    /// A merge request such as gt-abc@1, or a bead for its last one
+    request: String,
+    /// Only the files and how much changed
+    #[arg(long)]
+    stat: bool,
+}
+
+#[derive(Debug, Args)]
+struct CommentArgs {
+    /// A merge request such as gt-abc@1, or a bead for its last one
+    request: String,
+    /// The file that it is about
+    #[arg(long)]
+    file: Option<String>,
+    /// The line of the file
+    #[arg(long, requires = "file")]
+    line: Option<u32>,
+    /// What you say
+    #[arg(short, long)]
+    message: String,
+}
+
+#[derive(Debug, Args)]
+struct ApproveArgs {
+    /// A merge request such as gt-abc@1, or a bead for its last one
+    request: String,
+    /// What you say
+    #[arg(short, long)]
+    message: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct RejectArgs {
+    /// A merge request such as gt-abc@1, or a bead for its last one
+    request: String,
+    /// What is to be changed
+    #[arg(short, long)]
+    message: String,
+}
+
+pub(super) fn run(context: &CommandContext<'_>, args: &ReviewArgs) -> Result<(), CliError> {
+    let town = context.town()?;
+    match args.verb.as_ref().unwrap_or(&ReviewVerb::List) {
+        ReviewVerb::List => list(context, &town),
+        ReviewVerb::Show(args) => show(context, &town, &args.request),
+        ReviewVerb::Diff(args) => diff(context, &town, args),
+        ReviewVerb::Comment(args) => {
+            let review = RequestReview {
+                decision: ReviewDecision::Comment,
+                file: args.file.as_deref().unwrap_or_default(),
+                line: args.line,
+                body: &args.message,
+            };
+            let made = merge_queue::comment(&town, &args.request, &review)?;
+            if context.printer.json() {
+                return context.printer.object(&ReviewDocument::from(&made));
+            }
+            context.printer.done(format!("✓ Comment {} on {}", made.number, made.request))
+        }
+        ReviewVerb::Approve(args) => {
+            let body = args.message.as_deref().unwrap_or_default();
+            let request = decide(&town, &args.request, ReviewDecision::Approved, body)?;
+            decided(context, &town, &request, "is approved and in line to land")
+        }
+        ReviewVerb::Reject(args) => {
+            let request = decide(&town, &args.request, ReviewDecision::Rejected, &args.message)?;
+            decided(context, &town, &request, "is rejected and goes back to a worker")
+        }
+    }
+}
+
+fn decide(
+    town: &Town,
+    request: &str,
+    decision: ReviewDecision,
+    body: &str,
+) -> Result<MergeRequest, CliError> {
+    let review = RequestReview { decision, file: "", line: None, body };
+    Ok(merge_queue::review(town, request, &review)?)
+}
+
+fn decided(
+    context: &CommandContext<'_>,
+    town: &Town,
+    request: &MergeRequest,
+    words: &str,
+) -> Result<(), CliError> {
+    if context.printer.json() {
+        return context.printer.object(&document(town, request, None)?);
+    }
+    context.printer.done(format!("✓ {} {words}", request.id))
+}
+
+fn list(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
+    let printer = context.printer;
+    let (mut waiting, _) = merge_queue::line(town)?;
+    waiting.retain(|entry| entry.request.state == RequestState::Review);
+    waiting.sort_by_key(|entry| entry.request.changed_at);
+    if printer.json() {
+        let mut list = printer.list();
+        for LineEntry { request, title, .. } in &waiting {
+            list.push(&MergeRequestDocument::new(request, title, None))?;
+        }
+        return list.finish();
+    }
+    if waiting.is_empty() {
+        return printer.done("Nothing waits for a review");
+    }
+    let mut table = Table::with_header(&["REQUEST", "RIG", "WAITS", "CHANGE", "TITLE"]);
+    for LineEntry { request, title, .. } in &waiting {
+        let size = merge_queue::change_size(town, request)
+            .map_or_else(|_| String::new(), |change| size_of(&change));
+        table.row(vec![
+            Cell::new(request.id.to_string()),
+            Cell::new(request.rig.as_str()),
+            Cell::new(ago(request.changed_at, town.now())),
+            Cell::new(size),
+            Cell::new(title.as_str()),
+        ]);
+    }
+    printer.table(table)
+}
+
+fn size_of(change: &RequestChangeSize) -> String {
+    let RequestChangeSize { files, insertions, deletions, .. } = change;
+    format!("{} +{insertions} -{deletions}", plural(*files, "file"))
+}
+
+fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
+    let printer = context.printer;
+    let RequestStory { request, title, reviews, .. } = merge_queue::story(town, input)?;
+    if printer.json() {
+        return printer.object(&gt_api::MergeRequestStoryDocument {
+            request: MergeRequestDocument::new(&request, &title, None),
+            candidate: None,
+            reviews: reviews.iter().map(ReviewDocument::from).collect(),
+        });
+    }
+    let change = merge_queue::change_size(town, &request)?;
+    printer.heading(&request.id.to_string(), &format!("  {title}"))?;
+    let mut table = Table::new();
+    for (name, value) in [
+        ("state", request.state.to_string()),
+        ("commit", short_commit(&request.accepted).to_owned()),
+        ("target", format!("{} of {}", request.target, request.rig)),
+        ("change", size_of(&change)),
+        ("files", change.paths.join(" ")),
+        ("look at it", format!("gt review diff {}", request.id)),
+        ("next", request.next_step()),
+    ] {
+        table.row(vec![Cell::bold(name), Cell::new(value)]);
+    }
+    printer.table(table)?;
+    for review in &reviews {
+        let place = match (review.file.as_str(), review.line) {
+            ("", _) => String::new(),
+            (file, Some(line)) => format!(" {file}:{line}"),
+            (file, None) => format!(" {file}"),
+        };
+        printer.line(format!(
+            "{} {}{place}  {}",
+            review.actor,
+            review.decision.as_str(),
+            review.body
+        ))?;
+    }
+    Ok(())
+}
+
+fn diff(context: &CommandContext<'_>, town: &Town, args: &DiffArgs) -> Result<(), CliError> {
+    let printer = context.printer;
+    let request = merge_queue::story(town, &args.request)?.request;
+    if printer.json() || args.stat {
+        let change = merge_queue::change_size(town, &request)?;
+        if printer.json() {
+            let RequestChangeSize { files, insertions, deletions, paths } = change;
+            let request = request.id.to_string();
+            return printer.object(&DiffStatDocument {
+                request,
+                files,
+                insertions,
+                deletions,
+                paths,
+            });
+        }
+        for path in &change.paths {
+            printer.line(format!("  {path}"))?;
+        }
+        return printer.line(size_of(&change));
+    }
+    let diff = merge_queue::change(town, &request)?;
+    if printer.is_terminal() {
+        // A change may have control characters that would do something to the terminal.
+        let text = String::from_utf8_lossy(&diff);
+        return text.lines().try_for_each(|line| printer.line(line));
+    }
+    printer.bytes(&diff)
+}

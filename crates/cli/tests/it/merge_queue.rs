@@ -1,0 +1,375 @@
+//! The merge queue: finished work is checked on the tree that the target is moved to, and lands or goes back.
+
+use gt_testkit::{Sandbox, wait_until};
+use serde_json::{Value, json};
+
+use crate::agents::Stage as _;
+use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
+use crate::support::{Steps as _, assert_says, refusal};
+
+/// Passes unless the tree has a file `broken`.
+const NOT_BROKEN: &str = "test ! -e broken || { echo broken is here; exit 1; }";
+
+/// A town whose rig lands through the queue, with this check.
+fn town_with_check(check: &str) -> Sandbox {
+    let town = town_with_project(STAYS);
+    town.gt(["config", "set", "rig.web.merge", "mr"]).ok();
+    if !check.is_empty() {
+        town.gt(["rig", "check", "add", "web", "test", check]).ok();
+    }
+    town
+}
+
+/// Work of a new bead: one file, committed.
+fn worker<'t>(town: &'t Sandbox, bead: &str, file: &str, contents: &str) -> Worker<'t> {
+    let worker = Worker::begin(town, bead, &[]);
+    worker.commit(file, contents, &format!("Add {file}"));
+    worker
+}
+
+fn request(town: &Sandbox, name: &str) -> Value {
+    town.gt_json(&["mq", "show", name])
+}
+
+fn state(town: &Sandbox, name: &str) -> String {
+    let request = request(town, name);
+    match request["held"].as_str() {
+        Some(held) => format!("held: {held}"),
+        None => request["state"].as_str().unwrap().to_owned(),
+    }
+}
+
+#[test]
+fn work_lands_checked_and_its_bead_closes_with_it() {
+    let town = town_with_check(NOT_BROKEN);
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+
+    let done = worker.gt(&["done"]).ok().stdout;
+
+    assert_says(&done, &["✓ we-a#1 is done: landed on main as"]);
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+    let landed = town.origin_git(&["rev-parse", "main"]).ok().line().to_owned();
+    let story = request(&town, &landed[..12]);
+    assert_eq!((&story["id"], &story["state"]), (&json!("we-a@1"), &json!("landed")));
+    assert_eq!(story["landed"], json!(landed));
+    assert_eq!(story["candidate"]["checks"][0]["name"], "test");
+    assert_eq!(story["candidate"]["requests"][0]["request"], "we-a@1");
+    let trailers = town.origin_git(&["log", "-1", "--format=%(trailers)", "main"]).ok().stdout;
+    assert_says(&trailers, &["Bead: we-a", "Run: we-a#1"]);
+    assert_eq!(town.run_of("we-a#1")["landed_commit"], json!(landed));
+}
+
+#[test]
+fn work_that_breaks_a_check_goes_back_and_lands_when_it_is_mended() {
+    let town = town_with_check(NOT_BROKEN);
+    let first = worker(&town, "we-a", "broken", "oops\n");
+
+    let done = first.gt(&["done"]).ok().stdout;
+
+    assert_says(&done, &["we-a@1", "check failed", "broken is here"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.gt_json(&["mq", "log", "we-a"])["exit_code"], 1);
+    assert_says(&town.gt(["mq", "log", "we-a"]).ok().stdout, &["broken is here"]);
+    first.wait_until_gone();
+
+    // The repair goes on where the work stopped: on the same branch, in the same tree.
+    town.cycle().ok();
+    let repair = Worker::of(&town, "we-a#2");
+    assert_eq!((&repair.branch, &repair.tree), (&first.branch, &first.tree));
+    let briefing = repair.gt(&["prime"]).ok().stdout;
+    assert_says(&briefing, &["What is to be repaired", "we-a@1", "broken is here", "gt mq log"]);
+    repair.git(&["rm", "--quiet", "broken"]).ok();
+    repair.commit("tea", "tea\n", "Mend it");
+
+    assert_says(&repair.gt(&["done"]).ok().stdout, &["landed on main"]);
+
+    assert_eq!(town.landed("main"), ["First commit", "Add broken", "Mend it"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+    assert_eq!(
+        (state(&town, "we-a@1"), state(&town, "we-a@2")),
+        ("superseded".into(), "landed".into())
+    );
+}
+
+#[test]
+fn a_person_is_asked_when_the_repairs_are_used_up() {
+    let town = town_with_check(NOT_BROKEN);
+    town.gt(["config", "set", "mq.repairs", "0"]).ok();
+    let worker = worker(&town, "we-a", "broken", "oops\n");
+
+    worker.gt(&["done"]).ok();
+
+    assert_eq!(town.show("we-a")["status"], "blocked");
+    assert_eq!(town.reasons("we-a"), ["check-failed"]);
+    assert_says(&town.gt(["status"]).ok().stdout, &["we-a"]);
+    worker.wait_until_gone();
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["done"], "nothing repairs it by itself");
+    assert_says(&refusal(&town.bd(["close", "we-a"])), &["we-a@1", "gt mq cancel"]);
+
+    // The check was wrong: the same commit lands.
+    town.gt(["rig", "check", "remove", "web", "test"]).ok();
+    town.gt(["mq", "retry", "we-a"]).ok();
+    assert_says(&town.gt(["mq", "run"]).ok().stdout, &["✓ we-a@1 landed on main"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+}
+
+#[test]
+fn the_culprit_of_a_batch_is_found_and_the_others_land() {
+    let town = town_with_check(NOT_BROKEN);
+    town.gt(["mq", "pause", "web"]).ok();
+    for bead in ["we-a", "we-b", "we-c", "we-d"] {
+        let file = if bead == "we-c" { "broken" } else { bead };
+        let worker = worker(&town, bead, file, "x\n");
+        assert_says(&worker.gt(&["done"]).ok().stdout, &["waits for its turn"]);
+        worker.wait_until_gone();
+    }
+    assert_eq!(town.landed("main"), ["First commit"]);
+    let list = town.gt_json(&["mq", "list"]);
+    let line: Vec<(&str, u64)> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| (entry["id"].as_str().unwrap(), entry["position"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(line, [("we-a@1", 1), ("we-b@1", 2), ("we-c@1", 3), ("we-d@1", 4)]);
+    assert_says(&town.gt(["mq", "list"]).ok().stdout, &["main of web is paused by"]);
+
+    town.gt(["mq", "resume", "web"]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(town.landed("main"), ["First commit", "Add we-a", "Add we-b", "Add we-d"]);
+    assert_eq!(state(&town, "we-c@1"), "failed");
+}
+
+#[test]
+fn a_target_that_is_red_itself_stops_the_queue_and_blames_nobody() {
+    let town = town_with_check(NOT_BROKEN);
+    let first = worker(&town, "we-a", "tea", "tea\n");
+    town.person_lands("broken", "by a person\n");
+
+    first.gt(&["done"]).ok();
+
+    assert_eq!(
+        (state(&town, "we-a@1"), request(&town, "we-a@1")["tries"].clone()),
+        ("queued".into(), json!(0))
+    );
+    assert_says(&town.gt(["mq", "list"]).ok().stdout, &["main of web is red: test fails"]);
+    assert_eq!(town.landed("main"), ["First commit", "A person changes broken"]);
+    first.wait_until_gone();
+
+    // The one that mends it may land.
+    let mend = Worker::begin(&town, "we-b", &[]);
+    mend.git(&["rm", "--quiet", "broken"]).ok();
+    mend.git(&["commit", "--quiet", "--message", "Mend main"]).ok();
+    mend.gt(&["done"]).ok();
+    assert_eq!(state(&town, "we-b@1"), "queued");
+    town.gt(["mq", "top", "we-b", "--fix"]).ok();
+    town.gt(["mq", "run"]).ok();
+    let landed = town.landed("main");
+    assert_eq!(&landed[1..], ["A person changes broken", "Mend main", "Add tea"]);
+    mend.wait_until_gone();
+}
+
+#[test]
+fn work_for_review_is_checked_and_lands_when_a_person_approves_it() {
+    let town = town_with_check(NOT_BROKEN);
+    let worker = Worker::begin(&town, "we-a", &["--review-only"]);
+    worker.commit("tea", "tea\n", "Add tea");
+
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["we-a@1", "waits for a person's review"]);
+
+    assert_eq!(
+        (town.show("we-a")["status"].clone(), town.reasons("we-a")),
+        (json!("in_progress"), vec!["review".to_owned()])
+    );
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_says(&town.gt(["review"]).ok().stdout, &["we-a@1", "1 file +1 -0"]);
+    assert_says(&town.gt(["review", "diff", "we-a"]).ok().stdout, &["+tea"]);
+    assert_says(&refusal(&worker.gt(&["review", "approve", "we-a"])), &["we-a"]);
+    assert_eq!(state(&town, "we-a@1"), "review");
+    worker.wait_until_gone();
+
+    town.gt(["review", "approve", "we-a", "-m", "fine"]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+    assert_eq!(request(&town, "we-a")["reviews"][0]["decision"], "approved");
+}
+
+#[test]
+fn a_rejection_goes_back_to_a_worker_with_every_comment() {
+    let town = town_with_check("");
+    town.gt(["config", "set", "rig.web.review", "required"]).ok();
+    let first = worker(&town, "we-a", "tea", "te\n");
+    first.gt(&["done"]).ok();
+    first.wait_until_gone();
+
+    town.gt([
+        "review",
+        "comment",
+        "we-a",
+        "--file",
+        "tea",
+        "--line",
+        "1",
+        "-m",
+        "a letter is missing",
+    ])
+    .ok();
+    town.gt(["review", "reject", "we-a", "-m", "spell it"]).ok();
+    town.cycle().ok();
+
+    let repair = Worker::of(&town, "we-a#2");
+    let briefing = repair.gt(&["prime"]).ok().stdout;
+    assert_says(&briefing, &["rejected by", "spell it", "tea:1", "a letter is missing"]);
+    repair.commit("tea", "tea\n", "Spell it");
+    assert_says(&repair.gt(&["done"]).ok().stdout, &["we-a@2", "review"]);
+    repair.wait_until_gone();
+    assert_eq!(town.landed("main"), ["First commit"]);
+    town.gt(["review", "approve", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Add tea", "Spell it"]);
+}
+
+#[test]
+fn an_approval_does_not_hold_for_a_later_commit() {
+    let town = town_with_check("");
+    let worker = Worker::begin(&town, "we-a", &["--review-only"]);
+    worker.commit("tea", "tea\n", "Add tea");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    town.gt(["mq", "pause", "web"]).ok();
+    town.gt(["review", "approve", "we-a"]).ok();
+    town.person_lands("milk", "milk\n");
+    town.gt(["mq", "resume", "web"]).ok();
+
+    // The same change on top of another commit is still what was approved.
+    town.gt(["mq", "run"]).ok();
+    let landed = town.landed("main");
+    assert_eq!(landed, ["First commit", "A person changes milk", "Add tea"]);
+}
+
+#[test]
+fn conflicting_work_goes_back_with_its_files() {
+    let town = town_with_check("");
+    town.gt(["mq", "pause", "web"]).ok();
+    let first = worker(&town, "we-a", "tea", "green\n");
+    first.gt(&["done"]).ok();
+    first.wait_until_gone();
+    let second = worker(&town, "we-b", "tea", "black\n");
+    second.gt(&["done"]).ok();
+    second.wait_until_gone();
+    town.gt(["mq", "resume", "web"]).ok();
+
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(town.landed_file("tea").as_deref(), Some("green\n"));
+    assert_eq!(state(&town, "we-b@1"), "conflict");
+    town.cycle().ok();
+    let repair = Worker::of(&town, "we-b#2");
+    assert_says(
+        &repair.gt(&["prime"]).ok().stdout,
+        &["does not apply", "tea", "git rebase origin/main"],
+    );
+    assert_says(&refusal(&repair.gt(&["done"])), &["others have changed tea", "git rebase"]);
+    repair.git(&["rebase", "origin/main"]);
+    repair.write("tea", "green and black\n");
+    repair.git(&["add", "--all"]).ok();
+    repair.command("git").args(["rebase", "--continue"]).env("GIT_EDITOR", "true").run().ok();
+    assert_says(&repair.gt(&["done"]).ok().stdout, &["landed on main"]);
+    assert_eq!(town.landed_file("tea").as_deref(), Some("green and black\n"));
+}
+
+#[test]
+fn a_request_that_is_cancelled_leaves_its_bead_open_and_its_branch() {
+    let town = town_with_check("");
+    town.gt(["mq", "pause", "web"]).ok();
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_says(
+        &refusal(&town.bd(["update", "we-a", "--status", "open"])),
+        &["we-a@1", "gt mq cancel"],
+    );
+    assert_says(&refusal(&town.gt(["sling", "we-a"])), &["we-a@1", "--force"]);
+
+    town.gt(["mq", "cancel", "we-a"]).ok();
+
+    assert_eq!(
+        (state(&town, "we-a@1"), town.show("we-a")["status"].clone()),
+        ("cancelled".into(), json!("open"))
+    );
+    town.gt(["mq", "resume", "web"]).ok();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(town.landed("main"), ["First commit"]);
+}
+
+#[test]
+fn an_origin_that_refuses_holds_the_request_with_its_words() {
+    let town = town_with_check("");
+    town.origin_hook("pre-receive", "echo 'GH006: Protected branch update failed' >&2; exit 1");
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["held", "origin refused", "Protected branch"]);
+
+    assert_eq!(state(&town, "we-a@1"), "held: origin_refused");
+    assert_eq!(town.reasons("we-a"), ["held"]);
+    town.origin_hook("pre-receive", "exit 0");
+    town.gt(["mq", "retry", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    worker.wait_until_gone();
+}
+
+#[test]
+fn an_origin_that_is_away_holds_the_request_until_it_is_back() {
+    let town = town_with_check("");
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    town.origin_is_there(false);
+
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["held", "origin unreachable"]);
+
+    assert_eq!(worker.state(), "done");
+    town.origin_is_there(true);
+    town.gt(["mq", "retry", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    worker.wait_until_gone();
+}
+
+#[test]
+fn work_that_others_have_merged_is_found_in_the_target() {
+    let town = town_with_check("");
+    let worker = Worker::begin(&town, "we-a", &["--no-merge"]);
+    worker.commit("tea", "tea\n", "Add tea");
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["pushed as", &worker.branch]);
+    assert_eq!(state(&town, "we-a@1"), "held: unmerged");
+    worker.wait_until_gone();
+    town.origin_git(&["branch", "--force", "main", &worker.branch]).ok();
+
+    // Any look at the target finds it.
+    let other = self::worker(&town, "we-b", "milk", "milk\n");
+    other.gt(&["done"]).ok();
+
+    assert_eq!(
+        (state(&town, "we-a@1"), town.show("we-a")["status"].clone()),
+        ("landed".into(), json!("closed"))
+    );
+    other.wait_until_gone();
+}
+
+#[test]
+fn the_daemon_lands_what_is_done() {
+    let town = town_with_check(NOT_BROKEN);
+    town.gt(["up"]).ok();
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["we-a@1"]);
+
+    wait_until("it has landed", || town.show("we-a")["status"] == "closed");
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    assert!(town.stage("we-a").exists());
+}
