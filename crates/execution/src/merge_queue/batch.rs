@@ -10,11 +10,10 @@ use gt_core::merging::{
 };
 use gt_core::message::{MessageBody, Severity};
 use gt_core::{MessageAddress, Sender};
-use gt_executors::git::{
-    AppliedAs, CandidateMember, Commit, LandMethod, MemberOutcome, OriginTurn, Signature,
-};
+use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOutcome, Signature};
 
 use super::land::{BuiltCandidate, PushOutcome};
+use super::machine::MergeLock;
 use super::pass::QueueBuilder;
 use super::repair::RepairCause;
 use super::verify::{CheckFailure, CheckVerdict};
@@ -100,7 +99,7 @@ impl QueueBuilder<'_> {
     /// Builds, checks and lands a batch. The turn at the origin is given back while checks run.
     pub(super) fn run_batch(
         &mut self,
-        turn: OriginTurn,
+        turn: Box<dyn MergeLock + '_>,
         tip: &Commit,
         batch: &Batch,
     ) -> Result<BatchProgress> {
@@ -130,7 +129,7 @@ impl QueueBuilder<'_> {
         }
         let members: Vec<CandidateMember> =
             building.iter().map(|request| self.member(request)).collect::<Result<_>>()?;
-        let built = self.repository.build_candidate(tip.as_str(), tip, &members, self.method);
+        let built = self.repository.build_candidate(tip, &members, self.method);
         let built = built.map_err(git_failed(self.rig))?;
         let mut parts = Vec::new();
         for (request, outcome) in building.into_iter().zip(built.members) {

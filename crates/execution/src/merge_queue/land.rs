@@ -73,7 +73,7 @@ impl QueueBuilder<'_> {
             return Ok(PushOutcome::Landed);
         }
         let name = format!("candidate-{}", candidate.number);
-        let push = self.repository.deliver(&built.tip, target, Some(base), &name, PUSH_TIME_MAX);
+        let push = self.repository.deliver(&built.tip, target, base, &name, PUSH_TIME_MAX);
         let result = match push.map_err(&failed)? {
             Push::Done => return self.confirm_push(&candidate, &built.tip),
             Push::LostRace(_) => {

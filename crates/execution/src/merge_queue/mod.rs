@@ -7,7 +7,10 @@
 mod batch;
 mod commands;
 mod land;
+mod local_machine;
+mod machine;
 mod pass;
+mod queue_name;
 mod repair;
 mod settle;
 mod submit;
@@ -18,7 +21,9 @@ pub use commands::{
     RequestReview, cancel_request, close_unmerged, comment, pause, put_on_top, retry, review,
 };
 pub use gt_store::CandidateCheck;
-pub use pass::{PassReport, QueueName, actionable_queues, pass, pass_for, pass_if_free};
+pub use machine::{BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository};
+pub use pass::{PassReport, actionable_queues, pass, pass_for, pass_if_free, pass_on};
+pub use queue_name::QueueName;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{
     LineEntry, RequestChangeSize, RequestStory, change, change_size, failed_check, flaky_checks,

@@ -1,23 +1,23 @@
 //! A pass over the merge queues.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use gt_core::merging::{
     MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold, RequestState,
 };
-use gt_core::{Rig, RigSlug, Timestamp};
-use gt_executors::git::{Commit, GitError, LandMethod, Repository, Signature};
+use gt_core::{Rig, Timestamp};
+use gt_executors::git::{Commit, GitError, LandMethod, Signature};
 
 use super::batch::BatchProgress;
+use super::local_machine::LocalMachine;
+use super::machine::{BuilderWait, MergeMachine, MergeRepository};
+use super::queue_name::QueueName;
 use gt_beads::merge_requests::{RequestNote, act_in};
-use gt_town::hosts::host_of;
-use gt_town::landing_identity::person_of;
 use gt_town::settings::{file_layers, layers_over};
-use gt_town::tree_paths::{Trees, git_failed};
-use gt_town::{Environment, OperationError, Result, Town, with_causes};
+use gt_town::tree_paths::git_failed;
+use gt_town::{OperationError, Result, Town, with_causes};
 
 /// The seconds for which a builder has a queue without renewing it.
 pub(super) const LEASE_SECONDS: i64 = 120;
@@ -30,15 +30,6 @@ const BUSY_DELAY: Duration = Duration::from_secs(1);
 /// The delay before an origin that does not answer is asked again.
 const UNREACHABLE_DELAY: Duration = Duration::from_secs(30);
 
-/// A queue: the requests of one rig for one target branch.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct QueueName {
-    /// The rig.
-    pub rig: RigSlug,
-    /// The target branch.
-    pub target: String,
-}
-
 /// The outcome of a pass.
 #[derive(Debug, Clone, Default)]
 pub struct PassReport {
@@ -48,15 +39,6 @@ pub struct PassReport {
     pub problems: Vec<(QueueName, String)>,
     /// When there is more to do, if nothing happens before.
     pub due: Option<Timestamp>,
-}
-
-/// Whether a pass waits for another process that works on the same queue on this host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BuilderWait {
-    /// Until it is done; what was added meanwhile is landed afterwards.
-    Waits,
-    /// It skips that queue.
-    Skips,
 }
 
 /// The queues in which something can be done now, and when something is due in the others.
@@ -92,19 +74,20 @@ pub fn actionable_queues(town: &Town) -> Result<(BTreeSet<QueueName>, Option<Tim
 
 /// Works on every queue until nothing more can be done in it now. Waits for other processes of this host that work on one.
 pub fn pass(town: &Town, program: &Path) -> Result<PassReport> {
-    pass_all(town, program, BuilderWait::Waits)
+    pass_on(town, &LocalMachine { program }, BuilderWait::Waits)
 }
 
 /// The same for a caller that comes back: a queue that another process of this host works on is left to that process.
 pub fn pass_if_free(town: &Town, program: &Path) -> Result<PassReport> {
-    pass_all(town, program, BuilderWait::Skips)
+    pass_on(town, &LocalMachine { program }, BuilderWait::Skips)
 }
 
-fn pass_all(town: &Town, program: &Path, wait: BuilderWait) -> Result<PassReport> {
+/// The same on any machine.
+pub fn pass_on(town: &Town, machine: &dyn MergeMachine, wait: BuilderWait) -> Result<PassReport> {
     let (queues, due) = actionable_queues(town)?;
     let mut report = PassReport { due, ..PassReport::default() };
     for name in queues {
-        work_on(town, program, &name, wait, &mut report)?;
+        work_on(town, machine, &name, wait, &mut report)?;
     }
     Ok(report)
 }
@@ -112,29 +95,30 @@ fn pass_all(town: &Town, program: &Path, wait: BuilderWait) -> Result<PassReport
 /// The same for one queue; waits for another process of this host that works on it.
 pub fn pass_for(town: &Town, program: &Path, name: &QueueName) -> Result<PassReport> {
     let mut report = PassReport::default();
-    work_on(town, program, name, BuilderWait::Waits, &mut report)?;
+    work_on(town, &LocalMachine { program }, name, BuilderWait::Waits, &mut report)?;
     Ok(report)
 }
 
 fn work_on(
     town: &Town,
-    program: &Path,
+    machine: &dyn MergeMachine,
     name: &QueueName,
     wait: BuilderWait,
     report: &mut PassReport,
 ) -> Result<()> {
     let rig = town.read(|reader| Ok(reader.rig(name.rig.as_str())?))?;
-    let Some(rig) = rig.filter(|rig| Trees::of(town, rig).is_some()) else {
+    let repository = rig.as_ref().and_then(|rig| machine.repository(town, rig));
+    let Some((rig, repository)) = rig.as_ref().zip(repository) else {
         report.problems.push((name.clone(), format!("the rig {} has no repository", name.rig)));
         return Ok(());
     };
-    let Some(_turn) = builder_turn(town, name, wait)? else {
+    let Some(_turn) = machine.lock_queue(town, name, wait)? else {
         let soon = town.now().plus(BUSY_DELAY);
         report.due = Some(report.due.map_or(soon, |due| due.min(soon)));
         return Ok(());
     };
     let town = &town.as_system();
-    let builder = host_of(town)?;
+    let builder = machine.host(town)?;
     let has_lease = |seconds| {
         town.write(|writer| {
             let (rig, target) = (&name.rig, name.target.as_str());
@@ -145,7 +129,7 @@ fn work_on(
         report.problems.push((name.clone(), "another host works on it".to_owned()));
         return Ok(());
     }
-    let worked = QueueBuilder::new(town, program, &rig, name, &builder)
+    let worked = QueueBuilder::new(town, machine, rig, repository.as_ref(), name, &builder)
         .and_then(|mut builder| builder.work().map(|()| builder.changed));
     town.write(|writer| Ok(writer.release_queue(&name.rig, &name.target, &builder)?))?;
     match worked {
@@ -163,43 +147,16 @@ fn work_on(
     }
 }
 
-/// The lock of the process that works on a queue on this host.
-fn builder_turn(town: &Town, name: &QueueName, wait: BuilderWait) -> Result<Option<File>> {
-    let directory = town.root().join(".gt/merge-queue");
-    let escaped: String = format!("{}/{}", name.rig, name.target)
-        .bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
-            byte => format!("%{byte:02x}"),
-        })
-        .collect();
-    let path = directory.join(format!("{escaped}.lock"));
-    let wrong = |action, path: PathBuf| move |source| OperationError::File { action, path, source };
-    gt_executors::private::create_dir_all(&directory)
-        .map_err(wrong("create", directory.clone()))?;
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(wrong("open", path.clone()))?;
-    match wait {
-        BuilderWait::Waits => file.lock().map_err(wrong("lock", path))?,
-        BuilderWait::Skips => match file.try_lock() {
-            Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
-            Err(std::fs::TryLockError::Error(source)) => return Err(wrong("lock", path)(source)),
-        },
-    }
-    Ok(Some(file))
-}
-
 /// The process that works on a queue.
 pub(super) struct QueueBuilder<'a> {
     pub(super) town: &'a Town,
-    /// Our program, which watches over checks.
-    pub(super) program: &'a Path,
+    /// The machine that it works on.
+    pub(super) machine: &'a dyn MergeMachine,
     pub(super) rig: &'a Rig,
     pub(super) name: &'a QueueName,
     /// The host that has the lease.
     pub(super) builder: &'a str,
-    pub(super) repository: Repository,
+    pub(super) repository: &'a dyn MergeRepository,
     pub(super) method: LandMethod,
     /// The author of landed commits; nothing if that is the agent.
     pub(super) person: Option<Signature>,
@@ -212,16 +169,14 @@ pub(super) struct QueueBuilder<'a> {
 impl<'a> QueueBuilder<'a> {
     fn new(
         town: &'a Town,
-        program: &'a Path,
+        machine: &'a dyn MergeMachine,
         rig: &'a Rig,
+        repository: &'a dyn MergeRepository,
         name: &'a QueueName,
         builder: &'a str,
     ) -> Result<Self> {
         let files = file_layers(town)?;
         let layers = town.read(|reader| layers_over(&files, reader))?;
-        let trees = Trees::of(town, rig).ok_or_else(|| {
-            OperationError::rejected(format!("the rig {} has no repository", rig.slug))
-        })?;
         let method = match layers.rig_land(&rig.slug)?.as_str() {
             "squash" => LandMethod::Squash,
             "merge" => LandMethod::Merge,
@@ -229,15 +184,15 @@ impl<'a> QueueBuilder<'a> {
         };
         let person = match layers.rig_author(&rig.slug)?.as_str() {
             "agent" => None,
-            _ => person_of(rig, &Environment::from_process()),
+            _ => machine.person(rig),
         };
         Ok(Self {
             town,
-            program,
+            machine,
             rig,
             name,
             builder,
-            repository: trees.repository(),
+            repository,
             method,
             person,
             batch_max: usize::try_from(layers.mq_batch()?.max(1)).unwrap_or(1),
@@ -266,7 +221,7 @@ impl<'a> QueueBuilder<'a> {
         }
         self.settle()?;
         // If that fails, the next pass looks again.
-        let _ = crate::trees::look_at_target(self.town, self.rig, &self.repository, target);
+        let _ = self.repository.look_at_target(self.town, target);
         let Some(tip) = self.repository.tip(target).map_err(&failed)? else {
             let words = format!("the origin has no branch {target}");
             self.hold_waiting(RequestHold::TargetGone, &words, Duration::from_mins(10))?;

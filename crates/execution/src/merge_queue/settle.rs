@@ -74,8 +74,8 @@ impl QueueBuilder<'_> {
         self.changed.extend(landed);
         // If this cannot be recorded, the commit is looked at again.
         let tip = self.commit(&candidate.tip)?;
-        let _ = crate::trees::note_target(self.town, self.rig, target, &tip);
-        let _ = self.repository.drop_candidate(&candidate_name(candidate));
+        let _ = self.repository.note_target(self.town, target, &tip);
+        let _ = self.repository.drop_candidate(&candidate.base);
         Ok(())
     }
 
@@ -105,14 +105,9 @@ impl QueueBuilder<'_> {
             Ok(acted)
         })?;
         self.changed.extend(acted.into_iter().map(|request| request.id));
-        let _ = self.repository.drop_candidate(&candidate_name(candidate));
+        let _ = self.repository.drop_candidate(&candidate.base);
         Ok(())
     }
-}
-
-/// The name under which git keeps a candidate: that of the commit that it was built on.
-fn candidate_name(candidate: &Candidate) -> String {
-    candidate.base.clone()
 }
 
 /// Records that the target has the work of a request, and closes its bead.

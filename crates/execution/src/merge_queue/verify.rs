@@ -7,8 +7,9 @@ use gt_core::checks::{CheckPurpose, CheckResult};
 use gt_executors::git::Commit;
 use gt_store::CandidateCheck;
 
+use super::machine::CandidateCheckOrder;
 use super::pass::{LEASE_GRACE_SECONDS, LEASE_SECONDS, QueueBuilder};
-use crate::checks::{CheckOrder, CheckReport, run_checks};
+use crate::checks::CheckReport;
 use gt_town::Result;
 
 /// How often a builder renews its lease while a check runs.
@@ -53,15 +54,9 @@ impl QueueBuilder<'_> {
             renewed.set(Instant::now());
             self.renew_lease().unwrap_or(false)
         };
-        let reports = run_checks(&CheckOrder {
-            town: self.town,
-            program: self.program,
-            rig: self.rig,
-            commit,
-            purpose,
-            only: None,
-            keep_going: &keep_going,
-        })?;
+        let (town, rig, keep_going) = (self.town, self.rig, &keep_going);
+        let order = CandidateCheckOrder { town, rig, commit, purpose, keep_going };
+        let reports = self.machine.check(&order)?;
         let mut passed = Vec::new();
         for CheckReport { check, run, cached, last_lines } in reports {
             let last = last_lines.lines().rev().find(|line| !line.trim().is_empty());

@@ -1,0 +1,156 @@
+//! This machine: git, files as locks, and processes that run checks.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gt_core::Rig;
+use gt_executors::git::{
+    CandidateBuild, CandidateMember, Commit, GitError, LandMethod, OriginTurn, Push, Repository,
+    Signature,
+};
+
+use super::machine::{BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository};
+use super::queue_name::QueueName;
+use crate::checks::{CheckOrder, CheckReport, run_checks};
+use crate::trees::{look_at_target, note_target};
+use gt_town::hosts::host_of;
+use gt_town::landing_identity::person_of;
+use gt_town::tree_paths::Trees;
+use gt_town::{Environment, OperationError, Result, Town};
+
+/// This machine.
+pub(super) struct LocalMachine<'a> {
+    /// Our program, which watches over checks.
+    pub(super) program: &'a Path,
+}
+
+/// A rig's repository on this machine.
+struct LocalRepository<'a> {
+    rig: &'a Rig,
+    repository: Repository,
+}
+
+impl MergeLock for File {}
+impl MergeLock for OriginTurn {}
+
+impl MergeMachine for LocalMachine<'_> {
+    fn host(&self, town: &Town) -> Result<String> {
+        host_of(town)
+    }
+
+    fn lock_queue(
+        &self,
+        town: &Town,
+        name: &QueueName,
+        wait: BuilderWait,
+    ) -> Result<Option<Box<dyn MergeLock + '_>>> {
+        let directory = town.root().join(".gt/merge-queue");
+        let escaped: String = format!("{}/{}", name.rig, name.target)
+            .bytes()
+            .map(|byte| match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => {
+                    char::from(byte).to_string()
+                }
+                byte => format!("%{byte:02x}"),
+            })
+            .collect();
+        let path = directory.join(format!("{escaped}.lock"));
+        let wrong =
+            |action, path: PathBuf| move |source| OperationError::File { action, path, source };
+        gt_executors::private::create_dir_all(&directory)
+            .map_err(wrong("create", directory.clone()))?;
+        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(wrong("open", path.clone()))?;
+        match wait {
+            BuilderWait::Waits => file.lock().map_err(wrong("lock", path))?,
+            BuilderWait::Skips => match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(source)) => return Err(wrong("lock", path)(source)),
+            },
+        }
+        Ok(Some(Box::new(file)))
+    }
+
+    fn repository<'r>(
+        &'r self,
+        town: &'r Town,
+        rig: &'r Rig,
+    ) -> Option<Box<dyn MergeRepository + 'r>> {
+        let trees = Trees::of(town, rig)?;
+        Some(Box::new(LocalRepository { rig, repository: trees.repository() }))
+    }
+
+    fn person(&self, rig: &Rig) -> Option<Signature> {
+        person_of(rig, &Environment::from_process())
+    }
+
+    fn check(&self, order: &CandidateCheckOrder<'_>) -> Result<Vec<CheckReport>> {
+        let CandidateCheckOrder { town, rig, commit, purpose, keep_going } = *order;
+        let program = self.program;
+        run_checks(&CheckOrder { town, program, rig, commit, purpose, only: None, keep_going })
+    }
+}
+
+impl MergeRepository for LocalRepository<'_> {
+    fn turn(&self) -> std::result::Result<Box<dyn MergeLock + '_>, GitError> {
+        Ok(Box::new(self.repository.turn()?))
+    }
+
+    fn fetch(&self) -> std::result::Result<(), GitError> {
+        self.repository.fetch()
+    }
+
+    fn tip(&self, branch: &str) -> std::result::Result<Option<Commit>, GitError> {
+        self.repository.tip(branch)
+    }
+
+    fn origin_has(&self, branch: &str, commit: &Commit) -> std::result::Result<bool, GitError> {
+        self.repository.origin_has(branch, commit)
+    }
+
+    fn build_candidate(
+        &self,
+        base: &Commit,
+        members: &[CandidateMember],
+        method: LandMethod,
+    ) -> std::result::Result<CandidateBuild, GitError> {
+        self.repository.build_candidate(base.as_str(), base, members, method)
+    }
+
+    fn drop_candidate(&self, base: &str) -> std::result::Result<(), GitError> {
+        self.repository.drop_candidate(base)
+    }
+
+    fn same_patches(
+        &self,
+        one: (&Commit, &Commit),
+        other: (&Commit, &Commit),
+    ) -> std::result::Result<bool, GitError> {
+        self.repository.same_patches(one, other)
+    }
+
+    fn deliver(
+        &self,
+        commit: &Commit,
+        branch: &str,
+        expected: &Commit,
+        landing: &str,
+        limit: Duration,
+    ) -> std::result::Result<Push, GitError> {
+        self.repository.deliver(commit, branch, Some(expected), landing, limit)
+    }
+
+    fn forget_candidate(&self, branch: &str, landing: &str) -> std::result::Result<(), GitError> {
+        self.repository.forget_candidate(branch, landing)
+    }
+
+    fn look_at_target(&self, town: &Town, branch: &str) -> Result<()> {
+        look_at_target(town, self.rig, &self.repository, branch)
+    }
+
+    fn note_target(&self, town: &Town, branch: &str, commit: &Commit) -> Result<()> {
+        note_target(town, self.rig, branch, commit)
+    }
+}
