@@ -80,9 +80,9 @@ pub use problem::{ErrorDocument, FieldError, ProblemDocument};
 pub use project::{NewProjectDocument, ProjectChangeDocument, ProjectDocument};
 pub use raw_json::RawJson;
 pub use run::{
-    AwaitedOriginDocument, BriefedBeadDocument, BriefingDocument, CancelledDocument, DoneDocument,
-    EarlierRunDocument, EndingDocument, FullRunDocument, HandoffDocument, HookedBeadDocument,
-    HookedDocument, ListedRunDocument, OverviewDocument, QueueCountsDocument, ReasonTextDocument,
+    BriefedBeadDocument, BriefingDocument, CancelledDocument, DoneDocument, EarlierRunDocument,
+    EndingDocument, FullRunDocument, HandoffDocument, HookedBeadDocument, HookedDocument,
+    ListedRunDocument, OverviewDocument, QueueCountsDocument, ReasonTextDocument,
     RunContextDocument, RunLineDocument, RunLogDocument, RunStateDocument, ShownRunDocument,
     StepDocument, StepProgressDocument, StepsDocument, StepsDoneDocument, UnreadDocument,
     UnslungDocument, WaitedBeadDocument, WaitedDocument,

@@ -3,7 +3,7 @@
 use gt_core::schedule::{Rescued, Trashed};
 use serde::Serialize;
 
-use crate::{AwaitedOriginDocument, UtcTime};
+use crate::UtcTime;
 
 /// A polecat.
 #[derive(Debug, Clone, Serialize)]
@@ -21,8 +21,6 @@ pub struct PolecatDocument {
     pub run: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_state: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waits_for_origin: Option<AwaitedOriginDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 
 use gt_core::Run;
 use gt_core::decide::WaitReason;
-use gt_core::schedule::{AwaitedOrigin, LandingState, StepProgress};
+use gt_core::schedule::StepProgress;
 use serde::Serialize;
 
 use crate::{MessageDocument, NeedDocument, RawJson, UtcTime};
@@ -45,8 +45,6 @@ pub struct FullRunDocument {
     pub exit_signal: Option<i64>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waits_for_origin: Option<AwaitedOriginDocument>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub session: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -59,14 +57,6 @@ pub struct FullRunDocument {
     pub accepted_commit: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub landed_commit: String,
-}
-
-/// A delivery that waits for the origin of a repository.
-#[derive(Debug, Clone, Serialize)]
-pub struct AwaitedOriginDocument {
-    pub since: UtcTime,
-    pub code: String,
-    pub why: String,
 }
 
 /// A run in a list.
@@ -371,8 +361,6 @@ pub struct ReasonTextDocument {
 
 impl From<&Run> for FullRunDocument {
     fn from(run: &Run) -> Self {
-        let is_landed = run.landing.state == Some(LandingState::Confirmed);
-        let landed_commit = if is_landed { run.landing.commit.clone() } else { String::new() };
         Self {
             id: run.id.to_string(),
             uid: run.uid.to_string(),
@@ -397,23 +385,12 @@ impl From<&Run> for FullRunDocument {
             exit_code: run.exit_code.map(Into::into),
             exit_signal: run.exit_signal.map(Into::into),
             reason: run.explanation(),
-            waits_for_origin: run.awaits_origin().as_ref().map(AwaitedOriginDocument::from),
             session: run.workplace.session.clone(),
             tree: run.workplace.tree.clone(),
             branch: run.workplace.branch.clone(),
             base_branch: run.workplace.base.clone(),
             accepted_commit: run.landing.accepted.clone(),
-            landed_commit,
-        }
-    }
-}
-
-impl From<&AwaitedOrigin> for AwaitedOriginDocument {
-    fn from(awaited: &AwaitedOrigin) -> Self {
-        Self {
-            since: awaited.since.into(),
-            code: awaited.delay.code().to_owned(),
-            why: awaited.why.clone(),
+            landed_commit: run.landing.commit.clone(),
         }
     }
 }

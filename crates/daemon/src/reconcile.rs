@@ -5,11 +5,9 @@ use std::path::Path;
 
 use gt_core::Timestamp;
 use gt_core::decide::Right;
-use gt_core::schedule::RunId;
 
 use crate::{notice_helper, retention};
-use gt_execution::landing::resume;
-use gt_execution::merge_queue::{self, PassReport};
+use gt_execution::merge_queue::{self, PassReport, QueueName};
 use gt_execution::message_delivery::deliver_waiting;
 use gt_execution::runs::stalls::StallReport;
 use gt_execution::runs::{Recovered, RunSpawner, recover, stalls};
@@ -53,17 +51,6 @@ pub fn work(town: &Town) -> Result<Overdue> {
     })
 }
 
-/// Delivers accepted work that was on its way when its worker died. Asks origins, which may take their time. Returns
-/// the runs for which that failed, and why.
-pub fn landing(town: &Town, processes: &LocalProcesses) -> Result<Vec<(RunId, String)>> {
-    resume(town, processes)
-}
-
-/// How many pushes have no recorded end.
-pub fn landings(town: &Town) -> Result<usize> {
-    town.read(|reader| Ok(reader.landing_runs()?.len()))
-}
-
 /// Builds, checks and pushes merge requests until nothing more can be done now. Waits for other processes that do the same.
 pub fn merge_queue(town: &Town, program: &Path) -> Result<PassReport> {
     merge_queue::pass(town, program)
@@ -100,7 +87,31 @@ pub fn recover_and_start(
     Ok((liveness(town, processes)?, dispatcher.dispatch()?))
 }
 
-/// Does everything that keeps a town going, once: the command `gt scheduler run`. A dispatcher of named contexts
+/// Does [`all`], and lands what can land before and after it: the command `gt scheduler run`. Returns also the queues that could
+/// not be worked on, and why.
+pub fn all_and_land(
+    town: &Town,
+    processes: &LocalProcesses,
+    dispatcher: &Dispatcher<'_>,
+    program: &Path,
+) -> Result<(Recovered, DispatchResult, Vec<(QueueName, String)>)> {
+    if dispatcher.is_dry_run() {
+        let (recovered, dispatched) = all(town, processes, dispatcher)?;
+        return Ok((recovered, dispatched, Vec::new()));
+    }
+    let mut problems = merge_queue(town, program)?.problems;
+    let (mut recovered, mut dispatched) = all(town, processes, dispatcher)?;
+    if !recovered.finished.is_empty() {
+        // Work of a run whose supervisor died has been accepted just now, and what it lands may make more work startable.
+        problems = merge_queue(town, program)?.problems;
+        let later = recover_and_start(town, processes, dispatcher)?;
+        recovered = recovered.followed_by(later.0);
+        dispatched = dispatched.followed_by(later.1);
+    }
+    Ok((recovered, dispatched, problems))
+}
+
+/// Does everything that keeps a town going but landing, once. A dispatcher of named contexts
 /// starts those first, because its caller waits for them. A dry run only returns the starts.
 pub fn all(
     town: &Town,
@@ -117,7 +128,7 @@ pub fn all(
     housekeeping(town, processes)?;
     convoys(town)?;
     let (recovered, dispatched) = recover_and_start(town, processes, dispatcher)?;
-    deliver_messages_and_land(town, processes, dispatcher, recovered, dispatched)
+    finish_round(town, processes, recovered, dispatched)
 }
 
 /// Starts these contexts, if they may start, and does everything else once.
@@ -169,30 +180,17 @@ fn after_named(
         let (recovered, later) = recover_and_start(town, processes, dispatcher)?;
         (recovered, first.followed_by(later))
     };
-    deliver_messages_and_land(town, processes, dispatcher, recovered, dispatched)
+    finish_round(town, processes, recovered, dispatched)
 }
 
-/// Delivers messages, and asks origins about pushes whose end is unknown. Origins come last, because they may take long and
-/// no start waits for them. Their answers may make more work startable, which is started at once.
-fn deliver_messages_and_land(
+/// Delivers messages, and finds silent workers.
+fn finish_round(
     town: &Town,
     processes: &LocalProcesses,
-    dispatcher: &Dispatcher<'_>,
     mut recovered: Recovered,
-    mut dispatched: DispatchResult,
+    dispatched: DispatchResult,
 ) -> Result<(Recovered, DispatchResult)> {
     deliver_messages(town)?;
-    let on_their_way = landings(town)?;
-    if on_their_way > 0 {
-        let problems = landing(town, processes)?;
-        if landings(town)? < on_their_way {
-            let later = recover_and_start(town, processes, dispatcher)?;
-            deliver_messages(town)?;
-            recovered = recovered.followed_by(later.0);
-            dispatched = dispatched.followed_by(later.1);
-        }
-        recovered.errors.extend(problems);
-    }
     recovered.silent = stalls(town, processes)?.silent;
     Ok((recovered, dispatched))
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gt_core::schedule::{LandingState, RunId, TrashState, Trashed};
+use gt_core::schedule::{RunId, TrashState, Trashed};
 use gt_core::settings::Layers;
 use gt_core::{Status, Timestamp};
 use gt_executors::runs::{RunFiles, runs_with_files, sweep_control_groups};
@@ -142,7 +142,7 @@ pub fn forget_run_files(town: &Town) -> Result<u64> {
 /// over.
 fn may_be_forgotten(reader: &Reader<'_>, id: &RunId) -> Result<bool> {
     let Some(run) = reader.run(id)? else { return Ok(true) };
-    if run.state.is_live() || run.landing.state == Some(LandingState::Intended) {
+    if run.state.is_live() {
         return Ok(false);
     }
     let is_closed = reader.bead(&id.bead)?.is_none_or(|bead| bead.status == Status::Closed);

@@ -24,8 +24,6 @@ const PARALLEL_STATUS_MAX: usize = 4;
 pub enum PolecatState {
     /// It has a live run.
     Working,
-    /// The worker of its run is gone, and its work waits for its origin.
-    Landing,
     /// It has a tree, and waits for work.
     Idle,
     /// It has a warm tree, and waits for work.
@@ -39,7 +37,6 @@ impl PolecatState {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Working => "working",
-            Self::Landing => "landing",
             Self::Idle => "idle",
             Self::Warm => "warm",
             Self::Absent => "absent",
@@ -127,9 +124,7 @@ fn shown(
 ) -> ShownPolecat {
     let is_here = polecat.host == host;
     let is_live = run.as_ref().is_some_and(|run| run.state.is_live());
-    let is_landing = run.as_ref().is_some_and(|run| run.awaits_origin().is_some());
     let state = match (is_live, polecat.tree) {
-        (true, _) if is_landing => PolecatState::Landing,
         (true, _) => PolecatState::Working,
         (false, TreeState::Ready) if polecat.is_warm() => PolecatState::Warm,
         (false, TreeState::Ready) => PolecatState::Idle,

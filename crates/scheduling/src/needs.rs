@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use gt_core::schedule::{
-    AwaitedOrigin, CloseReason, OriginDelay, ParkSubject, Run, RunId, Silence,
-};
+use gt_core::merging::{MergeRequest, RequestHold, RequestState};
+use gt_core::schedule::{CloseReason, ParkSubject, Run, RunId, Silence};
 use gt_core::{BeadId, RigSlug};
 use gt_executors::runs::{Liveness, RunFiles, UnattendedRun, holders, unattended};
 
@@ -39,9 +38,9 @@ pub enum Need {
     Stalled(RunId, Silence),
     /// This many notices were given up: people were not told.
     NotTold(u64),
-    /// The work of this run has waited long for an origin that does not answer, or a checkout of a person is in its
+    /// The origin of this merge request has not answered for long, or does not take it, or a checkout of a person is in its
     /// way.
-    OriginAway(RunId, AwaitedOrigin),
+    OriginAway(Box<MergeRequest>, RequestHold),
     /// The repository that the workers of this rig share is damaged in this way.
     DamagedRepository(RigSlug, String),
 }
@@ -60,10 +59,9 @@ impl Need {
             Self::NotGone(..) => "not-gone",
             Self::Stalled(..) => "stalled",
             Self::NotTold(_) => "not-told",
-            Self::OriginAway(_, awaited) => match awaited.delay {
-                OriginDelay::Unreachable => "origin-away",
-                OriginDelay::CheckoutInTheWay => awaited.delay.code(),
-            },
+            Self::OriginAway(_, RequestHold::OriginUnreachable) => "origin-away",
+            Self::OriginAway(_, RequestHold::CheckoutInTheWay) => "checkout-in-the-way",
+            Self::OriginAway(..) => "origin-refuses",
             Self::DamagedRepository(..) => "damaged-repository",
         }
     }
@@ -96,7 +94,7 @@ impl Need {
             Self::NotTold(count) => {
                 format!("{count} notices could not be delivered, and were given up")
             }
-            Self::OriginAway(run, awaited) => format!("the work of {run} {awaited}"),
+            Self::OriginAway(request, _) => request.standing(),
             Self::DamagedRepository(rig, problem) => {
                 format!("the repository of the rig {rig} is damaged: {problem}")
             }
@@ -131,10 +129,7 @@ impl Need {
                 "gt peek {bead} shows what it says; gt nudge {bead} \"…\" speaks to it, gt run cancel {bead} ends it"
             ),
             Self::NotTold(_) => "gt outbox list, then gt outbox retry".to_owned(),
-            Self::OriginAway(run, awaited) => format!(
-                "it lands by itself when {}; gt run cancel {run} gives it up, and keeps it",
-                awaited.ends_when()
-            ),
+            Self::OriginAway(request, _) => request.next_step(),
             Self::DamagedRepository(..) => {
                 "gt repairs it from the origin before the next run of the rig; gt doctor says more"
                     .to_owned()
@@ -168,10 +163,11 @@ pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
         .filter(|parked| !parked.park.is_limit())
         .map(|parked| Need::Parked(parked.park.means, parked.park.reason))
         .collect();
-    let (spent, failed, live, recent) = town.read(|reader| {
+    let (spent, failed, live, recent, requests) = town.read(|reader| {
         let spent = reader.beads_out_of_attempts(EACH_MAX)?;
         let failed = reader.failed_contexts()?;
-        Ok((spent, failed, reader.live_runs()?, reader.recent_runs(RUNS_ASKED_MAX)?))
+        let recent = reader.recent_runs(RUNS_ASKED_MAX)?;
+        Ok((spent, failed, reader.live_runs()?, recent, reader.open_merge_requests()?))
     })?;
     needs.extend(spent.into_iter().map(|(bead, runs)| Need::OutOfAttempts(bead, runs)));
     needs.extend(failed.into_iter().take(EACH_MAX).filter_map(|context| {
@@ -185,7 +181,9 @@ pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
         })
     }));
     needs.extend(live.iter().filter_map(is_silent).take(EACH_MAX));
-    needs.extend(live.iter().filter_map(|run| waits_long(town, run)).take(EACH_MAX));
+    needs.extend(
+        requests.into_iter().filter_map(|request| is_kept_out(town, request)).take(EACH_MAX),
+    );
     needs.extend(processes_left(town, &live, &recent)?);
     let given_up = unsent(town)?.given_up;
     needs.extend((given_up > 0).then_some(Need::NotTold(given_up)));
@@ -201,7 +199,7 @@ pub fn needs_of(town: &Town, run: &Run) -> Result<Vec<Need>> {
     if !run.state.is_live() {
         return Ok(Vec::new());
     }
-    let mut needs: Vec<Need> = is_silent(run).into_iter().chain(waits_long(town, run)).collect();
+    let mut needs: Vec<Need> = is_silent(run).into_iter().collect();
     needs.extend(processes_left(town, std::slice::from_ref(run), &[])?);
     Ok(needs)
 }
@@ -210,14 +208,23 @@ fn is_silent(run: &Run) -> Option<Need> {
     run.silence().map(|silence| Need::Stalled(run.id.clone(), silence))
 }
 
-fn waits_long(town: &Town, run: &Run) -> Option<Need> {
-    let awaited = run.awaits_origin()?;
-    // An origin may come back by itself. A checkout is free again when its user acts.
-    let is_long = match awaited.delay {
-        OriginDelay::Unreachable => town.now().since(awaited.since) > ORIGIN_AWAY_MAX,
-        OriginDelay::CheckoutInTheWay => true,
+/// Whether the origin keeps a merge request out. It may come back by itself; a checkout is free again when its user acts.
+fn is_kept_out(town: &Town, request: MergeRequest) -> Option<Need> {
+    let RequestState::Held(reason) = request.state else { return None };
+    let is_for_person = match reason {
+        RequestHold::OriginUnreachable => town.now().since(request.changed_at) > ORIGIN_AWAY_MAX,
+        RequestHold::CheckoutInTheWay | RequestHold::OriginRefused | RequestHold::TargetGone => {
+            true
+        }
+        RequestHold::Paused
+        | RequestHold::Unmerged
+        | RequestHold::TargetRed
+        | RequestHold::TargetMoves
+        | RequestHold::HostingTool
+        | RequestHold::PullRequestChanged
+        | RequestHold::CheckError => false,
     };
-    is_long.then(|| Need::OriginAway(run.id.clone(), awaited))
+    is_for_person.then(|| Need::OriginAway(Box::new(request), reason))
 }
 
 /// The runs of this machine with processes that have lost their supervisor or their run.

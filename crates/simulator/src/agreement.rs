@@ -232,7 +232,6 @@ impl Simulation {
             | WaitReason::NotWork(_)
             | WaitReason::Ephemeral
             | WaitReason::Running(_)
-            | WaitReason::Landing(..)
             | WaitReason::StartInProgress(_)
             | WaitReason::NotSlingable(_)
             | WaitReason::TownLevel

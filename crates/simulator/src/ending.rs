@@ -167,7 +167,6 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         WaitReason::DeferredUntil(_)
         | WaitReason::ParentDeferred(..)
         | WaitReason::Running(_)
-        | WaitReason::Landing(..)
         | WaitReason::StartInProgress(_)
         | WaitReason::RigParked(_)
         | WaitReason::Backoff(_)

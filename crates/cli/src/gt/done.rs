@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use clap::Args;
 use gt_api::DoneDocument;
-use gt_core::merging::RequestState;
+use gt_core::merging::{RequestHold, RequestState};
 use gt_core::schedule::{DoneStatus, RunId};
 use gt_execution::landing::{self, DoneRequest, DoneResult, WorkDelivery};
 use gt_execution::merge_queue::{self, QueueName};
@@ -67,7 +67,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DoneArgs) -> Result<(), C
         gt_execution::trees::use_environment_of_supervisor(&town, &run);
     }
     let mut done = landing::done(&town, &request)?;
-    land_without_daemon(&town, &mut done);
+    land_now(&town, &mut done);
     landing::tell_supervisor(&town, &done.run);
     if own.is_none() {
         printer.note(format!("Acting for the worker of {run}"));
@@ -78,25 +78,25 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DoneArgs) -> Result<(), C
     printer.done(sentence(&done))
 }
 
-/// Lands the work of a run that is done where no daemon would. What does not land now stays in the merge queue, so an error
-/// is for the next pass.
-fn land_without_daemon(town: &Town, done: &mut DoneResult) {
-    let WorkDelivery::Merging { request: Some(request), .. } = &done.fate else { return };
-    if gt_daemon::daemon::is_running(town) {
-        return;
-    }
+/// Lands the work of a run that is done, if it does not wait for its turn or no daemon would do it. What does not land now
+/// stays in the merge queue, so an error is for the next pass.
+fn land_now(town: &Town, done: &mut DoneResult) {
+    let WorkDelivery::Merging(request) = &done.fate else { return };
     let Ok(program) = this_program() else { return };
-    let queue = QueueName { rig: request.rig.clone(), target: request.target.clone() };
-    let id = request.id.clone();
-    if merge_queue::pass_for(town, &program, &queue).is_err() {
+    let (id, queue) = (request.id.clone(), QueueName::of(request));
+    let is_attended = gt_daemon::daemon::is_running(town);
+    if merge_queue::land_own(town, &program, &queue, is_attended).is_err() {
         return;
     }
     let Ok(Some(request)) = town.read(|reader| Ok(reader.merge_request(&id)?)) else { return };
-    let branch = request.branch.clone();
-    done.fate = if request.state == RequestState::Landed {
-        WorkDelivery::Landed { branch: request.target, commit: request.landed }
-    } else {
-        WorkDelivery::Merging { branch, request: Some(Box::new(request)) }
+    done.fate = match request.state {
+        RequestState::Landed => {
+            WorkDelivery::Landed { branch: request.target, commit: request.landed }
+        }
+        RequestState::Held(RequestHold::Unmerged) if request.retry_at.is_none() => {
+            WorkDelivery::Kept { branch: request.branch, pushed: true }
+        }
+        _ => WorkDelivery::Merging(Box::new(request)),
     };
 }
 
@@ -125,10 +125,7 @@ fn sentence(done: &DoneResult) -> String {
         }
         WorkDelivery::Kept { branch, pushed: true } => format!("pushed as {branch}"),
         WorkDelivery::Kept { branch, pushed: false } => format!("kept on {branch}"),
-        WorkDelivery::Merging { branch, request } => match request {
-            Some(request) => request.standing(),
-            None => format!("{branch} is in the merge queue"),
-        },
+        WorkDelivery::Merging(request) => request.standing(),
         WorkDelivery::Saved { branch, left_out, why, .. } => {
             let without = match left_out.len() {
                 0 => String::new(),
@@ -171,9 +168,9 @@ fn document(done: &DoneResult) -> DoneDocument {
         WorkDelivery::Kept { branch, pushed } => {
             DoneDocument { pushed: Some(*pushed), ..work("kept", branch) }
         }
-        WorkDelivery::Merging { branch, request } => DoneDocument {
-            request: request.as_ref().map(|request| request.id.to_string()),
-            ..work("merging", branch)
+        WorkDelivery::Merging(request) => DoneDocument {
+            request: Some(request.id.to_string()),
+            ..work("merging", &request.branch)
         },
         WorkDelivery::Saved { reference, commit, branch, left_out, why } => DoneDocument {
             commit: Some(commit.clone()),

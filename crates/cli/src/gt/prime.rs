@@ -13,7 +13,7 @@ use gt_records::write_comment;
 use gt_town::Town;
 
 use super::mail::{print_needs_you, role, told};
-use super::run::{lasted, state_words};
+use super::run::lasted;
 use super::step::{next_name, steps_documents};
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -108,7 +108,6 @@ pub(super) fn print_running(
             Cell::bold(format!("  {}", run.id)),
             Cell::new(run.agent.as_str()),
             Cell::new(lasted(run, now)),
-            Cell::new(run.awaits_origin().map(|_| state_words(run)).unwrap_or_default()),
             Cell::new(progress.map(|progress| format!("{progress} steps")).unwrap_or_default()),
             Cell::new(title.as_str()),
         ]);

@@ -71,14 +71,9 @@ fn headline(why: &WhyAnswer, now: Timestamp) -> String {
             let steps = steps.unwrap_or_default();
             format!("is running as {} for {}{steps}", run.id, lasted(run, now))
         }
-        (WhyHeadline::Landing, Some(run)) => {
-            let awaited = run.awaits_origin().map(|awaited| awaited.to_string());
-            format!("was done as {}, and {}", run.id, local_times(&awaited.unwrap_or_default()))
-        }
         (WhyHeadline::Starting, Some(run)) => format!("is being started as {}", run.id),
-        (WhyHeadline::Running | WhyHeadline::Starting | WhyHeadline::Landing, None) => {
-            "is running".to_owned()
-        }
+        (WhyHeadline::Running | WhyHeadline::Starting, None) => "is running".to_owned(),
+        (WhyHeadline::Landing, _) => "is done, and has not landed:".to_owned(),
         (WhyHeadline::Next, _) => {
             "starts with the next cycle; gt scheduler run starts it now".to_owned()
         }
@@ -112,12 +107,10 @@ fn is_only_unscheduled(why: &WhyAnswer) -> bool {
 /// Every reason, with what would take it away; without those that the headline says already.
 fn print_reasons(printer: &Printer, why: &WhyAnswer) -> Result<(), CliError> {
     let is_told = match why.headline() {
-        WhyHeadline::Running
-        | WhyHeadline::Landing
-        | WhyHeadline::Starting
-        | WhyHeadline::Next
-        | WhyHeadline::Over => true,
-        WhyHeadline::Waiting => false,
+        WhyHeadline::Running | WhyHeadline::Starting | WhyHeadline::Next | WhyHeadline::Over => {
+            true
+        }
+        WhyHeadline::Landing | WhyHeadline::Waiting => false,
         WhyHeadline::Idle => is_only_unscheduled(why),
     };
     for (reason, remedy) in why.reasons.iter().zip(&why.remedies) {

@@ -136,9 +136,10 @@ fn supervise(context: &CommandContext<'_>, run: &str) -> Result<(), CliError> {
     let id = RunId::parse(run)?;
     let (town, program) = (context.town_of_worker()?, this_program()?);
     runs::supervise(&town, &id, &program)?;
-    if !gt_daemon::daemon::is_running(&town) && town.has_directory() {
+    if town.has_directory() {
         // What does not land now stays in the merge queue for the next pass.
-        let _ = gt_execution::merge_queue::pass(&town, &program);
+        let is_attended = gt_daemon::daemon::is_running(&town);
+        let _ = gt_execution::merge_queue::land_own_of(&town, &program, &id, is_attended);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::budget::Budget;
 use super::guard::LoadGuard;
 use super::parking::ParkHold;
 use crate::merging::{MergeRequest, RequestState};
-use crate::schedule::{AwaitedOrigin, RunId, WorkerPlace};
+use crate::schedule::{RunId, WorkerPlace};
 use crate::{BeadId, IssueType, RigSlug, Status, Timestamp};
 
 /// The facts that readiness depends on.
@@ -54,8 +54,6 @@ pub enum WaitReason {
     Ephemeral,
     /// A worker has it.
     Running(RunId),
-    /// Its worker is done and gone, and its origin does not take the work yet.
-    Landing(RunId, AwaitedOrigin),
     /// A worker is about to have it.
     StartInProgress(RunId),
     /// A person or a standing agent has it, and says when it is done.
@@ -173,7 +171,6 @@ impl WaitReason {
             Self::DeferredUntil(_)
             | Self::ParentDeferred(..)
             | Self::Running(_)
-            | Self::Landing(..)
             | Self::StartInProgress(_)
             | Self::Backoff(_)
             | Self::WaitsForPullAgent
@@ -229,7 +226,6 @@ impl WaitReason {
             Self::NotWork(_) | Self::NotSlingable(_) => "not-slingable",
             Self::Ephemeral => "ephemeral",
             Self::Running(_) => "running",
-            Self::Landing(..) => "landing",
             Self::StartInProgress(_) => "starting",
             Self::WithCrew(..) => "with-crew",
             Self::ClaimedByHand(_) => "claimed",
@@ -335,7 +331,6 @@ impl fmt::Display for WaitReason {
             Self::NotWork(issue_type) => write!(f, "beads of type {issue_type} are not work"),
             Self::Ephemeral => write!(f, "ephemeral"),
             Self::Running(run) => write!(f, "running as {run}"),
-            Self::Landing(run, awaited) => write!(f, "the work of {run} {awaited}"),
             Self::WithCrew(who, run) => write!(f, "with {who}, who says when it is done ({run})"),
             Self::StartInProgress(run) => write!(f, "start in progress ({run})"),
             Self::ClaimedByHand(who) if who.is_empty() => write!(f, "claimed by hand"),

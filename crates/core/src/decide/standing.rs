@@ -165,10 +165,7 @@ fn held_by(run: &Run) -> WaitReason {
     if run.state == RunState::Starting {
         return WaitReason::StartInProgress(run.id.clone());
     }
-    match run.awaits_origin() {
-        Some(awaited) => WaitReason::Landing(run.id.clone(), awaited),
-        None => WaitReason::Running(run.id.clone()),
-    }
+    WaitReason::Running(run.id.clone())
 }
 
 /// Every reason why a bead without an open context does not start. There is always one.

@@ -1,7 +1,6 @@
 //! Scheduled work and the runs that come of it.
 
 mod account;
-mod awaiting;
 mod context;
 pub mod labels;
 mod notice;
@@ -15,7 +14,6 @@ mod steps;
 mod usage;
 
 pub use account::{Account, check_account_handle, check_variable_name};
-pub use awaiting::{AwaitedOrigin, OriginDelay};
 pub(crate) use context::names;
 pub use context::{CloseReason, Context, ContextClosed, ContextId, ContextOrigin};
 pub use notice::{Notice, NoticeChannel, NoticeState};
@@ -26,9 +24,7 @@ pub use polecat::{
     Polecat, Rescued, TrashState, Trashed, TreeState, branch_name, check_polecat_name,
     free_polecat_name, session_name,
 };
-pub use run::{
-    DoneStatus, Landing, LandingState, Run, RunEnd, RunId, RunLoss, RunState, Workplace,
-};
+pub use run::{DoneStatus, Landing, Run, RunEnd, RunId, RunLoss, RunState, Workplace};
 pub use silence::Silence;
 pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};
 pub use usage::{Money, Usage};

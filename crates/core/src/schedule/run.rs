@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::awaiting::OriginDelay;
 use super::context::names;
 use super::place::WorkerPlace;
 use super::usage::Usage;
@@ -141,24 +140,12 @@ pub struct Workplace {
     pub base_commit: String,
 }
 
-names! {
-    /// How far accepted work is on its way.
-    LandingState, "a state of a landing" {
-        /// It is about to be pushed; the push is not confirmed yet.
-        Intended = "intended",
-        /// It is where it was to go.
-        Confirmed = "confirmed",
-    }
-}
-
 /// The landing of the work of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Landing {
     /// The commit that was accepted; empty for none.
     pub accepted: String,
-    /// How far it is; nothing if it does not leave its branch.
-    pub state: Option<LandingState>,
-    /// The commit that is pushed: the accepted commit on top of the target branch.
+    /// The commit of the target branch that has it; empty before that.
     pub commit: String,
 }
 
@@ -213,9 +200,6 @@ pub struct Run {
     pub exit_signal: Option<i32>,
     /// The reason of its end.
     pub reason: String,
-    /// The kind and the beginning of a delay at its origin, while its accepted work waits there; [`Self::reason`] has the
-    /// words of git then.
-    pub origin_delay: Option<(OriginDelay, Timestamp)>,
     /// When its worker printed something last, if people were told that it is silent.
     pub silent_since: Option<Timestamp>,
     /// Its worker's report at the end.
@@ -265,7 +249,6 @@ impl Run {
             exit_code: None,
             exit_signal: None,
             reason: String::new(),
-            origin_delay: None,
             silent_since: None,
             said: None,
             landing: Landing::default(),
@@ -275,13 +258,14 @@ impl Run {
         }
     }
 
+    /// Whether it has one of the slots that caps count.
+    pub fn holds_slot(&self) -> bool {
+        self.state.is_live() && self.executor.takes_slot()
+    }
+
     /// The sentence about it for people: the reason of its end, or the wait of a live run.
     pub fn explanation(&self) -> String {
-        match (self.awaits_origin(), self.silence()) {
-            (Some(awaited), _) => awaited.to_string(),
-            (None, Some(silence)) => silence.to_string(),
-            (None, None) => self.reason.clone(),
-        }
+        self.silence().map_or_else(|| self.reason.clone(), |silence| silence.to_string())
     }
 
     /// Whether it runs on this machine. Names do not count if there is more: they change, and need not differ.

@@ -21,7 +21,6 @@ impl fmt::Display for Silence {
 impl Run {
     /// The silence of its worker, if people were told of it and it lasts.
     pub fn silence(&self) -> Option<Silence> {
-        let is_at_work = self.state.is_live() && self.landing.state.is_none();
-        self.silent_since.filter(|_| is_at_work).map(|since| Silence { since })
+        self.silent_since.filter(|_| self.state.is_live()).map(|since| Silence { since })
     }
 }

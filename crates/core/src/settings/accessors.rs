@@ -104,6 +104,7 @@ accessors! {
         notify_secret: String, "notify.secret";
         mq_batch: i64, "mq.batch";
         mq_repairs: i64, "mq.repairs";
+        mq_merge: String, "mq.merge";
     }
     rig {
         rig_merge: String, "rig.*.merge";

@@ -154,8 +154,10 @@ settings! {
         "Most merge requests that are put on the target and checked together";
     "mq.repairs": SettingKind::Integer { min: 0, max: 100 }, "2",
         "How often work that conflicts or fails a check goes back to a worker before a person is asked";
-    "rig.*.merge": SettingKind::Choice(&["direct", "mr", "local"]), "direct",
-        "How finished work of this rig reaches the target branch, unless its sling says otherwise: at once, through the merge queue, or not at all";
+    "mq.merge": SettingKind::Choice(&["mr", "direct", "local"]), "mr",
+        "How finished work reaches the target branch, unless its sling or rig says otherwise: through the merge queue, at once and unchecked, or not at all";
+    "rig.*.merge": SettingKind::Choice(&["", "mr", "direct", "local"]), "",
+        "How finished work of this rig reaches the target branch, unless its sling says otherwise; empty is mq.merge";
     "rig.*.review": SettingKind::Choice(&["optional", "required"]), "optional",
         "Whether a person has to approve the merge requests of this rig";
     "rig.*.author": SettingKind::Choice(&["person", "agent"]), "person",

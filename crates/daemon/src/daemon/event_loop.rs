@@ -196,7 +196,6 @@ impl EventLoop {
             self.state
                 .wake(ReconcilerKind::Liveness)
                 .wake_at(Instant::now() + SECOND_LIVENESS_DELAY);
-            self.state.wake(ReconcilerKind::Landing).ring();
         }
     }
 

@@ -26,6 +26,10 @@ pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
         | EventKind::Limited
         | EventKind::Unparked
         | EventKind::HookReleased
+        | EventKind::RunDone
+        | EventKind::RunFailed
+        | EventKind::RunLost
+        | EventKind::RunCancelled
         | EventKind::AccountChanged => &[ReconcilerKind::Dispatch],
         EventKind::TreeMoved | EventKind::TreeRestored => {
             &[ReconcilerKind::Dispatch, ReconcilerKind::Trees]
@@ -34,15 +38,8 @@ pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
         EventKind::Closed | EventKind::Deleted | EventKind::Imported => {
             &[ReconcilerKind::Dispatch, ReconcilerKind::Liveness]
         }
-        // A run that waits for its turn to land may have it now.
-        EventKind::RunDone
-        | EventKind::RunFailed
-        | EventKind::RunLost
-        | EventKind::RunCancelled => &[ReconcilerKind::Dispatch, ReconcilerKind::Landing],
         // Warm trees start at the commit that the branch had before.
-        EventKind::Landed => {
-            &[ReconcilerKind::Dispatch, ReconcilerKind::Landing, ReconcilerKind::Trees]
-        }
+        EventKind::Landed => &[ReconcilerKind::Dispatch, ReconcilerKind::Trees],
         // In the last case a newer version of gt has changed something.
         EventKind::RigAdded
         | EventKind::RigChanged

@@ -12,8 +12,6 @@ pub enum ReconcilerKind {
     Liveness,
     /// Members of convoys that are not scheduled yet.
     Convoys,
-    /// Accepted work that was on its way when its worker died.
-    Landing,
     /// Merge requests: built, checked and pushed.
     MergeQueue,
     /// Notices and nudges.
@@ -30,11 +28,10 @@ pub enum ReconcilerKind {
 
 impl ReconcilerKind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::Dispatch,
         Self::Liveness,
         Self::Convoys,
-        Self::Landing,
         Self::MergeQueue,
         Self::Outbox,
         Self::Stalls,
@@ -49,7 +46,6 @@ impl ReconcilerKind {
             Self::Dispatch => "dispatch",
             Self::Liveness => "liveness",
             Self::Convoys => "convoys",
-            Self::Landing => "landing",
             Self::MergeQueue => "merge-queue",
             Self::Outbox => "outbox",
             Self::Stalls => "stalls",
@@ -59,14 +55,13 @@ impl ReconcilerKind {
         }
     }
 
-    /// How many threads it has. A start may take minutes, and other starts must not wait for it.
+    /// How many threads it has. A start or a check may take minutes, and other starts and queues must not wait for it.
     pub(super) const fn hands(self) -> usize {
         match self {
             Self::Dispatch => 8,
+            Self::MergeQueue => 4,
             Self::Liveness
             | Self::Convoys
-            | Self::Landing
-            | Self::MergeQueue
             | Self::Outbox
             | Self::Stalls
             | Self::Work
@@ -82,7 +77,6 @@ impl ReconcilerKind {
             Self::Dispatch
             | Self::Liveness
             | Self::Convoys
-            | Self::Landing
             | Self::MergeQueue
             | Self::Outbox
             | Self::Stalls

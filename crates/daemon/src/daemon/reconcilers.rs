@@ -69,7 +69,6 @@ fn attend(state: &DaemonState, kind: ReconcilerKind, hand: usize) {
             ReconcilerKind::Dispatch => dispatch(state, &dispatcher),
             ReconcilerKind::Liveness => liveness(state),
             ReconcilerKind::Convoys => convoys(state),
-            ReconcilerKind::Landing => landing(state),
             ReconcilerKind::MergeQueue => merge_queue(state),
             ReconcilerKind::Outbox => outbox(state),
             ReconcilerKind::Stalls => stalls(state),
@@ -257,26 +256,6 @@ fn convoys(state: &DaemonState) -> Result<RoundOutcome> {
     }
     let done = (attended.scheduled.len() + attended.landed.len()) as u64;
     Ok(RoundOutcome { done, due: None, again: false })
-}
-
-fn landing(state: &DaemonState) -> Result<RoundOutcome> {
-    let before = reconcile::landings(&state.town)?;
-    if before == 0 {
-        return Ok(RoundOutcome::default());
-    }
-    for (run, why) in reconcile::landing(&state.town, &state.processes)? {
-        let more = [("run", Json::string(&run.to_string())), ("why", Json::string(&why))];
-        state.tell(Level::Warning, "not landed", &more);
-    }
-    let after = reconcile::landings(&state.town)?;
-    let done = before.saturating_sub(after) as u64;
-    if done > 0 {
-        // Work that the origin does not have is lost like any other run.
-        state.wake(ReconcilerKind::Liveness).ring();
-    }
-    // Some runs may have workers, which land their own work; another look costs one read.
-    let due = (after > 0).then(|| state.now().plus(LANDING_RETRY_DELAY));
-    Ok(RoundOutcome { done, due, again: false })
 }
 
 fn merge_queue(state: &DaemonState) -> Result<RoundOutcome> {

@@ -1,18 +1,17 @@
 //! The destination of the work of a run.
 
-use gt_core::schedule::{DoneStatus, Merge, Run, SlingParameters};
+use gt_core::merging::MergeMethod;
+use gt_core::schedule::{DoneStatus, Merge, SlingParameters};
 
 /// The destination of accepted work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeliveryMode {
-    /// To the branch that the run began from.
-    Land,
-    /// To the origin, under its own name.
+    /// To the branch that the run began from, by this method.
+    Submit(MergeMethod),
+    /// To the origin, under its own name: people merge it.
     PushBranch,
     /// Nowhere: it stays on its branch.
     Keep,
-    /// To the merge queue, which closes the bead when the work has landed.
-    Queue,
 }
 
 impl DeliveryMode {
@@ -25,24 +24,17 @@ impl DeliveryMode {
     ) -> Self {
         match (said, parameters) {
             (DoneStatus::Escalated | DoneStatus::Deferred, _) => Self::Keep,
-            (DoneStatus::Completed, Some(parameters)) if parameters.review_only => Self::Queue,
+            (DoneStatus::Completed, Some(parameters)) if parameters.review_only => {
+                Self::Submit(MergeMethod::Queue)
+            }
             (DoneStatus::Completed, Some(parameters)) if parameters.no_merge => Self::PushBranch,
             (DoneStatus::Completed, parameters) => {
                 match parameters.and_then(|parameters| parameters.merge).unwrap_or(of_rig) {
-                    Merge::Direct => Self::Land,
+                    Merge::Direct => Self::Submit(MergeMethod::Direct),
                     Merge::Local => Self::Keep,
-                    Merge::Mr => Self::Queue,
+                    Merge::Mr => Self::Submit(MergeMethod::Queue),
                 }
             }
-        }
-    }
-
-    /// The branch of the origin that is to have the work of a run.
-    pub(super) fn branch(self, run: &Run) -> Option<&str> {
-        match self {
-            Self::Land => Some(&run.workplace.base),
-            Self::PushBranch => Some(&run.workplace.branch),
-            Self::Keep | Self::Queue => None,
         }
     }
 }
@@ -52,25 +44,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_lands_unless_its_parameters_say_otherwise() {
+    fn work_lands_through_the_queue_unless_its_parameters_say_otherwise() {
         let plain = SlingParameters::default();
         let review = SlingParameters { review_only: true, no_merge: true, ..plain.clone() };
         let branch =
             SlingParameters { no_merge: true, merge: Some(Merge::Direct), ..plain.clone() };
         let merged = |merge| SlingParameters { merge: Some(merge), ..plain.clone() };
-        for (said, parameters, way) in [
-            (DoneStatus::Completed, None, DeliveryMode::Land),
-            (DoneStatus::Completed, Some(&plain), DeliveryMode::Land),
+        let queue = DeliveryMode::Submit(MergeMethod::Queue);
+        let direct = DeliveryMode::Submit(MergeMethod::Direct);
+        for (said, parameters, mode) in [
+            (DoneStatus::Completed, None, queue),
+            (DoneStatus::Completed, Some(&plain), queue),
             (DoneStatus::Completed, Some(&merged(Merge::Local)), DeliveryMode::Keep),
-            (DoneStatus::Completed, Some(&merged(Merge::Mr)), DeliveryMode::Queue),
-            (DoneStatus::Completed, Some(&review), DeliveryMode::Queue),
+            (DoneStatus::Completed, Some(&merged(Merge::Direct)), direct),
+            (DoneStatus::Completed, Some(&merged(Merge::Mr)), queue),
+            (DoneStatus::Completed, Some(&review), queue),
             (DoneStatus::Completed, Some(&branch), DeliveryMode::PushBranch),
             (DoneStatus::Escalated, Some(&plain), DeliveryMode::Keep),
             (DoneStatus::Deferred, Some(&branch), DeliveryMode::Keep),
         ] {
             assert_eq!(
-                DeliveryMode::of(said, parameters, Merge::Direct),
-                way,
+                DeliveryMode::of(said, parameters, Merge::Mr),
+                mode,
                 "{said:?} {parameters:?}"
             );
         }

@@ -3,17 +3,15 @@
 use std::path::Path;
 
 use gt_core::Rig;
-use gt_core::merging::MergeRequest;
-use gt_core::schedule::{Context, DoneStatus, Landing, Merge, Run, RunId, RunState, WorkerPlace};
+use gt_core::merging::{MergeMethod, MergeRequest};
+use gt_core::schedule::{Context, DoneStatus, Merge, Run, RunId, RunState, WorkerPlace};
 use gt_executors::git::{Commit, GitError, Rebased, Repository, WorkToRebase};
 use gt_executors::runs::{RunFiles, tell_done};
 
-use super::checkout::forget_candidate;
 use super::commit::{CommitFailure, commit};
 use super::delivery_mode::DeliveryMode;
-use super::end::{EndReport, end, over};
+use super::end::{AcceptedEnd, EndReport, end};
 use super::end_with_rescue::end_with_rescue;
-use super::land::{AcceptedWork, LandResult, LandingWait};
 use crate::checks::protected_paths;
 use gt_beads::acting::current_run;
 use gt_beads::run_records::resolve;
@@ -72,13 +70,8 @@ pub enum WorkDelivery {
         /// Whether the origin has the branch too.
         pushed: bool,
     },
-    /// The merge queue has it.
-    Merging {
-        /// The branch.
-        branch: String,
-        /// Its merge request, unless that is over already.
-        request: Option<Box<MergeRequest>>,
-    },
+    /// The merge queue has it, as this request.
+    Merging(Box<MergeRequest>),
     /// It could not be committed, and is saved as it is.
     Saved {
         /// The reference it is saved as.
@@ -123,8 +116,6 @@ pub enum DoneRefusal {
     Conflict(String),
     /// The branch that it was to land on is not there any more: only a person can say where it belongs.
     Gone(String),
-    /// The origin does not take it now. Accepted work is on its way, and arrives when the origin takes it.
-    Later(String),
     /// Another error.
     Elsewhere(OperationError),
 }
@@ -148,7 +139,7 @@ impl DoneRefusal {
     /// The refusal as an error.
     fn into_error(self) -> OperationError {
         match self {
-            Self::Work(why) | Self::Unchanged(why) | Self::Conflict(why) | Self::Later(why) => {
+            Self::Work(why) | Self::Unchanged(why) | Self::Conflict(why) => {
                 OperationError::Rejected(why)
             }
             Self::Gone(branch) => OperationError::Rejected(format!(
@@ -169,8 +160,8 @@ pub fn run_at(town: &Town, directory: &Path) -> Result<Option<RunId>> {
     Ok(live.into_iter().find(is_inside).map(|run| run.id))
 }
 
-/// Ends a run as its worker reports: commits uncommitted work, accepts it, delivers it, and ends the run in the
-/// transaction that confirms it.
+/// Ends a run as its worker reports: commits uncommitted work, accepts it, and makes its merge request in the transaction that
+/// ends the run. The caller lets the queue land it.
 pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<DoneResult> {
     let run = resolve(town, &request.run.to_string())?;
     match run.state {
@@ -203,7 +194,7 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<DoneResult> {
         ));
     }
     let statement = DoneReport { said, message, no_changes };
-    let fate = finish_work(town, &rig, &run, context.as_ref(), statement, LandingWait::Waits)
+    let fate = finish_work(town, &rig, &run, context.as_ref(), statement)
         .map_err(DoneRefusal::into_error)?;
     Ok(DoneResult { run: run.id, said: request.said, fate })
 }
@@ -226,7 +217,9 @@ impl LandingRules {
     fn of(town: &Town, rig: &Rig, context: Option<&Context>) -> Result<Self> {
         let files = file_layers(town)?;
         let layers = town.read(|reader| layers_over(&files, reader))?;
-        let merge = Merge::parse(&layers.rig_merge(&rig.slug)?)?;
+        let of_rig = layers.rig_merge(&rig.slug)?;
+        let merge = if of_rig.is_empty() { layers.mq_merge()? } else { of_rig };
+        let merge = Merge::parse(&merge)?;
         let is_asked = context.is_some_and(|context| context.parameters.review_only);
         let is_required = layers.rig_review(&rig.slug)? == "required";
         Ok(Self { merge, review: is_asked || is_required })
@@ -240,14 +233,13 @@ pub(crate) fn finish_work(
     run: &Run,
     context: Option<&Context>,
     statement: DoneReport<'_>,
-    patience: LandingWait,
 ) -> std::result::Result<WorkDelivery, DoneRefusal> {
     let DoneReport { said, message, no_changes } = statement;
     let words = &EndReport { said, message, no_changes, left: None };
     let rules = LandingRules::of(town, rig, context)?;
-    let way = DeliveryMode::of(said, context.map(|context| &context.parameters), rules.merge);
+    let mode = DeliveryMode::of(said, context.map(|context| &context.parameters), rules.merge);
     let Some(trees) = Trees::of(town, rig).filter(|_| !run.workplace.tree.is_empty()) else {
-        end(town, run, words, DeliveryMode::Keep, &Landing::default(), None, false)?;
+        end(town, run, words, &AcceptedEnd::default())?;
         return Ok(WorkDelivery::Nothing);
     };
     if no_changes {
@@ -265,7 +257,6 @@ pub(crate) fn finish_work(
             };
         }
     };
-    let landing = Landing { accepted: accepted.to_string(), ..Landing::default() };
     let is_review = context.is_some_and(|context| context.parameters.review_only);
     let is_silent = said == DoneStatus::Completed && !no_changes && !is_review;
     let is_unchanged = run.workplace.base_commit == accepted.as_str();
@@ -277,40 +268,26 @@ pub(crate) fn finish_work(
         )));
     }
     if is_unchanged || no_changes {
-        end(town, run, words, DeliveryMode::Keep, &landing, None, false)?;
+        end(town, run, words, &AcceptedEnd::kept(accepted.as_str()))?;
         return Ok(WorkDelivery::Nothing);
     }
     let review = rules.review || touches_protected_paths(town, rig, run, &accepted)?;
     // What a person has to see goes through the queue, whatever else was said.
-    let way = if review && way == DeliveryMode::Land { DeliveryMode::Queue } else { way };
-    let repository = &trees.repository();
-    if way == DeliveryMode::Queue {
-        try_on_target(rig, run, repository, &accepted)?;
-    }
-    let landed = match way.branch(run) {
-        Some(branch) => {
-            let accepted = &accepted;
-            let delivery = AcceptedWork { town, rig, run, said, way, accepted, branch, repository };
-            Some((branch, there(delivery.land(patience)?, branch, run)?))
+    let mode = match mode {
+        DeliveryMode::Submit(MergeMethod::Direct) if review => {
+            DeliveryMode::Submit(MergeMethod::Queue)
         }
-        None => None,
+        mode => mode,
     };
-    end(town, run, words, way, &landing, landed.as_ref(), review)?;
-    if let Some((onto, _)) = &landed {
-        forget_candidate(&trees.repository(), run, onto);
+    if matches!(mode, DeliveryMode::Submit(_)) {
+        try_on_target(rig, run, &trees.repository(), &accepted)?;
     }
+    let request =
+        end(town, run, words, &AcceptedEnd { accepted: accepted.as_str(), mode, review })?;
     let branch = run.workplace.branch.clone();
-    Ok(match (way, landed) {
-        (DeliveryMode::Land, Some((onto, commit))) => {
-            WorkDelivery::Landed { branch: onto.to_owned(), commit: commit.to_string() }
-        }
-        (DeliveryMode::Queue, _) => {
-            let request = town.read(|reader| Ok(reader.open_merge_request(&run.id.bead)?))?;
-            WorkDelivery::Merging { branch, request: request.map(Box::new) }
-        }
-        (DeliveryMode::Land | DeliveryMode::PushBranch | DeliveryMode::Keep, landed) => {
-            WorkDelivery::Kept { branch, pushed: landed.is_some() }
-        }
+    Ok(match request {
+        Some(request) => WorkDelivery::Merging(Box::new(request)),
+        None => WorkDelivery::Kept { branch, pushed: false },
     })
 }
 
@@ -338,15 +315,28 @@ fn try_on_target(
         Err(error) => return Err(failed(error).into()),
     }
     let Some(tip) = repository.tip(target).map_err(&failed)? else {
-        return there(LandResult::Gone, target, run).map(drop);
+        return Err(DoneRefusal::Gone(format!(
+            "{target} is not at the origin any more, and what {} did was to land there; it is committed on {} and safe",
+            run.id, run.workplace.branch
+        )));
     };
     let base = Commit::parse(&run.workplace.base_commit);
     let work = WorkToRebase { commit: accepted, base: base.as_ref() };
     match repository.rebase_onto(work, &tip, &signature_of(run)).map_err(&failed)? {
         Rebased::Clean(_) => Ok(()),
         Rebased::Conflict { paths, since, has_merges } => {
-            let paths = paths.iter().map(|path| path.display().to_string()).collect();
-            there(LandResult::Conflict { paths, since, has_merges }, target, run).map(drop)
+            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            let taken_back = match since {
+                Some(_) => ", and the origin has taken back commits that it began from",
+                None => "",
+            };
+            Err(DoneRefusal::Conflict(format!(
+                "others have changed {} on {target} since {} began{taken_back}; run {}, resolve what conflicts, and \
+                 say gt done again",
+                paths.join(", "),
+                run.id,
+                cure(target, since.as_ref(), has_merges)
+            )))
         }
     }
 }
@@ -389,48 +379,6 @@ pub(crate) fn is_untouched(town: &Town, rig: &Rig, run: &Run) -> Result<bool> {
     let is_at_base = head.as_str() == run.workplace.base_commit
         || has_nothing_of_its_own(rig, run, &trees, &head)?;
     Ok(is_at_base && tree.status().map_err(&failed)?.is_clean())
-}
-
-fn there(landed: LandResult, branch: &str, run: &Run) -> std::result::Result<Commit, DoneRefusal> {
-    match landed {
-        LandResult::There(commit) => Ok(commit),
-        LandResult::Conflict { paths, since, has_merges } => {
-            let taken_back = match since {
-                Some(_) => ", and the origin has taken back commits that it began from",
-                None => "",
-            };
-            Err(DoneRefusal::Conflict(format!(
-                "others have changed {} on {branch} since {} began{taken_back}; run {}, resolve what conflicts, and \
-                 say gt done again",
-                paths.join(", "),
-                run.id,
-                cure(branch, since.as_ref(), has_merges)
-            )))
-        }
-        LandResult::Gone => Err(DoneRefusal::Gone(format!(
-            "{branch} is not at the origin any more, and what {} did was to land there; it is committed on {} and safe",
-            run.id, run.workplace.branch
-        ))),
-        LandResult::Rejected(why) => {
-            Err(DoneRefusal::Work(format!("{why}; put that right and say gt done again")))
-        }
-        LandResult::Unreachable(why) => Err(DoneRefusal::Later(format!(
-            "the origin cannot be reached: {why}; your work is committed on {} and safe; say gt done again later, or \
-             end, and gt lands it when the origin is there again",
-            run.workplace.branch
-        ))),
-        LandResult::Stuck(why) => Err(DoneRefusal::Later(format!(
-            "{why}; your work is committed on {} and safe; say gt done again later, or end, and gt lands it when that \
-             is over",
-            run.workplace.branch
-        ))),
-        LandResult::Held(held) => Err(DoneRefusal::Later(format!(
-            "held, checkout in the way: {held}; your work is committed on {} and safe; say gt done again later, or end, \
-             and gt lands it when the checkout is free",
-            run.workplace.branch
-        ))),
-        LandResult::Over => Err(over(run)),
-    }
 }
 
 /// How a worker combines its work with that of others. A rebase would lose changes that only a merge commit has.

@@ -1,9 +1,9 @@
 //! The end of a run by the report of its worker.
 
+use gt_core::merging::{MergeMethod, MergeRequest};
 use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::{DoneStatus, Landing, Run, RunEnd, RunState};
+use gt_core::schedule::{DoneStatus, Run, RunEnd, RunState};
 use gt_core::{EventKind, Sender, Status};
-use gt_executors::git::Commit;
 use gt_store::Writer;
 
 use super::delivery_mode::DeliveryMode;
@@ -27,11 +27,6 @@ pub(super) struct EndReport<'a> {
 }
 
 impl EndReport<'_> {
-    /// A report without a message.
-    pub(super) fn only(said: DoneStatus) -> Self {
-        Self { said, message: None, no_changes: false, left: None }
-    }
-
     /// Why the work needed no change, if the worker says so.
     fn why_unchanged(&self) -> Option<&str> {
         self.message.filter(|_| self.no_changes)
@@ -61,63 +56,61 @@ impl EndReport<'_> {
     }
 }
 
-pub(super) fn over(run: &Run) -> DoneRefusal {
-    DoneRefusal::Work(format!("{} has ended meanwhile; stop here", run.id))
+/// Accepted work, and where it goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AcceptedEnd<'a> {
+    /// The accepted commit; empty for none.
+    pub(super) accepted: &'a str,
+    /// Where it goes.
+    pub(super) mode: DeliveryMode,
+    /// Whether a person has to approve it.
+    pub(super) review: bool,
 }
 
-/// Ends the run, and confirms the changes to the origin, in one transaction.
+impl Default for AcceptedEnd<'_> {
+    fn default() -> Self {
+        Self::kept("")
+    }
+}
+
+impl<'a> AcceptedEnd<'a> {
+    /// A commit that stays on its branch.
+    pub(super) fn kept(accepted: &'a str) -> Self {
+        Self { accepted, mode: DeliveryMode::Keep, review: false }
+    }
+}
+
+/// Ends the run, and makes the merge request of its work, in one transaction. The bead of a request stays in progress until
+/// that has landed; without a request, it is over.
 pub(super) fn end(
     town: &Town,
     run: &Run,
     words: &EndReport<'_>,
-    way: DeliveryMode,
-    landing: &Landing,
-    landed: Option<&(&str, Commit)>,
-    review: bool,
-) -> std::result::Result<(), DoneRefusal> {
-    let accepted = landing.accepted.as_str();
+    work: &AcceptedEnd<'_>,
+) -> std::result::Result<Option<MergeRequest>, DoneRefusal> {
+    let AcceptedEnd { accepted, mode, review } = *work;
     let ended = town.write(|writer| {
-        match landed {
-            // Work that the origin has is confirmed, even if the run has ended meanwhile.
-            Some((branch, commit)) => writer.confirm_landing(run, branch, commit.as_str())?,
-            None if writer.accept_work(run, words.said, landing)? => {}
-            None => return Ok(false),
+        if !writer.accept_work(run, words.said, accepted)? {
+            return Ok(None);
         }
-        match way {
-            DeliveryMode::Queue | DeliveryMode::PushBranch => {
-                end_into_queue(writer, run, words, accepted, way, review)
+        let (method, is_unmerged) = match mode {
+            DeliveryMode::Keep => {
+                return Ok(close(writer, town, run, words)?.then_some(None));
             }
-            DeliveryMode::Land | DeliveryMode::Keep => close(writer, town, run, words),
+            DeliveryMode::PushBranch => (MergeMethod::Queue, true),
+            DeliveryMode::Submit(method) => (method, false),
+        };
+        if !writer.end_run(run, &words.end(), &run.agent)? {
+            return Ok(None);
         }
+        let submission = AcceptedSubmission { run, accepted, method, review, is_unmerged };
+        submit_in(writer, &submission).map(|request| Some(Some(request)))
     })?;
-    if ended { Ok(()) } else { Err(over(run)) }
-}
-
-/// Ends a run whose work is a merge request from now on. The bead stays in progress until it has landed. `false` if the run
-/// has ended already.
-pub(super) fn end_into_queue(
-    writer: &mut Writer<'_>,
-    run: &Run,
-    words: &EndReport<'_>,
-    accepted: &str,
-    way: DeliveryMode,
-    review: bool,
-) -> Result<bool> {
-    if !writer.end_run(run, &words.end(), &run.agent)? {
-        return Ok(false);
-    }
-    let is_unmerged = way == DeliveryMode::PushBranch;
-    submit_in(writer, &AcceptedSubmission { run, accepted, review, is_unmerged })?;
-    Ok(true)
+    ended.ok_or_else(|| DoneRefusal::Work(format!("{} has ended meanwhile; stop here", run.id)))
 }
 
 /// Ends a run as its worker reported, and updates its bead. `false` if it has ended already.
-pub(super) fn close(
-    writer: &mut Writer<'_>,
-    town: &Town,
-    run: &Run,
-    words: &EndReport<'_>,
-) -> Result<bool> {
+fn close(writer: &mut Writer<'_>, town: &Town, run: &Run, words: &EndReport<'_>) -> Result<bool> {
     let end = words.end();
     match words.said {
         DoneStatus::Completed => {

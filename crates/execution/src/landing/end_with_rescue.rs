@@ -1,11 +1,10 @@
 //! Work that its worker gives up and that cannot be committed as it is.
 
 use gt_core::Rig;
-use gt_core::schedule::{Landing, Rescued, Run};
+use gt_core::schedule::{Rescued, Run};
 
-use super::delivery_mode::DeliveryMode;
 use super::done::{DoneRefusal, WorkDelivery};
-use super::end::{EndReport, end};
+use super::end::{AcceptedEnd, EndReport, end};
 use crate::trees::save;
 use gt_town::{OperationError, Town, with_causes};
 
@@ -30,7 +29,7 @@ pub(super) fn end_with_rescue(
     let left = rescue_note(run, &fate);
     let words = EndReport { left: left.as_deref(), ..*words };
     // Nothing of it is accepted.
-    end(town, run, &words, DeliveryMode::Keep, &Landing::default(), None, false)?;
+    end(town, run, &words, &AcceptedEnd::default())?;
     Ok(fate)
 }
 
@@ -70,6 +69,6 @@ fn rescue_note(run: &Run, fate: &WorkDelivery) -> Option<String> {
         WorkDelivery::Nothing
         | WorkDelivery::Landed { .. }
         | WorkDelivery::Kept { .. }
-        | WorkDelivery::Merging { .. } => None,
+        | WorkDelivery::Merging(_) => None,
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use gt_core::checks::CheckPurpose;
 use gt_core::merging::{
-    BatchSearch, MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold,
-    RequestState, SearchStep, approval_of, in_queue_order,
+    BatchSearch, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction,
+    RequestHold, RequestState, SearchStep, approval_of, in_queue_order,
 };
 use gt_core::message::{MessageBody, Severity};
 use gt_core::{MessageAddress, Sender};
@@ -14,7 +14,7 @@ use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOu
 
 use super::land::{BuiltCandidate, PushOutcome};
 use super::machine::MergeLock;
-use super::pass::QueueBuilder;
+use super::pass::{PassScope, QueueBuilder};
 use super::repair::RepairCause;
 use super::verify::{CheckFailure, CheckVerdict};
 use gt_beads::merge_requests::RequestNote;
@@ -39,16 +39,43 @@ pub(super) enum BatchProgress {
     Stop,
 }
 
+impl BatchProgress {
+    fn after(push: PushOutcome) -> Self {
+        match push {
+            PushOutcome::Landed | PushOutcome::Requeued => Self::GoOn,
+            PushOutcome::Stuck => Self::Stop,
+        }
+    }
+}
+
+/// How often a direct request is built again because the target moved, before it takes its turn in line.
+const DIRECT_REBUILDS_MAX: u32 = 3;
+
+/// What a batch has to pass before it lands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BatchKind {
+    /// The checks of the rig.
+    Checked,
+    /// The checks, and then the review of the only request in it.
+    BeforeReview,
+    /// Nothing.
+    Unchecked,
+}
+
 /// Requests that are built together.
 pub(super) struct Batch {
-    pub(super) requests: Vec<MergeRequest>,
-    /// A person has to see the only one of them before it may land.
-    is_before_review: bool,
+    requests: Vec<MergeRequest>,
+    kind: BatchKind,
+}
+
+/// Whether a request does not wait for its turn.
+pub(super) fn is_direct(request: &MergeRequest) -> bool {
+    request.method == MergeMethod::Direct && request.rebuilds <= DIRECT_REBUILDS_MAX
 }
 
 impl QueueBuilder<'_> {
     /// The requests whose turn it is. Nothing if the queue is paused, or if nothing waits.
-    pub(super) fn next_batch(&mut self, tip: &Commit) -> Result<Option<Batch>> {
+    pub(super) fn next_batch(&mut self, tip: &Commit, scope: PassScope) -> Result<Option<Batch>> {
         let (rig, target) = (&self.name.rig, self.name.target.as_str());
         let (queue, line, reviews) = self.town.read(|reader| {
             let mut line = Vec::new();
@@ -78,9 +105,21 @@ impl QueueBuilder<'_> {
         let mut line: Vec<_> = line
             .into_iter()
             .filter(|(request, _)| request.retry_at.is_none_or(|at| at <= now))
-            .filter(|(request, _)| !is_red || request.fix)
             .collect();
         in_queue_order(&mut line);
+        let direct: Vec<MergeRequest> = line
+            .iter()
+            .filter(|(request, _)| is_direct(request))
+            .map(|(request, _)| request.clone())
+            .take(self.batch_max)
+            .collect();
+        if !direct.is_empty() {
+            return Ok(Some(Batch { requests: direct, kind: BatchKind::Unchecked }));
+        }
+        if scope == PassScope::Direct {
+            return Ok(None);
+        }
+        line.retain(|(request, _)| !is_red || request.fix);
         let waits_for_person = |request: &MergeRequest| {
             let reviews = reviews.get(&request.id).map_or(&[][..], Vec::as_slice);
             request.review && approval_of(request, reviews).is_none()
@@ -88,12 +127,17 @@ impl QueueBuilder<'_> {
         let Some((first, _)) = line.first() else { return Ok(None) };
         if waits_for_person(first) {
             let requests = vec![first.clone()];
-            return Ok(Some(Batch { requests, is_before_review: true }));
+            return Ok(Some(Batch { requests, kind: BatchKind::BeforeReview }));
+        }
+        if first.method == MergeMethod::Direct {
+            let requests = vec![first.clone()];
+            return Ok(Some(Batch { requests, kind: BatchKind::Unchecked }));
         }
         let requests = line.into_iter().map(|(request, _)| request);
-        let requests = requests.filter(|request| !waits_for_person(request));
+        let requests = requests
+            .filter(|request| request.method != MergeMethod::Direct && !waits_for_person(request));
         let most = if is_red { 1 } else { self.batch_max };
-        Ok(Some(Batch { requests: requests.take(most).collect(), is_before_review: false }))
+        Ok(Some(Batch { requests: requests.take(most).collect(), kind: BatchKind::Checked }))
     }
 
     /// Builds, checks and lands a batch. The turn at the origin is given back while checks run.
@@ -104,18 +148,23 @@ impl QueueBuilder<'_> {
         batch: &Batch,
     ) -> Result<BatchProgress> {
         let Some(built) = self.build(tip, &batch.requests)? else { return Ok(BatchProgress::GoOn) };
+        if batch.kind == BatchKind::Unchecked {
+            return Ok(BatchProgress::after(self.land_in_turn(turn.as_ref(), &built, None)?));
+        }
         drop(turn);
         match self.check(&built)? {
-            CheckVerdict::Passed(_) if batch.is_before_review => {
+            CheckVerdict::Passed(_) if batch.kind == BatchKind::BeforeReview => {
                 let words = RequestNote::words("its checks pass");
                 self.act(&built.ids(), RequestAction::AskReview, OriginAnswer::Unknown, &words)?;
                 Ok(BatchProgress::GoOn)
             }
-            CheckVerdict::Passed(checks) => self.land_or_requeue(&built, &checks),
+            CheckVerdict::Passed(checks) => Ok(BatchProgress::after(self.land(&built, &checks)?)),
             CheckVerdict::Error { check, words } => {
                 self.hold_for_error(&built.ids(), &check, &words)
             }
-            CheckVerdict::Failed(failure) => self.search(built, failure, batch.is_before_review),
+            CheckVerdict::Failed(failure) => {
+                self.search(built, failure, batch.kind == BatchKind::BeforeReview)
+            }
         }
     }
 
@@ -305,7 +354,9 @@ impl QueueBuilder<'_> {
     fn in_work(&self) -> Result<Vec<MergeRequestId>> {
         let line = self.line()?.into_iter();
         let in_work = line.filter(|request| {
+            // Another process of this host may be landing direct requests.
             matches!(request.state, RequestState::Building | RequestState::Checking)
+                && request.method != MergeMethod::Direct
         });
         Ok(in_work.map(|request| request.id).collect())
     }
@@ -356,17 +407,6 @@ impl QueueBuilder<'_> {
         let note = RequestNote { detail: String::new(), ..note.clone() };
         self.act(&ids, RequestAction::Requeue, OriginAnswer::Unknown, &note)?;
         Ok(())
-    }
-
-    fn land_or_requeue(
-        &mut self,
-        built: &BuiltCandidate,
-        checks: &[gt_store::CandidateCheck],
-    ) -> Result<BatchProgress> {
-        match self.land(built, checks)? {
-            PushOutcome::Landed | PushOutcome::Requeued => Ok(BatchProgress::GoOn),
-            PushOutcome::Stuck => Ok(BatchProgress::Stop),
-        }
     }
 
     /// Puts requests back in line because the target moved under their candidate; those that this happens to too often are

@@ -9,15 +9,21 @@ use gt_core::merging::{
 use gt_executors::git::{Commit, GitError, Push};
 use gt_store::{CandidateCheck, Writer};
 
+use super::machine::MergeLock;
 use super::pass::{PUSH_LEASE_SECONDS, QueueBuilder};
+use super::verify::PassedChecks;
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_town::Result;
+use gt_town::rigs::checks_in;
 use gt_town::tree_paths::git_failed;
 
 /// The longest time of a push: shorter than the lease of its builder.
-const PUSH_TIME_MAX: Duration = Duration::from_secs(590);
+pub(super) const PUSH_TIME_MAX: Duration = Duration::from_secs(590);
 /// The delay before an origin that refused is asked again.
 const REFUSED_DELAY: Duration = Duration::from_mins(10);
+/// The pauses after a push that found the branch of the origin locked, and the delay after the last of them.
+const LOCKED_PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+const LOCKED_DELAY: Duration = Duration::from_secs(30);
 /// The delay before a checkout that is in the way is looked at again.
 const CHECKOUT_DELAY: Duration = Duration::from_secs(30);
 
@@ -57,10 +63,20 @@ impl QueueBuilder<'_> {
     pub(super) fn land(
         &mut self,
         built: &BuiltCandidate,
-        checks: &[CandidateCheck],
+        checks: &PassedChecks,
+    ) -> Result<PushOutcome> {
+        let turn = self.repository.turn().map_err(git_failed(self.rig))?;
+        self.land_in_turn(turn.as_ref(), built, Some(checks))
+    }
+
+    /// The same for a caller that has the turn at the origin. Without `checks`, it lands unchecked.
+    pub(super) fn land_in_turn(
+        &mut self,
+        _turn: &dyn MergeLock,
+        built: &BuiltCandidate,
+        checks: Option<&PassedChecks>,
     ) -> Result<PushOutcome> {
         let failed = git_failed(self.rig);
-        let _turn = self.repository.turn().map_err(&failed)?;
         let Some(candidate) = self.intend(built, checks)? else {
             self.rebuild(&self.still_mine(built)?, OriginAnswer::Unknown)?;
             return Ok(PushOutcome::Requeued);
@@ -73,9 +89,15 @@ impl QueueBuilder<'_> {
             return Ok(PushOutcome::Landed);
         }
         let name = format!("candidate-{}", candidate.number);
-        let push = self.repository.deliver(&built.tip, target, base, &name, PUSH_TIME_MAX);
-        let result = match push.map_err(&failed)? {
+        let push = self.push(&built.tip, base, &name)?;
+        let result = match push {
             Push::Done => return self.confirm_push(&candidate, &built.tip),
+            Push::LostRace(why)
+                if self.repository.tip(target).map_err(&failed)?.as_ref() == Some(base) =>
+            {
+                let words = format!("it does not move {target}: {why}");
+                self.hold(&candidate, RequestHold::OriginRefused, &words, LOCKED_DELAY)?
+            }
             Push::LostRace(_) => {
                 self.drop_candidate_row(&candidate)?;
                 self.rebuild(&built.ids(), OriginAnswer::Absent)?;
@@ -102,12 +124,37 @@ impl QueueBuilder<'_> {
         Ok(result)
     }
 
-    /// Records the intent in one transaction, if everything still holds: the lease, the queue, the state of each request, and
-    /// every approval.
+    /// Pushes a commit; again after a pause when the origin says that another push came first and its branch has not moved:
+    /// that push may still hold the lock of the branch.
+    fn push(&self, tip: &Commit, base: &Commit, name: &str) -> Result<Push> {
+        let failed = git_failed(self.rig);
+        let target = self.name.target.as_str();
+        let mut pauses = LOCKED_PAUSES.iter();
+        loop {
+            let push = self.repository.deliver(tip, target, Some(base), name, PUSH_TIME_MAX);
+            let push = push.map_err(&failed)?;
+            if !matches!(push, Push::LostRace(_)) {
+                return Ok(push);
+            }
+            match self.repository.fetch() {
+                Ok(()) => {}
+                Err(GitError::Unreachable { message, .. }) => {
+                    return Ok(Push::Unreachable(message));
+                }
+                Err(error) => return Err(failed(error)),
+            }
+            let is_moved = self.repository.tip(target).map_err(&failed)?.as_ref() != Some(base);
+            let Some(pause) = pauses.next().filter(|_| !is_moved) else { return Ok(push) };
+            std::thread::sleep(*pause);
+        }
+    }
+
+    /// Records the intent in one transaction, if everything still holds: the lease, the queue, the checks of the rig, the state
+    /// of each request, and every approval.
     fn intend(
         &mut self,
         built: &BuiltCandidate,
-        checks: &[CandidateCheck],
+        checks: Option<&PassedChecks>,
     ) -> Result<Option<Candidate>> {
         let (rig, target) = (&self.name.rig, self.name.target.as_str());
         let now = self.town.now();
@@ -140,7 +187,14 @@ impl QueueBuilder<'_> {
             if is_paused || !all_may_land(writer, built)? {
                 return Ok(None);
             }
-            let candidate = writer.insert_candidate(candidate, checks)?;
+            let mut runs: &[CandidateCheck] = &[];
+            if let Some(passed) = checks {
+                if checks_in(writer, rig)? != passed.definitions {
+                    return Ok(None);
+                }
+                runs = &passed.runs;
+            }
+            let candidate = writer.insert_candidate(candidate, runs)?;
             for (request, _) in &built.parts {
                 let Some(current) = writer.merge_request(&request.id)? else { return Ok(None) };
                 let landing = MergeRequest {

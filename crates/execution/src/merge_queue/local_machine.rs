@@ -135,11 +135,11 @@ impl MergeRepository for LocalRepository<'_> {
         &self,
         commit: &Commit,
         branch: &str,
-        expected: &Commit,
+        expected: Option<&Commit>,
         landing: &str,
         limit: Duration,
     ) -> std::result::Result<Push, GitError> {
-        self.repository.deliver(commit, branch, Some(expected), landing, limit)
+        self.repository.deliver(commit, branch, expected, landing, limit)
     }
 
     fn forget_candidate(&self, branch: &str, landing: &str) -> std::result::Result<(), GitError> {

@@ -59,13 +59,13 @@ pub trait MergeRepository {
         other: (&Commit, &Commit),
     ) -> std::result::Result<bool, GitError>;
 
-    /// Moves a branch of the origin from `expected` to a commit. `landing` names this landing among all others. It is ended
+    /// Moves a branch of the origin from `expected`, or from nothing, to a commit. `landing` names this landing among all others. It is ended
     /// after `limit`.
     fn deliver(
         &self,
         commit: &Commit,
         branch: &str,
-        expected: &Commit,
+        expected: Option<&Commit>,
         landing: &str,
         limit: Duration,
     ) -> std::result::Result<Push, GitError>;

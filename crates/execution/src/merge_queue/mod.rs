@@ -1,10 +1,11 @@
 //! The merge queue: accepted commits are put on top of their target, checked there, and pushed.
 //!
-//! Only this module moves a target branch for requests. Intent, effect, confirmation: a candidate is recorded before it is
+//! Only this module moves a target branch. Intent, effect, confirmation: a candidate is recorded before it is
 //! pushed, and confirmed when the origin has it. A crash in between leaves a question that the origin answers with the
 //! next pass (`settle`), so nothing lands twice and no bead closes before its work is on the target.
 
 mod batch;
+mod branch_push;
 mod commands;
 mod land;
 mod local_machine;
@@ -22,7 +23,9 @@ pub use commands::{
 };
 pub use gt_store::CandidateCheck;
 pub use machine::{BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository};
-pub use pass::{PassReport, actionable_queues, pass, pass_for, pass_if_free, pass_on};
+pub use pass::{
+    PassReport, actionable_queues, land_own, land_own_of, pass, pass_for, pass_if_free, pass_on,
+};
 pub use queue_name::QueueName;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{

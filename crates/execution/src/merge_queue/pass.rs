@@ -7,10 +7,11 @@ use std::time::Duration;
 use gt_core::merging::{
     MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold, RequestState,
 };
+use gt_core::schedule::RunId;
 use gt_core::{Rig, Timestamp};
 use gt_executors::git::{Commit, GitError, LandMethod, Signature};
 
-use super::batch::BatchProgress;
+use super::batch::{BatchProgress, is_direct};
 use super::local_machine::LocalMachine;
 use super::machine::{BuilderWait, MergeMachine, MergeRepository};
 use super::queue_name::QueueName;
@@ -48,28 +49,32 @@ pub fn actionable_queues(town: &Town) -> Result<(BTreeSet<QueueName>, Option<Tim
     let mut queues = BTreeSet::new();
     let mut due: Option<Timestamp> = None;
     for request in requests {
-        let is_actionable = match request.state {
-            RequestState::Queued
-            | RequestState::Building
-            | RequestState::Checking
-            | RequestState::Landing => true,
-            RequestState::Held(_) => request.retry_at.is_some(),
-            RequestState::Review
-            | RequestState::Conflict
-            | RequestState::Failed
-            | RequestState::Landed
-            | RequestState::Cancelled
-            | RequestState::Superseded => false,
-        };
-        if !is_actionable {
+        if !is_actionable(&request) {
             continue;
         }
         match request.retry_at.filter(|at| *at > now) {
             Some(at) => due = Some(due.map_or(at, |due| due.min(at))),
-            None => drop(queues.insert(QueueName { rig: request.rig, target: request.target })),
+            None => drop(queues.insert(QueueName::of(&request))),
         }
     }
     Ok((queues, due))
+}
+
+/// Whether a pass can do something about a request, now or when it is due.
+fn is_actionable(request: &MergeRequest) -> bool {
+    match request.state {
+        RequestState::Queued
+        | RequestState::Building
+        | RequestState::Checking
+        | RequestState::Landing => true,
+        RequestState::Held(_) => request.retry_at.is_some(),
+        RequestState::Review
+        | RequestState::Conflict
+        | RequestState::Failed
+        | RequestState::Landed
+        | RequestState::Cancelled
+        | RequestState::Superseded => false,
+    }
 }
 
 /// Works on every queue until nothing more can be done in it now. Waits for other processes of this host that work on one.
@@ -87,7 +92,7 @@ pub fn pass_on(town: &Town, machine: &dyn MergeMachine, wait: BuilderWait) -> Re
     let (queues, due) = actionable_queues(town)?;
     let mut report = PassReport { due, ..PassReport::default() };
     for name in queues {
-        work_on(town, machine, &name, wait, &mut report)?;
+        work_on(town, machine, &name, PassScope::Everything(wait), &mut report)?;
     }
     Ok(report)
 }
@@ -95,30 +100,79 @@ pub fn pass_on(town: &Town, machine: &dyn MergeMachine, wait: BuilderWait) -> Re
 /// The same for one queue; waits for another process of this host that works on it.
 pub fn pass_for(town: &Town, program: &Path, name: &QueueName) -> Result<PassReport> {
     let mut report = PassReport::default();
-    work_on(town, &LocalMachine { program }, name, BuilderWait::Waits, &mut report)?;
+    let scope = PassScope::Everything(BuilderWait::Waits);
+    work_on(town, &LocalMachine { program }, name, scope, &mut report)?;
     Ok(report)
+}
+
+/// Lands the work of a run that has just been accepted, as far as its process has to: everything in its queue where no daemon
+/// does it, and work that does not wait for its turn in any case.
+pub fn land_own(
+    town: &Town,
+    program: &Path,
+    name: &QueueName,
+    is_attended: bool,
+) -> Result<PassReport> {
+    if !is_attended {
+        return pass_for(town, program, name);
+    }
+    let mut report = PassReport::default();
+    work_on(town, &LocalMachine { program }, name, PassScope::Direct, &mut report)?;
+    Ok(report)
+}
+
+/// The same for the request that a run has made; nothing if it has made none that is open.
+pub fn land_own_of(town: &Town, program: &Path, run: &RunId, is_attended: bool) -> Result<()> {
+    let request = town.read(|reader| Ok(reader.open_merge_request(&run.bead)?))?;
+    if let Some(request) = request.filter(|request| request.run().as_ref() == Some(run)) {
+        land_own(town, program, &QueueName::of(&request), is_attended)?;
+    }
+    Ok(())
+}
+
+/// The part of a queue that a pass works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PassScope {
+    /// All of it. This says whether it waits for another process of this host.
+    Everything(BuilderWait),
+    /// Requests that do not wait for their turn.
+    Direct,
 }
 
 fn work_on(
     town: &Town,
     machine: &dyn MergeMachine,
     name: &QueueName,
-    wait: BuilderWait,
+    scope: PassScope,
     report: &mut PassReport,
 ) -> Result<()> {
+    if scope == PassScope::Direct && !has_direct(town, name)? {
+        return Ok(());
+    }
     let rig = town.read(|reader| Ok(reader.rig(name.rig.as_str())?))?;
     let repository = rig.as_ref().and_then(|rig| machine.repository(town, rig));
     let Some((rig, repository)) = rig.as_ref().zip(repository) else {
         report.problems.push((name.clone(), format!("the rig {} has no repository", name.rig)));
         return Ok(());
     };
-    let Some(_turn) = machine.lock_queue(town, name, wait)? else {
-        let soon = town.now().plus(BUSY_DELAY);
-        report.due = Some(report.due.map_or(soon, |due| due.min(soon)));
-        return Ok(());
-    };
     let town = &town.as_system();
     let builder = machine.host(town)?;
+    let mut lock = machine.lock_queue(town, name, BuilderWait::Skips)?;
+    if lock.is_none() {
+        // The other process has the lease of this host, and may be running checks. Direct requests do not wait for them.
+        let mut beside =
+            QueueBuilder::new(town, machine, rig, repository.as_ref(), name, &builder)?;
+        beside.is_sole = false;
+        let worked = beside.work(PassScope::Direct);
+        let changed = beside.changed;
+        record(town, name, worked.map(|()| changed), report)?;
+        if scope != PassScope::Everything(BuilderWait::Waits) {
+            let soon = town.now().plus(BUSY_DELAY);
+            report.due = Some(report.due.map_or(soon, |due| due.min(soon)));
+            return Ok(());
+        }
+        lock = machine.lock_queue(town, name, BuilderWait::Waits)?;
+    }
     let has_lease = |seconds| {
         town.write(|writer| {
             let (rig, target) = (&name.rig, name.target.as_str());
@@ -130,8 +184,25 @@ fn work_on(
         return Ok(());
     }
     let worked = QueueBuilder::new(town, machine, rig, repository.as_ref(), name, &builder)
-        .and_then(|mut builder| builder.work().map(|()| builder.changed));
+        .and_then(|mut builder| builder.work(scope).map(|()| builder.changed));
     town.write(|writer| Ok(writer.release_queue(&name.rig, &name.target, &builder)?))?;
+    drop(lock);
+    record(town, name, worked, report)
+}
+
+/// Whether a request of a queue does not wait for its turn.
+fn has_direct(town: &Town, name: &QueueName) -> Result<bool> {
+    let line = town.read(|reader| Ok(reader.merge_line(&name.rig, &name.target)?))?;
+    Ok(line.iter().any(|request| request.state == RequestState::Queued && is_direct(request)))
+}
+
+/// Adds the outcome of a pass over one queue to the report.
+fn record(
+    town: &Town,
+    name: &QueueName,
+    worked: Result<BTreeSet<MergeRequestId>>,
+    report: &mut PassReport,
+) -> Result<()> {
     match worked {
         Ok(changed) => {
             for id in changed {
@@ -162,6 +233,8 @@ pub(super) struct QueueBuilder<'a> {
     pub(super) person: Option<Signature>,
     pub(super) batch_max: usize,
     pub(super) repairs_max: u32,
+    /// Whether no other process of this host works on the queue.
+    pub(super) is_sole: bool,
     /// The requests that were changed.
     pub(super) changed: BTreeSet<MergeRequestId>,
 }
@@ -197,29 +270,39 @@ impl<'a> QueueBuilder<'a> {
             person,
             batch_max: usize::try_from(layers.mq_batch()?.max(1)).unwrap_or(1),
             repairs_max: u32::try_from(layers.mq_repairs()?).unwrap_or(0),
+            is_sole: true,
             changed: BTreeSet::new(),
         })
     }
 
-    fn work(&mut self) -> Result<()> {
-        while self.step()? {}
+    fn work(&mut self, scope: PassScope) -> Result<()> {
+        while self.step(scope)? {}
         Ok(())
     }
 
     /// Makes one batch. `false` if there is nothing more to do now.
-    fn step(&mut self) -> Result<bool> {
+    fn step(&mut self, scope: PassScope) -> Result<bool> {
         let failed = git_failed(self.rig);
         let target = &self.name.target;
+        if !self.has_work(scope)? {
+            return Ok(false);
+        }
         let turn = self.repository.turn().map_err(&failed)?;
         match self.repository.fetch() {
             Ok(()) => {}
-            Err(GitError::Unreachable { message, .. }) => {
+            Err(GitError::Unreachable { message, .. }) if self.is_sole => {
                 self.hold_waiting(RequestHold::OriginUnreachable, &message, UNREACHABLE_DELAY)?;
                 return Ok(false);
             }
+            Err(GitError::Unreachable { .. }) => return Ok(false),
             Err(error) => return Err(failed(error)),
         }
-        self.settle()?;
+        if self.is_sole {
+            self.settle()?;
+        } else if self.is_pushing()? {
+            // The process that works on the queue lands direct requests next.
+            return Ok(false);
+        }
         // If that fails, the next pass looks again.
         let _ = self.repository.look_at_target(self.town, target);
         let Some(tip) = self.repository.tip(target).map_err(&failed)? else {
@@ -227,11 +310,31 @@ impl<'a> QueueBuilder<'a> {
             self.hold_waiting(RequestHold::TargetGone, &words, Duration::from_mins(10))?;
             return Ok(false);
         };
-        let Some(batch) = self.next_batch(&tip)? else { return Ok(false) };
+        let Some(batch) = self.next_batch(&tip, scope)? else { return Ok(false) };
         match self.run_batch(turn, &tip, &batch)? {
             BatchProgress::GoOn => Ok(true),
             BatchProgress::Stop => Ok(false),
         }
+    }
+
+    /// Whether something can be done in the queue now.
+    fn has_work(&self, scope: PassScope) -> Result<bool> {
+        let now = self.town.now();
+        Ok(self.line()?.iter().any(|request| {
+            let is_due = request.retry_at.is_none_or(|at| at <= now);
+            match scope {
+                PassScope::Direct => {
+                    request.state == RequestState::Queued && is_direct(request) && is_due
+                }
+                PassScope::Everything(_) => is_actionable(request) && is_due,
+            }
+        }))
+    }
+
+    /// Whether a candidate is being pushed to the target.
+    fn is_pushing(&self) -> Result<bool> {
+        let (rig, target) = (&self.name.rig, self.name.target.as_str());
+        Ok(!self.town.read(|reader| Ok(reader.landing_candidates(rig, target)?))?.is_empty())
     }
 
     /// Lets something happen to requests. Those for which it does not follow from their state are left out.
@@ -259,6 +362,11 @@ impl<'a> QueueBuilder<'a> {
     /// Holds every request of the queue that waits for its turn.
     fn hold_waiting(&mut self, reason: RequestHold, words: &str, delay: Duration) -> Result<()> {
         let line = self.line()?;
+        let unpushed: Vec<MergeRequestId> = line
+            .iter()
+            .filter(|request| self.is_unpushed(request))
+            .map(|request| request.id.clone())
+            .collect();
         let waiting: Vec<MergeRequestId> = line
             .into_iter()
             .filter(|request| {
@@ -275,6 +383,8 @@ impl<'a> QueueBuilder<'a> {
             ..RequestNote::default()
         };
         self.act(&waiting, RequestAction::Hold(reason), OriginAnswer::Unknown, &note)?;
+        let unmerged = RequestAction::Hold(RequestHold::Unmerged);
+        self.act(&unpushed, unmerged, OriginAnswer::Unknown, &note)?;
         Ok(())
     }
 

@@ -17,9 +17,11 @@ pub(crate) struct AcceptedSubmission<'a> {
     pub(crate) run: &'a Run,
     /// The accepted commit.
     pub(crate) accepted: &'a str,
+    /// How it is to land.
+    pub(crate) method: MergeMethod,
     /// Whether a person has to approve it.
     pub(crate) review: bool,
-    /// Whether it was pushed under its own name, and people merge it.
+    /// Whether it is pushed under its own name, and people merge it.
     pub(crate) is_unmerged: bool,
 }
 
@@ -29,7 +31,7 @@ pub(crate) fn submit_in(
     writer: &mut Writer<'_>,
     submission: &AcceptedSubmission<'_>,
 ) -> Result<MergeRequest> {
-    let AcceptedSubmission { run, accepted, review, is_unmerged } = *submission;
+    let AcceptedSubmission { run, accepted, method, review, is_unmerged } = *submission;
     let bead = run.id.bead.clone();
     let former = writer.open_merge_request(&bead)?;
     if let Some(former) = &former {
@@ -49,7 +51,7 @@ pub(crate) fn submit_in(
         branch: run.workplace.branch.clone(),
         accepted: accepted.to_owned(),
         base: run.workplace.base_commit.clone(),
-        method: MergeMethod::Queue,
+        method,
         review,
         state,
         detail: String::new(),
@@ -61,7 +63,8 @@ pub(crate) fn submit_in(
         candidate: None,
         landed: String::new(),
         check_run: None,
-        retry_at: None,
+        // Its branch is not at the origin yet.
+        retry_at: is_unmerged.then_some(now),
         pull_request: former.map_or_else(PullRequestName::default, |former| former.pull_request),
         created_at: now,
         changed_at: now,

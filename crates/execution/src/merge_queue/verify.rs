@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use gt_core::checks::{CheckPurpose, CheckResult};
+use gt_core::checks::{CheckDefinition, CheckPurpose, CheckResult};
 use gt_executors::git::Commit;
 use gt_store::CandidateCheck;
 
@@ -26,11 +26,20 @@ pub(super) struct CheckFailure {
     pub(super) check_run: u64,
 }
 
+/// The checks of a rig that a commit has passed: all of them, as they were defined then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PassedChecks {
+    /// Their definitions.
+    pub(super) definitions: Vec<CheckDefinition>,
+    /// The run of each.
+    pub(super) runs: Vec<CandidateCheck>,
+}
+
 /// What the checks say about a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CheckVerdict {
-    /// Every check of the rig passes, by these runs.
-    Passed(Vec<CandidateCheck>),
+    /// Every check of the rig passes.
+    Passed(PassedChecks),
     /// This check fails.
     Failed(CheckFailure),
     /// This check could not be run to its end.
@@ -57,14 +66,16 @@ impl QueueBuilder<'_> {
         let (town, rig, keep_going) = (self.town, self.rig, &keep_going);
         let order = CandidateCheckOrder { town, rig, commit, purpose, keep_going };
         let reports = self.machine.check(&order)?;
-        let mut passed = Vec::new();
+        let (mut definitions, mut runs) = (Vec::new(), Vec::new());
         for CheckReport { check, run, cached, last_lines } in reports {
             let last = last_lines.lines().rev().find(|line| !line.trim().is_empty());
             let last =
                 last.map(|line| format!("; its last line: {}", line.trim())).unwrap_or_default();
             match run.result {
                 CheckResult::Passed => {
-                    passed.push(CandidateCheck { name: check.name, check_run: run.id, cached });
+                    let name = check.name.clone();
+                    definitions.push(check);
+                    runs.push(CandidateCheck { name, check_run: run.id, cached });
                 }
                 CheckResult::Failed => {
                     let code = run.exit_code.map(|code| format!(" with exit status {code}"));
@@ -85,7 +96,7 @@ impl QueueBuilder<'_> {
                 }
             }
         }
-        Ok(CheckVerdict::Passed(passed))
+        Ok(CheckVerdict::Passed(PassedChecks { definitions, runs }))
     }
 
     fn renew_lease(&self) -> Result<bool> {

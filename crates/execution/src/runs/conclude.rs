@@ -2,16 +2,11 @@
 
 use gt_core::Rig;
 use gt_core::runtime::{ExitZero, Runtime, last_line};
-use gt_core::schedule::{
-    Context, DoneStatus, LandingState, OriginDelay, Run, RunEnd, RunLoss, RunState, WorkerPlace,
-};
+use gt_core::schedule::{Context, DoneStatus, Run, RunEnd, RunLoss, RunState, WorkerPlace};
 use gt_executors::runs::{AgentEnd, RunFiles};
 
 use super::spawner::with_causes;
-use crate::landing::{
-    DoneRefusal, DoneReport, LandingWait, ResumeOutcome, complete, end_empty_handed, finish_work,
-    is_untouched, note_waiting,
-};
+use crate::landing::{DoneRefusal, DoneReport, end_empty_handed, finish_work, is_untouched};
 use crate::trees::save;
 use gt_scheduling::processes::run_end;
 use gt_scheduling::run_transitions::last_output;
@@ -33,8 +28,6 @@ pub(super) struct EndFacts<'a> {
     pub(super) end: Option<AgentEnd>,
     /// The cause of the loss, if no supervisor saw the end.
     pub(super) loss: RunLoss,
-    /// Whether the caller can wait until the work has landed.
-    pub(super) patience: LandingWait,
 }
 
 /// The process that recorded the end of a run.
@@ -80,14 +73,7 @@ pub(super) fn conclude(
     conclude_in_tree(
         town,
         run,
-        &EndFacts {
-            rig,
-            context,
-            runtime,
-            end: Some(end),
-            loss: RunLoss::Agent,
-            patience: LandingWait::Waits,
-        },
+        &EndFacts { rig, context, runtime, end: Some(end), loss: RunLoss::Agent },
     )
     .map(drop)
 }
@@ -107,16 +93,14 @@ pub(super) fn conclude_in_tree(
     let _ = std::fs::remove_file(files.environment_path());
     let Some(run) = live(town, run)? else { return Ok(EndRecorded::Already) };
     let is_wanted = ending.end != Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
-    let Some(run) = &landed_later(town, run, is_wanted, ending.patience)? else {
-        return Ok(EndRecorded::Here);
-    };
+    let run = &run;
     let meaning = if is_wanted {
         meaning(town, run, ending)?
     } else {
         EndMeaning::Ends(cancelled(ending.end))
     };
     let (end, is_empty_handed) = match meaning {
-        EndMeaning::Landed => return Ok(EndRecorded::Here),
+        EndMeaning::Accepted => return Ok(EndRecorded::Here),
         EndMeaning::Ends(end) => (end, false),
         EndMeaning::EmptyHanded(end) => (end, true),
     };
@@ -145,37 +129,10 @@ fn live(town: &Town, run: &Run) -> Result<Option<Run>> {
     Ok(run.filter(|run| run.state.is_live()))
 }
 
-/// Asks the origin about work that was on its way when its worker ended: `gt done` died, or the origin did not answer
-/// it. Returns the run if it still has to end.
-fn landed_later(
-    town: &Town,
-    run: Run,
-    is_wanted: bool,
-    patience: LandingWait,
-) -> Result<Option<Run>> {
-    if run.landing.state != Some(LandingState::Intended) {
-        return Ok(Some(run));
-    }
-    match complete(town, &run, is_wanted, patience) {
-        Ok(ResumeOutcome::Landed) => Ok(None),
-        // The next pass asks again.
-        Ok(ResumeOutcome::Unknown(_) | ResumeOutcome::Held) if is_wanted => Ok(None),
-        Err(error) if error.is_of_store() => Err(error),
-        // The origin may have it, so the work is not repeated before the origin was asked.
-        Err(error) if is_wanted => {
-            note_waiting(town, &run, OriginDelay::Unreachable, &with_causes(&error))?;
-            Ok(None)
-        }
-        Ok(ResumeOutcome::Unknown(_) | ResumeOutcome::Held | ResumeOutcome::Stays) | Err(_) => {
-            live(town, &run)
-        }
-    }
-}
-
 /// The meaning of an agent's end for its run.
 enum EndMeaning {
-    /// Its work is where it belongs, or on its way, and nothing else is to be recorded.
-    Landed,
+    /// Its work is accepted, and nothing else is to be recorded.
+    Accepted,
     /// The run ends like this.
     Ends(RunEnd),
     /// The agent ended well and has done nothing: the run ends like this, and a person is asked.
@@ -184,7 +141,7 @@ enum EndMeaning {
 
 impl EndMeaning {
     fn of(end: Option<RunEnd>) -> Self {
-        end.map_or(Self::Landed, Self::Ends)
+        end.map_or(Self::Accepted, Self::Ends)
     }
 }
 
@@ -268,9 +225,8 @@ fn deliver(town: &Town, ending: &EndFacts<'_>, run: &Run) -> Result<Option<RunEn
         Ok(Some(RunEnd { exit_code: Some(0), ..RunEnd::without_status(state, reason) }))
     };
     let statement = DoneReport::plain(DoneStatus::Completed, None);
-    match finish_work(town, ending.rig, run, ending.context, statement, ending.patience) {
-        // Perhaps it is still on its way: then its run ends when it has arrived.
-        Ok(_) | Err(DoneRefusal::Later(_)) => Ok(None),
+    match finish_work(town, ending.rig, run, ending.context, statement) {
+        Ok(_) => Ok(None),
         // Once more from where the others are now.
         Err(DoneRefusal::Conflict(why)) => end(RunState::Lost, why),
         // Neither this worker nor another can do anything about it.
@@ -300,7 +256,7 @@ fn ask_where_it_belongs(
          and close it with bd close {bead}"
     );
     let statement = DoneReport::plain(DoneStatus::Escalated, Some(message.as_str()));
-    match finish_work(town, ending.rig, run, ending.context, statement, ending.patience) {
+    match finish_work(town, ending.rig, run, ending.context, statement) {
         Ok(_) => Ok(None),
         Err(DoneRefusal::Elsewhere(error)) if error.is_of_store() => Err(error),
         // If that cannot be recorded, its work is saved, and the run is not done.

@@ -6,7 +6,6 @@ use gt_core::schedule::{Context, Run, RunEnd, RunState};
 use gt_executors::runs::AgentEnd;
 
 use super::conclude::{EndFacts, EndRecorded, conclude_in_tree, taken_by};
-use crate::landing::LandingWait;
 use crate::trees::{NotPrepared, occupy};
 use gt_beads::steps::progress_in;
 use gt_scheduling::processes::{Alive, ProcessProbe};
@@ -55,7 +54,6 @@ pub(super) fn end_dead_run(
                 runtime: runtime.as_ref(),
                 end: last_end(town, processes, run, context.as_ref())?,
                 loss: loss_of(processes.traces_of(run)),
-                patience: LandingWait::Never,
             };
             match conclude_in_tree(town, run, &ending)? {
                 EndRecorded::Already => Ok(DeadRunOutcome::Already),

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::HashMap;
 
-use gt_core::schedule::{AwaitedOrigin, LandingState, Run, RunId, RunState};
+use gt_core::schedule::{Run, RunId, RunState};
 use gt_core::{ExecutorKind, Timestamp};
 
 use super::end_dead_run::{DeadRunOutcome, end_dead_run};
@@ -24,8 +24,6 @@ pub struct Recovered {
     pub lost: Vec<RunId>,
     /// Runs whose worker had ended, and whose supervisor could not record it.
     pub finished: Vec<RunId>,
-    /// Runs whose work waits for an origin that does not answer.
-    pub waiting: Vec<(RunId, AwaitedOrigin)>,
     /// Runs whose worker has been silent for long; people are told now.
     pub silent: Vec<RunId>,
     /// Runs with a fault that could not be fixed, and why.
@@ -51,7 +49,6 @@ impl Recovered {
             lost: [self.lost, later.lost].concat(),
             finished: [self.finished, later.finished].concat(),
             errors: later.errors,
-            waiting: later.waiting,
             silent: later.silent,
             stale: self.stale + later.stale,
             due: later.due,
@@ -97,11 +94,6 @@ pub fn recover(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
     let mut recovered = Recovered::default();
     let mut wrong: Vec<(Run, RunFault)> = Vec::new();
     for run in runs {
-        let awaited = run.awaits_origin().filter(|_| run.ended_by.is_empty());
-        if let Some(awaited) = awaited {
-            recovered.waiting.push((run.id, awaited));
-            continue;
-        }
         if is_elsewhere(&run) {
             // Its supervisor asks the other machine, as long as that takes, and records the answer.
             if let Err(error) = processes.rejoin(&run) {
@@ -206,12 +198,6 @@ fn diagnose(
                 (run.is_on(processes.host()) && too_long).then_some(RunFault::TooLong)
             }
         },
-        // Work on its way to the origin is not lost as long as it may have arrived.
-        RunState::Running | RunState::Blocked
-            if run.landing.state == Some(LandingState::Intended) && run.ended_by.is_empty() =>
-        {
-            None
-        }
         RunState::Running | RunState::Blocked => {
             (processes.worker_of(run) == Alive::No).then_some(RunFault::Gone)
         }

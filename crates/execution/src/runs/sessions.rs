@@ -6,7 +6,7 @@ use std::path::Path;
 use gt_core::decide::needs_fresh_session;
 use gt_core::event::SessionBegun;
 use gt_core::runtime::Runtime;
-use gt_core::schedule::{Account, LandingState, Run, StepProgress, WorkerPlace};
+use gt_core::schedule::{Account, Run, StepProgress, WorkerPlace};
 use gt_core::{Bead, EventPayload, Message, Rig};
 use gt_executors::runs::{
     AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, SupervisorAnswer, say,
@@ -154,10 +154,6 @@ impl SessionInputs<'_> {
             let (Some(run), Some(bead)) = (run, bead) else {
                 return Ok(AfterSession::End(AgentEnd::Cancelled));
             };
-            if run.landing.state == Some(LandingState::Intended) {
-                // The worker reported success, and its work is on its way.
-                return Ok(AfterSession::End(AgentEnd::Exited(0)));
-            }
             let begun = SessionBegun { session, why: why.to_owned(), head: head.clone() };
             writer.record_run(&run, EventPayload::HandedOver(begun));
             let (context, token) = (order.context.clone(), order.token.clone());

@@ -67,8 +67,5 @@ fn is_at_work_here(run: &Run, processes: &dyn ProcessProbe) -> bool {
         ExecutorKind::Ssh => processes.worker_of(run) == Alive::Yes,
         ExecutorKind::Pull | ExecutorKind::None => false,
     };
-    run.state == RunState::Running
-        && run.landing.state.is_none()
-        && run.is_on(processes.host())
-        && is_heard
+    run.state == RunState::Running && run.is_on(processes.host()) && is_heard
 }

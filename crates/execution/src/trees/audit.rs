@@ -57,7 +57,7 @@ pub(crate) fn look_at_target(
 
 /// The commits that a run has brought to the origin, or left to people to bring there.
 fn accounted_for(run: &Run) -> Vec<Commit> {
-    let landed = Commit::parse(&run.landing.commit).filter(|_| run.landing.state.is_some());
+    let landed = Commit::parse(&run.landing.commit);
     let accepted = Commit::parse(&run.landing.accepted).filter(|_| !run.state.is_live());
     landed.into_iter().chain(accepted).collect()
 }

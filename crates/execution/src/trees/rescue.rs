@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use gt_core::Rig;
-use gt_core::schedule::{DoneStatus, LandingState, Rescued, Run, RunId, RunState, WorkerPlace};
+use gt_core::schedule::{DoneStatus, Rescued, Run, RunId, RunState, WorkerPlace};
 use gt_executors::git::{Commit, Repository};
 
 use super::rescue_reference;
@@ -102,24 +102,19 @@ pub(super) fn commits_are_safe(trees: &Trees<'_>, name: &str, run: &Run) -> bool
     is_safe(head.ok().flatten()) && is_safe(own.ok().flatten())
 }
 
-/// The commits that are safe: the base of a run, its finally accepted work, and the commits of its origin. Work that
-/// the origin refused, or was not asked for, is not safe.
+/// The commits that are safe: the base of a run, its accepted work, and the commits of its origin.
 fn safe_commits(run: &Run, repository: &Repository) -> Vec<Commit> {
-    let is_kept = match run.landing.state {
-        Some(LandingState::Confirmed) => true,
-        Some(LandingState::Intended) => false,
-        // It stays on its branch, as its worker wanted.
-        None => match run.state {
-            RunState::Done => true,
-            RunState::Cancelled => {
-                matches!(run.said, Some(DoneStatus::Escalated | DoneStatus::Deferred))
-            }
-            RunState::Starting
-            | RunState::Running
-            | RunState::Blocked
-            | RunState::Failed
-            | RunState::Lost => false,
-        },
+    let is_kept = match run.state {
+        // It stays on its branch until it has landed, or as its worker wanted.
+        RunState::Done => true,
+        RunState::Cancelled => {
+            matches!(run.said, Some(DoneStatus::Escalated | DoneStatus::Deferred))
+        }
+        RunState::Starting
+        | RunState::Running
+        | RunState::Blocked
+        | RunState::Failed
+        | RunState::Lost => false,
     };
     let accepted = is_kept.then_some(&run.landing.accepted);
     let texts = [Some(&run.workplace.base_commit), accepted];

@@ -27,7 +27,7 @@ pub enum TrackedState {
     Failed,
     /// A worker has it.
     Running,
-    /// Its worker is done and gone, and what it did waits for its origin.
+    /// Its worker is done and gone, and what it did has not landed.
     Landing,
     /// A worker is about to have it.
     Starting,
@@ -72,7 +72,7 @@ impl TrackedState {
 
     /// Whether it has a live run.
     pub const fn is_live(self) -> bool {
-        matches!(self, Self::Running | Self::Landing | Self::Starting)
+        matches!(self, Self::Running | Self::Starting)
     }
 }
 
@@ -326,9 +326,9 @@ fn state(
         _ if has_failed(bead) => TrackedState::Failed,
         _ if bead.status == Status::Closed => TrackedState::Done,
         Some(run) if run.state == RunState::Starting => TrackedState::Starting,
-        Some(run) if run.awaits_origin().is_some() => TrackedState::Landing,
         Some(_) => TrackedState::Running,
         None if context.is_some_and(|context| context.starting) => TrackedState::Starting,
+        None if any(is_merging) => TrackedState::Landing,
         None if any(is_given_up) => TrackedState::Failed,
         None if any(is_blocked) => TrackedState::Blocked,
         None if context.is_some() && reasons.iter().all(WaitReason::is_control) => {
@@ -337,6 +337,10 @@ fn state(
         None if context.is_none() && any(is_not_requested) => TrackedState::Idle,
         None => TrackedState::Waiting,
     }
+}
+
+fn is_merging(reason: &WaitReason) -> bool {
+    matches!(reason, WaitReason::Merging(_))
 }
 
 fn is_blocked(reason: &WaitReason) -> bool {

@@ -63,7 +63,7 @@ pub struct WaitCause {
 pub enum WhyHeadline {
     /// A worker has it.
     Running,
-    /// Its worker is done and gone, and what it did waits for its origin.
+    /// Its worker is done and gone, and what it did has not landed.
     Landing,
     /// A worker is about to have it.
     Starting,
@@ -98,9 +98,11 @@ impl WhyAnswer {
         let open = self.context.as_ref().is_some_and(|context| context.closed.is_none());
         match &self.run {
             Some(run) if run.state == RunState::Starting => WhyHeadline::Starting,
-            Some(run) if run.awaits_origin().is_some() => WhyHeadline::Landing,
             Some(run) if run.state.is_live() => WhyHeadline::Running,
             _ if self.bead.status == Status::Closed => WhyHeadline::Over,
+            _ if self.reasons.iter().any(|reason| matches!(reason, WaitReason::Merging(_))) => {
+                WhyHeadline::Landing
+            }
             _ if open && self.reasons.is_empty() => WhyHeadline::Next,
             _ if open => WhyHeadline::Waiting,
             _ => WhyHeadline::Idle,
@@ -365,10 +367,6 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         }
         WaitReason::Ephemeral => "machinery is not dispatched".to_owned(),
         WaitReason::Running(run) => format!("gt run log {run} -f follows it"),
-        WaitReason::Landing(run, awaited) => format!(
-            "it lands by itself when {}; gt run cancel {run} gives it up, and keeps what it did",
-            awaited.ends_when()
-        ),
         WaitReason::StartInProgress(_) => "its worker is being started".to_owned(),
         WaitReason::WithCrew(who, run) => {
             format!("{who} closes it with bd close {id}, or gt run cancel {run} takes it back")

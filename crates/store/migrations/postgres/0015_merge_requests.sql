@@ -158,4 +158,38 @@ WHERE r.state = 'done' AND r.accepted_commit NOT IN ('', r.base_commit)
     AND ((b.status = 'open' AND c.parameters::json ->> 'review_only' = 'true')
         OR (b.status = 'in_progress' AND b.assignee = r.agent AND c.parameters::json ->> 'merge' = 'mr'
             AND COALESCE(c.parameters::json ->> 'no_merge', 'false') = 'false'));
+
+-- Work that was being pushed for a live run becomes a request that is being pushed: the origin answers whether it arrived. Work
+-- that goes to the origin under its own name is pushed again.
+INSERT INTO merge_requests (bead, number, epoch, rig, target, branch, accepted, base, merge, review, state, held, detail, position,
+    top, fix, tries, rebuilds, candidate, landed, retry_at, pull_branch, pull_address, created_at, changed_at)
+SELECT r.bead, 1, r.epoch, r.rig, r.base, r.branch, r.accepted_commit, r.base_commit, 'direct', 0,
+    CASE WHEN COALESCE(c.parameters::json ->> 'no_merge', 'false') = 'true' THEN 'held' ELSE 'landing' END,
+    CASE WHEN COALESCE(c.parameters::json ->> 'no_merge', 'false') = 'true' THEN 'unmerged' ELSE '' END, '',
+    (SELECT COUNT(*) FROM merge_requests) + ROW_NUMBER() OVER (ORDER BY r.bead), 0, 0, 0, 0,
+    CASE WHEN COALESCE(c.parameters::json ->> 'no_merge', 'false') = 'true' THEN NULL ELSE ROW_NUMBER() OVER (ORDER BY r.bead) END, '',
+    CASE WHEN COALESCE(c.parameters::json ->> 'no_merge', 'false') = 'true' THEN 0 END, '', '', r.created_at, r.created_at
+FROM runs r JOIN contexts c ON c.number = r.context
+WHERE r.landing = 'intended' AND r.state IN ('running', 'blocked') AND r.ended_by = '' AND r.accepted_commit <> '';
+INSERT INTO candidates (number, rig, target, base, tip, tree, state, builder, created_at, changed_at)
+SELECT m.candidate, m.rig, m.target, m.base, r.landing_commit, '', 'landing', '', m.created_at, m.changed_at
+FROM merge_requests m JOIN runs r ON r.bead = m.bead AND r.epoch = m.epoch WHERE m.state = 'landing';
+INSERT INTO candidate_requests (candidate, position, bead, request, before, after)
+SELECT m.candidate, 0, m.bead, m.number, m.accepted, c.tip
+FROM merge_requests m JOIN candidates c ON c.number = m.candidate;
+UPDATE runs SET state = 'done', ended_at = (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000000)::BIGINT, reason = 'its worker said that it is done', silent_since = NULL
+WHERE landing = 'intended' AND state IN ('running', 'blocked') AND ended_by = '' AND accepted_commit <> '';
+UPDATE runs SET landing_commit = '' WHERE landing = 'intended';
+
 UPDATE counters SET value = (SELECT COUNT(*) FROM merge_requests) WHERE name = 'merge_requests';
+UPDATE counters SET value = (SELECT COUNT(*) FROM candidates) WHERE name = 'candidates';
+
+-- What is scheduled without a strategy lands as it would have.
+UPDATE contexts SET parameters = (parameters::jsonb || '{"merge":"direct"}')::text
+WHERE latest = 1 AND (parameters::json ->> 'merge') IS NULL AND COALESCE(parameters::json ->> 'review_only', 'false') = 'false'
+    AND COALESCE(parameters::json ->> 'no_merge', 'false') = 'false';
+
+DROP INDEX runs_landing;
+ALTER TABLE runs DROP COLUMN landing;
+ALTER TABLE runs DROP COLUMN origin_delay;
+ALTER TABLE runs DROP COLUMN origin_delay_since;

@@ -2,8 +2,8 @@
 
 use gt_core::decide::SilenceChange;
 use gt_core::schedule::{
-    AwaitedOrigin, DoneStatus, Landing, LandingState, OriginDelay, Polecat, Rescued, RunEnd, RunId,
-    RunState, Silence, TrashState, Trashed, TreeState, Workplace,
+    DoneStatus, Landing, Polecat, Rescued, RunEnd, RunId, RunState, Silence, TrashState, Trashed,
+    TreeState, Workplace,
 };
 
 use gt_core::work::{RunToken, TokenHash};
@@ -164,48 +164,27 @@ pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn Engi
         set_status(writer, "gt-a", Status::InProgress)?;
         writer.claim_run(&run, &place)
     }));
-    let landing = Landing {
-        accepted: "c0ffee".to_owned(),
-        state: Some(LandingState::Intended),
-        commit: "c0ffee2".to_owned(),
-    };
     let read = || town.read(|reader| reader.run(&run.id)).expect("the run is there");
 
     let story = town.story_of(|town| {
-        assert!(town.write(|writer| writer.accept_work(&run, DoneStatus::Completed, &landing)));
+        assert!(town.write(|writer| writer.accept_work(&run, DoneStatus::Completed, "c0ffee")));
         assert_eq!((read().workplace, read().said), (place.clone(), Some(DoneStatus::Completed)));
-        assert_eq!(read().landing, landing);
-        assert_eq!(town.read(|reader| reader.landing_runs()), [read()]);
-        let awaited = AwaitedOrigin::new(run.created_at, OriginDelay::Unreachable, "no route");
-        town.write(|writer| writer.await_origin(&run, &awaited));
-        assert_eq!((read().awaits_origin(), read().holds_slot()), (Some(awaited.clone()), false));
-        town.write(|writer| writer.give_up_landing(&run));
-        assert_eq!((read().landing, read().said), (Landing::default(), None));
-        assert_eq!(read().reason, "");
-        town.write(|writer| writer.await_origin(&run, &awaited));
-        assert_eq!(read().reason, "");
-        assert_eq!(town.read(|reader| reader.landing_runs()), []);
-        assert!(town.write(|writer| writer.intend_landing(&run, "c0ffee4")));
-        assert_eq!(read().landing.state, Some(LandingState::Intended));
-        assert_eq!(read().landing.commit, "c0ffee4");
+        let accepted = Landing { accepted: "c0ffee".to_owned(), commit: String::new() };
+        assert_eq!(read().landing, accepted);
         let accepted = read();
         town.write(|writer| writer.confirm_landing(&accepted, "main", "c0ffee3"));
-        town.write(|writer| writer.give_up_landing(&run));
     });
 
     assert_eq!(story, ["work_accepted gt-a", "landed gt-a"]);
-    assert_eq!(town.read(|reader| reader.landing_runs()), []);
-    assert_eq!(read().landing.state, Some(LandingState::Confirmed));
     assert_eq!(read().landing.commit, "c0ffee3");
-    // A run that is over brings nothing anywhere.
+    // Nothing of a run that is over is accepted.
     let end = RunEnd::without_status(RunState::Cancelled, "it was cancelled");
     assert!(town.write(|writer| {
         set_status(writer, "gt-a", Status::Open)?;
         writer.end_run(&run, &end, "ann")
     }));
-    assert!(!town.write(|writer| writer.intend_landing(&run, "c0ffee5")));
-    assert!(!town.write(|writer| writer.accept_work(&run, DoneStatus::Completed, &landing)));
-    assert_eq!(read().landing.commit, "c0ffee3");
+    assert!(!town.write(|writer| writer.accept_work(&run, DoneStatus::Completed, "c0ffee5")));
+    assert_eq!(read().landing.accepted, "c0ffee");
 }
 
 pub(super) fn the_runs_of_a_host_that_is_gone_are_adopted(subject: &dyn EngineUnderTest) {

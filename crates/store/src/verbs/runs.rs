@@ -3,8 +3,7 @@
 use gt_core::decide::SilenceChange;
 use gt_core::event::{AcceptedWork, LandedWork, RunEnded, RunTaken, SilentSince};
 use gt_core::schedule::{
-    AwaitedOrigin, DoneStatus, Landing, LandingState, Money, OriginDelay, Run, RunEnd, RunId,
-    RunState, Usage, WorkerPlace, Workplace,
+    DoneStatus, Landing, Money, Run, RunEnd, RunId, RunState, Usage, WorkerPlace, Workplace,
 };
 use gt_core::work::Lease;
 use gt_core::{BeadId, EventPayload, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
@@ -26,9 +25,8 @@ macro_rules! run_columns {
              state, starter, formula, ",
             $steps,
             ", created_at, created_by, running_at, ended_at, ended_by, exit_code, exit_signal, reason, \
-             session, tree, branch, base, base_commit, said, accepted_commit, landing, landing_commit, \
-             peak_memory_mb, tokens, cost, lease_s, lease_expires_at, origin_delay, origin_delay_since, \
-             silent_since"
+             session, tree, branch, base, base_commit, said, accepted_commit, landing_commit, \
+             peak_memory_mb, tokens, cost, lease_s, lease_expires_at, silent_since"
         )
     };
 }
@@ -62,22 +60,16 @@ statements! {
         ?14, ?15, ?16, ?17, ?18, '', '', '', '', '', '')";
     CLAIM = "UPDATE runs SET state = 'running', running_at = ?3, session = ?4, tree = ?5, branch = ?6, base = ?7, \
         base_commit = ?8 WHERE bead = ?1 AND epoch = ?2 AND state = 'starting'";
-    ACCEPT = concat!("UPDATE runs SET said = ?3, accepted_commit = ?4, landing = ?5, landing_commit = ?6 \
+    ACCEPT = concat!("UPDATE runs SET said = ?3, accepted_commit = ?4 \
         WHERE bead = ?1 AND epoch = ?2 AND ", live!());
-    AIM = concat!("UPDATE runs SET landing = 'intended', landing_commit = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
-    LAND = "UPDATE runs SET landing = 'confirmed', landing_commit = ?3 WHERE bead = ?1 AND epoch = ?2";
-    STAY = concat!("UPDATE runs SET landing = '', landing_commit = '', accepted_commit = '', said = '', \
-        reason = CASE WHEN ", live!(), " THEN '' ELSE reason END, origin_delay = '', origin_delay_since = NULL \
-        WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended'");
-    AWAIT = concat!("UPDATE runs SET reason = ?3, origin_delay = ?4, origin_delay_since = ?5 WHERE bead = ?1 AND epoch = ?2 AND landing = 'intended' AND ", live!());
-    SILENT = "UPDATE runs SET silent_since = ?3 WHERE bead = ?1 AND epoch = ?2 AND state = 'running' AND landing = '' \
+    LAND = "UPDATE runs SET landing_commit = ?3 WHERE bead = ?1 AND epoch = ?2";
+    SILENT = "UPDATE runs SET silent_since = ?3 WHERE bead = ?1 AND epoch = ?2 AND state = 'running' \
         AND silent_since IS NULL";
     HEARD_AGAIN = "UPDATE runs SET silent_since = NULL WHERE bead = ?1 AND epoch = ?2 AND state = 'running' \
-        AND landing = '' AND silent_since = ?3";
-    LANDING = concat!("SELECT ", run_columns!(), " FROM runs WHERE landing = 'intended' ORDER BY bead, epoch");
+        AND silent_since = ?3";
     INTEND = concat!("UPDATE runs SET ended_by = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
-        exit_signal = ?7, reason = ?8, origin_delay = '', origin_delay_since = NULL, silent_since = NULL WHERE bead = ?1 AND epoch = ?2 AND ", live!());
+        exit_signal = ?7, reason = ?8, silent_since = NULL WHERE bead = ?1 AND epoch = ?2 AND ", live!());
 }
 
 impl Reader<'_> {
@@ -107,11 +99,6 @@ impl Reader<'_> {
     /// The last runs, newest first.
     pub fn recent_runs(&self, limit: usize) -> Result<Vec<Run>, StoreError> {
         self.rows(RECENT, &[i64::try_from(limit).unwrap_or(i64::MAX).into()], run_from)
-    }
-
-    /// The runs whose work is recorded as about to be pushed.
-    pub fn landing_runs(&self) -> Result<Vec<Run>, StoreError> {
-        self.rows(LANDING, &[], run_from)
     }
 
     /// The beads whose last run failed or was lost, and that were not scheduled since.
@@ -189,30 +176,20 @@ impl Writer<'_> {
         &mut self,
         run: &Run,
         said: DoneStatus,
-        landing: &Landing,
+        accepted: &str,
     ) -> Result<bool, StoreError> {
         let params = [
             (&run.id.bead).into(),
             i64::from(run.id.epoch).into(),
             said.as_str().into(),
-            (&landing.accepted).into(),
-            landing.state.map_or("", LandingState::as_str).into(),
-            (&landing.commit).into(),
+            accepted.into(),
         ];
         if self.execute(ACCEPT, &params)? == 0 {
             return Ok(false);
         }
-        let (said, commit) = (said.as_str().to_owned(), landing.accepted.clone());
+        let (said, commit) = (said.as_str().to_owned(), accepted.to_owned());
         self.record_run(run, EventPayload::WorkAccepted(AcceptedWork { said, commit }));
         Ok(true)
-    }
-
-    /// Writes down that accepted work is about to be pushed as this commit. `false` if its run has ended: then
-    /// nothing of it may leave the town.
-    pub fn intend_landing(&mut self, run: &Run, commit: &str) -> Result<bool, StoreError> {
-        self.touch_run(&run.id)?;
-        let params = [(&run.id.bead).into(), i64::from(run.id.epoch).into(), commit.into()];
-        Ok(self.execute(AIM, &params)? > 0)
     }
 
     /// Writes down that a branch of the origin has the work of a run, as this commit.
@@ -229,21 +206,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes down why the accepted work of a live run waits for its origin.
-    pub fn await_origin(&mut self, run: &Run, awaited: &AwaitedOrigin) -> Result<(), StoreError> {
-        let id = &run.id;
-        self.touch_run(id)?;
-        let params = [
-            (&id.bead).into(),
-            i64::from(id.epoch).into(),
-            (&awaited.why).into(),
-            awaited.delay.code().into(),
-            awaited.since.into(),
-        ];
-        self.execute(AWAIT, &params)?;
-        Ok(())
-    }
-
     /// Writes down that the worker of a run is silent, or goes on. `false` if that is known, or it is not at work any more.
     pub fn change_silence(&mut self, run: &Run, change: SilenceChange) -> Result<bool, StoreError> {
         let (kind, silence, statement): (fn(SilentSince) -> EventPayload, _, _) = match change {
@@ -257,14 +219,6 @@ impl Writer<'_> {
         }
         self.record_run(run, kind(SilentSince { since: silence.since }));
         Ok(true)
-    }
-
-    /// Writes down that the commit to push has not arrived, and is not on its way any more: nothing of the run
-    /// is accepted.
-    pub fn give_up_landing(&mut self, run: &Run) -> Result<(), StoreError> {
-        self.touch_run(&run.id)?;
-        self.execute(STAY, &[(&run.id.bead).into(), i64::from(run.id.epoch).into()])?;
-        Ok(())
     }
 
     /// Writes down the actor that wants a live run to end; the process that writes its end needs it.
@@ -348,10 +302,6 @@ pub(super) fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
         .blob(2)?
         .try_into()
         .map_err(|_| StoreError::Corrupt("a uid that is not 16 bytes long".to_owned()))?;
-    let origin_delay = match (row.text(38)?, instant(39)?) {
-        ("", _) | (_, None) => None,
-        (code, Some(since)) => Some((OriginDelay::parse(code)?, since)),
-    };
     Ok(Run {
         id: RunId { bead: id_from(row, 0)?, epoch },
         uid: Uid::from_bytes(uid),
@@ -387,22 +337,14 @@ pub(super) fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
             .filter(|said| !said.is_empty())
             .map(DoneStatus::parse)
             .transpose()?,
-        landing: Landing {
-            accepted: text(30)?,
-            state: Some(row.text(31)?)
-                .filter(|state| !state.is_empty())
-                .map(LandingState::parse)
-                .transpose()?,
-            commit: text(32)?,
-        },
+        landing: Landing { accepted: text(30)?, commit: text(31)? },
         usage: Usage {
-            peak_memory_mb: row.int_or_null(33)?.map(|mb| u32::try_from(mb).unwrap_or(u32::MAX)),
-            tokens: row.int_or_null(34)?.map(count),
-            cost: row.int_or_null(35)?.map(|cost| Money(count(cost))),
+            peak_memory_mb: row.int_or_null(32)?.map(|mb| u32::try_from(mb).unwrap_or(u32::MAX)),
+            tokens: row.int_or_null(33)?.map(count),
+            cost: row.int_or_null(34)?.map(|cost| Money(count(cost))),
         },
-        lease: row.int_or_null(36)?.map(Lease::of_seconds).transpose()?,
-        lease_expires_at: instant(37)?,
-        origin_delay,
-        silent_since: instant(40)?,
+        lease: row.int_or_null(35)?.map(Lease::of_seconds).transpose()?,
+        lease_expires_at: instant(36)?,
+        silent_since: instant(37)?,
     })
 }

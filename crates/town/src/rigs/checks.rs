@@ -20,6 +20,11 @@ pub fn checks(town: &Town, rig: &RigSlug) -> Result<Vec<CheckDefinition>> {
     Ok(layers(town)?.rig_checks(rig)?)
 }
 
+/// The same within a transaction.
+pub fn checks_in(reader: &Reader<'_>, rig: &RigSlug) -> Result<Vec<CheckDefinition>> {
+    Ok(kept(reader, rig)?.1)
+}
+
 /// Adds a check to a rig, after those it has; says whether that changed anything.
 pub fn add_check(town: &Town, rig: &str, check: &CheckDefinition) -> Result<(Rig, bool)> {
     town.write(|writer| {

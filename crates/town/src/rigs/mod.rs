@@ -12,7 +12,7 @@ use gt_executors::git;
 use gt_store::{Reader, RigCounts};
 
 pub use change::{RigChange, branch_name, change};
-pub use checks::{MayFetch, add_check, checks, remove_check, suggested_checks};
+pub use checks::{MayFetch, add_check, checks, checks_in, remove_check, suggested_checks};
 
 use crate::rig_names::{refuse_reserved, require};
 use crate::{OperationError, Result, Town};

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use comfy_table::Color;
-use gt_api::{AwaitedOriginDocument, PolecatDocument, TrashedDocument};
+use gt_api::{PolecatDocument, TrashedDocument};
 use gt_core::Timestamp;
-use gt_core::schedule::{Run, Trashed};
+use gt_core::schedule::Trashed;
 use gt_execution::polecats::{PolecatState, ShownPolecat};
 use gt_execution::trees;
 
@@ -122,7 +122,6 @@ fn name(one: &ShownPolecat) -> String {
 fn colour(state: PolecatState) -> Color {
     match state {
         PolecatState::Working => Color::Green,
-        PolecatState::Landing => Color::Yellow,
         PolecatState::Idle | PolecatState::Warm => Color::Blue,
         PolecatState::Absent => Color::DarkGrey,
     }
@@ -130,10 +129,7 @@ fn colour(state: PolecatState) -> Color {
 
 fn run_words(one: &ShownPolecat) -> String {
     match &one.run {
-        Some(run) if run.state.is_live() => match run.awaits_origin() {
-            Some(awaited) => format!("{} {awaited}", run.id),
-            None => run.id.to_string(),
-        },
+        Some(run) if run.state.is_live() => run.id.to_string(),
         Some(run) => format!("{} ({})", run.id, run.state.as_str()),
         None => String::new(),
     }
@@ -170,10 +166,6 @@ fn document(one: &ShownPolecat) -> PolecatDocument {
         bead: run.map(|run| run.id.bead.to_string()),
         run: run.map(|run| run.id.to_string()),
         run_state: run.map(|run| run.state.as_str().to_owned()),
-        waits_for_origin: run
-            .and_then(Run::awaits_origin)
-            .as_ref()
-            .map(AwaitedOriginDocument::from),
         session: one.session.clone(),
         session_alive: one.session_alive,
         uncommitted: status

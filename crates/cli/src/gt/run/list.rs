@@ -6,7 +6,7 @@ use gt_core::schedule::RunState;
 use gt_execution::runs::{self, ListedRun, RunFilter};
 use gt_town::rigs;
 
-use super::{lasted, state_words};
+use super::lasted;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, run_state_colour};
@@ -85,7 +85,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), C
     for ListedRun { run, title, progress } in &found {
         table.row(vec![
             Cell::bold(run.id.to_string()),
-            Cell::coloured(state_words(run), Some(run_state_colour(run.state))),
+            Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),
             Cell::new(lasted(run, now)),
             Cell::new(progress.map(|progress| progress.to_string()).unwrap_or_default()),
             Cell::new(run.agent.as_str()),

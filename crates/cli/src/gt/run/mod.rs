@@ -7,7 +7,7 @@ mod show;
 
 use clap::{Args, Subcommand};
 use gt_core::Timestamp;
-use gt_core::schedule::{LandingState, OriginDelay, Run};
+use gt_core::schedule::Run;
 use gt_core::time::format_duration;
 
 use crate::context::CommandContext;
@@ -48,17 +48,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RunArgs) -> Result<(), Cl
 
 /// The commit that the origin has of the work of a run.
 pub(super) fn landed_commit(run: &Run) -> Option<&str> {
-    let is_there = run.landing.state == Some(LandingState::Confirmed);
-    is_there.then_some(run.landing.commit.as_str())
-}
-
-/// Where a run stands, in a word or two.
-pub(super) fn state_words(run: &Run) -> &'static str {
-    match run.awaits_origin().map(|awaited| awaited.delay) {
-        Some(OriginDelay::Unreachable) => "waits for the origin",
-        Some(OriginDelay::CheckoutInTheWay) => "held: checkout in the way",
-        None => run.state.as_str(),
-    }
+    Some(run.landing.commit.as_str()).filter(|commit| !commit.is_empty())
 }
 
 /// How long a run has lasted, or did: `4m10s`.

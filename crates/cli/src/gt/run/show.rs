@@ -93,9 +93,6 @@ fn used(usage: &Usage) -> String {
 fn state(shown: &ShownRun) -> String {
     let run = &shown.run;
     let what = run.state.as_str();
-    if run.awaits_origin().is_some() {
-        return format!("{what} (its worker is gone, and its work is on its way)");
-    }
     let away = shown.elsewhere.as_ref().and_then(|elsewhere| elsewhere.away.as_deref());
     let processes = match (run.state.is_live(), shown.alive) {
         (_, Alive::Unknown) if away.is_some() => away.unwrap_or_default(),

@@ -7,12 +7,14 @@ use gt_api::{
     AwaitingRunDocument, BeadErrorDocument, DispatchedDocument, RunErrorDocument, StartedDocument,
 };
 use gt_core::BeadId;
+use gt_core::merging::{MergeRequest, RequestHold, RequestState};
 use gt_core::schedule::RunId;
 use gt_daemon::{reconcile, warm_trees};
 use gt_execution::runs::{Recovered, RunSpawner};
 use gt_execution::trees::WarmTreeChanges;
 use gt_scheduling::dispatch::{DispatchResult, Dispatcher, NotStarted, SpawnError, StartedRun};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
+use gt_town::Town;
 use gt_town::scheduler_settings::Overrides;
 
 use super::status::free;
@@ -72,13 +74,11 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RunArgs) -> Result<(), Cl
         return until_done(context, &town, &processes, &dispatcher, &bell);
     }
     let printer = context.printer;
-    if !args.dry_run {
-        for (queue, why) in reconcile::merge_queue(&town, &program)?.problems {
-            printer
-                .note(format!("note: nothing lands on {} of {}: {why}", queue.target, queue.rig));
-        }
+    let (recovered, done, problems) =
+        reconcile::all_and_land(&town, &processes, &dispatcher, &program)?;
+    for (queue, why) in problems {
+        printer.note(format!("note: nothing lands on {} of {}: {why}", queue.target, queue.rig));
     }
-    let (recovered, done) = reconcile::all(&town, &processes, &dispatcher)?;
     note_unrecovered(printer, &recovered.errors);
     // All startable runs have started, so warming trees delays no start.
     let warmed =
@@ -87,7 +87,8 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RunArgs) -> Result<(), Cl
         printer.note(format!("note: no tree can be made ahead in {rig}: {why}"));
     }
     if printer.json() {
-        printer.object(&document(&recovered, &done, args.dry_run))?;
+        let waiting = waiting_for_origin(&town)?;
+        printer.object(&document(&recovered, &done, &waiting, args.dry_run))?;
     } else {
         text(printer, &recovered, &done, args.dry_run)?;
     }
@@ -128,9 +129,6 @@ pub(super) fn tell_recovered(printer: &Printer, recovered: &Recovered) -> Result
     }
     for run in &recovered.finished {
         printer.done(format!("Over: {run} had ended; gt run show {run} says how"))?;
-    }
-    for (run, awaited) in &recovered.waiting {
-        printer.line(format!("Landing: {run} {awaited}"))?;
     }
     for run in &recovered.silent {
         printer.done(format!(
@@ -211,7 +209,19 @@ fn lines(done: &DispatchResult, dry_run: bool) -> Vec<String> {
     lines
 }
 
-fn document(recovered: &Recovered, done: &DispatchResult, dry_run: bool) -> DispatchedDocument {
+/// The merge requests that wait for an origin that does not answer.
+fn waiting_for_origin(town: &Town) -> Result<Vec<MergeRequest>, CliError> {
+    let mut open = town.read(|reader| Ok(reader.open_merge_requests()?))?;
+    open.retain(|request| request.state == RequestState::Held(RequestHold::OriginUnreachable));
+    Ok(open)
+}
+
+fn document(
+    recovered: &Recovered,
+    done: &DispatchResult,
+    waiting: &[MergeRequest],
+    dry_run: bool,
+) -> DispatchedDocument {
     let started = done.dispatched.iter().map(|started| StartedDocument {
         id: started.bead.to_string(),
         title: started.title.clone(),
@@ -223,10 +233,12 @@ fn document(recovered: &Recovered, done: &DispatchResult, dry_run: bool) -> Disp
         .errors
         .iter()
         .map(|(bead, error)| BeadErrorDocument { id: bead.to_string(), error: error.to_string() });
-    let waiting = recovered.waiting.iter().map(|(run, awaited)| AwaitingRunDocument {
-        run: run.to_string(),
-        since: awaited.since.into(),
-        why: awaited.why.clone(),
+    let waiting = waiting.iter().filter_map(|request| {
+        Some(AwaitingRunDocument {
+            run: request.run()?.to_string(),
+            since: request.changed_at.into(),
+            why: request.detail.clone(),
+        })
     });
     let unrecovered = recovered
         .errors

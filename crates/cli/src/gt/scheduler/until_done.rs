@@ -82,11 +82,12 @@ pub(super) fn until_done(
                 reconcile::recover_and_start(town, processes, dispatcher)?
             } else {
                 looked_at_all = Some(Instant::now());
-                reconcile::merge_queue(town, &this_program()?)?;
-                reconcile::all(town, processes, dispatcher)?
+                let program = this_program()?;
+                let (recovered, done, _) =
+                    reconcile::all_and_land(town, processes, dispatcher, &program)?;
+                (recovered, done)
             };
         recovered.errors.retain(|(run, _)| unrecovered.insert(run.clone()));
-        recovered.waiting.retain(|(run, _)| unrecovered.insert(run.clone()));
         note_unrecovered(printer, &recovered.errors);
         if !printer.json() {
             tell_recovered(printer, &recovered)?;
@@ -104,7 +105,11 @@ pub(super) fn until_done(
         }
         let soon = done.errors.iter().any(|(_, error)| error.is_busy());
         if done.dispatched.is_empty() && !soon && queue::status(town)?.live == 0 {
-            break;
+            // What landed may have made more work startable.
+            if reconcile::merge_queue(town, &this_program()?)?.changed.is_empty() {
+                break;
+            }
+            continue;
         }
         wait(town, bell, &mut news)?;
         tell_events(context, town, &mut log, &mut sum)?;

@@ -1,7 +1,7 @@
 //! Stores of earlier releases, opened by this program.
 
 use gt_core::Timestamp;
-use gt_core::schedule::{AwaitedOrigin, OriginDelay, Run, Silence};
+use gt_core::schedule::{Merge, Run, RunState, Silence};
 use gt_store::{BeadFilter, Options, Store};
 use gt_testkit::Cluster;
 
@@ -38,13 +38,13 @@ fn of_schema_12_after(change: &str) -> [(&'static str, Store, Option<tempfile::T
     ]
 }
 
-/// The live run whose bead has this title.
+/// The last run whose bead has this title.
 fn run_of(store: &Store, title: &str) -> Run {
     store
         .read(|reader| {
-            let live = reader.live_runs()?;
+            let recent = reader.recent_runs(100)?;
             let mut found = Vec::new();
-            for run in live {
+            for run in recent {
                 let bead = reader.bead(&run.id.bead)?;
                 if bead.is_some_and(|bead| bead.title.as_str() == title) {
                     found.push(run);
@@ -54,7 +54,7 @@ fn run_of(store: &Store, title: &str) -> Run {
         })
         .expect("the runs can be read")
         .pop()
-        .expect("a run is live")
+        .expect("it has a run")
 }
 
 #[test]
@@ -89,14 +89,43 @@ fn states_that_were_sentences_become_columns() {
         let silent = run_of(&store, "Silent");
         assert_eq!(silent.silence(), Some(Silence { since }), "{name}");
         assert_eq!(silent.reason, "", "{name}");
-        let unreachable = OriginDelay::Unreachable;
-        let awaits = run_of(&store, "Awaits its origin").awaits_origin();
-        let expected = AwaitedOrigin::new(since, unreachable, "no route to host: port 22");
-        assert_eq!(awaits, Some(expected), "{name}");
-        let held = run_of(&store, "Checkout in the way").awaits_origin();
-        let in_the_way = OriginDelay::CheckoutInTheWay;
-        let expected = AwaitedOrigin::new(since, in_the_way, "a rebase is under way");
-        assert_eq!(held, Some(expected), "{name}");
+    }
+}
+
+#[test]
+fn work_that_was_being_pushed_becomes_a_request_that_is_being_pushed() {
+    let accepted = "UPDATE runs SET accepted_commit = 'c0ffee', base_commit = 'beef', base = 'main', \
+        branch = 'polecat/nux/x' WHERE landing = 'intended';";
+    for (name, store, _directory) in of_schema_12_after(accepted) {
+        for title in ["Awaits its origin", "Checkout in the way"] {
+            let run = run_of(&store, title);
+            assert_eq!(run.state, RunState::Done, "{name}: {title}");
+            let request = store.read(|reader| reader.open_merge_request(&run.id.bead));
+            let request = request.expect("it can be read").expect("it has a request");
+            let pushed =
+                store.read(|reader| reader.landing_candidates(&request.rig, &request.target));
+            let pushed = pushed.expect("they can be read");
+            assert_eq!(request.state.as_str(), "landing", "{name}: {title}");
+            assert_eq!(request.run(), Some(run.id.clone()), "{name}: {title}");
+            let own = pushed.iter().find(|pushed| Some(pushed.number) == request.candidate);
+            let part = &own.expect("the request is in a candidate").parts[0];
+            assert_eq!(
+                (&part.request, &part.before),
+                (&request.id, &run.landing.accepted),
+                "{name}"
+            );
+            assert_eq!(run.landing.commit, "", "{name}: {title}");
+        }
+    }
+}
+
+#[test]
+fn what_was_scheduled_without_a_strategy_still_lands_at_once() {
+    for (name, store, _directory) in of_schema_12() {
+        let silent = run_of(&store, "Silent");
+        let context = store.read(|reader| reader.latest_context(&silent.id.bead));
+        let merge = context.expect("it can be read").expect("it was scheduled").parameters.merge;
+        assert_eq!(merge, Some(Merge::Direct), "{name}");
     }
 }
 
