@@ -123,6 +123,8 @@ pub struct CancelledDocument {
     /// The host on which its processes may still be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_on: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// The output of a run.
@@ -223,6 +225,8 @@ pub struct UnslungDocument {
     pub run: Option<CancelledDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// A bead and the run that has it.

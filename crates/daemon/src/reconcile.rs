@@ -51,13 +51,9 @@ pub fn work(town: &Town) -> Result<Overdue> {
     })
 }
 
-/// Builds, checks and pushes merge requests until nothing more can be done now. Waits for other processes that do the same.
+/// Builds, checks and pushes merge requests until nothing more can be done now. A queue that another process of this host works
+/// on is left to that process.
 pub fn merge_queue(town: &Town, program: &Path) -> Result<PassReport> {
-    merge_queue::pass(town, program)
-}
-
-/// The same for the daemon, which comes back to a queue that another process works on.
-pub(crate) fn merge_queue_if_free(town: &Town, program: &Path) -> Result<PassReport> {
     merge_queue::pass_if_free(town, program)
 }
 

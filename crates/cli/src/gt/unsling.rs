@@ -29,6 +29,9 @@ fn sentence(unslung: &Unslung) -> String {
     match unslung {
         Unslung::Cancelled(cancelled) => cancelled_sentence(cancelled),
         Unslung::Cleared(bead, _) => format!("✓ {bead} is not scheduled any more"),
+        Unslung::GivenUp(request) => {
+            format!("✓ {request} is cancelled, and {} is open; its branch stays", request.bead)
+        }
         Unslung::Nothing(bead) => {
             format!("{bead} is neither scheduled nor running; nothing to do")
         }
@@ -41,6 +44,7 @@ fn document(unslung: &Unslung) -> UnslungDocument {
         was: was.to_owned(),
         run: None,
         context: None,
+        request: None,
     };
     match unslung {
         Unslung::Cancelled(cancelled) => UnslungDocument {
@@ -49,6 +53,9 @@ fn document(unslung: &Unslung) -> UnslungDocument {
         },
         Unslung::Cleared(bead, context) => {
             UnslungDocument { context: Some(context.to_string()), ..of(bead, "scheduled") }
+        }
+        Unslung::GivenUp(request) => {
+            UnslungDocument { request: Some(request.to_string()), ..of(&request.bead, "merging") }
         }
         Unslung::Nothing(bead) => of(bead, "idle"),
     }

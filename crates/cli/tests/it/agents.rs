@@ -180,6 +180,14 @@ impl Stage for Sandbox {
         wait_until("nothing is live", || {
             self.gt_json(&["run", "list"]).as_array().unwrap().is_empty()
         });
+        wait_until("nothing is landing", || {
+            let landing = ["queued", "building", "checking", "landing"];
+            let open = self.gt_json(&["mq", "list"]);
+            open.as_array()
+                .unwrap()
+                .iter()
+                .all(|one| !landing.contains(&one["state"].as_str().unwrap()))
+        });
         let shouts = fs::read_to_string(self.stage("shouts")).unwrap_or_default();
         assert_eq!(shouts, "", "two agents of one bead at once");
     }

@@ -8,7 +8,7 @@ use gt_testkit::{Sandbox, wait_until};
 use crate::agents::{Stage as _, is_alive};
 use crate::landing::cut_off;
 use crate::projects::{Origin as _, STAYS, Worker, town_with_project, town_with_project_by};
-use crate::support::{Steps as _, assert_says, files_in, texts};
+use crate::support::{Steps as _, assert_says, files_in, refusal, texts};
 use crate::trees::{Trees as _, git};
 
 /// A supervisor that saw its agent end like this, and died before it could say so.
@@ -129,62 +129,62 @@ fn cancelling_a_run_whose_worker_has_ended_keeps_its_work_and_opens_its_bead() {
 
 #[test]
 fn cancelling_what_waits_for_the_origin_keeps_it_and_opens_its_bead() {
-    let town = town_with_project(STAYS);
-    let worker = Worker::begin(&town, "we-a", &[]);
-    worker.commit("tea", "tea\n", "Tea");
-    town.origin_is_there(false);
-    assert_says(&worker.gt(&["done"]).stderr, &["the origin cannot be reached"]);
-    supervisor_died_after(&town, &worker, "exited 1");
+    for command in [["run", "cancel"], ["mq", "cancel"]] {
+        let town = town_with_project(STAYS);
+        let worker = Worker::begin(&town, "we-a", &[]);
+        worker.commit("tea", "tea\n", "Tea");
+        town.origin_is_there(false);
+        assert_says(&worker.gt(&["done"]).ok().stdout, &["origin unreachable"]);
 
-    town.gt(["run", "cancel", "we-a"]).ok();
+        let cancelled = town.gt([command[0], command[1], "we-a"]).ok().stdout;
 
-    assert_eq!(town.states("we-a"), ["cancelled"]);
-    assert_eq!(town.show("we-a")["status"], "open");
-    assert_eq!(town.rescued("we-a#1", "tea"), "tea");
-    town.origin_is_there(true);
-    town.cycle().ok();
-    assert_eq!(town.landed("main"), ["First commit"]);
+        assert_says(&cancelled, &["we-a@1", "cancelled"]);
+        assert_eq!(town.show("we-a")["status"], "open");
+        let kept = git(&town, &town.shared(), &["show", &format!("{}:tea", worker.branch)]);
+        assert_eq!(kept, "tea");
+        town.origin_is_there(true);
+        town.cycle().ok();
+        assert_eq!(town.landed("main"), ["First commit"]);
+    }
 }
 
 #[test]
-fn work_that_had_arrived_when_its_run_was_cancelled_is_not_done_again() {
+fn taking_back_a_bead_gives_up_its_merge_request() {
+    let town = town_with_project(STAYS);
+    town.gt(["mq", "pause", "web"]).ok();
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    worker.gt(&["done"]).ok();
+
+    assert_says(&town.gt(["unsling", "we-a"]).ok().stdout, &["we-a@1 is cancelled"]);
+
+    assert_eq!(town.show("we-a")["status"], "open");
+    assert_eq!(town.gt_json(&["mq", "show", "we-a"])["state"], "cancelled");
+    assert_says(&refusal(&town.gt(["run", "cancel", "we-a@1"])), &["we-a@1"]);
+}
+
+#[test]
+fn work_that_may_have_arrived_is_not_cancelled_before_the_origin_answers() {
     // Given work that the origin has, whose arrival no process has seen,
     let town = town_with_project(STAYS);
     cut_off(&town, "post-receive", "").kill_all();
     assert_eq!(town.landed("main").len(), 3);
 
-    // when its run is cancelled while the origin cannot be asked,
+    // when it is cancelled, or slung again, while the origin cannot be asked, that is refused;
     town.origin_is_there(false);
-    town.gt(["run", "cancel", "we-a"]).ok();
-    assert_eq!(
-        (town.states("we-a"), town.show("we-a")["status"].clone()),
-        (vec!["cancelled".to_owned()], "open".into())
-    );
+    for command in [["run", "cancel"], ["mq", "cancel"]] {
+        let refused = refusal(&town.gt([command[0], command[1], "we-a"]));
+        assert_says(&refused, &["we-a@1", "only the origin knows", "gt mq run"]);
+    }
+    assert_says(&refusal(&town.gt(["sling", "we-a"])), &["we-a@1"]);
 
-    // then its bead is closed as soon as the origin says so.
+    // and its bead is closed as soon as the origin says so.
     town.origin_is_there(true);
     town.cycle().ok();
     let bead = town.show("we-a");
     assert_eq!(bead["status"], "closed");
-    assert_says(bead["close_reason"].as_str().unwrap(), &["we-a#1 had landed on main"]);
+    assert_says(bead["close_reason"].as_str().unwrap(), &["we-a#1", "landed on main"]);
     assert_eq!(town.landed("main").len(), 3);
-}
-
-#[test]
-fn work_that_had_arrived_and_is_being_done_again_is_told_to_a_person() {
-    let town = town_with_project(STAYS);
-    cut_off(&town, "post-receive", "").kill_all();
-    town.origin_is_there(false);
-    town.gt(["run", "cancel", "we-a"]).ok();
-    town.gt(["sling", "we-a"]).ok();
-    town.wait_for_agent("we-a#2");
-
-    town.origin_is_there(true);
-    town.cycle().ok();
-
-    assert_eq!(town.states("we-a"), ["running", "cancelled"]);
-    let told = town.gt(["status"]).ok().stdout;
-    assert_says(&told, &["we-a#1 had landed on main", "gt run cancel we-a#2"]);
 }
 
 #[test]
@@ -277,14 +277,13 @@ fn a_worktree_with_a_foreign_process_is_not_reused_after_a_crash() {
 fn work_after_a_refused_done_is_saved() {
     let town = town_with_project(STAYS);
     town.gt(["config", "set", "recovery.cooldown", "0s"]).ok();
-    town.origin_hook("pre-receive", "echo no; exit 1");
     let worker = Worker::begin(&town, "we-a", &[]);
+    town.person_lands("one", "theirs\n");
     worker.write("one", "one\n");
-    assert_says(&worker.gt(&["done"]).stderr, &["the origin does not take it"]);
+    assert_says(&refusal(&worker.gt(&["done"])), &["others have changed one"]);
     worker.git(&["checkout", "--quiet", "--detach"]).ok();
     worker.commit("two", "two\n", "Two");
     worker.kill_all();
-    town.origin_hook("pre-receive", "exit 0");
 
     town.cycle().ok();
 
@@ -336,30 +335,22 @@ fn work_that_waits_for_the_origin_says_so_and_holds_no_slot() {
     town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
     worker.commit("tea", "tea\n", "Tea");
     town.origin_is_there(false);
-    assert_says(&worker.gt(&["done"]).stderr, &["the origin cannot be reached"]);
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["origin unreachable", "origin.git"]);
+    worker.wait_until_gone();
+
+    assert_says(&town.gt(["why", "we-a"]).ok().stdout, &["has not landed", "origin unreachable"]);
+    assert_says(&town.gt(["mq", "list"]).ok().stdout, &["we-a@1", "origin unreachable"]);
+    let cycle = town.gt_json(&["scheduler", "run"]);
+    assert_eq!(cycle["waiting_for_origin"][0]["run"], "we-a#1");
+    assert_says(cycle["waiting_for_origin"][0]["why"].as_str().unwrap(), &["origin.git"]);
+    // The origin of a new run has to answer, too.
+    town.origin_is_there(true);
     town.bead("we-b", &[]);
     town.gt(["sling", "we-b"]).ok();
-    assert_eq!(town.reasons("we-b"), ["no-slot"]);
-
-    town.allow("end-we-a");
-    worker.wait_until_gone();
-    let cycle = town.cycle().ok();
-
-    assert_says(&cycle.stdout, &["we-a#1", "waits for the origin"]);
-    assert_says(&town.gt(["why", "we-a"]).ok().stdout, &["waits for the origin since"]);
-    assert_says(&town.gt(["run", "show", "we-a"]).ok().stdout, &["waits for the origin since"]);
-    assert_says(&town.gt(["run", "list"]).ok().stdout, &["waits for the origin"]);
-    assert_says(&town.gt(["status"]).ok().stdout, &["we-a#1", "waits for the origin"]);
-    assert_says(&town.gt(["polecat", "list"]).ok().stdout, &["waits for the origin"]);
-    let run = town.run_of("we-a");
-    assert_eq!(run["state"], "running");
-    assert_says(run["waits_for_origin"]["why"].as_str().unwrap(), &["origin.git"]);
-    assert_eq!(town.polecats()[0]["state"], "landing");
-    // Its slot is free, and its tree is its own.
-    let other = Worker::of(&town, "we-b#1");
-    assert_ne!(other.tree, worker.tree);
-
-    town.origin_is_there(true);
+    town.cycle().ok();
+    // Its slot is free.
+    Worker::of(&town, "we-b#1");
+    town.gt(["mq", "retry", "we-a"]).ok();
     town.cycle().ok();
     assert_eq!(town.landed("main"), ["First commit", "Tea"]);
     assert_eq!(town.states("we-a"), ["done"]);

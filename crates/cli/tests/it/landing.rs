@@ -293,7 +293,7 @@ fn changes_that_only_a_merge_commit_has_land_too() {
         assert_eq!(town.show(bead)["status"], "closed");
     }
     let first_parents = town.origin_git(&["log", "--first-parent", "--format=%s", "main"]).ok();
-    assert_says(&first_parents.stdout, &["Merge the work of web/polecats/", "changes most"]);
+    assert_says(&first_parents.stdout, &["Merge the work of we-a@1", "changes most"]);
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn commits_that_the_origin_dropped_do_not_land_again() {
 
     let landed = town.landed("main");
     assert_eq!((landed.len(), landed[1].as_str()), (3, "Tea"));
-    assert_says(&landed[2], &["The work of web/polecats/"]);
+    assert_says(&landed[2], &["The work of we-b@1"]);
     assert_eq!(town.landed_file("secret"), None);
     for file in ["tea", "milk", "cream"] {
         assert_eq!(town.landed_file(file), Some(format!("{file}\n")));
@@ -428,19 +428,19 @@ fn an_origin_that_cannot_move_its_branch_is_not_asked_a_hundred_times() {
     fs::create_dir_all(lock.parent().unwrap()).unwrap();
     fs::write(&lock, "").unwrap();
 
-    let refused = refusal(&worker.gt(&["done"]));
+    let done = worker.gt(&["done"]).ok().stdout;
 
-    assert_says(&refused, &["the origin does not move main", "main.lock", "safe"]);
+    assert_says(&done, &["held: we-a@1", "it does not move main", "main.lock"]);
     let pushes = fs::read_to_string(town.stage("pushes")).unwrap().lines().count();
     assert_eq!(pushes, 3);
-    assert_eq!(worker.state(), "running");
-    // It waits for the origin like any other work, with or without its worker.
-    worker.kill_all();
-    town.cycle();
-    assert_eq!(worker.state(), "running");
+    assert_eq!((worker.state().as_str(), town.landed("main").len()), ("done", 1));
     fs::remove_file(&lock).unwrap();
+    town.gt(["mq", "retry", "we-a"]).ok();
     town.cycle().ok();
-    assert_eq!((worker.state(), town.landed("main").len()), ("done".to_owned(), 2));
+    assert_eq!(
+        (town.show("we-a")["status"].clone(), town.landed("main").len()),
+        ("closed".into(), 2)
+    );
 }
 
 #[test]
@@ -450,40 +450,44 @@ fn an_origin_that_does_not_want_it_says_why() {
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.commit("tea", "tea\n", "Tea");
 
-    assert_says(
-        &refusal(&worker.gt(&["done"])),
-        &["the origin does not take it", "sign the agreement first", "say gt done again"],
-    );
+    let done = worker.gt(&["done"]).ok().stdout;
 
-    assert_eq!((worker.state(), town.landed("main").len()), ("running".to_owned(), 1));
+    assert_says(&done, &["held: we-a@1: origin refused", "sign the agreement first"]);
+    assert_says(&town.gt(["why", "we-a"]).ok().stdout, &["has not landed", "sign the agreement"]);
+    assert_eq!((worker.state(), town.landed("main").len()), ("done".to_owned(), 1));
+    // Nothing is done again: it lands when the origin takes it.
     town.allow("signed");
-    worker.gt(&["done"]).ok();
+    town.gt(["mq", "retry", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
     assert_eq!(town.landed("main"), ["First commit", "Tea"]);
+    assert_eq!(town.states("we-a"), ["done"]);
 }
 
 #[test]
 fn an_origin_that_is_away_is_waited_for() {
     let town = town_with_project(STAYS);
-    let patient = Worker::begin(&town, "we-a", &[]);
-    let gone = Worker::begin(&town, "we-b", &[]);
-    patient.commit("tea", "tea\n", "Tea");
-    gone.commit("milk", "milk\n", "Milk");
+    let workers = [Worker::begin(&town, "we-a", &[]), Worker::begin(&town, "we-b", &[])];
+    workers[0].commit("tea", "tea\n", "Tea");
+    workers[1].commit("milk", "milk\n", "Milk");
     town.origin_is_there(false);
 
-    for worker in [&patient, &gone] {
-        let refused = refusal(&worker.gt(&["done"]));
-        assert_says(&refused, &["the origin cannot be reached", &worker.branch, "and safe"]);
-        assert_eq!(worker.state(), "running");
+    for worker in &workers {
+        let done = worker.gt(&["done"]).ok().stdout;
+        assert_says(&done, &["held", "origin unreachable", "origin.git"]);
+        assert_eq!(worker.state(), "done");
     }
-    // One ends, and its work is neither lost nor done again: it waits.
-    gone.kill_all();
-    town.cycle();
-    assert_eq!(gone.state(), "running");
+    // Their work is neither lost nor done again: it waits.
+    for worker in &workers {
+        worker.wait_until_gone();
+    }
+    town.cycle().ok();
+    assert_eq!(town.show("we-a")["status"], "in_progress");
 
     town.origin_is_there(true);
-    patient.gt(&["done"]).ok();
+    for bead in ["we-a", "we-b"] {
+        town.gt(["mq", "retry", bead]).ok();
+    }
     town.cycle().ok();
-    assert_eq!(gone.state(), "done");
     assert_eq!(town.landed("main"), ["First commit", "Tea", "Milk"]);
     for bead in ["we-a", "we-b"] {
         assert_eq!(town.show(bead)["status"], "closed");
@@ -502,12 +506,13 @@ fn a_command_that_is_done_while_the_origin_is_away_is_not_done_again() {
     town.allow("go");
     wait_until("its supervisor has ended", || !is_alive(&supervisor));
 
-    town.cycle();
-    assert_eq!(town.states("we-a"), ["running"]);
+    town.cycle().ok();
+    assert_eq!(town.states("we-a"), ["done"]);
+    assert_eq!(town.reasons("we-a"), ["held"]);
     town.origin_is_there(true);
+    town.gt(["mq", "retry", "we-a"]).ok();
     town.cycle().ok();
 
-    assert_eq!(town.states("we-a"), ["done"]);
     assert_eq!(town.landed("main"), ["First commit", "we-a"]);
     assert_eq!(town.story(), ["+ we-a#1", "- we-a#1"]);
 }
@@ -522,7 +527,7 @@ pub(crate) fn cut_off<'t>(town: &'t Sandbox, hook: &str, then: &str) -> Worker<'
     town.origin_hook(hook, &kills_the_pusher(&then));
     assert_ne!(worker.gt(&["done"]).code, 0);
     wait_until("the push is over", || town.stage("hook-is-over").exists());
-    assert_eq!(worker.state(), "running");
+    assert_eq!(worker.state(), "done");
     worker
 }
 
@@ -549,13 +554,14 @@ fn work_whose_processes_die_after_the_push_lands_once() {
         (expected.map(str::to_owned).to_vec(), vec!["done".to_owned()])
     );
 
-    // No other process dies: the worker repeats gt done.
+    // No other process dies: the next cycle finds it there, and the worker cannot do it twice.
     let town = town_with_project(STAYS);
     let worker = cut_off(&town, "post-receive", "");
-    worker.gt(&["done"]).ok();
+    assert_says(&refusal(&worker.gt(&["done"])), &["we-a#1 is done already"]);
+    town.cycle().ok();
     assert_eq!(
-        (town.landed("main"), worker.state()),
-        (expected.map(str::to_owned).to_vec(), "done".to_owned())
+        (town.landed("main"), town.show("we-a")["status"].clone()),
+        (expected.map(str::to_owned).to_vec(), json!("closed"))
     );
 }
 
@@ -605,7 +611,8 @@ fn a_supervisor_that_dies_during_gt_done_changes_nothing() {
 
     town.signal("KILL", &town.supervisor_of("we-a#1"));
     town.cycle().ok();
-    assert_eq!(town.states("we-a"), ["running"], "its agent is alive");
+    assert_eq!(town.states("we-a"), ["done"], "its work is accepted");
+    assert_eq!(town.landed("main"), ["First commit"]);
     town.allow("go");
 
     wait_until("the bead is closed", || town.show("we-a")["status"] == "closed");

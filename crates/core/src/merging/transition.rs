@@ -45,7 +45,7 @@ pub enum RequestRefusal {
     #[error("it is {}", .0.as_str())]
     Over(RequestState),
     /// It is being pushed, and the origin has not answered.
-    #[error("it is being pushed; what becomes of it is known when the origin answers")]
+    #[error("it is being pushed, and only the origin knows whether it arrived; gt mq run asks it")]
     Pushed,
     /// The action does not follow from this state.
     #[error("it is {0}")]

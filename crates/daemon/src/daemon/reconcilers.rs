@@ -259,7 +259,7 @@ fn convoys(state: &DaemonState) -> Result<RoundOutcome> {
 }
 
 fn merge_queue(state: &DaemonState) -> Result<RoundOutcome> {
-    let report = reconcile::merge_queue_if_free(&state.town, &state.program)?;
+    let report = reconcile::merge_queue(&state.town, &state.program)?;
     for (queue, why) in &report.problems {
         let more = [
             ("rig", Json::string(queue.rig.as_str())),

@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant};
 
 use gt_core::ExecutorKind;
+use gt_core::merging::MergeRequestId;
 use gt_core::schedule::{Run, RunId, RunState};
 use gt_executors::runs::{AskResult, Liveness, RunFiles, ask_to_cancel, end_orphan};
 use gt_store::Writer;
 
 use super::end_dead_run::{DeadRunOutcome, end_dead_run};
+use crate::merge_queue::cancel_request;
 use gt_beads::acting::require_own_work;
 use gt_beads::convoys::end_bookkeeping;
 use gt_beads::rulings::refuse_if_over;
@@ -27,6 +29,8 @@ pub struct CancelResult {
     pub already: bool,
     /// The machine on which processes of it may still be there, if it was cancelled in the store alone.
     pub left_on: Option<String>,
+    /// The merge request of its work, if that was given up.
+    pub request: Option<MergeRequestId>,
 }
 
 /// How long its processes may take to exit, beyond the grace period.
@@ -65,7 +69,9 @@ fn cancel_how(
     let run = resolve(town, input)?;
     let id = run.id.clone();
     if !run.state.is_live() {
-        return Ok(CancelResult { run: id, state: run.state, already: true, left_on: None });
+        let request = give_up_request(town, &run)?;
+        let already = request.is_none();
+        return Ok(CancelResult { run: id, state: run.state, already, left_on: None, request });
     }
     town.read(|reader| {
         refuse_if_over(town, reader, &id.bead, "cancel the run of")?;
@@ -112,7 +118,26 @@ fn cancel_how(
         town.write(|writer| end_bookkeeping(writer, &id.bead, "was cancelled"))?;
     }
     let left_on = is_left.then(|| run.host_name().to_owned());
-    Ok(CancelResult { run: id, state: run.state, already, left_on })
+    // A repair that is cancelled gives up what it was to repair.
+    let request =
+        if run.state == RunState::Cancelled { give_up_request(town, &run)? } else { None };
+    Ok(CancelResult { run: id, state: run.state, already, left_on, request })
+}
+
+/// Gives up the open merge request of the bead of a run, if this is its last run.
+fn give_up_request(town: &Town, run: &Run) -> Result<Option<MergeRequestId>> {
+    let bead = &run.id.bead;
+    let (open, last) = town.read(|reader| {
+        let last = reader.runs_of(bead)?.iter().map(|run| run.id.epoch).max();
+        Ok((reader.open_merge_request(bead)?, last))
+    })?;
+    match open.filter(|_| last == Some(run.id.epoch)) {
+        Some(request) => {
+            town.read(|reader| require_own_work(town, reader, bead))?;
+            Ok(Some(cancel_request(town, &request.id.to_string())?.id))
+        }
+        None => Ok(None),
+    }
 }
 
 /// Records the end of a run whose processes are gone. Another process may be about to do the same.
@@ -126,15 +151,9 @@ fn end_dead_run_in_turn(
     loop {
         match end_dead_run(town, processes, run)? {
             DeadRunOutcome::Over(_) | DeadRunOutcome::Already => return Ok(()),
-            DeadRunOutcome::Waits | DeadRunOutcome::Busy(_) if began.elapsed() <= END_TIMEOUT => {}
-            DeadRunOutcome::Waits | DeadRunOutcome::Busy(_) if force => {
+            DeadRunOutcome::Busy(_) if began.elapsed() <= END_TIMEOUT => {}
+            DeadRunOutcome::Busy(_) if force => {
                 return town.write(|writer| cancel_in(writer, run));
-            }
-            DeadRunOutcome::Waits => {
-                return Err(OperationError::rejected(format!(
-                    "cannot tell whether the work of {} has landed: its origin does not answer or is busy; try again",
-                    run.id
-                )));
             }
             DeadRunOutcome::Busy(why) => {
                 let id = &run.id;

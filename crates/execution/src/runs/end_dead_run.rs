@@ -20,8 +20,6 @@ pub(super) enum DeadRunOutcome {
     Over(RunState),
     /// Another process had recorded its end meanwhile; nothing was changed.
     Already,
-    /// It is as it was: its work is on its way, and its origin does not answer or is busy.
-    Waits,
     /// It is as it was, for this reason: another process works on it.
     Busy(String),
 }
@@ -115,9 +113,5 @@ fn end_untouched(town: &Town, processes: &dyn ProcessProbe, run: &Run) -> Result
 
 fn how_it_stands(town: &Town, run: &Run) -> Result<DeadRunOutcome> {
     let run = town.read(|reader| Ok(reader.run(&run.id)?))?;
-    Ok(match run {
-        Some(run) if run.state.is_live() => DeadRunOutcome::Waits,
-        Some(run) => DeadRunOutcome::Over(run.state),
-        None => DeadRunOutcome::Over(RunState::Lost),
-    })
+    Ok(DeadRunOutcome::Over(run.map_or(RunState::Lost, |run| run.state)))
 }

@@ -160,9 +160,7 @@ fn repair(
 /// Ends a run of which no process is left.
 fn give_up(town: &Town, processes: &dyn ProcessProbe, run: &Run) -> Result<RecoveryAction> {
     Ok(match end_dead_run(town, processes, run)? {
-        DeadRunOutcome::Already | DeadRunOutcome::Waits | DeadRunOutcome::Busy(_) => {
-            RecoveryAction::None
-        }
+        DeadRunOutcome::Already | DeadRunOutcome::Busy(_) => RecoveryAction::None,
         DeadRunOutcome::Over(RunState::Done | RunState::Failed) => RecoveryAction::Finished,
         DeadRunOutcome::Over(_) => RecoveryAction::Lost,
     })

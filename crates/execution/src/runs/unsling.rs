@@ -1,9 +1,11 @@
 //! Taking back a slung bead.
 
+use gt_core::merging::MergeRequestId;
 use gt_core::schedule::{ContextId, RunState};
 use gt_core::{BeadId, Status};
 
 use super::cancel::{CancelResult, cancel};
+use crate::merge_queue::cancel_request;
 use gt_beads::acting::require_own_work;
 use gt_beads::lookup::resolve_in;
 use gt_beads::rulings::refuse_if_over;
@@ -17,11 +19,13 @@ pub enum Unslung {
     Cancelled(CancelResult),
     /// It was scheduled, and is not any more.
     Cleared(BeadId, ContextId),
-    /// It was neither.
+    /// Its work had not landed, and its merge request is given up.
+    GivenUp(MergeRequestId),
+    /// It was none of these.
     Nothing(BeadId),
 }
 
-/// Takes a bead back: a live run is ended, a place in the queue is given up. The bead is open afterwards.
+/// Takes a bead back: a live run is ended, a place in the queue and a merge request are given up. The bead is open afterwards.
 pub fn unsling(town: &Town, input: &str) -> Result<Unslung> {
     let (bead, live, context) = town.read(|reader| {
         let id = resolve_in(town, reader, input)?;
@@ -44,7 +48,14 @@ pub fn unsling(town: &Town, input: &str) -> Result<Unslung> {
             // It was started in this very moment.
             return unsling(town, bead.id.as_str());
         }
+        // The context may have been that of a repair.
+        if town.read(|reader| Ok(reader.open_merge_request(&bead.id)?))?.is_some() {
+            cancel_request(town, bead.id.as_str())?;
+        }
         return Ok(Unslung::Cleared(bead.id, context.id));
+    }
+    if let Some(request) = town.read(|reader| Ok(reader.open_merge_request(&bead.id)?))? {
+        return Ok(Unslung::GivenUp(cancel_request(town, &request.id.to_string())?.id));
     }
     if matches!(bead.status, Status::Hooked | Status::InProgress) {
         let id = &bead.id;

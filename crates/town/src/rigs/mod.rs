@@ -247,6 +247,13 @@ fn refuse_scheduled(reader: &Reader<'_>, rig: &Rig) -> Result<()> {
             rig.slug
         )));
     }
+    let requests = reader.open_merge_requests()?;
+    if let Some(request) = requests.into_iter().find(|request| request.rig == rig.slug) {
+        return Err(OperationError::rejected(format!(
+            "{} has not landed in the rig {}; gt mq show {} says why, and gt mq cancel {} gives it up",
+            request.id, rig.slug, request.id, request.id
+        )));
+    }
     match reader.live_runs()?.into_iter().find(|run| run.rig == rig.slug) {
         Some(run) => Err(OperationError::rejected(format!(
             "{} is running in the rig {}; wait for it, or end it with gt run cancel {}",

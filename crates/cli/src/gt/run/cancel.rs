@@ -36,8 +36,11 @@ pub(super) fn run(context: &CommandContext<'_>, args: &CancelArgs) -> Result<(),
 
 /// The result of a cancellation, for people.
 pub(crate) fn sentence(cancelled: &CancelResult) -> String {
-    let CancelResult { run, state, already, left_on } = cancelled;
+    let CancelResult { run, state, already, left_on, request } = cancelled;
     let bead = &run.bead;
+    if let Some(request) = request.as_ref().filter(|_| *state != RunState::Cancelled) {
+        return format!("✓ {request} of {run} is cancelled, and {bead} is open; its branch stays");
+    }
     match (state, already, left_on) {
         (state, true, _) => format!("{run} has ended already ({}); nothing to do", state.as_str()),
         (RunState::Cancelled, false, Some(host)) => format!(
@@ -57,5 +60,6 @@ pub(crate) fn document(cancelled: &CancelResult) -> CancelledDocument {
         state: cancelled.state.as_str().to_owned(),
         already_ended: cancelled.already,
         left_on: cancelled.left_on.clone(),
+        request: cancelled.request.as_ref().map(ToString::to_string),
     }
 }

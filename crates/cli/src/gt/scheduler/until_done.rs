@@ -9,6 +9,7 @@ use gt_beads::events::EventFollower;
 use gt_core::schedule::RunState;
 use gt_core::{BeadId, EventKind};
 use gt_daemon::reconcile;
+use gt_execution::merge_queue;
 use gt_scheduling::dispatch::Dispatcher;
 use gt_scheduling::processes::LocalProcesses;
 use gt_scheduling::queue;
@@ -106,7 +107,7 @@ pub(super) fn until_done(
         let soon = done.errors.iter().any(|(_, error)| error.is_busy());
         if done.dispatched.is_empty() && !soon && queue::status(town)?.live == 0 {
             // What landed may have made more work startable.
-            if reconcile::merge_queue(town, &this_program()?)?.changed.is_empty() {
+            if merge_queue::pass(town, &this_program()?)?.changed.is_empty() {
                 break;
             }
             continue;
