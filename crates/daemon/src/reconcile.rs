@@ -83,8 +83,9 @@ pub fn recover_and_start(
     Ok((liveness(town, processes)?, dispatcher.dispatch()?))
 }
 
-/// Does [`all`], and lands what can land before and after it: the command `gt scheduler run`. Returns also the queues that could
-/// not be worked on, and why.
+/// Does [`all`], and then lands what can land: the command `gt scheduler run`. Origins and checks come last, because they may take
+/// long and no start waits for them. What lands may make more work startable, which is started at once. Returns also the queues
+/// that could not be worked on, and why.
 pub fn all_and_land(
     town: &Town,
     processes: &LocalProcesses,
@@ -95,16 +96,15 @@ pub fn all_and_land(
         let (recovered, dispatched) = all(town, processes, dispatcher)?;
         return Ok((recovered, dispatched, Vec::new()));
     }
-    let mut problems = merge_queue(town, program)?.problems;
     let (mut recovered, mut dispatched) = all(town, processes, dispatcher)?;
-    if !recovered.finished.is_empty() {
-        // Work of a run whose supervisor died has been accepted just now, and what it lands may make more work startable.
-        problems = merge_queue(town, program)?.problems;
+    let landed = merge_queue(town, program)?;
+    if !landed.changed.is_empty() {
         let later = recover_and_start(town, processes, dispatcher)?;
+        deliver_messages(town)?;
         recovered = recovered.followed_by(later.0);
         dispatched = dispatched.followed_by(later.1);
     }
-    Ok((recovered, dispatched, problems))
+    Ok((recovered, dispatched, landed.problems))
 }
 
 /// Does everything that keeps a town going but landing, once. A dispatcher of named contexts

@@ -180,17 +180,21 @@ impl Stage for Sandbox {
         wait_until("nothing is live", || {
             self.gt_json(&["run", "list"]).as_array().unwrap().is_empty()
         });
-        wait_until("nothing is landing", || {
-            let landing = ["queued", "building", "checking", "landing"];
-            let open = self.gt_json(&["mq", "list"]);
-            open.as_array()
-                .unwrap()
-                .iter()
-                .all(|one| !landing.contains(&one["state"].as_str().unwrap()))
-        });
+        wait_until_landed(self);
         let shouts = fs::read_to_string(self.stage("shouts")).unwrap_or_default();
         assert_eq!(shouts, "", "two agents of one bead at once");
     }
+}
+
+/// Waits until no merge request is on its way by itself.
+#[track_caller]
+pub(crate) fn wait_until_landed(town: &Sandbox) {
+    wait_until("nothing is landing", || {
+        let moving = ["queued", "building", "checking", "landing"];
+        let open = town.gt_json(&["mq", "list"]);
+        let mut states = open.as_array().unwrap().iter().map(|one| one["state"].as_str().unwrap());
+        states.all(|state| !moving.contains(&state))
+    });
 }
 
 /// Whether a process is there and has not ended.

@@ -307,7 +307,6 @@ fn events_that_the_daemon_saw_are_those_of_the_town() {
         [
             "convoys",
             "dispatch",
-            "landing",
             "liveness",
             "merge-queue",
             "outbox",

@@ -351,7 +351,7 @@ fn work_that_waits_for_the_origin_says_so_and_holds_no_slot() {
     // Its slot is free.
     Worker::of(&town, "we-b#1");
     town.gt(["mq", "retry", "we-a"]).ok();
-    town.cycle().ok();
+    town.gt(["mq", "run"]).ok();
     assert_eq!(town.landed("main"), ["First commit", "Tea"]);
     assert_eq!(town.states("we-a"), ["done"]);
     town.allow("end-we-b");

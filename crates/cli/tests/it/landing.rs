@@ -436,7 +436,7 @@ fn an_origin_that_cannot_move_its_branch_is_not_asked_a_hundred_times() {
     assert_eq!((worker.state().as_str(), town.landed("main").len()), ("done", 1));
     fs::remove_file(&lock).unwrap();
     town.gt(["mq", "retry", "we-a"]).ok();
-    town.cycle().ok();
+    town.gt(["mq", "run"]).ok();
     assert_eq!(
         (town.show("we-a")["status"].clone(), town.landed("main").len()),
         ("closed".into(), 2)
@@ -487,7 +487,7 @@ fn an_origin_that_is_away_is_waited_for() {
     for bead in ["we-a", "we-b"] {
         town.gt(["mq", "retry", bead]).ok();
     }
-    town.cycle().ok();
+    town.gt(["mq", "run"]).ok();
     assert_eq!(town.landed("main"), ["First commit", "Tea", "Milk"]);
     for bead in ["we-a", "we-b"] {
         assert_eq!(town.show(bead)["status"], "closed");
@@ -511,7 +511,7 @@ fn a_command_that_is_done_while_the_origin_is_away_is_not_done_again() {
     assert_eq!(town.reasons("we-a"), ["held"]);
     town.origin_is_there(true);
     town.gt(["mq", "retry", "we-a"]).ok();
-    town.cycle().ok();
+    town.gt(["mq", "run"]).ok();
 
     assert_eq!(town.landed("main"), ["First commit", "we-a"]);
     assert_eq!(town.story(), ["+ we-a#1", "- we-a#1"]);

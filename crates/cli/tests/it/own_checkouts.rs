@@ -56,24 +56,19 @@ fn work_that_a_checkout_holds_says_so_and_lands_later() {
     town.create("Write notes", &["--id", "we-a", "--force"]);
 
     town.gt(["sling", "we-a"]).ok();
-    wait_until("the agent has ended", || {
-        town.cycle().ok();
-        !town.run_of("we-a")["waits_for_origin"].is_null()
-    });
+    wait_until("it is held", || town.reasons("we-a") == ["held"]);
 
     let said = ["checkout in the way", "notes.txt", "merge --ff-only", "read-tree -m -u"];
     assert_says(&town.gt(["why", "we-a"]).ok().stdout, &said);
-    assert_says(&town.gt(["status"]).ok().stdout, &["Needs you", "we-a#1", said[0]]);
-    assert_says(&town.gt(["run", "list"]).ok().stdout, &["held: checkout in the way"]);
-    let run = town.run_of("we-a");
-    assert_eq!(run["waits_for_origin"]["code"], "checkout-in-the-way");
-    assert_eq!(town.states("we-a"), ["running"], "no attempt is used up");
+    assert_says(&town.gt(["status"]).ok().stdout, &["Needs you", "we-a@1", said[0]]);
+    assert_eq!(town.gt_json(&["mq", "show", "we-a"])["held"], "checkout_in_the_way");
+    assert_eq!(town.states("we-a"), ["done"], "no attempt is used up");
     assert_eq!(fs::read_to_string(checkout.join("notes.txt")).unwrap(), "mine\n");
 
     git(&town, &checkout, &["stash", "--quiet"]);
-    town.cycle().ok();
+    town.gt(["mq", "retry", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
 
-    assert_eq!(town.states("we-a"), ["done"]);
     assert_eq!(town.show("we-a")["outcome"], json!("success"));
     assert_eq!(fs::read_to_string(checkout.join("notes.txt")).unwrap(), "worker\n");
     assert_eq!(status(&town, &checkout), "");

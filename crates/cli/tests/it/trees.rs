@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gt_testkit::{Sandbox, wait_until};
 use serde_json::Value;
 
-use crate::agents::{Stage as _, is_alive};
+use crate::agents::{Stage as _, is_alive, wait_until_landed};
 use crate::support::{Steps as _, assert_says, texts, town};
 
 /// The end of an agent that may have had nothing to do: it says so, because a run without a change does not close quietly.
@@ -104,6 +104,7 @@ impl Trees for Sandbox {
             let state = self.run_of(bead)["state"].clone();
             !["starting", "running"].contains(&state.as_str().unwrap())
         });
+        wait_until_landed(self);
         self.run_of(bead)["state"].as_str().unwrap().to_owned()
     }
 

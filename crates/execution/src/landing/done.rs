@@ -13,6 +13,7 @@ use super::delivery_mode::DeliveryMode;
 use super::end::{AcceptedEnd, EndReport, end};
 use super::end_with_rescue::end_with_rescue;
 use crate::checks::protected_paths;
+use crate::trees::look_at_target;
 use gt_beads::acting::current_run;
 use gt_beads::run_records::resolve;
 use gt_town::settings::{file_layers, layers_over};
@@ -280,7 +281,7 @@ pub(crate) fn finish_work(
         mode => mode,
     };
     if matches!(mode, DeliveryMode::Submit(_)) {
-        try_on_target(rig, run, &trees.repository(), &accepted)?;
+        try_on_target(town, rig, run, &trees.repository(), &accepted)?;
     }
     let request =
         end(town, run, words, &AcceptedEnd { accepted: accepted.as_str(), mode, review })?;
@@ -302,6 +303,7 @@ fn touches_protected_paths(town: &Town, rig: &Rig, run: &Run, accepted: &Commit)
 /// Refuses work that does not apply to its target: its worker still knows what it was about. An origin that does not answer
 /// is left to the merge queue.
 fn try_on_target(
+    town: &Town,
     rig: &Rig,
     run: &Run,
     repository: &Repository,
@@ -314,6 +316,9 @@ fn try_on_target(
         Err(GitError::Unreachable { .. }) => return Ok(()),
         Err(error) => return Err(failed(error).into()),
     }
+    // Commits that this run has pushed itself are no landing of it, as long as nothing of it is accepted. If that fails, the
+    // next landing looks again.
+    let _ = look_at_target(town, rig, repository, target);
     let Some(tip) = repository.tip(target).map_err(&failed)? else {
         return Err(DoneRefusal::Gone(format!(
             "{target} is not at the origin any more, and what {} did was to land there; it is committed on {} and safe",
@@ -323,7 +328,15 @@ fn try_on_target(
     let base = Commit::parse(&run.workplace.base_commit);
     let work = WorkToRebase { commit: accepted, base: base.as_ref() };
     match repository.rebase_onto(work, &tip, &signature_of(run)).map_err(&failed)? {
-        Rebased::Clean(_) => Ok(()),
+        Rebased::Clean(_) => {
+            let missing = repository.missing_large_files(accepted, target, &tip);
+            match missing.map_err(&failed)? {
+                Some(why) => Err(DoneRefusal::Work(format!(
+                    "what git-lfs keeps for it cannot be brought to the origin: {why}; put that right and say gt done again"
+                ))),
+                None => Ok(()),
+            }
+        }
         Rebased::Conflict { paths, since, has_merges } => {
             let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
             let taken_back = match since {

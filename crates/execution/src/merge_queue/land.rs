@@ -10,7 +10,7 @@ use gt_executors::git::{Commit, GitError, Push};
 use gt_store::{CandidateCheck, Writer};
 
 use super::machine::MergeLock;
-use super::pass::{PUSH_LEASE_SECONDS, QueueBuilder};
+use super::pass::{PUSH_LEASE_SECONDS, QueueBuilder, UNREACHABLE_DELAY};
 use super::verify::PassedChecks;
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_town::Result;
@@ -91,7 +91,11 @@ impl QueueBuilder<'_> {
         let name = format!("candidate-{}", candidate.number);
         let push = self.push(&built.tip, base, &name)?;
         let result = match push {
-            Push::Done => return self.confirm_push(&candidate, &built.tip),
+            Push::Done => {
+                let words = format!("it took {} and does not have it", built.tip);
+                let absent = (RequestHold::OriginRefused, words, REFUSED_DELAY);
+                return self.confirm_push(&candidate, &built.tip, &absent);
+            }
             Push::LostRace(why)
                 if self.repository.tip(target).map_err(&failed)?.as_ref() == Some(base) =>
             {
@@ -118,8 +122,10 @@ impl QueueBuilder<'_> {
                 let words = obstacle.to_string();
                 self.hold(&candidate, RequestHold::CheckoutInTheWay, &words, CHECKOUT_DELAY)?
             }
-            // Whether it arrived is asked with the next pass.
-            Push::Unreachable(_) => PushOutcome::Stuck,
+            Push::Unreachable(why) => {
+                let absent = (RequestHold::OriginUnreachable, why, UNREACHABLE_DELAY);
+                return self.confirm_push(&candidate, &built.tip, &absent);
+            }
         };
         Ok(result)
     }
@@ -221,8 +227,14 @@ impl QueueBuilder<'_> {
         Ok(mine)
     }
 
-    /// Asks the origin of the rig whether it has the pushed commit. Only its answer counts.
-    fn confirm_push(&mut self, candidate: &Candidate, tip: &Commit) -> Result<PushOutcome> {
+    /// Asks the origin of the rig whether it has the pushed commit. Only its answer counts: if it has none, the requests are
+    /// held for this reason. If it does not answer, the next pass asks.
+    fn confirm_push(
+        &mut self,
+        candidate: &Candidate,
+        tip: &Commit,
+        (reason, words, delay): &(RequestHold, String, Duration),
+    ) -> Result<PushOutcome> {
         let failed = git_failed(self.rig);
         match self.repository.fetch() {
             Ok(()) => {}
@@ -235,8 +247,7 @@ impl QueueBuilder<'_> {
             let _ = self.repository.forget_candidate(&self.name.target, &name);
             return Ok(PushOutcome::Landed);
         }
-        let words = format!("it took {tip} and does not have it");
-        self.hold(candidate, RequestHold::OriginRefused, &words, REFUSED_DELAY)
+        self.hold(candidate, *reason, words, *delay)
     }
 
     /// Ends a push that the origin has answered with no, and holds its requests.

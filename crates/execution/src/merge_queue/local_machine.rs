@@ -60,7 +60,7 @@ impl MergeMachine for LocalMachine<'_> {
             |action, path: PathBuf| move |source| OperationError::File { action, path, source };
         gt_executors::private::create_dir_all(&directory)
             .map_err(wrong("create", directory.clone()))?;
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = gt_executors::private::options().create(true).append(true).open(&path);
         let file = file.map_err(wrong("open", path.clone()))?;
         match wait {
             BuilderWait::Waits => file.lock().map_err(wrong("lock", path))?,
@@ -96,6 +96,11 @@ impl MergeMachine for LocalMachine<'_> {
 impl MergeRepository for LocalRepository<'_> {
     fn turn(&self) -> std::result::Result<Box<dyn MergeLock + '_>, GitError> {
         Ok(Box::new(self.repository.turn()?))
+    }
+
+    fn turn_if_free(&self) -> std::result::Result<Option<Box<dyn MergeLock + '_>>, GitError> {
+        let turn = self.repository.turn_if_free()?;
+        Ok(turn.map(|turn| Box::new(turn) as Box<dyn MergeLock>))
     }
 
     fn fetch(&self) -> std::result::Result<(), GitError> {

@@ -31,6 +31,11 @@ pub trait MergeRepository {
     /// Waits for the turn to push to the origin from this machine.
     fn turn(&self) -> std::result::Result<Box<dyn MergeLock + '_>, GitError>;
 
+    /// The same without waiting; nothing if another process has it.
+    fn turn_if_free(&self) -> std::result::Result<Option<Box<dyn MergeLock + '_>>, GitError> {
+        self.turn().map(Some)
+    }
+
     /// Asks the origin for its branches.
     fn fetch(&self) -> std::result::Result<(), GitError>;
 

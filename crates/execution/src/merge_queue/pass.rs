@@ -29,7 +29,7 @@ pub(super) const LEASE_GRACE_SECONDS: i64 = 10;
 /// The delay before a queue that another process works on is looked at again.
 const BUSY_DELAY: Duration = Duration::from_secs(1);
 /// The delay before an origin that does not answer is asked again.
-const UNREACHABLE_DELAY: Duration = Duration::from_secs(30);
+pub(super) const UNREACHABLE_DELAY: Duration = Duration::from_secs(30);
 
 /// The outcome of a pass.
 #[derive(Debug, Clone, Default)]
@@ -287,7 +287,13 @@ impl<'a> QueueBuilder<'a> {
         if !self.has_work(scope)? {
             return Ok(false);
         }
-        let turn = self.repository.turn().map_err(&failed)?;
+        let turn = match scope {
+            PassScope::Everything(BuilderWait::Skips) => self.repository.turn_if_free(),
+            PassScope::Everything(BuilderWait::Waits) | PassScope::Direct => {
+                self.repository.turn().map(Some)
+            }
+        };
+        let Some(turn) = turn.map_err(&failed)? else { return Ok(false) };
         match self.repository.fetch() {
             Ok(()) => {}
             Err(GitError::Unreachable { message, .. }) if self.is_sole => {

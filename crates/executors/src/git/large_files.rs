@@ -11,6 +11,7 @@ use super::call::{GitCall, GitOutput, TOO_LATE, entries, path_of};
 use super::commit::Commit;
 use super::error::GitError;
 use super::landing::time_until;
+use super::networking::PUSH_TIME_MAX;
 use super::repository::Repository;
 use super::scratch::Scratch;
 use super::tree::Tree;
@@ -83,6 +84,21 @@ impl Repository {
             .args(["grep", "--quiet", "--fixed-strings", "filter=lfs", commit.as_str(), "--"])
             .arg(":(glob)**/.gitattributes")
             .holds()
+    }
+
+    /// Uploads the large files of a commit before it is delivered to a branch; the reason if one of them is missing or
+    /// unwanted. A place that does not answer is left to the delivery.
+    pub fn missing_large_files(
+        &self,
+        commit: &Commit,
+        branch: &str,
+        expected: &Commit,
+    ) -> Result<Option<String>, GitError> {
+        let deadline = Instant::now() + PUSH_TIME_MAX;
+        match self.upload_large_files(commit, branch, Some(expected), deadline)? {
+            Uploaded::Refused(why) => Ok(Some(why)),
+            Uploaded::All | Uploaded::Unreachable(_) | Uploaded::NotInstalled(_) => Ok(None),
+        }
     }
 
     /// Uploads the large files to which the commit points and which the origin lacks: those that
