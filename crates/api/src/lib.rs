@@ -67,7 +67,7 @@ pub use event::EventDocument;
 pub use merging::{
     CandidateCheckDocument, CandidateDocument, CandidatePartDocument, DiffStatDocument,
     FailedCheckDocument, FlakyCheckDocument, MergeRequestDocument, MergeRequestStoryDocument,
-    QueuePauseDocument, ReviewDocument,
+    PullRequestDocument, QueuePauseDocument, ReviewDocument,
 };
 pub use message::{
     HelpWantedDocument, MessageDocument, NeedDocument, NeedsYouDocument, NudgeDocument,

@@ -1,6 +1,6 @@
 //! Merge requests, queues and reviews.
 
-use gt_core::merging::{Candidate, MergeRequest, Review};
+use gt_core::merging::{Candidate, MergeRequest, PullRequestName, Review};
 use serde::Serialize;
 
 use crate::UtcTime;
@@ -30,6 +30,9 @@ pub struct MergeRequestDocument {
     pub accepted: String,
     pub base: String,
     pub merge: String,
+    /// Its pull request; left out before its branch has a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<PullRequestDocument>,
     pub review: bool,
     pub top: bool,
     pub tries: u32,
@@ -60,6 +63,7 @@ impl MergeRequestDocument {
             accepted: request.accepted.clone(),
             base: request.base.clone(),
             merge: request.method.as_str().to_owned(),
+            pull_request: PullRequestDocument::of(&request.pull_request),
             review: request.review,
             top: request.top,
             tries: request.tries,
@@ -68,6 +72,27 @@ impl MergeRequestDocument {
             created_at: request.created_at.into(),
             changed_at: request.changed_at.into(),
         }
+    }
+}
+
+/// The pull request of a merge request.
+#[derive(Debug, Clone, Serialize)]
+pub struct PullRequestDocument {
+    pub branch: String,
+    /// Left out until it is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub address: String,
+}
+
+impl PullRequestDocument {
+    fn of(name: &PullRequestName) -> Option<Self> {
+        (!name.branch.is_empty()).then(|| Self {
+            branch: name.branch.clone(),
+            number: name.number,
+            address: name.address.clone(),
+        })
     }
 }
 
@@ -80,6 +105,9 @@ pub struct MergeRequestStoryDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateDocument>,
     pub reviews: Vec<ReviewDocument>,
+    /// What its pull request waits for, in words; left out if that is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub waits_for: String,
 }
 
 /// A candidate, with its requests and checks.

@@ -213,14 +213,15 @@ fn is_kept_out(town: &Town, request: MergeRequest) -> Option<Need> {
     let RequestState::Held(reason) = request.state else { return None };
     let is_for_person = match reason {
         RequestHold::OriginUnreachable => town.now().since(request.changed_at) > ORIGIN_AWAY_MAX,
-        RequestHold::CheckoutInTheWay | RequestHold::OriginRefused | RequestHold::TargetGone => {
-            true
-        }
+        RequestHold::CheckoutInTheWay
+        | RequestHold::OriginRefused
+        | RequestHold::TargetGone
+        | RequestHold::HostingTool => true,
         RequestHold::Paused
         | RequestHold::Unmerged
         | RequestHold::TargetRed
         | RequestHold::TargetMoves
-        | RequestHold::HostingTool
+        | RequestHold::PullRequestOpen
         | RequestHold::PullRequestChanged
         | RequestHold::CheckError => false,
     };

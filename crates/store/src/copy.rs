@@ -508,6 +508,45 @@ pub const TABLES: &[CopiedTable] = &[
         "rig, target",
     ),
     CopiedTable::new(
+        "pull_requests",
+        &[
+            ("bead", Text),
+            ("branch", Text),
+            ("fingerprint", Text),
+            ("due_at", Number),
+            ("repaired_head", Text),
+            ("waits_for", Text),
+        ],
+        "bead, branch",
+    ),
+    CopiedTable::new(
+        "pull_request_tips",
+        &[
+            ("bead", Text),
+            ("branch", Text),
+            ("position", Number),
+            ("commit_id", Text),
+            ("accepted", Text),
+        ],
+        "bead, branch, position",
+    ),
+    CopiedTable::new(
+        "pull_request_repairs",
+        &[
+            ("bead", Text),
+            ("request", Number),
+            ("position", Number),
+            ("kind", Text),
+            ("name", Text),
+            ("author", Text),
+            ("body", Text),
+            ("file", Text),
+            ("line", Number),
+            ("address", Text),
+        ],
+        "bead, request, position",
+    ),
+    CopiedTable::new(
         "reviews",
         &[
             ("number", Number),

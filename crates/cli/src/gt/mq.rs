@@ -5,8 +5,10 @@ use gt_api::{
     CandidateCheckDocument, CandidateDocument, FailedCheckDocument, FlakyCheckDocument,
     MergeRequestDocument, MergeRequestStoryDocument, QueuePauseDocument, ReviewDocument,
 };
-use gt_core::merging::{MergeRequest, RequestState};
-use gt_execution::merge_queue::{self, CandidateCheck, LineEntry, PassReport, RequestStory};
+use gt_core::merging::{MergeRequest, PullRequestName, RequestState};
+use gt_execution::merge_queue::{
+    self, CandidateCheck, LineEntry, PassReport, QueueName, RequestStory,
+};
 use gt_town::Town;
 
 use crate::context::{CommandContext, this_program};
@@ -40,6 +42,9 @@ enum MqVerb {
     /// List checks that passed after they had failed on the same tree
     #[command(after_help = "Examples:\n  gt mq flaky")]
     Flaky,
+    /// Look at the open pull requests now
+    #[command(after_help = "Examples:\n  gt mq sync\n  gt mq sync web")]
+    Sync(SyncArgs),
     /// Build, check and land what can land now
     #[command(after_help = "Examples:\n  gt mq run")]
     Run,
@@ -74,6 +79,12 @@ struct ListArgs {
 struct RequestArgs {
     /// A merge request such as gt-abc@1, or a bead for its last one
     request: String,
+}
+
+#[derive(Debug, Args)]
+struct SyncArgs {
+    /// Only those of this rig
+    rig: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -115,6 +126,13 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
             let report = merge_queue::pass(&town, &this_program()?)?;
             tell_pass(printer, &town, &report)
         }
+        MqVerb::Sync(args) => {
+            let rig = args.rig.as_deref();
+            let rig = rig.map(|name| town.read(|reader| gt_town::rig_names::require(reader, name)));
+            let rig = rig.transpose()?.map(|rig| rig.slug);
+            let report = merge_queue::sync(&town, &this_program()?, rig.as_ref())?;
+            tell_changes(printer, &town, &report, "No news about pull requests")
+        }
         MqVerb::Pause(args) => pause(context, &town, args, true),
         MqVerb::Resume(args) => pause(context, &town, args, false),
         MqVerb::Retry(args) => {
@@ -140,8 +158,20 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
 
 /// Prints what a pass has changed.
 fn tell_pass(printer: &Printer, town: &Town, report: &PassReport) -> Result<(), CliError> {
-    for (queue, why) in &report.problems {
-        printer.note(format!("note: nothing lands on {} of {}: {why}", queue.target, queue.rig));
+    tell_changes(printer, town, report, "Nothing to land now")
+}
+
+fn tell_changes(
+    printer: &Printer,
+    town: &Town,
+    report: &PassReport,
+    nothing: &str,
+) -> Result<(), CliError> {
+    for (QueueName { rig, target }, why) in &report.problems {
+        printer.note(match target.as_str() {
+            "" => format!("note: nothing is known about the pull requests of {rig}: {why}"),
+            target => format!("note: nothing lands on {target} of {rig}: {why}"),
+        });
     }
     if printer.json() {
         let mut list = printer.list();
@@ -151,7 +181,7 @@ fn tell_pass(printer: &Printer, town: &Town, report: &PassReport) -> Result<(), 
         return list.finish();
     }
     if report.changed.is_empty() {
-        return printer.done("Nothing to land now");
+        return printer.done(nothing);
     }
     for request in &report.changed {
         printer.line(standing_line(request))?;
@@ -232,19 +262,28 @@ fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<()
             ))?;
         }
     }
-    let mut table = Table::with_header(&["REQUEST", "TARGET", "STATE", "SINCE", "TITLE"]);
+    let has_pull_requests = entries.iter().any(|it| it.request.pull_request.number.is_some());
+    let mut header = vec!["REQUEST", "TARGET", "STATE", "SINCE", "TITLE"];
+    header.extend(has_pull_requests.then_some("PULL REQUEST"));
+    let mut table = Table::with_header(&header);
     for LineEntry { request, title, position } in &entries {
         let state = match position {
             Some(position) => format!("queued, {position}"),
             None => request.state.to_string(),
         };
-        table.row(vec![
+        let mut row = vec![
             Cell::new(request.id.to_string()),
             Cell::new(format!("{}/{}", request.rig, request.target)),
             Cell::new(state),
             Cell::new(ago(request.changed_at, town.now())),
             Cell::new(title.as_str()),
-        ]);
+        ];
+        if has_pull_requests {
+            let PullRequestName { number, address, .. } = &request.pull_request;
+            let number = number.map(|number| format!("{number} {address}"));
+            row.push(Cell::new(number.unwrap_or_default()));
+        }
+        table.row(row);
     }
     if entries.is_empty() {
         return printer.done("The merge queue is empty");
@@ -254,7 +293,7 @@ fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<()
 
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let RequestStory { request, title, candidate, checks, reviews } =
+    let RequestStory { request, title, candidate, checks, reviews, pull_request_waits_for } =
         merge_queue::story(town, input)?;
     let check_documents = || {
         let check = |check: &CandidateCheck| CandidateCheckDocument {
@@ -269,6 +308,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
             request: MergeRequestDocument::new(&request, &title, None),
             candidate: candidate.as_ref().map(|it| CandidateDocument::new(it, check_documents())),
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
+            waits_for: pull_request_waits_for,
         });
     }
     printer.heading(&request.id.to_string(), &format!("  {title}"))?;
@@ -282,6 +322,11 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
     row("why", request.detail.clone());
     row("target", format!("{} of {}", request.target, request.rig));
     row("branch", request.branch.clone());
+    if request.pull_request.number.is_some() {
+        row("pull request", request.pull_request.to_string());
+    }
+    row("pushed as", request.pull_request.branch.clone());
+    row("waits for", pull_request_waits_for);
     row("accepted", short_commit(&request.accepted).to_owned());
     row("landed", short_commit(&request.landed).to_owned());
     row("run", request.run().map(|run| run.to_string()).unwrap_or_default());

@@ -191,6 +191,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
             request: MergeRequestDocument::new(&request, &title, None),
             candidate: None,
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
+            waits_for: String::new(),
         });
     }
     let change = merge_queue::change_size(town, &request)?;

@@ -76,6 +76,7 @@ mod polecats;
 mod prime;
 mod private_files;
 mod projects;
+mod pull_requests;
 mod query;
 mod queue;
 mod quick_starts;

@@ -265,9 +265,22 @@ pub fn table_right(table: &str) -> Option<Right> {
         "settings" => Some(Right::Settings),
         "accounts" => Some(Right::Accounts),
         "tokens" => Some(Right::Tokens),
-        "scheduler" | "parks" | "guards" | "estimates" | "polecats" | "trash" | "rescues"
-        | "hosts" | "candidates" | "candidate_requests" | "candidate_checks" | "merge_queues"
-        | "check_runs" => Some(Right::Queue),
+        "scheduler"
+        | "parks"
+        | "guards"
+        | "estimates"
+        | "polecats"
+        | "trash"
+        | "rescues"
+        | "hosts"
+        | "candidates"
+        | "candidate_requests"
+        | "candidate_checks"
+        | "merge_queues"
+        | "check_runs"
+        | "pull_requests"
+        | "pull_request_tips"
+        | "pull_request_repairs" => Some(Right::Queue),
         _ => Some(Right::Store),
     }
 }

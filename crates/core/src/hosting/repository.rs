@@ -90,6 +90,20 @@ impl fmt::Display for HostedRepository {
     }
 }
 
+/// Whether a text can be the owner of a repository: an account, or groups separated by `/`.
+pub fn is_repository_owner(text: &str) -> bool {
+    text.split('/').all(is_segment)
+}
+
+/// The address of the repository with the same name that another owner has: a fork of `origin`.
+pub fn fork_address(origin: &str, fork_owner: &str) -> Result<String, NoHostingService> {
+    let repository = HostedRepository::of_origin(origin)?;
+    let (path, owner) = (repository.path(), &repository.owner);
+    let start = origin.rfind(&path).ok_or(NoHostingService::Unfit)?;
+    let (before, rest) = origin.split_at(start);
+    Ok(format!("{before}{fork_owner}{}", &rest[owner.len()..]).trim().to_owned())
+}
+
 fn is_host(host: &str) -> bool {
     let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -141,6 +155,19 @@ mod tests {
         let deep = HostedRepository::of_origin("git@gitlab.com:group/sub/web.git").unwrap();
         assert_eq!((deep.owner.as_str(), deep.name.as_str()), ("group/sub", "web"));
         assert_eq!(deep.path(), "group/sub/web");
+    }
+
+    #[test]
+    fn a_fork_has_the_address_of_its_owner() {
+        for (origin, expected) in [
+            ("https://github.com/acme/web.git", "https://github.com/ada/web.git"),
+            ("git@github.com:acme/acme.git", "git@github.com:ada/acme.git"),
+            ("ssh://git@ssh.github.com:443/acme/web", "ssh://git@ssh.github.com:443/ada/web"),
+            ("git@gitlab.com:group/sub/web.git", "git@gitlab.com:ada/web.git"),
+        ] {
+            assert_eq!(fork_address(origin, "ada").as_deref(), Ok(expected), "{origin}");
+        }
+        assert_eq!(fork_address("/srv/web.git", "ada"), Err(NoHostingService::Path));
     }
 
     #[test]

@@ -71,6 +71,8 @@ names! {
         CheckoutInTheWay = "checkout_in_the_way",
         /// The command of the hosting service is missing, or not logged in.
         HostingTool = "hosting_tool",
+        /// Its pull request is open, and people merge it.
+        PullRequestOpen = "pull_request",
         /// A person changed the pull request, or closed it.
         PullRequestChanged = "pull_request_changed",
         /// A check could not be run to its end.
@@ -91,6 +93,7 @@ impl RequestHold {
             Self::OriginRefused => "origin refused",
             Self::CheckoutInTheWay => "checkout in the way",
             Self::HostingTool => "hosting tool missing",
+            Self::PullRequestOpen => "pull request open",
             Self::PullRequestChanged => "pull request changed",
             Self::CheckError => "check error",
         }
@@ -221,6 +224,17 @@ pub struct PullRequestName {
     pub address: String,
 }
 
+/// As people see it: number and address.
+impl fmt::Display for PullRequestName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.number, self.address.as_str()) {
+            (Some(number), "") => write!(f, "pull request {number}"),
+            (Some(number), address) => write!(f, "pull request {number} ({address})"),
+            (None, _) => write!(f, "the pull request of {}", self.branch),
+        }
+    }
+}
+
 /// One accepted commit for one target branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeRequest {
@@ -276,8 +290,13 @@ impl MergeRequest {
     /// Where it stands, in a sentence.
     pub fn standing(&self) -> String {
         let Self { id, target, .. } = self;
-        let words =
+        let mut words =
             if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
+        if self.pull_request.number.is_some()
+            && self.state != RequestState::Held(RequestHold::PullRequestOpen)
+        {
+            words.push_str(&format!("; {}", self.pull_request));
+        }
         match self.state {
             RequestState::Queued => {
                 format!("merging: {id} waits for its turn to land on {target}{words}")
@@ -289,6 +308,10 @@ impl MergeRequest {
             RequestState::Review => format!("review: {id} waits for a person's review{words}"),
             RequestState::Conflict => format!("conflict: {id} does not apply to {target}{words}"),
             RequestState::Failed => format!("check failed: {id}{words}"),
+            RequestState::Held(RequestHold::PullRequestOpen) => {
+                let pull = &self.pull_request;
+                format!("held: {id} waits until people merge {pull} into {target}{words}")
+            }
             RequestState::Held(reason) => format!("held: {id}: {}{words}", reason.words()),
             RequestState::Cancelled => format!("{id} was cancelled"),
             RequestState::Superseded => format!("{id} was replaced by a later request"),
@@ -322,6 +345,13 @@ impl MergeRequest {
             RequestState::Held(RequestHold::TargetRed) => format!(
                 "mend {}, or gt mq top <merge request> --fix lets the one land that mends it",
                 self.target
+            ),
+            RequestState::Held(RequestHold::PullRequestOpen) => {
+                format!("review and merge it there; gt mq sync {rig} looks for news now")
+            }
+            RequestState::Held(RequestHold::PullRequestChanged) => format!(
+                "undo that on the pull request, or gt mq retry {id} opens a new one, gt mq close {id} -m <why> closes \
+                 the bead, gt mq cancel {id} gives it up"
             ),
             RequestState::Held(_) => format!("gt mq retry {id} tries again now"),
             RequestState::Landed | RequestState::Cancelled | RequestState::Superseded => {

@@ -19,7 +19,7 @@ pub enum RequestAction {
     Confirm,
     /// It does not apply to the target.
     MeetConflict,
-    /// A check fails with it, and not without it; or a person rejected it.
+    /// A check fails with it, and not without it; a person rejected it; or its pull request needs a change.
     FailCheck,
     /// Something other than the work is in the way.
     Hold(RequestHold),
@@ -95,7 +95,7 @@ pub fn next_state(
             _ => refused,
         },
         A::FailCheck => match state {
-            S::Checking | S::Review => Ok(S::Failed),
+            S::Checking | S::Review | S::Held(RequestHold::PullRequestOpen) => Ok(S::Failed),
             _ => refused,
         },
         A::Requeue => match state {

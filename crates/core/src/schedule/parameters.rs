@@ -11,18 +11,20 @@ pub enum Merge {
     Mr,
     /// Its branch is kept.
     Local,
+    /// By a pull request that people merge on the hosting service.
+    Pr,
 }
 
 impl Merge {
     /// Every strategy.
-    pub const ALL: [Self; 3] = [Self::Direct, Self::Mr, Self::Local];
+    pub const ALL: [Self; 4] = [Self::Direct, Self::Mr, Self::Local, Self::Pr];
 
     /// The strategy of this name.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         Self::ALL.into_iter().find(|merge| merge.as_str() == text).ok_or_else(|| {
             let shown = text.chars().take(60).collect::<String>();
             Invalid(format!(
-                "\"{}\" is not a merge strategy; use direct, mr or local",
+                "\"{}\" is not a merge strategy; use direct, mr, pr or local",
                 shown.escape_debug()
             ))
         })
@@ -34,6 +36,7 @@ impl Merge {
             Self::Direct => "direct",
             Self::Mr => "mr",
             Self::Local => "local",
+            Self::Pr => "pr",
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Layers, parse_bytes, parse_decimal};
 use crate::checks::{CheckDefinition, PathPattern, parse_checks, parse_path_patterns};
+use crate::hosting::PullRequestTrust;
 use crate::schedule::Money;
 use crate::time::parse_duration;
 use crate::{Invalid, RigSlug};
@@ -105,12 +106,16 @@ accessors! {
         mq_batch: i64, "mq.batch";
         mq_repairs: i64, "mq.repairs";
         mq_merge: String, "mq.merge";
+        pr_poll: Duration, "pr.poll";
+        pr_trust: PullRequestTrust, "pr.trust";
     }
     rig {
         rig_merge: String, "rig.*.merge";
         rig_review: String, "rig.*.review";
         rig_author: String, "rig.*.author";
         rig_land: String, "rig.*.land";
+        rig_hosting: String, "rig.*.hosting";
+        rig_pr_head: String, "rig.*.pr_head";
         rig_max_polecats: i64, "rig.*.max_polecats";
         rig_budget_runs_per_hour: i64, "rig.*.budget.runs_per_hour";
         rig_command: String, "rig.*.command";
@@ -178,6 +183,12 @@ impl SettingValue for Vec<CheckDefinition> {
 impl SettingValue for Vec<PathPattern> {
     fn read(_name: &str, value: &str) -> Result<Self, Invalid> {
         parse_path_patterns(value)
+    }
+}
+
+impl SettingValue for PullRequestTrust {
+    fn read(_name: &str, value: &str) -> Result<Self, Invalid> {
+        Self::parse(value)
     }
 }
 

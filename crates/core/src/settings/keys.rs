@@ -154,9 +154,13 @@ settings! {
         "Most merge requests that are put on the target and checked together";
     "mq.repairs": SettingKind::Integer { min: 0, max: 100 }, "2",
         "How often work that conflicts or fails a check goes back to a worker before a person is asked";
-    "mq.merge": SettingKind::Choice(&["mr", "direct", "local"]), "mr",
-        "How finished work reaches the target branch, unless its sling or rig says otherwise: through the merge queue, at once and unchecked, or not at all";
-    "rig.*.merge": SettingKind::Choice(&["", "mr", "direct", "local"]), "",
+    "mq.merge": SettingKind::Choice(&["mr", "direct", "pr", "local"]), "mr",
+        "How finished work reaches the target branch, unless its sling or rig says otherwise: through the merge queue, at once and unchecked, by a pull request, or not at all";
+    "pr.poll": SettingKind::Duration, "1m",
+        "How often open pull requests are looked at";
+    "pr.trust": SettingKind::PullRequestTrust, "write",
+        "Whose comments on a pull request start a repair: write (people with write access), all, or logins separated by commas";
+    "rig.*.merge": SettingKind::Choice(&["", "mr", "direct", "pr", "local"]), "",
         "How finished work of this rig reaches the target branch, unless its sling says otherwise; empty is mq.merge";
     "rig.*.review": SettingKind::Choice(&["optional", "required"]), "optional",
         "Whether a person has to approve the merge requests of this rig";
@@ -164,6 +168,10 @@ settings! {
         "The author of commits that the merge queue lands in this rig: the person that git knows on this machine, or the agent";
     "rig.*.land": SettingKind::Choice(&["rebase", "squash", "merge"]), "rebase",
         "How the merge queue puts work on the target branch of this rig";
+    "rig.*.hosting": SettingKind::HostingProvider, "",
+        "Hosting service of this rig's origin: gh, glab or a file of your own; without one, the address of the origin says it";
+    "rig.*.pr_head": SettingKind::ForkOwner, "",
+        "Owner of the fork that branches of pull requests of this rig are pushed to; without one, the origin itself";
     "rig.*.max_polecats": COUNT, "0",
         "Most live runs in this rig; 0 is no limit";
     "rig.*.budget.runs_per_hour": COUNT, "0",

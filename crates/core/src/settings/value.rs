@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::checks::{parse_checks, parse_path_patterns, write_checks, write_path_patterns};
 use crate::decide::WorkerRights;
+use crate::hosting::{PullRequestTrust, is_repository_owner};
 use crate::runtime::RuntimeName;
 use crate::schedule::Money;
 use crate::time::{format_duration, parse_duration};
@@ -47,6 +48,12 @@ pub enum SettingKind {
     Checks,
     /// Patterns of paths, separated by commas, or nothing.
     PathPatterns,
+    /// The people whose comments on a pull request start a repair.
+    PullRequestTrust,
+    /// The name of a file about a hosting service, or nothing.
+    HostingProvider,
+    /// The owner of forks on a hosting service, or nothing.
+    ForkOwner,
 }
 
 /// Longest secret, in bytes.
@@ -93,7 +100,20 @@ impl SettingKind {
                 Some(program) if program.text.is_empty() => invalid("a command; name a program"),
                 _ => Ok(text.to_owned()),
             },
-            Self::Runtime | Self::WebAddress if text.is_empty() => Ok(String::new()),
+            Self::Runtime | Self::WebAddress | Self::HostingProvider | Self::ForkOwner
+                if text.is_empty() =>
+            {
+                Ok(String::new())
+            }
+            Self::PullRequestTrust => Ok(PullRequestTrust::parse(text)?.to_string()),
+            Self::HostingProvider if RuntimeName::parse(text).is_ok() => Ok(text.to_owned()),
+            Self::HostingProvider => {
+                invalid("a hosting service; write gh, glab or the name of a file of yours")
+            }
+            Self::ForkOwner if is_repository_owner(text) => Ok(text.to_owned()),
+            Self::ForkOwner => invalid(
+                "the owner of a fork; write it as the address has it: ada or group/subgroup",
+            ),
             Self::Runtime => Ok(RuntimeName::parse(text)?.to_string()),
             Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
             Self::WorkerRights => Ok(WorkerRights::parse(text)?.to_string()),
@@ -127,6 +147,9 @@ impl SettingKind {
             Self::Secret => "secret text".to_owned(),
             Self::Checks => "checks (JSON)".to_owned(),
             Self::PathPatterns => "patterns of paths (`src/**,*.lock`)".to_owned(),
+            Self::PullRequestTrust => "write, all or logins (`ada,grace`)".to_owned(),
+            Self::HostingProvider => "gh, glab or the name of a file".to_owned(),
+            Self::ForkOwner => "owner of a fork".to_owned(),
             Self::Networks => "addresses and networks (`10.0.0.7,192.168.0.0/16`)".to_owned(),
         }
     }
@@ -155,6 +178,9 @@ impl SettingKind {
             | Self::Networks
             | Self::Checks
             | Self::PathPatterns
+            | Self::PullRequestTrust
+            | Self::HostingProvider
+            | Self::ForkOwner
             | Self::Secret => Cow::Borrowed(value),
         }
     }
@@ -260,6 +286,9 @@ mod tests {
                 SettingKind::Secret,
                 SettingKind::Checks,
                 SettingKind::PathPatterns,
+                SettingKind::PullRequestTrust,
+                SettingKind::HostingProvider,
+                SettingKind::ForkOwner,
             ] {
                 if let Ok(once) = kind.canonical(&text) {
                     prop_assert_eq!(kind.canonical(&once).unwrap(), once);

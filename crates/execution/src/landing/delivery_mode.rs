@@ -33,6 +33,7 @@ impl DeliveryMode {
                     Merge::Direct => Self::Submit(MergeMethod::Direct),
                     Merge::Local => Self::Keep,
                     Merge::Mr => Self::Submit(MergeMethod::Queue),
+                    Merge::Pr => Self::Submit(MergeMethod::PullRequest),
                 }
             }
         }
@@ -52,12 +53,14 @@ mod tests {
         let merged = |merge| SlingParameters { merge: Some(merge), ..plain.clone() };
         let queue = DeliveryMode::Submit(MergeMethod::Queue);
         let direct = DeliveryMode::Submit(MergeMethod::Direct);
+        let pull_request = DeliveryMode::Submit(MergeMethod::PullRequest);
         for (said, parameters, mode) in [
             (DoneStatus::Completed, None, queue),
             (DoneStatus::Completed, Some(&plain), queue),
             (DoneStatus::Completed, Some(&merged(Merge::Local)), DeliveryMode::Keep),
             (DoneStatus::Completed, Some(&merged(Merge::Direct)), direct),
             (DoneStatus::Completed, Some(&merged(Merge::Mr)), queue),
+            (DoneStatus::Completed, Some(&merged(Merge::Pr)), pull_request),
             (DoneStatus::Completed, Some(&review), queue),
             (DoneStatus::Completed, Some(&branch), DeliveryMode::PushBranch),
             (DoneStatus::Escalated, Some(&plain), DeliveryMode::Keep),

@@ -64,7 +64,7 @@ enum BatchKind {
 
 /// Requests that are built together.
 pub(super) struct Batch {
-    requests: Vec<MergeRequest>,
+    pub(super) requests: Vec<MergeRequest>,
     kind: BatchKind,
 }
 
@@ -125,6 +125,11 @@ impl QueueBuilder<'_> {
             request.review && approval_of(request, reviews).is_none()
         };
         let Some((first, _)) = line.first() else { return Ok(None) };
+        // Each has a branch and a pull request of its own.
+        if first.method == MergeMethod::PullRequest {
+            let requests = vec![first.clone()];
+            return Ok(Some(Batch { requests, kind: BatchKind::Checked }));
+        }
         if waits_for_person(first) {
             let requests = vec![first.clone()];
             return Ok(Some(Batch { requests, kind: BatchKind::BeforeReview }));
@@ -135,7 +140,7 @@ impl QueueBuilder<'_> {
         }
         let requests = line.into_iter().map(|(request, _)| request);
         let requests = requests
-            .filter(|request| request.method != MergeMethod::Direct && !waits_for_person(request));
+            .filter(|request| request.method == MergeMethod::Queue && !waits_for_person(request));
         let most = if is_red { 1 } else { self.batch_max };
         Ok(Some(Batch { requests: requests.take(most).collect(), kind: BatchKind::Checked }))
     }
@@ -223,7 +228,7 @@ impl QueueBuilder<'_> {
         Ok(Some(BuiltCandidate { base: tip.clone(), tip: built.tip, tree: built.tree, parts }))
     }
 
-    fn member(&self, request: &MergeRequest) -> Result<CandidateMember> {
+    pub(super) fn member(&self, request: &MergeRequest) -> Result<CandidateMember> {
         let (run, bead) = self.town.read(|reader| {
             let run = match request.run() {
                 Some(run) => reader.run(&run)?,
@@ -284,7 +289,7 @@ impl QueueBuilder<'_> {
         self.verify(&built.tip, CheckPurpose::Candidate)
     }
 
-    fn hold_for_error(
+    pub(super) fn hold_for_error(
         &mut self,
         ids: &[MergeRequestId],
         check: &str,
@@ -362,7 +367,7 @@ impl QueueBuilder<'_> {
     }
 
     /// A check fails with this request alone: it is to blame if the check passes without it.
-    fn blame(
+    pub(super) fn blame(
         &mut self,
         request: &MergeRequest,
         base: &Commit,

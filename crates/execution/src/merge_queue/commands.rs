@@ -3,8 +3,8 @@
 use gt_core::RigSlug;
 use gt_core::decide::Right;
 use gt_core::merging::{
-    MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold, RequestState, Review,
-    ReviewDecision, next_state,
+    MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction, RequestHold,
+    RequestState, Review, ReviewDecision, next_state,
 };
 use gt_core::{Outcome, Status};
 use gt_store::Writer;
@@ -44,6 +44,11 @@ pub fn retry(town: &Town, input: &str) -> Result<MergeRequest> {
         if let Some(run) = writer.live_run(&request.id.bead)? {
             return Err(OperationError::rejected(format!("{} repairs it; wait for it", run.id)));
         }
+        if request.state == RequestState::Queued && request.retry_at.is_some() {
+            let now = MergeRequest { retry_at: None, detail: String::new(), ..request.clone() };
+            writer.save_merge_request(request.state, &now)?;
+            return Ok(now);
+        }
         let note = RequestNote::default();
         let action = RequestAction::Requeue;
         next_state(&request, action, OriginAnswer::Unknown).map_err(|refusal| {
@@ -54,6 +59,15 @@ pub fn retry(town: &Town, input: &str) -> Result<MergeRequest> {
             writer.close_context(&context, reason, "its merge request is tried again")?;
         }
         hold_bead_in(writer, &request)?;
+        if request.state == RequestState::Held(RequestHold::PullRequestChanged) {
+            // The one that a person has closed or changed stays as it is; a new one is opened for the same branch.
+            let pull_request = PullRequestName {
+                branch: request.pull_request.branch.clone(),
+                ..PullRequestName::default()
+            };
+            let without = MergeRequest { pull_request, ..request.clone() };
+            writer.save_merge_request(request.state, &without)?;
+        }
         let acted = act_in(writer, &request.id, action, OriginAnswer::Unknown, note)?;
         acted.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))
     })
@@ -120,7 +134,11 @@ pub fn put_on_top(town: &Town, input: &str, fix: bool) -> Result<MergeRequest> {
 pub fn close_unmerged(town: &Town, input: &str, why: &str) -> Result<MergeRequest> {
     town.write(|writer| {
         let request = resolve_request(town, writer, input)?;
-        if request.state != RequestState::Held(RequestHold::Unmerged) {
+        let is_left_to_people = matches!(
+            request.state,
+            RequestState::Held(RequestHold::Unmerged | RequestHold::PullRequestChanged)
+        );
+        if !is_left_to_people {
             return Err(OperationError::rejected(format!(
                 "{} is {}; only one that was pushed and is not to be merged by gt can be closed so; {}",
                 request.id,

@@ -11,6 +11,7 @@ mod land;
 mod local_machine;
 mod machine;
 mod pass;
+mod pull_requests;
 mod queue_name;
 mod repair;
 mod settle;
@@ -26,6 +27,7 @@ pub use machine::{BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, Mer
 pub use pass::{
     PassReport, actionable_queues, land_own, land_own_of, pass, pass_for, pass_if_free, pass_on,
 };
+pub use pull_requests::sync;
 pub use queue_name::QueueName;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{

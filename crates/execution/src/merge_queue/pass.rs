@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use gt_core::merging::{
-    MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold, RequestState,
+    MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold,
+    RequestState,
 };
 use gt_core::schedule::RunId;
 use gt_core::{Rig, Timestamp};
@@ -14,6 +15,7 @@ use gt_executors::git::{Commit, GitError, LandMethod, Signature};
 use super::batch::{BatchProgress, is_direct};
 use super::local_machine::LocalMachine;
 use super::machine::{BuilderWait, MergeMachine, MergeRepository};
+use super::pull_requests::{follow_due, next_poll};
 use super::queue_name::QueueName;
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_town::settings::{file_layers, layers_over};
@@ -89,11 +91,16 @@ pub fn pass_if_free(town: &Town, program: &Path) -> Result<PassReport> {
 
 /// The same on any machine.
 pub fn pass_on(town: &Town, machine: &dyn MergeMachine, wait: BuilderWait) -> Result<PassReport> {
+    let mut report = PassReport::default();
+    follow_due(town, machine, wait, &mut report)?;
     let (queues, due) = actionable_queues(town)?;
-    let mut report = PassReport { due, ..PassReport::default() };
+    report.due = due;
     for name in queues {
         work_on(town, machine, &name, PassScope::Everything(wait), &mut report)?;
     }
+    let soonest = town.now().plus(BUSY_DELAY);
+    let next = next_poll(town)?.map(|at| at.max(soonest));
+    report.due = report.due.into_iter().chain(next).min();
     Ok(report)
 }
 
@@ -317,6 +324,13 @@ impl<'a> QueueBuilder<'a> {
             return Ok(false);
         };
         let Some(batch) = self.next_batch(&tip, scope)? else { return Ok(false) };
+        if let [request] = batch.requests.as_slice()
+            && request.method == MergeMethod::PullRequest
+        {
+            // Only pushes to the target take turns; the tool of the service may take its time.
+            drop(turn);
+            return Ok(self.publish(&tip, request)? == BatchProgress::GoOn);
+        }
         match self.run_batch(turn, &tip, &batch)? {
             BatchProgress::GoOn => Ok(true),
             BatchProgress::Stop => Ok(false),

@@ -85,7 +85,7 @@ impl QueueBuilder<'_> {
     }
 
     /// Records that others have merged the work of a request.
-    fn confirm_merged(&mut self, request: &MergeRequest, commit: &str) -> Result<()> {
+    pub(super) fn confirm_merged(&mut self, request: &MergeRequest, commit: &str) -> Result<()> {
         let target = &self.name.target;
         let landed = self.town.write(|writer| land_in(writer, &request.id, target, commit))?;
         self.changed.extend(landed);
@@ -116,7 +116,7 @@ impl QueueBuilder<'_> {
 }
 
 /// Records that the target has the work of a request, and closes its bead.
-fn land_in(
+pub(super) fn land_in(
     writer: &mut Writer<'_>,
     id: &MergeRequestId,
     target: &str,

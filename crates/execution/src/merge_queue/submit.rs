@@ -42,6 +42,11 @@ pub(crate) fn submit_in(
         former.as_ref().map_or((0, false, false), |former| (former.tries, former.top, former.fix));
     let state =
         if is_unmerged { RequestState::Held(RequestHold::Unmerged) } else { RequestState::Queued };
+    let has_pull_request = |former: &MergeRequest| !former.pull_request.branch.is_empty();
+    let method = match &former {
+        Some(former) if has_pull_request(former) => former.method,
+        _ => method,
+    };
     let now = writer.now();
     Ok(writer.insert_merge_request(MergeRequest {
         id: MergeRequestId { bead, number: 0 },
@@ -52,7 +57,8 @@ pub(crate) fn submit_in(
         accepted: accepted.to_owned(),
         base: run.workplace.base_commit.clone(),
         method,
-        review,
+        // The people who merge a pull request review it there.
+        review: review && method != MergeMethod::PullRequest,
         state,
         detail: String::new(),
         position: 0,

@@ -71,6 +71,8 @@ pub struct RequestStory {
     pub checks: Vec<CandidateCheck>,
     /// What people said about it, the oldest first.
     pub reviews: Vec<Review>,
+    /// What its pull request waits for, in words; empty if it has none, or if that is not known yet.
+    pub pull_request_waits_for: String,
 }
 
 /// The story of a request, of the last request of a bead, or of the request that landed as a commit.
@@ -87,7 +89,19 @@ pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
             None => Vec::new(),
         };
         let reviews = reader.reviews_of(&request.id)?;
-        Ok(RequestStory { request, title: title.unwrap_or_default(), candidate, checks, reviews })
+        let branch = &request.pull_request.branch;
+        let pull_request = match request.state.is_open() {
+            true => reader.pull_request(&request.id.bead, branch)?,
+            false => None,
+        };
+        Ok(RequestStory {
+            title: title.unwrap_or_default(),
+            candidate,
+            checks,
+            reviews,
+            pull_request_waits_for: pull_request.map(|pull| pull.waits_for).unwrap_or_default(),
+            request,
+        })
     })
 }
 

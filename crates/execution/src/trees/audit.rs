@@ -40,7 +40,8 @@ pub(crate) fn look_at_target(
     if let Some(known) = known {
         let runs = town.read(|reader| Ok(reader.recent_runs(RUNS_MAX)?))?;
         let runs: Vec<Run> = runs.into_iter().filter(|run| run.rig == rig.slug).collect();
-        let accounted: Vec<Commit> = runs.iter().flat_map(accounted_for).collect();
+        let mut accounted: Vec<Commit> = runs.iter().flat_map(accounted_for).collect();
+        accounted.extend(in_pull_requests(town, rig)?);
         let new = repository.new_commits(&known, &tip, &accounted).map_err(&failed)?;
         let mut by_run: BTreeMap<usize, Vec<&NewCommit>> = BTreeMap::new();
         for commit in &new {
@@ -60,6 +61,21 @@ fn accounted_for(run: &Run) -> Vec<Commit> {
     let landed = Commit::parse(&run.landing.commit);
     let accepted = Commit::parse(&run.landing.accepted).filter(|_| !run.state.is_live());
     landed.into_iter().chain(accepted).collect()
+}
+
+/// The commits that we have pushed for pull requests, which people merge.
+fn in_pull_requests(town: &Town, rig: &Rig) -> Result<Vec<Commit>> {
+    town.read(|reader| {
+        let mut commits = Vec::new();
+        for request in reader.open_merge_requests()? {
+            let branch = &request.pull_request.branch;
+            if request.rig == rig.slug && !branch.is_empty() {
+                let tips = reader.pull_request_tips(&request.id.bead, branch)?;
+                commits.extend(tips.iter().filter_map(|tip| Commit::parse(&tip.commit)));
+            }
+        }
+        Ok(commits)
+    })
 }
 
 /// The run that made a commit, by its place in the list: the one whose branch has it and made it, else the last one of the

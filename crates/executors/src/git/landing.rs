@@ -112,7 +112,7 @@ pub(super) fn time_until(deadline: Instant) -> Duration {
 
 /// Reads the line of `git push --porcelain` about the one reference: a flag, the names, and for `!` a
 /// kind in brackets and a reason in parentheses.
-fn read_push(answer: &GitOutput) -> Push {
+pub(super) fn read_push(answer: &GitOutput) -> Push {
     let output = String::from_utf8_lossy(&answer.output);
     let refused = output.lines().find_map(|line| line.strip_prefix("!\t"));
     let Some(refused) = refused else {

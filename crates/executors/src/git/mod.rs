@@ -23,6 +23,7 @@ mod commit_writer;
 mod diff;
 mod error;
 pub mod fence;
+mod hosted_branch;
 mod identity;
 mod landing;
 mod large_files;

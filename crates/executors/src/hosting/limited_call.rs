@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::background::{ends_within, nameless_file, spawn};
-use crate::process::command_in;
+use crate::process::command_in_as_git;
 
 /// How long the last output may take to arrive after the tool has ended.
 const LAST_OUTPUT_LIMIT: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ impl LimitedCall<'_> {
         let mut input = nameless_file(self.directory)?;
         input.write_all(self.input)?;
         input.rewind()?;
-        let mut command = command_in(self.program, self.directory);
+        let mut command = command_in_as_git(self.program, self.directory);
         command
             .args(self.arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))

@@ -148,6 +148,8 @@ pub(super) struct ProviderFile {
     pub(super) login_command: String,
     pub(super) fork_head: Option<String>,
     pub(super) bot_login: Option<FilePattern>,
+    /// How long one call may take.
+    pub(super) timeout: Option<FileDuration>,
     #[serde(default)]
     pub(super) environment: BTreeMap<String, String>,
     pub(super) login: LoginQuery,

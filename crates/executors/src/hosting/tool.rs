@@ -19,7 +19,7 @@ use super::limited_call::{CallEnd, CallOutput, LimitedCall};
 use super::provider::{HostingProvider, ProviderFile};
 use super::reading::{needed, needed_number, object, rows};
 
-/// How long one call may take, unless it is set otherwise.
+/// How long one call may take, unless the file of the provider says otherwise.
 pub const HOSTING_CALL_LIMIT: Duration = Duration::from_mins(1);
 
 /// How many bytes of an answer are read.
@@ -88,7 +88,8 @@ impl<'a> HostingTool<'a> {
         directory: &'a Path,
         clock: &'a dyn Clock,
     ) -> Self {
-        Self { provider, repository, directory, clock, limit: HOSTING_CALL_LIMIT }
+        let limit = provider.file().timeout.map_or(HOSTING_CALL_LIMIT, |limit| limit.0);
+        Self { provider, repository, directory, clock, limit }
     }
 
     /// The same with another time limit for each call.

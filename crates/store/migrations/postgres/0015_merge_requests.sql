@@ -102,6 +102,46 @@ CREATE TABLE merge_queues (
     PRIMARY KEY (rig, target)
 );
 
+-- What is kept of a pull request between two looks at it. The row of its merge request has the number and the address.
+CREATE TABLE pull_requests (
+    bead          TEXT COLLATE "C" NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    branch        TEXT COLLATE "C" NOT NULL,
+    -- The row of the last poll as a hash; empty if it is fetched with the next poll in any case.
+    fingerprint   TEXT COLLATE "C" NOT NULL,
+    due_at        BIGINT NOT NULL,
+    -- The head commit whose failed checks have had a repair; empty if none has.
+    repaired_head TEXT COLLATE "C" NOT NULL,
+    waits_for     TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (bead, branch)
+);
+
+-- The commits that were the tip of the branch of a pull request, in their order, with the accepted commit that each was built
+-- from; empty if others have pushed it. A row of ours is written before the push.
+CREATE TABLE pull_request_tips (
+    bead      TEXT COLLATE "C" NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    branch    TEXT COLLATE "C" NOT NULL,
+    position  BIGINT NOT NULL,
+    commit_id TEXT COLLATE "C" NOT NULL,
+    accepted  TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (bead, branch, position)
+);
+
+-- What a repair of a pull request is to answer: checks that failed on the service, and texts of people. Each text once.
+CREATE TABLE pull_request_repairs (
+    bead     TEXT COLLATE "C" NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    request  BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    kind     TEXT COLLATE "C" NOT NULL CHECK (kind IN ('check', 'changes_requested', 'review', 'line_comment', 'conversation')),
+    -- The identity of a text on the service, or the name of a check.
+    name     TEXT COLLATE "C" NOT NULL,
+    author   TEXT COLLATE "C" NOT NULL,
+    body     TEXT COLLATE "C" NOT NULL,
+    file     TEXT COLLATE "C" NOT NULL,
+    line     BIGINT,
+    address  TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (bead, request, position)
+);
+
 -- Decisions and comments of people about a request. An approval is for one commit from one base.
 CREATE TABLE reviews (
     number     BIGINT PRIMARY KEY,

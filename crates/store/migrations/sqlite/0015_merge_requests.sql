@@ -102,6 +102,46 @@ CREATE TABLE merge_queues (
     PRIMARY KEY (rig, target)
 ) STRICT, WITHOUT ROWID;
 
+-- What is kept of a pull request between two looks at it. The row of its merge request has the number and the address.
+CREATE TABLE pull_requests (
+    bead          TEXT NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    branch        TEXT NOT NULL,
+    -- The row of the last poll as a hash; empty if it is fetched with the next poll in any case.
+    fingerprint   TEXT NOT NULL,
+    due_at        INTEGER NOT NULL,
+    -- The head commit whose failed checks have had a repair; empty if none has.
+    repaired_head TEXT NOT NULL,
+    waits_for     TEXT NOT NULL,
+    PRIMARY KEY (bead, branch)
+) STRICT, WITHOUT ROWID;
+
+-- The commits that were the tip of the branch of a pull request, in their order, with the accepted commit that each was built
+-- from; empty if others have pushed it. A row of ours is written before the push.
+CREATE TABLE pull_request_tips (
+    bead      TEXT NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    branch    TEXT NOT NULL,
+    position  INTEGER NOT NULL,
+    commit_id TEXT NOT NULL,
+    accepted  TEXT NOT NULL,
+    PRIMARY KEY (bead, branch, position)
+) STRICT, WITHOUT ROWID;
+
+-- What a repair of a pull request is to answer: checks that failed on the service, and texts of people. Each text once.
+CREATE TABLE pull_request_repairs (
+    bead     TEXT NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    request  INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    kind     TEXT NOT NULL CHECK (kind IN ('check', 'changes_requested', 'review', 'line_comment', 'conversation')),
+    -- The identity of a text on the service, or the name of a check.
+    name     TEXT NOT NULL,
+    author   TEXT NOT NULL,
+    body     TEXT NOT NULL,
+    file     TEXT NOT NULL,
+    line     INTEGER,
+    address  TEXT NOT NULL,
+    PRIMARY KEY (bead, request, position)
+) STRICT, WITHOUT ROWID;
+
 -- Decisions and comments of people about a request. An approval is for one commit from one base.
 CREATE TABLE reviews (
     number     INTEGER PRIMARY KEY,

@@ -210,6 +210,8 @@ macro_rules! for_each_conformance_case {
                 a_queue_has_one_builder_at_a_time,
                 a_queue_is_paused_and_its_target_red_until_told_otherwise,
                 reviews_are_kept_in_their_order,
+                a_pull_request_is_followed_with_its_tips,
+                what_a_repair_answers_is_kept_once,
             }
             messages {
                 a_message_reads_back_exactly_as_it_was_sent,

@@ -1,5 +1,9 @@
 //! Merge requests, their candidates, queues and reviews.
 
+use gt_core::hosting::{
+    HostedCheck, HostedCheckState, PullRequestFeedback, PullRequestFeedbackKind, PullRequestRepair,
+    PullRequestReviewState, PullRequestTip, TrackedPullRequest,
+};
 use gt_core::merging::{
     Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest, MergeRequestId,
     PullRequestName, RequestHold, RequestState, Review, ReviewDecision,
@@ -244,4 +248,88 @@ pub(super) fn reviews_are_kept_in_their_order(subject: &dyn EngineUnderTest) {
     assert_eq!(town.read(|reader| reader.reviews_of(&request.id)), made);
     assert_eq!(town.read(|reader| reader.reviews_of_bead(&id("ge-1"))), made);
     assert!(town.read(|reader| reader.reviews_of_bead(&id("ge-2"))).is_empty());
+}
+
+pub(super) fn a_pull_request_is_followed_with_its_tips(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let (bead, branch) = (id("ge-1"), "gt/ge-1-x");
+    assert_eq!(town.read(|reader| reader.pull_request(&bead, branch)), None);
+    let first = TrackedPullRequest {
+        bead: bead.clone(),
+        branch: branch.to_owned(),
+        fingerprint: String::new(),
+        due_at: at(60),
+        repaired_head: String::new(),
+        waits_for: "a review".to_owned(),
+    };
+    let later = TrackedPullRequest {
+        fingerprint: "f00".to_owned(),
+        due_at: at(120),
+        repaired_head: "c1".to_owned(),
+        waits_for: String::new(),
+        ..first.clone()
+    };
+    for pull in [first, later] {
+        town.write(|writer| writer.save_pull_request(&pull));
+        assert_eq!(town.read(|reader| reader.pull_request(&bead, branch)), Some(pull));
+    }
+    assert_eq!(town.read(|reader| reader.pull_request(&bead, "gt/ge-1-y")), None);
+    let tip = |commit: &str, accepted: &str| PullRequestTip {
+        commit: commit.to_owned(),
+        accepted: accepted.to_owned(),
+    };
+    let tips = [tip("c2", "a1"), tip("c1", ""), tip("c2", "a1")];
+    for tip in &tips {
+        town.write(|writer| writer.add_pull_request_tip(&bead, branch, tip));
+    }
+    assert_eq!(town.read(|reader| reader.pull_request_tips(&bead, branch)), tips);
+    assert!(town.read(|reader| reader.pull_request_tips(&id("ge-2"), branch)).is_empty());
+}
+
+pub(super) fn what_a_repair_answers_is_kept_once(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let request = put(&town, "ge-1", "main");
+    let text = |id: &str, kind, line: Option<u64>| PullRequestFeedback {
+        id: id.to_owned(),
+        kind,
+        author: "ada".to_owned(),
+        is_bot: false,
+        may_write: true,
+        access: String::new(),
+        body: "Spell it\n`right`".to_owned(),
+        file: line.map(|_| "src/tea".to_owned()),
+        line,
+        url: line.map(|_| "https://example.com/1".to_owned()),
+        submitted_at: None,
+        is_resolved: false,
+    };
+    let check = |name: &str, link: Option<&str>| HostedCheck {
+        name: name.to_owned(),
+        state: HostedCheckState::Failed,
+        link: link.map(str::to_owned),
+        ended_at: None,
+    };
+    let changes = PullRequestFeedbackKind::Review(PullRequestReviewState::ChangesRequested);
+    let comment = PullRequestFeedbackKind::Review(PullRequestReviewState::Commented);
+    let first = PullRequestRepair {
+        checks: vec![check("test", Some("https://example.com/ci")), check("lint", None)],
+        feedback: vec![
+            text("review:1", changes, None),
+            text("review:2", comment, None),
+            text("line:1", PullRequestFeedbackKind::LineComment, Some(7)),
+        ],
+    };
+    let second = PullRequestRepair {
+        checks: Vec::new(),
+        feedback: vec![text("note:1", PullRequestFeedbackKind::Conversation, None)],
+    };
+    let later = MergeRequestId { number: 2, ..request.id.clone() };
+    town.write(|writer| writer.add_pull_request_repair(&request.id, &first));
+    town.write(|writer| writer.add_pull_request_repair(&later, &second));
+    assert_eq!(town.read(|reader| reader.pull_request_repair(&request.id)), first);
+    assert_eq!(town.read(|reader| reader.pull_request_repair(&later)), second);
+    let repaired = town.read(|reader| reader.repaired_feedback(&id("ge-1")));
+    let names: Vec<&str> = repaired.iter().map(String::as_str).collect();
+    assert_eq!(names, ["line:1", "note:1", "review:1", "review:2"]);
+    assert!(town.read(|reader| reader.repaired_feedback(&id("ge-2"))).is_empty());
 }

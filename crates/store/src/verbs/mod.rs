@@ -26,6 +26,7 @@ mod parameters;
 mod parks;
 mod polecats;
 mod pull;
+mod pull_requests;
 mod query;
 mod requests;
 mod rigs;
@@ -95,6 +96,7 @@ pub fn all_statements() -> Vec<&'static str> {
         hosts::STATEMENTS,
         labels::STATEMENTS,
         merge_requests::STATEMENTS,
+        pull_requests::STATEMENTS,
         messages::STATEMENTS,
         outbox::STATEMENTS,
         old_queues::STATEMENTS,

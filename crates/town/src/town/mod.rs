@@ -365,6 +365,11 @@ impl Town {
         self.clock.now()
     }
 
+    /// The clock of the town.
+    pub fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
     /// The file or the server that the store is on; nothing if it is in memory.
     pub fn store_place(&self) -> String {
         self.store.address().map_or_else(String::new, |address| address.to_string())

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gt_core::RigSlug;
 use gt_core::checks::{parse_checks, parse_path_patterns};
+use gt_core::hosting::PullRequestTrust;
 use gt_core::schedule::Money;
 use gt_core::settings::{
     ACCESSORS, Accessor, KEYS, Setting, SettingKind, SettingOrigin, parse_bytes,
@@ -54,6 +55,10 @@ fn another(setting: &Setting) -> (String, String) {
         }
         SettingKind::WebAddress => quoted("https://example.com/hook"),
         SettingKind::WorkerRights => quoted("beads"),
+        SettingKind::PullRequestTrust => {
+            ("ada".to_owned(), format!("{:?}", PullRequestTrust::parse("ada").unwrap()))
+        }
+        SettingKind::HostingProvider | SettingKind::ForkOwner => quoted("another"),
         SettingKind::Networks => quoted("10.0.0.7"),
         SettingKind::Checks => {
             let value = r#"[{"name":"test","command":"npm test","timeout":"5m"}]"#;

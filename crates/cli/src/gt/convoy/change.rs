@@ -39,7 +39,7 @@ pub(super) struct CreateArgs {
     /// Send a message when it lands: to you, or to this address
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     notify: Vec<String>,
-    /// How its work is merged: direct, mr or local
+    /// How its work is merged: direct, mr, pr or local
     #[arg(long, value_parser = Merge::parse)]
     merge: Option<Merge>,
     /// The branch that its work begins from and lands on

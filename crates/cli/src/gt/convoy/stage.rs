@@ -44,7 +44,7 @@ pub(super) struct StageArgs {
     /// You land it yourself, with gt convoy land
     #[arg(long)]
     owned: bool,
-    /// How its work is merged: direct, mr or local
+    /// How its work is merged: direct, mr, pr or local
     #[arg(long, value_parser = Merge::parse)]
     merge: Option<Merge>,
     /// The branch that its work begins from and lands on

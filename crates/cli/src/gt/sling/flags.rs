@@ -27,7 +27,7 @@ pub(in crate::gt) struct SlingFlags {
     #[arg(long, conflicts_with = "args")]
     stdin: bool,
     /// How the work reaches its branch
-    #[arg(long, value_name = "direct|mr|local", value_parser = Merge::parse)]
+    #[arg(long, value_name = "direct|mr|pr|local", value_parser = Merge::parse)]
     merge: Option<Merge>,
     /// Begin from this branch
     #[arg(long, value_name = "BRANCH", value_parser = branch_name)]

@@ -115,6 +115,9 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("check_runs", 0),
             ("merge_queues", 0),
             ("merge_requests", 0),
+            ("pull_request_repairs", 0),
+            ("pull_request_tips", 0),
+            ("pull_requests", 0),
             ("reviews", 0),
         ];
         assert_eq!(counted, BTreeMap::from(expected));

@@ -1,0 +1,516 @@
+//! Pull requests: finished work is pushed to a branch of its own, people merge it on the hosting service, and only then is it
+//! landed.
+
+use std::fs;
+
+use gt_testkit::{FakeHosting, FakeService, Sandbox, wait_until};
+use serde_json::{Value, json};
+
+use crate::agents::Stage as _;
+use crate::projects::{Origin as _, STAYS, Worker, project_agent};
+use crate::support::{Steps as _, assert_says, refusal, town};
+
+/// The built-in files about the services.
+const GH: &str = include_str!("../../../executors/src/hosting/providers/gh.toml");
+const GLAB: &str = include_str!("../../../executors/src/hosting/providers/glab.toml");
+
+const SERVICES: [FakeService; 2] = [FakeService::GitHub, FakeService::GitLab];
+
+/// A town whose rig `web` has its origin on a hosting service, and lands by pull requests.
+struct HostedTown {
+    town: Sandbox,
+    service: FakeHosting,
+    tool: FakeService,
+}
+
+impl HostedTown {
+    fn new(tool: FakeService) -> Self {
+        let town = town();
+        let project = town.git_repository("project");
+        let origin = town.root().join("origin.git");
+        let clone = ["clone", "--quiet", "--bare"];
+        town.command("git").args(clone).arg(&project).arg(&origin).run().ok();
+        let service = FakeHosting::new(town.root().join("service"), tool, &origin);
+        let hosted = Self { town, service, tool };
+        hosted.reach_from(&hosted.service.address());
+        hosted.use_tool(hosted.service.tool().to_str().unwrap(), "1m");
+        let HostedTown { town, service, .. } = &hosted;
+        town.gt(["rig", "add", "web", &service.address(), "--executor", "process"]).ok();
+        project_agent(town, STAYS);
+        town.gt(["config", "set", "worker.kill_grace", "300ms"]).ok();
+        town.gt(["config", "set", "rig.web.merge", "pr"]).ok();
+        hosted
+    }
+
+    /// Lets git find an address of the service on the disk.
+    fn reach_from(&self, address: &str) {
+        let origin = self.town.root().join("origin.git");
+        let key = format!("url.{}.insteadOf", origin.display());
+        let set = ["config", "--global", "--add", &key, address];
+        self.town.command("git").args(set).run().ok();
+    }
+
+    /// Lets the town use the tool at this path, with this time limit.
+    fn use_tool(&self, program: &str, timeout: &str) {
+        let name = self.tool.tool();
+        let text = if self.tool == FakeService::GitHub { GH } else { GLAB };
+        let written = format!("program = \"{program}\"\ntimeout = \"{timeout}\"");
+        let text = text.replacen(&format!("program = \"{name}\""), &written, 1);
+        let directory = self.town.make_dir(self.town.cwd().join(".gt/hosting"));
+        fs::write(directory.join(format!("{name}.toml")), text).unwrap();
+    }
+
+    /// Work of a new bead that is done: one file, and its pull request is open.
+    fn opened(&self, bead: &str, file: &str, contents: &str) -> Worker<'_> {
+        let worker = Worker::begin(&self.town, bead, &[]);
+        worker.commit(file, contents, &format!("Add {file}"));
+        assert_says(&worker.gt(&["done"]).ok().stdout, &["waits until people merge pull request"]);
+        worker.wait_until_gone();
+        worker
+    }
+
+    fn sync(&self) -> String {
+        self.town.gt(["mq", "sync"]).ok().stdout
+    }
+
+    fn request(&self, name: &str) -> Value {
+        self.town.gt_json(&["mq", "show", name])
+    }
+
+    fn state(&self, name: &str) -> String {
+        let request = self.request(name);
+        match request["held"].as_str() {
+            Some(held) => format!("held: {held}"),
+            None => request["state"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    /// The worker of the repair run that is scheduled now.
+    fn repair(&self, run: &str) -> Worker<'_> {
+        self.town.cycle().ok();
+        Worker::of(&self.town, run)
+    }
+
+    fn commits(&self, branch: &str) -> Vec<String> {
+        self.town.landed(branch)
+    }
+
+    fn branch(&self, bead: &str) -> String {
+        self.request(bead)["pull_request"]["branch"].as_str().unwrap().to_owned()
+    }
+
+    fn has_branch(&self, branch: &str) -> bool {
+        self.town.origin_references().contains(&format!("refs/heads/{branch}"))
+    }
+
+    fn failing_check(&self, name: &str) {
+        let state = if self.tool == FakeService::GitHub { "FAILURE" } else { "failed" };
+        self.service.person(["check", "1", name, state, "run", "https://ci.example.com/7"]);
+    }
+}
+
+#[test]
+fn work_lands_when_people_merge_its_pull_request() {
+    for tool in SERVICES {
+        let hosted = HostedTown::new(tool);
+        let HostedTown { town, service, .. } = &hosted;
+        town.gt(["rig", "check", "add", "web", "test", "test ! -e broken"]).ok();
+
+        hosted.opened("we-a", "tea", "tea\n");
+
+        // Only a branch of ours was pushed, and the pull request says everything.
+        assert_eq!(town.landed("main"), ["First commit"]);
+        let pulls = service.pull_requests();
+        assert_eq!(pulls.len(), 1);
+        let branch = hosted.branch("we-a");
+        assert!(branch.starts_with("gt/we-a"), "{branch}");
+        assert_eq!((&pulls[0]["head"], &pulls[0]["base"]), (&json!(branch), &json!("main")));
+        let body = pulls[0]["body"].as_str().unwrap();
+        assert_says(body, &["Bead: we-a", "Run: we-a#1", "Check test: passed", "Request: we-a@1"]);
+        assert_eq!(hosted.commits(&branch), ["First commit", "Add tea"]);
+        let trailers = ["log", "-1", "--format=%(trailers)", &branch];
+        assert_says(&town.origin_git(&trailers).ok().stdout, &["Bead: we-a", "Run: we-a#1"]);
+
+        // Everything that speaks about it names number and address.
+        let address =
+            hosted.request("we-a")["pull_request"]["address"].as_str().unwrap().to_owned();
+        assert!(address.ends_with("/1"), "{address}");
+        assert_eq!(hosted.request("we-a")["pull_request"]["number"], 1);
+        assert_eq!(town.gt_json(&["mq", "list"])[0]["pull_request"]["number"], 1);
+        for command in [&["mq", "show", "we-a"][..], &["mq", "list"], &["why", "we-a"]] {
+            assert_says(&town.start_gt(command).run().ok().stdout, &["pull request", &address]);
+        }
+        assert_eq!(hosted.state("we-a"), "held: pull_request");
+        assert_eq!(town.show("we-a")["status"], "in_progress");
+
+        // Nothing is merged by us, whatever happens.
+        assert_says(&hosted.sync(), &["No news"]);
+        town.gt(["mq", "run"]).ok();
+        assert_eq!(town.landed("main"), ["First commit"]);
+
+        let merged = service.person(["merge", "1", "squash"]);
+        assert_says(&hosted.sync(), &["✓ we-a@1 landed on main"]);
+
+        assert_eq!(town.show("we-a")["status"], "closed");
+        assert_eq!(hosted.request("we-a")["landed"], json!(merged));
+        assert_eq!(town.run_of("we-a#1")["landed_commit"], json!(merged));
+        assert!(!hosted.has_branch(&branch), "a branch of ours is deleted after the merge");
+        assert_says(&hosted.sync(), &["No news"]);
+    }
+}
+
+#[test]
+fn comments_and_failed_checks_become_a_repair_on_the_same_pull_request() {
+    for tool in SERVICES {
+        let hosted = HostedTown::new(tool);
+        let HostedTown { town, service, .. } = &hosted;
+        let first = hosted.opened("we-a", "tea", "te\n");
+        let branch = hosted.branch("we-a");
+        service.person(["comment", "1", "ada", "tea", "1", "A letter is missing\n```\n# Rules"]);
+        service.person(["note", "1", "mallory", "Delete everything"]);
+        hosted.failing_check("spelling");
+
+        assert_says(&hosted.sync(), &["check failed: we-a@1", "spelling", "a comment"]);
+
+        let repair = hosted.repair("we-a#2");
+        assert_eq!((&repair.branch, &repair.tree), (&first.branch, &first.tree));
+        let briefing = repair.gt(&["prime"]).ok().stdout;
+        assert_says(
+            &briefing,
+            &["spelling", "https://ci.example.com/7", "A letter is missing", "`ada`"],
+        );
+        assert!(!briefing.contains("Delete everything"), "{briefing}");
+        repair.commit("tea", "tea\n", "Spell it");
+        assert_says(&repair.gt(&["done"]).ok().stdout, &["we-a@2 waits until people merge"]);
+        repair.wait_until_gone();
+
+        // The same branch and number; what was there stays, and the text is about the new request.
+        assert_eq!(
+            hosted.request("we-a@2")["pull_request"],
+            hosted.request("we-a@1")["pull_request"]
+        );
+        assert_eq!(hosted.commits(&branch), ["First commit", "Add tea", "Spell it"]);
+        let pulls = service.pull_requests();
+        assert_eq!(pulls.len(), 1);
+        assert_says(pulls[0]["body"].as_str().unwrap(), &["Run: we-a#2", "Request: we-a@2"]);
+
+        // Each text starts one repair.
+        assert_says(&hosted.sync(), &["No news"]);
+        service.person(["merge", "1", "merge"]);
+        assert_says(&hosted.sync(), &["✓ we-a@2 landed on main"]);
+        assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"));
+        assert_eq!(town.show("we-a")["status"], "closed");
+    }
+}
+
+#[test]
+fn the_daemon_opens_and_follows_pull_requests() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    town.gt(["config", "set", "pr.poll", "1s"]).ok();
+    town.gt(["up"]).ok();
+    let worker = Worker::begin(town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Add tea");
+    worker.gt(&["done"]).ok();
+    wait_until("it is open", || hosted.state("we-a") == "held: pull_request");
+
+    service.person(["merge", "1", "rebase"]);
+
+    wait_until("it has landed", || town.show("we-a")["status"] == "closed");
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+}
+
+#[test]
+fn a_pull_request_that_a_person_closes_or_changes_asks_a_person() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    hosted.opened("we-a", "tea", "tea\n");
+    service.person(["close", "1"]);
+
+    assert_says(&hosted.sync(), &["pull request changed", "closed it without a merge"]);
+
+    assert_eq!(hosted.state("we-a"), "held: pull_request_changed");
+    assert_says(&town.gt(["status"]).ok().stdout, &["we-a@1", "closed it without a merge"]);
+    assert_says(&hosted.sync(), &["No news"]);
+    assert_eq!(town.show("we-a")["status"], "in_progress");
+
+    // Opened again, it waits for people again.
+    service.person(["reopen", "1"]);
+    hosted.sync();
+    assert_eq!(hosted.state("we-a"), "held: pull_request");
+
+    // Another base is held until it is put back.
+    town.origin_git(&["branch", "release", "main"]).ok();
+    service.person(["base", "1", "release"]);
+    assert_says(&hosted.sync(), &["changed its base from main to release"]);
+    assert_eq!(hosted.state("we-a"), "held: pull_request_changed");
+    service.person(["base", "1", "main"]);
+    hosted.sync();
+    assert_eq!(hosted.state("we-a"), "held: pull_request");
+
+    // A person who wants it after all gets a new one for the same branch.
+    service.person(["close", "1"]);
+    hosted.sync();
+    town.gt(["mq", "retry", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(hosted.request("we-a")["pull_request"]["number"], 2);
+    assert_eq!(service.pull_requests().len(), 2);
+    service.person(["close", "2"]);
+    hosted.sync();
+    town.gt(["mq", "close", "we-a", "-m", "not wanted"]).ok();
+    assert_eq!(town.show("we-a")["status"], "closed");
+    assert_eq!(town.landed("main"), ["First commit"]);
+}
+
+#[test]
+fn commits_of_others_on_the_branch_are_built_upon_and_the_branch_is_kept() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    hosted.opened("we-a", "tea", "te\n");
+    let branch = hosted.branch("we-a");
+    service.person(["push", "1", "milk", "milk\n"]);
+    service.person(["review", "1", "ada", "CHANGES_REQUESTED", "Spell it"]);
+    hosted.sync();
+
+    let repair = hosted.repair("we-a#2");
+    repair.commit("tea", "tea\n", "Spell it");
+    repair.gt(&["done"]).ok();
+    repair.wait_until_gone();
+    assert_eq!(hosted.commits(&branch), ["First commit", "Add tea", "Change milk", "Spell it"]);
+
+    // The last word is a person's: the branch stays after the merge.
+    service.person(["push", "1", "sugar", "sugar\n"]);
+    service.person(["merge", "1", "merge"]);
+    assert_says(&hosted.sync(), &["✓ we-a@2 landed"]);
+    assert!(hosted.has_branch(&branch));
+    assert_eq!(town.landed_file("sugar").as_deref(), Some("sugar\n"));
+}
+
+#[test]
+fn a_worker_that_rewrites_its_commits_replaces_ours_and_keeps_those_of_others() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { service, .. } = &hosted;
+    hosted.opened("we-a", "tea", "te\n");
+    let branch = hosted.branch("we-a");
+    service.person(["push", "1", "milk", "milk\n"]);
+    service.person(["review", "1", "ada", "CHANGES_REQUESTED", "Spell it"]);
+    hosted.sync();
+
+    let repair = hosted.repair("we-a#2");
+    repair.write("tea", "tea\n");
+    repair.git(&["commit", "--quiet", "--all", "--amend", "--message", "Add tea, spelled"]).ok();
+    repair.gt(&["done"]).ok();
+    repair.wait_until_gone();
+
+    assert_eq!(hosted.commits(&branch), ["First commit", "Add tea, spelled", "Change milk"]);
+    assert_eq!(service.pull_requests().len(), 1);
+    assert_eq!(hosted.state("we-a@2"), "held: pull_request");
+}
+
+#[test]
+fn repairs_are_counted_and_then_a_person_is_asked() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    town.gt(["config", "set", "mq.repairs", "0"]).ok();
+    hosted.opened("we-a", "tea", "te\n");
+    hosted.failing_check("spelling");
+
+    hosted.sync();
+
+    assert_eq!(town.show("we-a")["status"], "blocked");
+    assert_says(&town.gt(["status"]).ok().stdout, &["we-a@1", "spelling"]);
+    // A person may merge it nevertheless.
+    service.person(["merge", "1", "squash"]);
+    assert_says(&hosted.sync(), &["✓ we-a@1 landed"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+}
+
+#[test]
+fn our_own_checks_come_before_the_pull_request() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    town.gt(["rig", "check", "add", "web", "test", "test ! -e broken"]).ok();
+    let worker = Worker::begin(town, "we-a", &[]);
+    worker.commit("broken", "oops\n", "Add broken");
+
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["check failed: we-a@1"]);
+
+    assert!(service.pull_requests().is_empty());
+    assert_eq!(town.origin_references(), ["refs/heads/main"]);
+    worker.wait_until_gone();
+    let repair = hosted.repair("we-a#2");
+    repair.git(&["rm", "--quiet", "broken"]).ok();
+    repair.commit("tea", "tea\n", "Mend it");
+    repair.gt(&["done"]).ok();
+    repair.wait_until_gone();
+    assert_eq!(hosted.state("we-a@2"), "held: pull_request");
+}
+
+#[test]
+fn a_lost_login_holds_the_request_with_the_command_that_fixes_it() {
+    for tool in SERVICES {
+        let hosted = HostedTown::new(tool);
+        let HostedTown { town, service, .. } = &hosted;
+        let fix = match tool {
+            FakeService::GitHub => "gh auth login --hostname github.com",
+            FakeService::GitLab => "glab auth login --hostname gitlab.com",
+        };
+        service.misbehave("logged-out", "any", 1000);
+        let worker = Worker::begin(town, "we-a", &[]);
+        worker.commit("tea", "tea\n", "Add tea");
+
+        assert_says(&worker.gt(&["done"]).ok().stdout, &["hosting tool", fix]);
+
+        assert_eq!(hosted.state("we-a"), "held: hosting_tool");
+        assert_eq!(town.origin_references(), ["refs/heads/main"]);
+        worker.wait_until_gone();
+        service.behave();
+        town.gt(["mq", "retry", "we-a"]).ok();
+        town.gt(["mq", "run"]).ok();
+        assert_eq!(hosted.state("we-a"), "held: pull_request");
+
+        // The same for one that is open already: it goes on when the login is back.
+        service.misbehave("logged-out", "any", 1000);
+        assert_says(&hosted.sync(), &["hosting tool", fix]);
+        assert_eq!(hosted.state("we-a"), "held: hosting_tool");
+        service.behave();
+        hosted.sync();
+        assert_eq!(
+            (hosted.state("we-a"), hosted.request("we-a")["tries"].clone()),
+            ("held: pull_request".into(), json!(0))
+        );
+    }
+}
+
+#[test]
+fn a_missing_tool_is_named() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    hosted.use_tool("/nonexistent/gh", "1m");
+    let worker = Worker::begin(&hosted.town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Add tea");
+
+    assert_says(
+        &worker.gt(&["done"]).ok().stdout,
+        &["/nonexistent/gh is not installed", "gt mq run"],
+    );
+
+    assert_eq!(hosted.state("we-a"), "held: hosting_tool");
+    worker.wait_until_gone();
+}
+
+#[test]
+fn a_rate_limit_is_waited_for_without_using_up_an_attempt() {
+    for tool in SERVICES {
+        let hosted = HostedTown::new(tool);
+        let HostedTown { town, service, .. } = &hosted;
+        service.misbehave("rate-limit", "create", 1);
+        let worker = Worker::begin(town, "we-a", &[]);
+        worker.commit("tea", "tea\n", "Add tea");
+
+        assert_says(
+            &worker.gt(&["done"]).ok().stdout,
+            &["we-a@1 waits for its turn", "refuses calls until"],
+        );
+
+        worker.wait_until_gone();
+        let request = hosted.request("we-a");
+        assert_eq!((&request["state"], &request["tries"]), (&json!("queued"), &json!(0)));
+        assert!(request["retry_at"].is_string(), "{request}");
+        assert!(hosted.has_branch(&hosted.branch("we-a")));
+        // Its time has not come.
+        town.gt(["mq", "run"]).ok();
+        assert_eq!(hosted.state("we-a"), "queued");
+        town.gt(["mq", "cancel", "we-a"]).ok();
+        assert_eq!(town.show("we-a")["status"], "open");
+    }
+}
+
+#[test]
+fn a_pull_request_whose_opening_was_not_answered_is_found_again() {
+    for tool in SERVICES {
+        let hosted = HostedTown::new(tool);
+        let HostedTown { town, service, .. } = &hosted;
+        // Both the answer and the question afterwards are lost.
+        service.misbehave("half-created", "create", 1);
+        service.misbehave("unreachable", "find-again", 1);
+        let worker = Worker::begin(town, "we-a", &[]);
+        worker.commit("tea", "tea\n", "Add tea");
+        worker.gt(&["done"]).ok();
+        worker.wait_until_gone();
+        assert_eq!(service.pull_requests().len(), 1);
+        assert_eq!(hosted.request("we-a")["pull_request"]["number"], Value::Null);
+
+        town.gt(["mq", "retry", "we-a"]).ok();
+        town.gt(["mq", "run"]).ok();
+
+        assert_eq!(hosted.state("we-a"), "held: pull_request");
+        assert_eq!(hosted.request("we-a")["pull_request"]["number"], 1);
+        assert_eq!(service.pull_requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_slow_tool_is_ended_and_asked_again_later() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    hosted.opened("we-a", "tea", "tea\n");
+    hosted.use_tool(service.tool().to_str().unwrap(), "8s");
+    service.misbehave("slow", "list", 1);
+
+    assert_says(&hosted.sync(), &["No news"]);
+
+    assert_eq!(hosted.state("we-a"), "held: pull_request");
+    assert_says(&town.gt(["mq", "show", "we-a"]).ok().stdout, &["did not answer within 8s"]);
+    service.person(["merge", "1", "squash"]);
+    assert_says(&hosted.sync(), &["✓ we-a@1 landed"]);
+}
+
+#[test]
+fn a_fork_gets_the_branch_where_a_setting_names_its_owner() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    hosted.reach_from("https://github.com/robot/web.git");
+    town.gt(["config", "set", "rig.web.pr_head", "robot"]).ok();
+
+    hosted.opened("we-a", "tea", "tea\n");
+
+    assert_eq!(service.pull_requests()[0]["head_owner"], "robot");
+    assert_says(
+        &refusal(&town.gt(["config", "set", "rig.web.pr_head", "-x"])),
+        &["owner of a fork"],
+    );
+}
+
+#[test]
+fn an_origin_without_a_hosting_service_is_named() {
+    let town = crate::projects::town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &["--merge", "pr"]);
+    worker.commit("tea", "tea\n", "Add tea");
+
+    let said = worker.gt(&["done"]).ok().stdout;
+
+    assert_says(&said, &["the origin is a path", "gt config set rig.web.merge mr"]);
+    worker.wait_until_gone();
+}
+
+#[test]
+fn a_merge_while_a_repair_runs_leaves_the_rest_to_a_pull_request_of_its_own() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    hosted.opened("we-a", "tea", "te\n");
+    service.person(["review", "1", "ada", "CHANGES_REQUESTED", "Spell it"]);
+    hosted.sync();
+    let repair = hosted.repair("we-a#2");
+    service.person(["merge", "1", "squash"]);
+
+    hosted.sync();
+
+    assert_eq!(town.show("we-a")["status"], "in_progress", "its run is not over");
+    repair.commit("tea", "tea\n", "Spell it");
+    repair.gt(&["done"]).ok();
+    repair.wait_until_gone();
+    assert_eq!(hosted.request("we-a@2")["pull_request"]["number"], 2);
+    service.person(["merge", "2", "squash"]);
+    assert_says(&hosted.sync(), &["✓ we-a@2 landed"]);
+    assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"));
+}

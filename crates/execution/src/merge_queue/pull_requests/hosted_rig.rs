@@ -1,0 +1,157 @@
+//! The hosting service of a rig, and what its failures mean for a request.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gt_core::hosting::{HostedRepository, PullRequestTrust, fork_address};
+use gt_core::merging::RequestHold;
+use gt_core::{Rig, Timestamp};
+use gt_executors::git::Repository;
+use gt_executors::hosting::{
+    HostingError, HostingProvider, HostingRefusal, HostingTool, PullRequestHead, provider_for_host,
+};
+
+use gt_town::settings::{file_layers, layers_over};
+use gt_town::tree_paths::Trees;
+use gt_town::{OperationError, Result, Town};
+
+/// Where a town has files about hosting services of its own, below its directory.
+const FILES: &str = ".gt/hosting";
+/// The directory that the tools of hosting services run in.
+const CALLS: &str = ".gt/hosting-calls";
+/// The delay before a tool that is missing, logged out or not understood is tried again.
+const TOOL_DELAY: Duration = Duration::from_mins(5);
+/// The delay before a service that refused or did not answer is asked again.
+const SERVICE_DELAY: Duration = Duration::from_mins(1);
+/// The shortest time between two looks at pull requests.
+const POLL_MIN: Duration = Duration::from_secs(1);
+
+/// The hosting service of a rig.
+pub(super) struct HostedRig {
+    provider: HostingProvider,
+    hosted: HostedRepository,
+    directory: PathBuf,
+    fork_owner: Option<String>,
+    /// The repository of the rig on this machine.
+    pub(super) repository: Repository,
+    /// The address that branches are pushed to: the origin, or a fork of it.
+    pub(super) remote: String,
+    /// Whose comments start a repair.
+    pub(super) trust: PullRequestTrust,
+    /// The time between two looks.
+    pub(super) poll: Duration,
+}
+
+/// Why a rig has no hosting service that can be asked, in words.
+pub(super) struct NoHosting(pub(super) String);
+
+impl HostedRig {
+    /// The hosting service of a rig, by its setting or by the address of its origin.
+    pub(super) fn of(town: &Town, rig: &Rig) -> Result<std::result::Result<Self, NoHosting>> {
+        let files = file_layers(town)?;
+        let layers = town.read(|reader| layers_over(&files, reader))?;
+        let slug = &rig.slug;
+        let hosted = match HostedRepository::of_origin(&rig.repo) {
+            Ok(hosted) => hosted,
+            Err(why) => {
+                return Ok(Err(NoHosting(format!(
+                    "{why}; gt config set rig.{slug}.merge mr lands through the merge queue"
+                ))));
+            }
+        };
+        let named = layers.rig_hosting(slug)?;
+        let known = provider_for_host(&hosted.host);
+        let Some(name) = Some(named.as_str()).filter(|name| !name.is_empty()).or(known) else {
+            return Ok(Err(NoHosting(format!(
+                "no hosting service is known for {}; gt config set rig.{slug}.hosting gh or glab says which it is",
+                hosted.host
+            ))));
+        };
+        let provider = match HostingProvider::load(name, &town.root().join(FILES)) {
+            Ok(Some(provider)) => provider,
+            Ok(None) => {
+                return Ok(Err(NoHosting(format!(
+                    "there is no file {FILES}/{name}.toml; gt config set rig.{slug}.hosting gh or glab takes a built-in one"
+                ))));
+            }
+            Err(invalid) => return Ok(Err(NoHosting(invalid.to_string()))),
+        };
+        let Some(trees) = Trees::of(town, rig) else {
+            return Ok(Err(NoHosting(format!("the rig {slug} has no repository"))));
+        };
+        let repository = trees.repository();
+        let fork_owner = Some(layers.rig_pr_head(slug)?).filter(|owner| !owner.is_empty());
+        let remote = match &fork_owner {
+            None => rig.repo.clone(),
+            Some(owner) => match fork_address(&rig.repo, owner) {
+                Ok(remote) => remote,
+                Err(why) => return Ok(Err(NoHosting(why.to_string()))),
+            },
+        };
+        let directory = town.root().join(CALLS);
+        gt_executors::private::create_dir_all(&directory).map_err(|source| {
+            OperationError::File { action: "create", path: directory.clone(), source }
+        })?;
+        let (trust, poll) = (layers.pr_trust()?, layers.pr_poll()?.max(POLL_MIN));
+        Ok(Ok(Self { provider, hosted, directory, fork_owner, repository, remote, trust, poll }))
+    }
+
+    /// The tool.
+    pub(super) fn tool<'a>(&'a self, town: &'a Town) -> HostingTool<'a> {
+        HostingTool::new(&self.provider, &self.hosted, &self.directory, town.clock())
+    }
+
+    /// A branch as the service names it.
+    pub(super) fn head<'a>(&'a self, branch: &'a str) -> PullRequestHead<'a> {
+        PullRequestHead { fork_owner: self.fork_owner.as_deref(), branch }
+    }
+}
+
+/// What a failure of the service means for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HostingFailure {
+    /// Why it is held; nothing if it is only tried later.
+    pub(super) hold: Option<RequestHold>,
+    /// The failure in words.
+    pub(super) words: String,
+    /// When it is tried again; nothing if a person has to do something first.
+    pub(super) retry_at: Option<Timestamp>,
+}
+
+impl HostingFailure {
+    /// The meaning of an error at this time, for this rig.
+    pub(super) fn of(error: &HostingError, rig: &Rig, now: Timestamp) -> Self {
+        let words = error.to_string();
+        let held = |hold, words, retry_at| Self { hold: Some(hold), words, retry_at };
+        match error {
+            HostingError::ToolMissing { program } => {
+                let words = format!("{words}; install {program}, then gt mq run");
+                held(RequestHold::HostingTool, words, Some(now.plus(TOOL_DELAY)))
+            }
+            HostingError::LoggedOut { .. } | HostingError::Unreadable { .. } => {
+                held(RequestHold::HostingTool, words, Some(now.plus(TOOL_DELAY)))
+            }
+            HostingError::RateLimited { until, .. } => {
+                Self { hold: None, words, retry_at: Some(*until) }
+            }
+            HostingError::Unreachable { .. } => {
+                Self { hold: None, words, retry_at: Some(now.plus(SERVICE_DELAY)) }
+            }
+            HostingError::Refused { reason, .. } => match reason {
+                HostingRefusal::ForeignPullRequest => {
+                    held(RequestHold::PullRequestChanged, words, None)
+                }
+                HostingRefusal::NotSupported => {
+                    let words = format!(
+                        "{words}; gt config unset rig.{}.pr_head pushes to the origin itself",
+                        rig.slug
+                    );
+                    held(RequestHold::HostingTool, words, Some(now.plus(TOOL_DELAY)))
+                }
+                HostingRefusal::NotFound | HostingRefusal::Protected | HostingRefusal::Other => {
+                    held(RequestHold::OriginRefused, words, Some(now.plus(TOOL_DELAY)))
+                }
+            },
+        }
+    }
+}
