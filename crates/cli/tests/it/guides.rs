@@ -48,6 +48,7 @@ pages! {
     merge_queue: "docs/guides/merge-queue.md",
     notifications: "docs/guides/notifications.md",
     postgresql: "docs/guides/postgresql.md",
+    pull_requests: "docs/guides/pull-requests.md",
     real_agents: "docs/guides/real-agents.md",
     recovery: "docs/guides/recovery.md",
     runs: "docs/guides/runs.md",

@@ -34,7 +34,7 @@ impl HostedTown {
         let hosted = Self { town, service, tool };
         hosted.reach_from(&hosted.service.address());
         hosted.use_tool(hosted.service.tool().to_str().unwrap(), "1m");
-        let HostedTown { town, service, .. } = &hosted;
+        let Self { town, service, .. } = &hosted;
         town.gt(["rig", "add", "web", &service.address(), "--executor", "process"]).ok();
         project_agent(town, STAYS);
         town.gt(["config", "set", "worker.kill_grace", "300ms"]).ok();
@@ -391,7 +391,7 @@ fn a_missing_tool_is_named() {
 
     assert_says(
         &worker.gt(&["done"]).ok().stdout,
-        &["/nonexistent/gh is not installed", "gt mq run"],
+        &["/nonexistent/gh is not installed", "install"],
     );
 
     assert_eq!(hosted.state("we-a"), "held: hosting_tool");

@@ -295,7 +295,7 @@ impl MergeRequest {
         if self.pull_request.number.is_some()
             && self.state != RequestState::Held(RequestHold::PullRequestOpen)
         {
-            words.push_str(&format!("; {}", self.pull_request));
+            words = format!("{words}; {}", self.pull_request);
         }
         match self.state {
             RequestState::Queued => {

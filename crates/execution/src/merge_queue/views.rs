@@ -90,9 +90,10 @@ pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
         };
         let reviews = reader.reviews_of(&request.id)?;
         let branch = &request.pull_request.branch;
-        let pull_request = match request.state.is_open() {
-            true => reader.pull_request(&request.id.bead, branch)?,
-            false => None,
+        let pull_request = if request.state.is_open() {
+            reader.pull_request(&request.id.bead, branch)?
+        } else {
+            None
         };
         Ok(RequestStory {
             title: title.unwrap_or_default(),

@@ -79,11 +79,13 @@ fn followed_in(reader: &Reader<'_>) -> Result<Vec<Followed>> {
     Ok(followed)
 }
 
-/// Whether news about the pull request of a request matter now. One that is being built looks at it itself.
+/// Whether news about the pull request of a request matter now. One that is in line, or will be by itself, looks at it
+/// when it is published.
 fn is_followed(request: &MergeRequest) -> bool {
     request.method == MergeMethod::PullRequest
         && match request.state {
-            RequestState::Held(_) | RequestState::Failed | RequestState::Conflict => true,
+            RequestState::Held(_) => request.retry_at.is_none(),
+            RequestState::Failed | RequestState::Conflict => true,
             RequestState::Queued
             | RequestState::Building
             | RequestState::Checking
@@ -129,7 +131,7 @@ fn follow(
 ) -> Result<()> {
     let town = &town.as_system();
     let mut rigs: BTreeMap<RigSlug, Vec<Followed>> = BTreeMap::new();
-    for one in town.read(|reader| followed_in(reader))? {
+    for one in town.read(followed_in)? {
         if only.is_none_or(|only| one.request.rig == *only) {
             rigs.entry(one.request.rig.clone()).or_default().push(one);
         }
@@ -211,7 +213,7 @@ impl<'a> PullRequestWatch<'a> {
             Ok(hosted) => hosted,
             Err(NoHosting(words)) => {
                 let later = self.town.now().plus(AWAY_DELAY);
-                let followed = self.town.read(|reader| followed_in(reader))?;
+                let followed = self.town.read(followed_in)?;
                 for one in followed.iter().filter(|one| one.request.rig == self.rig.slug) {
                     self.hold(one, RequestHold::HostingTool, &words)?;
                     self.save(one, &LookOutcome::waits(&*words, false), "", later)?;
@@ -458,11 +460,25 @@ impl<'a> PullRequestWatch<'a> {
     /// A pull request that was changed and is as before again, or that can be looked at again, waits for people as before.
     fn resume(&mut self, one: &Followed) -> Result<()> {
         match one.request.state {
-            RequestState::Held(RequestHold::PullRequestChanged | RequestHold::HostingTool) => {
-                self.hold(one, RequestHold::PullRequestOpen, "")
-            }
-            _ => Ok(()),
+            RequestState::Held(
+                RequestHold::PullRequestChanged
+                | RequestHold::HostingTool
+                | RequestHold::OriginRefused,
+            ) => {}
+            _ => return Ok(()),
         }
+        let tips = self.tips(one)?;
+        let last = tips.iter().rev().find(|tip| tip.is_ours());
+        if last.is_some_and(|tip| tip.accepted == one.request.accepted) {
+            return self.hold(one, RequestHold::PullRequestOpen, "");
+        }
+        // Its branch does not have the commit yet.
+        let again = self.town.write(|writer| {
+            let (action, note) = (RequestAction::Requeue, RequestNote::default());
+            act_in(writer, &one.request.id, action, OriginAnswer::Unknown, note)
+        })?;
+        self.changed.extend(again.map(|request| request.id));
+        Ok(())
     }
 
     fn hold(&mut self, one: &Followed, reason: RequestHold, words: &str) -> Result<()> {
@@ -536,7 +552,10 @@ impl<'a> PullRequestWatch<'a> {
 
 /// Whether a request stays as it is while its pull request does.
 fn is_at_rest(request: &MergeRequest) -> bool {
-    !matches!(request.state, RequestState::Held(RequestHold::HostingTool))
+    !matches!(
+        request.state,
+        RequestState::Held(RequestHold::HostingTool | RequestHold::OriginRefused)
+    )
 }
 
 fn fingerprint_of(polled: &[PolledPullRequest], number: u64) -> String {

@@ -125,7 +125,7 @@ impl HostingFailure {
         let held = |hold, words, retry_at| Self { hold: Some(hold), words, retry_at };
         match error {
             HostingError::ToolMissing { program } => {
-                let words = format!("{words}; install {program}, then gt mq run");
+                let words = format!("{words}; install {program}, or name it in {FILES}");
                 held(RequestHold::HostingTool, words, Some(now.plus(TOOL_DELAY)))
             }
             HostingError::LoggedOut { .. } | HostingError::Unreadable { .. } => {

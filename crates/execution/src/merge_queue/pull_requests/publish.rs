@@ -11,7 +11,7 @@ use gt_core::merging::{
     MergeRequest, OriginAnswer, PullRequestName, RequestAction, RequestHold, RequestState,
 };
 use gt_core::message::{MessageBody, Severity};
-use gt_core::{MessageAddress, Sender};
+use gt_core::{MessageAddress, Sender, Timestamp};
 use gt_executors::git::{CandidateMember, Commit, GitError, LandMethod, MemberOutcome, Push};
 use gt_executors::hosting::{HostingError, NewPullRequest};
 use gt_store::{CandidateCheck, Writer};
@@ -81,7 +81,7 @@ impl QueueBuilder<'_> {
             }
         };
         match self.try_publish(&hosted, target, request) {
-            Ok(()) => Ok(BatchProgress::GoOn),
+            Ok(progress) => Ok(progress),
             Err(PublishStop::Service(error)) => self.put_off(request, &error),
             Err(PublishStop::Git(GitError::Unreachable { message, .. })) => {
                 let retry_at = Some(self.town.now().plus(AWAY_DELAY));
@@ -99,7 +99,7 @@ impl QueueBuilder<'_> {
         hosted: &HostedRig,
         target: &Commit,
         request: &MergeRequest,
-    ) -> std::result::Result<(), PublishStop> {
+    ) -> std::result::Result<BatchProgress, PublishStop> {
         let tool = hosted.tool(self.town);
         // This is also the test whether the tool is there and logged in, before anything is built.
         tool.login()?;
@@ -107,26 +107,31 @@ impl QueueBuilder<'_> {
         let (mut name, landed) = match self.start(request, shown.as_ref())? {
             PublishStart::GoOn { name, landed } => (name, landed),
             PublishStart::Merged => {
-                return Ok(self.wait_for_people(hosted, request, &request.pull_request)?);
+                let now = self.town.now();
+                self.wait_for_people(request, &request.pull_request, now)?;
+                return Ok(BatchProgress::GoOn);
             }
             PublishStart::Changed(words) => {
                 self.town.write(|writer| hold_changed_in(writer, request, &words).map(drop))?;
                 self.changed.insert(request.id.clone());
-                return Ok(());
+                return Ok(BatchProgress::GoOn);
             }
         };
         let ids = [request.id.clone()];
         let note = RequestNote::default();
         if self.act(&ids, RequestAction::Build, OriginAnswer::Unknown, &note)?.is_empty() {
-            return Ok(());
+            return Ok(BatchProgress::GoOn);
         }
         if name.branch.is_empty() {
             name.branch = self.free_branch(hosted, request)?;
         }
         let plan = self.plan(hosted, target, request, &name.branch, landed)?;
         let (commit, tips, push) = match plan {
-            PublishPlan::Stopped => return Ok(()),
-            PublishPlan::InTarget => return Ok(self.confirm_merged(request, target.as_str())?),
+            PublishPlan::Stopped => return Ok(BatchProgress::GoOn),
+            PublishPlan::InTarget => {
+                self.confirm_merged(request, target.as_str())?;
+                return Ok(BatchProgress::GoOn);
+            }
             PublishPlan::There(commit, tips) => (commit, tips, None),
             PublishPlan::Push(push) => {
                 (push.commit.clone(), vec![our_tip(request, push.commit.as_str())], Some(push))
@@ -135,34 +140,34 @@ impl QueueBuilder<'_> {
         self.act(&ids, RequestAction::Check, OriginAnswer::Unknown, &note)?;
         // A branch that has everything was checked before it was pushed, and commits of others are checked by the service.
         let has_news = push.is_some() || name.number.is_none();
-        let checks = if !has_news {
-            Vec::new()
-        } else {
+        let checks = if has_news {
             match self.verify(&commit, CheckPurpose::Candidate)? {
                 CheckVerdict::Passed(passed) => passed.runs,
                 CheckVerdict::Error { check, words } => {
-                    self.hold_for_error(&ids, &check, &words)?;
-                    return Ok(());
+                    return Ok(self.hold_for_error(&ids, &check, &words)?);
                 }
                 CheckVerdict::Failed(failure) => {
-                    self.blame(request, target, failure)?;
-                    return Ok(());
+                    return Ok(self.blame(request, target, failure)?);
                 }
             }
+        } else {
+            Vec::new()
         };
         if !self.intend_push(request, &name, &tips)? {
             self.act(&ids, RequestAction::Requeue, OriginAnswer::Unknown, &note)?;
-            return Ok(());
+            return Ok(BatchProgress::Stop);
         }
         if let Some(push) = push
             && !self.push_pull_branch(hosted, request, &name.branch, &push)?
         {
-            return Ok(());
+            return Ok(BatchProgress::GoOn);
         }
         if has_news {
             self.open_or_update(hosted, request, &mut name, &checks)?;
         }
-        Ok(self.wait_for_people(hosted, request, &name)?)
+        let due_at = self.town.now().plus(hosted.poll);
+        self.wait_for_people(request, &name, due_at)?;
+        Ok(BatchProgress::GoOn)
     }
 
     /// Whether the request goes on with its pull request, as the service shows it.
@@ -233,39 +238,33 @@ impl QueueBuilder<'_> {
         let member = self.member(request)?;
         let accepted = member.commit.clone();
         let ours = tips.iter().rev().find(|tip| tip.is_ours());
-        let (base, members) = match (&there, ours) {
-            (Some(there), Some(ours)) => {
-                let has_arrived = |tip: &&PullRequestTip| tip.commit == there.as_str();
-                let known = tips.iter().rev().find(has_arrived);
-                // A tip that is recorded and not there was never pushed, if an earlier one is there.
-                let previous = known.filter(|tip| tip.is_ours()).unwrap_or(ours);
-                if previous.accepted == request.accepted {
-                    return Ok(PublishPlan::There(there.clone(), Vec::new()));
-                }
-                let previous_accepted = self.commit(&previous.accepted)?;
-                if hosted.repository.has_in_history(&accepted, &previous_accepted)? {
-                    let base = Some(previous_accepted);
-                    (there.clone(), vec![CandidateMember { base, ..member }])
-                } else {
-                    let mut members = vec![member];
-                    if previous.commit != there.as_str() {
-                        members.push(CandidateMember {
-                            commit: there.clone(),
-                            base: Commit::parse(&previous.commit),
-                            name: format!("commits of others on {branch}"),
-                            message: None,
-                            trailers: Vec::new(),
-                            signature: members[0].signature.clone(),
-                            replaced_author: None,
-                        });
-                    }
-                    (target.clone(), members)
-                }
+        let (base, members) = if let (Some(there), Some(ours)) = (&there, ours) {
+            let previous = self.last_pushed(hosted, &tips, there)?.unwrap_or(ours);
+            if previous.accepted == request.accepted {
+                return Ok(PublishPlan::There(there.clone(), Vec::new()));
             }
-            _ => {
-                let base = landed.or_else(|| member.base.clone());
-                (target.clone(), vec![CandidateMember { base, ..member }])
+            let previous_accepted = self.commit(&previous.accepted)?;
+            if hosted.repository.has_in_history(&accepted, &previous_accepted)? {
+                let base = Some(previous_accepted);
+                (there.clone(), vec![CandidateMember { base, ..member }])
+            } else {
+                let mut members = vec![member];
+                if previous.commit != there.as_str() {
+                    members.push(CandidateMember {
+                        commit: there.clone(),
+                        base: Commit::parse(&previous.commit),
+                        name: format!("commits of others on {branch}"),
+                        message: None,
+                        trailers: Vec::new(),
+                        signature: members[0].signature.clone(),
+                        replaced_author: None,
+                    });
+                }
+                (target.clone(), members)
             }
+        } else {
+            let base = landed.or_else(|| member.base.clone());
+            (target.clone(), vec![CandidateMember { base, ..member }])
         };
         let id = format!("pull-{}", request.id);
         let built = hosted.repository.build_candidate(&id, &base, &members, LandMethod::Rebase)?;
@@ -304,6 +303,25 @@ impl QueueBuilder<'_> {
             }
             there => PublishPlan::Push(PublishedCommit { commit: built.tip, there }),
         })
+    }
+
+    /// The last of our tips that is in this commit of the branch. One that is recorded after it was never pushed.
+    fn last_pushed<'t>(
+        &self,
+        hosted: &HostedRig,
+        tips: &'t [PullRequestTip],
+        there: &Commit,
+    ) -> std::result::Result<Option<&'t PullRequestTip>, PublishStop> {
+        if let Some(known) = tips.iter().rposition(|tip| tip.commit == there.as_str()) {
+            return Ok(tips[..=known].iter().rev().find(|tip| tip.is_ours()));
+        }
+        for tip in tips.iter().rev().filter(|tip| tip.is_ours()) {
+            let commit = self.commit(&tip.commit)?;
+            if hosted.repository.has_in_history(there, &commit)? {
+                return Ok(Some(tip));
+            }
+        }
+        Ok(None)
     }
 
     /// Records the branch and the tips that it has or is to have, if everything still holds: the lease, the queue, the request.
@@ -358,7 +376,7 @@ impl QueueBuilder<'_> {
                 Push::Done => return Ok(true),
                 // Others have pushed to it: their commits come first.
                 Push::LostRace(_) => {
-                    self.rebuild(&[request.id.clone()], OriginAnswer::Unknown)?;
+                    self.rebuild(std::slice::from_ref(&request.id), OriginAnswer::Unknown)?;
                     return Ok(false);
                 }
                 Push::Unreachable(words) => {
@@ -425,14 +443,13 @@ impl QueueBuilder<'_> {
         Ok(())
     }
 
-    /// Leaves a request to the people who merge its pull request.
+    /// Leaves a request to the people who merge its pull request, which is looked at next at this time.
     fn wait_for_people(
         &mut self,
-        hosted: &HostedRig,
         request: &MergeRequest,
         name: &PullRequestName,
+        due_at: Timestamp,
     ) -> Result<()> {
-        let due_at = self.town.now().plus(hosted.poll);
         let bead = &request.id.bead;
         let acted = self.town.write(|writer| {
             name_in(writer, request, name)?;
@@ -494,7 +511,7 @@ impl QueueBuilder<'_> {
         action: RequestAction,
         note: &RequestNote,
     ) -> Result<BatchProgress> {
-        self.act(&[request.id.clone()], action, OriginAnswer::Unknown, note)?;
+        self.act(std::slice::from_ref(&request.id), action, OriginAnswer::Unknown, note)?;
         Ok(BatchProgress::GoOn)
     }
 }
