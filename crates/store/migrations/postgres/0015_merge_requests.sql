@@ -186,6 +186,9 @@ CREATE INDEX check_runs_flaky ON check_runs (rig, name) WHERE flaky = 1;
 
 INSERT INTO counters (name, value) VALUES ('merge_requests', 0), ('candidates', 0), ('reviews', 0), ('check_runs', 0);
 
+-- Failed beads that others wait for are listed for people.
+CREATE INDEX beads_failed ON beads (id) WHERE outcome = 'failed';
+
 -- Work that waits to be merged, or for a review, becomes a request.
 INSERT INTO merge_requests (bead, number, epoch, rig, target, branch, accepted, base, merge, review, state, held, detail, position,
     top, fix, tries, rebuilds, landed, pull_branch, pull_address, created_at, changed_at)

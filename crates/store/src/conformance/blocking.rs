@@ -259,3 +259,22 @@ pub(super) fn the_edges_of_a_new_bead_block_it_in_any_order_of_arrival(
         assert_eq!(town.blockers_of(text), 1, "{text}");
     }
 }
+
+pub(super) fn a_failed_bead_is_listed_with_those_that_wait_for_it(subject: &dyn EngineUnderTest) {
+    let town = b_after_a(subject, BLOCKS);
+    town.add_open(&["gt-c", "gt-alone"]);
+    town.link("gt-c", BLOCKS, "gt-a");
+    let failed = |town: &CheckedStore| town.read(|reader| reader.failed_blockers(9));
+    let waiting = |limit| town.read(|reader| reader.beads_blocked_by(&id("gt-a"), limit));
+    assert_eq!(failed(&town), []);
+    assert_eq!(waiting(9), [id("gt-b"), id("gt-c")]);
+    assert_eq!(waiting(1), [id("gt-b")]);
+
+    town.close_as("gt-alone", Some(Outcome::Failed));
+    town.close_as("gt-a", Some(Outcome::Failed));
+    assert_eq!(failed(&town), [id("gt-a")], "nothing waits for the other");
+    town.close_as("gt-c", None);
+    assert_eq!(waiting(9), [id("gt-b")]);
+    town.close_as("gt-b", None);
+    assert_eq!(failed(&town), []);
+}

@@ -52,6 +52,7 @@ macro_rules! for_each_conformance_case {
                 a_close_counts_as_done_unless_it_failed,
                 after_a_failure_dependents_wait_until_it_is_closed_again,
                 an_outcome_that_turns_into_a_failure_blocks_again,
+                a_failed_bead_is_listed_with_those_that_wait_for_it,
                 a_conditional_edge_is_satisfied_by_any_close,
                 reopening_blocks_again,
                 a_pinned_bead_never_blocks,
@@ -204,6 +205,7 @@ macro_rules! for_each_conformance_case {
             merge_requests {
                 a_request_reads_back_as_it_was_written,
                 a_state_is_saved_only_over_the_state_it_follows,
+                the_time_of_a_state_stays_while_the_state_does,
                 a_bead_has_one_open_request,
                 a_line_has_the_open_requests_of_its_branch,
                 a_candidate_is_on_its_way_until_it_is_over,
@@ -318,6 +320,7 @@ macro_rules! for_each_conformance_case {
                 a_status_that_contradicts_a_live_run_is_noticed,
                 a_pause_names_actor_and_time_and_is_recorded_once,
                 accounts_are_kept_with_at_most_one_default,
+                a_run_that_was_handed_back_is_listed_until_its_bead_is_scheduled_again,
             }
             scans {
                 a_long_answer_comes_whole_in_order_and_beside_other_reads,

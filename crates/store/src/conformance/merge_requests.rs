@@ -333,3 +333,20 @@ pub(super) fn what_a_repair_answers_is_kept_once(subject: &dyn EngineUnderTest) 
     assert_eq!(names, ["line:1", "note:1", "review:1", "review:2"]);
     assert!(town.read(|reader| reader.repaired_feedback(&id("ge-2"))).is_empty());
 }
+
+pub(super) fn the_time_of_a_state_stays_while_the_state_does(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let request = put(&town, "ge-1", "main");
+    let read = || town.read(|reader| reader.merge_request(&request.id)).expect("it is there");
+    let away = RequestState::Held(RequestHold::OriginUnreachable);
+    let held = MergeRequest { state: away, retry_at: Some(at(50)), ..request.clone() };
+    assert!(town.write(|writer| writer.save_merge_request(RequestState::Queued, &held)));
+    let since = read().changed_at;
+    let again = MergeRequest { retry_at: Some(at(90)), ..held };
+    assert!(town.write(|writer| writer.save_merge_request(away, &again)));
+    assert_eq!((read().changed_at, read().retry_at), (since, Some(at(90))));
+    let refused = RequestState::Held(RequestHold::OriginRefused);
+    let other = MergeRequest { state: refused, ..again };
+    assert!(town.write(|writer| writer.save_merge_request(away, &other)));
+    assert!(read().changed_at > since, "another reason is another state");
+}

@@ -1,7 +1,8 @@
 //! Runs, the scheduler's own row, and accounts.
 
 use gt_core::schedule::{
-    Account, CloseReason, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace, Workplace,
+    Account, CloseReason, DoneStatus, Landing, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace,
+    Workplace,
 };
 use gt_core::{EventKind, ExecutorKind, Status, Uid};
 
@@ -290,4 +291,42 @@ pub(super) fn accounts_are_kept_with_at_most_one_default(subject: &dyn EngineUnd
     town.write(|writer| writer.set_default_account(None));
     town.write(|writer| writer.delete_account("play"));
     assert_eq!(town.read(|reader| reader.accounts()), [work]);
+}
+
+pub(super) fn a_run_that_was_handed_back_is_listed_until_its_bead_is_scheduled_again(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
+    let beads = ["gt-asks", "gt-later", "gt-done", "gt-cancelled", "gt-closed"];
+    town.add_open(&beads);
+    let hand_back = |text: &str, said: Option<DoneStatus>, state: RunState| {
+        let context = schedule(&town, new(text));
+        let run = begin(&town, text, |run| {
+            run.context = context.number;
+            run.state = RunState::Running;
+        });
+        town.write(|writer| {
+            writer.close_context(&context, CloseReason::Dispatched, "")?;
+            match said {
+                Some(said) => writer.accept_work(&run, said, &Landing::default()).map(drop),
+                None => Ok(()),
+            }
+        });
+        assert!(end(&town, &run, state));
+    };
+    hand_back("gt-asks", Some(DoneStatus::Escalated), RunState::Cancelled);
+    hand_back("gt-later", Some(DoneStatus::Deferred), RunState::Cancelled);
+    hand_back("gt-done", None, RunState::Done);
+    hand_back("gt-cancelled", None, RunState::Cancelled);
+    hand_back("gt-closed", Some(DoneStatus::Escalated), RunState::Cancelled);
+    town.close_as("gt-closed", None);
+    let listed = |limit| {
+        let runs = town.read(|reader| reader.runs_handed_back(limit));
+        runs.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(9), ["gt-asks#1", "gt-done#1", "gt-later#1"]);
+    assert_eq!(listed(1), ["gt-asks#1"]);
+
+    schedule(&town, new("gt-asks"));
+    assert_eq!(listed(9), ["gt-done#1", "gt-later#1"]);
 }

@@ -27,6 +27,11 @@ statements! {
     BLOCKERS = "SELECT d.depends_on_id, b.status, b.outcome FROM dependencies d \
         JOIN beads b ON b.id = d.depends_on_id WHERE d.issue_id = ?1 AND d.blocking = 1 \
         ORDER BY d.depends_on_id";
+    BLOCKED_BY = "SELECT d.issue_id FROM dependencies d JOIN beads b ON b.id = d.issue_id \
+        WHERE d.depends_on_id = ?1 AND d.blocking = 1 AND b.status <> 'closed' ORDER BY d.issue_id LIMIT ?2";
+    FAILED_BLOCKERS = "SELECT t.id FROM beads t WHERE t.outcome = 'failed' AND EXISTS (SELECT 1 FROM dependencies d \
+        JOIN beads b ON b.id = d.issue_id WHERE d.depends_on_id = t.id AND d.blocking = 1 AND b.status <> 'closed') \
+        ORDER BY t.id LIMIT ?1";
     OPEN_CHILD = "SELECT 1 FROM dependencies d JOIN beads b ON b.id = d.issue_id \
         WHERE d.depends_on_id = ?1 AND d.type = 'parent-child' AND b.status <> 'closed' LIMIT 1";
 }
@@ -47,6 +52,18 @@ impl Reader<'_> {
             note_blocker(&mut blockers, id, &facts);
         }
         Ok(blockers)
+    }
+
+    /// The beads that are not closed and wait for this one.
+    pub fn beads_blocked_by(&self, id: &BeadId, limit: usize) -> Result<Vec<BeadId>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(BLOCKED_BY, &[id.into(), limit.into()], |row| id_from(row, 0))
+    }
+
+    /// The beads that failed and that others, which are not closed, wait for.
+    pub fn failed_blockers(&self, limit: usize) -> Result<Vec<BeadId>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(FAILED_BLOCKERS, &[limit.into()], |row| id_from(row, 0))
     }
 
     /// The beads this one is a part of.

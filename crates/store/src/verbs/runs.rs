@@ -53,6 +53,12 @@ statements! {
         AND b.status = 'open' AND r.state = 'lost' \
         AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.bead = r.bead AND n.epoch > r.epoch) \
         ORDER BY c.bead LIMIT ?1";
+    HANDED_BACK = "SELECT r.bead, r.epoch FROM contexts c JOIN beads b ON b.id = c.bead \
+        JOIN runs r ON r.context = c.number WHERE c.latest = 1 AND c.close_reason = 'dispatched' \
+        AND b.status IN ('open', 'blocked', 'deferred') \
+        AND ((r.state = 'cancelled' AND r.said IN ('escalated', 'deferred')) OR (r.state = 'done' AND b.status = 'open')) \
+        AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.bead = r.bead AND n.epoch > r.epoch) \
+        ORDER BY c.bead LIMIT ?1";
     LAST_EPOCH = "SELECT COALESCE(MAX(epoch), 0) FROM runs WHERE bead = ?1";
     INSERT = "INSERT INTO runs (bead, epoch, uid, context, rig, executor, runtime, agent, place, host, \
         account, gated, state, starter, formula, steps, created_at, created_by, session, tree, branch, \
@@ -111,6 +117,17 @@ impl Reader<'_> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.rows(OUT_OF_ATTEMPTS, &[limit.into()], |row| {
             Ok((id_from(row, 0)?, u32::try_from(row.int(1)?).unwrap_or(u32::MAX)))
+        })
+    }
+
+    /// The last runs of beads that their workers gave back undecided and that were not scheduled since: escalated, put off, or
+    /// done while the bead is open.
+    pub fn runs_handed_back(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(HANDED_BACK, &[limit.into()], |row| {
+            let epoch = u32::try_from(row.int(1)?)
+                .map_err(|_| StoreError::Corrupt("the number of a run is too large".to_owned()))?;
+            Ok(RunId { bead: id_from(row, 0)?, epoch })
         })
     }
 
