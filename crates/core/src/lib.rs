@@ -18,6 +18,7 @@ pub mod formula;
 mod hexadecimal;
 pub mod histogram;
 pub mod hosting;
+pub mod inbox;
 mod jitter;
 pub mod json;
 pub mod latency;

@@ -8,6 +8,7 @@
 pub mod daemon;
 pub mod demo;
 pub mod health;
+pub mod inbox;
 #[cfg(test)]
 mod live_run_tests;
 pub mod notice_helper;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use gt_core::merging::{MergeRequest, RequestHold, RequestState};
 use gt_core::schedule::{CloseReason, ParkSubject, Run, RunId, Silence};
 use gt_core::{BeadId, RigSlug};
 use gt_executors::runs::{Liveness, RunFiles, UnattendedRun, holders, unattended};
@@ -38,9 +37,6 @@ pub enum Need {
     Stalled(RunId, Silence),
     /// This many notices were given up: people were not told.
     NotTold(u64),
-    /// The origin of this merge request has not answered for long, or does not take it, or a checkout of a person is in its
-    /// way.
-    OriginAway(Box<MergeRequest>, RequestHold),
     /// The repository that the workers of this rig share is damaged in this way.
     DamagedRepository(RigSlug, String),
 }
@@ -59,9 +55,6 @@ impl Need {
             Self::NotGone(..) => "not-gone",
             Self::Stalled(..) => "stalled",
             Self::NotTold(_) => "not-told",
-            Self::OriginAway(_, RequestHold::OriginUnreachable) => "origin-away",
-            Self::OriginAway(_, RequestHold::CheckoutInTheWay) => "checkout-in-the-way",
-            Self::OriginAway(..) => "origin-refuses",
             Self::DamagedRepository(..) => "damaged-repository",
         }
     }
@@ -94,7 +87,6 @@ impl Need {
             Self::NotTold(count) => {
                 format!("{count} notices could not be delivered, and were given up")
             }
-            Self::OriginAway(request, _) => request.standing(),
             Self::DamagedRepository(rig, problem) => {
                 format!("the repository of the rig {rig} is damaged: {problem}")
             }
@@ -129,7 +121,6 @@ impl Need {
                 "gt peek {bead} shows what it says; gt nudge {bead} \"…\" speaks to it, gt run cancel {bead} ends it"
             ),
             Self::NotTold(_) => "gt outbox list, then gt outbox retry".to_owned(),
-            Self::OriginAway(request, _) => request.next_step(),
             Self::DamagedRepository(..) => {
                 "gt repairs it from the origin before the next run of the rig; gt doctor says more"
                     .to_owned()
@@ -151,8 +142,6 @@ fn process_list(left: &[i32]) -> String {
 
 /// How many of each kind are listed.
 const EACH_MAX: usize = 100;
-/// How long an origin may be away before a person is asked.
-const ORIGIN_AWAY_MAX: Duration = Duration::from_mins(10);
 /// How many of the last runs are checked for remaining processes.
 const RUNS_ASKED_MAX: usize = 200;
 
@@ -163,11 +152,10 @@ pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
         .filter(|parked| !parked.park.is_limit())
         .map(|parked| Need::Parked(parked.park.means, parked.park.reason))
         .collect();
-    let (spent, failed, live, recent, requests) = town.read(|reader| {
+    let (spent, failed, live, recent) = town.read(|reader| {
         let spent = reader.beads_out_of_attempts(EACH_MAX)?;
         let failed = reader.failed_contexts()?;
-        let recent = reader.recent_runs(RUNS_ASKED_MAX)?;
-        Ok((spent, failed, reader.live_runs()?, recent, reader.open_merge_requests()?))
+        Ok((spent, failed, reader.live_runs()?, reader.recent_runs(RUNS_ASKED_MAX)?))
     })?;
     needs.extend(spent.into_iter().map(|(bead, runs)| Need::OutOfAttempts(bead, runs)));
     needs.extend(failed.into_iter().take(EACH_MAX).filter_map(|context| {
@@ -181,9 +169,6 @@ pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
         })
     }));
     needs.extend(live.iter().filter_map(is_silent).take(EACH_MAX));
-    needs.extend(
-        requests.into_iter().filter_map(|request| is_kept_out(town, request)).take(EACH_MAX),
-    );
     needs.extend(processes_left(town, &live, &recent)?);
     let given_up = unsent(town)?.given_up;
     needs.extend((given_up > 0).then_some(Need::NotTold(given_up)));
@@ -206,26 +191,6 @@ pub fn needs_of(town: &Town, run: &Run) -> Result<Vec<Need>> {
 
 fn is_silent(run: &Run) -> Option<Need> {
     run.silence().map(|silence| Need::Stalled(run.id.clone(), silence))
-}
-
-/// Whether the origin keeps a merge request out. It may come back by itself; a checkout is free again when its user acts.
-fn is_kept_out(town: &Town, request: MergeRequest) -> Option<Need> {
-    let RequestState::Held(reason) = request.state else { return None };
-    let is_for_person = match reason {
-        RequestHold::OriginUnreachable => town.now().since(request.changed_at) > ORIGIN_AWAY_MAX,
-        RequestHold::CheckoutInTheWay
-        | RequestHold::OriginRefused
-        | RequestHold::TargetGone
-        | RequestHold::HostingTool => true,
-        RequestHold::Paused
-        | RequestHold::Unmerged
-        | RequestHold::TargetRed
-        | RequestHold::TargetMoves
-        | RequestHold::PullRequestOpen
-        | RequestHold::PullRequestChanged
-        | RequestHold::CheckError => false,
-    };
-    is_for_person.then(|| Need::OriginAway(Box::new(request), reason))
 }
 
 /// The runs of this machine with processes that have lost their supervisor or their run.

@@ -67,6 +67,10 @@ fn subject(event: &NewEvent) -> String {
     match &event.payload {
         EventPayload::HelpWanted(message) => message.message.clone(),
         EventPayload::TreeDue(tree) => tree.path.clone(),
+        EventPayload::QueueChanged(queue) => {
+            let rig = event.rig.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("{rig}/{}:{}:{}", queue.target, queue.red_commit, queue.red_check)
+        }
         // A convoy may open again, and land again.
         EventPayload::ConvoyLanded(totals) => format!("{}:{}", bead_of(event), totals.landing),
         // A worker may be silent more than once, and wait more than once.
@@ -140,6 +144,14 @@ fn message(kind: &str, event: &NewEvent) -> String {
                 severity.as_deref().unwrap_or_default(),
             )
         }
+        EventPayload::QueueChanged(queue) => {
+            let rig = event.rig.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!(
+                "the check {} fails on {} of {rig} itself, and nothing lands there. Mend it and push, or let the one \
+                 request land that mends it: gt mq top <merge request> --fix. gt mq list shows them",
+                queue.red_check, queue.target
+            )
+        }
         EventPayload::ConvoyLanded(totals) => landing_text(&bead, totals),
         EventPayload::TreeDue(TreeDeadline { path, number, until, .. }) => format!(
             "the tree {path} is deleted for good after {until}. Bring it back with gt polecat undelete {number}"
@@ -200,6 +212,7 @@ fn kind_of(event: &NewEvent) -> Option<&'static str> {
         // A user who dispatches work to agents elsewhere has nothing else to hear it by.
         EventPayload::RunDone(ended) if ended.pulled_by.is_some() => Some("completed"),
         EventPayload::HelpWanted(_) => Some("help-wanted"),
+        EventPayload::QueueChanged(queue) if !queue.red_commit.is_empty() => Some("target-red"),
         EventPayload::TreeDue(_) => Some("tree-due"),
         EventPayload::ConvoyLanded(_) => Some("convoy-landed"),
         EventPayload::RunSilent(_) => Some("stalled"),

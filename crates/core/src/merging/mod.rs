@@ -8,6 +8,8 @@ mod transition;
 
 pub use candidate::{Candidate, CandidatePart, CandidateState};
 pub use order::{BatchSearch, SearchStep, in_queue_order};
+#[cfg(test)]
+pub(crate) use request::tests;
 pub use request::{
     MergeMethod, MergeRequest, MergeRequestId, PullRequestName, RequestHold, RequestState,
 };

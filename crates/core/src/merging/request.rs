@@ -367,7 +367,7 @@ impl MergeRequest {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -394,7 +394,7 @@ pub(super) mod tests {
     }
 
     /// A queued request of this bead.
-    pub(in super::super) fn any_request(bead: &str, number: u32) -> MergeRequest {
+    pub(crate) fn any_request(bead: &str, number: u32) -> MergeRequest {
         let now = Timestamp::from_nanos(1_790_000_000_000_000_000);
         MergeRequest {
             id: MergeRequestId { bead: BeadId::parse(bead).unwrap(), number },

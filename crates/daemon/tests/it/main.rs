@@ -6,6 +6,7 @@ mod agreement;
 mod damage;
 mod due;
 mod import;
+mod inbox;
 mod kept;
 mod live_runs;
 mod nesting;

@@ -8,8 +8,6 @@ use gt_core::merging::{
     BatchSearch, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction,
     RequestHold, RequestState, SearchStep, approval_of, in_queue_order,
 };
-use gt_core::message::{MessageBody, Severity};
-use gt_core::{MessageAddress, Sender};
 use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOutcome, Signature};
 
 use super::land::{BuiltCandidate, PushOutcome};
@@ -18,7 +16,6 @@ use super::pass::{PassScope, QueueBuilder};
 use super::repair::RepairCause;
 use super::verify::{CheckFailure, CheckVerdict};
 use gt_beads::merge_requests::RequestNote;
-use gt_beads::messages::escalate_in;
 use gt_town::Result;
 use gt_town::landing_identity::LandingIdentity;
 use gt_town::tree_paths::{git_failed, signature_of};
@@ -389,16 +386,13 @@ impl QueueBuilder<'_> {
             }
             CheckVerdict::Failed(CheckFailure { check: red, .. }) => {
                 let (rig, target) = (&self.name.rig, self.name.target.as_str());
-                let is_new = self.town.write(|writer| {
+                self.town.write(|writer| {
                     Ok(writer.set_red_target(rig, target, Some((base.as_str(), &red)))?)
                 })?;
                 let ids = self.in_work()?;
                 let words = format!("{red} fails on {target} itself");
                 let note = RequestNote::words(words);
                 self.act(&ids, RequestAction::Requeue, OriginAnswer::Unknown, &note)?;
-                if is_new {
-                    self.report_red_target(&red)?;
-                }
                 Ok(BatchProgress::Stop)
             }
         }
@@ -429,18 +423,5 @@ impl QueueBuilder<'_> {
         let hold = RequestAction::Hold(RequestHold::TargetMoves);
         self.act(&too_often, hold, OriginAnswer::Unknown, &note)?;
         Ok(())
-    }
-
-    fn report_red_target(&self, check: &str) -> Result<()> {
-        let (rig, target) = (&self.name.rig, &self.name.target);
-        let body = MessageBody::parse(&format!(
-            "The check {check} fails on {target} of {rig} itself. Nothing lands there until it passes: mend it and push, or \
-             let the one request land that mends it: gt mq top <merge request> --fix. gt mq list shows what waits"
-        ))?;
-        self.town.write(|writer| {
-            let from = Sender::Standing(MessageAddress::Refinery(rig.clone()));
-            escalate_in(writer, from, None, body, Severity::High)?;
-            Ok(())
-        })
     }
 }

@@ -110,10 +110,7 @@ pub(super) fn ask_person_in(writer: &mut Writer<'_>, request: &MergeRequest) -> 
         request.branch,
         request.next_step()
     ))?;
-    let from = request.run().map_or_else(
-        || Sender::Standing(MessageAddress::Refinery(request.rig.clone())),
-        Sender::Worker,
-    );
+    let from = Sender::Standing(MessageAddress::Refinery(request.rig.clone()));
     escalate_in(writer, from, Some(id.bead.clone()), body, Severity::High)?;
     let Some(old) = writer.bead(&id.bead)?.filter(|bead| bead.status != Status::Closed) else {
         return Ok(());

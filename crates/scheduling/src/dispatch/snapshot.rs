@@ -309,6 +309,14 @@ impl SchedulingSnapshot {
         })
     }
 
+    /// Whether the rig has no command and no runtime, so that nothing starts in it.
+    pub(crate) fn cannot_run(&self, rig: &Rig) -> bool {
+        let reasons =
+            self.standing(&rig.slug).map(|standing| rig_reasons(&rig.slug, standing, None));
+        let is_that = |reason: &WaitReason| matches!(reason, WaitReason::RigCannotRun(_));
+        reasons.is_some_and(|reasons| reasons.iter().any(is_that))
+    }
+
     /// Whether the rig of a lane starts anything at all.
     pub(crate) fn rig_starts(&self, lane: &Lane) -> bool {
         let rig = self.standing(&lane.rig);

@@ -67,6 +67,8 @@ pub struct RigStatus {
     pub cap: Option<u32>,
     /// Whether it takes part; none if it is gone.
     pub state: Option<RigState>,
+    /// Whether it has no command and no runtime, so that nothing starts in it.
+    pub cannot_run: bool,
 }
 
 /// The scheduler in numbers.
@@ -95,6 +97,7 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
         for rig in snapshot.rigs() {
             if let Some(status) = rigs.get_mut(rig.slug.as_str()) {
                 status.state = Some(rig.state);
+                status.cannot_run = snapshot.cannot_run(rig);
             }
         }
         let state = reader.scheduler_state()?;

@@ -1,8 +1,7 @@
 //! Runs, the scheduler's own row, and accounts.
 
 use gt_core::schedule::{
-    Account, CloseReason, DoneStatus, Landing, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace,
-    Workplace,
+    Account, CloseReason, DoneStatus, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace, Workplace,
 };
 use gt_core::{EventKind, ExecutorKind, Status, Uid};
 
@@ -308,7 +307,7 @@ pub(super) fn a_run_that_was_handed_back_is_listed_until_its_bead_is_scheduled_a
         town.write(|writer| {
             writer.close_context(&context, CloseReason::Dispatched, "")?;
             match said {
-                Some(said) => writer.accept_work(&run, said, &Landing::default()).map(drop),
+                Some(said) => writer.accept_work(&run, said, "").map(drop),
                 None => Ok(()),
             }
         });

@@ -1,0 +1,103 @@
+//! Beads that their workers gave back, or that failed while others wait for them.
+
+use gt_core::inbox::{InboxContext, InboxItem, InboxKind, InboxObject};
+use gt_core::schedule::DoneStatus;
+use gt_core::{Bead, Run, RunState, Timestamp};
+use gt_store::Reader;
+
+use super::{EACH_MAX, plain};
+use gt_town::Result;
+
+/// How many waiting beads a row names.
+const BLOCKED_NAMED_MAX: usize = 20;
+
+/// The rows of such beads.
+pub(super) fn bead_rows(reader: &Reader<'_>, now: Timestamp) -> Result<Vec<InboxItem>> {
+    let mut rows = Vec::new();
+    for id in reader.runs_handed_back(EACH_MAX)? {
+        let Some((run, bead)) = reader.run(&id)?.zip(reader.bead(&id.bead)?) else { continue };
+        if reader.open_merge_request(&bead.id)?.is_some() {
+            continue;
+        }
+        let Some(kind) = kind_of(reader, &run, &bead, now)? else { continue };
+        rows.push(handed_back(kind, &run, &bead));
+    }
+    for id in reader.failed_blockers(EACH_MAX)? {
+        let Some(bead) = reader.bead(&id)? else { continue };
+        rows.push(failed(&bead));
+    }
+    for row in &mut rows {
+        if let Some(bead) = &row.bead {
+            row.context.blocks = reader.beads_blocked_by(bead, BLOCKED_NAMED_MAX)?;
+        }
+    }
+    Ok(rows)
+}
+
+/// The kind of a bead whose worker has gone without deciding it.
+fn kind_of(
+    reader: &Reader<'_>,
+    run: &Run,
+    bead: &Bead,
+    now: Timestamp,
+) -> Result<Option<InboxKind>> {
+    Ok(match (run.state, run.said) {
+        (RunState::Cancelled, Some(DoneStatus::Escalated)) => Some(InboxKind::Escalated),
+        (RunState::Cancelled, Some(DoneStatus::Deferred)) => {
+            let is_later = bead.defer_until.is_some_and(|until| until > now);
+            (!is_later).then_some(InboxKind::PutOff)
+        }
+        (RunState::Done, _) => {
+            let context = reader.context_by_number(run.context)?;
+            let is_reviewed = context.is_some_and(|context| context.parameters.review_only);
+            is_reviewed.then_some(InboxKind::Review)
+        }
+        _ => None,
+    })
+}
+
+fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
+    let id = &bead.id;
+    let sling = format!("gt sling {id}");
+    let (what, commands) = match kind {
+        InboxKind::Escalated => (
+            format!("escalated: {id} was given back by {} and asks for a person", run.agent),
+            vec![format!("gt why {id}"), sling],
+        ),
+        InboxKind::PutOff => (
+            format!("put off: {id} was put off by {}", run.agent),
+            vec![format!("gt why {id}"), sling],
+        ),
+        _ => (
+            format!("review: {id} is done and waits for a person's review"),
+            vec![format!("bd show {id}"), format!("bd close {id}"), sling],
+        ),
+    };
+    InboxItem {
+        bead: Some(id.clone()),
+        rig: bead.rig.clone(),
+        title: bead.title.to_string(),
+        what,
+        remedy: commands.join(", then "),
+        commands,
+        since: run.ended_at,
+        context: InboxContext { detail: run.reason.clone(), ..InboxContext::default() },
+        ..plain(kind, InboxObject::Bead(id.clone()))
+    }
+}
+
+fn failed(bead: &Bead) -> InboxItem {
+    let id = &bead.id;
+    let retry = format!("gt scheduler retry {id}");
+    InboxItem {
+        bead: Some(id.clone()),
+        rig: bead.rig.clone(),
+        title: bead.title.to_string(),
+        what: format!("failed: {id} failed, and others wait for it"),
+        remedy: format!("{retry} tries it again; bd close {id} lets the others go on"),
+        commands: vec![retry, format!("bd close {id}"), format!("gt run list {id}")],
+        since: bead.closed_at,
+        context: InboxContext { detail: bead.close_reason.clone(), ..InboxContext::default() },
+        ..plain(InboxKind::Failed, InboxObject::Bead(id.clone()))
+    }
+}

@@ -1,0 +1,208 @@
+//! The inbox: everything in a town that needs a person, from one query.
+//!
+//! Every view of it (`gt inbox`, the top of `gt status`, HTTP) shows these rows in this order. The kinds, the order and the
+//! question which waits need a person are decided in `gt_core::inbox`; here the facts are read.
+
+mod bead_rows;
+mod need_rows;
+mod request_rows;
+
+use std::collections::HashMap;
+
+use gt_core::decide::Budget;
+use gt_core::inbox::{ChangeSize, InboxContext, InboxItem, InboxKind, InboxObject, arrange_inbox};
+use gt_core::merging::RequestState;
+use gt_core::{BeadId, MessageAddress, RigSlug, Sender};
+use gt_store::Reader;
+
+use crate::daemon::{self, DaemonAbsence, DaemonStanding, standing};
+use gt_beads::messages::needs_you_in;
+use gt_execution::merge_queue::change_size;
+use gt_scheduling::needs::needs_you;
+use gt_scheduling::queue::{self, QueueStatus};
+use gt_town::{Result, Town};
+
+/// How many rows of each kind are listed.
+const EACH_MAX: usize = 100;
+/// How many changes are measured; each costs two calls of git.
+const MEASURED_MAX: usize = 20;
+
+/// Everything that needs a person, in the order of all views.
+pub fn inbox(town: &Town) -> Result<Vec<InboxItem>> {
+    inbox_with(town, &queue::status(town)?)
+}
+
+/// The same for a caller that knows the state of the queue.
+pub fn inbox_with(town: &Town, status: &QueueStatus) -> Result<Vec<InboxItem>> {
+    let mut items = town.read(|reader| {
+        let mut titles = BeadTitles::default();
+        let mut items = question_rows(reader, &mut titles)?;
+        items.extend(request_rows::request_rows(reader, &mut titles, town.now())?);
+        items.extend(bead_rows::bead_rows(reader, town.now())?);
+        Ok(items)
+    })?;
+    let needs = needs_you(town)?;
+    items.extend(town.read(|reader| {
+        let mut titles = BeadTitles::default();
+        need_rows::need_rows(reader, &mut titles, needs.clone())
+    })?);
+    items.extend(budget_rows(status));
+    items.extend(rig_rows(status));
+    items.extend(daemon_row(town, status)?);
+    Ok(arrange_inbox(items))
+}
+
+/// Adds the size of the change to the first rows that wait for a review.
+pub fn measure_changes(town: &Town, items: &mut [InboxItem]) -> Result<()> {
+    for item in items.iter_mut().filter(|item| item.kind == InboxKind::Review).take(MEASURED_MAX) {
+        let InboxObject::Request(id) = &item.object else { continue };
+        let Some(request) = town.read(|reader| Ok(reader.merge_request(id)?))? else { continue };
+        // Without its commits here the row is still right.
+        item.context.change = change_size(town, &request).ok().map(|size| ChangeSize {
+            files: size.files,
+            insertions: size.insertions,
+            deletions: size.deletions,
+        });
+    }
+    Ok(())
+}
+
+/// Titles and rigs of beads, each read once.
+#[derive(Debug, Default)]
+struct BeadTitles(HashMap<BeadId, (String, Option<RigSlug>)>);
+
+impl BeadTitles {
+    /// The title and the rig of a bead; both empty if it is gone.
+    fn of(&mut self, reader: &Reader<'_>, id: &BeadId) -> Result<(String, Option<RigSlug>)> {
+        if let Some(known) = self.0.get(id) {
+            return Ok(known.clone());
+        }
+        let bead = reader.bead(id)?;
+        let found = bead.map(|bead| (bead.title.to_string(), bead.rig)).unwrap_or_default();
+        self.0.insert(id.clone(), found.clone());
+        Ok(found)
+    }
+}
+
+fn question_rows(reader: &Reader<'_>, titles: &mut BeadTitles) -> Result<Vec<InboxItem>> {
+    let mut rows = Vec::new();
+    for message in needs_you_in(reader, None)?.into_iter().take(EACH_MAX) {
+        let (title, rig) = match &message.bead {
+            Some(bead) => titles.of(reader, bead)?,
+            None => (String::new(), rig_of(&message.from)),
+        };
+        rows.push(InboxItem::of_question(message, title, rig));
+    }
+    Ok(rows)
+}
+
+/// The rig that a standing agent looks after.
+fn rig_of(sender: &Sender) -> Option<RigSlug> {
+    match sender {
+        Sender::Standing(MessageAddress::Refinery(rig) | MessageAddress::Witness(rig)) => {
+            Some(rig.clone())
+        }
+        Sender::Standing(_) | Sender::Worker(_) | Sender::Person(_) => None,
+    }
+}
+
+/// Spent budgets that work waits for.
+fn budget_rows(status: &QueueStatus) -> Vec<InboxItem> {
+    let queued = |budget: &Budget| match &budget.rig {
+        None => status.queued,
+        Some(rig) => status.rigs.get(rig.as_str()).map_or(0, |rig| rig.queued),
+    };
+    let spent = status.budgets.iter().filter(|budget| budget.is_spent() && queued(budget) > 0);
+    let row = |budget: &Budget| {
+        let object = InboxObject::Budget(budget.kind, budget.rig.clone());
+        let waiting = queued(budget);
+        let beads = if waiting == 1 { "bead waits" } else { "beads wait" };
+        let until = budget.until;
+        let raise = format!("gt config set {object} <n>");
+        InboxItem {
+            what: format!("the budget is reached: {budget}; {waiting} {beads} until {until}"),
+            remedy: format!("{raise} raises it"),
+            commands: vec![raise, "gt scheduler status".to_owned()],
+            rig: budget.rig.clone(),
+            ..plain(InboxKind::Budget, object)
+        }
+    };
+    spent.map(row).collect()
+}
+
+/// Rigs in which work is scheduled that no program does.
+fn rig_rows(status: &QueueStatus) -> Vec<InboxItem> {
+    let idle = status.rigs.iter().filter(|(_, rig)| rig.cannot_run && rig.queued > 0);
+    let row = |(slug, rig): (&String, &queue::RigStatus)| {
+        let slug = RigSlug::parse(slug).ok()?;
+        let beads = if rig.queued == 1 { "bead waits" } else { "beads wait" };
+        let set = format!("gt config set rig.{slug}.command '<program> {{bead}}'");
+        Some(InboxItem {
+            what: format!("the rig {slug} has no command, and {} {beads} for one", rig.queued),
+            remedy: set.clone(),
+            commands: vec![set],
+            rig: Some(slug.clone()),
+            ..plain(InboxKind::RigCannotRun, InboxObject::Rig(slug))
+        })
+    };
+    idle.filter_map(row).collect()
+}
+
+/// Work that a daemon would start or land, while none runs.
+fn daemon_row(town: &Town, status: &QueueStatus) -> Result<Option<InboxItem>> {
+    if let Some(absence) = daemon::absence(town, status) {
+        return Ok(Some(absent_daemon(&absence)));
+    }
+    let is_running = matches!(standing(town.root()), Ok(DaemonStanding::Running { .. }));
+    if is_running || status.ready_for_daemon() > 0 {
+        return Ok(None);
+    }
+    let waiting = town.read(|reader| {
+        let queues = reader.merge_queues()?;
+        let is_free = |rig: &RigSlug, target: &str| {
+            let queue = queues.iter().find(|queue| queue.rig == *rig && queue.target == target);
+            queue.is_none_or(|queue| {
+                queue.builder.is_empty() && queue.paused.is_none() && queue.red.is_none()
+            })
+        };
+        let requests = reader.open_merge_requests()?;
+        let waits = requests.iter().filter(|request| {
+            request.state == RequestState::Queued && is_free(&request.rig, &request.target)
+        });
+        Ok(waits.count())
+    })?;
+    Ok((waiting > 0).then(|| {
+        let requests = if waiting == 1 { "merge request waits" } else { "merge requests wait" };
+        InboxItem {
+            what: format!("no daemon is running and {waiting} {requests} to land"),
+            remedy: "gt up starts the daemon; gt mq run lands them now".to_owned(),
+            commands: vec!["gt up".to_owned(), "gt mq run".to_owned()],
+            ..plain(InboxKind::DaemonAway, InboxObject::Town)
+        }
+    }))
+}
+
+fn absent_daemon(absence: &DaemonAbsence) -> InboxItem {
+    InboxItem {
+        what: absence.to_string(),
+        remedy: absence.remedy(),
+        commands: vec![absence.remedy()],
+        ..plain(InboxKind::DaemonAway, InboxObject::Town)
+    }
+}
+
+/// A row of which only the kind and the object are known.
+fn plain(kind: InboxKind, object: InboxObject) -> InboxItem {
+    InboxItem {
+        kind,
+        object,
+        bead: None,
+        rig: None,
+        title: String::new(),
+        what: String::new(),
+        remedy: String::new(),
+        commands: Vec::new(),
+        since: None,
+        context: InboxContext::default(),
+    }
+}

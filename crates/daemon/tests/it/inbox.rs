@@ -1,0 +1,224 @@
+//! The inbox: a row for each thing that needs a person, and none for anything else.
+
+use gt_beads::beads::{self, Close};
+use gt_beads::dependencies;
+use gt_beads::messages::{self, Escalation};
+use gt_core::inbox::{InboxItem, InboxKind};
+use gt_core::merging::{
+    MergeMethod, MergeRequest, MergeRequestId, PullRequestName, RequestHold, RequestState,
+};
+use gt_core::message::Severity;
+use gt_core::schedule::{CloseReason, ContextOrigin};
+use gt_core::{BeadId, DependencyType, Outcome, Priority, RigSlug, Timestamp};
+use gt_daemon::inbox::inbox;
+use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
+use gt_store::NewContext;
+use gt_town::{Town, settings};
+
+use crate::scheduling::{bead, sling_all, town_with_rig};
+
+/// The rows, without that of the daemon: none runs in these tests.
+fn rows(town: &Town) -> Vec<InboxItem> {
+    let mut rows = inbox(town).unwrap();
+    rows.retain(|row| row.kind != InboxKind::DaemonAway);
+    rows
+}
+
+fn keys(town: &Town) -> Vec<String> {
+    rows(town).iter().map(InboxItem::key).collect()
+}
+
+/// A merge request of a new bead in this state.
+fn request(town: &Town, id: &str, state: RequestState) -> MergeRequest {
+    let bead = bead(town, id);
+    let request = MergeRequest {
+        id: MergeRequestId { bead, number: 0 },
+        epoch: None,
+        rig: RigSlug::parse("web").unwrap(),
+        target: "main".to_owned(),
+        branch: "polecat/nux".to_owned(),
+        accepted: "c0ffee".to_owned(),
+        base: "beef".to_owned(),
+        method: MergeMethod::Queue,
+        review: false,
+        state,
+        detail: "words".to_owned(),
+        position: 0,
+        top: false,
+        fix: false,
+        tries: 0,
+        rebuilds: 0,
+        candidate: None,
+        landed: String::new(),
+        check_run: None,
+        retry_at: None,
+        pull_request: PullRequestName::default(),
+        created_at: Timestamp::from_nanos(0),
+        changed_at: Timestamp::from_nanos(0),
+    };
+    town.write(|writer| Ok(writer.insert_merge_request(request)?)).unwrap()
+}
+
+fn set(town: &Town, name: &str, value: &str) {
+    settings::set(town, name, value, gt_scheduling::runtimes::check_name).unwrap();
+}
+
+#[test]
+fn a_town_at_rest_has_an_empty_inbox() {
+    let town = town_with_rig(None);
+    bead(&town, "web-1");
+    request(&town, "web-2", RequestState::Queued);
+    assert_eq!(keys(&town), Vec::<String>::new());
+}
+
+#[test]
+fn every_state_of_a_request_that_only_a_person_ends_has_a_row() {
+    let states = [RequestState::Review, RequestState::Conflict, RequestState::Failed];
+    let held = RequestHold::ALL.iter().copied().map(RequestState::Held);
+    for state in states.into_iter().chain(held) {
+        let town = town_with_rig(None);
+        request(&town, "web-1", state);
+        let listed = keys(&town);
+        let expected = match state {
+            RequestState::Review => Some("review:web-1@1"),
+            RequestState::Conflict => Some("conflict:web-1@1"),
+            RequestState::Failed => Some("check-failed:web-1@1"),
+            RequestState::Held(hold) => match hold {
+                RequestHold::Paused => Some("queue-paused:web/main"),
+                RequestHold::Unmerged => Some("unmerged:web-1@1"),
+                RequestHold::TargetRed => Some("target-red:web/main"),
+                RequestHold::TargetGone => Some("target-gone:web/main"),
+                RequestHold::OriginRefused => Some("origin-refused:web-1@1"),
+                RequestHold::CheckoutInTheWay => Some("checkout-in-the-way:web-1@1"),
+                RequestHold::HostingTool => Some("hosting-tool:web-1@1"),
+                RequestHold::PullRequestChanged => Some("pull-request-changed:web-1@1"),
+                RequestHold::CheckError => Some("check-error:web-1@1"),
+                // Tried again by itself; the origin counts as away after ten minutes.
+                RequestHold::TargetMoves | RequestHold::OriginUnreachable => None,
+            },
+            _ => None,
+        };
+        assert_eq!(listed, expected.into_iter().collect::<Vec<_>>(), "{state}");
+        for row in rows(&town) {
+            assert!(!row.commands.is_empty() && !row.remedy.is_empty(), "{state}");
+            assert!(row.since.is_some(), "{state}");
+        }
+    }
+}
+
+#[test]
+fn a_repair_that_is_scheduled_needs_no_person() {
+    let town = town_with_rig(None);
+    let request = request(&town, "web-1", RequestState::Conflict);
+    let repair = |writer: &mut gt_store::Writer<'_>| {
+        let rig = RigSlug::parse("web").unwrap();
+        let (bead, origin) = (request.id.bead.clone(), ContextOrigin::Repair);
+        let new = NewContext::plain(bead, rig, Priority::default(), origin);
+        Ok(writer.insert_contexts(vec![new])?.remove(0))
+    };
+    let context = town.write(repair).unwrap();
+    assert_eq!(keys(&town), Vec::<String>::new());
+
+    let give_up = |writer: &mut gt_store::Writer<'_>| {
+        Ok(writer.close_context(&context, CloseReason::CircuitBroken, "no tree")?)
+    };
+    town.write(give_up).unwrap();
+    assert_eq!(keys(&town), ["conflict:web-1@1"], "one row for the bead");
+}
+
+#[test]
+fn a_queue_that_stands_still_is_one_row() {
+    let town = town_with_rig(None);
+    for id in ["web-1", "web-2"] {
+        request(&town, id, RequestState::Queued);
+    }
+    let rig = RigSlug::parse("web").unwrap();
+    town.write(|writer| Ok(writer.set_red_target(&rig, "main", Some(("beef", "test")))?)).unwrap();
+
+    let listed = rows(&town);
+
+    assert_eq!(keys(&town), ["target-red:web/main"]);
+    assert_eq!(listed[0].context.check.as_deref(), Some("test"));
+    assert!(listed[0].what.contains("2 merge requests wait"), "{}", listed[0].what);
+    assert_eq!(listed[0].rig.as_ref(), Some(&rig));
+    town.write(|writer| Ok(writer.set_red_target(&rig, "main", None)?)).unwrap();
+    town.write(|writer| Ok(writer.pause_queue(&rig, "main", Some("ann"))?)).unwrap();
+    assert_eq!(keys(&town), ["queue-paused:web/main"]);
+    assert!(rows(&town)[0].what.contains("by ann"));
+}
+
+#[test]
+fn questions_come_first_and_end_when_they_are_read() {
+    let town = town_with_rig(None);
+    request(&town, "web-1", RequestState::Review);
+    let ask = |words: &str, severity| {
+        let wanted = Escalation { words: words.to_owned(), severity, bead: None };
+        messages::escalate(&town, None, &wanted).unwrap();
+    };
+    ask("which port?", Severity::Low);
+    ask("the disk is full", Severity::Critical);
+
+    assert_eq!(keys(&town), ["help-wanted:msg-2", "help-wanted:msg-1", "review:web-1@1"]);
+    let first = &rows(&town)[0];
+    assert_eq!(first.context.detail, "the disk is full");
+    assert_eq!(first.commands[0], "gt mail read msg-2");
+}
+
+#[test]
+fn a_bead_that_failed_is_listed_while_others_wait_for_it() {
+    let town = town_with_rig(None);
+    for id in ["web-1", "web-2", "web-alone"] {
+        bead(&town, id);
+    }
+    dependencies::add(&town, "web-2", "web-1", &DependencyType::Blocks, false).unwrap();
+    let fail = |id: &str| {
+        let how = Close {
+            reasons: vec!["no way".to_owned()],
+            outcome: Some(Outcome::Failed),
+            ..Close::default()
+        };
+        beads::close(&town, &[id.to_owned()], &how).unwrap().remove(0).unwrap();
+    };
+    fail("web-1");
+    fail("web-alone");
+
+    let listed = rows(&town);
+
+    assert_eq!(keys(&town), ["failed:web-1"]);
+    assert_eq!(listed[0].context.blocks, [BeadId::parse("web-2").unwrap()]);
+    assert_eq!(listed[0].context.detail, "no way");
+}
+
+#[test]
+fn a_spent_budget_and_a_rig_without_a_command_are_listed_while_work_waits() {
+    let town = town_with_rig(None);
+    set(&town, "budget.runs_per_hour", "1");
+    bead(&town, "web-0");
+    sling_all(&town, &["web-0"]);
+    let started = Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
+    assert_eq!(started.dispatched.len(), 1);
+    assert_eq!(keys(&town), Vec::<String>::new(), "nothing waits for it");
+    bead(&town, "web-1");
+    sling_all(&town, &["web-1"]);
+    assert_eq!(keys(&town), ["budget:budget.runs_per_hour"]);
+    settings::unset(&town, "budget.runs_per_hour").unwrap();
+    settings::unset(&town, "rig.web.command").unwrap();
+    assert_eq!(keys(&town), ["rig-cannot-run:web"]);
+}
+
+#[test]
+fn work_that_only_a_daemon_moves_is_listed_while_none_runs() {
+    let town = town_with_rig(None);
+    let away = |town: &Town| {
+        let rows = inbox(town).unwrap();
+        rows.into_iter().find(|row| row.kind == InboxKind::DaemonAway).map(|row| row.what)
+    };
+    assert_eq!(away(&town), None);
+    request(&town, "web-1", RequestState::Queued);
+    let said = away(&town).unwrap();
+    assert!(said.contains("1 merge request waits to land"), "{said}");
+    bead(&town, "web-2");
+    sling_all(&town, &["web-2"]);
+    let said = away(&town).unwrap();
+    assert!(said.contains("1 bead is ready"), "{said}");
+}
