@@ -20,6 +20,7 @@ mod config;
 mod convoy;
 mod daemon;
 mod event;
+mod inbox;
 mod merging;
 mod message;
 mod ordered_map;
@@ -64,14 +65,13 @@ pub use daemon::{
     NotRunningDocument, NoticeDocument, ToldDocument, UnitDocument,
 };
 pub use event::EventDocument;
+pub use inbox::{ChangeSizeDocument, InboxItemDocument, InboxMessageDocument};
 pub use merging::{
     CandidateCheckDocument, CandidateDocument, CandidatePartDocument, DiffStatDocument,
     FailedCheckDocument, FlakyCheckDocument, MergeRequestDocument, MergeRequestStoryDocument,
     PullRequestDocument, QueuePauseDocument, ReviewDocument,
 };
-pub use message::{
-    HelpWantedDocument, MessageDocument, NeedDocument, NeedsYouDocument, NudgeDocument,
-};
+pub use message::{MessageDocument, NeedDocument, NeedsYouDocument, NudgeDocument};
 pub use ordered_map::OrderedMap;
 pub use polecat::{
     NukedDocument, PeekDocument, PolecatDocument, RescueDocument, RestoredDocument, TrashedDocument,

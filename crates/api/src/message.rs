@@ -49,21 +49,12 @@ pub struct NeedDocument {
     pub remedy: String,
 }
 
-/// A request for help.
-#[derive(Debug, Clone, Serialize)]
-pub struct HelpWantedDocument {
-    pub code: String,
-    #[serde(flatten)]
-    pub message: MessageDocument,
-}
-
 /// Something that waits for a person, of any kind.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum NeedsYouDocument {
     Need(NeedDocument),
     Message(Box<MessageDocument>),
-    Help(Box<HelpWantedDocument>),
 }
 
 impl From<&Message> for MessageDocument {

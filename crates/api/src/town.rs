@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     BudgetDocument, ConvoyOverviewDocument, DaemonAbsenceDocument, EventDocument,
-    ListedRunDocument, NeedsYouDocument, OrderedMap, ParkedDocument, UtcTime,
+    InboxItemDocument, ListedRunDocument, OrderedMap, ParkedDocument, UtcTime,
 };
 
 /// A town that was installed.
@@ -58,7 +58,7 @@ pub struct TownStatusDocument {
     pub active: i64,
     pub notices: NoticeCountsDocument,
     pub scheduler: TownSchedulerDocument,
-    pub needs_you: Vec<NeedsYouDocument>,
+    pub needs_you: Vec<InboxItemDocument>,
     pub running: Vec<ListedRunDocument>,
     pub convoys: Vec<ConvoyOverviewDocument>,
     pub rigs: Vec<RigCountsDocument>,

@@ -17,6 +17,7 @@ mod handoff;
 mod hook;
 mod host;
 mod import;
+mod inbox;
 mod install;
 mod mail;
 mod man;
@@ -106,6 +107,7 @@ enum Verb {
     Down(daemon::DownArgs),
     Daemon(daemon::DaemonArgs),
     Deacon(deacon::DeaconArgs),
+    Inbox(inbox::InboxArgs),
     Status(status::StatusArgs),
     Feed(feed::FeedArgs),
     Formula(crate::bd::FormulaArgs),
@@ -159,6 +161,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Down(_) => daemon::down(&context),
         Verb::Daemon(args) => daemon::run(&context, &args),
         Verb::Deacon(args) => deacon::run(&context, &args),
+        Verb::Inbox(args) => inbox::run(&context, &args),
         Verb::Status(args) => status::run(&context, &args),
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),

@@ -2,12 +2,14 @@
 
 use clap::Args;
 use gt_api::{
-    ConvoyOverviewDocument, EventDocument, HelpWantedDocument, NeedDocument, NeedsYouDocument,
-    NoticeCountsDocument, RigCountsDocument, TownSchedulerDocument, TownStatusDocument,
+    ConvoyOverviewDocument, EventDocument, InboxItemDocument, NeedDocument, NoticeCountsDocument,
+    RigCountsDocument, TownSchedulerDocument, TownStatusDocument,
 };
-use gt_beads::{beads, events, messages, outbox};
-use gt_core::{Event, Message, Rig};
+use gt_beads::{beads, events, outbox};
+use gt_core::inbox::InboxItem;
+use gt_core::{Event, Rig};
 use gt_daemon::daemon::{self, DaemonAbsence};
+use gt_daemon::inbox::inbox_with;
 use gt_execution::worker;
 use gt_execution::worker::RunningRun;
 use gt_scheduling::convoy_planning::ConvoyOverview;
@@ -18,7 +20,7 @@ use gt_town::{EventFilter, OperationError, RigCounts, Statistics, Town, UnsentNo
 
 use super::convoy::estimate_document;
 use super::daemon::{absence_document, print_daemon_absence};
-use super::mail::print_asking;
+use super::inbox::print_inbox_lines;
 use super::prime::{print_running, running_documents};
 use super::scheduler::{budget_documents, budget_line, parked_documents, parked_line};
 use super::watch::{WatchStep, watch};
@@ -53,8 +55,7 @@ struct TownStatusFacts {
     recent: Vec<Event>,
     notices: UnsentNotices,
     running: Vec<RunningRun>,
-    needs_you: Vec<Message>,
-    needs: Vec<Need>,
+    inbox: Vec<InboxItem>,
 }
 
 impl TownStatusFacts {
@@ -72,6 +73,7 @@ impl TownStatusFacts {
             numbers: beads::statistics(town)?,
             ready: beads::ready_count(town)?,
             rigs: rigs::list(town)?,
+            inbox: inbox_with(town, &scheduler)?,
             scheduler,
             daemon_absence,
             convoys,
@@ -79,8 +81,6 @@ impl TownStatusFacts {
             recent: events::latest(town, &EventFilter::default(), EVENTS_SHOWN)?,
             notices: outbox::unsent(town)?,
             running: worker::running(town)?,
-            needs_you: messages::needs_you(town)?,
-            needs: gt_scheduling::needs::needs_you(town)?,
         })
     }
 
@@ -151,23 +151,12 @@ fn document(town: &Town, shown: &TownStatusFacts) -> TownStatusDocument {
             parked: parked_documents(&scheduler.parked),
             budgets: budget_documents(&scheduler.budgets),
         },
-        needs_you: needs_documents(shown),
+        needs_you: shown.inbox.iter().map(InboxItemDocument::from).collect(),
         running: running_documents(&shown.running),
         convoys: shown.convoys.iter().map(overview_document).collect(),
         rigs: rigs.collect(),
         recent_events: shown.recent.iter().map(EventDocument::from).collect(),
     }
-}
-
-fn needs_documents(shown: &TownStatusFacts) -> Vec<NeedsYouDocument> {
-    let needs = shown.needs.iter().map(|need| NeedsYouDocument::Need(need_document(need)));
-    let help = shown.needs_you.iter().map(|message| {
-        NeedsYouDocument::Help(Box::new(HelpWantedDocument {
-            code: "help-wanted".to_owned(),
-            message: message.into(),
-        }))
-    });
-    needs.chain(help).collect()
 }
 
 /// A convoy in numbers, for programs.
@@ -190,7 +179,7 @@ fn print(printer: &Printer, town: &Town, shown: &TownStatusFacts) -> Result<(), 
     let numbers = &shown.numbers;
     print_daemon_absence(printer, shown.daemon_absence)?;
     printer.line(format!("Town {}", town.root().display()))?;
-    lead(printer, &shown.needs, &shown.needs_you)?;
+    print_inbox_lines(printer, &shown.inbox)?;
     printer.line(format!(
         "{}: {} ready, {} in progress, {} waiting, {} closed",
         plural(u64::try_from(numbers.total()).unwrap_or(0), "bead"),
@@ -293,20 +282,6 @@ fn print_rigs(printer: &Printer, rigs: &[(Rig, RigCounts)]) -> Result<(), CliErr
     }
     printer.line("")?;
     printer.table(table)
-}
-
-/// Prints the needs and messages that wait for a person, before everything else.
-fn lead(printer: &Printer, needs: &[Need], asking: &[Message]) -> Result<(), CliError> {
-    if needs.is_empty() && asking.is_empty() {
-        return Ok(());
-    }
-    printer.line("")?;
-    print_needs(printer, needs)?;
-    if needs.is_empty() {
-        printer.heading("Needs you", "")?;
-    }
-    print_asking(printer, asking)?;
-    printer.line("")
 }
 
 /// Something that waits for a person, for programs.

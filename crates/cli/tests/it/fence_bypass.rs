@@ -219,7 +219,9 @@ env -i PATH=/usr/bin:/bin git push --quiet --no-verify "$GT_TOWN_ROOT/../origin.
     town.bead("we-b", &[]);
     town.gt(["sling", "we-b"]).ok();
     wait_until("it is closed", || town.show("we-b")["status"] == "closed");
-    assert_eq!(needs(&town).matches("no landing brought there").count(), 1);
+    let rows = town.gt_json(&["inbox"]);
+    let is_told = |row: &&serde_json::Value| row["body"].to_string().contains("no landing");
+    assert_eq!(rows.as_array().unwrap().iter().filter(is_told).count(), 1);
 }
 
 #[test]

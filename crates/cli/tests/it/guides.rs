@@ -43,6 +43,7 @@ pages! {
     hooks: "docs/guides/hooks.md",
     http_api: "docs/guides/http-api.md",
     import_export: "docs/guides/import-export.md",
+    inbox: "docs/guides/inbox.md",
     landing: "docs/guides/landing.md",
     limits: "docs/guides/limits.md",
     merge_queue: "docs/guides/merge-queue.md",

@@ -56,6 +56,7 @@ mod import_directories;
 mod import_fixtures;
 mod import_gas_town;
 mod import_problems;
+mod inbox;
 mod kv;
 mod labels_comments;
 mod landing;
