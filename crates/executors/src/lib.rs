@@ -12,6 +12,7 @@ mod environment;
 pub mod git;
 pub mod hosting;
 pub mod machine;
+pub mod pager;
 pub mod private;
 pub mod process;
 pub mod runs;

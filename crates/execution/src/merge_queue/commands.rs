@@ -7,6 +7,7 @@ use gt_core::merging::{
     RequestState, Review, ReviewDecision, next_state,
 };
 use gt_core::{Outcome, Status};
+use gt_executors::runs::{ProcessOwner, owner_of_this_process};
 use gt_store::Writer;
 
 use super::repair::schedule_repair_in;
@@ -27,6 +28,13 @@ pub struct RequestReview<'a> {
     pub line: Option<u32>,
     /// The words.
     pub body: &'a str,
+    /// The run or check that the process of the caller comes from, also if its environment says nothing about it.
+    pub process: Option<&'a ProcessOwner>,
+}
+
+/// The run or check that this process comes from.
+pub fn owner_of_caller(town: &Town) -> Option<ProcessOwner> {
+    owner_of_this_process(town.root(), &town.runs_directory())
 }
 
 /// Stops or resumes the line of a target branch. `false` if it is so already.
@@ -161,7 +169,7 @@ pub fn close_unmerged(town: &Town, input: &str, why: &str) -> Result<MergeReques
 /// Comments on a request; nothing else changes.
 pub fn comment(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<Review> {
     town.write(|writer| {
-        let request = open_for_review(town, writer, input)?;
+        let request = open_for_review(town, writer, input, review.process)?;
         insert(writer, &request, review)
     })
 }
@@ -171,7 +179,7 @@ pub fn comment(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<R
 pub fn review(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<MergeRequest> {
     let files = file_layers(town)?;
     town.write(|writer| {
-        let request = open_for_review(town, writer, input)?;
+        let request = open_for_review(town, writer, input, review.process)?;
         if request.state != RequestState::Review {
             return Err(OperationError::rejected(format!(
                 "{} does not wait for a review: {}",
@@ -201,7 +209,12 @@ pub fn review(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<Me
 }
 
 /// The request, if the caller may review it: no run approves its own work.
-fn open_for_review(town: &Town, writer: &Writer<'_>, input: &str) -> Result<MergeRequest> {
+fn open_for_review(
+    town: &Town,
+    writer: &Writer<'_>,
+    input: &str,
+    process: Option<&ProcessOwner>,
+) -> Result<MergeRequest> {
     let request = resolve_request(town, writer, input)?;
     if !request.state.is_open() {
         return Err(OperationError::rejected(format!(
@@ -210,6 +223,7 @@ fn open_for_review(town: &Town, writer: &Writer<'_>, input: &str) -> Result<Merg
             request.state.as_str()
         )));
     }
+    refuse_disguised_worker(town, &request, process)?;
     if let Some(run) = town.acting_run() {
         if run.bead == request.id.bead {
             return Err(OperationError::rejected(format!(
@@ -220,6 +234,29 @@ fn open_for_review(town: &Town, writer: &Writer<'_>, input: &str) -> Result<Merg
         town.require_right(Right::Reviews, "a review")?;
     }
     Ok(request)
+}
+
+/// Refuses a process of a run or a check that does not say so: it is that run, whatever its environment says.
+fn refuse_disguised_worker(
+    town: &Town,
+    request: &MergeRequest,
+    process: Option<&ProcessOwner>,
+) -> Result<()> {
+    let said = town.acting_run().map(ToString::to_string);
+    let owner = match process {
+        None => return Ok(()),
+        // A check is refused every write, whatever it is about.
+        Some(ProcessOwner::Check(check)) => format!("the check {check}"),
+        Some(ProcessOwner::Run(Some(run))) if said.as_ref() == Some(run) => return Ok(()),
+        Some(ProcessOwner::Run(Some(run))) => run.clone(),
+        Some(ProcessOwner::Run(None)) if said.is_some() => return Ok(()),
+        Some(ProcessOwner::Run(None)) => "a run of this town".to_owned(),
+    };
+    Err(OperationError::rejected(format!(
+        "this command comes from {owner}, and a worker reviews nothing under another name; a person reviews {}: gt review \
+         show {}",
+        request.id, request.id
+    )))
 }
 
 fn insert(

@@ -20,7 +20,8 @@ mod verify;
 mod views;
 
 pub use commands::{
-    RequestReview, cancel_request, close_unmerged, comment, pause, put_on_top, retry, review,
+    RequestReview, cancel_request, close_unmerged, comment, owner_of_caller, pause, put_on_top,
+    retry, review,
 };
 pub use gt_store::CandidateCheck;
 pub use machine::{BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository};

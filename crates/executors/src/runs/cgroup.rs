@@ -223,8 +223,23 @@ fn base() -> io::Result<PathBuf> {
 
 /// The directory of the group of this process.
 fn own_group() -> io::Result<PathBuf> {
+    group_of("self")
+}
+
+/// The control group of a run of this town that a process is in.
+pub(super) fn run_group_of(pid: rustix::process::Pid, runs_root: &Path) -> Option<PathBuf> {
+    let group = group_of(&pid.as_raw_pid().to_string()).ok()?;
+    let mark = mark_of(runs_root);
+    let is_of_run = |group: &&Path| {
+        let name = group.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(&mark))
+    };
+    group.ancestors().filter(is_of_run).last().map(Path::to_owned)
+}
+
+fn group_of(process: &str) -> io::Result<PathBuf> {
     let (top, root) = mount()?;
-    let groups = fs::read_to_string("/proc/self/cgroup")?;
+    let groups = fs::read_to_string(format!("/proc/{process}/cgroup"))?;
     own_of(&groups, &top, &root)
         .ok_or_else(|| io::Error::other("this process is in no group of the unified hierarchy"))
 }

@@ -19,6 +19,7 @@
 
 mod agent;
 mod attend;
+mod caller;
 mod cgroup;
 mod control;
 mod end;
@@ -38,6 +39,7 @@ mod supervisor;
 
 pub use agent::{Agent, OpenedSession, Reopen, SessionEnd, Supervision};
 pub(crate) use attend::REMOVAL_CHECK_INTERVAL;
+pub use caller::{ProcessOwner, owner_of_this_process};
 pub(crate) use cgroup::outside_control_group;
 pub use cgroup::{control_groups_missing, enter_control_group, sweep_control_groups};
 pub use control::{AskResult, ask_to_cancel, ask_to_hand_over, has_listener, tell_done};

@@ -267,11 +267,16 @@ fn is_of(environment: &[u8], run: &str, root: &Path) -> bool {
 /// Whether a program works for all runs, regardless of its parent: our own, or a server of
 /// sessions.
 fn is_machinery(name: &[u8], our_name: Option<&[u8]>) -> bool {
-    name.starts_with(b"tmux") || Some(name) == our_name
+    is_session_server(name) || Some(name) == our_name
+}
+
+/// Whether a program is a server of sessions.
+pub(super) fn is_session_server(name: &[u8]) -> bool {
+    name.starts_with(b"tmux")
 }
 
 /// The name of the program of a process.
-fn program_name(directory: &Path) -> Option<Vec<u8>> {
+pub(super) fn program_name(directory: &Path) -> Option<Vec<u8>> {
     let program = fs::read_link(directory.join("exe")).ok()?;
     let name = program.file_name()?.as_bytes();
     // The kernel adds this to a program that was replaced while it runs.
@@ -280,7 +285,12 @@ fn program_name(directory: &Path) -> Option<Vec<u8>> {
 
 /// This process, and those that it comes from.
 fn ancestors(all: &[Process]) -> Vec<Pid> {
-    let mut line = vec![getpid()];
+    line_of(getpid(), all)
+}
+
+/// A process, and those that it comes from.
+pub(super) fn line_of(pid: Pid, all: &[Process]) -> Vec<Pid> {
+    let mut line = vec![pid];
     while let Some(parent) = line
         .last()
         .and_then(|last| all.iter().find(|process| process.pid == *last))
