@@ -16,6 +16,8 @@ pub struct ConvoyDocument {
     pub merge_strategy: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub base_branch: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub review: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub close_reason: String,
     pub created_at: UtcTime,

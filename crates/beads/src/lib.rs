@@ -24,6 +24,7 @@ pub mod messages;
 pub mod notes;
 pub mod outbox;
 pub mod polecat_names;
+pub mod review_rules;
 pub mod rulings;
 pub mod run_records;
 pub mod steps;

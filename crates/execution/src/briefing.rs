@@ -170,6 +170,9 @@ impl Briefing {
             Some(parameters) if parameters.review_only => {
                 "everything is done; a person reviews it before it is closed"
             }
+            Some(parameters) if parameters.review => {
+                "everything is done; a person reviews it before it lands"
+            }
             Some(parameters) if parameters.no_merge => {
                 "everything is done; your branch is kept and not merged"
             }

@@ -22,6 +22,8 @@ pub fn context_json(context: &Context) -> String {
         base_branch,
         no_merge,
         review_only,
+        // Version 1 does not know it.
+        review: _,
         runtime,
         hook_raw_bead,
         owned,

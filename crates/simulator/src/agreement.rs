@@ -237,6 +237,7 @@ impl Simulation {
             | WaitReason::TownLevel
             | WaitReason::Review
             | WaitReason::Merging(_)
+            | WaitReason::ReviewsWaiting { .. }
             | WaitReason::WithCrew(..)
             | WaitReason::CannotStart(_)
             | WaitReason::RigGone(_)

@@ -159,6 +159,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::Escalated(_)
         | WaitReason::PutOff(_)
         | WaitReason::Merging(_)
+        | WaitReason::ReviewsWaiting { .. }
         | WaitReason::WithCrew(..)
         | WaitReason::CannotStart(_)
         | WaitReason::RigGone(_)

@@ -30,7 +30,7 @@ pub const RUN_OF_CHECK: &str = "gt-check#1";
 pub const NOT_A_WORKER: [(&str, &str); 2] = [("GT_RUN", ""), (RUN_TOKEN, "")];
 
 /// Every variable we look at.
-const VARIABLES: [&str; 39] = [
+const VARIABLES: [&str; 40] = [
     "PATH",
     "PORT",
     "DATABASE_URL",
@@ -70,6 +70,7 @@ const VARIABLES: [&str; 39] = [
     "USER",
     "VISUAL",
     "EDITOR",
+    "PAGER",
 ];
 
 impl Environment {
@@ -136,6 +137,11 @@ impl Environment {
     /// The person's editor.
     pub fn editor(&self) -> &str {
         self.get("VISUAL").or_else(|| self.get("EDITOR")).unwrap_or("vi")
+    }
+
+    /// The program that shows long texts to a person, if one is named.
+    pub fn pager(&self) -> Option<&str> {
+        self.get("PAGER").filter(|pager| !pager.trim().is_empty())
     }
 }
 

@@ -15,6 +15,7 @@ pub mod identity;
 pub mod landing_identity;
 pub mod machine;
 pub mod named_cache;
+pub mod pager;
 pub mod parallel;
 pub mod rig_names;
 pub mod rigs;

@@ -1,9 +1,9 @@
 //! The settings that scheduling looks at, as values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use gt_core::decide::{BudgetKind, Caps, DispatchOrder, MemoryFloor};
+use gt_core::decide::{BudgetKind, Caps, DispatchOrder, MemoryFloor, ReviewCap};
 use gt_core::runtime::{CUSTOM, DEFAULT};
 use gt_core::settings::Layers;
 use gt_core::{Rig, RigSlug};
@@ -58,6 +58,10 @@ pub struct SchedulerSettings {
     pub memory_floor: Option<MemoryFloor>,
     /// How busy each core may be, in hundredths; 0 for no limit.
     pub load_per_core: u64,
+    /// While so many merge requests wait for a review, nothing new starts in rigs that require reviews.
+    pub review_max: Option<u32>,
+    /// The rigs that require reviews.
+    pub reviewed_rigs: BTreeSet<RigSlug>,
 }
 
 /// The settings that a cycle by hand may override, for that cycle only.
@@ -87,6 +91,7 @@ impl SchedulerSettings {
         let mut commands = BTreeMap::new();
         let mut runtimes = BTreeMap::new();
         let mut hosts = BTreeMap::new();
+        let mut reviewed_rigs = BTreeSet::new();
         for rig in layers.rigs() {
             let limit = positive(layers.rig_max_polecats(&rig)?);
             rig_caps.extend(limit.map(|limit| (rig.clone(), limit)));
@@ -97,6 +102,9 @@ impl SchedulerSettings {
             commands.extend(said(layers.rig_command(&rig)?).map(with_rig));
             runtimes.extend(said(layers.rig_runtime(&rig)?).map(with_rig));
             hosts.extend(said(layers.rig_ssh_host(&rig)?).map(with_rig));
+            if layers.rig_review(&rig)? == "required" {
+                reviewed_rigs.insert(rig.clone());
+            }
         }
         budgets.retain(|(_, _, limit)| *limit > 0);
         let floor = MemoryFloor {
@@ -121,6 +129,8 @@ impl SchedulerSettings {
             stale_hooks: layers.recovery_stale_hooks()?,
             kill_grace: layers.worker_kill_grace()?,
             control_groups: layers.worker_control_groups()?,
+            review_max: positive(layers.review_max()?),
+            reviewed_rigs,
             rig_caps,
             commands,
             hosts,
@@ -200,6 +210,11 @@ impl SchedulerSettings {
             town: self.max_polecats,
             queue: if deferred { None } else { self.queue_max_polecats },
             rigs: self.rig_caps.clone(),
+            review: self.review_max.map(|limit| ReviewCap {
+                limit,
+                waiting: 0,
+                rigs: self.reviewed_rigs.clone(),
+            }),
             ..Caps::default()
         }
     }

@@ -14,6 +14,7 @@ use crate::dependencies::add_edge;
 use crate::lookup::edge;
 use crate::lookup::{require, resolve_in};
 use crate::notes::{give_label, take_label};
+use crate::review_rules::metadata_requires_review;
 use crate::rulings::refuse_if_over;
 use crate::run_records::close_context_of;
 use gt_town::settings::{CUSTOM_STATUSES, known_custom_statuses};
@@ -179,6 +180,12 @@ pub(crate) fn update_in(
     }
     refuse_if_over(town, writer, &old.id, "update")?;
     apply_fields(&mut new, changes)?;
+    if acting.is_some() && metadata_requires_review(&old) && !metadata_requires_review(&new) {
+        return Err(OperationError::rejected(format!(
+            "a review of {} is required, and a worker cannot change that",
+            old.id
+        )));
+    }
     move_to(town, writer, &mut new, &changes.rig)?;
     if new.issue_type != old.issue_type {
         check_type(writer, &new.issue_type, new.rig.as_ref())?;

@@ -7,7 +7,7 @@ use gt_core::schedule::{Merge, Polecat, WorkerPlace};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, Outcome, Status};
 use gt_store::{Reader, Writer};
 
-use super::make::{ConvoyToMake, kept, make};
+use super::make::{ConvoyRules, ConvoyToMake, make};
 use super::watchers::{own_address, tell_watchers, watcher, write_watchers};
 use super::{Convoy, require};
 use crate::containers::{self, land_if_done};
@@ -31,6 +31,8 @@ pub struct NewConvoy {
     pub merge: Option<Merge>,
     /// The branch that its work begins from and lands on.
     pub base_branch: Option<String>,
+    /// A person has to approve its work before it lands.
+    pub review: bool,
 }
 
 /// Makes a convoy of these beads, each named once.
@@ -55,7 +57,13 @@ pub fn create_in(
             watchers.push(address);
         }
     }
-    let mut metadata = kept(new.owned, new.merge, new.base_branch.as_deref());
+    let rules = ConvoyRules {
+        owned: new.owned,
+        merge: new.merge,
+        base_branch: new.base_branch.as_deref(),
+        review: new.review,
+    };
+    let mut metadata = rules.metadata();
     if !watchers.is_empty() {
         metadata.push(("watchers".to_owned(), write_watchers(&watchers)));
     }

@@ -1,10 +1,12 @@
 //! Holding a convoy up, and how much of it is done at once.
 
 use gt_core::decide::ConvoyState;
+use gt_core::{Bead, EventKind, Json};
 use gt_store::{ConvoyTally, Pause, Writer};
 
 use super::change::again;
 use super::{Convoy, require};
+use crate::review_rules::{REVIEW, REVIEW_OPTIONAL, REVIEW_REQUIRED, metadata_requires_review};
 use gt_town::{OperationError, Result, Town};
 
 /// Pauses a convoy: live runs go on, and nothing of it starts. Says whether that changed anything.
@@ -24,6 +26,24 @@ pub fn resume(town: &Town, convoy: &str) -> Result<(Convoy, bool)> {
 /// changed anything.
 pub fn cap(town: &Town, convoy: &str, cap: u32) -> Result<(Convoy, bool)> {
     limit(town, convoy, |_, tally| Some((cap, tally.paused.clone())).filter(|_| tally.cap != cap))
+}
+
+/// Requires that a person approves the work of a convoy before it lands, or does not any more. Says whether that changed
+/// anything.
+pub fn require_review(town: &Town, convoy: &str, required: bool) -> Result<(Convoy, bool)> {
+    town.write(|writer| {
+        let old = require(town, writer, convoy)?;
+        let changes = metadata_requires_review(&old) != required;
+        if changes {
+            let kept = old.metadata.clone().unwrap_or_else(|| Json::object(&[]));
+            let value = if required { REVIEW_REQUIRED } else { REVIEW_OPTIONAL };
+            let metadata = Some(kept.with(REVIEW, &Json::string(value)));
+            let updated_at = writer.now().max(old.updated_at);
+            let new = Bead { metadata, updated_at, ..old.clone() };
+            writer.save_bead(&old, &new, EventKind::Updated)?;
+        }
+        Ok((again(writer, &old.id)?, changes))
+    })
 }
 
 fn limit(

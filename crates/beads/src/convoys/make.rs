@@ -6,6 +6,7 @@ use gt_core::{Bead, BeadId, IssueType, Json, Prefix, Status, limits};
 use gt_store::Writer;
 
 use crate::beads::{NewBead, create_in};
+use crate::review_rules::{REVIEW, REVIEW_REQUIRED};
 use gt_town::{OperationError, Result, Town};
 
 /// A convoy that is to be made.
@@ -20,13 +21,29 @@ pub struct ConvoyToMake<'a> {
     pub status: Status,
 }
 
-/// What is kept about a convoy: whether its owner lands it, how its work is merged, and from which branch on.
-pub fn kept(owned: bool, merge: Option<Merge>, base_branch: Option<&str>) -> Vec<(String, Json)> {
-    let owned = owned.then(|| ("owned", Json::trusted("true".to_owned())));
-    let merge = merge.map(|merge| ("merge", Json::string(merge.as_str())));
-    let branch = base_branch.map(|branch| ("base_branch", Json::string(branch)));
-    let said = [owned, merge, branch].into_iter().flatten();
-    said.map(|(name, value)| (name.to_owned(), value)).collect()
+/// The rules of a convoy that its metadata keeps.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ConvoyRules<'a> {
+    /// Its owner lands it.
+    pub owned: bool,
+    /// How its work is merged.
+    pub merge: Option<Merge>,
+    /// The branch that its work begins from and lands on.
+    pub base_branch: Option<&'a str>,
+    /// A person has to approve its work before it lands.
+    pub review: bool,
+}
+
+impl ConvoyRules<'_> {
+    /// The fields of the metadata; rules that say nothing have none.
+    pub fn metadata(&self) -> Vec<(String, Json)> {
+        let owned = self.owned.then(|| ("owned", Json::trusted("true".to_owned())));
+        let merge = self.merge.map(|merge| ("merge", Json::string(merge.as_str())));
+        let branch = self.base_branch.map(|branch| ("base_branch", Json::string(branch)));
+        let review = self.review.then(|| (REVIEW, Json::string(REVIEW_REQUIRED)));
+        let said = [owned, merge, branch, review].into_iter().flatten();
+        said.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
 }
 
 /// Makes a convoy.

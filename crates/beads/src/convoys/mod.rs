@@ -15,13 +15,14 @@ use gt_store::{BeadFilter, BeadOrder, ConvoyTally, Pause, Reader, StatusFilter, 
 pub(crate) use change::close_bookkeeping;
 pub use change::{ConvoyClose, NewConvoy, RemovedMembers, clear_trees, close, land, remove};
 pub use change::{add_members, again, create_in, end_bookkeeping};
-pub use limits::{cap, pause, resume};
-pub use make::{ConvoyToMake, kept, make};
+pub use limits::{cap, pause, require_review, resume};
+pub use make::{ConvoyRules, ConvoyToMake, make};
 pub(crate) use watchers::tell_watchers;
 pub use watchers::watch;
 
 use crate::containers::land_if_done;
 use crate::lookup::resolve_in;
+use crate::review_rules::metadata_requires_review;
 use gt_town::{OperationError, Result, Town};
 
 /// A convoy, and how what it tracks stands.
@@ -69,6 +70,11 @@ impl Convoy {
     /// Whether it lands when its owner says so, and not by itself.
     pub fn is_owned(&self) -> bool {
         is_owned(&self.bead)
+    }
+
+    /// Whether a person has to approve its work before it lands.
+    pub fn requires_review(&self) -> bool {
+        metadata_requires_review(&self.bead)
     }
 
     /// Whether a sling made it for one bead, for its own bookkeeping.

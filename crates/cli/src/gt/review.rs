@@ -102,11 +102,13 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ReviewArgs) -> Result<(),
         ReviewVerb::Show(args) => show(context, &town, &args.request),
         ReviewVerb::Diff(args) => diff(context, &town, args),
         ReviewVerb::Comment(args) => {
+            let owner = merge_queue::owner_of_caller(&town);
             let review = RequestReview {
                 decision: ReviewDecision::Comment,
                 file: args.file.as_deref().unwrap_or_default(),
                 line: args.line,
                 body: &args.message,
+                process: owner.as_ref(),
             };
             let made = merge_queue::comment(&town, &args.request, &review)?;
             if context.printer.json() {
@@ -132,7 +134,9 @@ fn decide(
     decision: ReviewDecision,
     body: &str,
 ) -> Result<MergeRequest, CliError> {
-    let review = RequestReview { decision, file: "", line: None, body };
+    let owner = merge_queue::owner_of_caller(town);
+    let process = owner.as_ref();
+    let review = RequestReview { decision, file: "", line: None, body, process };
     Ok(merge_queue::review(town, request, &review)?)
 }
 
@@ -250,7 +254,7 @@ fn diff(context: &CommandContext<'_>, town: &Town, args: &DiffArgs) -> Result<()
     if printer.is_terminal() {
         // A change may have control characters that would do something to the terminal.
         let text = String::from_utf8_lossy(&diff);
-        return text.lines().try_for_each(|line| printer.line(line));
+        return printer.page(&text, context.environment.pager());
     }
     printer.bytes(&diff)
 }

@@ -81,6 +81,21 @@ impl Printer {
         text.lines().try_for_each(|line| self.line(line))
     }
 
+    /// A long text for a person at a terminal, in the pager that was named, else in `less`. Without a pager, and where the
+    /// pager cannot be started, it is printed.
+    pub(crate) fn page(&self, text: &str, pager: Option<&str>) -> Result<(), CliError> {
+        let mut harmless_text = String::with_capacity(text.len());
+        for line in text.lines() {
+            harmless_text.push_str(&harmless(line));
+            harmless_text.push('\n');
+        }
+        self.flush()?;
+        if self.terminal && gt_town::pager::show(pager, harmless_text.as_bytes()) {
+            return Ok(());
+        }
+        self.raw(&harmless_text)
+    }
+
     /// A line for people whose beginning stands out.
     pub(crate) fn heading(&self, beginning: &str, rest: &str) -> Result<(), CliError> {
         let style = if self.colours { anstyle::Style::new().bold() } else { anstyle::Style::new() };

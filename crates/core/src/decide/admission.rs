@@ -1,6 +1,6 @@
 //! The one door to a slot: whether every cap in force admits another run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::budget::Budget;
@@ -58,6 +58,17 @@ impl fmt::Display for Cap {
     }
 }
 
+/// The cap on merge requests that wait for a review: beyond it, rigs that require reviews begin nothing new.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReviewCap {
+    /// So many may wait.
+    pub limit: u32,
+    /// So many wait now.
+    pub waiting: u32,
+    /// The rigs whose work needs a review.
+    pub rigs: BTreeSet<RigSlug>,
+}
+
 /// Every cap there is. A cap that is absent does not limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caps {
@@ -77,6 +88,8 @@ pub struct Caps {
     pub parked: Vec<(ParkSubject, ParkHold)>,
     /// The budgets in force.
     pub budgets: Vec<Budget>,
+    /// The merge requests that wait for a review.
+    pub review: Option<ReviewCap>,
     /// How much memory must be left on this machine.
     pub memory: Option<MemoryGuard>,
     /// How busy this machine may be.
@@ -129,6 +142,9 @@ pub struct AdmissionRequest<'a> {
     pub runtime: Option<&'a str>,
     /// Of the bead of these convoys, those that have a cap.
     pub convoys: &'a [BeadId],
+    /// Whether it begins work, and does not resume or repair work that was begun. The cap on waiting reviews holds up
+    /// nothing else.
+    pub is_new_work: bool,
     /// The megabytes that it will take of this machine beyond what can be measured already; nothing if it runs on another.
     pub here: Option<u64>,
 }
@@ -266,6 +282,11 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &AdmissionRequest<'_>) -> 
             }
         }
     }
+    let review = caps.review.as_ref().filter(|cap| ask.is_new_work && cap.rigs.contains(ask.rig));
+    if let Some(cap) = review.filter(|cap| cap.waiting >= cap.limit) {
+        let (waiting, limit) = (cap.waiting, cap.limit);
+        reasons.push(WaitReason::ReviewsWaiting { waiting, limit });
+    }
     let spent = caps.budgets.iter().filter(|budget| budget.covers(ask.rig) && budget.is_spent());
     reasons.extend(spent.cloned().map(WaitReason::Budget));
     // A machine that is full of other things must not stop the town for good.
@@ -300,6 +321,7 @@ mod tests {
             gated: false,
             runtime: Some(""),
             convoys: &[],
+            is_new_work: true,
             here: None,
         }
     }
@@ -425,6 +447,23 @@ mod tests {
     }
 
     #[test]
+    fn too_many_waiting_reviews_hold_up_new_work_of_reviewed_rigs_only() {
+        let (web, api) = (rig("web"), rig("api"));
+        let cap = |waiting| ReviewCap { limit: 2, waiting, rigs: [web.clone()].into() };
+        let caps = |waiting| Caps { review: Some(cap(waiting)), ..Caps::default() };
+        let occupancy = Occupancy::default();
+        assert_eq!(admit(&caps(1), &occupancy, &ask(&web)), []);
+        let reasons = admit(&caps(2), &occupancy, &ask(&web));
+        assert_eq!(reasons, [WaitReason::ReviewsWaiting { waiting: 2, limit: 2 }]);
+        assert!(reasons.iter().all(|reason| reason.is_capacity() && !reason.passes_by_itself()));
+        let repair = AdmissionRequest { is_new_work: false, ..ask(&web) };
+        let person = AdmissionRequest { executor: ExecutorKind::None, ..ask(&web) };
+        for free in [repair, person, ask(&api)] {
+            assert_eq!(admit(&caps(3), &occupancy, &free), []);
+        }
+    }
+
+    #[test]
     fn without_memory_nothing_starts_here_unless_nothing_runs_here() {
         let web = rig("web");
         let memory = crate::decide::MachineMemory { total_mb: 10_000, available_mb: 1_500 };
@@ -469,7 +508,10 @@ mod tests {
         fn runs_admitted_one_by_one_never_exceed_a_cap(
             town in proptest::option::of(0_u32..6), queue in proptest::option::of(0_u32..6),
             of_rig in proptest::option::of(0_u32..4),
-            asks in proptest::collection::vec((0_usize..2, any::<bool>(), any::<bool>()), 0..30),
+            review in proptest::option::of((1_u32..4, 0_u32..5)),
+            asks in proptest::collection::vec(
+                (0_usize..2, any::<bool>(), any::<bool>(), any::<bool>()), 0..30,
+            ),
         ) {
             let rigs = [rig("web"), rig("api")];
             let caps = Caps {
@@ -477,14 +519,22 @@ mod tests {
                 queue,
                 rigs: of_rig.map(|limit| (rigs[0].clone(), limit)).into_iter().collect(),
                 accounts: [("work".to_owned(), 2)].into(),
+                review: review.map(|(limit, waiting)| ReviewCap {
+                    limit,
+                    waiting,
+                    rigs: [rigs[1].clone()].into(),
+                }),
                 ..Caps::default()
             };
+            let is_review_full = review.is_some_and(|(limit, waiting)| waiting >= limit);
             let mut occupancy = Occupancy::default();
             let mut work = 0;
-            for (at, gated, with_account) in asks {
+            for (at, gated, with_account, is_new_work) in asks {
                 let account = with_account.then_some("work");
-                let ask = AdmissionRequest { account, gated, ..ask(&rigs[at]) };
+                let ask = AdmissionRequest { account, gated, is_new_work, ..ask(&rigs[at]) };
+                let is_held_for_review = at == 1 && is_new_work && is_review_full;
                 if admit(&caps, &occupancy, &ask).is_empty() {
+                    prop_assert!(!is_held_for_review);
                     occupancy.add(&ask, 1);
                     work += u32::from(with_account);
                 } else {
@@ -492,7 +542,8 @@ mod tests {
                     let full = town.is_some_and(|cap| occupancy.live() >= cap)
                         || (gated && queue.is_some_and(|cap| occupancy.live() >= cap))
                         || (at == 0 && of_rig.is_some_and(|cap| occupancy.live_in(&rigs[0]) >= cap))
-                        || (with_account && work >= 2);
+                        || (with_account && work >= 2)
+                        || is_held_for_review;
                     prop_assert!(full);
                 }
             }

@@ -186,6 +186,7 @@ fn parameters(fields: &QueueFields) -> Result<SlingParameters, String> {
         base_branch: fields.base_branch.clone(),
         no_merge: fields.no_merge,
         review_only: fields.review_only,
+        review: false,
         runtime: fields.agent.clone(),
         hook_raw_bead: fields.hook_raw_bead,
         owned: fields.owned,

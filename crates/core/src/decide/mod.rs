@@ -31,7 +31,7 @@ mod wait_class;
 mod waits;
 mod worker_rights;
 
-pub use admission::{AdmissionRequest, Cap, Caps, Occupancy, admit};
+pub use admission::{AdmissionRequest, Cap, Caps, Occupancy, ReviewCap, admit};
 pub use adoption::{AdoptionFacts, OldState, Successor, adopt};
 pub use blocking::{ChildrenFacts, TargetFacts, edge_blocks};
 pub use breaker::{

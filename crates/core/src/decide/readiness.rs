@@ -118,6 +118,13 @@ pub enum WaitReason {
     AccountLimited(String, ParkHold),
     /// A budget is spent.
     Budget(Budget),
+    /// So many merge requests wait for a review that its rig, which requires reviews, begins nothing new.
+    ReviewsWaiting {
+        /// How many wait in the town.
+        waiting: u32,
+        /// How many may.
+        limit: u32,
+    },
     /// This machine has too little memory left for one more.
     Memory {
         /// The memory that is left after the promises to runs that have just begun.
@@ -139,6 +146,7 @@ impl WaitReason {
                 | Self::RuntimeParked(..)
                 | Self::AccountLimited(..)
                 | Self::Budget(_)
+                | Self::ReviewsWaiting { .. }
                 | Self::Memory { .. }
                 | Self::Load(_)
         )
@@ -202,6 +210,7 @@ impl WaitReason {
             | Self::RunCancelled(_)
             | Self::AttemptsUsedUp(_)
             | Self::Review
+            | Self::ReviewsWaiting { .. }
             | Self::Escalated(_)
             | Self::PutOff(_)
             | Self::Merging(_)
@@ -269,6 +278,7 @@ impl WaitReason {
             Self::RuntimeParked(..) => "runtime-parked",
             Self::AccountLimited(..) => "account-limited",
             Self::Budget(_) => "budget",
+            Self::ReviewsWaiting { .. } => "reviews-waiting",
             Self::Memory { .. } => "memory",
             Self::Load(_) => "load",
         }
@@ -372,6 +382,9 @@ impl fmt::Display for WaitReason {
             Self::RuntimeParked(name, hold) => write!(f, "runtime {name} parked {hold}"),
             Self::AccountLimited(handle, hold) => write!(f, "account {handle} limited {hold}"),
             Self::Budget(budget) => write!(f, "budget until {}: {budget}", budget.until),
+            Self::ReviewsWaiting { waiting, limit } => {
+                write!(f, "reviews waiting: {waiting}, and review.max is {limit}")
+            }
             Self::Memory { available_mb, wanted_mb } => {
                 write!(f, "memory: {available_mb} MB left of the {wanted_mb} MB that must be")
             }

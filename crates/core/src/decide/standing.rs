@@ -325,7 +325,7 @@ fn after_context(
                         WaitReason::RunCancelled(run.ended_by.clone())
                     }
                 }),
-                RunState::Done if context.parameters.review_only => Some(WaitReason::Review),
+                RunState::Done if context.is_reviewed_by_hand(run) => Some(WaitReason::Review),
                 RunState::Lost if context.attempts.saturating_add(1) >= max_attempts => {
                     Some(WaitReason::AttemptsUsedUp(context.attempts.saturating_add(1)))
                 }

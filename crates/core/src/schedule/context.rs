@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::parameters::SlingParameters;
 use super::place::WorkerPlace;
+use super::run::Run;
 use crate::words::base36;
 use crate::{BeadId, Invalid, Priority, RigSlug, Timestamp};
 
@@ -169,6 +170,14 @@ pub struct Context {
     pub convoys: Vec<BeadId>,
     /// How it ended; nothing while it is open.
     pub closed: Option<ContextClosed>,
+}
+
+impl Context {
+    /// Whether a person reviews the work of a run of it without a merge request: outside of a repository there is none.
+    pub fn is_reviewed_by_hand(&self, run: &Run) -> bool {
+        let is_outside = run.workplace.tree.is_empty();
+        self.parameters.review_only || (self.parameters.review && is_outside)
+    }
 }
 
 #[cfg(test)]

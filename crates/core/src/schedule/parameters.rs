@@ -60,6 +60,8 @@ pub struct SlingParameters {
     pub no_merge: bool,
     /// A person reviews it before it is over.
     pub review_only: bool,
+    /// A person has to approve it before it lands, however it lands.
+    pub review: bool,
     /// The preset that says which program works (the flag `--agent` names it).
     pub runtime: Option<String>,
     /// The bead goes to the worker as it is.

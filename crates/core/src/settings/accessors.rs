@@ -108,6 +108,7 @@ accessors! {
         mq_merge: String, "mq.merge";
         pr_poll: Duration, "pr.poll";
         pr_trust: PullRequestTrust, "pr.trust";
+        review_max: i64, "review.max";
     }
     rig {
         rig_merge: String, "rig.*.merge";

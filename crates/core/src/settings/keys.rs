@@ -154,6 +154,8 @@ settings! {
         "Most merge requests that are put on the target and checked together";
     "mq.repairs": SettingKind::Integer { min: 0, max: 100 }, "2",
         "How often work that conflicts or fails a check goes back to a worker before a person is asked";
+    "review.max": COUNT, "0",
+        "While so many merge requests wait for a review, nothing new starts in rigs that require reviews; 0 is no limit";
     "mq.merge": SettingKind::Choice(&["mr", "direct", "pr", "local"]), "mr",
         "How finished work reaches the target branch, unless its sling or rig says otherwise: through the merge queue, at once and unchecked, by a pull request, or not at all";
     "pr.poll": SettingKind::Duration, "1m",

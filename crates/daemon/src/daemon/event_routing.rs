@@ -56,8 +56,10 @@ pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
         // An agent is at work again, and may fall silent.
         EventKind::RunUnblocked => &[ReconcilerKind::Work],
         EventKind::HandedOver | EventKind::MessageSent => &[ReconcilerKind::Outbox],
-        EventKind::RequestOpened | EventKind::RequestChanged | EventKind::QueueChanged => {
-            &[ReconcilerKind::MergeQueue]
+        EventKind::QueueChanged => &[ReconcilerKind::MergeQueue],
+        // One review less waits, or other work may begin from an accepted commit.
+        EventKind::RequestOpened | EventKind::RequestChanged => {
+            &[ReconcilerKind::MergeQueue, ReconcilerKind::Dispatch]
         }
         EventKind::Created
         | EventKind::Claimed

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use gt_core::Rig;
 use gt_core::merging::{MergeMethod, MergeRequest};
 use gt_core::schedule::{Context, DoneStatus, Merge, Run, RunId, RunState, WorkerPlace};
+use gt_core::{BeadId, Rig};
 use gt_executors::git::{Commit, GitError, Rebased, Repository, WorkToRebase};
 use gt_executors::runs::{RunFiles, tell_done};
 
@@ -15,6 +15,7 @@ use super::end_with_rescue::end_with_rescue;
 use crate::checks::protected_paths;
 use crate::trees::look_at_target;
 use gt_beads::acting::current_run;
+use gt_beads::review_rules::is_review_required;
 use gt_beads::run_records::resolve;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::{Trees, git_failed, signature_of};
@@ -214,14 +215,15 @@ struct LandingRules {
 }
 
 impl LandingRules {
-    /// Review is required if the sling or the rig says so.
-    fn of(town: &Town, rig: &Rig, context: Option<&Context>) -> Result<Self> {
+    /// Review is required if the sling, the bead, a convoy of it or the rig says so.
+    fn of(town: &Town, rig: &Rig, bead: &BeadId, context: Option<&Context>) -> Result<Self> {
         let files = file_layers(town)?;
-        let layers = town.read(|reader| layers_over(&files, reader))?;
+        let (layers, is_asked) = town.read(|reader| {
+            Ok((layers_over(&files, reader)?, is_review_required(reader, bead, context)?))
+        })?;
         let of_rig = layers.rig_merge(&rig.slug)?;
         let merge = if of_rig.is_empty() { layers.mq_merge()? } else { of_rig };
         let merge = Merge::parse(&merge)?;
-        let is_asked = context.is_some_and(|context| context.parameters.review_only);
         let is_required = layers.rig_review(&rig.slug)? == "required";
         Ok(Self { merge, review: is_asked || is_required })
     }
@@ -237,7 +239,7 @@ pub(crate) fn finish_work(
 ) -> std::result::Result<WorkDelivery, DoneRefusal> {
     let DoneReport { said, message, no_changes } = statement;
     let words = &EndReport { said, message, no_changes, left: None };
-    let rules = LandingRules::of(town, rig, context)?;
+    let rules = LandingRules::of(town, rig, &run.id.bead, context)?;
     let mode = DeliveryMode::of(said, context.map(|context| &context.parameters), rules.merge);
     let Some(trees) = Trees::of(town, rig).filter(|_| !run.workplace.tree.is_empty()) else {
         end(town, run, words, &AcceptedEnd::default())?;

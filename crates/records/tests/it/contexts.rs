@@ -49,6 +49,7 @@ fn full() -> Context {
             base_branch: Some("next".to_owned()),
             no_merge: true,
             review_only: true,
+            review: true,
             runtime: Some("codex".to_owned()),
             hook_raw_bead: true,
             owned: true,

@@ -15,7 +15,7 @@ use gt_store::{BeadRow, MemberRow, Reader, StatusFilter, Writer};
 
 use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, pace};
 use crate::schedule::{ExpandedBead, meaning, no_parts};
-use gt_beads::convoys::{ConvoyToMake, find, kept, make};
+use gt_beads::convoys::{ConvoyRules, ConvoyToMake, find, make};
 use gt_beads::dependencies::waits_of;
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::layers_in;
@@ -34,6 +34,8 @@ pub struct StageRequest {
     pub merge: Option<Merge>,
     /// The branch that it begins from and lands on.
     pub base_branch: Option<String>,
+    /// A person has to approve its work before it lands.
+    pub review: bool,
 }
 
 /// A set that was looked at, and staged if nothing is wrong with it.
@@ -434,7 +436,13 @@ fn begin(
     tracked: &[BeadId],
     status: &str,
 ) -> Result<BeadId> {
-    let mut metadata = kept(request.owned, request.merge, request.base_branch.as_deref());
+    let rules = ConvoyRules {
+        owned: request.owned,
+        merge: request.merge,
+        base_branch: request.base_branch.as_deref(),
+        review: request.review,
+    };
+    let mut metadata = rules.metadata();
     if let Some(epic) = &set.epic {
         metadata.push((FROM.to_owned(), Json::string(epic.id.as_str())));
     }

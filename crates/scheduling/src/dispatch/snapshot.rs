@@ -8,7 +8,7 @@ use gt_core::decide::{
     SchedulerFacts, WaitReason, admit, context_reasons, hold, ramp, rig_reasons,
     unscheduled_reasons,
 };
-use gt_core::schedule::{Account, Context, Park, ParkSubject, Run, WorkerPlace};
+use gt_core::schedule::{Account, Context, ContextOrigin, Park, ParkSubject, Run, WorkerPlace};
 use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, Timestamp};
 use gt_store::{Guard, Lane, Reader};
 
@@ -81,6 +81,9 @@ impl SchedulingSnapshot {
         caps.accounts = capped.map(|account| (account.handle.clone(), account.max_runs)).collect();
         let capped = inputs.runtimes.iter().filter(|(_, numbers)| numbers.max_runs > 0);
         caps.runtimes = capped.map(|(name, numbers)| (name.clone(), numbers.max_runs)).collect();
+        if let Some(review) = &mut caps.review {
+            review.waiting = u32::try_from(reader.waiting_reviews()?).unwrap_or(u32::MAX);
+        }
         let memory = settings.memory_floor.zip(inputs.machine.memory);
         let load = inputs.machine.load.filter(|_| settings.load_per_core > 0);
         let is_guarded = memory.is_some() || load.is_some();
@@ -167,6 +170,7 @@ impl SchedulingSnapshot {
             gated: run.gated,
             runtime: Some(&run.runtime),
             convoys,
+            is_new_work: false,
             here: is_here
                 .then(|| if is_young { self.memory_of(&run.runtime, &run.rig) } else { 0 }),
         }
@@ -348,6 +352,8 @@ impl SchedulingSnapshot {
             // Those of one lane may have different ones.
             runtime: None,
             convoys: &lane.convoys,
+            // A repair may stand in it.
+            is_new_work: false,
             here: runs_here(executor).then_some(0),
         };
         self.choose(lane.account.as_deref(), ask).err().unwrap_or_default()
@@ -408,6 +414,14 @@ impl SchedulingSnapshot {
             gated: context.gated,
             runtime: Some(runtime),
             convoys: &context.convoys,
+            is_new_work: match context.origin {
+                ContextOrigin::Repair | ContextOrigin::Recovery => false,
+                ContextOrigin::Sling
+                | ContextOrigin::Queue
+                | ContextOrigin::Retry
+                | ContextOrigin::Convoy
+                | ContextOrigin::Adopted => true,
+            },
             here: runs_here(executor).then(|| self.memory_of(runtime, &context.rig)),
         }
     }
@@ -466,6 +480,7 @@ impl SchedulingSnapshot {
             gated: false,
             runtime: None,
             convoys: &[],
+            is_new_work: false,
             here: Some(0),
         };
         let mut reasons = admit(&self.caps, &self.occupancy, &ask);

@@ -437,6 +437,10 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
                 budget.kind.setting()
             )
         }
+        WaitReason::ReviewsWaiting { .. } => {
+            "gt review lists what waits; gt config set review.max <n> lets more wait, 0 any number"
+                .to_owned()
+        }
         WaitReason::Memory { .. } => {
             "it starts by itself when there is clearly more; gt config set guard.memory_min_mb <n> and \
              guard.memory_min_percent <n> change how much must be left"

@@ -82,7 +82,7 @@ fn finish_as(
     let context = writer.context_by_number(run.context)?;
     match (end.state, context) {
         // Without a repository there is no merge request that a person could approve.
-        (RunState::Done, Some(context)) if context.parameters.review_only => {
+        (RunState::Done, Some(context)) if context.is_reviewed_by_hand(run) => {
             release_in(writer, &run.id.bead)?;
             Ok(FinishEffect::Reopened)
         }

@@ -25,6 +25,8 @@ pub struct SlingOptions {
     pub no_merge: bool,
     /// It is reviewed before it is over.
     pub review_only: bool,
+    /// A person has to approve it before it lands, however it lands.
+    pub review: bool,
     /// The account it is charged to.
     pub account: Option<String>,
     /// The preset that says which program works.

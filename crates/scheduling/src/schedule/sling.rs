@@ -21,7 +21,7 @@ use crate::dispatch::{
 };
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::containers::land_if_done;
-use gt_beads::convoys::{ConvoyToMake, add_members, create_in, kept, make, open_staged};
+use gt_beads::convoys::{ConvoyRules, ConvoyToMake, add_members, create_in, make, open_staged};
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
 
@@ -76,8 +76,13 @@ fn refuse_part(report: &mut SlingReport) -> Result<()> {
 /// The metadata of the convoy of beads that are slung together.
 fn kept_with_convoy(flags: &SlingOptions) -> Vec<(String, Json)> {
     let auto = ("auto".to_owned(), Json::trusted("true".to_owned()));
-    let said = kept(flags.owned, flags.merge, flags.base_branch.as_deref());
-    [auto].into_iter().chain(said).collect()
+    let rules = ConvoyRules {
+        owned: flags.owned,
+        merge: flags.merge,
+        base_branch: flags.base_branch.as_deref(),
+        review: flags.review,
+    };
+    [auto].into_iter().chain(rules.metadata()).collect()
 }
 
 fn parameters(request: &SlingRequest, load: &ResolvedRequest) -> SlingParameters {
@@ -97,6 +102,7 @@ fn parameters(request: &SlingRequest, load: &ResolvedRequest) -> SlingParameters
         base_branch: flags.base_branch.clone().or_else(|| base_branch.clone()),
         no_merge: flags.no_merge,
         review_only: flags.review_only,
+        review: flags.review,
         runtime: flags.runtime.clone(),
         hook_raw_bead: flags.hook_raw_bead,
         owned: flags.owned,

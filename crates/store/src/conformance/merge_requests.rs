@@ -145,6 +145,21 @@ pub(super) fn a_line_has_the_open_requests_of_its_branch(subject: &dyn EngineUnd
     assert!(found("abd").is_empty());
 }
 
+pub(super) fn requests_in_review_are_counted(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    assert_eq!(town.read(|reader| reader.waiting_reviews()), 0);
+    for bead in ["ge-1", "ge-2", "ge-3"] {
+        let queued = put(&town, bead, "main");
+        let waiting = MergeRequest { state: RequestState::Review, ..queued };
+        assert!(town.write(|writer| writer.save_merge_request(RequestState::Queued, &waiting)));
+    }
+    let mut waiting = town.read(|reader| reader.open_merge_requests()).remove(0);
+    assert_eq!(town.read(|reader| reader.waiting_reviews()), 3);
+    waiting.state = RequestState::Cancelled;
+    assert!(town.write(|writer| writer.save_merge_request(RequestState::Review, &waiting)));
+    assert_eq!(town.read(|reader| reader.waiting_reviews()), 2);
+}
+
 pub(super) fn a_candidate_is_on_its_way_until_it_is_over(subject: &dyn EngineUnderTest) {
     let town = town(subject);
     let request = put(&town, "ge-1", "main");

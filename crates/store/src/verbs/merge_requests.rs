@@ -52,6 +52,7 @@ statements! {
     OPEN = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE ", open!(), " ORDER BY rig, target, position");
     LINE = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE rig = ?1 AND target = ?2 AND ", open!(),
         " ORDER BY position");
+    IN_REVIEW = "SELECT COUNT(*) FROM merge_requests WHERE state = 'review'";
     LANDED_AS = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE state = 'landed' AND landed >= ?1 \
         AND landed < ?2 ORDER BY position LIMIT 2");
     LAST_NUMBER = "SELECT COALESCE(MAX(number), 0) FROM merge_requests WHERE bead = ?1";
@@ -143,6 +144,11 @@ impl Reader<'_> {
     /// The request of a bead that is not over.
     pub fn open_merge_request(&self, bead: &BeadId) -> Result<Option<MergeRequest>, StoreError> {
         self.first(OPEN_OF, &[bead.into()], request_from)
+    }
+
+    /// How many requests wait for a review.
+    pub fn waiting_reviews(&self) -> Result<u64, StoreError> {
+        Ok(count(self.number(IN_REVIEW, &[])?))
     }
 
     /// Every request that is not over, by queue and place in line.

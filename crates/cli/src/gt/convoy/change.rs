@@ -1,6 +1,6 @@
 //! Making and changing convoys.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gt_beads::convoys::{self, ConvoyClose, NewConvoy};
 use gt_core::BeadId;
 use gt_core::schedule::Merge;
@@ -45,6 +45,9 @@ pub(super) struct CreateArgs {
     /// The branch that its work begins from and lands on
     #[arg(long, value_name = "BRANCH", value_parser = branch_name)]
     base_branch: Option<String>,
+    /// Let a person approve its work before it lands
+    #[arg(long)]
+    review: bool,
 }
 
 /// Let a convoy track more beads, and schedule them; one that is over is open again
@@ -138,6 +141,25 @@ pub(super) struct CapArgs {
     cap: u32,
 }
 
+/// Say whether a person has to approve the work of a convoy before it lands
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt convoy review hq-cv-x7k2p required
+  gt convoy review hq-cv-x7k2p optional")]
+pub(super) struct ReviewRuleArgs {
+    /// The convoy
+    id: String,
+    /// Whether a person has to; the bead, its sling or its rig may still require it
+    rule: ReviewRule,
+}
+
+/// Whether a review is required.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReviewRule {
+    Required,
+    Optional,
+}
+
 pub(super) fn create(context: &CommandContext<'_>, args: &CreateArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let notify = args.notify.iter().map(|to| Some(to.clone()).filter(|to| !to.is_empty()));
@@ -149,6 +171,7 @@ pub(super) fn create(context: &CommandContext<'_>, args: &CreateArgs) -> Result<
         notify: notify.collect(),
         merge: args.merge,
         base_branch: args.base_branch.clone(),
+        review: args.review,
     };
     let arguments = args.from_epic.iter().chain(&args.ids).cloned().collect();
     let request =
@@ -328,6 +351,20 @@ pub(super) fn cap(context: &CommandContext<'_>, args: &CapArgs) -> Result<(), Cl
         (true, cap) => format!("✓ Of {id} at most {} at once", plural(u64::from(cap), "bead")),
         (false, 0) => format!("{id} has no cap of its own; nothing to do"),
         (false, cap) => format!("{id} has a cap of {cap} already; nothing to do"),
+    };
+    tell(context, &convoy, said)
+}
+
+pub(super) fn review(context: &CommandContext<'_>, args: &ReviewRuleArgs) -> Result<(), CliError> {
+    sling::refuse_workers(&context.environment)?;
+    let is_required = args.rule == ReviewRule::Required;
+    let (convoy, changed) = convoys::require_review(&context.town()?, &args.id, is_required)?;
+    let id = &convoy.bead.id;
+    let said = match (changed, is_required) {
+        (true, true) => format!("✓ A person approves the work of {id} before it lands"),
+        (true, false) => format!("✓ {id} requires no review"),
+        (false, true) => format!("{id} requires a review already; nothing to do"),
+        (false, false) => format!("{id} requires no review; nothing to do"),
     };
     tell(context, &convoy, said)
 }

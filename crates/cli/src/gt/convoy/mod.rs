@@ -59,6 +59,7 @@ enum ConvoyVerb {
     /// Let what a convoy tracks start again
     Resume(change::OneArgs),
     Cap(change::CapArgs),
+    Review(change::ReviewRuleArgs),
     Retry(change::RetryArgs),
     /// Be told when a convoy lands
     Watch(change::WatchArgs),
@@ -111,6 +112,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ConvoyArgs) -> Result<(),
         ConvoyVerb::Pause(args) => change::pause(context, args),
         ConvoyVerb::Resume(args) => change::resume(context, args),
         ConvoyVerb::Cap(args) => change::cap(context, args),
+        ConvoyVerb::Review(args) => change::review(context, args),
         ConvoyVerb::Retry(args) => change::retry(context, args),
         ConvoyVerb::Watch(args) => change::watch(context, args, true),
         ConvoyVerb::Unwatch(args) => change::watch(context, args, false),
@@ -259,6 +261,7 @@ fn convoy_document(convoy: &Convoy) -> ConvoyDocument {
         lifecycle: if is_owned { "caller-managed" } else { "system-managed" }.to_owned(),
         merge_strategy: convoy.said("merge").unwrap_or_default(),
         base_branch: convoy.said("base_branch").unwrap_or_default(),
+        review: convoy.requires_review(),
         close_reason: bead.close_reason.clone(),
         created_at: bead.created_at.into(),
         closed_at: bead.closed_at.map(UtcTime),

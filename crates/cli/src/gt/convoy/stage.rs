@@ -50,6 +50,9 @@ pub(super) struct StageArgs {
     /// The branch that its work begins from and lands on
     #[arg(long, value_name = "BRANCH", value_parser = branch_name)]
     base_branch: Option<String>,
+    /// Let a person approve its work before it lands
+    #[arg(long)]
+    review: bool,
     /// Print only the dependencies, as a graph
     #[arg(long, value_enum)]
     graph: Option<Graph>,
@@ -95,6 +98,7 @@ pub(super) fn stage(context: &CommandContext<'_>, args: &StageArgs) -> Result<()
         owned: args.owned,
         merge: args.merge,
         base_branch: args.base_branch.clone(),
+        review: args.review,
     };
     let staged = look(&town, &request)?;
     if let Some(graph) = args.graph {

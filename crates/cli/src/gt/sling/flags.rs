@@ -38,6 +38,9 @@ pub(in crate::gt) struct SlingFlags {
     /// Leave the bead open for a person to review the work
     #[arg(long, conflicts_with = "merge")]
     review_only: bool,
+    /// Let a person approve the work before it lands
+    #[arg(long)]
+    review: bool,
     /// Charge this account
     #[arg(long, value_name = "HANDLE")]
     account: Option<String>,
@@ -88,6 +91,7 @@ impl SlingFlags {
             self.stdin,
             self.no_merge,
             self.review_only,
+            self.review,
             self.ralph,
             self.hook_raw_bead,
             self.owned,
@@ -146,6 +150,7 @@ impl SlingFlags {
             base_branch: self.base_branch.clone(),
             no_merge: self.no_merge,
             review_only: self.review_only,
+            review: self.review,
             account: self.account.clone(),
             runtime: self.agent.clone(),
             ralph: self.ralph,

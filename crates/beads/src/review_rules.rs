@@ -1,0 +1,47 @@
+//! Whether a person has to approve the work on a bead before it lands: required anywhere wins.
+
+use gt_core::schedule::Context;
+use gt_core::{Bead, BeadId, DependencyType, Json, Status};
+use gt_store::Reader;
+
+use gt_town::Result;
+
+/// The metadata field of a bead or a convoy that requires a review.
+pub const REVIEW: &str = "review";
+
+/// The value of that field that requires one.
+pub const REVIEW_REQUIRED: &str = "required";
+
+/// The value of that field that leaves it to others.
+pub const REVIEW_OPTIONAL: &str = "optional";
+
+/// Whether the metadata of a bead or a convoy requires a review.
+pub fn metadata_requires_review(bead: &Bead) -> bool {
+    let said = bead.metadata.as_ref().and_then(|metadata| Json::string_field(metadata, REVIEW));
+    said.as_deref() == Some(REVIEW_REQUIRED)
+}
+
+/// Whether the sling, the bead or an open convoy that tracks it requires a review. The rig is asked by the caller.
+pub fn is_review_required(
+    reader: &Reader<'_>,
+    bead: &BeadId,
+    context: Option<&Context>,
+) -> Result<bool> {
+    if context.is_some_and(|context| context.parameters.review || context.parameters.review_only) {
+        return Ok(true);
+    }
+    if reader.bead(bead)?.is_some_and(|bead| metadata_requires_review(&bead)) {
+        return Ok(true);
+    }
+    for edge in reader.edges_to(bead)? {
+        if edge.kind != DependencyType::Tracks {
+            continue;
+        }
+        let convoy = reader.bead(&edge.issue)?;
+        let is_open = |convoy: &Bead| convoy.status != Status::Closed;
+        if convoy.is_some_and(|convoy| is_open(&convoy) && metadata_requires_review(&convoy)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

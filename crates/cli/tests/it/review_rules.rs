@@ -1,0 +1,198 @@
+//! Which work a person has to approve, how many reviews may wait, and which processes may not review.
+
+use gt_testkit::{Sandbox, wait_until};
+use serde_json::json;
+
+use crate::agents::{Stage as _, set_agent};
+use crate::projects::{Origin as _, STAYS, Worker, project_agent, town_with_project};
+use crate::support::{Steps as _, assert_says, refusal};
+
+/// A town whose rig lands through the queue.
+fn town_with_queue() -> Sandbox {
+    let town = town_with_project(STAYS);
+    town.gt(["config", "set", "rig.web.merge", "mr"]).ok();
+    town
+}
+
+/// Ends the work of a bead that has begun; the state of its merge request.
+#[track_caller]
+fn finish(town: &Sandbox, bead: &str) -> String {
+    let worker = Worker::of(town, &format!("{bead}#1"));
+    worker.commit(bead, "x\n", &format!("Add {bead}"));
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    let request = town.gt_json(&["mq", "show", bead]);
+    request["state"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_review_that_is_required_anywhere_is_required() {
+    let town = town_with_queue();
+
+    // By nothing.
+    Worker::begin(&town, "we-none", &[]);
+    assert_eq!(finish(&town, "we-none"), "landed");
+
+    // By the sling, also where work would land at once.
+    Worker::begin(&town, "we-sling", &["--review", "--merge", "direct"]);
+    assert_eq!(finish(&town, "we-sling"), "review");
+
+    // By the bead, and its worker cannot change that.
+    town.bead("we-bead", &["--metadata", r#"{"review": "required"}"#]);
+    town.gt(["sling", "we-bead"]).ok();
+    let worker = Worker::of(&town, "we-bead#1");
+    let unset = worker.command(town.gt_path());
+    let unset = unset.args(["bd", "update", "we-bead", "--unset-metadata", "review"]).run();
+    assert_says(&refusal(&unset), &["a review of we-bead is required"]);
+    assert_eq!(finish(&town, "we-bead"), "review");
+
+    // By the convoy, also when its work has begun.
+    town.bead("we-convoy", &[]);
+    town.gt(["convoy", "create", "Reviewed", "we-convoy", "--review"]).ok();
+    assert_eq!(finish(&town, "we-convoy"), "review");
+    town.bead("we-later", &[]);
+    let made = town.gt(["convoy", "create", "Later", "we-later"]).ok().stdout;
+    let convoy = made.split_whitespace().find(|word| word.starts_with("hq-cv-")).unwrap();
+    let convoy = convoy.trim_end_matches(':');
+    town.gt(["convoy", "review", convoy, "required"]).ok();
+    let again = town.gt(["convoy", "review", convoy, "required"]).ok().stdout;
+    assert_says(&again, &["requires a review already"]);
+    assert_eq!(town.gt_json(&["convoy", "status", convoy])["review"], true);
+    assert_eq!(finish(&town, "we-later"), "review");
+}
+
+#[test]
+fn no_new_work_starts_while_too_many_reviews_wait() {
+    let town = town_with_queue();
+    town.gt(["config", "set", "rig.web.review", "required"]).ok();
+    town.gt(["config", "set", "review.max", "1"]).ok();
+    Worker::begin(&town, "we-a", &[]);
+    assert_eq!(finish(&town, "we-a"), "review");
+
+    town.bead("we-b", &[]);
+    town.gt(["sling", "we-b"]).ok();
+
+    town.cycle().ok();
+    assert_eq!(town.reasons("we-b"), ["reviews-waiting"]);
+    let why = town.gt(["why", "we-b"]).ok().stdout;
+    assert_says(&why, &["reviews waiting: 1, and review.max is 1", "gt review lists what waits"]);
+
+    // The repair of what was rejected is not new work.
+    town.gt(["review", "reject", "we-a", "-m", "no"]).ok();
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    town.cycle().ok();
+    let repair = Worker::of(&town, "we-a#2");
+    repair.commit("we-a", "y\n", "Mend it");
+    repair.gt(&["done"]).ok();
+    repair.wait_until_gone();
+    town.cycle().ok();
+    assert_eq!(town.reasons("we-b"), ["reviews-waiting"]);
+
+    town.gt(["review", "approve", "we-a"]).ok();
+    town.cycle().ok();
+    Worker::of(&town, "we-b#1");
+    town.allow("end-we-b");
+    town.assert_quiet();
+}
+
+#[test]
+fn a_daemon_starts_what_waited_when_a_review_is_decided() {
+    let town = town_with_queue();
+    town.gt(["config", "set", "rig.web.review", "required"]).ok();
+    town.gt(["config", "set", "review.max", "1"]).ok();
+    town.gt(["config", "set", "scheduler.max_polecats", "2"]).ok();
+    town.gt(["up"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    let worker = Worker::of(&town, "we-a#1");
+    worker.commit("tea", "tea\n", "Add tea");
+    worker.gt(&["done"]).ok();
+    wait_until("it waits for a review", || {
+        town.gt_json(&["mq", "show", "we-a"])["state"] == "review"
+    });
+    town.bead("we-b", &[]);
+    town.gt(["sling", "we-b"]).ok();
+    wait_until("the other one waits", || town.reasons("we-b") == ["reviews-waiting"]);
+
+    town.gt(["review", "approve", "we-a"]).ok();
+
+    Worker::of(&town, "we-b#1");
+    town.allow("end-we-b");
+}
+
+/// An agent that forgets that it is one, and approves the request of another bead.
+const DISGUISED: &str = r#"
+wait_for go
+env -u GT_RUN -u GT_RUN_TOKEN -u BD_ACTOR gt review approve we-a > "$stage/said" 2>&1
+setsid env -i PATH="$PATH" HOME="$HOME" gt -C "$GT_TOWN_ROOT" review approve we-a >> "$stage/said" 2>&1
+true > "$stage/asked"
+"#;
+
+#[test]
+fn a_process_of_a_run_reviews_nothing_under_another_name() {
+    let town = town_with_queue();
+    Worker::begin(&town, "we-a", &["--review"]);
+    assert_eq!(finish(&town, "we-a"), "review");
+    project_agent(&town, DISGUISED);
+    town.bead("we-b", &[]);
+    town.gt(["sling", "we-b"]).ok();
+
+    town.allow("go");
+
+    wait_until("the agent has tried", || town.stage("asked").exists());
+    let said = std::fs::read_to_string(town.stage("said")).unwrap();
+    let refused = said.matches("this command comes from we-b#1").count();
+    assert_eq!(refused, 2, "{said}");
+    assert_eq!(town.gt_json(&["mq", "show", "we-a"])["state"], "review");
+
+    // A person at a terminal stays a person, also in the tree of a worker.
+    set_agent(&town, &format!("says_where() {{ pwd > \"$stage/$bead/tree-1\"; }}\n{STAYS}"));
+    town.bead("we-c", &[]);
+    town.gt(["sling", "we-c"]).ok();
+    let other = Worker::of(&town, "we-c#1");
+    let line = format!("'{}' review approve we-a", town.gt_path().display());
+    let at_terminal = town.command("script").args(["-qec", &line, "/dev/null"]);
+    at_terminal.dir(&other.tree).run().ok();
+    assert_eq!(town.gt_json(&["mq", "show", "we-a"])["state"], "queued");
+    town.allow("end-we-c");
+}
+
+#[test]
+fn a_check_reviews_nothing() {
+    let town = town_with_queue();
+    Worker::begin(&town, "we-a", &["--review"]);
+    assert_eq!(finish(&town, "we-a"), "review");
+    let said = town.stage("said");
+    let command = format!(
+        "exec env -i PATH=\"$PATH\" HOME=\"$HOME\" gt -C \"$GT_TOWN_ROOT\" review approve we-a > '{}' 2>&1",
+        said.display()
+    );
+    town.gt(["rig", "check", "add", "web", "sly", &command]).ok();
+
+    town.gt(["rig", "check", "run", "main", "--rig", "web"]).fails(1);
+
+    let said = std::fs::read_to_string(said).unwrap();
+    assert_says(&said, &["comes from the check web/sly"]);
+    assert_eq!(town.gt_json(&["mq", "show", "we-a"])["state"], "review");
+}
+
+#[test]
+fn a_change_is_shown_in_a_pager_on_a_terminal_only() {
+    let town = town_with_queue();
+    Worker::begin(&town, "we-a", &["--review"]);
+    assert_eq!(finish(&town, "we-a"), "review");
+    let pager = town.write_script("pager", "sed 's/^/paged: /'");
+    let line = format!("'{}' review diff we-a", town.gt_path().display());
+    let on_terminal = town.command("script").args(["-qec", &line, "/dev/null"]);
+
+    let paged = on_terminal.env("PAGER", &pager).run().ok().stdout;
+
+    assert_says(&paged, &["paged: +x"]);
+    let plain = town.start_gt(&["review", "diff", "we-a"]).env("PAGER", &pager).run().ok().stdout;
+    assert!(plain.contains("\n+x") && !plain.contains("paged"), "{plain}");
+    let missing = town.command("script").args(["-qec", &line, "/dev/null"]);
+    let printed = missing.env("PAGER", "/nowhere/pager").run().ok().stdout;
+    assert_says(&printed, &["+x"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.show("we-a")["status"], json!("in_progress"));
+}
