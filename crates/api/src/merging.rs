@@ -11,8 +11,11 @@ pub struct MergeRequestDocument {
     pub id: String,
     pub bead: String,
     pub title: String,
+    /// What it brings to its target: `work` or `revert`.
+    pub purpose: String,
     pub rig: String,
     pub target: String,
+    /// The branch that has its commit; empty if none has.
     pub branch: String,
     pub state: String,
     /// Why it is held; left out if it is not.
@@ -51,6 +54,7 @@ impl MergeRequestDocument {
             id: request.id.to_string(),
             bead: request.id.bead.to_string(),
             title: title.to_owned(),
+            purpose: request.purpose.as_str().to_owned(),
             rig: request.rig.to_string(),
             target: request.target.clone(),
             branch: request.branch.clone(),

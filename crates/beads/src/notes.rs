@@ -141,7 +141,8 @@ pub(crate) fn comment_in(
     Ok(comment)
 }
 
-pub(crate) fn add_in(writer: &mut Writer<'_>, bead: &Bead, text: &str) -> Result<()> {
+/// Adds a comment of the actor to a bead.
+pub fn add_in(writer: &mut Writer<'_>, bead: &Bead, text: &str) -> Result<()> {
     let comment = new_comment(writer, bead, text);
     writer.add_comment(bead, &comment, true)?;
     Ok(())

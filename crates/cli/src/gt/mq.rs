@@ -5,7 +5,7 @@ use gt_api::{
     CandidateCheckDocument, CandidateDocument, FailedCheckDocument, FlakyCheckDocument,
     MergeRequestDocument, MergeRequestStoryDocument, QueuePauseDocument, ReviewDocument,
 };
-use gt_core::merging::{MergeRequest, PullRequestName, RequestState};
+use gt_core::merging::{MergeRequest, PullRequestName, RequestPurpose, RequestState};
 use gt_execution::merge_queue::{
     self, CandidateCheck, LineEntry, PassReport, QueueName, RequestStory,
 };
@@ -66,6 +66,11 @@ enum MqVerb {
     /// Close the bead of work that people have merged, or do not want merged
     #[command(after_help = "Examples:\n  gt mq close gt-abc@1 -m \"merged by hand\"")]
     Close(CloseArgs),
+    /// Undo work that has landed, by a commit that passes the same checks; its bead is open again
+    #[command(
+        after_help = "Examples:\n  gt mq revert gt-abc -m \"it breaks the login\"\n  gt mq revert 3f9c2d1 -m \"too slow\""
+    )]
+    Revert(RevertArgs),
 }
 
 #[derive(Debug, Args)]
@@ -114,6 +119,15 @@ struct CloseArgs {
     message: String,
 }
 
+#[derive(Debug, Args)]
+struct RevertArgs {
+    /// A merge request such as gt-abc@1, a bead, or the commit that it landed as
+    work: String,
+    /// Why
+    #[arg(short, long)]
+    message: String,
+}
+
 pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), CliError> {
     let printer = context.printer;
     let town = context.town()?;
@@ -141,7 +155,14 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
         }
         MqVerb::Cancel(args) => {
             let request = merge_queue::cancel_request(&town, &args.request)?;
-            let words = format!("is cancelled; {} keeps its commits", request.branch);
+            let words = match request.purpose {
+                RequestPurpose::Work => {
+                    format!("is cancelled; {} keeps its commits", request.branch)
+                }
+                RequestPurpose::Revert => {
+                    format!("is cancelled, and {} is closed again", request.id.bead)
+                }
+            };
             changed(printer, &town, &request, &words)
         }
         MqVerb::Top(args) => {
@@ -153,7 +174,34 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
             let words = format!("is over, and {} is closed", request.id.bead);
             changed(printer, &town, &request, &words)
         }
+        MqVerb::Revert(args) => {
+            let request = merge_queue::revert(&town, &args.work, &args.message)?;
+            let request = land_without_daemon(&town, request)?;
+            if printer.json() {
+                return printer.object(&document(&town, &request, None)?);
+            }
+            match request.state {
+                RequestState::Landed => printer.done(format!(
+                    "✓ Reverted {} on {} as {}; it is open again",
+                    request.id.bead,
+                    request.target,
+                    short_commit(&request.landed)
+                )),
+                _ => printer.done(format!("✓ {}; {}", request.standing(), request.next_step())),
+            }
+        }
     }
+}
+
+/// Lands a new request where no daemon would; the request as it is then.
+fn land_without_daemon(town: &Town, request: MergeRequest) -> Result<MergeRequest, CliError> {
+    if gt_daemon::daemon::is_running(town) {
+        return Ok(request);
+    }
+    let queue = QueueName { rig: request.rig.clone(), target: request.target.clone() };
+    merge_queue::pass_for(town, &this_program()?, &queue)?;
+    let now = town.read(|reader| Ok(reader.merge_request(&request.id)?))?;
+    Ok(now.unwrap_or(request))
 }
 
 /// Prints what a pass has changed.

@@ -85,6 +85,7 @@ mod races;
 mod ready;
 mod recovery;
 mod rescues;
+mod reverts;
 mod review_rules;
 mod rigs;
 mod run_identity;

@@ -51,6 +51,16 @@ names! {
 }
 
 names! {
+    /// What a request brings to its target.
+    RequestPurpose, "a purpose of a merge request" {
+        /// The work of a run.
+        Work = "work",
+        /// The undoing of work of the same bead that has landed.
+        Revert = "revert",
+    }
+}
+
+names! {
     /// Why a request is held.
     RequestHold, "a reason to hold a merge request" {
         /// A person paused the queue.
@@ -242,6 +252,8 @@ pub struct MergeRequest {
     pub id: MergeRequestId,
     /// The run that made the commit; nothing if no run did.
     pub epoch: Option<u32>,
+    /// What it brings to its target.
+    pub purpose: RequestPurpose,
     /// The rig.
     pub rig: RigSlug,
     /// The branch that it is to land on.
@@ -289,7 +301,11 @@ pub struct MergeRequest {
 impl MergeRequest {
     /// Where it stands, in a sentence.
     pub fn standing(&self) -> String {
-        let Self { id, target, .. } = self;
+        let target = &self.target;
+        let id = match self.purpose {
+            RequestPurpose::Work => self.id.to_string(),
+            RequestPurpose::Revert => format!("{} (revert)", self.id),
+        };
         let mut words =
             if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
         if self.pull_request.number.is_some()
@@ -399,6 +415,7 @@ pub(crate) mod tests {
         MergeRequest {
             id: MergeRequestId { bead: BeadId::parse(bead).unwrap(), number },
             epoch: Some(1),
+            purpose: RequestPurpose::Work,
             rig: RigSlug::parse("web").unwrap(),
             target: "main".to_owned(),
             branch: "polecat/ada".to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gt_core::checks::CheckPurpose;
 use gt_core::merging::{
     BatchSearch, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction,
-    RequestHold, RequestState, SearchStep, approval_of, in_queue_order,
+    RequestHold, RequestPurpose, RequestState, SearchStep, approval_of, in_queue_order,
 };
 use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOutcome, Signature};
 
@@ -246,9 +246,12 @@ impl QueueBuilder<'_> {
             commit: self.commit(&request.accepted)?,
             base: Commit::parse(&request.base),
             name: request.id.to_string(),
-            message: match self.method {
-                LandMethod::Rebase => None,
-                LandMethod::Squash | LandMethod::Merge => bead.map(|bead| bead.title.to_string()),
+            message: match (self.method, request.purpose) {
+                // The message of a revert says what it undoes.
+                (LandMethod::Rebase, _) | (_, RequestPurpose::Revert) => None,
+                (LandMethod::Squash | LandMethod::Merge, RequestPurpose::Work) => {
+                    bead.map(|bead| bead.title.to_string())
+                }
             },
             trailers: identity.trailers,
             signature: identity.signature,

@@ -4,6 +4,7 @@ use gt_core::RigSlug;
 use gt_core::decide::Right;
 use gt_core::merging::{
     MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction, RequestHold,
+    RequestPurpose,
     RequestState, Review, ReviewDecision, next_state,
 };
 use gt_core::{Outcome, Status};
@@ -99,7 +100,7 @@ fn hold_bead_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<()> {
     Ok(())
 }
 
-/// Gives a request up: its bead is open again, and its branch stays.
+/// Gives a request up: its bead is open again, and its branch stays. The bead of work that was to be undone is closed again.
 pub fn cancel_request(town: &Town, input: &str) -> Result<MergeRequest> {
     town.write(|writer| {
         let request = resolve_request(town, writer, input)?;
@@ -112,7 +113,15 @@ pub fn cancel_request(town: &Town, input: &str) -> Result<MergeRequest> {
         }
         let words = format!("cancelled by {}", writer.actor());
         let cancelled = cancel_request_in(writer, &request.id.bead, &words)?;
-        if writer.live_run(&request.id.bead)?.is_none() {
+        if request.purpose == RequestPurpose::Revert {
+            let how = Close {
+                reasons: vec![format!("{} was cancelled, so its work stays", request.id)],
+                outcome: Some(Outcome::Success),
+                force: true,
+                session: None,
+            };
+            close_in(writer, &request.id.bead, &how, 0, None)?;
+        } else if writer.live_run(&request.id.bead)?.is_none() {
             release_in(writer, &request.id.bead)?;
         }
         cancelled.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))

@@ -14,6 +14,7 @@ mod pass;
 mod pull_requests;
 mod queue_name;
 mod repair;
+mod revert;
 mod settle;
 mod submit;
 mod verify;
@@ -30,6 +31,7 @@ pub use pass::{
 };
 pub use pull_requests::sync;
 pub use queue_name::QueueName;
+pub use revert::revert;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{
     LineEntry, RequestChangeSize, RequestStory, change, change_size, failed_check, flaky_checks,

@@ -3,13 +3,15 @@
 use gt_core::Outcome;
 use gt_core::merging::{
     Candidate, CandidateState, MergeRequest, MergeRequestId, OriginAnswer, RequestAction,
-    RequestHold, RequestState,
+    RequestHold, RequestPurpose, RequestState,
 };
 use gt_store::Writer;
 
 use super::pass::QueueBuilder;
+use super::revert::revert_name;
 use gt_beads::beads::{Close, close_in};
 use gt_beads::merge_requests::{RequestNote, act_in};
+use gt_beads::run_records::release_in;
 use gt_town::Result;
 use gt_town::tree_paths::git_failed;
 
@@ -76,6 +78,9 @@ impl QueueBuilder<'_> {
             }
             Ok(landed)
         })?;
+        for id in &landed {
+            let _ = self.repository.drop_candidate(&revert_name(&id.bead));
+        }
         self.changed.extend(landed);
         // If this cannot be recorded, the commit is looked at again.
         let tip = self.commit(&candidate.tip)?;
@@ -115,7 +120,7 @@ impl QueueBuilder<'_> {
     }
 }
 
-/// Records that the target has the work of a request, and closes its bead.
+/// Records that the target has the work of a request, and closes its bead. The bead of work that was undone is open again.
 pub(super) fn land_in(
     writer: &mut Writer<'_>,
     id: &MergeRequestId,
@@ -125,6 +130,10 @@ pub(super) fn land_in(
     let note = RequestNote { landed: Some(commit.to_owned()), ..RequestNote::default() };
     let landed = act_in(writer, id, RequestAction::Confirm, OriginAnswer::Unknown, note)?;
     let Some(landed) = landed else { return Ok(None) };
+    if landed.purpose == RequestPurpose::Revert {
+        release_in(writer, &id.bead)?;
+        return Ok(Some(landed.id));
+    }
     let run = match landed.run() {
         Some(run) => writer.run(&run)?,
         None => None,

@@ -2,7 +2,7 @@
 
 use gt_core::merging::{
     MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction,
-    RequestHold, RequestState,
+    RequestHold, RequestPurpose, RequestState,
 };
 use gt_core::schedule::Run;
 use gt_store::Writer;
@@ -51,6 +51,7 @@ pub(crate) fn submit_in(
     Ok(writer.insert_merge_request(MergeRequest {
         id: MergeRequestId { bead, number: 0 },
         epoch: Some(run.id.epoch),
+        purpose: RequestPurpose::Work,
         rig: run.rig.clone(),
         target: run.workplace.base.clone(),
         branch: run.workplace.branch.clone(),

@@ -106,7 +106,8 @@ pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
     })
 }
 
-fn find(town: &Town, reader: &Reader<'_>, input: &str) -> Result<MergeRequest> {
+/// The request that landed as this commit, or that `input` names otherwise.
+pub(super) fn find(town: &Town, reader: &Reader<'_>, input: &str) -> Result<MergeRequest> {
     let is_commit = input.len() >= 7 && input.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_commit {
         let mut found = reader.merge_requests_landed_as(&input.to_ascii_lowercase())?.into_iter();

@@ -4,6 +4,8 @@ CREATE TABLE merge_requests (
     number       BIGINT NOT NULL,
     -- The run that made the commit; 0 if no run did.
     epoch        BIGINT NOT NULL,
+    -- What it brings to its target: the work of a run, or the undoing of such work.
+    purpose      TEXT COLLATE "C" NOT NULL CHECK (purpose IN ('work', 'revert')),
     rig          TEXT COLLATE "C" NOT NULL,
     target       TEXT COLLATE "C" NOT NULL,
     branch       TEXT COLLATE "C" NOT NULL,
@@ -190,9 +192,9 @@ INSERT INTO counters (name, value) VALUES ('merge_requests', 0), ('candidates', 
 CREATE INDEX beads_failed ON beads (id) WHERE outcome = 'failed';
 
 -- Work that waits to be merged, or for a review, becomes a request.
-INSERT INTO merge_requests (bead, number, epoch, rig, target, branch, accepted, base, merge, review, state, held, detail, position,
+INSERT INTO merge_requests (bead, number, epoch, purpose, rig, target, branch, accepted, base, merge, review, state, held, detail, position,
     top, fix, tries, rebuilds, landed, pull_branch, pull_address, created_at, changed_at)
-SELECT r.bead, 1, r.epoch, r.rig, r.base, r.branch, r.accepted_commit, r.base_commit, 'mr',
+SELECT r.bead, 1, r.epoch, 'work', r.rig, r.base, r.branch, r.accepted_commit, r.base_commit, 'mr',
     CASE WHEN c.parameters::json ->> 'review_only' = 'true' THEN 1 ELSE 0 END, 'queued', '', '',
     ROW_NUMBER() OVER (ORDER BY r.ended_at, r.bead), 0, 0, 0, 0, '', '', '', r.ended_at, r.ended_at
 FROM runs r JOIN contexts c ON c.number = r.context AND c.latest = 1 JOIN beads b ON b.id = r.bead

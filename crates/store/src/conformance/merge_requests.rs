@@ -6,7 +6,7 @@ use gt_core::hosting::{
 };
 use gt_core::merging::{
     Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest, MergeRequestId,
-    PullRequestName, RequestHold, RequestState, Review, ReviewDecision,
+    PullRequestName, RequestHold, RequestPurpose, RequestState, Review, ReviewDecision,
 };
 
 use super::EngineUnderTest;
@@ -17,6 +17,7 @@ fn request(bead: &str, target: &str) -> MergeRequest {
     MergeRequest {
         id: MergeRequestId { bead: id(bead), number: 0 },
         epoch: Some(3),
+        purpose: RequestPurpose::Revert,
         rig: slug("gear"),
         target: target.to_owned(),
         branch: "polecat/nux/x".to_owned(),

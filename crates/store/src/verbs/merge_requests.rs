@@ -3,7 +3,7 @@
 use gt_core::event::{QueueChange, RequestChange, ReviewDetails};
 use gt_core::merging::{
     Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest, MergeRequestId,
-    PullRequestName, RequestState, Review, ReviewDecision,
+    PullRequestName, RequestPurpose, RequestState, Review, ReviewDecision,
 };
 use gt_core::{BeadId, EventPayload, NewEvent, RigSlug, Timestamp};
 
@@ -17,7 +17,7 @@ use crate::{Reader, StoreError, Writer};
 macro_rules! request_columns {
     () => {
         "bead, number, epoch, rig, target, branch, accepted, base, merge, review, state, held, detail, position, top, \
-         fix, tries, rebuilds, candidate, landed, retry_at, pull_branch, pull_number, pull_address, created_at, changed_at, check_run"
+         fix, tries, rebuilds, candidate, landed, retry_at, pull_branch, pull_number, pull_address, created_at, changed_at, check_run, purpose"
     };
 }
 
@@ -57,7 +57,7 @@ statements! {
         AND landed < ?2 ORDER BY position LIMIT 2");
     LAST_NUMBER = "SELECT COALESCE(MAX(number), 0) FROM merge_requests WHERE bead = ?1";
     INSERT = concat!("INSERT INTO merge_requests (", request_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
-        ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)");
+        ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)");
     SAVE = "UPDATE merge_requests SET accepted = ?3, review = ?4, state = ?5, held = ?6, detail = ?7, top = ?8, fix = ?9, \
         tries = ?10, rebuilds = ?11, candidate = ?12, landed = ?13, retry_at = ?14, pull_branch = ?15, pull_number = ?16, \
         pull_address = ?17, changed_at = CASE WHEN state = ?5 AND held = ?6 THEN changed_at ELSE ?18 END, check_run = ?21 WHERE bead = ?1 AND number = ?2 AND state = ?19 AND held = ?20";
@@ -258,7 +258,7 @@ impl Writer<'_> {
             changed_at: self.now(),
             ..request
         };
-        let params: [Param<'_>; 27] = [
+        let params: [Param<'_>; 28] = [
             (&request.id.bead).into(),
             i64::from(request.id.number).into(),
             i64::from(request.epoch.unwrap_or(0)).into(),
@@ -286,6 +286,7 @@ impl Writer<'_> {
             request.created_at.into(),
             request.changed_at.into(),
             request.check_run.map(as_int).into(),
+            request.purpose.as_str().into(),
         ];
         self.apply(INSERT, &params)?;
         self.apply(MAKE_QUEUE, &[request.rig.as_str().into(), (&request.target).into()])?;
@@ -589,6 +590,7 @@ fn request_from(row: &dyn Row) -> Result<MergeRequest, StoreError> {
         created_at: Timestamp::from_nanos(row.int(24)?),
         changed_at: Timestamp::from_nanos(row.int(25)?),
         check_run: row.int_or_null(26)?.map(count),
+        purpose: RequestPurpose::parse(row.text(27)?)?,
     })
 }
 

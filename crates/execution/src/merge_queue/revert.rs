@@ -1,0 +1,235 @@
+//! Undoing work that has landed: a commit that goes through the same queue.
+
+use gt_core::merging::{
+    Candidate, MergeMethod, MergeRequest, MergeRequestId, PullRequestName, RequestPurpose,
+    RequestState,
+};
+use gt_core::{BeadId, EventKind, Rig, Status};
+use gt_executors::git::{
+    Commit, CommitTrailer, GitError, LandedRange, MemberOutcome, RevertCommit, Signature,
+};
+use gt_store::{Reader, Writer};
+
+use super::views::find;
+use crate::checks::protected_paths;
+use gt_beads::notes::add_in;
+use gt_beads::review_rules::is_review_required;
+use gt_town::landing_identity::person_of;
+use gt_town::settings::{file_layers, layers_over};
+use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::{Environment, OperationError, Result, Town};
+
+/// The name under which git keeps the commit that undoes the work of a bead, while it has not landed.
+pub(super) fn revert_name(bead: &BeadId) -> String {
+    format!("revert-{bead}")
+}
+
+/// Makes a request that undoes the work of a landed one. Its bead is in progress until that has landed, and open then.
+pub fn revert(town: &Town, input: &str, why: &str) -> Result<MergeRequest> {
+    let why = why.trim();
+    if why.is_empty() {
+        return Err(OperationError::rejected("say why it is undone: -m \"<why>\""));
+    }
+    let (request, candidate, rig, title) = town.read(|reader| {
+        let request = landed_work(town, reader, input)?;
+        require_idle(reader, &request.id.bead)?;
+        let candidate = match request.candidate {
+            Some(number) => reader.candidate(number)?,
+            None => None,
+        };
+        let title = reader.bead(&request.id.bead)?.map(|bead| bead.title.to_string());
+        let rig = gt_town::rig_names::require(reader, request.rig.as_str())?;
+        Ok((request, candidate, rig, title.unwrap_or_default()))
+    })?;
+    let range = landed_range(&request, candidate.as_ref())?;
+    let (tip, undoing) = build(town, &rig, &request, &range, &title, why)?;
+    let is_protected = !protected_paths(town, &rig, &tip, &undoing)?.is_empty();
+    let files = file_layers(town)?;
+    town.write(|writer| {
+        let bead = &request.id.bead;
+        require_idle(writer, bead)?;
+        let layers = layers_over(&files, writer)?;
+        let context = writer.latest_context(bead)?;
+        let review = is_protected
+            || layers.rig_review(&rig.slug)? == "required"
+            || is_review_required(writer, bead, context.as_ref())?;
+        begin_undoing(writer, bead, &request, why)?;
+        let now = writer.now();
+        Ok(writer.insert_merge_request(MergeRequest {
+            id: MergeRequestId { bead: bead.clone(), number: 0 },
+            epoch: None,
+            purpose: RequestPurpose::Revert,
+            rig: rig.slug.clone(),
+            target: request.target.clone(),
+            branch: String::new(),
+            accepted: undoing.to_string(),
+            base: tip.to_string(),
+            method: MergeMethod::Queue,
+            review,
+            state: RequestState::Queued,
+            detail: why.to_owned(),
+            position: 0,
+            top: false,
+            fix: false,
+            tries: 0,
+            rebuilds: 0,
+            candidate: None,
+            landed: String::new(),
+            check_run: None,
+            retry_at: None,
+            pull_request: PullRequestName::default(),
+            created_at: now,
+            changed_at: now,
+        })?)
+    })
+}
+
+/// The landed work that `input` means: a commit, a request, or the last work of a bead that has landed.
+fn landed_work(town: &Town, reader: &Reader<'_>, input: &str) -> Result<MergeRequest> {
+    let is_work = |request: &MergeRequest| {
+        request.state == RequestState::Landed && request.purpose == RequestPurpose::Work
+    };
+    let found = find(town, reader, input)?;
+    if is_work(&found) {
+        return Ok(found);
+    }
+    let names_request = MergeRequestId::parse(input).is_ok_and(|id| id == found.id);
+    let others = reader.merge_requests_of(&found.id.bead)?;
+    match others.into_iter().find(is_work).filter(|_| !names_request) {
+        Some(work) => Ok(work),
+        None => Err(OperationError::rejected(format!(
+            "{} has not landed as work, so nothing is to be undone: {}",
+            found.id,
+            found.standing()
+        ))),
+    }
+}
+
+/// Refuses a bead that is worked on, or has another request that is not over.
+fn require_idle(reader: &Reader<'_>, bead: &BeadId) -> Result<()> {
+    if let Some(open) = reader.open_merge_request(bead)? {
+        return Err(OperationError::rejected(format!(
+            "{bead} has a merge request that is not over: {}; {}",
+            open.standing(),
+            open.next_step()
+        )));
+    }
+    if let Some(run) = reader.live_run(bead)? {
+        return Err(OperationError::rejected(format!(
+            "{} works on {bead}; wait for it, or gt run cancel {}",
+            run.id, run.id
+        )));
+    }
+    if reader.open_context(bead)?.is_some() {
+        return Err(OperationError::rejected(format!(
+            "{bead} is scheduled again; gt unsling {bead} takes it out of the queue"
+        )));
+    }
+    Ok(())
+}
+
+/// The commits of the target that a request became.
+fn landed_range(request: &MergeRequest, candidate: Option<&Candidate>) -> Result<LandedRange> {
+    let unknown = || {
+        OperationError::rejected(format!(
+            "the commits of the target that {} became are not known; revert {} by hand",
+            request.id, request.landed
+        ))
+    };
+    let commit = |text: &str| Commit::parse(text).ok_or_else(unknown);
+    let Some(candidate) = candidate else {
+        // Others have merged the accepted commit.
+        return Ok(LandedRange {
+            before: commit(&request.base)?,
+            after: commit(&request.accepted)?,
+        });
+    };
+    let at = candidate.parts.iter().position(|part| part.request == request.id);
+    let at = at.ok_or_else(unknown)?;
+    let earlier = candidate.parts[..at].last();
+    let before = earlier.map_or(candidate.base.as_str(), |part| part.after.as_str());
+    Ok(LandedRange { before: commit(before)?, after: commit(&candidate.parts[at].after)? })
+}
+
+/// Builds the commit that undoes a range on the target as it is now; returns the tip of the target, and that commit.
+fn build(
+    town: &Town,
+    rig: &Rig,
+    request: &MergeRequest,
+    range: &LandedRange,
+    title: &str,
+    why: &str,
+) -> Result<(Commit, Commit)> {
+    let failed = git_failed(rig);
+    let trees = Trees::of(town, rig).ok_or_else(|| {
+        OperationError::rejected(format!("the rig {} has no repository", rig.slug))
+    })?;
+    let repository = trees.repository();
+    let target = &request.target;
+    match repository.fetch() {
+        Ok(()) => {}
+        Err(GitError::Unreachable { message, .. }) => {
+            return Err(OperationError::rejected(format!(
+                "the origin of {} cannot be reached: {message}",
+                rig.slug
+            )));
+        }
+        Err(error) => return Err(failed(error)),
+    }
+    let tip = repository.tip(target).map_err(&failed)?.ok_or_else(|| {
+        OperationError::rejected(format!("the origin of {} has no branch {target}", rig.slug))
+    })?;
+    let unnamed = || Signature { name: "gt".to_owned(), email: "gt@gt.invalid".to_owned() };
+    let how = RevertCommit {
+        message: format!(
+            "Revert \"{title}\"\n\nThis undoes {} ({}): {why}",
+            request.id, range.after
+        ),
+        trailers: vec![CommitTrailer {
+            key: "Bead".to_owned(),
+            value: request.id.bead.to_string(),
+        }],
+        signature: person_of(rig, &Environment::from_process()).unwrap_or_else(unnamed),
+    };
+    let name = revert_name(&request.id.bead);
+    let built = repository.build_revert(&name, &tip, range, &how).map_err(&failed)?;
+    match built.members.into_iter().next() {
+        Some(MemberOutcome::Applied { after, .. }) => Ok((tip, after)),
+        Some(MemberOutcome::Conflict { paths, .. }) => {
+            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            Err(OperationError::rejected(format!(
+                "{} cannot be undone by itself: {target} has changed {} since; make a bead for it: bd create \"Revert {}\"",
+                request.id,
+                paths.join(", "),
+                request.id.bead
+            )))
+        }
+        Some(MemberOutcome::Unreadable(why)) => {
+            Err(OperationError::rejected(format!("{} cannot be undone: {why}", request.id)))
+        }
+        Some(MemberOutcome::AlreadyThere) | None => Err(OperationError::rejected(format!(
+            "{target} has nothing of {} any more, so nothing is to be undone",
+            request.id
+        ))),
+    }
+}
+
+/// The bead is in progress while its work is being undone, and a comment says why.
+fn begin_undoing(
+    writer: &mut Writer<'_>,
+    bead: &BeadId,
+    request: &MergeRequest,
+    why: &str,
+) -> Result<()> {
+    let Some(old) = writer.bead(bead)? else {
+        return Err(OperationError::NoBead(bead.to_string()));
+    };
+    let short: String = request.landed.chars().take(12).collect();
+    add_in(writer, &old, &format!("Reverted: {} ({short}) is undone: {why}", request.id))?;
+    let mut new = old.clone();
+    new.assignee = String::new();
+    new.enter(Status::InProgress, writer.now());
+    new.updated_at = writer.now().max(old.updated_at);
+    writer.save_bead(&old, &new, EventKind::Reopened)?;
+    Ok(())
+}
