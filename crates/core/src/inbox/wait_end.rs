@@ -76,8 +76,8 @@ fn end_of_hold(request: &MergeRequest, hold: RequestHold, now: Timestamp) -> Wai
         RequestHold::HostingTool => WaitEnd::Person(InboxKind::HostingTool),
         RequestHold::PullRequestChanged => WaitEnd::Person(InboxKind::PullRequestChanged),
         RequestHold::CheckError => WaitEnd::Person(InboxKind::CheckError),
-        // The next pass tries again.
-        RequestHold::TargetMoves => WaitEnd::ByItself,
+        // The next pass tries again; people are asked about a pull request on the hosting service.
+        RequestHold::TargetMoves | RequestHold::PullRequestOpen => WaitEnd::ByItself,
         RequestHold::OriginUnreachable => {
             if now.since(request.changed_at) > ORIGIN_AWAY_MAX {
                 WaitEnd::Person(InboxKind::OriginAway)
@@ -113,7 +113,7 @@ pub fn end_of_wait(reason: &WaitReason, around: &RequestSurroundings) -> WaitEnd
         WaitReason::CircuitBroken(_) => WaitEnd::Person(InboxKind::CircuitBroken),
         WaitReason::Quarantined(_) => WaitEnd::Person(InboxKind::Quarantined),
         WaitReason::AttemptsUsedUp(_) => WaitEnd::Person(InboxKind::AttemptsUsedUp),
-        WaitReason::Review => WaitEnd::Person(InboxKind::Review),
+        WaitReason::Review | WaitReason::ReviewsWaiting { .. } => WaitEnd::Person(InboxKind::Review),
         WaitReason::Escalated(_) => WaitEnd::Person(InboxKind::Escalated),
         WaitReason::PutOff(_) => WaitEnd::Person(InboxKind::PutOff),
         WaitReason::RigCannotRun(_) => WaitEnd::Person(InboxKind::RigCannotRun),

@@ -5,7 +5,8 @@ use gt_beads::dependencies;
 use gt_beads::messages::{self, Escalation};
 use gt_core::inbox::{InboxItem, InboxKind};
 use gt_core::merging::{
-    MergeMethod, MergeRequest, MergeRequestId, PullRequestName, RequestHold, RequestState,
+    MergeMethod, MergeRequest, MergeRequestId, PullRequestName, RequestHold, RequestPurpose,
+    RequestState,
 };
 use gt_core::message::Severity;
 use gt_core::schedule::{CloseReason, ContextOrigin};
@@ -34,6 +35,7 @@ fn request(town: &Town, id: &str, state: RequestState) -> MergeRequest {
     let request = MergeRequest {
         id: MergeRequestId { bead, number: 0 },
         epoch: None,
+        purpose: RequestPurpose::Work,
         rig: RigSlug::parse("web").unwrap(),
         target: "main".to_owned(),
         branch: "polecat/nux".to_owned(),
@@ -94,7 +96,9 @@ fn every_state_of_a_request_that_only_a_person_ends_has_a_row() {
                 RequestHold::PullRequestChanged => Some("pull-request-changed:web-1@1"),
                 RequestHold::CheckError => Some("check-error:web-1@1"),
                 // Tried again by itself; the origin counts as away after ten minutes.
-                RequestHold::TargetMoves | RequestHold::OriginUnreachable => None,
+                RequestHold::TargetMoves
+                | RequestHold::OriginUnreachable
+                | RequestHold::PullRequestOpen => None,
             },
             _ => None,
         };

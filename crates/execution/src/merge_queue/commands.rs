@@ -4,8 +4,7 @@ use gt_core::RigSlug;
 use gt_core::decide::Right;
 use gt_core::merging::{
     MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction, RequestHold,
-    RequestPurpose,
-    RequestState, Review, ReviewDecision, next_state,
+    RequestPurpose, RequestState, Review, ReviewDecision, next_state,
 };
 use gt_core::{Outcome, Status};
 use gt_executors::runs::{ProcessOwner, owner_of_this_process};
