@@ -91,7 +91,8 @@ pub struct PullRequestDocument {
 }
 
 impl PullRequestDocument {
-    fn of(name: &PullRequestName) -> Option<Self> {
+    /// The document of a pull request; nothing before its branch has a name.
+    pub fn of(name: &PullRequestName) -> Option<Self> {
         (!name.branch.is_empty()).then(|| Self {
             branch: name.branch.clone(),
             number: name.number,

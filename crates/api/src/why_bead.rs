@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::{
-    DaemonAbsenceDocument, FullRunDocument, NeedsYouDocument, StepProgressDocument, UtcTime,
-    WaitReasonDocument,
+    DaemonAbsenceDocument, FullRunDocument, NeedsYouDocument, PullRequestDocument,
+    StepProgressDocument, UtcTime, WaitReasonDocument,
 };
 
 /// Why a bead is where it is.
@@ -43,6 +43,9 @@ pub struct RemediedReasonDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<UtcTime>,
     pub remedy: String,
+    /// The pull request that is waited for; left out if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<PullRequestDocument>,
 }
 
 /// A bead at the end of a chain of blockers.

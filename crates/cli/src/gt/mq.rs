@@ -155,7 +155,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
         }
         MqVerb::Cancel(args) => {
             let request = merge_queue::cancel_request(&town, &args.request)?;
-            let words = match request.purpose {
+            let mut words = match request.purpose {
                 RequestPurpose::Work => {
                     format!("is cancelled; {} keeps its commits", request.branch)
                 }
@@ -163,6 +163,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
                     format!("is cancelled, and {} is closed again", request.id.bead)
                 }
             };
+            if request.pull_request.number.is_some() {
+                words = format!("{words}, and {} stays open", request.pull_request);
+            }
             changed(printer, &town, &request, &words)
         }
         MqVerb::Top(args) => {

@@ -3,7 +3,8 @@
 use clap::Args;
 use gt_api::{
     CauseDocument, ContextDocument, ConvoyReferenceDocument, FullRunDocument, LineDocument,
-    NeedsYouDocument, RemediedReasonDocument, StepProgressDocument, UtcTime, WhyBeadDocument,
+    NeedsYouDocument, PullRequestDocument, RemediedReasonDocument, StepProgressDocument, UtcTime,
+    WhyBeadDocument,
 };
 use gt_core::decide::{ConvoyState, WaitReason};
 use gt_core::schedule::{Context as SlingContext, Run};
@@ -262,6 +263,10 @@ fn document(why: &WhyAnswer, absence: Option<DaemonAbsence>) -> WhyBeadDocument 
             text: reason.to_string(),
             until: reason.until().map(UtcTime),
             remedy: remedy.clone(),
+            pull_request: match reason {
+                WaitReason::Merging(request) => PullRequestDocument::of(&request.pull_request),
+                _ => None,
+            },
         });
     let convoys = why.convoys.iter().map(|convoy| ConvoyReferenceDocument {
         id: convoy.id.to_string(),

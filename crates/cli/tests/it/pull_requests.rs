@@ -137,6 +137,8 @@ fn work_lands_when_people_merge_its_pull_request() {
         assert!(address.ends_with("/1"), "{address}");
         assert_eq!(hosted.request("we-a")["pull_request"]["number"], 1);
         assert_eq!(town.gt_json(&["mq", "list"])[0]["pull_request"]["number"], 1);
+        let why = town.gt_json(&["why", "we-a"]);
+        assert_eq!(why["reasons"][0]["pull_request"]["address"], json!(address));
         for command in [&["mq", "show", "we-a"][..], &["mq", "list"], &["why", "we-a"]] {
             assert_says(&town.start_gt(command).run().ok().stdout, &["pull request", &address]);
         }
@@ -420,7 +422,24 @@ fn a_rate_limit_is_waited_for_without_using_up_an_attempt() {
         // Its time has not come.
         town.gt(["mq", "run"]).ok();
         assert_eq!(hosted.state("we-a"), "queued");
-        town.gt(["mq", "cancel", "we-a"]).ok();
+
+        // A person does not have to wait. What was pushed is not pushed again.
+        let tip = town.origin_git(&["rev-parse", &hosted.branch("we-a")]).ok().stdout;
+        town.gt(["mq", "retry", "we-a"]).ok();
+        town.gt(["mq", "run"]).ok();
+        assert_eq!(hosted.state("we-a"), "held: pull_request");
+        assert_eq!(town.origin_git(&["rev-parse", &hosted.branch("we-a")]).ok().stdout, tip);
+
+        // While it is open, a rate limit only puts off the next look.
+        service.misbehave("rate-limit", "list", 1);
+        assert_says(&hosted.sync(), &["No news"]);
+        assert_says(
+            hosted.request("we-a")["waits_for"].as_str().unwrap(),
+            &["refuses calls until"],
+        );
+        assert_eq!(hosted.state("we-a"), "held: pull_request");
+        let cancelled = town.gt(["mq", "cancel", "we-a"]).ok().stdout;
+        assert_says(&cancelled, &["is cancelled", "pull request 1", "stays open"]);
         assert_eq!(town.show("we-a")["status"], "open");
     }
 }
@@ -513,4 +532,34 @@ fn a_merge_while_a_repair_runs_leaves_the_rest_to_a_pull_request_of_its_own() {
     service.person(["merge", "2", "squash"]);
     assert_says(&hosted.sync(), &["✓ we-a@2 landed"]);
     assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"));
+}
+
+#[test]
+fn a_repair_is_published_although_its_pull_request_was_changed_or_the_login_was_lost() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    hosted.opened("we-a", "tea", "te\n");
+    let branch = hosted.branch("we-a");
+    service.person(["review", "1", "ada", "CHANGES_REQUESTED", "Spell it"]);
+    hosted.sync();
+    let repair = hosted.repair("we-a#2");
+    service.person(["close", "1"]);
+    repair.commit("tea", "tea\n", "Spell it");
+
+    // Nothing is pushed to a pull request that a person has closed.
+    assert_says(&repair.gt(&["done"]).ok().stdout, &["closed it without a merge"]);
+    repair.wait_until_gone();
+    assert_eq!(hosted.state("we-a@2"), "held: pull_request_changed");
+    assert_eq!(hosted.commits(&branch), ["First commit", "Add tea"]);
+    service.person(["reopen", "1"]);
+    service.misbehave("logged-out", "login", 2);
+    hosted.sync();
+    assert_eq!(hosted.state("we-a@2"), "held: hosting_tool");
+
+    service.behave();
+    hosted.sync();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(hosted.state("we-a@2"), "held: pull_request");
+    assert_eq!(hosted.commits(&branch), ["First commit", "Add tea", "Spell it"]);
+    assert_eq!(service.pull_requests().len(), 1);
 }

@@ -197,6 +197,14 @@ mod tests {
         }
 
         #[test]
+        fn of_held_requests_only_one_with_an_open_pull_request_goes_back(
+            hold in proptest::sample::select(RequestHold::ALL)
+        ) {
+            let failed = next(RequestState::Held(hold), RequestAction::FailCheck, OriginAnswer::Unknown);
+            prop_assert_eq!(failed.is_ok(), hold == RequestHold::PullRequestOpen);
+        }
+
+        #[test]
         fn every_open_request_can_be_cancelled_once_the_origin_has_answered(state in any_state()) {
             let cancelled = next(state, RequestAction::Cancel, OriginAnswer::Absent);
             prop_assert_eq!(cancelled.is_ok(), state.is_open());

@@ -7,6 +7,7 @@ mod candidates;
 mod checking;
 mod checkouts;
 mod fence;
+mod hosted_branches;
 mod hostile;
 mod landing;
 mod moving;

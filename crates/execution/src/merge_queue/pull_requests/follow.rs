@@ -515,7 +515,7 @@ impl<'a> PullRequestWatch<'a> {
     /// Nothing is known about these: they are looked at later, and held if a person has to do something for it.
     fn service_failed(&mut self, followed: &[Followed], error: &HostingError) -> Result<()> {
         let now = self.town.now();
-        let failure = HostingFailure::of(error, self.rig, now);
+        let failure = HostingFailure::of(error, &self.rig.slug, now);
         let due_at = failure.retry_at.unwrap_or_else(|| now.plus(AWAY_DELAY));
         for one in followed {
             if let Some(hold) = failure.hold {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gt_core::hosting::{HostedRepository, PullRequestTrust, fork_address};
 use gt_core::merging::RequestHold;
-use gt_core::{Rig, Timestamp};
+use gt_core::{Rig, RigSlug, Timestamp};
 use gt_executors::git::Repository;
 use gt_executors::hosting::{
     HostingError, HostingProvider, HostingRefusal, HostingTool, PullRequestHead, provider_for_host,
@@ -120,7 +120,7 @@ pub(super) struct HostingFailure {
 
 impl HostingFailure {
     /// The meaning of an error at this time, for this rig.
-    pub(super) fn of(error: &HostingError, rig: &Rig, now: Timestamp) -> Self {
+    pub(super) fn of(error: &HostingError, rig: &RigSlug, now: Timestamp) -> Self {
         let words = error.to_string();
         let held = |hold, words, retry_at| Self { hold: Some(hold), words, retry_at };
         match error {
@@ -143,8 +143,7 @@ impl HostingFailure {
                 }
                 HostingRefusal::NotSupported => {
                     let words = format!(
-                        "{words}; gt config unset rig.{}.pr_head pushes to the origin itself",
-                        rig.slug
+                        "{words}; gt config unset rig.{rig}.pr_head pushes to the origin itself"
                     );
                     held(RequestHold::HostingTool, words, Some(now.plus(TOOL_DELAY)))
                 }
@@ -152,6 +151,51 @@ impl HostingFailure {
                     held(RequestHold::OriginRefused, words, Some(now.plus(TOOL_DELAY)))
                 }
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_failures_that_a_person_ends_hold_a_request() {
+        let now = Timestamp::from_nanos(1_790_000_000_000_000_000);
+        let rig = RigSlug::parse("web").unwrap();
+        let text = |text: &str| text.to_owned();
+        let refused = |reason| HostingError::Refused { reason, words: text("no") };
+        let logged_out = HostingError::LoggedOut {
+            program: text("gh"),
+            host: text("github.com"),
+            command: text("gh auth login"),
+        };
+        let until = now.plus(Duration::from_secs(700));
+        let tool = Some(RequestHold::HostingTool);
+        for (error, hold, retry_at) in [
+            (HostingError::ToolMissing { program: text("gh") }, tool, Some(now.plus(TOOL_DELAY))),
+            (logged_out, tool, Some(now.plus(TOOL_DELAY))),
+            (HostingError::RateLimited { until, words: text("slow down") }, None, Some(until)),
+            (
+                HostingError::Unreachable { words: text("no route") },
+                None,
+                Some(now.plus(SERVICE_DELAY)),
+            ),
+            (refused(HostingRefusal::NotSupported), tool, Some(now.plus(TOOL_DELAY))),
+            (
+                refused(HostingRefusal::Protected),
+                Some(RequestHold::OriginRefused),
+                Some(now.plus(TOOL_DELAY)),
+            ),
+            (
+                refused(HostingRefusal::ForeignPullRequest),
+                Some(RequestHold::PullRequestChanged),
+                None,
+            ),
+        ] {
+            let failure = HostingFailure::of(&error, &rig, now);
+            assert_eq!((failure.hold, failure.retry_at), (hold, retry_at), "{error}");
+            assert!(failure.words.contains(&error.to_string()), "{}", failure.words);
         }
     }
 }

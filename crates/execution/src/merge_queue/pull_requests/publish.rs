@@ -471,7 +471,7 @@ impl QueueBuilder<'_> {
 
     /// Holds a request, or puts it back in line for later, because of the service.
     fn put_off(&mut self, request: &MergeRequest, error: &HostingError) -> Result<BatchProgress> {
-        let failure = HostingFailure::of(error, self.rig, self.town.now());
+        let failure = HostingFailure::of(error, &self.rig.slug, self.town.now());
         let note = RequestNote {
             detail: failure.words,
             retry_at: failure.retry_at,
