@@ -45,7 +45,7 @@ pub use verbs::{
     BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CandidateCheck, ConvoyTally,
     CountGroup, DependencyChange, Difference, DoneStep, DueNotices, EventFilter, Growth, Guard,
     HostRow, Lane, LiveSteps, Member, MemberRow, MemoryEstimate, MergeQueueRow, NewContext, Offer,
-    Offered, Pause, PullQuery, QueuedMember, Readiness, RedTarget, RigCounts, SchedulerState,
-    SettingScope, Statistics, StatusFilter, Totals, TouchedContainer, Unscheduled, UnsentNotices,
-    UsageAt, all_statements, differing_fields,
+    Offered, Pause, PullQuery, QueuedMember, Readiness, RedTarget, RequestFilter, RigCounts,
+    SchedulerState, SettingScope, Statistics, StatusFilter, Totals, TouchedContainer, Unscheduled,
+    UnsentNotices, UsageAt, all_statements, differing_fields,
 };

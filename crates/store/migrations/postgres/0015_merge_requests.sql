@@ -48,6 +48,7 @@ CREATE UNIQUE INDEX merge_requests_open ON merge_requests (bead)
     WHERE state NOT IN ('landed', 'cancelled', 'superseded');
 CREATE INDEX merge_requests_line ON merge_requests (rig, target, position)
     WHERE state NOT IN ('landed', 'cancelled', 'superseded');
+CREATE INDEX merge_requests_position ON merge_requests (position);
 CREATE INDEX merge_requests_landed ON merge_requests (landed) WHERE state = 'landed';
 
 -- Commits that were built from requests, and about to be pushed. A row is written before the push, and after it.

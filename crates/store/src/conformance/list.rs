@@ -206,6 +206,7 @@ macro_rules! for_each_conformance_case {
                 a_request_reads_back_as_it_was_written,
                 a_state_is_saved_only_over_the_state_it_follows,
                 the_time_of_a_state_stays_while_the_state_does,
+                requests_are_listed_page_by_page_the_newest_first,
                 a_bead_has_one_open_request,
                 a_line_has_the_open_requests_of_its_branch,
                 requests_in_review_are_counted,

@@ -11,7 +11,7 @@ use gt_core::merging::{
 
 use super::EngineUnderTest;
 use super::kit::{ACTOR, CheckedStore, at, id, rig, slug};
-use crate::CandidateCheck;
+use crate::{CandidateCheck, RequestFilter};
 
 fn request(bead: &str, target: &str) -> MergeRequest {
     MergeRequest {
@@ -365,4 +365,24 @@ pub(super) fn the_time_of_a_state_stays_while_the_state_does(subject: &dyn Engin
     let other = MergeRequest { state: refused, ..again };
     assert!(town.write(|writer| writer.save_merge_request(away, &other)));
     assert!(read().changed_at > since, "another reason is another state");
+}
+
+pub(super) fn requests_are_listed_page_by_page_the_newest_first(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    let first = put(&town, "ge-1", "main");
+    put(&town, "ge-2", "main");
+    put(&town, "ge-3", "main");
+    let landed = MergeRequest { state: RequestState::Landed, ..first.clone() };
+    assert!(town.write(|writer| writer.save_merge_request(first.state, &landed)));
+    let listed = |before, rig: Option<&str>, state: Option<&str>, limit| {
+        let filter = RequestFilter { rig: rig.map(slug), state: state.map(str::to_owned) };
+        let found = town.read(|reader| reader.merge_requests_before(before, &filter, limit));
+        found.iter().map(|request| request.id.bead.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(None, None, None, 9), ["ge-3", "ge-2", "ge-1"]);
+    assert_eq!(listed(None, None, None, 2), ["ge-3", "ge-2"]);
+    assert_eq!(listed(Some(2), None, None, 2), ["ge-1"]);
+    assert_eq!(listed(None, Some("gear"), Some("open"), 9), ["ge-3", "ge-2"]);
+    assert_eq!(listed(None, None, Some("landed"), 9), ["ge-1"]);
+    assert_eq!(listed(None, Some("other"), None, 9), Vec::<String>::new());
 }

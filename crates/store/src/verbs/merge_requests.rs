@@ -55,6 +55,8 @@ statements! {
     IN_REVIEW = "SELECT COUNT(*) FROM merge_requests WHERE state = 'review'";
     LANDED_AS = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE state = 'landed' AND landed >= ?1 \
         AND landed < ?2 ORDER BY position LIMIT 2");
+    PAGE = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE position < ?1 AND (?2 = '' OR rig = ?2) \
+        AND (?3 = '' OR state = ?3 OR (?3 = 'open' AND ", open!(), ")) ORDER BY position DESC LIMIT ?4");
     LAST_NUMBER = "SELECT COALESCE(MAX(number), 0) FROM merge_requests WHERE bead = ?1";
     INSERT = concat!("INSERT INTO merge_requests (", request_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
         ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)");
@@ -106,6 +108,15 @@ pub struct MergeQueueRow {
     pub paused: Option<(Timestamp, String)>,
     /// The failing check of the target itself, if one is known.
     pub red: Option<RedTarget>,
+}
+
+/// Which requests are listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestFilter {
+    /// Only those of this rig.
+    pub rig: Option<RigSlug>,
+    /// Only those in the state of this name; `open` for all that are not over.
+    pub state: Option<String>,
 }
 
 /// A check that fails on the target itself.
@@ -165,6 +176,20 @@ impl Reader<'_> {
     pub fn merge_requests_landed_as(&self, start: &str) -> Result<Vec<MergeRequest>, StoreError> {
         let end = format!("{start}g");
         self.rows(LANDED_AS, &[start.into(), (&end).into()], request_from)
+    }
+
+    /// Requests older than a place in line, the newest first.
+    pub fn merge_requests_before(
+        &self,
+        before: Option<u64>,
+        filter: &RequestFilter,
+        limit: usize,
+    ) -> Result<Vec<MergeRequest>, StoreError> {
+        let rig = filter.rig.as_ref().map_or("", RigSlug::as_str);
+        let state = filter.state.as_deref().unwrap_or_default();
+        let before = before.map_or(i64::MAX, as_int);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(PAGE, &[before.into(), rig.into(), state.into(), limit.into()], request_from)
     }
 
     /// The candidate of this number.

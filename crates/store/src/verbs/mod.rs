@@ -54,7 +54,7 @@ pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
 pub use hosts::HostRow;
 pub use hydrate::BeadRow;
-pub use merge_requests::{CandidateCheck, MergeQueueRow, RedTarget};
+pub use merge_requests::{CandidateCheck, MergeQueueRow, RedTarget, RequestFilter};
 pub use outbox::{DueNotices, UnsentNotices};
 pub use pull::{Offer, Offered, PullQuery};
 pub use rigs::RigCounts;
