@@ -33,6 +33,9 @@ pub struct WhyBeadDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<StepProgressDocument>,
     pub needs_you: Vec<NeedsYouDocument>,
+    /// The commit of the target that has its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landed_commit: Option<String>,
 }
 
 /// Why a bead does not start, and how to change that.

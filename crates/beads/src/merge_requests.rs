@@ -103,3 +103,9 @@ pub fn cancel_request_in(
         RequestNote::words(why),
     )
 }
+
+/// The last request of a bead that landed: it names the commit of the target that has the work.
+pub fn landed_request_in(reader: &Reader<'_>, bead: &BeadId) -> Result<Option<MergeRequest>> {
+    let requests = reader.merge_requests_of(bead)?;
+    Ok(requests.into_iter().find(|request| request.state == RequestState::Landed))
+}

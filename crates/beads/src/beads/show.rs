@@ -1,11 +1,13 @@
 //! One bead with everything about it.
 
+use gt_core::merging::MergeRequest;
 use gt_core::{Bead, Comment, Context, Dependency, DependencyType};
 use gt_records::{BeadView, Counts};
 use gt_store::{BeadRow, Reader};
 
 use super::contexts::context_row;
 use crate::lookup::{NamedRecord, resolve_shown_in};
+use crate::merge_requests::landed_request_in;
 use gt_town::{Result, Town};
 
 /// A bead with everything about it.
@@ -21,6 +23,8 @@ pub struct BeadDetails {
     pub comments: Vec<Comment>,
     /// How many events tell of it.
     pub events: u64,
+    /// The last merge request that brought its work to a target branch.
+    pub landed: Option<MergeRequest>,
 }
 
 impl BeadDetails {
@@ -60,7 +64,7 @@ fn show_context(reader: &Reader<'_>, context: &Context) -> Result<BeadDetails> {
         dependencies.push((edge.clone(), reader.bead(&edge.target)?));
     }
     let (dependents, comments) = (Vec::new(), Vec::new());
-    Ok(BeadDetails { row, dependencies, dependents, comments, events: 0 })
+    Ok(BeadDetails { row, dependencies, dependents, comments, events: 0, landed: None })
 }
 
 /// The beads that each of `inputs` means, all from one state of the town.
@@ -84,7 +88,8 @@ pub fn show(town: &Town, inputs: &[String]) -> Result<Vec<Result<BeadDetails>>> 
             }
             let comments = reader.comments(&id)?;
             let events = reader.event_count(&id)?;
-            Ok(BeadDetails { row, dependencies, dependents, comments, events })
+            let landed = landed_request_in(reader, &id)?;
+            Ok(BeadDetails { row, dependencies, dependents, comments, events, landed })
         };
         Ok(inputs.iter().map(one).collect())
     })

@@ -6,6 +6,7 @@ use clap::Args;
 use gt_api::EventDocument;
 use gt_beads::events::{EventFollower, bead_with_history};
 use gt_core::event::BeadImported;
+use gt_core::merging::RequestState;
 use gt_core::{Event, EventKind, EventPayload, Outcome, Timestamp};
 use gt_town::{Bell, EventFilter, Town, rigs};
 
@@ -307,7 +308,9 @@ fn detail(event: &Event, details: &EventPayload) -> String {
         EventPayload::Landed(work) => joined(&[run, short_commit(&work.commit), &work.branch]),
         EventPayload::RequestOpened(change) | EventPayload::RequestChanged(change) => {
             let held = change.held.as_deref().unwrap_or_default().replace('_', " ");
-            joined(&[&change.request, &change.new, &held, &change.target, &change.detail])
+            let is_landed = change.new == RequestState::Landed.as_str();
+            let commit = if is_landed { short_commit(&change.commit) } else { "" };
+            joined(&[&change.request, &change.new, &held, &change.target, commit, &change.detail])
         }
         EventPayload::Reviewed(review) => {
             joined(&[&review.request, &review.decision, &review.file, &review.body])

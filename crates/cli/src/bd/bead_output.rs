@@ -114,6 +114,9 @@ impl ShownBeadParts<'_> {
             if let Some(parent) = row.parent() {
                 object.text("parent", parent.as_str());
             }
+            if let Some(landed) = &shown.landed {
+                object.text("landed_commit", &landed.landed);
+            }
         });
         out
     }

@@ -9,7 +9,7 @@ use gt_town::OperationError;
 use super::bead_output;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago, moment};
+use crate::output::{Cell, Printer, Table, ago, moment, short_commit};
 
 /// Show beads
 #[derive(Debug, Args)]
@@ -237,6 +237,10 @@ fn print(printer: &Printer, shown: &BeadDetails, now: Timestamp) -> Result<(), C
     ))?;
     if let Some(closed_at) = bead.closed_at {
         printer.line(format!("closed {}: {}", ago(closed_at, now), bead.close_reason))?;
+    }
+    if let Some(request) = &shown.landed {
+        let commit = short_commit(&request.landed);
+        printer.line(format!("landed on {} as {commit} ({})", request.target, request.id))?;
     }
     for (name, at) in [("due", bead.due_at), ("deferred until", bead.defer_until)] {
         if let Some(at) = at {

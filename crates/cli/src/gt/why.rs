@@ -19,7 +19,7 @@ use super::scheduler::reason_documents;
 use super::status::{need_document, print_needs};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago, local_times, run_state_colour};
+use crate::output::{Cell, Printer, Table, ago, local_times, run_state_colour, short_commit};
 use crate::values::texts;
 
 /// Say why a bead is not running: every reason, and what takes it away
@@ -86,7 +86,10 @@ fn headline(why: &WhyAnswer, now: Timestamp) -> String {
             };
             let reason = &why.bead.close_reason;
             let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-            format!("is over: {how}{reason}")
+            let landed = why.landed.as_ref().map(|request| {
+                format!(", landed on {} as {}", request.target, short_commit(&request.landed))
+            });
+            format!("is over: {how}{reason}{}", landed.unwrap_or_default())
         }
         (WhyHeadline::Waiting, _) => format!("waits, for {}:", these(why)),
         (WhyHeadline::Idle, _) if is_only_unscheduled(why) => "is not scheduled".to_owned(),
@@ -297,6 +300,7 @@ fn document(why: &WhyAnswer, absence: Option<DaemonAbsence>) -> WhyBeadDocument 
         run: why.run.as_ref().map(FullRunDocument::from),
         progress: why.progress.map(StepProgressDocument::from),
         needs_you: needs.chain(messages).collect(),
+        landed_commit: why.landed.as_ref().map(|request| request.landed.clone()),
     }
 }
 

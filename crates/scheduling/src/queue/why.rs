@@ -1,6 +1,7 @@
 //! Why a bead is not running, completely and in order.
 
 use gt_core::decide::{Cap, WaitReason};
+use gt_core::merging::MergeRequest;
 use gt_core::schedule::{Context, ContextId, Run, RunState, StepProgress};
 use gt_core::{Bead, BeadId, DependencyType, Message, Outcome, RigSlug, Status};
 use gt_store::Reader;
@@ -11,6 +12,7 @@ use crate::dispatch::{CycleCaller, SchedulingSnapshot};
 use crate::needs::{Need, needs_of};
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::lookup::require;
+use gt_beads::merge_requests::landed_request_in;
 use gt_beads::messages::needs_you_in;
 use gt_beads::steps::progress_in;
 use gt_town::scheduler_settings::Overrides;
@@ -45,6 +47,8 @@ pub struct WhyAnswer {
     pub needs: Vec<Need>,
     /// Messages that ask for a person because of it.
     pub needs_you: Vec<Message>,
+    /// The last merge request that brought its work to a target branch.
+    pub landed: Option<MergeRequest>,
 }
 
 /// A bead that another one waits for.
@@ -157,6 +161,7 @@ pub fn why(town: &Town, input: &str) -> Result<WhyAnswer> {
         let max_attempts = snapshot.settings.max_attempts;
         let progress = run.as_ref().map(|run| progress_in(reader, run)).transpose()?.flatten();
         let needs_you = needs_you_in(reader, Some(&bead.id))?;
+        let landed = landed_request_in(reader, &bead.id)?;
         Ok(WhyAnswer {
             bead,
             convoys,
@@ -171,6 +176,7 @@ pub fn why(town: &Town, input: &str) -> Result<WhyAnswer> {
             progress,
             needs: Vec::new(),
             needs_you,
+            landed,
         })
     })?;
     // Files and processes are checked after the transaction, so that it stays short.
