@@ -67,9 +67,11 @@ pub use daemon::{
 pub use event::EventDocument;
 pub use inbox::{ChangeSizeDocument, InboxItemDocument, InboxMessageDocument};
 pub use merging::{
-    CandidateCheckDocument, CandidateDocument, CandidatePartDocument, DiffStatDocument,
-    FailedCheckDocument, FlakyCheckDocument, MergeRequestDocument, MergeRequestStoryDocument,
-    PullRequestDocument, QueuePauseDocument, ReviewDocument,
+    ApprovalDocument, CandidateCheckDocument, CandidateDocument, CandidatePartDocument,
+    DecisionReasonDocument, DiffStatDocument, FailedCheckDocument, FlakyCheckDocument,
+    MergeQueueDocument, MergeRequestDocument, MergeRequestStoryDocument, NewCommentDocument,
+    PullRequestDocument, QueueBranchDocument, QueuePauseDocument, RequestDiffDocument,
+    ReviewDocument, TopDocument,
 };
 pub use message::{MessageDocument, NeedDocument, NeedsYouDocument, NudgeDocument};
 pub use ordered_map::OrderedMap;

@@ -2,11 +2,12 @@
 
 use gt_core::merging::{Candidate, MergeRequest, PullRequestName, Review};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::UtcTime;
 
 /// A merge request.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct MergeRequestDocument {
     pub id: String,
     pub bead: String,
@@ -40,10 +41,14 @@ pub struct MergeRequestDocument {
     pub top: bool,
     pub tries: u32,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub landed: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub retry_at: Option<UtcTime>,
+    #[schema(value_type = String, format = DateTime)]
     pub created_at: UtcTime,
+    #[schema(value_type = String, format = DateTime)]
     pub changed_at: UtcTime,
 }
 
@@ -80,13 +85,14 @@ impl MergeRequestDocument {
 }
 
 /// The pull request of a merge request.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PullRequestDocument {
     pub branch: String,
     /// Left out until it is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub address: String,
 }
 
@@ -102,7 +108,7 @@ impl PullRequestDocument {
 }
 
 /// How a merge request got where it is.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct MergeRequestStoryDocument {
     #[serde(flatten)]
     pub request: MergeRequestDocument,
@@ -112,11 +118,12 @@ pub struct MergeRequestStoryDocument {
     pub reviews: Vec<ReviewDocument>,
     /// What its pull request waits for, in words; left out if that is not known.
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub waits_for: String,
 }
 
 /// A candidate, with its requests and checks.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CandidateDocument {
     pub number: u64,
     pub base: String,
@@ -128,7 +135,7 @@ pub struct CandidateDocument {
 }
 
 /// A request in a candidate.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CandidatePartDocument {
     pub request: String,
     pub before: String,
@@ -136,7 +143,7 @@ pub struct CandidatePartDocument {
 }
 
 /// A check that a candidate has passed.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CandidateCheckDocument {
     pub name: String,
     pub check_run: u64,
@@ -167,7 +174,7 @@ impl CandidateDocument {
 }
 
 /// A review of a merge request.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ReviewDocument {
     pub number: u64,
     pub request: String,
@@ -175,11 +182,14 @@ pub struct ReviewDocument {
     pub decision: String,
     pub commit: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub body: String,
+    #[schema(value_type = String, format = DateTime)]
     pub created_at: UtcTime,
 }
 
@@ -200,7 +210,7 @@ impl From<&Review> for ReviewDocument {
 }
 
 /// A merge queue that was paused or resumed.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct QueuePauseDocument {
     pub rig: String,
     pub target: String,
@@ -219,7 +229,7 @@ pub struct DiffStatDocument {
 }
 
 /// The run of a check that failed with a merge request.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FailedCheckDocument {
     pub check: String,
     pub commit: String,
@@ -239,4 +249,78 @@ pub struct FlakyCheckDocument {
     pub tree: String,
     pub attempt: u32,
     pub started_at: UtcTime,
+}
+
+/// A merge queue: the requests of one rig and target branch.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct MergeQueueDocument {
+    pub rig: String,
+    pub target: String,
+    pub paused: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_by: Option<String>,
+    /// The check that fails on the target itself; left out if none is known to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub red_check: Option<String>,
+    /// The commit of the target on which it fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub red_commit: Option<String>,
+}
+
+/// The change of a merge request.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RequestDiffDocument {
+    pub request: String,
+    pub base: String,
+    pub commit: String,
+    pub files: u64,
+    pub insertions: u64,
+    pub deletions: u64,
+    pub paths: Vec<String>,
+    /// The change as `git diff` prints it. Bytes that are no text are replaced.
+    pub diff: String,
+    /// Whether the end of it is left out because it is too long.
+    pub truncated: bool,
+}
+
+/// A comment on a merge request.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct NewCommentDocument {
+    #[schema(min_length = 1, max_length = 65536)]
+    pub message: String,
+    /// The file that it is about.
+    #[schema(max_length = 4096)]
+    pub file: Option<String>,
+    /// The line of the file.
+    #[schema(minimum = 1)]
+    pub line: Option<u32>,
+}
+
+/// An approval of a merge request.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ApprovalDocument {
+    #[schema(max_length = 65536)]
+    pub message: Option<String>,
+}
+
+/// The words that a decision needs: what is to be changed, or why.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct DecisionReasonDocument {
+    #[schema(min_length = 1, max_length = 65536)]
+    pub message: String,
+}
+
+/// How a merge request goes before all others.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct TopDocument {
+    /// Let it land even while a check fails on the target, if they pass with it.
+    pub fix: Option<bool>,
+}
+
+/// The queue of a rig that is meant.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct QueueBranchDocument {
+    /// The target branch; the rig's own unless said.
+    #[schema(min_length = 1, max_length = 250)]
+    pub branch: Option<String>,
 }

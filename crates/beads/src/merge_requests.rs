@@ -2,7 +2,8 @@
 
 use gt_core::BeadId;
 use gt_core::merging::{
-    MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestState, next_state,
+    MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestPurpose, RequestState,
+    next_state,
 };
 use gt_store::{Reader, Writer};
 
@@ -104,8 +105,9 @@ pub fn cancel_request_in(
     )
 }
 
-/// The last request of a bead that landed: it names the commit of the target that has the work.
+/// The request by which the target has the work of a bead. Nothing if none landed, or if it was reverted since.
 pub fn landed_request_in(reader: &Reader<'_>, bead: &BeadId) -> Result<Option<MergeRequest>> {
     let requests = reader.merge_requests_of(bead)?;
-    Ok(requests.into_iter().find(|request| request.state == RequestState::Landed))
+    let last = requests.into_iter().find(|request| request.state == RequestState::Landed);
+    Ok(last.filter(|request| request.purpose == RequestPurpose::Work))
 }

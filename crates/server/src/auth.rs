@@ -12,7 +12,7 @@ use gt_workqueue::tokens::{self, REMEMBERED_MAX};
 
 use crate::connections::Client;
 use crate::metrics::NO_ROUTE;
-use crate::middleware::NEXT;
+use crate::middleware::{NEXT, TOWN_API};
 use crate::problem::RequestProblem;
 use crate::service::Service;
 
@@ -23,6 +23,9 @@ const KNOWN_MAX: usize = 1024;
 
 /// The routes that need no token: none of them says anything about the work.
 const PUBLIC: [&str; 5] = ["/", "/docs", "/health", "/openapi.json", NO_ROUTE];
+
+/// The answer to a request that needs a token and shows none.
+const TOKEN_MISSING: &str = "this needs a token: gt token create makes one, and the header Authorization: Bearer <token> shows it";
 
 /// The client behind a request.
 #[derive(Debug, Clone)]
@@ -103,6 +106,9 @@ impl TokenRules {
             return Ok(RequestCaller::anonymous());
         }
         let Some(shown) = headers.get(header::AUTHORIZATION) else {
+            if route.starts_with(TOWN_API) {
+                return Err(unknown(TOKEN_MISSING));
+            }
             return self.without_token(client, headers).map(|()| RequestCaller::anonymous());
         };
         let secret = bearer(shown)
@@ -193,9 +199,7 @@ impl TokenRules {
             return Ok(());
         }
         if self.are_required(client.is_some_and(|client| client.is_local)) {
-            return Err(unknown(
-                "this needs a token: gt token create makes one, and the header Authorization: Bearer <token> shows it",
-            ));
+            return Err(unknown(TOKEN_MISSING));
         }
         // A page of others could have its own name point here; then the browser would ask us in that name.
         let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
@@ -253,6 +257,13 @@ fn is_for_dispatchers(method: &Method, route: &str) -> bool {
 
 /// The scopes of which a token must have one.
 fn scopes_for(method: &Method, route: &str) -> &'static [TokenScope] {
+    if let Some(route) = route.strip_prefix(TOWN_API) {
+        return match method.as_str() {
+            "GET" | "HEAD" => &[TokenScope::View],
+            _ if route.starts_with("reviews/") => &[TokenScope::Review],
+            _ => &[TokenScope::Operate],
+        };
+    }
     match (method.as_str(), route) {
         ("GET" | "HEAD", _) => &[TokenScope::Read],
         (_, NEXT | "/work/{id}/heartbeat" | "/work/{id}/release") => &[TokenScope::Work],
@@ -320,6 +331,11 @@ mod tests {
             ("POST", "/work/{id}/release", &[TokenScope::Work]),
             ("POST", "/work/stale-check", &[TokenScope::Submit]),
             ("PATCH", "/projects/{id}", &[TokenScope::Submit]),
+            ("GET", "/api/v1/inbox", &[TokenScope::View]),
+            ("GET", "/api/v1/reviews", &[TokenScope::View]),
+            ("POST", "/api/v1/merge-requests/{id}/retry", &[TokenScope::Operate]),
+            ("POST", "/api/v1/queues/{rig}/pause", &[TokenScope::Operate]),
+            ("POST", "/api/v1/reviews/{id}/approve", &[TokenScope::Review]),
         ] {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             assert_eq!(scopes_for(&method, route), wanted, "{method} {route}");

@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use futures_util::StreamExt as _;
 use gt_api::FieldError;
 use gt_core::Json;
+use gt_core::message::MessageBody;
 
 use crate::config::ServerLimits;
 use crate::problem::{PendingProblem, RequestProblem};
@@ -157,6 +158,19 @@ impl BodyFields {
             self.wrong(name, "this is required");
         }
         text.unwrap_or_default()
+    }
+
+    /// Words that must be there and must not be blank.
+    pub(crate) fn required_words(&mut self, name: &'static str) -> String {
+        let before = self.wrong.len();
+        let words = self.required(name);
+        if self.wrong.len() == before && words.trim().is_empty() {
+            self.wrong(name, "this must not be blank");
+        }
+        if let Err(wrong) = MessageBody::parse(&words) {
+            self.wrong(name, wrong.to_string());
+        }
+        words
     }
 
     /// A whole number, unless it is missing or `null`.

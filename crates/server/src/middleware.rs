@@ -34,6 +34,9 @@ pub(crate) const EVENTS: &str = "/events";
 /// The route of the next item, which may be waited for.
 pub(crate) const NEXT: &str = "/work/next";
 
+/// The start of the routes of a town, which need a token always.
+pub(crate) const TOWN_API: &str = "/api/v1/";
+
 /// The routes for monitoring the server.
 const HEALTH: &str = "/health";
 const METRICS: &str = "/metrics";

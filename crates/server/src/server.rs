@@ -74,6 +74,7 @@ impl Server {
         }
         let addresses = listeners.iter().filter_map(|(listener, _)| listener.local_addr().ok());
         let addresses = addresses.collect();
+        let serves_town = town.has_directory() && !how.insecure;
         let town = Arc::new(town.with_shared_commits());
         let stopping = CancellationToken::new();
         let metrics = Arc::new(Metrics::default());
@@ -88,6 +89,7 @@ impl Server {
             rooms: RequestRooms::of(&how.limits),
             lines: WaitLines::default(),
             trusted_proxies,
+            serves_town,
         });
         let reception = ConnectionState {
             router: routes::router(Arc::clone(&service), &how.cors),

@@ -27,6 +27,8 @@ pub(crate) struct Service {
     pub(crate) rooms: RequestRooms,
     pub(crate) lines: WaitLines,
     pub(crate) trusted_proxies: Networks,
+    /// Whether the routes of a town are there: always behind tokens, and not for a work queue without a town.
+    pub(crate) serves_town: bool,
 }
 
 /// All handlers share one.

@@ -14,14 +14,18 @@ use crate::output::{Cell, Table, ago, moment};
 /// Tokens for those who speak to the server
 #[derive(Debug, Args)]
 #[command(after_help = "Scopes:
-  read    look at everything
-  submit  submit work, change and cancel it, and dispatch it; and look at everything
-  work    take work and report on it, for one agent; and look at everything
-  admin   everything
+  read     look at work items
+  submit   submit work, change and cancel it, and dispatch it; and look at work items
+  work     take work and report on it, for one agent; and look at work items
+  view     look at merge requests, reviews and the inbox, with the changes
+  operate  steer the merge queues; and view
+  review   comment, approve and reject finished work; and view
+  admin    everything
 
 Examples:
   gt token create steve-w --scope work
   gt token create build-host --scope work --agent steve-w
+  gt token create ann --scope view,review
   gt token create gitea-watcher --scope submit --expires 90d
   gt token list
   gt token revoke 3f9a1c0b77de")]
@@ -47,7 +51,7 @@ enum TokenVerb {
 struct CreateArgs {
     /// The name of its holder; events of its requests carry this name
     name: String,
-    /// The rights of its holder: read, submit, work or admin; several are separated by commas
+    /// The rights of its holder: read, submit, work, view, operate, review or admin; several are separated by commas
     #[arg(long, value_name = "SCOPES", default_value = "read", value_parser = Scopes::parse)]
     scope: Scopes,
     /// The one agent that a token with the scope work takes work for and reports as; its own name unless said

@@ -95,6 +95,7 @@ mod scheduler;
 mod search_stats;
 mod serve;
 mod serve_events;
+mod serve_merging;
 mod serve_safety;
 mod serve_table;
 mod server_concurrency;

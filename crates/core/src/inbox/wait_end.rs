@@ -178,7 +178,10 @@ mod tests {
         let late = RequestSurroundings { now: AROUND.now.plus(ORIGIN_AWAY_MAX * 2), ..AROUND };
         for state in all_states() {
             let is_asked = matches!(end(state, &late), WaitEnd::Person(_));
-            let is_tried_again = state == RequestState::Held(RequestHold::TargetMoves);
+            let is_tried_again = matches!(
+                state,
+                RequestState::Held(RequestHold::TargetMoves | RequestHold::PullRequestOpen)
+            );
             let waits = state.is_open() && !state.moves_by_itself() && !is_tried_again;
             assert_eq!(is_asked, waits, "{state}");
         }

@@ -10,13 +10,19 @@ use crate::{Invalid, Timestamp};
 
 names! {
     /// A right of the holder of a token.
-    TokenScope, "a scope; write read, submit, work or admin" {
+    TokenScope, "a scope; write read, submit, work, view, operate, review or admin" {
         /// Look at everything.
         Read = "read",
         /// Submit work, change and cancel it, and give it to agents.
         Submit = "submit",
         /// Take work, and report on it.
         Work = "work",
+        /// Look at merge requests, reviews and the inbox.
+        View = "view",
+        /// Steer the merge queues.
+        Operate = "operate",
+        /// Comment, approve and reject finished work.
+        Review = "review",
         /// Everything.
         Admin = "admin",
     }
@@ -32,7 +38,9 @@ impl Scopes {
         let given = |scope: &&TokenScope| scopes.contains(scope);
         let scopes: Vec<TokenScope> = TokenScope::ALL.iter().filter(given).copied().collect();
         if scopes.is_empty() {
-            return Err(Invalid::new("a token needs a scope: read, submit, work or admin"));
+            return Err(Invalid::new(
+                "a token needs a scope: read, submit, work, view, operate, review or admin",
+            ));
         }
         Ok(Self(scopes))
     }
@@ -43,13 +51,16 @@ impl Scopes {
         Self::of(&names.map(TokenScope::parse).collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// Whether the holder may do this. A holder that may submit or do work may also read; an administrator may do
-    /// everything.
+    /// Whether the holder may do this. A holder that may submit or do work may also read, and one that may operate or
+    /// review may also view; an administrator may do everything.
     pub fn allow(&self, wanted: TokenScope) -> bool {
         self.0.iter().any(|scope| match scope {
             TokenScope::Admin => true,
             TokenScope::Submit | TokenScope::Work => *scope == wanted || wanted == TokenScope::Read,
-            TokenScope::Read => wanted == TokenScope::Read,
+            TokenScope::Operate | TokenScope::Review => {
+                *scope == wanted || wanted == TokenScope::View
+            }
+            TokenScope::Read | TokenScope::View => *scope == wanted,
         })
     }
 
@@ -245,13 +256,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn submit_and_work_include_read_and_admin_includes_all() {
+    fn no_scope_of_work_items_includes_one_of_merge_requests() {
         let table = [
-            ("read", [true, false, false, false]),
-            ("submit", [true, true, false, false]),
-            ("work", [true, false, true, false]),
-            ("submit,work", [true, true, true, false]),
-            ("admin", [true, true, true, true]),
+            ("read", [true, false, false, false, false, false, false]),
+            ("submit", [true, true, false, false, false, false, false]),
+            ("work", [true, false, true, false, false, false, false]),
+            ("submit,work", [true, true, true, false, false, false, false]),
+            ("view", [false, false, false, true, false, false, false]),
+            ("operate", [false, false, false, true, true, false, false]),
+            ("review", [false, false, false, true, false, true, false]),
+            ("admin", [true, true, true, true, true, true, true]),
         ];
         for (text, allowed) in table {
             let scopes = Scopes::parse(text).unwrap();

@@ -24,7 +24,7 @@ pub use commands::{
     RequestReview, cancel_request, close_unmerged, comment, owner_of_caller, pause, put_on_top,
     retry, review,
 };
-pub use gt_store::CandidateCheck;
+pub use gt_store::{CandidateCheck, MergeQueueRow, RequestFilter};
 pub use machine::{BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository};
 pub use pass::{
     PassReport, actionable_queues, land_own, land_own_of, pass, pass_for, pass_if_free, pass_on,
@@ -35,5 +35,5 @@ pub use revert::revert;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{
     LineEntry, RequestChangeSize, RequestStory, change, change_size, failed_check, flaky_checks,
-    line, story,
+    line, requests, story,
 };

@@ -8,7 +8,7 @@ use gt_core::merging::{
 };
 use gt_core::{Priority, Rig};
 use gt_executors::git::{Commit, DiffOptions, Repository};
-use gt_store::{CandidateCheck, MergeQueueRow, Reader};
+use gt_store::{CandidateCheck, MergeQueueRow, Reader, RequestFilter};
 
 use gt_beads::merge_requests::resolve_request;
 use gt_town::tree_paths::{Trees, git_failed};
@@ -55,6 +55,27 @@ pub fn line(town: &Town) -> Result<(Vec<LineEntry>, Vec<MergeQueueRow>)> {
             }
         }
         Ok((entries, reader.merge_queues()?))
+    })
+}
+
+/// Requests older than a place in line, the newest first; those that wait for their turn with their place.
+pub fn requests(
+    town: &Town,
+    before: Option<u64>,
+    filter: &RequestFilter,
+    limit: usize,
+) -> Result<Vec<LineEntry>> {
+    let (in_line, _) = line(town)?;
+    let places: HashMap<MergeRequestId, u64> =
+        in_line.into_iter().filter_map(|entry| Some((entry.request.id, entry.position?))).collect();
+    town.read(|reader| {
+        let mut entries = Vec::new();
+        for request in reader.merge_requests_before(before, filter, limit)? {
+            let title = reader.bead(&request.id.bead)?.map(|bead| bead.title.to_string());
+            let position = places.get(&request.id).copied();
+            entries.push(LineEntry { title: title.unwrap_or_default(), position, request });
+        }
+        Ok(entries)
     })
 }
 

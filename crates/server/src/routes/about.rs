@@ -8,7 +8,7 @@ use axum::routing::get;
 use gt_api::HealthDocument;
 use gt_beads::events::last_number;
 
-use super::openapi_json;
+use super::description::description as described_as_json;
 use crate::answer::json;
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::service::SharedService;
@@ -27,8 +27,9 @@ pub(super) fn pages() -> Router<SharedService> {
         .route("/", get(|| async { axum::response::Redirect::temporary("/docs") }))
 }
 
-async fn description() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], openapi_json()).into_response()
+async fn description(State(service): State<SharedService>) -> Response {
+    let text = described_as_json(service.serves_town);
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
 async fn page() -> Response {

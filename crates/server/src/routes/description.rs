@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::described;
 use super::work::ITEMS_MAX;
+use super::{described, described_of_town};
+use crate::middleware::TOWN_API;
 
 /// The answers that every route may give. Routes describe only their own.
 const EVERYWHERE: [(&str, &str); 4] = [
@@ -24,9 +25,15 @@ const WITH_BODY: [(&str, &str); 4] = [
 /// The same for routes about one object.
 const WITH_ID: [(&str, &str); 1] = [("404", "There is none.")];
 
-/// The description, as JSON.
+/// The description of a server of a town, as JSON.
 pub fn openapi_json() -> String {
-    let (_, mut description) = described().split_for_parts();
+    description(true)
+}
+
+/// The description, as JSON.
+pub(super) fn description(serves_town: bool) -> String {
+    let described = if serves_town { described_of_town() } else { described() };
+    let (_, mut description) = described.split_for_parts();
     env!("CARGO_PKG_VERSION").clone_into(&mut description.info.version);
     let mut json = serde_json::to_value(&description).unwrap_or_default();
     let paths = json["paths"].as_object_mut().into_iter().flatten();
@@ -55,6 +62,9 @@ fn complete(path: &str, about: &mut Value) {
         {
             *kind = said.clone();
         }
+    }
+    if path.starts_with(TOWN_API) {
+        about["security"] = json!([{"token": []}]);
     }
     let (has_body, has_id) = (about["requestBody"].is_object(), path.contains("{id}"));
     let Some(responses) = about["responses"].as_object_mut() else { return };

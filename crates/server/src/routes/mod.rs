@@ -3,8 +3,12 @@
 mod about;
 mod description;
 mod events;
+mod inbox;
+mod merge_queues;
+mod merge_requests;
 mod next;
 mod projects;
+mod reviews;
 mod work;
 
 use axum::Router;
@@ -55,9 +59,31 @@ fn described() -> OpenApiRouter<SharedService> {
         .routes(routes!(events::events))
 }
 
+/// The routes of a town, which a work queue without one does not have.
+fn described_of_town() -> OpenApiRouter<SharedService> {
+    described()
+        .routes(routes!(inbox::list))
+        .routes(routes!(merge_requests::list))
+        .routes(routes!(merge_requests::get))
+        .routes(routes!(merge_requests::log))
+        .routes(routes!(merge_requests::diff))
+        .routes(routes!(merge_queues::retry))
+        .routes(routes!(merge_queues::cancel))
+        .routes(routes!(merge_queues::top))
+        .routes(routes!(merge_queues::close))
+        .routes(routes!(merge_queues::list))
+        .routes(routes!(merge_queues::pause))
+        .routes(routes!(merge_queues::resume))
+        .routes(routes!(reviews::list))
+        .routes(routes!(reviews::comment))
+        .routes(routes!(reviews::approve))
+        .routes(routes!(reviews::reject))
+}
+
 /// All routes, behind the gate.
 pub(crate) fn router(service: SharedService, cors: &[AllowedOrigin]) -> Router {
-    let (router, _) = described().split_for_parts();
+    let described = if service.serves_town { described_of_town() } else { described() };
+    let (router, _) = described.split_for_parts();
     let router = router
         .merge(about::pages())
         .fallback(no_route)
