@@ -7,7 +7,7 @@ use gt_core::Timestamp;
 use gt_core::decide::Right;
 
 use crate::{notice_helper, retention};
-use gt_execution::merge_queue::{self, PassReport, QueueName};
+use gt_execution::merge_queue::{self, PassReport};
 use gt_execution::message_delivery::deliver_waiting;
 use gt_execution::runs::stalls::StallReport;
 use gt_execution::runs::{Recovered, RunSpawner, recover, stalls};
@@ -84,17 +84,16 @@ pub fn recover_and_start(
 }
 
 /// Does [`all`], and then lands what can land: the command `gt scheduler run`. Origins and checks come last, because they may take
-/// long and no start waits for them. What lands may make more work startable, which is started at once. Returns also the queues
-/// that could not be worked on, and why.
+/// long and no start waits for them. What lands may make more work startable, which is started at once.
 pub fn all_and_land(
     town: &Town,
     processes: &LocalProcesses,
     dispatcher: &Dispatcher<'_>,
     program: &Path,
-) -> Result<(Recovered, DispatchResult, Vec<(QueueName, String)>)> {
+) -> Result<(Recovered, DispatchResult, PassReport)> {
     if dispatcher.is_dry_run() {
         let (recovered, dispatched) = all(town, processes, dispatcher)?;
-        return Ok((recovered, dispatched, Vec::new()));
+        return Ok((recovered, dispatched, PassReport::default()));
     }
     let (mut recovered, mut dispatched) = all(town, processes, dispatcher)?;
     let landed = merge_queue(town, program)?;
@@ -104,7 +103,7 @@ pub fn all_and_land(
         recovered = recovered.followed_by(later.0);
         dispatched = dispatched.followed_by(later.1);
     }
-    Ok((recovered, dispatched, landed.problems))
+    Ok((recovered, dispatched, landed))
 }
 
 /// Does everything that keeps a town going but landing, once. A dispatcher of named contexts

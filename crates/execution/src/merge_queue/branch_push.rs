@@ -37,9 +37,11 @@ impl QueueBuilder<'_> {
         };
         let problem = match push {
             Push::Done => None,
-            Push::LostRace(why) | Push::Unable(why) | Push::Incomplete(why) => Some(why),
+            Push::LostRace(why)
+            | Push::Unable(why)
+            | Push::Incomplete(why)
+            | Push::Unreachable(why) => Some(why),
             Push::Rejected(why) => Some(why.to_string()),
-            Push::Unreachable(why) => Some(why),
             Push::Held(obstacle) => Some(obstacle.to_string()),
         };
         let note = RequestNote {
@@ -50,7 +52,7 @@ impl QueueBuilder<'_> {
             ..RequestNote::default()
         };
         let hold = RequestAction::Hold(RequestHold::Unmerged);
-        self.act(&[request.id.clone()], hold, OriginAnswer::Unknown, &note)?;
+        self.act(std::slice::from_ref(&request.id), hold, OriginAnswer::Unknown, &note)?;
         Ok(())
     }
 }

@@ -40,11 +40,10 @@ impl QueueBuilder<'_> {
                     let landed = request.accepted.clone();
                     self.confirm_merged(&request, &landed)?;
                 }
-                RequestState::Held(RequestHold::Unmerged) => {
-                    if self.is_unpushed(&request) {
-                        self.push_branch(&request)?;
-                    }
+                RequestState::Held(RequestHold::Unmerged) if self.is_unpushed(&request) => {
+                    self.push_branch(&request)?;
                 }
+                RequestState::Held(RequestHold::Unmerged) => {}
                 RequestState::Held(_)
                     if request.retry_at.is_some_and(|at| at <= self.town.now()) =>
                 {

@@ -74,9 +74,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RunArgs) -> Result<(), Cl
         return until_done(context, &town, &processes, &dispatcher, &bell);
     }
     let printer = context.printer;
-    let (recovered, done, problems) =
+    let (recovered, done, landed) =
         reconcile::all_and_land(&town, &processes, &dispatcher, &program)?;
-    for (queue, why) in problems {
+    for (queue, why) in landed.problems {
         printer.note(format!("note: nothing lands on {} of {}: {why}", queue.target, queue.rig));
     }
     note_unrecovered(printer, &recovered.errors);
