@@ -563,3 +563,25 @@ fn a_repair_is_published_although_its_pull_request_was_changed_or_the_login_was_
     assert_eq!(hosted.commits(&branch), ["First commit", "Add tea", "Spell it"]);
     assert_eq!(service.pull_requests().len(), 1);
 }
+
+#[test]
+fn work_of_a_pull_request_is_undone_by_a_pull_request() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    hosted.opened("we-a", "tea", "tea\n");
+    service.person(["merge", "1", "squash"]);
+    hosted.sync();
+    assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"));
+
+    town.gt(["mq", "revert", "we-a", "-m", "too bitter"]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(hosted.state("we-a"), "held: pull_request");
+    assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"), "people merge it");
+    let pulls = service.pull_requests();
+    assert_says(pulls[1]["title"].as_str().unwrap(), &["Revert \""]);
+    service.person(["merge", "2", "squash"]);
+    hosted.sync();
+    assert_eq!(town.landed_file("tea"), None);
+    assert_eq!(town.show("we-a")["status"], "open");
+}

@@ -54,6 +54,11 @@ pub fn revert(town: &Town, input: &str, why: &str) -> Result<MergeRequest> {
             || layers.rig_review(&rig.slug)? == "required"
             || is_review_required(writer, bead, context.as_ref())?;
         begin_undoing(writer, bead, &request, why)?;
+        // A branch that takes work by pull requests alone takes it back in the same way.
+        let method = match request.method {
+            MergeMethod::PullRequest => MergeMethod::PullRequest,
+            MergeMethod::Queue | MergeMethod::Direct => MergeMethod::Queue,
+        };
         let now = writer.now();
         Ok(writer.insert_merge_request(MergeRequest {
             id: MergeRequestId { bead: bead.clone(), number: 0 },
@@ -64,8 +69,9 @@ pub fn revert(town: &Town, input: &str, why: &str) -> Result<MergeRequest> {
             branch: String::new(),
             accepted: undoing.to_string(),
             base: tip.to_string(),
-            method: MergeMethod::Queue,
-            review,
+            method,
+            // The people who merge a pull request review it there.
+            review: review && method != MergeMethod::PullRequest,
             state: RequestState::Queued,
             detail: why.to_owned(),
             position: 0,

@@ -8,7 +8,8 @@ use gt_core::hosting::{
     RequestMarker, TrackedPullRequest, pull_request_branch,
 };
 use gt_core::merging::{
-    MergeRequest, OriginAnswer, PullRequestName, RequestAction, RequestHold, RequestState,
+    MergeRequest, OriginAnswer, PullRequestName, RequestAction, RequestHold, RequestPurpose,
+    RequestState,
 };
 use gt_core::message::{MessageBody, Severity};
 use gt_core::{MessageAddress, Sender, Timestamp};
@@ -202,14 +203,27 @@ impl QueueBuilder<'_> {
         self.town.read(|reader| Ok(reader.pull_request_tips(bead, branch)?))
     }
 
+    /// The title and the description of what a request does.
+    fn title_and_description(&self, request: &MergeRequest) -> Result<(String, String)> {
+        let bead = self.town.read(|reader| Ok(reader.bead(&request.id.bead)?))?;
+        let (title, description) =
+            bead.map(|bead| (bead.title.to_string(), bead.description)).unwrap_or_default();
+        Ok(match request.purpose {
+            RequestPurpose::Work => (title, description),
+            RequestPurpose::Revert => {
+                let description = "This undoes work that has landed. The commit says why.";
+                (format!("Revert \"{title}\""), description.to_owned())
+            }
+        })
+    }
+
     /// A name that no branch has yet.
     fn free_branch(
         &self,
         hosted: &HostedRig,
         request: &MergeRequest,
     ) -> std::result::Result<String, PublishStop> {
-        let bead = self.town.read(|reader| Ok(reader.bead(&request.id.bead)?))?;
-        let title = bead.map(|bead| bead.title.to_string()).unwrap_or_default();
+        let (title, _) = self.title_and_description(request)?;
         for attempt in 1..=BRANCH_TRIES_MAX {
             let name = pull_request_branch(&request.id.bead, &title, attempt);
             if hosted.repository.hosted_tip(&hosted.remote, &name)?.is_none() {
@@ -406,9 +420,7 @@ impl QueueBuilder<'_> {
         name: &mut PullRequestName,
         checks: &[CandidateCheck],
     ) -> std::result::Result<(), PublishStop> {
-        let bead = self.town.read(|reader| Ok(reader.bead(&request.id.bead)?))?;
-        let (title, description) =
-            bead.map(|bead| (bead.title.to_string(), bead.description)).unwrap_or_default();
+        let (title, description) = self.title_and_description(request)?;
         let mut details = vec![("Bead".to_owned(), request.id.bead.to_string())];
         details.extend(request.run().map(|run| ("Run".to_owned(), run.to_string())));
         details.extend(checks.iter().map(|check| {
