@@ -18,6 +18,8 @@ pub struct ConvoyDocument {
     pub base_branch: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub review: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub integration: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub close_reason: String,
     pub created_at: UtcTime,
@@ -49,6 +51,9 @@ pub struct ConvoyStatusDocument {
     pub critical_path: Vec<String>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<EstimateDocument>,
+    /// The request that brings its integration branch to the base, while that is not over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge_request: Option<String>,
     pub tracked: Vec<TrackedDocument>,
 }
 
@@ -91,6 +96,11 @@ pub struct TrackedDocument {
     pub worker_age: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// Its merge request that is not over, and its state there, or `repairing`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge_request: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge_state: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wave: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ pub struct MergeRequestDocument {
     pub id: String,
     pub bead: String,
     pub title: String,
-    /// What it brings to its target: `work` or `revert`.
+    /// What it brings to its target: `work`, `revert` or `integration`.
     pub purpose: String,
     pub rig: String,
     pub target: String,

@@ -18,6 +18,11 @@ pub struct BeadFacts {
 }
 
 impl BeadFacts {
+    /// The merge request of the bead that is not over.
+    pub fn request(&self) -> Option<&MergeRequest> {
+        self.request.as_ref()
+    }
+
     /// Of a bead whose edges are known.
     pub fn of_row(reader: &Reader<'_>, row: &BeadRow) -> Result<Self> {
         Self::of(reader, &row.bead, row.parents())

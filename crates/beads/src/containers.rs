@@ -4,7 +4,8 @@
 //! the commit, so no reader sees the last close of a member without the close of its container.
 
 use gt_core::decide::{
-    ContainerChange, ContainerRules, ConvoyState, LANDED, container_change, convoy_change, is_owned,
+    ContainerChange, ContainerRules, ConvoyState, LANDED, container_change, convoy_change,
+    lands_by_itself,
 };
 use gt_core::settings::Layers;
 use gt_core::{Bead, BeadId, EventKind, Outcome, Status};
@@ -59,8 +60,20 @@ pub fn land_if_done(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()> {
     let Some(old) = writer.bead(convoy)?.filter(|bead| bead.issue_type.is_convoy()) else {
         return Ok(());
     };
-    let change = convoy_change(ConvoyState::of(&old), is_owned(&old), tally.members);
+    let change = convoy_change(ConvoyState::of(&old), !lands_by_itself(&old), tally.members);
     if change == Some(ContainerChange::Lands) {
+        apply(writer, &old, ContainerChange::Lands)?;
+    }
+    Ok(())
+}
+
+/// Lands a convoy whose integration branch has arrived at its base, unless something of it is open again.
+pub fn land_integrated(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()> {
+    let Some(tally) = writer.convoy_tally(convoy)? else { return Ok(()) };
+    let Some(old) = writer.bead(convoy)? else { return Ok(()) };
+    let change = convoy_change(ConvoyState::of(&old), false, tally.members);
+    let is_merging = writer.open_merge_request(convoy)?.is_some();
+    if change == Some(ContainerChange::Lands) && !is_merging {
         apply(writer, &old, ContainerChange::Lands)?;
     }
     Ok(())

@@ -12,6 +12,7 @@ use super::watchers::{own_address, tell_watchers, watcher, write_watchers};
 use super::{Convoy, require};
 use crate::containers::{self, land_if_done};
 use crate::lookup::resolve_in;
+use crate::merge_requests::cancel_request_in;
 use gt_town::{OperationError, Result, Town};
 
 /// A convoy that is to be made on request.
@@ -33,6 +34,8 @@ pub struct NewConvoy {
     pub base_branch: Option<String>,
     /// A person has to approve its work before it lands.
     pub review: bool,
+    /// Its work comes together on a branch of its own, which is brought to `base_branch` at the end.
+    pub integration: bool,
 }
 
 /// Makes a convoy of these beads, each named once.
@@ -60,8 +63,9 @@ pub fn create_in(
     let rules = ConvoyRules {
         owned: new.owned,
         merge: new.merge,
-        base_branch: new.base_branch.as_deref(),
+        base_branch: new.base_branch.as_deref().filter(|_| !new.integration),
         review: new.review,
+        integration: new.integration.then(|| new.base_branch.as_deref().unwrap_or_default()),
     };
     let mut metadata = rules.metadata();
     if !watchers.is_empty() {
@@ -192,6 +196,16 @@ pub fn close(town: &Town, convoy: &str, how: &ConvoyClose) -> Result<(Convoy, bo
                  go on without it",
                 old.id, members.open, members.total, members.failed
             )));
+        }
+        if let Some(request) = writer.open_merge_request(&old.id)? {
+            if !how.force {
+                return Err(OperationError::rejected(format!(
+                    "the branch of {} is on its way: {}; close it all the same with --force, and the branch stays where it is",
+                    old.id,
+                    request.standing()
+                )));
+            }
+            cancel_request_in(writer, &old.id, "its convoy was closed")?;
         }
         let now = writer.now();
         let reason = how.reason.clone().unwrap_or_else(|| format!("closed by {}", town.actor().name));

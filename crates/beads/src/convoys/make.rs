@@ -1,6 +1,6 @@
 //! Making convoys.
 
-use gt_core::decide::IdSeed;
+use gt_core::decide::{INTEGRATION, IdSeed, integration_branch};
 use gt_core::schedule::Merge;
 use gt_core::{Bead, BeadId, IssueType, Json, Prefix, Status, limits};
 use gt_store::Writer;
@@ -32,6 +32,9 @@ pub struct ConvoyRules<'a> {
     pub base_branch: Option<&'a str>,
     /// A person has to approve its work before it lands.
     pub review: bool,
+    /// Its work comes together on a branch of its own, which is brought to this branch at the end; empty for that of each
+    /// rig. The branch takes the place of `base_branch`.
+    pub integration: Option<&'a str>,
 }
 
 impl ConvoyRules<'_> {
@@ -41,7 +44,8 @@ impl ConvoyRules<'_> {
         let merge = self.merge.map(|merge| ("merge", Json::string(merge.as_str())));
         let branch = self.base_branch.map(|branch| ("base_branch", Json::string(branch)));
         let review = self.review.then(|| (REVIEW, Json::string(REVIEW_REQUIRED)));
-        let said = [owned, merge, branch, review].into_iter().flatten();
+        let integration = self.integration.map(|base| (INTEGRATION, Json::string(base)));
+        let said = [owned, merge, branch, review, integration].into_iter().flatten();
         said.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
@@ -49,9 +53,14 @@ impl ConvoyRules<'_> {
 /// Makes a convoy.
 pub fn make(town: &Town, writer: &mut Writer<'_>, new: &ConvoyToMake<'_>) -> Result<BeadId> {
     let title = cut(new.title);
-    let metadata = (!new.metadata.is_empty()).then(|| Json::object(&new.metadata));
+    let id = free_id(writer, &title)?;
+    let mut metadata = new.metadata.clone();
+    if metadata.iter().any(|(name, _)| name == INTEGRATION) {
+        metadata.push(("base_branch".to_owned(), Json::string(&integration_branch(&id))));
+    }
+    let metadata = (!metadata.is_empty()).then(|| Json::object(&metadata));
     let bead = NewBead {
-        id: Some(free_id(writer, &title)?.to_string()),
+        id: Some(id.to_string()),
         force: true,
         title,
         issue_type: Some(IssueType::trusted("convoy".to_owned())),

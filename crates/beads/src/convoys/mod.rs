@@ -1,12 +1,14 @@
 //! Convoys: beads that travel together, how far they are, and whether they have landed.
 
 mod change;
+mod integration_wait;
 mod limits;
 mod make;
 mod watchers;
 
 use gt_core::decide::{
-    ContainerChange, ConvoyState, Members, convoy_change, is_bookkeeping, is_owned,
+    ContainerChange, ConvoyState, Members, convoy_change, integration_base, is_bookkeeping,
+    is_owned, lands_by_itself,
 };
 use gt_core::schedule::ContextOrigin;
 use gt_core::{Bead, BeadId, EventKind, IssueType, Json, Status};
@@ -15,6 +17,7 @@ use gt_store::{BeadFilter, BeadOrder, ConvoyTally, Pause, Reader, StatusFilter, 
 pub(crate) use change::close_bookkeeping;
 pub use change::{ConvoyClose, NewConvoy, RemovedMembers, clear_trees, close, land, remove};
 pub use change::{add_members, again, create_in, end_bookkeeping};
+pub use integration_wait::hold_outside_dependents_in;
 pub use limits::{cap, pause, require_review, resume};
 pub use make::{ConvoyRules, ConvoyToMake, make};
 pub(crate) use watchers::tell_watchers;
@@ -70,6 +73,11 @@ impl Convoy {
     /// Whether it lands when its owner says so, and not by itself.
     pub fn is_owned(&self) -> bool {
         is_owned(&self.bead)
+    }
+
+    /// Whether its work comes together on a branch of its own, which is brought to the base at the end.
+    pub fn is_integrated(&self) -> bool {
+        integration_base(&self.bead).is_some()
     }
 
     /// Whether a person has to approve its work before it lands.
@@ -134,7 +142,7 @@ pub fn landable(reader: &Reader<'_>) -> Result<Vec<Convoy>> {
     for tally in reader.convoys_without_open_members()? {
         let Some(bead) = reader.bead(&tally.convoy)? else { continue };
         let convoy = Convoy::of(bead, Some(tally));
-        let change = convoy_change(convoy.state(), convoy.is_owned(), convoy.members);
+        let change = convoy_change(convoy.state(), !lands_by_itself(&convoy.bead), convoy.members);
         if change == Some(ContainerChange::Lands) {
             landable.push(convoy);
         }

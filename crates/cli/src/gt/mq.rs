@@ -156,7 +156,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
         MqVerb::Cancel(args) => {
             let request = merge_queue::cancel_request(&town, &args.request)?;
             let mut words = match request.purpose {
-                RequestPurpose::Work => {
+                RequestPurpose::Work | RequestPurpose::Integration => {
                     format!("is cancelled; {} keeps its commits", request.branch)
                 }
                 RequestPurpose::Revert => {

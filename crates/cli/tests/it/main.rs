@@ -22,6 +22,7 @@ mod config;
 mod config_files;
 mod containers;
 mod contexts;
+mod convoy_integration;
 mod convoy_verbs;
 mod convoys;
 mod create;

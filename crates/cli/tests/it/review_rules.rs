@@ -3,7 +3,7 @@
 use gt_testkit::{Sandbox, wait_until};
 use serde_json::json;
 
-use crate::agents::{Stage as _, set_agent};
+use crate::agents::Stage as _;
 use crate::projects::{Origin as _, STAYS, Worker, project_agent, town_with_project};
 use crate::support::{Steps as _, assert_says, refusal};
 
@@ -146,7 +146,7 @@ fn a_process_of_a_run_reviews_nothing_under_another_name() {
     assert_eq!(town.gt_json(&["mq", "show", "we-a"])["state"], "review");
 
     // A person at a terminal stays a person, also in the tree of a worker.
-    set_agent(&town, &format!("says_where() {{ pwd > \"$stage/$bead/tree-1\"; }}\n{STAYS}"));
+    project_agent(&town, STAYS);
     town.bead("we-c", &[]);
     town.gt(["sling", "we-c"]).ok();
     let other = Worker::of(&town, "we-c#1");

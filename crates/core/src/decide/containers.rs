@@ -1,6 +1,6 @@
 //! When a convoy, an epic or a molecule is over with its members, and when it opens again.
 
-use super::convoy::{ConvoyState, is_owned};
+use super::convoy::{ConvoyState, lands_by_itself};
 use crate::{Bead, Outcome, Status};
 
 /// Why an epic is closed that was over with the last of its parts.
@@ -74,7 +74,7 @@ pub fn container_change<E>(
 ) -> Result<Option<ContainerChange>, E> {
     let kind = &container.issue_type;
     let change = if kind.is_convoy() {
-        convoy_change(ConvoyState::of(container), is_owned(container), members)
+        convoy_change(ConvoyState::of(container), !lands_by_itself(container), members)
     } else if kind.is_epic() {
         epic_change(container, members)
     } else if kind.is_molecule() {
@@ -290,7 +290,7 @@ mod tests {
             let is_over = container.status == Status::Closed;
             match change {
                 ContainerChange::Lands => {
-                    prop_assert!(container.issue_type.is_convoy() && !is_owned(&container));
+                    prop_assert!(container.issue_type.is_convoy() && lands_by_itself(&container));
                     prop_assert!(!is_over && members.are_done());
                 }
                 ContainerChange::Closes { outcome, .. } => {

@@ -43,7 +43,10 @@ pub use containers::{
     ContainerChange, ContainerRules, Members, PARTS_DONE, STEPS_DONE, container_change,
     convoy_change,
 };
-pub use convoy::{ConvoyState, LANDED, is_bookkeeping, is_owned, refuse_convoy_status};
+pub use convoy::{
+    ConvoyState, INTEGRATION, LANDED, convoy_of_branch, integration_base, integration_branch,
+    is_bookkeeping, is_owned, lands_by_itself, refuse_convoy_status,
+};
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, OrderPosition, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};

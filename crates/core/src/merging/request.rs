@@ -57,6 +57,8 @@ names! {
         Work = "work",
         /// The undoing of work of the same bead that has landed.
         Revert = "revert",
+        /// The integration branch of a convoy, whose bead it belongs to.
+        Integration = "integration",
     }
 }
 
@@ -305,6 +307,7 @@ impl MergeRequest {
         let id = match self.purpose {
             RequestPurpose::Work => self.id.to_string(),
             RequestPurpose::Revert => format!("{} (revert)", self.id),
+            RequestPurpose::Integration => format!("{} ({})", self.id, self.branch),
         };
         let mut words =
             if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };

@@ -35,8 +35,12 @@ pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
             &[ReconcilerKind::Dispatch, ReconcilerKind::Trees]
         }
         // A context may have lost its bead.
-        EventKind::Closed | EventKind::Deleted | EventKind::Imported => {
+        EventKind::Deleted | EventKind::Imported => {
             &[ReconcilerKind::Dispatch, ReconcilerKind::Liveness]
+        }
+        // The branch of a convoy may be complete as well.
+        EventKind::Closed => {
+            &[ReconcilerKind::Dispatch, ReconcilerKind::Liveness, ReconcilerKind::MergeQueue]
         }
         // Warm trees start at the commit that the branch had before.
         EventKind::Landed => &[ReconcilerKind::Dispatch, ReconcilerKind::Trees],

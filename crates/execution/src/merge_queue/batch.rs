@@ -249,9 +249,10 @@ impl QueueBuilder<'_> {
             message: match (self.method, request.purpose) {
                 // The message of a revert says what it undoes.
                 (LandMethod::Rebase, _) | (_, RequestPurpose::Revert) => None,
-                (LandMethod::Squash | LandMethod::Merge, RequestPurpose::Work) => {
-                    bead.map(|bead| bead.title.to_string())
-                }
+                (
+                    LandMethod::Squash | LandMethod::Merge,
+                    RequestPurpose::Work | RequestPurpose::Integration,
+                ) => bead.map(|bead| bead.title.to_string()),
             },
             trailers: identity.trailers,
             signature: identity.signature,

@@ -84,7 +84,8 @@ pub fn retry(town: &Town, input: &str) -> Result<MergeRequest> {
 /// The bead of a request that is in line is in progress.
 fn hold_bead_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<()> {
     let Some(old) = writer.bead(&request.id.bead)? else { return Ok(()) };
-    if matches!(old.status, Status::InProgress | Status::Closed) {
+    let is_held = matches!(old.status, Status::InProgress | Status::Closed);
+    if is_held || old.issue_type.is_convoy() {
         return Ok(());
     }
     let run = match request.run() {
@@ -210,7 +211,7 @@ pub fn review(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<Me
             acted.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))?;
         if acted.state == RequestState::Failed {
             let repairs = layers_over(&files, writer)?.mq_repairs()?;
-            schedule_repair_in(writer, &acted, u32::try_from(repairs).unwrap_or(0))?;
+            schedule_repair_in(town, writer, &acted, u32::try_from(repairs).unwrap_or(0))?;
         }
         Ok(acted)
     })

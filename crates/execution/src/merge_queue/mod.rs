@@ -7,6 +7,7 @@
 mod batch;
 mod branch_push;
 mod commands;
+mod integrate;
 mod land;
 mod local_machine;
 mod machine;

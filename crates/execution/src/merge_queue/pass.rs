@@ -13,6 +13,7 @@ use gt_core::{Rig, Timestamp};
 use gt_executors::git::{Commit, GitError, LandMethod, Signature};
 
 use super::batch::{BatchProgress, is_direct};
+use super::integrate::integrate_convoys;
 use super::local_machine::LocalMachine;
 use super::machine::{BuilderWait, MergeMachine, MergeRepository};
 use super::pull_requests::{follow_due, next_poll};
@@ -81,12 +82,38 @@ fn is_actionable(request: &MergeRequest) -> bool {
 
 /// Works on every queue until nothing more can be done in it now. Waits for other processes of this host that work on one.
 pub fn pass(town: &Town, program: &Path) -> Result<PassReport> {
-    pass_on(town, &LocalMachine { program }, BuilderWait::Waits)
+    pass_with_convoys(town, program, BuilderWait::Waits)
 }
 
 /// The same for a caller that comes back: a queue that another process of this host works on is left to that process.
 pub fn pass_if_free(town: &Town, program: &Path) -> Result<PassReport> {
-    pass_on(town, &LocalMachine { program }, BuilderWait::Skips)
+    pass_with_convoys(town, program, BuilderWait::Skips)
+}
+
+/// Works on every queue, and on the requests that bring the branches of convoys to their bases.
+fn pass_with_convoys(town: &Town, program: &Path, wait: BuilderWait) -> Result<PassReport> {
+    let machine = LocalMachine { program };
+    let mut report = pass_on(town, &machine, wait)?;
+    work_on_convoys(town, &machine, wait, &mut report)?;
+    Ok(report)
+}
+
+/// Makes the last requests of convoys and works on their queues, until no convoy needs another.
+fn work_on_convoys(
+    town: &Town,
+    machine: &dyn MergeMachine,
+    wait: BuilderWait,
+    report: &mut PassReport,
+) -> Result<()> {
+    loop {
+        let queues = integrate_convoys(town, report)?;
+        if queues.is_empty() {
+            return Ok(());
+        }
+        for name in queues {
+            work_on(town, machine, &name, PassScope::Everything(wait), report)?;
+        }
+    }
 }
 
 /// The same on any machine.
@@ -107,8 +134,10 @@ pub fn pass_on(town: &Town, machine: &dyn MergeMachine, wait: BuilderWait) -> Re
 /// The same for one queue; waits for another process of this host that works on it.
 pub fn pass_for(town: &Town, program: &Path, name: &QueueName) -> Result<PassReport> {
     let mut report = PassReport::default();
+    let machine = LocalMachine { program };
     let scope = PassScope::Everything(BuilderWait::Waits);
-    work_on(town, &LocalMachine { program }, name, scope, &mut report)?;
+    work_on(town, &machine, name, scope, &mut report)?;
+    work_on_convoys(town, &machine, BuilderWait::Waits, &mut report)?;
     Ok(report)
 }
 

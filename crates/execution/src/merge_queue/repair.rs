@@ -1,16 +1,18 @@
 //! Work that does not land goes back to its author.
 
-use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction};
+use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction, RequestPurpose, RequestState};
 use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::ContextOrigin;
-use gt_core::{EventKind, MessageAddress, Sender, Status};
+use gt_core::schedule::{ContextOrigin, Merge, SlingParameters};
+use gt_core::{Bead, EventKind, MessageAddress, Sender, Status};
 use gt_store::{NewContext, Writer};
 
 use super::pass::QueueBuilder;
+use gt_beads::beads::{NewBead, create_in};
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_beads::messages::escalate_in;
 use gt_beads::run_records::release_in;
-use gt_town::Result;
+use gt_scheduling::dispatch::DEFAULT_FORMULA;
+use gt_town::{Result, Town};
 
 /// Why a request goes back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +48,7 @@ impl QueueBuilder<'_> {
                 (RequestAction::FailCheck, format!("{name}: {words}"), Some(*check_run))
             }
         };
-        let repairs = self.repairs_max;
+        let (repairs, town) = (self.repairs_max, self.town);
         let sent = self.town.write(|writer| {
             let note = RequestNote {
                 detail: words,
@@ -56,7 +58,7 @@ impl QueueBuilder<'_> {
             };
             let sent = act_in(writer, &request.id, action, OriginAnswer::Unknown, note)?;
             if let Some(request) = &sent {
-                schedule_repair_in(writer, request, repairs)?;
+                schedule_repair_in(town, writer, request, repairs)?;
             }
             Ok(sent)
         })?;
@@ -68,10 +70,14 @@ impl QueueBuilder<'_> {
 /// Schedules a repair run for a request in `conflict` or `failed`; asks a person if its repairs are used up, or if no run made
 /// it.
 pub(super) fn schedule_repair_in(
+    town: &Town,
     writer: &mut Writer<'_>,
     request: &MergeRequest,
     repairs_max: u32,
 ) -> Result<()> {
+    if request.purpose == RequestPurpose::Integration && request.tries <= repairs_max {
+        return schedule_integration_repair_in(town, writer, request);
+    }
     let run = match request.run() {
         Some(run) => writer.run(&run)?,
         None => None,
@@ -101,6 +107,58 @@ pub(super) fn schedule_repair_in(
     Ok(())
 }
 
+/// Makes a task that mends the integration branch of a convoy. The convoy tracks it; when it has landed on the branch, the
+/// next request of the convoy is made.
+fn schedule_integration_repair_in(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    request: &MergeRequest,
+) -> Result<()> {
+    let MergeRequest { id, branch, target, detail, .. } = request;
+    let convoy = &id.bead;
+    let (title, description) = match request.state {
+        RequestState::Conflict => (
+            format!("Merge {target} into {branch}"),
+            format!(
+                "{id} brings {branch}, the work of the convoy {convoy}, to {target}. It does not apply there: {detail}.\n\n\
+                 Merge the target into your branch (git merge origin/{target}), resolve what conflicts so that the work of \
+                 both sides stays, and commit the merge. It lands on {branch}."
+            ),
+        ),
+        _ => (
+            format!("Mend {branch} for {target}"),
+            format!(
+                "{id} brings {branch}, the work of the convoy {convoy}, to {target}. It was sent back: {detail}.\n\n\
+                 gt mq log {id} has the output of the check that failed, and gt review show {id} the comments of people. \
+                 Your branch begins at {branch}; mend it there. If the check passes on your branch alone, merge the target \
+                 first (git merge origin/{target})."
+            ),
+        ),
+    };
+    let priority = writer.bead(convoy)?.map(|bead| bead.priority).unwrap_or_default();
+    let task = NewBead {
+        title,
+        description,
+        priority,
+        rig: Some(request.rig.to_string()),
+        ..NewBead::default()
+    };
+    let task = create_in(town, writer, &task)?.bead;
+    writer.track(convoy, std::slice::from_ref(&task.id))?;
+    let parameters = SlingParameters {
+        formula: Some(DEFAULT_FORMULA.to_owned()),
+        base_branch: Some(branch.clone()),
+        merge: Some(Merge::Mr),
+        convoy: Some(convoy.clone()),
+        ..SlingParameters::default()
+    };
+    writer.insert_contexts(vec![NewContext {
+        parameters,
+        ..NewContext::plain(task.id, request.rig.clone(), priority, ContextOrigin::Repair)
+    }])?;
+    Ok(())
+}
+
 /// Blocks the bead of a request that does not land, and asks a person.
 pub(super) fn ask_person_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<()> {
     let id = &request.id;
@@ -112,7 +170,8 @@ pub(super) fn ask_person_in(writer: &mut Writer<'_>, request: &MergeRequest) -> 
     ))?;
     let from = Sender::Standing(MessageAddress::Refinery(request.rig.clone()));
     escalate_in(writer, from, Some(id.bead.clone()), body, Severity::High)?;
-    let Some(old) = writer.bead(&id.bead)?.filter(|bead| bead.status != Status::Closed) else {
+    let is_blocked = |bead: &Bead| bead.status != Status::Closed && !bead.issue_type.is_convoy();
+    let Some(old) = writer.bead(&id.bead)?.filter(is_blocked) else {
         return Ok(());
     };
     let mut new = old.clone();

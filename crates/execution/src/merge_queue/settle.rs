@@ -10,6 +10,7 @@ use gt_store::Writer;
 use super::pass::QueueBuilder;
 use super::revert::revert_name;
 use gt_beads::beads::{Close, close_in};
+use gt_beads::convoys::hold_outside_dependents_in;
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_beads::run_records::release_in;
 use gt_town::Result;
@@ -129,10 +130,16 @@ pub(super) fn land_in(
     let note = RequestNote { landed: Some(commit.to_owned()), ..RequestNote::default() };
     let landed = act_in(writer, id, RequestAction::Confirm, OriginAnswer::Unknown, note)?;
     let Some(landed) = landed else { return Ok(None) };
-    if landed.purpose == RequestPurpose::Revert {
-        release_in(writer, &id.bead)?;
-        return Ok(Some(landed.id));
+    match landed.purpose {
+        RequestPurpose::Work => {}
+        RequestPurpose::Revert => {
+            release_in(writer, &id.bead)?;
+            return Ok(Some(landed.id));
+        }
+        // The convoy lands when the branches of all its rigs have arrived.
+        RequestPurpose::Integration => return Ok(Some(landed.id)),
     }
+    hold_outside_dependents_in(writer, &id.bead, target)?;
     let run = match landed.run() {
         Some(run) => writer.run(&run)?,
         None => None,

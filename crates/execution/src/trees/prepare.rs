@@ -5,12 +5,13 @@ use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use gt_core::decide::{convoy_of_branch, integration_base};
 use gt_core::schedule::{
     Polecat, Run, RunId, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name,
     session_name,
 };
 use gt_core::{ExecutorKind, Rig, Timestamp};
-use gt_executors::git::{Commit, GitError, Repository, Tree};
+use gt_executors::git::{Commit, GitError, Push, Repository, Tree};
 use gt_executors::runs::{Liveness, RunFiles, Strays, Suspect, end_strays};
 
 use super::rescue::commits_are_safe;
@@ -241,12 +242,51 @@ fn base_of(town: &Town, repository: &Repository, base: &str, rig: &Rig) -> Resul
                 && repository.tip(base).map_err(&failed)?.is_some() => {}
         fetched => fetched?,
     }
-    repository.tip(base).map_err(&failed)?.ok_or_else(|| {
+    let tip = match repository.tip(base).map_err(&failed)? {
+        Some(tip) => Some(tip),
+        None => begin_integration_branch(town, repository, base, rig)?,
+    };
+    tip.ok_or_else(|| {
         OperationError::rejected(format!(
             "the repository of the rig {} has no branch {base}; name another with --base-branch, or make it",
             rig.slug
         ))
     })
+}
+
+/// How long it may take to make a branch at the origin.
+const BRANCH_PUSH_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Makes the integration branch of a convoy at the origin, where the base of the convoy is now. Nothing if no convoy has a
+/// branch of this name.
+fn begin_integration_branch(
+    town: &Town,
+    repository: &Repository,
+    branch: &str,
+    rig: &Rig,
+) -> Result<Option<Commit>> {
+    let failed = git_failed(rig);
+    let Some(convoy) = convoy_of_branch(branch) else { return Ok(None) };
+    let convoy = town.read(|reader| Ok(reader.bead(&convoy)?))?;
+    let Some(base) = convoy.and_then(|convoy| integration_base(&convoy)) else { return Ok(None) };
+    let base = if base.is_empty() { &rig.default_branch } else { &base };
+    let Some(tip) = repository.tip(base).map_err(&failed)? else { return Ok(None) };
+    let pushed = repository.push(&tip, branch, None, BRANCH_PUSH_TIME_MAX).map_err(&failed)?;
+    let refused = |why: String| {
+        Err(OperationError::rejected(format!(
+            "the branch {branch} of the rig {} cannot be made: {why}",
+            rig.slug
+        )))
+    };
+    match pushed {
+        // Another run may have made it, and landed on it.
+        Push::Done | Push::LostRace(_) => {}
+        Push::Rejected(why) => return refused(why.to_string()),
+        Push::Incomplete(why) | Push::Unable(why) | Push::Unreachable(why) => return refused(why),
+        Push::Held(obstacle) => return refused(obstacle.to_string()),
+    }
+    repository.fetch().map_err(&failed)?;
+    repository.tip(branch).map_err(&failed)
 }
 
 /// The file that says when the last fetch began, and from where.

@@ -3,6 +3,7 @@
 //! A candidate is built in our own repository, without a worktree: nothing that workers can write decides about it, and
 //! no resolution of a conflict is replayed.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::candidate_builder::CandidateBuilder;
@@ -207,6 +208,13 @@ impl Repository {
             });
         }
         Ok(builder.finish(outcomes))
+    }
+
+    /// The commits that no branch of the origin has, as it was fetched last.
+    pub(super) fn beyond_origin(&self, commit: &Commit) -> Result<HashSet<Commit>, GitError> {
+        let call = self.own_call("list the commits of work");
+        let listed = call.args(["rev-list", commit.as_str(), "--not", "--remotes"]).done()?;
+        Ok(String::from_utf8_lossy(&listed).lines().filter_map(Commit::parse).collect())
     }
 
     /// Copies commits of workers into our own repository. The answer has those that cannot be read, and why.

@@ -116,11 +116,19 @@ impl<'a> CandidateBuilder<'a> {
         MemberWork { member, since, commits }
     }
 
-    /// Takes commits that begin at the tip: they stay as they are but for their trailers and authors.
+    /// Takes commits that begin at the tip: they stay as they are but for their trailers and authors. Commits of another
+    /// branch of the origin that a merge has brought along stay the same commits, so that the branch counts as merged.
     fn move_forward(&mut self, work: &MemberWork<'_>) -> Result<MemberOutcome, GitError> {
+        let newest = &work.member.commit;
+        let own =
+            if work.has_merges() { Some(self.repository.beyond_origin(newest)?) } else { None };
         let mut became: HashMap<&Commit, Commit> = HashMap::new();
         let mut commits = Vec::new();
         for (commit, object) in &work.commits {
+            if own.as_ref().is_some_and(|own| !own.contains(commit)) {
+                commits.push((commit.clone(), commit.clone()));
+                continue;
+            }
             let parents = object.parents.iter();
             let parents =
                 parents.map(|parent| became.get(parent).unwrap_or(parent).clone()).collect();

@@ -39,6 +39,13 @@ impl Repository {
         Ok(self.own_call("compare commits"))
     }
 
+    /// The newest commit that two commits have in common, if there is one.
+    pub fn merge_base(&self, one: &Commit, other: &Commit) -> Result<Option<Commit>, GitError> {
+        self.compare(one, other)?
+            .args(["merge-base", one.as_str(), other.as_str()])
+            .optional_commit()
+    }
+
     /// The files that differ, in order. A renamed file counts under both names.
     pub fn changed_paths(&self, base: &Commit, commit: &Commit) -> Result<Vec<PathBuf>, GitError> {
         let output = self

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use gt_executors::git::{
     AppliedAs, CandidateBuild, CandidateMember, Commit, CommitTrailer, DiffOptions, DiffStat,
-    LandMethod, LandedRange, MemberOutcome, Repository, RevertCommit, Signature,
+    LandMethod, LandedRange, MemberOutcome, Push, Repository, RevertCommit, Signature,
 };
 
 use crate::support::{
@@ -267,6 +267,28 @@ fn merges_that_begin_at_the_base_keep_their_shape_when_they_get_trailers() {
     for commit in out {
         assert!(bench.show(commit, "%B").ends_with("Bead: al-1"));
     }
+}
+
+#[test]
+fn commits_of_another_branch_that_work_has_merged_stay_the_same() {
+    let bench = Workbench::new();
+    let repository = bench.repository();
+    let other = bench.work("other", "o");
+    let limit = Duration::from_secs(60);
+    assert_eq!(repository.push(&other, "other", None, limit).unwrap(), Push::Done);
+    repository.fetch().unwrap();
+    bench.begin(&bench.rig.base());
+    let own = bench.change("main", "m");
+    bench.git(&["merge", "--quiet", "--no-ff", "-m", "merge", other.as_str()]);
+    let mut one = member("al-1", &bench.head());
+    one.trailers = vec![trailer("Bead", "al-1")];
+
+    let built = bench.build(&[one], LandMethod::Rebase);
+
+    let parents = bench.show(&built.tip, "%P");
+    assert!(parents.ends_with(other.as_str()), "{parents}");
+    assert!(!parents.contains(own.as_str()), "its own commits have trailers");
+    assert_eq!(bench.show(&built.tip, "%(trailers)").trim(), "Bead: al-1");
 }
 
 #[test]

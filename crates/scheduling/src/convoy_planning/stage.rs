@@ -441,6 +441,7 @@ fn begin(
         merge: request.merge,
         base_branch: request.base_branch.as_deref(),
         review: request.review,
+        integration: None,
     };
     let mut metadata = rules.metadata();
     if let Some(epic) = &set.epic {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use gt_core::decide::{ConvoyState, StageFacts, WaitReason, stage};
+use gt_core::merging::{MergeRequest, RequestState};
 use gt_core::schedule::{Context, Run, RunState};
 use gt_core::{Bead, BeadId, DependencyType, Outcome, Status, Timestamp};
 use gt_store::{BeadRow, Reader};
@@ -85,6 +86,8 @@ pub struct TrackedBead {
     pub state: TrackedState,
     /// The run that works on it.
     pub run: Option<Run>,
+    /// Its merge request that is not over.
+    pub request: Option<MergeRequest>,
     /// In which wave it goes, from 1; none if it is over, or behind something that does not belong to the convoy.
     pub wave: Option<usize>,
     /// Its place in the line of the whole town, from 1.
@@ -97,11 +100,26 @@ pub struct TrackedBead {
     pub failure: String,
 }
 
+impl TrackedBead {
+    /// Where its finished work stands in the merge queue, in a word that programs can rely on; `repairing` while a run
+    /// mends it, or is about to.
+    pub fn merge_state(&self) -> Option<&'static str> {
+        let request = self.request.as_ref()?;
+        let is_begun = self.run.is_some() || self.state == TrackedState::Queued;
+        Some(match request.state {
+            RequestState::Conflict | RequestState::Failed if is_begun => "repairing",
+            state => state.as_str(),
+        })
+    }
+}
+
 /// A convoy with everything that it tracks.
 #[derive(Debug, Clone)]
 pub struct ConvoyStatus {
     /// The convoy.
     pub convoy: Convoy,
+    /// The request that brings its integration branch to the base, if that is not over.
+    pub request: Option<MergeRequest>,
     /// The tracked beads, sorted by id.
     pub tracked: Vec<TrackedBead>,
     /// The beads that can be done at once, wave by wave, by places in `tracked`.
@@ -132,14 +150,18 @@ impl ConvoyStatus {
                 one.reasons.iter().map(WaitReason::code).collect()
             };
             let run = |one: &TrackedBead| one.run.as_ref().map(|run| run.id.clone());
+            let request = |one: &TrackedBead| {
+                one.request.as_ref().map(|request| (request.id.clone(), request.state))
+            };
             a.row.bead == b.row.bead
                 && (a.state, a.wave, a.place) == (b.state, b.wave, b.place)
                 && (&a.blocked_by, &a.failure) == (&b.blocked_by, &b.failure)
-                && (codes(a), run(a)) == (codes(b), run(b))
+                && (codes(a), run(a), request(a)) == (codes(b), run(b), request(b))
         };
         let (a, b) = (&self.convoy, &other.convoy);
         (a.members, a.landings, &a.bead.status) == (b.members, b.landings, &b.bead.status)
             && (a.cap, &a.paused) == (b.cap, &b.paused)
+            && self.request == other.request
             && self.tracked.len() == other.tracked.len()
             && self.tracked.iter().zip(&other.tracked).all(|(a, b)| is_same(a, b))
     }
@@ -208,8 +230,10 @@ fn build_status(
     }
     let as_of = snapshot.now;
     find_queue_places(town, reader, snapshot, seen.awake, &mut tracked)?;
+    let request = reader.open_merge_request(&convoy.bead.id)?;
     Ok(ConvoyStatus {
         convoy,
+        request,
         waves: plan.waves,
         critical_path: outlook.critical_path,
         estimate: outlook.estimate,
@@ -307,7 +331,9 @@ impl ConvoyFacts {
             TrackedState::Done => String::new(),
             _ => failure(bead, latest, self.runs.get(&bead.id)),
         };
-        TrackedBead { row, state, run, wave: None, place: None, blocked_by, reasons, failure }
+        let request = facts.and_then(|facts| facts.request().cloned());
+        let (wave, place) = (None, None);
+        TrackedBead { row, state, run, request, wave, place, blocked_by, reasons, failure }
     }
 }
 

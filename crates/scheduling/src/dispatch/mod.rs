@@ -23,7 +23,7 @@ pub(crate) use parks::record_run_evidence;
 pub use parks::{Parked, parked, resume};
 pub use place::unused_polecat;
 pub use pull::{begin_in, give_in, take_in};
-pub(crate) use recipe::DEFAULT_FORMULA;
+pub use recipe::DEFAULT_FORMULA;
 pub use recipe::Recipe;
 pub use recipe::cook;
 pub use snapshot::CycleCaller;

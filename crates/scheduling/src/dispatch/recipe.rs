@@ -11,7 +11,7 @@ use gt_town::formulas::{Cooking, FormulaCatalog};
 use gt_town::{OperationError, Result, Town};
 
 /// The formula that is applied unless another one is named.
-pub(crate) const DEFAULT_FORMULA: &str = "mol-polecat-work";
+pub const DEFAULT_FORMULA: &str = "mol-polecat-work";
 
 /// The steps of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

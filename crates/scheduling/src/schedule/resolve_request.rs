@@ -57,7 +57,10 @@ pub(super) fn resolve_request(
     let mut container = None;
     let mut title = None;
     let mut merging = match &request.travel {
-        ConvoyChoice::In(new) => (new.merge, new.base_branch.clone()),
+        ConvoyChoice::In(new) => {
+            // An integration branch is named after the convoy, which does not exist yet.
+            (new.merge, new.base_branch.clone().filter(|_| !new.integration))
+        }
         ConvoyChoice::With(convoy) => merging_of(&require(town, reader, convoy)?)?,
         ConvoyChoice::ByItself | ConvoyChoice::Launched => (None, None),
     };

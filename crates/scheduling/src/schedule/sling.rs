@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use gt_core::decide::integration_branch;
 use gt_core::merging::MergeRequest;
 use gt_core::schedule::{Context, ContextOrigin, SlingParameters};
 use gt_core::{Bead, BeadId, Json, Rig, RigSlug, Status};
@@ -81,6 +82,7 @@ fn kept_with_convoy(flags: &SlingOptions) -> Vec<(String, Json)> {
         merge: flags.merge,
         base_branch: flags.base_branch.as_deref(),
         review: flags.review,
+        integration: None,
     };
     [auto].into_iter().chain(rules.metadata()).collect()
 }
@@ -398,14 +400,21 @@ impl Scheduling<'_> {
         let gated = self.request.queue && !self.snapshot.settings.is_deferred();
         let place = target.and_then(SlingTarget::place);
         let origin = if self.request.queue { ContextOrigin::Queue } else { ContextOrigin::Sling };
+        let base_branch = match (&self.request.travel, &report.convoy) {
+            (ConvoyChoice::In(new), Some(convoy)) if new.integration => {
+                Some(integration_branch(convoy))
+            }
+            _ => self.parameters.base_branch.clone(),
+        };
         let new = going.iter().map(|CheckedBead { row, rig, .. }| {
             let convoy = convoys.get(&row.bead.id).cloned();
+            let base_branch = base_branch.clone();
             NewContext {
                 place: place.cloned(),
                 account: flags.account.clone(),
                 gated,
                 forced: flags.force,
-                parameters: SlingParameters { convoy, ..self.parameters.clone() },
+                parameters: SlingParameters { convoy, base_branch, ..self.parameters.clone() },
                 ..NewContext::plain(
                     row.bead.id.clone(),
                     rig.slug.clone(),

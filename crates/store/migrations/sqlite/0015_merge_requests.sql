@@ -4,8 +4,8 @@ CREATE TABLE merge_requests (
     number       INTEGER NOT NULL,
     -- The run that made the commit; 0 if no run did.
     epoch        INTEGER NOT NULL,
-    -- What it brings to its target: the work of a run, or the undoing of such work.
-    purpose      TEXT NOT NULL CHECK (purpose IN ('work', 'revert')),
+    -- What it brings to its target: the work of a run, the undoing of such work, or the branch of a convoy.
+    purpose      TEXT NOT NULL CHECK (purpose IN ('work', 'revert', 'integration')),
     rig          TEXT NOT NULL,
     target       TEXT NOT NULL,
     branch       TEXT NOT NULL,
@@ -207,9 +207,9 @@ WHERE r.state = 'done' AND r.accepted_commit NOT IN ('', r.base_commit)
 
 -- Work that was being pushed for a live run becomes a request that is being pushed: the origin answers whether it arrived. Work
 -- that goes to the origin under its own name is pushed again.
-INSERT INTO merge_requests (bead, number, epoch, rig, target, branch, accepted, base, merge, review, state, held, detail, position,
+INSERT INTO merge_requests (bead, number, epoch, purpose, rig, target, branch, accepted, base, merge, review, state, held, detail, position,
     top, fix, tries, rebuilds, candidate, landed, retry_at, pull_branch, pull_address, created_at, changed_at)
-SELECT r.bead, 1, r.epoch, r.rig, r.base, r.branch, r.accepted_commit, r.base_commit, 'direct', 0,
+SELECT r.bead, 1, r.epoch, 'work', r.rig, r.base, r.branch, r.accepted_commit, r.base_commit, 'direct', 0,
     CASE WHEN COALESCE(json_extract(c.parameters, '$.no_merge'), 0) = 1 THEN 'held' ELSE 'landing' END,
     CASE WHEN COALESCE(json_extract(c.parameters, '$.no_merge'), 0) = 1 THEN 'unmerged' ELSE '' END, '',
     (SELECT COUNT(*) FROM merge_requests) + ROW_NUMBER() OVER (ORDER BY r.bead), 0, 0, 0, 0,

@@ -48,6 +48,9 @@ pub(super) struct CreateArgs {
     /// Let a person approve its work before it lands
     #[arg(long)]
     review: bool,
+    /// Let its work come together on the branch integration/<convoy>, and bring that to the base branch at the end
+    #[arg(long, conflicts_with = "owned")]
+    integration: bool,
 }
 
 /// Let a convoy track more beads, and schedule them; one that is over is open again
@@ -172,6 +175,7 @@ pub(super) fn create(context: &CommandContext<'_>, args: &CreateArgs) -> Result<
         merge: args.merge,
         base_branch: args.base_branch.clone(),
         review: args.review,
+        integration: args.integration,
     };
     let arguments = args.from_epic.iter().chain(&args.ids).cloned().collect();
     let request =

@@ -262,6 +262,7 @@ fn convoy_document(convoy: &Convoy) -> ConvoyDocument {
         merge_strategy: convoy.said("merge").unwrap_or_default(),
         base_branch: convoy.said("base_branch").unwrap_or_default(),
         review: convoy.requires_review(),
+        integration: convoy.is_integrated(),
         close_reason: bead.close_reason.clone(),
         created_at: bead.created_at.into(),
         closed_at: bead.closed_at.map(UtcTime),

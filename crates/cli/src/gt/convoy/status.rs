@@ -89,7 +89,7 @@ pub(super) fn show(context: &CommandContext<'_>, town: &Town, id: &str) -> Resul
 /// How many waves or beads are named in a line before it says how many more there are.
 const NAMED_PER_LINE_MAX: usize = 8;
 /// The most lines that are printed above and below the beads.
-const SURROUNDING_LINES_MAX: usize = 7;
+const SURROUNDING_LINES_MAX: usize = 8;
 
 /// Prints it in so many lines, if it is long.
 fn print(printer: &Printer, convoy_status: &ConvoyStatus, height: usize) -> Result<(), CliError> {
@@ -109,6 +109,11 @@ fn print(printer: &Printer, convoy_status: &ConvoyStatus, height: usize) -> Resu
     })?;
     if convoy_status.tracked.is_empty() {
         return printer.line("It tracks nothing, and never lands by itself");
+    }
+    if let Some(request) = &convoy_status.request {
+        printer.line(request.standing())?;
+    } else if convoy.is_integrated() && convoy.state() == ConvoyState::Open {
+        printer.line("Its work comes together on a branch of its own, which lands at the end")?;
     }
     print_outlook(printer, convoy_status)?;
     let mut shown: Vec<&TrackedBead> = convoy_status.tracked.iter().collect();
@@ -231,6 +236,10 @@ fn word(one: &TrackedBead) -> (String, Option<Color>) {
     let word = match (one.state, one.row.bead.outcome, one.place) {
         (TrackedState::Done, Some(outcome), _) => outcome.as_str().to_owned(),
         (TrackedState::Queued, _, Some(place)) => format!("queued, place {place}"),
+        (TrackedState::Waiting | TrackedState::Landing, ..) if one.request.is_some() => match one.merge_state() {
+            Some("review") => "in review".to_owned(),
+            state => state.unwrap_or_default().to_owned(),
+        },
         (state, ..) => state.as_str().to_owned(),
     };
     let colour = match one.state {
@@ -251,6 +260,9 @@ fn why(one: &TrackedBead) -> String {
     if !one.failure.is_empty() {
         let last = if one.state == TrackedState::Failed { "" } else { "last time: " };
         said.push(format!("{last}{}", one.failure));
+    }
+    if let (Some(_), Some(request)) = (&one.run, &one.request) {
+        said.push(format!("repairs {}", request.id));
     }
     said.extend(one.reasons.iter().map(|reason| local_times(&reason.to_string())));
     said.join("; ")
@@ -274,6 +286,7 @@ pub(super) fn convoy_status_document(convoy_status: &ConvoyStatus) -> ConvoyStat
             .estimate
             .as_ref()
             .map(|estimate| estimate_document(estimate, convoy_status.eta())),
+        merge_request: convoy_status.request.as_ref().map(|request| request.id.to_string()),
         tracked: convoy_status
             .tracked
             .iter()
@@ -310,6 +323,8 @@ fn tracked(one: &TrackedBead, now: Timestamp) -> TrackedDocument {
         worker: run.map(|run| run.agent.clone()),
         worker_age: run.map(|run| lasted(run, now)),
         run: run.map(|run| run.id.to_string()),
+        merge_request: one.request.as_ref().map(|request| request.id.to_string()),
+        merge_state: one.merge_state().map(str::to_owned),
         wave: one.wave.map(|wave| wave as u64),
         place: one.place.map(|place| place as u64),
         blocked_by: texts(&one.blocked_by),

@@ -1,0 +1,178 @@
+//! Convoys whose work comes together on a branch of their own, and their members in the merge queue.
+
+use gt_testkit::{Sandbox, wait_until};
+use serde_json::{Value, json};
+
+use crate::agents::Stage as _;
+use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
+use crate::support::{Steps as _, assert_says, refusal, texts};
+
+/// A town whose rig lands through the queue.
+fn town_with_queue() -> Sandbox {
+    let town = town_with_project(STAYS);
+    town.gt(["config", "set", "rig.web.merge", "mr"]).ok();
+    town
+}
+
+/// Makes a convoy of new beads with these flags, and starts it; its id.
+#[track_caller]
+fn convoy(town: &Sandbox, beads: &[&str], flags: &[&str]) -> String {
+    for bead in beads {
+        town.bead(bead, &[]);
+    }
+    let create = town.start_gt(&["convoy", "create", "Breakfast"]).args(beads).args(flags);
+    let said = create.run().ok().stdout;
+    let id = said.split_whitespace().find(|word| word.starts_with("hq-cv-")).unwrap();
+    id.trim_end_matches(':').to_owned()
+}
+
+/// Ends the work of a run: one file; the words of `gt done`.
+#[track_caller]
+fn finish(town: &Sandbox, run: &str, file: &str, contents: &str) -> String {
+    let worker = Worker::of(town, run);
+    worker.commit(file, contents, &format!("Add {file}"));
+    let said = worker.gt(&["done"]).ok().stdout;
+    worker.wait_until_gone();
+    said
+}
+
+fn status(town: &Sandbox, convoy: &str) -> Value {
+    town.gt_json(&["convoy", "status", convoy])
+}
+
+#[test]
+fn members_land_on_the_branch_of_their_convoy_and_then_all_at_once_on_the_base() {
+    let town = town_with_queue();
+    town.gt(["rig", "check", "add", "web", "both", "test -e milk || test ! -e tea"]).ok();
+    town.bead("we-out", &[]);
+    let convoy = convoy(&town, &["we-milk", "we-tea"], &["--integration"]);
+    town.bd(["dep", "add", "we-out", "we-milk"]).ok();
+    let branch = format!("integration/{convoy}");
+
+    assert_says(&finish(&town, "we-milk#1", "milk", "milk\n"), &["landed on", &branch]);
+
+    assert_eq!(town.landed(&branch), ["First commit", "Add milk"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.show("we-milk")["status"], "closed");
+    // Its base does not have the milk yet.
+    town.gt(["sling", "we-out"]).ok();
+    assert_says(&town.gt(["why", "we-out"]).ok().stdout, &["blocked by", &convoy]);
+
+    finish(&town, "we-tea#1", "tea", "tea\n");
+
+    assert_eq!(town.landed("main"), ["First commit", "Add milk", "Add tea"]);
+    let shown = status(&town, &convoy);
+    assert_eq!((&shown["status"], &shown["integration"]), (&json!("closed"), &json!(true)));
+    assert_eq!(shown["close_reason"], "landed");
+    let request = town.gt_json(&["mq", "show", &convoy]);
+    assert_eq!(request["id"], json!(format!("{convoy}@1")));
+    assert_eq!((&request["purpose"], &request["state"]), (&json!("integration"), &json!("landed")));
+    assert_eq!((request.get("run"), &request["target"]), (None, &json!("main")));
+    assert_eq!(request["candidate"]["checks"][0]["name"], "both");
+    town.cycle().ok();
+    Worker::of(&town, "we-out#1");
+    town.allow("end-we-out");
+    town.assert_quiet();
+}
+
+#[test]
+fn a_branch_that_conflicts_with_its_base_is_repaired_by_a_task_of_the_convoy() {
+    let town = town_with_queue();
+    let convoy = convoy(&town, &["we-tea"], &["--integration"]);
+    let branch = format!("integration/{convoy}");
+    let worker = Worker::of(&town, "we-tea#1");
+    worker.commit("tea", "green\n", "Add tea");
+    town.person_lands("tea", "black\n");
+
+    worker.gt(&["done"]).ok();
+
+    worker.wait_until_gone();
+    assert_eq!(town.landed(&branch), ["First commit", "Add tea"]);
+    assert_eq!(town.landed("main"), ["First commit", "A person changes tea"]);
+    assert_eq!(town.gt_json(&["mq", "show", &convoy])["state"], "conflict");
+    let shown = status(&town, &convoy);
+    assert_eq!((&shown["status"], &shown["total"]), (&json!("open"), &json!(2)));
+    assert_eq!(shown["merge_request"], json!(format!("{convoy}@1")));
+    let tracked = texts(&shown["tracked"], "id");
+    let task = tracked.iter().find(|id| *id != "we-tea").unwrap();
+    assert_says(
+        &town.gt(["convoy", "status", &convoy]).ok().stdout,
+        &["conflict", &branch, "Merge main into"],
+    );
+
+    town.cycle().ok();
+    let repair = Worker::of(&town, &format!("{task}#1"));
+    assert_says(&repair.gt(&["prime"]).ok().stdout, &["git merge origin/main", "tea"]);
+    repair.git(&["merge", "--no-edit", "origin/main"]);
+    repair.write("tea", "green and black\n");
+    repair.git(&["add", "--all"]).ok();
+    repair.git(&["commit", "--quiet", "--message", "Merge main"]).ok();
+    repair.gt(&["done"]).ok();
+    repair.wait_until_gone();
+
+    assert_eq!(town.landed_file("tea").as_deref(), Some("green and black\n"));
+    assert_eq!(town.gt_json(&["mq", "show", &format!("{convoy}@1")])["state"], "superseded");
+    assert_eq!(town.gt_json(&["mq", "show", &format!("{convoy}@2")])["state"], "landed");
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
+fn the_last_request_of_a_convoy_waits_for_a_review_and_can_be_given_up() {
+    let town = town_with_queue();
+    let convoy = convoy(&town, &["we-tea"], &["--integration", "--base-branch", "main"]);
+    let worker = Worker::of(&town, "we-tea#1");
+    town.gt(["convoy", "review", &convoy, "required"]).ok();
+    worker.commit("tea", "tea\n", "Add tea");
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["review"]);
+    worker.wait_until_gone();
+    let shown = status(&town, &convoy);
+    assert_eq!(shown["tracked"][0]["merge_request"], "we-tea@1");
+    assert_eq!(shown["tracked"][0]["merge_state"], "review");
+    assert_says(&town.gt(["convoy", "status", &convoy]).ok().stdout, &["in review"]);
+
+    town.gt(["review", "approve", "we-tea"]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(town.show("we-tea")["status"], "closed");
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.reasons(&convoy), ["review"]);
+    assert_says(&refusal(&town.gt(["convoy", "close", &convoy])), &["on its way", "--force"]);
+    assert_says(&town.gt(["review", "diff", &convoy]).ok().stdout, &["+tea"]);
+    town.gt(["review", "approve", &convoy]).ok();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
+fn a_member_with_a_base_branch_of_its_own_lands_on_it() {
+    let town = town_with_queue();
+    town.origin_git(&["branch", "release", "main"]).ok();
+    let convoy = convoy(&town, &["we-tea"], &["--base-branch", "release"]);
+
+    assert_says(&finish(&town, "we-tea#1", "tea", "tea\n"), &["landed on release"]);
+
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
+fn a_failed_member_is_shown_as_repairing_and_a_daemon_lands_the_convoy() {
+    let town = town_with_queue();
+    town.gt(["rig", "check", "add", "web", "test", "test ! -e broken"]).ok();
+    town.gt(["up"]).ok();
+    let convoy = convoy(&town, &["we-a"], &["--integration"]);
+    let first = Worker::of(&town, "we-a#1");
+    first.commit("broken", "x\n", "Break it");
+
+    first.gt(&["done"]).ok();
+
+    let repair = Worker::of(&town, "we-a#2");
+    assert_eq!(status(&town, &convoy)["tracked"][0]["merge_state"], "repairing");
+    assert_says(&town.gt(["convoy", "status", &convoy]).ok().stdout, &["repairs we-a@1"]);
+    repair.git(&["rm", "--quiet", "broken"]).ok();
+    repair.commit("tea", "tea\n", "Mend it");
+    repair.gt(&["done"]).ok();
+    wait_until("the convoy has landed", || status(&town, &convoy)["close_reason"] == "landed");
+    assert_eq!(town.landed("main"), ["First commit", "Break it", "Mend it"]);
+}

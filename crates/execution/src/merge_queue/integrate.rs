@@ -1,0 +1,207 @@
+//! The last step of a convoy with an integration branch: one request brings the branch to its base.
+//!
+//! The request belongs to the convoy and has no run. It is made when everything that the convoy tracks is done, and the
+//! convoy lands when the base has the branch, in each rig that has work of the convoy.
+
+use std::collections::BTreeSet;
+
+use gt_core::decide::{
+    ContainerChange, ConvoyState, convoy_change, integration_base, integration_branch,
+};
+use gt_core::merging::{
+    MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction,
+    RequestPurpose, RequestState,
+};
+use gt_core::{Bead, DependencyType, Rig, RigSlug};
+use gt_executors::git::Commit;
+use gt_store::{Reader, Writer};
+
+use super::pass::PassReport;
+use super::queue_name::QueueName;
+use crate::checks::protected_paths;
+use gt_beads::containers::land_integrated;
+use gt_beads::merge_requests::{RequestNote, act_in};
+use gt_beads::review_rules::metadata_requires_review;
+use gt_town::settings::{file_layers, layers_over};
+use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::{OperationError, Result, Town, with_causes};
+
+/// What is left to do for a convoy in one rig.
+enum RigStep {
+    /// The base has everything.
+    Nothing,
+    /// A request was made for it.
+    Opened(QueueName),
+    /// A request, or a person, has to come to an end first.
+    Waits,
+}
+
+/// Makes the last request of each convoy whose work is done, and lands the convoys whose branches have arrived. Returns the
+/// queues that have a new request.
+pub(super) fn integrate_convoys(town: &Town, report: &mut PassReport) -> Result<Vec<QueueName>> {
+    let town = &town.as_system();
+    let mut opened = Vec::new();
+    for (convoy, rigs) in town.read(complete_convoys)? {
+        let mut is_over = true;
+        for rig in &rigs {
+            match bring(town, &convoy, rig) {
+                Ok(RigStep::Nothing) => continue,
+                Ok(RigStep::Opened(queue)) => opened.push(queue),
+                Ok(RigStep::Waits) => {}
+                Err(error) if error.is_of_store() => return Err(error),
+                Err(error) => {
+                    let target = integration_branch(&convoy.id);
+                    let queue = QueueName { rig: rig.slug.clone(), target };
+                    report.problems.push((queue, with_causes(&error)));
+                }
+            }
+            is_over = false;
+            break;
+        }
+        if is_over {
+            town.write(|writer| land_integrated(writer, &convoy.id))?;
+        }
+    }
+    Ok(opened)
+}
+
+/// The convoys with an integration branch of which everything is done, each with the rigs of its work.
+fn complete_convoys(reader: &Reader<'_>) -> Result<Vec<(Bead, Vec<Rig>)>> {
+    let mut complete = Vec::new();
+    for tally in reader.convoys_without_open_members()? {
+        let Some(convoy) = reader.bead(&tally.convoy)? else { continue };
+        let change = convoy_change(ConvoyState::of(&convoy), false, tally.members);
+        if integration_base(&convoy).is_none() || change != Some(ContainerChange::Lands) {
+            continue;
+        }
+        let branch = integration_branch(&convoy.id);
+        let mut slugs: BTreeSet<RigSlug> = BTreeSet::new();
+        for edge in reader.edges_from(&convoy.id)? {
+            if edge.kind != DependencyType::Tracks {
+                continue;
+            }
+            slugs.extend(reader.bead(&edge.target)?.and_then(|bead| bead.rig));
+            let requests = reader.merge_requests_of(&edge.target)?.into_iter();
+            slugs.extend(requests.filter(|one| one.target == branch).map(|one| one.rig));
+        }
+        let mut rigs = Vec::new();
+        for slug in slugs {
+            rigs.extend(reader.rig(slug.as_str())?);
+        }
+        complete.push((convoy, rigs));
+    }
+    Ok(complete)
+}
+
+/// Brings the integration branch of a convoy to its base in one rig.
+fn bring(town: &Town, convoy: &Bead, rig: &Rig) -> Result<RigStep> {
+    let Some(trees) = Trees::of(town, rig) else { return Ok(RigStep::Nothing) };
+    let (repository, failed) = (trees.repository(), git_failed(rig));
+    if !repository.exists() {
+        return Ok(RigStep::Nothing);
+    }
+    let branch = integration_branch(&convoy.id);
+    let base = integration_base(convoy).filter(|base| !base.is_empty());
+    let target = base.unwrap_or_else(|| rig.default_branch.clone());
+    repository.fetch().map_err(&failed)?;
+    let Some(tip) = repository.tip(&branch).map_err(&failed)? else { return Ok(RigStep::Nothing) };
+    let target_tip = repository.tip(&target).map_err(&failed)?.ok_or_else(|| {
+        OperationError::rejected(format!("the origin of {} has no branch {target}", rig.slug))
+    })?;
+    let is_there = repository.origin_has(&target, &tip).map_err(&failed)?;
+    let known = town.read(|reader| known_step(reader, convoy, &rig.slug, &tip, is_there))?;
+    if let Some(step) = known {
+        return Ok(step);
+    }
+    if is_there {
+        // People have merged the branch.
+        return town.write(|writer| confirm_in(writer, convoy, &rig.slug, &tip));
+    }
+    let start = repository.merge_base(&tip, &target_tip).map_err(&failed)?.ok_or_else(|| {
+        OperationError::rejected(format!(
+            "{branch} and {target} of {} have no common commit",
+            rig.slug
+        ))
+    })?;
+    let is_protected = !protected_paths(town, rig, &start, &tip)?.is_empty();
+    let files = file_layers(town)?;
+    town.write(|writer| {
+        let is_required = layers_over(&files, writer)?.rig_review(&rig.slug)? == "required";
+        let review = is_protected || is_required || metadata_requires_review(convoy);
+        let former = writer.open_merge_request(&convoy.id)?;
+        if let Some(former) = &former {
+            let words = RequestNote::words(format!("{branch} has changed"));
+            let (action, origin) = (RequestAction::Supersede, OriginAnswer::Unknown);
+            if act_in(writer, &former.id, action, origin, words)?.is_none() {
+                return Ok(RigStep::Waits);
+            }
+        }
+        let now = writer.now();
+        let (tries, top) = former.map_or((0, false), |former| (former.tries, former.top));
+        writer.insert_merge_request(MergeRequest {
+            id: MergeRequestId { bead: convoy.id.clone(), number: 0 },
+            epoch: None,
+            purpose: RequestPurpose::Integration,
+            rig: rig.slug.clone(),
+            target: target.clone(),
+            branch,
+            accepted: tip.to_string(),
+            base: start.to_string(),
+            method: MergeMethod::Queue,
+            review,
+            state: RequestState::Queued,
+            detail: String::new(),
+            position: 0,
+            top,
+            fix: false,
+            tries,
+            rebuilds: 0,
+            candidate: None,
+            landed: String::new(),
+            check_run: None,
+            retry_at: None,
+            pull_request: PullRequestName::default(),
+            created_at: now,
+            changed_at: now,
+        })?;
+        Ok(RigStep::Opened(QueueName { rig: rig.slug.clone(), target }))
+    })
+}
+
+/// The step that follows from requests that there are for this commit of the branch; nothing if a new one is needed.
+fn known_step(
+    reader: &Reader<'_>,
+    convoy: &Bead,
+    rig: &RigSlug,
+    tip: &Commit,
+    is_there: bool,
+) -> Result<Option<RigStep>> {
+    let requests = reader.merge_requests_of(&convoy.id)?;
+    let open = requests.iter().find(|request| request.state.is_open());
+    if is_there {
+        let is_own = open.is_some_and(|request| request.rig == *rig);
+        return Ok((!is_own).then_some(RigStep::Nothing));
+    }
+    let of_tip =
+        requests.iter().find(|request| request.rig == *rig && request.accepted == tip.as_str());
+    Ok(match of_tip.map(|request| request.state) {
+        Some(RequestState::Landed) => Some(RigStep::Nothing),
+        // A person gave it up, or it is on its way.
+        Some(RequestState::Superseded) | None => None,
+        Some(_) => Some(RigStep::Waits),
+    })
+}
+
+fn confirm_in(
+    writer: &mut Writer<'_>,
+    convoy: &Bead,
+    rig: &RigSlug,
+    tip: &Commit,
+) -> Result<RigStep> {
+    let open = writer.open_merge_request(&convoy.id)?;
+    if let Some(open) = open.filter(|open| open.rig == *rig) {
+        let note = RequestNote { landed: Some(tip.to_string()), ..RequestNote::default() };
+        act_in(writer, &open.id, RequestAction::Confirm, OriginAnswer::Unknown, note)?;
+    }
+    Ok(RigStep::Nothing)
+}
