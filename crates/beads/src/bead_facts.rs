@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use gt_core::decide::{ReadinessFacts, SchedulingFacts};
-use gt_core::merging::MergeRequest;
+use gt_core::merging::{AcceptedBlocker, MergeRequest};
 use gt_core::schedule::Run;
-use gt_core::{Bead, BeadId, Timestamp};
+use gt_core::{Bead, BeadId, RigSlug, Timestamp};
 use gt_store::{BeadRow, BlockerFacts, Reader};
 
 use gt_town::Result;
@@ -15,12 +15,21 @@ pub struct BeadFacts {
     blockers: BlockerFacts,
     parent_deferred: Option<(Timestamp, BeadId)>,
     request: Option<MergeRequest>,
+    /// The open blockers whose work is accepted and has not landed.
+    accepted: Vec<AcceptedBlocker>,
 }
 
 impl BeadFacts {
     /// The merge request of the bead that is not over.
     pub fn request(&self) -> Option<&MergeRequest> {
         self.request.as_ref()
+    }
+
+    /// The open blockers, without the one from whose accepted commit work for this branch of a rig can begin.
+    pub fn blockers_unless_accepted(&self, rig: &RigSlug, target: &str) -> Vec<BeadId> {
+        let begin = AcceptedBlocker::to_begin_from(&self.accepted, rig, target);
+        let left = self.blockers.open.iter();
+        left.filter(|bead| begin.is_none_or(|begin| begin.bead != **bead)).cloned().collect()
     }
 
     /// Of a bead whose edges are known.
@@ -33,6 +42,7 @@ impl BeadFacts {
         let blocked = rows.iter().filter(|row| row.bead.open_blockers > 0);
         let blocked: Vec<BeadId> = blocked.map(|row| row.bead.id.clone()).collect();
         let mut blockers = reader.blockers_of(&blocked)?;
+        let mut accepted = reader.accepted_blockers_of(&blocked)?;
         let parents: BTreeSet<&BeadId> = rows.iter().flat_map(|row| row.parents()).collect();
         let parents: Vec<BeadId> = parents.into_iter().cloned().collect();
         let dates = reader.defer_dates_of(&parents)?;
@@ -44,7 +54,8 @@ impl BeadFacts {
                 row.parents().filter_map(|parent| Some((*dates.get(parent)?, parent.clone())));
             let blockers = blockers.remove(&row.bead.id).unwrap_or_default();
             let request = requests.remove(&row.bead.id);
-            Self { blockers, parent_deferred: deferred.max(), request }
+            let accepted = accepted.remove(&row.bead.id).unwrap_or_default();
+            Self { blockers, parent_deferred: deferred.max(), request, accepted }
         };
         Ok(rows.iter().map(facts).collect())
     }
@@ -76,7 +87,13 @@ impl BeadFacts {
             parent_deferred = parent_deferred.max(until.map(|until| (until, parent.clone())));
         }
         let request = reader.open_merge_request(&bead.id)?;
-        Ok(Self { blockers, parent_deferred, request })
+        let accepted = if blockers.open.is_empty() {
+            Vec::new()
+        } else {
+            let mut accepted = reader.accepted_blockers_of(std::slice::from_ref(&bead.id))?;
+            accepted.remove(&bead.id).unwrap_or_default()
+        };
+        Ok(Self { blockers, parent_deferred, request, accepted })
     }
 
     /// The facts that readiness depends on.

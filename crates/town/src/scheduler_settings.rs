@@ -62,6 +62,8 @@ pub struct SchedulerSettings {
     pub review_max: Option<u32>,
     /// The rigs that require reviews.
     pub reviewed_rigs: BTreeSet<RigSlug>,
+    /// The rigs whose work may start from the accepted commit of its blocker.
+    pub stacking_rigs: BTreeSet<RigSlug>,
 }
 
 /// The settings that a cycle by hand may override, for that cycle only.
@@ -92,6 +94,7 @@ impl SchedulerSettings {
         let mut runtimes = BTreeMap::new();
         let mut hosts = BTreeMap::new();
         let mut reviewed_rigs = BTreeSet::new();
+        let mut stacking_rigs = BTreeSet::new();
         for rig in layers.rigs() {
             let limit = positive(layers.rig_max_polecats(&rig)?);
             rig_caps.extend(limit.map(|limit| (rig.clone(), limit)));
@@ -104,6 +107,9 @@ impl SchedulerSettings {
             hosts.extend(said(layers.rig_ssh_host(&rig)?).map(with_rig));
             if layers.rig_review(&rig)? == "required" {
                 reviewed_rigs.insert(rig.clone());
+            }
+            if layers.rig_unblock(&rig)? == "accepted" {
+                stacking_rigs.insert(rig.clone());
             }
         }
         budgets.retain(|(_, _, limit)| *limit > 0);
@@ -131,6 +137,7 @@ impl SchedulerSettings {
             control_groups: layers.worker_control_groups()?,
             review_max: positive(layers.review_max()?),
             reviewed_rigs,
+            stacking_rigs,
             rig_caps,
             commands,
             hosts,

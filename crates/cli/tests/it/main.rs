@@ -112,6 +112,7 @@ mod skill;
 mod sling;
 mod slow_landings;
 mod ssh;
+mod stacked_work;
 mod staging;
 mod standalone;
 mod status_doctor;

@@ -247,6 +247,33 @@ impl fmt::Display for PullRequestName {
     }
 }
 
+/// A bead that blocks another one, and whose accepted commit has not landed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcceptedBlocker {
+    /// The blocker.
+    pub bead: BeadId,
+    /// The rig of its merge request.
+    pub rig: RigSlug,
+    /// The branch that it is to land on.
+    pub target: String,
+    /// Its accepted commit.
+    pub accepted: String,
+}
+
+impl AcceptedBlocker {
+    /// The blocker whose accepted commit work for this branch can begin from. Work begins from one commit, so that of
+    /// several blockers all but one have to land first.
+    pub fn to_begin_from<'b>(
+        blockers: &'b [Self],
+        rig: &RigSlug,
+        target: &str,
+    ) -> Option<&'b Self> {
+        let mut fitting =
+            blockers.iter().filter(|blocker| blocker.rig == *rig && blocker.target == target);
+        fitting.next().filter(|_| fitting.next().is_none())
+    }
+}
+
 /// One accepted commit for one target branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeRequest {
@@ -441,6 +468,27 @@ pub(crate) mod tests {
             created_at: now,
             changed_at: now,
         }
+    }
+
+    #[test]
+    fn work_begins_from_the_only_accepted_blocker_for_its_branch() {
+        let blocker = |bead: &str, rig: &str, target: &str| AcceptedBlocker {
+            bead: BeadId::parse(bead).unwrap(),
+            rig: RigSlug::parse(rig).unwrap(),
+            target: target.to_owned(),
+            accepted: "c0ffee".to_owned(),
+        };
+        let (a, b) = (blocker("gt-a", "web", "main"), blocker("gt-b", "web", "next"));
+        let (c, d) = (blocker("gt-c", "api", "main"), blocker("gt-d", "web", "main"));
+        let web = RigSlug::parse("web").unwrap();
+        let begin = |all: &[AcceptedBlocker]| {
+            let found = AcceptedBlocker::to_begin_from(all, &web, "main");
+            found.map(|blocker| blocker.bead.to_string())
+        };
+        assert_eq!(begin(&[]), None);
+        assert_eq!(begin(&[b.clone(), c.clone()]), None);
+        assert_eq!(begin(&[c, a.clone(), b]), Some("gt-a".to_owned()));
+        assert_eq!(begin(&[a, d]), None);
     }
 
     #[test]

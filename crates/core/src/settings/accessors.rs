@@ -113,6 +113,7 @@ accessors! {
     rig {
         rig_merge: String, "rig.*.merge";
         rig_review: String, "rig.*.review";
+        rig_unblock: String, "rig.*.unblock";
         rig_author: String, "rig.*.author";
         rig_land: String, "rig.*.land";
         rig_hosting: String, "rig.*.hosting";

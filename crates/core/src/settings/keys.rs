@@ -166,6 +166,8 @@ settings! {
         "How finished work of this rig reaches the target branch, unless its sling says otherwise; empty is mq.merge";
     "rig.*.review": SettingKind::Choice(&["optional", "required"]), "optional",
         "Whether a person has to approve the merge requests of this rig";
+    "rig.*.unblock": SettingKind::Choice(&["landed", "accepted"]), "landed",
+        "When work that waits for a bead of this rig starts: when that has landed, or from its accepted commit before; it never lands before";
     "rig.*.author": SettingKind::Choice(&["person", "agent"]), "person",
         "The author of commits that the merge queue lands in this rig: the person that git knows on this machine, or the agent";
     "rig.*.land": SettingKind::Choice(&["rebase", "squash", "merge"]), "rebase",

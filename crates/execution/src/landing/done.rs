@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::merging::{MergeMethod, MergeRequest};
+use gt_core::merging::{AcceptedBlocker, MergeMethod, MergeRequest};
 use gt_core::schedule::{Context, DoneStatus, Merge, Run, RunId, RunState, WorkerPlace};
 use gt_core::{BeadId, Rig};
 use gt_executors::git::{Commit, GitError, Rebased, Repository, WorkToRebase};
@@ -282,7 +282,8 @@ pub(crate) fn finish_work(
         }
         mode => mode,
     };
-    if matches!(mode, DeliveryMode::Submit(_)) {
+    // Work on top of a commit that has not landed is tried when that has.
+    if matches!(mode, DeliveryMode::Submit(_)) && !is_stacked(town, run)? {
         try_on_target(town, rig, run, &trees.repository(), &accepted)?;
     }
     let request =
@@ -292,6 +293,15 @@ pub(crate) fn finish_work(
         Some(request) => WorkDelivery::Merging(Box::new(request)),
         None => WorkDelivery::Kept { branch, pushed: false },
     })
+}
+
+/// Whether a blocker of this work has been accepted and has not landed.
+fn is_stacked(town: &Town, run: &Run) -> Result<bool> {
+    let bead = std::slice::from_ref(&run.id.bead);
+    let accepted = town.read(|reader| Ok(reader.accepted_blockers_of(bead)?))?;
+    let is_for_target =
+        |blocker: &AcceptedBlocker| blocker.rig == run.rig && blocker.target == run.workplace.base;
+    Ok(accepted.get(&run.id.bead).is_some_and(|blockers| blockers.iter().any(is_for_target)))
 }
 
 /// Whether work changes files that need a review in its rig.

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use gt_core::checks::CheckPurpose;
 use gt_core::merging::{
-    BatchSearch, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction,
-    RequestHold, RequestPurpose, RequestState, SearchStep, approval_of, in_queue_order,
+    AcceptedBlocker, BatchSearch, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer,
+    RequestAction, RequestHold, RequestPurpose, RequestState, SearchStep, approval_of,
+    in_queue_order,
 };
 use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOutcome, Signature};
+
+use gt_store::Reader;
 
 use super::land::{BuiltCandidate, PushOutcome};
 use super::machine::MergeLock;
@@ -65,6 +68,15 @@ pub(super) struct Batch {
     kind: BatchKind,
 }
 
+/// Whether a bead that blocks the bead of a request has work for the same branch that has not landed: it lands first.
+fn waits_for_blocker(reader: &Reader<'_>, request: &MergeRequest) -> Result<bool> {
+    let bead = std::slice::from_ref(&request.id.bead);
+    let accepted = reader.accepted_blockers_of(bead)?;
+    let is_for_target =
+        |blocker: &AcceptedBlocker| blocker.rig == request.rig && blocker.target == request.target;
+    Ok(accepted.get(&request.id.bead).is_some_and(|blockers| blockers.iter().any(is_for_target)))
+}
+
 /// Whether a request does not wait for its turn.
 pub(super) fn is_direct(request: &MergeRequest) -> bool {
     request.method == MergeMethod::Direct && request.rebuilds <= DIRECT_REBUILDS_MAX
@@ -79,6 +91,9 @@ impl QueueBuilder<'_> {
             let mut reviews = HashMap::new();
             for request in reader.merge_line(rig, target)? {
                 if request.state != RequestState::Queued {
+                    continue;
+                }
+                if waits_for_blocker(reader, &request)? {
                     continue;
                 }
                 if request.review {

@@ -2,7 +2,7 @@
 
 use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction, RequestPurpose, RequestState};
 use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::{ContextOrigin, Merge, SlingParameters};
+use gt_core::schedule::{ContextOrigin, Merge, SlingParameters, WorkerPlace};
 use gt_core::{Bead, EventKind, MessageAddress, Sender, Status};
 use gt_store::{NewContext, Writer};
 
@@ -90,9 +90,17 @@ pub(super) fn schedule_repair_in(
         return ask_person_in(writer, request);
     };
     release_in(writer, &request.id.bead)?;
+    // The tree is worth waiting for only while no other run has taken it.
+    let has_tree = match run.place.as_ref().and_then(WorkerPlace::polecat_name) {
+        Some(name) => {
+            let polecat = writer.polecat(&run.rig, name)?;
+            polecat.is_some_and(|polecat| polecat.last_run.as_ref() == Some(&run.id))
+        }
+        None => true,
+    };
     let priority = writer.bead(&request.id.bead)?.map_or(context.priority, |bead| bead.priority);
     let repair = NewContext {
-        place: run.place.clone().or(context.place),
+        place: run.place.clone().filter(|_| has_tree).or(context.place),
         account: context.account,
         parameters: context.parameters,
         attempts: 0,

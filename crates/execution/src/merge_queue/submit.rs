@@ -4,7 +4,9 @@ use gt_core::merging::{
     MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction,
     RequestHold, RequestPurpose, RequestState,
 };
+use gt_core::message::{MessageBody, MessageKind, NewMessage};
 use gt_core::schedule::Run;
+use gt_core::{DependencyType, MessageAddress, Sender};
 use gt_store::Writer;
 
 use gt_beads::merge_requests::{RequestNote, act_in};
@@ -37,6 +39,7 @@ pub(crate) fn submit_in(
     if let Some(former) = &former {
         let words = RequestNote::words(format!("{} has made a later one", run.id));
         act_in(writer, &former.id, RequestAction::Supersede, OriginAnswer::Unknown, words)?;
+        tell_dependents_in(writer, former, accepted)?;
     }
     let (tries, top, fix) =
         former.as_ref().map_or((0, false, false), |former| (former.tries, former.top, former.fix));
@@ -76,4 +79,38 @@ pub(crate) fn submit_in(
         created_at: now,
         changed_at: now,
     })?)
+}
+
+/// Tells the workers that began from an accepted commit that a repair has replaced it. Their requests in the queue need
+/// nothing: only their own commits are put on the target.
+fn tell_dependents_in(
+    writer: &mut Writer<'_>,
+    former: &MergeRequest,
+    accepted: &str,
+) -> Result<()> {
+    let bead = &former.id.bead;
+    for edge in writer.edges_to(bead)? {
+        let run = match edge.kind {
+            DependencyType::Blocks => writer.live_run(&edge.issue)?,
+            _ => None,
+        };
+        let Some(run) = run.filter(|run| run.workplace.base_commit == former.accepted) else {
+            continue;
+        };
+        let body = MessageBody::parse(&format!(
+            "{bead}, which your work began from, was repaired: its commit is {accepted} now, and was {}. Put your commits on \
+             top of it: git rebase --onto {accepted} {}",
+            former.accepted, former.accepted
+        ))?;
+        writer.send_message(NewMessage {
+            kind: MessageKind::Mail,
+            from: Sender::Standing(MessageAddress::Refinery(former.rig.clone())),
+            to: MessageAddress::Work(run.id.bead.clone()),
+            subject: None,
+            body,
+            bead: Some(run.id.bead),
+            reply_to: None,
+        })?;
+    }
+    Ok(())
 }

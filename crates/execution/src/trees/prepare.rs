@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gt_core::decide::{convoy_of_branch, integration_base};
+use gt_core::merging::AcceptedBlocker;
 use gt_core::schedule::{
     Polecat, Run, RunId, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name,
     session_name,
@@ -21,6 +22,7 @@ use super::trash::{TrashReason, move_away};
 use super::warm::take_mark;
 use crate::trees::{look_at_target, remember_repository};
 use gt_scheduling::processes::STRAY_GRACE;
+use gt_town::settings::layers;
 use gt_town::tree_paths::{Trees, git_failed};
 use gt_town::{OperationError, Result, Town, with_causes};
 
@@ -106,9 +108,10 @@ fn make_tree(
     // If that fails, the next landing looks again.
     let _ = look_at_target(town, rig, repository, base);
     let repair = repair_of(town, repository, run, &failed)?;
+    let start = accepted_start(town, rig, run, base)?.unwrap_or(base_commit);
     let fresh = || {
         let branch = branch_name(name, &run.id.bead, town.now());
-        (branch, base_commit.clone(), base_commit.to_string())
+        (branch, start.clone(), start.to_string())
     };
     let (branch, start, base_commit) = repair.unwrap_or_else(fresh);
     let tree = trees.tree(name);
@@ -145,6 +148,19 @@ fn make_tree(
         base_commit,
     };
     Ok(Prepared { place, polecat: is_reused.then_some(ready) })
+}
+
+/// The accepted commit of a blocker that work begins from, in a rig where it need not have landed.
+fn accepted_start(town: &Town, rig: &Rig, run: &Run, target: &str) -> Result<Option<Commit>> {
+    if layers(town)?.rig_unblock(&rig.slug)? != "accepted" {
+        return Ok(None);
+    }
+    let bead = &run.id.bead;
+    let accepted =
+        town.read(|reader| Ok(reader.accepted_blockers_of(std::slice::from_ref(bead))?))?;
+    let blockers = accepted.get(bead).map_or(&[][..], Vec::as_slice);
+    let begin = AcceptedBlocker::to_begin_from(blockers, &rig.slug, target);
+    Ok(begin.and_then(|blocker| Commit::parse(&blocker.accepted)))
 }
 
 /// Where a run goes on that repairs a merge request: the branch of the request if it is still as it was accepted, the

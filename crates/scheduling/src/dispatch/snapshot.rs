@@ -361,9 +361,21 @@ impl SchedulingSnapshot {
 
     /// Every reason, admission aside, why an open context does not start.
     pub fn reasons(&self, context: &Context, bead: &Bead, facts: &BeadFacts) -> Vec<WaitReason> {
+        let left = self.left_blockers(context, facts);
         let mut facts = facts.scheduling(bead, self.run_of(&context.bead));
+        if let Some(left) = &left {
+            facts.readiness.open_blockers = left;
+        }
         facts.paused = self.paused.get(&bead.id);
         context_reasons(context, &facts, self.standing(&context.rig), &self.control, self.now)
+    }
+
+    /// The blockers that count for a context in a rig where work may begin from an accepted commit.
+    fn left_blockers(&self, context: &Context, facts: &BeadFacts) -> Option<Vec<BeadId>> {
+        let rig =
+            self.rig(&context.rig).filter(|rig| self.settings.stacking_rigs.contains(&rig.slug))?;
+        let target = context.parameters.base_branch.as_deref().unwrap_or(&rig.default_branch);
+        Some(facts.blockers_unless_accepted(&rig.slug, target))
     }
 
     /// Every reason why a bead without an open context does not start.

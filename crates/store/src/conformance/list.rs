@@ -210,6 +210,7 @@ macro_rules! for_each_conformance_case {
                 a_bead_has_one_open_request,
                 a_line_has_the_open_requests_of_its_branch,
                 requests_in_review_are_counted,
+                a_blocker_with_an_open_request_of_work_is_accepted,
                 a_candidate_is_on_its_way_until_it_is_over,
                 a_queue_has_one_builder_at_a_time,
                 a_queue_is_paused_and_its_target_red_until_told_otherwise,

@@ -1,17 +1,22 @@
 //! Merge requests, their candidates, queues and reviews.
 
+use gt_core::decide::WaitClass;
 use gt_core::hosting::{
     HostedCheck, HostedCheckState, PullRequestFeedback, PullRequestFeedbackKind, PullRequestRepair,
     PullRequestReviewState, PullRequestTip, TrackedPullRequest,
 };
 use gt_core::merging::{
-    Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest, MergeRequestId,
-    PullRequestName, RequestHold, RequestPurpose, RequestState, Review, ReviewDecision,
+    AcceptedBlocker, Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest,
+    MergeRequestId, PullRequestName, RequestHold, RequestPurpose, RequestState, Review,
+    ReviewDecision,
 };
+
+use gt_core::schedule::ContextOrigin;
+use gt_core::{DependencyType, Priority};
 
 use super::EngineUnderTest;
 use super::kit::{ACTOR, CheckedStore, at, id, rig, slug};
-use crate::{CandidateCheck, RequestFilter};
+use crate::{CandidateCheck, NewContext, RequestFilter};
 
 fn request(bead: &str, target: &str) -> MergeRequest {
     MergeRequest {
@@ -159,6 +164,33 @@ pub(super) fn requests_in_review_are_counted(subject: &dyn EngineUnderTest) {
     waiting.state = RequestState::Cancelled;
     assert!(town.write(|writer| writer.save_merge_request(RequestState::Review, &waiting)));
     assert_eq!(town.read(|reader| reader.waiting_reviews()), 2);
+}
+
+pub(super) fn a_blocker_with_an_open_request_of_work_is_accepted(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    town.link("ge-2", DependencyType::Blocks, "ge-1");
+    let context =
+        NewContext::plain(id("ge-2"), slug("gear"), Priority::default(), ContextOrigin::Sling);
+    town.write(|writer| writer.insert_contexts(vec![context.clone()]));
+    let class = || town.read(|reader| reader.stored_wait(&id("ge-2"))).unwrap().class;
+    let accepted = || town.read(|reader| reader.accepted_blockers_of(&[id("ge-2"), id("ge-3")]));
+    assert_eq!((class(), accepted().len()), (WaitClass::Blockers, 0));
+
+    let work = MergeRequest { purpose: RequestPurpose::Work, ..request("ge-1", "main") };
+    let made = town.write(|writer| writer.insert_merge_request(work.clone()));
+
+    let blocker = AcceptedBlocker {
+        bead: id("ge-1"),
+        rig: slug("gear"),
+        target: "main".to_owned(),
+        accepted: made.accepted.clone(),
+    };
+    assert_eq!(accepted().remove(&id("ge-2")), Some(vec![blocker]));
+    // Whether that is enough is asked when the context is looked at.
+    assert_eq!(class(), WaitClass::Nothing);
+    let over = MergeRequest { state: RequestState::Cancelled, ..made };
+    assert!(town.write(|writer| writer.save_merge_request(RequestState::Queued, &over)));
+    assert_eq!((class(), accepted().len()), (WaitClass::Blockers, 0));
 }
 
 pub(super) fn a_candidate_is_on_its_way_until_it_is_over(subject: &dyn EngineUnderTest) {

@@ -1,14 +1,17 @@
 //! Merge requests, their candidates, queues and reviews.
 
+use std::collections::HashMap;
+
 use gt_core::event::{QueueChange, RequestChange, ReviewDetails};
 use gt_core::merging::{
-    Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest, MergeRequestId,
-    PullRequestName, RequestPurpose, RequestState, Review, ReviewDecision,
+    AcceptedBlocker, Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest,
+    MergeRequestId, PullRequestName, RequestPurpose, RequestState, Review, ReviewDecision,
 };
 use gt_core::{BeadId, EventPayload, NewEvent, RigSlug, Timestamp};
 
 use super::beads::id_from;
 use super::contexts::{as_int, count};
+use super::hydrate::{IDS_PER_STATEMENT, placeholders};
 use super::statements;
 use crate::engine::{Param, Row};
 use crate::{Reader, StoreError, Writer};
@@ -142,6 +145,36 @@ pub struct CandidateCheck {
 }
 
 impl Reader<'_> {
+    /// The blockers of each of these beads whose work is accepted and has not landed.
+    pub fn accepted_blockers_of(
+        &self,
+        beads: &[BeadId],
+    ) -> Result<HashMap<BeadId, Vec<AcceptedBlocker>>, StoreError> {
+        let mut found: HashMap<BeadId, Vec<AcceptedBlocker>> = HashMap::new();
+        for page in beads.chunks(IDS_PER_STATEMENT) {
+            let (list, params) = placeholders(page);
+            let sql = format!(
+                "SELECT d.issue_id, m.bead, m.rig, m.target, m.accepted FROM dependencies d \
+                 JOIN merge_requests m ON m.bead = d.depends_on_id AND m.purpose = 'work' \
+                 AND m.state NOT IN ('landed', 'cancelled', 'superseded') \
+                 WHERE d.issue_id IN ({list}) AND d.type = 'blocks' AND d.blocking = 1 ORDER BY d.issue_id, m.bead"
+            );
+            let rows = self.rows(&sql, &params, |row| {
+                let blocker = AcceptedBlocker {
+                    bead: id_from(row, 1)?,
+                    rig: RigSlug::trusted(row.text(2)?.to_owned()),
+                    target: row.text(3)?.to_owned(),
+                    accepted: row.text(4)?.to_owned(),
+                };
+                Ok((id_from(row, 0)?, blocker))
+            })?;
+            for (bead, blocker) in rows {
+                found.entry(bead).or_default().push(blocker);
+            }
+        }
+        Ok(found)
+    }
+
     /// The request of this name.
     pub fn merge_request(&self, id: &MergeRequestId) -> Result<Option<MergeRequest>, StoreError> {
         self.first(ONE, &[(&id.bead).into(), i64::from(id.number).into()], request_from)
@@ -315,6 +348,7 @@ impl Writer<'_> {
         ];
         self.apply(INSERT, &params)?;
         self.apply(MAKE_QUEUE, &[request.rig.as_str().into(), (&request.target).into()])?;
+        self.mark_dependents_of(&request.id.bead)?;
         self.record_request(&request, None);
         Ok(request)
     }
@@ -351,6 +385,9 @@ impl Writer<'_> {
         ];
         if self.execute(SAVE, &params)? == 0 {
             return Ok(false);
+        }
+        if old.is_open() != request.state.is_open() {
+            self.mark_dependents_of(&request.id.bead)?;
         }
         if old != request.state {
             self.record_request(request, Some(old));

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gt_core::decide::{ContextWait, ReadinessFacts, SchedulingFacts, WaitClass, context_wait};
+use gt_core::merging::AcceptedBlocker;
 use gt_core::schedule::{Context, ContextOrigin};
 use gt_core::{BeadId, ExecutorKind, IssueType, Priority, RigSlug, Status, Timestamp};
 
@@ -23,6 +24,7 @@ statements! {
     STORED = "SELECT waits, due_at FROM contexts WHERE bead = ?1 AND closed_at IS NULL";
     MEMBERS = "SELECT depends_on_id FROM dependencies WHERE issue_id = ?1 AND type = 'tracks'";
     PARTS = "SELECT issue_id FROM dependencies WHERE depends_on_id = ?1 AND type = 'parent-child'";
+    DEPENDENTS = "SELECT issue_id FROM dependencies WHERE depends_on_id = ?1 AND type = 'blocks'";
     IN_RIG = "SELECT bead FROM contexts WHERE rig = ?1 AND closed_at IS NULL AND starting = 0";
     PAST_DUE = "SELECT bead FROM contexts WHERE closed_at IS NULL AND starting = 0 AND waits = 'nothing' \
         AND due_at IS NOT NULL AND due_at <= ?1 ORDER BY number";
@@ -55,6 +57,9 @@ pub(super) struct WaitFacts {
     is_limited: bool,
     parent_deferred: Option<(BeadId, Timestamp)>,
     blockers: BlockerFacts,
+    /// Those of the open blockers whose work is accepted. Whether that is enough is a setting, which is asked when the
+    /// context is looked at.
+    accepted: Vec<AcceptedBlocker>,
     /// The first of its convoys that is paused: which one, by whom, since when.
     paused: Option<(BeadId, String, Timestamp)>,
     capped: Vec<BeadId>,
@@ -69,6 +74,12 @@ impl WaitFacts {
         now: Timestamp,
     ) -> EvaluatedContext {
         let parent = self.parent_deferred.as_ref();
+        let is_accepted = |bead: &BeadId| {
+            let mut accepted = self.accepted.iter();
+            accepted.any(|blocker| blocker.bead == *bead && blocker.rig == context.rig)
+        };
+        let open = self.blockers.open.iter().filter(|bead| !is_accepted(bead));
+        let open: Vec<BeadId> = open.cloned().collect();
         let facts = SchedulingFacts {
             readiness: ReadinessFacts {
                 status: &self.status,
@@ -77,7 +88,7 @@ impl WaitFacts {
                 ephemeral: self.ephemeral,
                 defer_until: self.defer_until,
                 parent_deferred: parent.map(|(parent, until)| (parent, *until)),
-                open_blockers: &self.blockers.open,
+                open_blockers: &open,
                 failed_blockers: &self.blockers.failed,
             },
             assignee: &self.assignee,
@@ -146,6 +157,11 @@ impl Reader<'_> {
         for (bead, blockers) in self.blockers_of(&blocked)? {
             if let Some(facts) = facts.get_mut(&bead) {
                 facts.blockers = blockers;
+            }
+        }
+        for (bead, accepted) in self.accepted_blockers_of(&blocked)? {
+            if let Some(facts) = facts.get_mut(&bead) {
+                facts.accepted = accepted;
             }
         }
         Ok(())
@@ -272,6 +288,11 @@ impl Writer<'_> {
         self.mark_all(MEMBERS, convoy.as_str())
     }
 
+    /// The work of this bead is accepted, or is not any more: others may begin from it.
+    pub(super) fn mark_dependents_of(&self, bead: &BeadId) -> Result<(), StoreError> {
+        self.mark_all(DEPENDENTS, bead.as_str())
+    }
+
     /// A rig takes beads of other types.
     pub(super) fn mark_contexts_in(&self, rig: &RigSlug) -> Result<(), StoreError> {
         self.mark_all(IN_RIG, rig.as_str())
@@ -302,6 +323,7 @@ fn facts_from(row: &dyn Row) -> Result<WaitFacts, StoreError> {
         is_limited: row.int(11)? > 0,
         parent_deferred: parent.zip(row.int_or_null(10)?.map(Timestamp::from_nanos)),
         blockers: BlockerFacts::default(),
+        accepted: Vec::new(),
         paused: None,
         capped: Vec::new(),
     })

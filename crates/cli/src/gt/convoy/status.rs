@@ -236,10 +236,12 @@ fn word(one: &TrackedBead) -> (String, Option<Color>) {
     let word = match (one.state, one.row.bead.outcome, one.place) {
         (TrackedState::Done, Some(outcome), _) => outcome.as_str().to_owned(),
         (TrackedState::Queued, _, Some(place)) => format!("queued, place {place}"),
-        (TrackedState::Waiting | TrackedState::Landing, ..) if one.request.is_some() => match one.merge_state() {
-            Some("review") => "in review".to_owned(),
-            state => state.unwrap_or_default().to_owned(),
-        },
+        (TrackedState::Waiting | TrackedState::Landing, ..) if one.request.is_some() => {
+            match one.merge_state() {
+                Some("review") => "in review".to_owned(),
+                state => state.unwrap_or_default().to_owned(),
+            }
+        }
         (state, ..) => state.as_str().to_owned(),
     };
     let colour = match one.state {

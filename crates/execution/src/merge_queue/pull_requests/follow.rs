@@ -445,7 +445,7 @@ impl<'a> PullRequestWatch<'a> {
             let sent = act_in(writer, &request.id, action, OriginAnswer::Unknown, note)?;
             if let Some(sent) = &sent {
                 writer.add_pull_request_repair(&sent.id, repair)?;
-                schedule_repair_in(writer, sent, repairs)?;
+                schedule_repair_in(self.town, writer, sent, repairs)?;
             }
             Ok(sent)
         })?;
