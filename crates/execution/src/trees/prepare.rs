@@ -271,7 +271,7 @@ fn base_of(town: &Town, repository: &Repository, base: &str, rig: &Rig) -> Resul
 }
 
 /// How long it may take to make a branch at the origin.
-const BRANCH_PUSH_TIME_MAX: Duration = Duration::from_secs(120);
+const BRANCH_PUSH_TIME_MAX: Duration = Duration::from_mins(2);
 
 /// Makes the integration branch of a convoy at the origin, where the base of the convoy is now. Nothing if no convoy has a
 /// branch of this name.

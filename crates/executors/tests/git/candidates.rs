@@ -274,7 +274,7 @@ fn commits_of_another_branch_that_work_has_merged_stay_the_same() {
     let bench = Workbench::new();
     let repository = bench.repository();
     let other = bench.work("other", "o");
-    let limit = Duration::from_secs(60);
+    let limit = Duration::from_mins(1);
     assert_eq!(repository.push(&other, "other", None, limit).unwrap(), Push::Done);
     repository.fetch().unwrap();
     bench.begin(&bench.rig.base());
