@@ -209,7 +209,7 @@ impl QueueBuilder<'_> {
         let (title, description) =
             bead.map(|bead| (bead.title.to_string(), bead.description)).unwrap_or_default();
         Ok(match request.purpose {
-            RequestPurpose::Work => (title, description),
+            RequestPurpose::Work | RequestPurpose::Integration => (title, description),
             RequestPurpose::Revert => {
                 let description = "This undoes work that has landed. The commit says why.";
                 (format!("Revert \"{title}\""), description.to_owned())
