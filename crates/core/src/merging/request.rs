@@ -1,6 +1,7 @@
 //! A merge request: one accepted commit for one target branch.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::schedule::{RunId, names};
 use crate::{BeadId, Invalid, RigSlug, Timestamp};
@@ -274,6 +275,9 @@ impl AcceptedBlocker {
     }
 }
 
+/// Longer than any delay before a request is tried again.
+const RETRY_DELAY_MAX: Duration = Duration::from_hours(1);
+
 /// One accepted commit for one target branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeRequest {
@@ -406,6 +410,12 @@ impl MergeRequest {
         }
     }
 
+    /// Until when it is not tried again, if that is ahead. A time further off than any delay was set by a clock that has
+    /// been set back since, and does not count.
+    pub fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.retry_at.filter(|at| *at > now && *at <= now.plus(RETRY_DELAY_MAX))
+    }
+
     /// The run that made the commit.
     pub fn run(&self) -> Option<RunId> {
         self.epoch.map(|epoch| RunId { bead: self.id.bead.clone(), epoch })
@@ -499,6 +509,16 @@ pub(crate) mod tests {
         for wrong in ["gt-a", "gt-a@", "gt-a@0", "gt-a@03", "gt-a@x", "gt-a@+1", "@3", ""] {
             assert!(MergeRequestId::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_hold_a_request() {
+        let now = Timestamp::from_nanos(1_790_000_000_000_000_000);
+        let at = |delay: Duration| Some(now.plus(delay));
+        let until = |retry_at| MergeRequest { retry_at, ..any_request("gt-a", 1) }.waits_until(now);
+        assert_eq!((until(None), until(Some(now))), (None, None));
+        assert_eq!(until(at(Duration::from_mins(10))), at(Duration::from_mins(10)));
+        assert_eq!(until(at(Duration::from_hours(24))), None);
     }
 
     #[test]

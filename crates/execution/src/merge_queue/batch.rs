@@ -114,10 +114,8 @@ impl QueueBuilder<'_> {
             self.town.write(|writer| Ok(writer.set_red_target(rig, target, None)?))?;
         }
         let now = self.town.now();
-        let mut line: Vec<_> = line
-            .into_iter()
-            .filter(|(request, _)| request.retry_at.is_none_or(|at| at <= now))
-            .collect();
+        let mut line: Vec<_> =
+            line.into_iter().filter(|(request, _)| request.waits_until(now).is_none()).collect();
         in_queue_order(&mut line);
         let direct: Vec<MergeRequest> = line
             .iter()
@@ -293,7 +291,7 @@ impl QueueBuilder<'_> {
             (AppliedAs::Squashed | AppliedAs::Merged, _) => Ok(true),
             (AppliedAs::Commits, _) => {
                 let accepted = self.commit(&request.accepted)?;
-                let same = self.repository.same_patches((&base, &accepted), (before, after));
+                let same = self.repository.is_same_work((&base, &accepted), (before, after));
                 Ok(!same.map_err(git_failed(self.rig))?)
             }
         }

@@ -18,7 +18,8 @@ impl QueueBuilder<'_> {
     /// Whether the branch of a request that people merge has not been pushed yet, and is due.
     pub(super) fn is_unpushed(&self, request: &MergeRequest) -> bool {
         request.state == RequestState::Held(RequestHold::Unmerged)
-            && request.retry_at.is_some_and(|at| at <= self.town.now())
+            && request.retry_at.is_some()
+            && request.waits_until(self.town.now()).is_none()
     }
 
     /// Pushes the branch of a request, if the origin does not have its commit there. The caller has the turn at the origin.

@@ -8,7 +8,7 @@ use gt_core::merging::{
 };
 use gt_core::{Outcome, Status};
 use gt_executors::runs::{ProcessOwner, owner_of_this_process};
-use gt_store::Writer;
+use gt_store::{Reader, Writer};
 
 use super::repair::schedule_repair_in;
 use gt_beads::beads::{Close, close_in};
@@ -177,6 +177,7 @@ pub fn close_unmerged(town: &Town, input: &str, why: &str) -> Result<MergeReques
 
 /// Comments on a request; nothing else changes.
 pub fn comment(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<Review> {
+    require_reviewer(town, input, review.process)?;
     town.write(|writer| {
         let request = open_for_review(town, writer, input, review.process)?;
         insert(writer, &request, review)
@@ -187,6 +188,7 @@ pub fn comment(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<R
 /// author with all comments.
 pub fn review(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<MergeRequest> {
     let files = file_layers(town)?;
+    require_reviewer(town, input, review.process)?;
     town.write(|writer| {
         let request = open_for_review(town, writer, input, review.process)?;
         if request.state != RequestState::Review {
@@ -217,14 +219,24 @@ pub fn review(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<Me
     })
 }
 
-/// The request, if the caller may review it: no run approves its own work.
+/// Refuses a worker that made the request, or lacks the right to review. This reads the store, so it comes before the
+/// transaction that writes.
+fn require_reviewer(town: &Town, input: &str, process: Option<&ProcessOwner>) -> Result<()> {
+    if town.acting_run().is_none() {
+        return Ok(());
+    }
+    town.read(|reader| open_for_review(town, reader, input, process))?;
+    town.require_right(Right::Reviews, "a review")
+}
+
+/// The request, if it is open and the caller did not make it: no run approves its own work.
 fn open_for_review(
     town: &Town,
-    writer: &Writer<'_>,
+    reader: &Reader<'_>,
     input: &str,
     process: Option<&ProcessOwner>,
 ) -> Result<MergeRequest> {
-    let request = resolve_request(town, writer, input)?;
+    let request = resolve_request(town, reader, input)?;
     if !request.state.is_open() {
         return Err(OperationError::rejected(format!(
             "{} is {}",
@@ -233,14 +245,11 @@ fn open_for_review(
         )));
     }
     refuse_disguised_worker(town, &request, process)?;
-    if let Some(run) = town.acting_run() {
-        if run.bead == request.id.bead {
-            return Err(OperationError::rejected(format!(
-                "{run} made {}, and no worker reviews its own work",
-                request.id
-            )));
-        }
-        town.require_right(Right::Reviews, "a review")?;
+    if let Some(run) = town.acting_run().filter(|run| run.bead == request.id.bead) {
+        return Err(OperationError::rejected(format!(
+            "{run} made {}, and no worker reviews its own work",
+            request.id
+        )));
     }
     Ok(request)
 }

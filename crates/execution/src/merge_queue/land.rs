@@ -88,8 +88,14 @@ impl QueueBuilder<'_> {
             self.confirm(&candidate)?;
             return Ok(PushOutcome::Landed);
         }
+        // A process that was stopped since the intent must not push when another builder may have the queue.
+        let spent = self.town.now().since(candidate.created_at);
+        let limit = PUSH_TIME_MAX.saturating_sub(spent);
+        if limit.is_zero() {
+            return Ok(PushOutcome::Stuck);
+        }
         let name = format!("candidate-{}", candidate.number);
-        let push = self.push(&built.tip, base, &name)?;
+        let push = self.push(&built.tip, base, &name, limit)?;
         let result = match push {
             Push::Done => {
                 let words = format!("it took {} and does not have it", built.tip);
@@ -132,12 +138,12 @@ impl QueueBuilder<'_> {
 
     /// Pushes a commit; again after a pause when the origin says that another push came first and its branch has not moved:
     /// that push may still hold the lock of the branch.
-    fn push(&self, tip: &Commit, base: &Commit, name: &str) -> Result<Push> {
+    fn push(&self, tip: &Commit, base: &Commit, name: &str, limit: Duration) -> Result<Push> {
         let failed = git_failed(self.rig);
         let target = self.name.target.as_str();
         let mut pauses = LOCKED_PAUSES.iter();
         loop {
-            let push = self.repository.deliver(tip, target, Some(base), name, PUSH_TIME_MAX);
+            let push = self.repository.deliver(tip, target, Some(base), name, limit);
             let push = push.map_err(&failed)?;
             if !matches!(push, Push::LostRace(_)) {
                 return Ok(push);

@@ -128,12 +128,12 @@ impl MergeRepository for LocalRepository<'_> {
         self.repository.drop_candidate(base)
     }
 
-    fn same_patches(
+    fn is_same_work(
         &self,
-        one: (&Commit, &Commit),
-        other: (&Commit, &Commit),
+        work: (&Commit, &Commit),
+        candidate: (&Commit, &Commit),
     ) -> std::result::Result<bool, GitError> {
-        self.repository.same_patches(one, other)
+        self.repository.is_same_work(work, candidate)
     }
 
     fn deliver(

@@ -57,11 +57,11 @@ pub trait MergeRepository {
     /// Does not keep the candidate of a base any longer.
     fn drop_candidate(&self, base: &str) -> std::result::Result<(), GitError>;
 
-    /// Whether two ranges of commits make the same changes.
-    fn same_patches(
+    /// Whether the commits of a candidate from one to another make the changes of work that began at a base.
+    fn is_same_work(
         &self,
-        one: (&Commit, &Commit),
-        other: (&Commit, &Commit),
+        work: (&Commit, &Commit),
+        candidate: (&Commit, &Commit),
     ) -> std::result::Result<bool, GitError>;
 
     /// Moves a branch of the origin from `expected`, or from nothing, to a commit. `landing` names this landing among all others. It is ended

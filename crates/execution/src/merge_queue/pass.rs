@@ -55,7 +55,7 @@ pub fn actionable_queues(town: &Town) -> Result<(BTreeSet<QueueName>, Option<Tim
         if !is_actionable(&request) {
             continue;
         }
-        match request.retry_at.filter(|at| *at > now) {
+        match request.waits_until(now) {
             Some(at) => due = Some(due.map_or(at, |due| due.min(at))),
             None => drop(queues.insert(QueueName::of(&request))),
         }
@@ -370,7 +370,7 @@ impl<'a> QueueBuilder<'a> {
     fn has_work(&self, scope: PassScope) -> Result<bool> {
         let now = self.town.now();
         Ok(self.line()?.iter().any(|request| {
-            let is_due = request.retry_at.is_none_or(|at| at <= now);
+            let is_due = request.waits_until(now).is_none();
             match scope {
                 PassScope::Direct => {
                     request.state == RequestState::Queued && is_direct(request) && is_due

@@ -46,7 +46,8 @@ impl QueueBuilder<'_> {
                 }
                 RequestState::Held(RequestHold::Unmerged) => {}
                 RequestState::Held(_)
-                    if request.retry_at.is_some_and(|at| at <= self.town.now()) =>
+                    if request.retry_at.is_some()
+                        && request.waits_until(self.town.now()).is_none() =>
                 {
                     due.push(request.id);
                 }

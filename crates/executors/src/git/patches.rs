@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use super::commit::{Commit, one_per_line};
+use super::commit_object::CommitObject;
 use super::error::GitError;
 use super::repository::Repository;
 
@@ -72,7 +73,10 @@ impl Repository {
         self.import(commit)?;
         self.import(base)?;
         let graph = self.commits_beyond(base, &[commit])?;
-        let commits = graph.commits();
+        self.patch_ids_of(&graph.commits())
+    }
+
+    fn patch_ids_of(&self, commits: &[(&Commit, &CommitObject)]) -> Result<Vec<PatchId>, GitError> {
         if commits.is_empty() {
             return Ok(Vec::new());
         }
@@ -113,5 +117,22 @@ impl Repository {
     ) -> Result<bool, GitError> {
         let is_same = (one_base, one) == (other_base, other);
         Ok(is_same || self.patch_ids(one_base, one)? == self.patch_ids(other_base, other)?)
+    }
+
+    /// Whether the commits from `before` to `after` make the changes of `work`. Those are made by the commits that neither
+    /// `base`, where the work began, nor `before` has: work that was rebased has commits of others after its base.
+    pub fn is_same_work(
+        &self,
+        (base, work): (&Commit, &Commit),
+        (before, after): (&Commit, &Commit),
+    ) -> Result<bool, GitError> {
+        for commit in [base, work, before, after] {
+            self.import(commit)?;
+        }
+        let (since_base, since_before) =
+            (self.commits_beyond(base, &[work])?, self.commits_beyond(before, &[work])?);
+        let mut own = since_base.commits();
+        own.retain(|(commit, _)| since_before.new_commit(commit).is_some());
+        Ok(self.patch_ids_of(&own)? == self.patch_ids(before, after)?)
     }
 }

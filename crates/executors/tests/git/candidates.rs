@@ -548,6 +548,22 @@ fn patches_are_equal_after_a_rebase_and_different_after_a_change() {
 }
 
 #[test]
+fn work_that_was_rebased_by_its_author_is_the_same_work() {
+    let bench = Workbench::new();
+    let base = bench.rig.base();
+    let repository = bench.repository();
+    // Others have landed since the work began, and its author has put it on top of them.
+    bench.begin(&base);
+    let tip = bench.change("theirs", "theirs");
+    let accepted = bench.change("mine", "mine");
+    let other = bench.change("more", "more");
+    assert!(!repository.same_patches((&base, &accepted), (&tip, &accepted)).unwrap());
+    assert!(repository.is_same_work((&base, &accepted), (&tip, &accepted)).unwrap());
+    assert!(!repository.is_same_work((&base, &accepted), (&tip, &other)).unwrap());
+    assert!(!repository.is_same_work((&base, &other), (&tip, &accepted)).unwrap());
+}
+
+#[test]
 fn candidates_outlive_a_collection_of_garbage() {
     let bench = Workbench::new();
     let (one, two) = (bench.work("1", "1"), bench.work("2", "2"));
