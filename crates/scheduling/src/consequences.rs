@@ -1,12 +1,14 @@
 //! Consequences of a transaction within itself: derived from its events, so that no change can forget them.
 
+use gt_core::merging::{MergeRequest, RequestState};
 use gt_core::settings::Layers;
-use gt_core::{EventKind, NewEvent, RigState, Timestamp};
+use gt_core::{EventKind, NewEvent, RigState, Status, Timestamp};
 use gt_store::{Unscheduled, Writer};
 
 use crate::dispatch::{CycleCaller, DispatchInputs, SchedulingSnapshot};
 use crate::schedule::{feed_in, strays};
 use gt_beads::containers::settle_in;
+use gt_beads::merge_requests::cancel_request_in;
 use gt_beads::outbox::write_event_notices;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::town::{CommitFollower, CommitHook};
@@ -29,7 +31,7 @@ struct ConsequenceFollower {
 }
 
 impl CommitFollower for ConsequenceFollower {
-    /// Containers whose members changed close, land or open again; beads that opened again in a launched convoy, or whose
+    /// Merge requests whose repair was given up wait for a person or are over; containers whose members changed close, land or open again; beads that opened again in a launched convoy, or whose
     /// rig serves again, are scheduled; people are told what needs them.
     fn before_commit(&mut self, writer: &mut Writer<'_>) -> Result<()> {
         writer.as_consequence(|writer| follow_in(writer, &self.files, self.now))
@@ -37,9 +39,47 @@ impl CommitFollower for ConsequenceFollower {
 }
 
 fn follow_in(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
+    settle_repairs(writer)?;
     settle_in(writer, files)?;
     feed(writer, files, now)?;
     write_event_notices(writer, files)
+}
+
+/// A merge request that goes back to its author is repaired, waits for a person, or is over. If its repair is given up by
+/// a person, so is the request; if it cannot go on, its bead is blocked.
+fn settle_repairs(writer: &mut Writer<'_>) -> Result<()> {
+    let given_up = |event: &NewEvent| match event.kind() {
+        EventKind::Unscheduled | EventKind::RunCancelled => Some((event.bead.clone()?, true)),
+        EventKind::CircuitBroken | EventKind::Quarantined | EventKind::RunLost => {
+            Some((event.bead.clone()?, false))
+        }
+        _ => None,
+    };
+    let given_up: Vec<_> = writer.recorded().iter().filter_map(given_up).collect();
+    for (bead, is_by_person) in given_up {
+        let request = writer.open_merge_request(&bead)?;
+        let is_back = |request: &MergeRequest| {
+            matches!(request.state, RequestState::Conflict | RequestState::Failed)
+        };
+        if !request.as_ref().is_some_and(is_back)
+            || writer.live_run(&bead)?.is_some()
+            || writer.open_context(&bead)?.is_some()
+        {
+            continue;
+        }
+        let Some(old) = writer.bead(&bead)?.filter(|bead| bead.status == Status::Open) else {
+            continue;
+        };
+        if is_by_person {
+            cancel_request_in(writer, &bead, "its repair was cancelled")?;
+            continue;
+        }
+        let mut new = old.clone();
+        new.enter(Status::Blocked, writer.now());
+        new.updated_at = writer.now().max(old.updated_at);
+        writer.save_bead(&old, &new, EventKind::StatusChanged)?;
+    }
+    Ok(())
 }
 
 fn feed(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {

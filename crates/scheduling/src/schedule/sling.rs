@@ -23,6 +23,8 @@ use crate::dispatch::{
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::containers::land_if_done;
 use gt_beads::convoys::{ConvoyRules, ConvoyToMake, add_members, create_in, make, open_staged};
+use gt_beads::merge_requests::cancel_request_in;
+use gt_beads::run_records::release_in;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
 
@@ -423,7 +425,14 @@ impl Scheduling<'_> {
                 )
             }
         });
-        let made = writer.insert_contexts(new.collect())?;
+        let new = new.collect();
+        for id in &ids {
+            // Only `--force` comes here: the work is done again, without the earlier one.
+            if cancel_request_in(writer, id, "its bead was slung again")?.is_some() {
+                release_in(writer, id)?;
+            }
+        }
+        let made = writer.insert_contexts(new)?;
         report.contexts = made.iter().map(|context| context.number).collect();
         let mut made: Vec<(Context, CheckedBead)> = made.into_iter().zip(going).collect();
         // In the order in which a cycle would look at them: a context that starts takes a slot from the others.
