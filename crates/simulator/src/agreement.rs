@@ -111,7 +111,8 @@ impl Simulation {
         let blocked = says(|reason| {
             matches!(reason, WaitReason::BlockedBy(_) | WaitReason::BlockerFailed(_))
         });
-        if !over && blocked == blockers.is_empty() {
+        let merging = says(|reason| matches!(reason, WaitReason::Merging(_)));
+        if !over && !merging && blocked == blockers.is_empty() {
             wrong(format!("{blockers:?} block it"));
         }
         if open && says(|reason| matches!(reason, WaitReason::Paused(..))) != snapshot.paused {
@@ -226,6 +227,9 @@ impl Simulation {
             WaitReason::NoSlot(_) | WaitReason::OnePerAgent(..) | WaitReason::Budget(_) => {
                 latest.is_some_and(|context| context.closed.is_none())
             }
+            WaitReason::Merging(request) => {
+                snapshot.open_request(&bead.id).is_some_and(|open| **request == *open)
+            }
             // Nothing that is simulated makes these true.
             WaitReason::ParentDeferred(..)
             | WaitReason::Pinned
@@ -236,7 +240,6 @@ impl Simulation {
             | WaitReason::NotSlingable(_)
             | WaitReason::TownLevel
             | WaitReason::Review
-            | WaitReason::Merging(_)
             | WaitReason::ReviewsWaiting { .. }
             | WaitReason::WithCrew(..)
             | WaitReason::CannotStart(_)

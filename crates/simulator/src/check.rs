@@ -4,6 +4,7 @@ use gt_town::scheduler_settings::SchedulerSettings;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::decide::{BACKOFF_MAX, is_due_within};
+use gt_core::merging::MergeRequest;
 use gt_core::schedule::{
     CloseReason, Context, ContextOrigin, Park, ParkSubject, Run, RunId, RunState,
 };
@@ -11,6 +12,7 @@ use gt_core::{BeadId, DependencyType, Outcome, Rig, RigState, Status};
 use gt_store::{BeadRow, Reader, StoreError};
 
 use crate::landing::{ConvoyHistory, SeenConvoy, convoys_in};
+use crate::merge_check::MergeHistory;
 use crate::simulation::Simulation;
 use crate::violation::Invariant;
 
@@ -24,6 +26,7 @@ pub(crate) struct CheckHistory {
     looks: u64,
     /// The convoys as their events tell of them, up to an event.
     pub(crate) convoys: ConvoyHistory,
+    pub(crate) merging: MergeHistory,
 }
 
 /// The store at one moment.
@@ -36,6 +39,8 @@ pub(crate) struct StoreSnapshot {
     pub(crate) convoys: Vec<SeenConvoy>,
     /// The last context of each bead that has one.
     pub(crate) latest: BTreeMap<BeadId, Context>,
+    /// The merge requests of each bead, the newest first.
+    pub(crate) requests: BTreeMap<BeadId, Vec<MergeRequest>>,
 }
 
 impl StoreSnapshot {
@@ -87,6 +92,7 @@ impl Simulation {
         self.check_ends(&snapshot);
         self.check_starts(&snapshot);
         self.check_convoys(&snapshot);
+        self.check_merging(&snapshot);
         for (id, row) in &snapshot.beads {
             self.check_bead(&snapshot, id, row);
         }
@@ -130,6 +136,10 @@ impl Simulation {
             }
             contexts.extend(open.into_iter().map(|context| (context.number, context)));
             let rows = reader.bead_rows(&self.beads)?;
+            let mut requests = BTreeMap::new();
+            for bead in &self.beads {
+                requests.insert(bead.clone(), reader.merge_requests_of(bead)?);
+            }
             let latest = contexts.values().map(|context| (context.bead.clone(), context.clone()));
             let snapshot = StoreSnapshot {
                 paused: reader.scheduler_state()?.paused.is_some(),
@@ -139,6 +149,7 @@ impl Simulation {
                 parks: reader.parks()?,
                 convoys: convoys_in(reader)?,
                 latest: latest.collect(),
+                requests,
             };
             Ok((contexts, snapshot))
         });
@@ -411,6 +422,8 @@ impl Simulation {
         // A closed bead keeps the name of its worker, but an open one has no worker without a live
         // run.
         let with_worker = bead.status != Status::Closed && bead.assignee.contains('/');
+        // The work of a bead in a merge queue keeps the name of its worker.
+        let with_worker = with_worker && snapshot.open_request(id).is_none();
         if live.is_none() && (bead.status == Status::Hooked || with_worker) {
             self.violated(
                 Invariant::Status,
@@ -431,7 +444,9 @@ impl Simulation {
         let kept = match snapshot.last_run(id).filter(|run| run.context == context.number) {
             None => false,
             Some(run) => match run.state {
-                RunState::Done => over,
+                RunState::Done => over || snapshot.made_request(&run.id),
+                // Accepted work is not given up because its repair failed.
+                RunState::Failed if snapshot.open_request(id).is_some() => true,
                 RunState::Failed => over && !run.reason.starts_with("it did not start"),
                 RunState::Lost => context.attempts + 1 >= max_attempts,
                 RunState::Cancelled

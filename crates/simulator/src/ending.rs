@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gt_core::decide::WaitReason;
+use gt_core::merging::{RequestHold, RequestState};
 use gt_core::schedule::Run;
 use gt_core::{RigState, Status};
 use gt_scheduling::dispatch::CycleCaller;
@@ -38,6 +39,7 @@ impl Simulation {
             );
         }
         self.resume_convoys();
+        self.calm_origins();
         // Dates that were set before the clock went back may be days ahead.
         let dates = self.snapshot().beads.into_values().filter_map(|row| row.bead.defer_until);
         if let Some(last) = dates.max() {
@@ -48,6 +50,7 @@ impl Simulation {
             self.recover();
             self.scan_convoys();
             self.finish_everything();
+            self.finish_merging();
             let liberties = CycleOverrides { cap: None, by_hand: true };
             let overrides = Overrides { spawn_parallelism: Some(1), ..Overrides::default() };
             self.as_process("cycle", |id| self.dispatch(id, liberties, overrides, None));
@@ -136,6 +139,20 @@ impl Simulation {
 /// Whether a person has to act before this reason goes away. A blocking bead is looked at itself.
 fn needs_a_person(reason: &WaitReason) -> bool {
     match reason {
+        WaitReason::Merging(request) => match request.state {
+            RequestState::Conflict
+            | RequestState::Failed
+            | RequestState::Held(RequestHold::Unmerged) => true,
+            RequestState::Queued
+            | RequestState::Building
+            | RequestState::Checking
+            | RequestState::Landing
+            | RequestState::Review
+            | RequestState::Held(_)
+            | RequestState::Landed
+            | RequestState::Cancelled
+            | RequestState::Superseded => false,
+        },
         WaitReason::BlockedBy(_)
         | WaitReason::BlockerFailed(_)
         | WaitReason::Deferred
@@ -158,7 +175,6 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::Review
         | WaitReason::Escalated(_)
         | WaitReason::PutOff(_)
-        | WaitReason::Merging(_)
         | WaitReason::ReviewsWaiting { .. }
         | WaitReason::WithCrew(..)
         | WaitReason::CannotStart(_)

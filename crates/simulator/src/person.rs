@@ -60,6 +60,7 @@ enum PersonCommand {
     Convoy,
     Dock,
     Undock,
+    Merge,
 }
 
 impl Simulation {
@@ -77,6 +78,7 @@ impl Simulation {
             };
             if self.choose(0, 2) == 0 {
                 self.add_rig_with_trees(&town, name)?;
+                self.add_origin(&town, name)?;
             } else {
                 rigs::add(&town, &new)?;
             }
@@ -138,8 +140,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Adds a rig with a repository, so that its runs are given polecats. There is none: only the
-    /// owners of trees are simulated, not their contents.
+    /// Adds a rig with a repository, so that its runs are given polecats. Of the trees only the
+    /// owners are simulated; the commits are those of a simulated origin.
     fn add_rig_with_trees(&self, town: &Town, name: &str) -> Result<(), OperationError> {
         let by = Authorship { actor: "founder".to_owned(), at: town.now(), worker: None };
         let (slug, prefix) = (RigSlug::parse(name)?, Prefix::parse(name)?);
@@ -211,6 +213,7 @@ impl Simulation {
             (24, PersonCommand::Convoy),
             (1, PersonCommand::Dock),
             (2, PersonCommand::Undock),
+            (8, PersonCommand::Merge),
         ];
         let Some(wish) = self.state().random.weighted(wishes) else { return };
         self.as_process(&format!("command {wish:?}"), |id| {
@@ -227,6 +230,7 @@ impl Simulation {
             PersonCommand::Sling => return self.sling(id, town, false),
             PersonCommand::Queue => return self.sling(id, town, true),
             PersonCommand::Convoy => return self.convoy(id, town),
+            PersonCommand::Merge => return self.decide_merge(town),
             PersonCommand::Restart => self.restart(town),
             PersonCommand::Redispatch => self.redispatch(town, &bead),
             PersonCommand::StaleHooks => {

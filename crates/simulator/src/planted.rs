@@ -2,9 +2,10 @@
 
 use gt_beads::containers::settle_in;
 use gt_core::decide::{Cap, ConvoyState, LANDED, WaitReason};
+use gt_core::merging::{MergeRequest, RequestState, Review, ReviewDecision};
 use gt_core::schedule::{CloseReason, ContextOrigin, ParkSubject, Run, RunState};
 use gt_core::settings::Layers;
-use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, RunId, Status, Uid};
+use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, RigSlug, RunId, Status, Uid};
 use gt_scheduling::dispatch::{CycleCaller, Spawner as _};
 use gt_scheduling::queue;
 use gt_store::{Authorship, NewContext, StoreError, Writer};
@@ -49,6 +50,20 @@ pub enum Planted {
     StagedIsFed,
     /// A bead that is open again is not scheduled in the same change.
     ReopenedNotScheduled,
+    /// A pass of a check is recorded that was not run.
+    LandsUnchecked,
+    /// The checks run on another tree than that of the candidate.
+    ChecksOtherTree,
+    /// A builder does not ask whether the target has a commit already.
+    LandsTwice,
+    /// The bead is closed before the push.
+    ClosesBeforePush,
+    /// A push goes on when the lease of its builder is over.
+    PushesWithoutLease,
+    /// A worker's approval of its own work counts.
+    ApprovesItself,
+    /// The approval of a commit counts for other commits too.
+    ApprovalCarriedOver,
 }
 
 impl Planted {
@@ -140,6 +155,72 @@ impl Simulation {
                 Ok(())
             });
         }
+    }
+
+    /// Closes the beads of a candidate that is about to be pushed.
+    pub(crate) fn close_before_push(&self, rig: &RigSlug, target: &str) {
+        self.write(|writer| {
+            for candidate in writer.landing_candidates(rig, target)? {
+                for part in &candidate.parts {
+                    let Some(old) = writer.merge_request(&part.request)? else { continue };
+                    let (state, landed) = (RequestState::Landed, part.after.clone());
+                    let new = MergeRequest { state, landed, ..old.clone() };
+                    writer.save_merge_request(old.state, &new)?;
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Records an approval of a request that waits for one, as if a person had looked at it.
+    fn approve_in(
+        writer: &mut Writer<'_>,
+        request: &MergeRequest,
+        actor: &str,
+    ) -> Result<(), StoreError> {
+        let review = Review {
+            number: 0,
+            request: request.id.clone(),
+            actor: actor.to_owned(),
+            decision: ReviewDecision::Approved,
+            accepted: request.accepted.clone(),
+            base: request.base.clone(),
+            file: String::new(),
+            line: None,
+            body: String::new(),
+            created_at: writer.now(),
+        };
+        writer.insert_review(review, &request.rig)?;
+        if request.state == RequestState::Review {
+            let queued = MergeRequest { state: RequestState::Queued, ..request.clone() };
+            writer.save_merge_request(request.state, &queued)?;
+        }
+        Ok(())
+    }
+
+    /// Workers approve their own work.
+    pub(crate) fn approve_own_work(&self) {
+        self.write(|writer| {
+            for request in writer.open_merge_requests()? {
+                let run = match request.run().filter(|_| request.state == RequestState::Review) {
+                    Some(run) => writer.run(&run)?,
+                    None => None,
+                };
+                if let Some(run) = run {
+                    Self::approve_in(writer, &request, &run.agent)?;
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Any approval that a person has given counts for this request too.
+    pub(crate) fn carry_approval_over(&self, request: &MergeRequest) {
+        let is_any = !self.state().approved.is_empty();
+        self.write(|writer| match writer.merge_request(&request.id)?.filter(|_| is_any) {
+            Some(request) => Self::approve_in(writer, &request, "person"),
+            None => Ok(()),
+        });
     }
 
     /// Lands every convoy of which everything is done, whether it has landed or not.

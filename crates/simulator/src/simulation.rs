@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use gt_core::decide::LossFacts;
-use gt_core::{BeadId, MessageId};
+use gt_core::merging::MergeRequestId;
+use gt_core::{BeadId, MessageId, RigSlug};
+use gt_execution::merge_queue::QueueName;
 use gt_scheduling::Consequences;
 use gt_store::Store;
 use gt_testkit::Random;
@@ -18,6 +20,7 @@ use gt_town::{Actor, OperationError, Town};
 use crate::SeedOutcome;
 use crate::check::CheckHistory;
 use crate::clock::SimulatedClock;
+use crate::origin::SimulatedOrigin;
 use crate::planted::Planted;
 use crate::violation::{Invariant, Violation};
 use crate::world::{
@@ -28,6 +31,9 @@ use crate::world::{
 const DEPTH_MAX: u32 = 4;
 /// How many of the last steps are kept for the report of a violation.
 const STEPS_KEPT: usize = 60;
+
+/// How many steps are mostly about merge requests.
+const MERGING_STEPS: u32 = 80;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
@@ -70,6 +76,16 @@ pub(crate) struct SimulationState {
     /// The messages that were acknowledged as sent, and the steps that were acknowledged as done.
     pub(crate) sent: BTreeSet<MessageId>,
     pub(crate) ticked: BTreeMap<gt_core::RunId, BTreeSet<String>>,
+    /// Work is finished and merged, and little else happens.
+    is_merging: bool,
+    /// The origins of the rigs that have one.
+    pub(crate) origins: BTreeMap<RigSlug, SimulatedOrigin>,
+    /// The queues that a process works on, by machine.
+    pub(crate) queue_locks: BTreeSet<(&'static str, QueueName)>,
+    /// The origins that a process pushes to, by machine.
+    pub(crate) turns: BTreeSet<(&'static str, RigSlug)>,
+    /// The commits that a person has approved.
+    pub(crate) approved: BTreeSet<(MergeRequestId, String)>,
 }
 
 /// One simulated town with everything that happens to it.
@@ -97,6 +113,12 @@ enum Action {
     Scan,
     /// The deacon feeds convoys.
     Feed,
+    /// A pass over the merge queues.
+    Merge,
+    /// A person decides about merge requests.
+    Decide,
+    /// Others do something to an origin.
+    Disturb,
     Person,
     Clock,
     Kill,
@@ -144,6 +166,11 @@ impl Simulation {
                 sick: false,
                 sent: BTreeSet::new(),
                 ticked: BTreeMap::new(),
+                is_merging: false,
+                origins: BTreeMap::new(),
+                queue_locks: BTreeSet::new(),
+                turns: BTreeSet::new(),
+                approved: BTreeSet::new(),
             }),
             me: Weak::clone(me),
         })
@@ -159,6 +186,12 @@ impl Simulation {
         let lived = catch_unwind(AssertUnwindSafe(|| {
             for _ in 0..steps {
                 self.step();
+            }
+            if !self.state().origins.is_empty() {
+                self.state().is_merging = true;
+                for _ in 0..MERGING_STEPS {
+                    self.step();
+                }
             }
             self.state().faults = false;
             self.come_to_rest();
@@ -243,6 +276,12 @@ impl Simulation {
         self.die_if_killed(process);
     }
 
+    /// Ends a process at once.
+    pub(crate) fn die(&self, process: ProcessId) -> ! {
+        self.kill(process);
+        resume_unwind(Box::new(Crash))
+    }
+
     fn die_if_killed(&self, process: ProcessId) {
         let doomed = self.state().world.processes.get(&process).is_none_or(|known| known.doomed);
         if doomed {
@@ -299,6 +338,12 @@ impl Simulation {
                 (1, Action::Kill),
                 (1, Action::Spell),
             ];
+            if state.is_merging {
+                actions = vec![(4, Action::Cycle), (1, Action::Recover), (2, Action::Person)];
+                actions.extend([(4, Action::Decide), (9, Action::Merge), (1, Action::Disturb)]);
+            } else if !state.origins.is_empty() {
+                actions.extend([(5, Action::Merge), (2, Action::Disturb)]);
+            }
             let supervisors = state.world.idle_supervisors();
             actions.extend(supervisors.into_iter().map(|id| (6, Action::Supervise(id))));
             if state.world.agents().next().is_some() {
@@ -317,6 +362,9 @@ impl Simulation {
             Some(Action::Recover) => self.recover(),
             Some(Action::Scan) => self.scan_convoys(),
             Some(Action::Feed) => self.feed_convoys(),
+            Some(Action::Merge) => self.work_on_queues(),
+            Some(Action::Decide) => self.person_merges(),
+            Some(Action::Disturb) => self.disturb_origin(),
             Some(Action::Person) => self.person(),
             Some(Action::Clock) => self.move_clock(),
             Some(Action::Kill) => self.kill_one(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::BeadId;
-use gt_core::schedule::{Run, RunId, RunState, Workplace};
+use gt_core::schedule::{Run, RunId, RunState};
 use gt_scheduling::run_transitions::Claim;
 
 use crate::planted::Planted;
@@ -135,7 +135,7 @@ impl Simulation {
         let town = self.town(id, "supervisor");
         let mut answer = self.certain(
             "claim",
-            gt_scheduling::run_transitions::claim(&town, run, &Workplace::default()),
+            gt_scheduling::run_transitions::claim(&town, run, &self.workplace_of(run)),
         );
         if self.planted == Some(Planted::EpochIgnored)
             && matches!(answer, Claim::Refused(_))
@@ -143,7 +143,7 @@ impl Simulation {
         {
             answer = self.certain(
                 "claim",
-                gt_scheduling::run_transitions::claim(&town, &other, &Workplace::default()),
+                gt_scheduling::run_transitions::claim(&town, &other, &self.workplace_of(&other)),
             );
         }
         self.observe();
@@ -183,6 +183,14 @@ impl Simulation {
 
     fn write_end(&self, id: ProcessId, run: &RunId, end: SimulatedAgentEnd) -> bool {
         let town = self.town(id, "supervisor");
+        if end == SimulatedAgentEnd::Well && self.hands_in(run) {
+            let handed_in = self.sound("hand in", self.hand_in(&town, run));
+            self.tell(format!("{id} writes the end of {run}: {handed_in:?}"));
+            // Work that conflicts with the target is rebased, and handed in again.
+            let is_live =
+                self.read(|reader| reader.run(run)).is_some_and(|run| run.state.is_live());
+            return is_live;
+        }
         let followed = if end == SimulatedAgentEnd::Limited {
             let minutes = self.state().random.between(0, 30);
             let until = self.clock.peek().plus(Duration::from_mins(minutes));

@@ -40,6 +40,18 @@ pub enum Invariant {
     /// A member of a convoy under way is scheduled in the change that makes it possible, and never
     /// before the launch.
     Fed,
+    /// A target is moved only to a tip whose tree has passed the checks that are in force at the intent.
+    Checked,
+    /// A merge request lands once, and its commits are once on the target.
+    LandsOnce,
+    /// A bead is closed as landed only when the target has its commit.
+    Reachable,
+    /// Nothing that needs a review lands without a person's approval of that very commit.
+    Approved,
+    /// Only the machine with the lease of a queue pushes, and only what it has recorded.
+    QueueLease,
+    /// A merge request has a state that fits its bead, and its commit is kept.
+    Request,
     /// Derived values are as computed from their sources, and events are numbered without gaps.
     Derived,
     /// Every bead that is not running has true reasons.
@@ -73,6 +85,12 @@ impl Invariant {
             Self::Blocking => "blocking",
             Self::Landing => "landing",
             Self::Fed => "fed",
+            Self::Checked => "checked",
+            Self::LandsOnce => "lands-once",
+            Self::Reachable => "reachable",
+            Self::Approved => "approved",
+            Self::QueueLease => "queue-lease",
+            Self::Request => "request",
             Self::Derived => "derived",
             Self::Reason => "reason",
             Self::Agreement => "agreement",

@@ -20,6 +20,8 @@ enum AgentMessage {
     Write,
     /// It has read its messages.
     Read,
+    /// It approves a merge request, which no agent may.
+    Approve,
     /// It is done, in this way.
     Done(DoneStatus),
 }
@@ -36,6 +38,7 @@ impl Simulation {
                 (1, AgentMessage::Ask),
                 (1, AgentMessage::Write),
                 (2, AgentMessage::Read),
+                (1, AgentMessage::Approve),
                 (3, AgentMessage::Done(DoneStatus::Completed)),
                 (1, AgentMessage::Done(DoneStatus::Escalated)),
                 (1, AgentMessage::Done(DoneStatus::Deferred)),
@@ -51,7 +54,7 @@ impl Simulation {
             let was_over = before.is_some_and(|state| !state.is_live());
             if was_over
                 && answer.is_ok()
-                && !matches!(word, AgentMessage::Step | AgentMessage::Read)
+                && !matches!(word, AgentMessage::Step | AgentMessage::Read | AgentMessage::Approve)
             {
                 let found =
                     format!("the agent of {run} is heard ({word:?}), which was over before");
@@ -105,6 +108,10 @@ impl Simulation {
                 let unread = messages::inbox(town, None, None, None)?.messages;
                 messages::mark_seen(town, None, &unread)?;
                 Ok(format!("{} read", unread.len()))
+            }
+            AgentMessage::Approve => self.approve_as_agent(town, run),
+            AgentMessage::Done(DoneStatus::Completed) if self.hands_in(run) => {
+                self.hand_in(town, run)
             }
             AgentMessage::Done(said) => {
                 let request = DoneRequest { run, said, message: None, no_changes: false };

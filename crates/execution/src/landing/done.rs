@@ -165,7 +165,50 @@ pub fn run_at(town: &Town, directory: &Path) -> Result<Option<RunId>> {
 /// Ends a run as its worker reports: commits uncommitted work, accepts it, and makes its merge request in the transaction that
 /// ends the run. The caller lets the queue land it.
 pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<DoneResult> {
-    let run = resolve(town, &request.run.to_string())?;
+    let ReportingRun { run, rig, context } = reporting_run(town, request.run)?;
+    let town = &town.as_system();
+    let DoneRequest { said, message, no_changes, .. } = *request;
+    if no_changes && message.is_none_or(|why| why.trim().is_empty()) {
+        return Err(OperationError::rejected(
+            "say why nothing has to change: gt done --no-changes -m \"<why>\"",
+        ));
+    }
+    let statement = DoneReport { said, message, no_changes };
+    let fate = finish_work(town, &rig, &run, context.as_ref(), statement)
+        .map_err(DoneRefusal::into_error)?;
+    Ok(DoneResult { run: run.id, said: request.said, fate })
+}
+
+/// Makes a merge request of a commit that is known to apply, and ends its run as completed. Nothing here touches git.
+pub fn submit_accepted(town: &Town, run: &RunId, accepted: &str) -> Result<MergeRequest> {
+    let ReportingRun { run, rig, context } = reporting_run(town, run)?;
+    let town = &town.as_system();
+    let LandingRules { merge, review } =
+        LandingRules::of(town, &rig, &run.id.bead, context.as_ref())?;
+    let parameters = context.as_ref().map(|context| &context.parameters);
+    let mode = match DeliveryMode::of(DoneStatus::Completed, parameters, merge) {
+        DeliveryMode::Submit(MergeMethod::Direct) if review => {
+            DeliveryMode::Submit(MergeMethod::Queue)
+        }
+        mode => mode,
+    };
+    let said = DoneStatus::Completed;
+    let words = EndReport { said, message: None, no_changes: false, left: None };
+    let work = AcceptedEnd { accepted, mode, review };
+    let request = end(town, &run, &words, &work).map_err(DoneRefusal::into_error)?;
+    request.ok_or_else(|| OperationError::rejected(format!("the work of {} stays", run.id)))
+}
+
+/// A run whose worker reports that its work is over.
+struct ReportingRun {
+    run: Run,
+    rig: Rig,
+    context: Option<Context>,
+}
+
+/// Looks up a run whose worker reports; refuses one that has ended, or has not begun.
+fn reporting_run(town: &Town, id: &RunId) -> Result<ReportingRun> {
+    let run = resolve(town, &id.to_string())?;
     match run.state {
         RunState::Running | RunState::Blocked => {}
         RunState::Starting => {
@@ -184,21 +227,11 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<DoneResult> {
     if let Some(worker) = town.worker() {
         town.read(|reader| current_run(reader, worker))?;
     }
-    let town = &town.as_system();
-    let (rig, context) = town.read(|reader| {
+    let (rig, context) = town.as_system().read(|reader| {
         let rig = gt_town::rig_names::require(reader, run.rig.as_str())?;
         Ok((rig, reader.context_by_number(run.context)?))
     })?;
-    let DoneRequest { said, message, no_changes, .. } = *request;
-    if no_changes && message.is_none_or(|why| why.trim().is_empty()) {
-        return Err(OperationError::rejected(
-            "say why nothing has to change: gt done --no-changes -m \"<why>\"",
-        ));
-    }
-    let statement = DoneReport { said, message, no_changes };
-    let fate = finish_work(town, &rig, &run, context.as_ref(), statement)
-        .map_err(DoneRefusal::into_error)?;
-    Ok(DoneResult { run: run.id, said: request.said, fate })
+    Ok(ReportingRun { run, rig, context })
 }
 
 /// Tells the supervisor of a run that its work is over. An agent that goes on living would keep its place; one without a

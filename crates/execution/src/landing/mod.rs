@@ -11,6 +11,8 @@ mod end_with_rescue;
 
 pub use checkout::landing_checkout;
 pub use done::{DoneRefusal, DoneReport};
-pub use done::{DoneRequest, DoneResult, WorkDelivery, done, run_at, tell_supervisor};
+pub use done::{
+    DoneRequest, DoneResult, WorkDelivery, done, run_at, submit_accepted, tell_supervisor,
+};
 pub(crate) use done::{finish_work, is_untouched};
 pub(crate) use end::end_empty_handed;

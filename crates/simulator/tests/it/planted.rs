@@ -103,3 +103,38 @@ fn a_daemon_that_schedules_staged_convoys() {
 fn a_bead_that_is_open_again_and_is_not_scheduled() {
     assert_found(Planted::ReopenedNotScheduled, &[Invariant::Fed]);
 }
+
+#[test]
+fn a_candidate_that_is_pushed_without_a_check() {
+    assert_found(Planted::LandsUnchecked, &[Invariant::Checked]);
+}
+
+#[test]
+fn a_check_of_another_tree_than_the_candidate() {
+    assert_found(Planted::ChecksOtherTree, &[Invariant::Checked]);
+}
+
+#[test]
+fn work_that_lands_twice() {
+    assert_found(Planted::LandsTwice, &[Invariant::LandsOnce]);
+}
+
+#[test]
+fn a_bead_that_is_closed_before_the_push() {
+    assert_found(Planted::ClosesBeforePush, &[Invariant::Reachable]);
+}
+
+#[test]
+fn a_push_of_a_builder_that_has_lost_its_lease() {
+    assert_found(Planted::PushesWithoutLease, &[Invariant::QueueLease]);
+}
+
+#[test]
+fn an_approval_by_the_worker_itself() {
+    assert_found(Planted::ApprovesItself, &[Invariant::Approved]);
+}
+
+#[test]
+fn an_approval_of_another_commit() {
+    assert_found(Planted::ApprovalCarriedOver, &[Invariant::Approved]);
+}
