@@ -20,8 +20,9 @@ const STATE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// See a whole town at work, in seconds
 ///
 /// Makes a throw-away town with two repositories and an epic of eleven beads that depend on each other, stages and launches
-/// it as a convoy, lets scripted workers do it, of which one crashes and one reaches a usage limit, and shows what happens
-/// until everything has landed. No account, no key, nothing outside of a temporary directory.
+/// it as a convoy, and lets scripted workers do it: one crashes, one reaches a usage limit, one breaks a check, two conflict,
+/// and one is reviewed. Shows what happens until everything has landed. No account, no key, nothing outside of a temporary
+/// directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code: 0 if everything landed, else 1.
 
@@ -93,6 +94,9 @@ fn line(began: Timestamp, moment: &DemoEvent) -> String {
         DemoEventKind::Began { agent, earlier: 0 } => ("▶", format!("{title} ({agent})")),
         DemoEventKind::Began { agent, .. } => ("▶", format!("goes on with it ({agent})")),
         DemoEventKind::Landed { commit } => ("✓", format!("landed as {}", short_commit(commit))),
+        DemoEventKind::SentBack { reason } => ("✗", format!("{reason}; a worker repairs it")),
+        DemoEventKind::ReviewWanted => ("?", "its checks pass, and a person reviews it".to_owned()),
+        DemoEventKind::Approved => ("✓", "approved by demo".to_owned()),
         DemoEventKind::Stumbled { reason } => ("✗", format!("{reason}; nothing is lost")),
         DemoEventKind::Limited { until } => {
             ("⏸", format!("a usage limit, until {}", local_times(until)))

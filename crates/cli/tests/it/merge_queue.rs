@@ -173,6 +173,25 @@ fn a_target_that_is_red_itself_stops_the_queue_and_blames_nobody() {
 }
 
 #[test]
+fn a_target_that_was_red_by_chance_is_checked_again_on_request() {
+    let town = town_with_project(STAYS);
+    let works = town.stage("the-network-works");
+    town.gt(["rig", "check", "add", "web", "test", &format!("test -e {}", works.display())]).ok();
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    worker.gt(&["done"]).ok();
+    assert_says(&town.gt(["mq", "list"]).ok().stdout, &["main of web is red: test fails"]);
+    town.allow("the-network-works");
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(state(&town, "we-a@1"), "queued", "nothing has changed that gt can see");
+
+    town.gt(["mq", "retry", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    worker.wait_until_gone();
+}
+
+#[test]
 fn work_for_review_is_checked_and_lands_when_a_person_approves_it() {
     let town = town_with_check(NOT_BROKEN);
     let worker = Worker::begin(&town, "we-a", &["--review-only"]);

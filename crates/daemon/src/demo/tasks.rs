@@ -31,7 +31,19 @@ pub(super) enum DemoFailure {
     Crash,
     /// The account that it works for has reached its usage limit.
     Limit,
+    /// Its work breaks the check of its rig.
+    BrokenCheck,
+    /// It writes a file that another bead writes at the same time.
+    Conflict,
+    /// None: a person reviews its work before it lands.
+    Review,
 }
+
+/// The check of each rig: no file says that it is broken. It takes a moment, as checks do.
+pub(super) const CHECK: (&str, &str) = ("whole", "sleep 0.3; ! grep -rqs BROKEN src");
+
+/// The file that two beads write at the same time.
+const SHARED_FILE: &str = "src/menu.txt";
 
 /// How many work at once.
 pub(super) const CAP: u32 = 4;
@@ -58,15 +70,16 @@ const FOUNDATION: &[&str] = &["api-schema"];
 /// One foundation, eight parts that can be done in parallel after it, and two that need them.
 pub(super) const PARTS: [DemoBead; 11] = [
     part("api-schema", "Agree on the schema", &[], 700),
-    part("api-users", "Serve users", FOUNDATION, 900),
+    part("api-users", "Serve users", FOUNDATION, 900).with(DemoFailure::Conflict),
     part("api-search", "Serve search", FOUNDATION, 1100).with(DemoFailure::Crash),
-    part("api-cart", "Serve the cart", FOUNDATION, 1300),
-    part("api-orders", "Serve orders", FOUNDATION, 800),
+    part("api-cart", "Serve the cart", FOUNDATION, 1300).with(DemoFailure::BrokenCheck),
+    part("api-orders", "Serve orders", FOUNDATION, 800).with(DemoFailure::Conflict),
     part("web-users", "Show users", FOUNDATION, 1000),
     part("web-search", "Show search", FOUNDATION, 1200),
     part("web-cart", "Show the cart", FOUNDATION, 700).with(DemoFailure::Limit),
     part("web-orders", "Show orders", FOUNDATION, 900),
-    part("web-checkout", "Check out", &["api-cart", "api-orders", "web-cart", "web-orders"], 900),
+    part("web-checkout", "Check out", &["api-cart", "api-orders", "web-cart", "web-orders"], 900)
+        .with(DemoFailure::Review),
     part(
         "web-release",
         "Release the shop",
@@ -99,12 +112,22 @@ impl DemoBead {
             DemoFailure::Nothing => String::new(),
             DemoFailure::Crash => "first\n  say Something strikes\n  crash\nend\n".to_owned(),
             DemoFailure::Limit => format!("first\n  limit {LIMIT_SECONDS}s\n  fail 1\nend\n"),
+            DemoFailure::BrokenCheck => {
+                format!("first\n  edit src/{}.txt BROKEN\nend\n", self.id)
+            }
+            // A worker that repairs a conflict takes what others have landed, and does its own work on top.
+            DemoFailure::Conflict => format!("edit {SHARED_FILE} {}\n", self.title),
+            DemoFailure::Review => String::new(),
+        };
+        let beginning = match self.mishap {
+            DemoFailure::Conflict => "run git merge --quiet -X theirs -m Merge origin/main\n",
+            _ => "",
         };
         let Self { id, title, work, .. } = self;
         let half = work / 2;
         format!(
-            "{title}.\n\n```gt-script\nsay Working on {id}\nwork {half}\nedit src/{id}.txt {title}\n{mishap}\
-             work {half}\ncommit {title}\ndone\n```\n"
+            "{title}.\n\n```gt-script\nsay Working on {id}\n{beginning}work {half}\nedit src/{id}.txt {title}\n\
+             {mishap}work {half}\ncommit {title}\ndone\n```\n"
         )
     }
 }

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gt_core::bead::NewDependency;
+use gt_core::checks::CheckDefinition;
 use gt_core::{BeadId, DependencyType, IssueType, RigSlug};
 use gt_executors::git::{Signature, make_sample};
 
-use super::tasks::{ACCOUNT, CAP, DemoBead, DemoFailure, EPIC, PARTS, RIGS};
+use super::tasks::{ACCOUNT, CAP, CHECK, DemoBead, DemoFailure, EPIC, PARTS, RIGS};
 use gt_beads::beads::{NewBead, create};
 use gt_scheduling::Consequences;
 use gt_scheduling::accounts::{self, NewAccount};
@@ -68,6 +70,8 @@ pub(super) fn set_up(directory: &Path, environment: &Environment) -> Result<Town
                 host: None,
             },
         )?;
+        let check = CheckDefinition::new(CHECK.0, CHECK.1, Duration::from_mins(1), 0, Vec::new())?;
+        rigs::add_check(&town, rig.name, &check)?;
     }
     let account = NewAccount { handle: ACCOUNT.to_owned(), ..NewAccount::default() };
     accounts::add(&town, &account)?;
@@ -121,20 +125,15 @@ pub(super) fn launch_all(town: &Town) -> Result<DemoPlan> {
     )?;
     let convoy = staged.convoy.ok_or_else(|| OperationError::rejected("nothing was staged"))?;
     let waves = staged.plan.waves.iter().map(Vec::len).collect();
-    // A part with an account of its own is slung by itself; the launch finds it scheduled.
-    let limited = PARTS.iter().filter(|part| part.mishap == DemoFailure::Limit);
-    sling(
-        town,
-        &SlingRequest {
-            arguments: limited.map(|part| part.id.to_owned()).collect(),
-            flags: SlingOptions {
-                account: Some(ACCOUNT.to_owned()),
-                no_convoy: true,
-                ..SlingOptions::default()
-            },
-            ..SlingRequest::default()
-        },
-    )?;
+    // A part with an account of its own, or with a review, is slung by itself; the launch finds it scheduled.
+    let account = Some(ACCOUNT.to_owned());
+    let limited = SlingOptions { account, no_convoy: true, ..SlingOptions::default() };
+    let reviewed = SlingOptions { review: true, no_convoy: true, ..SlingOptions::default() };
+    for (mishap, flags) in [(DemoFailure::Limit, limited), (DemoFailure::Review, reviewed)] {
+        let parts = PARTS.iter().filter(|part| part.mishap == mishap);
+        let arguments = parts.map(|part| part.id.to_owned()).collect();
+        sling(town, &SlingRequest { arguments, flags, ..SlingRequest::default() })?;
+    }
     let (arguments, travel) = (vec![convoy.to_string()], ConvoyChoice::Launched);
     sling(town, &SlingRequest { arguments, travel, ..SlingRequest::default() })?;
     Ok(DemoPlan { convoy, waves })

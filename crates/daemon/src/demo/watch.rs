@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use gt_core::event::RequestChange;
+use gt_core::merging::RequestState;
 use gt_core::{Event, EventPayload, Status, Timestamp};
 use gt_executors::git::{Commit, Repository};
 use gt_store::EventFilter;
@@ -45,6 +47,15 @@ pub enum DemoEventKind {
         /// The reason.
         reason: String,
     },
+    /// Its work does not land as it is, and goes back to a worker.
+    SentBack {
+        /// The reason.
+        reason: String,
+    },
+    /// Its work waits for a person.
+    ReviewWanted,
+    /// A person has approved its work.
+    Approved,
     /// An account rests until its usage limit has passed.
     Limited {
         /// The end of the limit.
@@ -146,6 +157,9 @@ impl DemoWatch {
             DemoEventKind::Landed { commit } => Some((moment.bead.as_str(), commit.as_str())),
             DemoEventKind::Began { .. }
             | DemoEventKind::Stumbled { .. }
+            | DemoEventKind::SentBack { .. }
+            | DemoEventKind::ReviewWanted
+            | DemoEventKind::Approved
             | DemoEventKind::Limited { .. } => None,
         })
     }
@@ -164,6 +178,21 @@ impl DemoWatch {
                 Some((stumble.bead.clone(), milliseconds(stumble.at, again.at)))
             })
             .collect()
+    }
+}
+
+fn request_moment(change: &RequestChange) -> Option<DemoEventKind> {
+    match RequestState::parse(&change.new, change.held.as_deref().unwrap_or_default()).ok()? {
+        RequestState::Conflict => {
+            let reason = format!("it conflicts with what has landed: {}", change.detail);
+            Some(DemoEventKind::SentBack { reason })
+        }
+        RequestState::Failed => {
+            let reason = format!("a check fails with it: {}", change.detail);
+            Some(DemoEventKind::SentBack { reason })
+        }
+        RequestState::Review => Some(DemoEventKind::ReviewWanted),
+        _ => None,
     }
 }
 
@@ -207,6 +236,8 @@ fn moment<'a>(event: &Event, earlier: impl Iterator<Item = &'a DemoEvent>) -> Op
         EventPayload::RunLost(ended)
         | EventPayload::RunFailed(ended)
         | EventPayload::StartFailed(ended) => DemoEventKind::Stumbled { reason: ended.reason },
+        EventPayload::RequestChanged(change) => request_moment(&change)?,
+        EventPayload::Reviewed(_) => DemoEventKind::Approved,
         EventPayload::Limited(park) => DemoEventKind::Limited {
             until: park.until.map(|until| until.to_string()).unwrap_or_default(),
         },

@@ -132,7 +132,7 @@ impl StoppedQueue {
                 let check = red.as_ref().map(|(check, _)| check.as_str()).unwrap_or_default();
                 (
                     format!("target red: {check} fails on {place} itself, {count}"),
-                    vec![list, format!("gt mq top {first} --fix")],
+                    vec![list, format!("gt mq top {first} --fix"), format!("gt mq retry {first}")],
                 )
             }
             InboxKind::TargetGone => (
@@ -147,7 +147,8 @@ impl StoppedQueue {
         let remedy = match kind {
             InboxKind::QueuePaused => commands.first().cloned().unwrap_or_default(),
             InboxKind::TargetRed => format!(
-                "mend {target} and push, or let the one request land that mends it: gt mq top {first} --fix"
+                "mend {target} and push, or let the one request land that mends it: gt mq top {first} --fix; gt mq retry \
+                 {first} checks it once more"
             ),
             _ => format!("it is tried again by itself; gt mq retry {first} tries now"),
         };

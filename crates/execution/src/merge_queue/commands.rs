@@ -52,7 +52,13 @@ pub fn retry(town: &Town, input: &str) -> Result<MergeRequest> {
         if let Some(run) = writer.live_run(&request.id.bead)? {
             return Err(OperationError::rejected(format!("{} repairs it; wait for it", run.id)));
         }
-        if request.state == RequestState::Queued && request.retry_at.is_some() {
+        // A check of the target may have failed by chance: it is run again.
+        let queue = writer.merge_queue(&request.rig, &request.target)?;
+        let is_red = queue.is_some_and(|queue| queue.red.is_some());
+        if is_red {
+            writer.set_red_target(&request.rig, &request.target, None)?;
+        }
+        if request.state == RequestState::Queued && (is_red || request.retry_at.is_some()) {
             let now = MergeRequest { retry_at: None, detail: String::new(), ..request.clone() };
             writer.save_merge_request(request.state, &now)?;
             return Ok(now);
