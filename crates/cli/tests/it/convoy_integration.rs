@@ -167,7 +167,7 @@ fn a_failed_member_is_shown_as_repairing_and_a_daemon_lands_the_convoy() {
 
     first.gt(&["done"]).ok();
 
-    let repair = Worker::of(&town, "we-a#2");
+    let repair = Worker::of_next(&town, "we-a", 1);
     assert_eq!(status(&town, &convoy)["tracked"][0]["merge_state"], "repairing");
     assert_says(&town.gt(["convoy", "status", &convoy]).ok().stdout, &["repairs we-a@1"]);
     repair.git(&["rm", "--quiet", "broken"]).ok();

@@ -118,6 +118,7 @@ mod standalone;
 mod status_doctor;
 mod store;
 mod support;
+mod thirty_beads;
 mod tokens;
 mod town;
 mod tree_faults;

@@ -241,7 +241,7 @@ fn a_rejection_goes_back_to_a_worker_with_every_comment() {
     town.gt(["review", "reject", "we-a", "-m", "spell it"]).ok();
     town.cycle().ok();
 
-    let repair = Worker::of(&town, "we-a#2");
+    let repair = Worker::of_next(&town, "we-a", 1);
     let briefing = repair.gt(&["prime"]).ok().stdout;
     assert_says(&briefing, &["rejected by", "spell it", "tea:1", "a letter is missing"]);
     repair.commit("tea", "tea\n", "Spell it");
@@ -288,7 +288,7 @@ fn conflicting_work_goes_back_with_its_files() {
     assert_eq!(town.landed_file("tea").as_deref(), Some("green\n"));
     assert_eq!(state(&town, "we-b@1"), "conflict");
     town.cycle().ok();
-    let repair = Worker::of(&town, "we-b#2");
+    let repair = Worker::of_next(&town, "we-b", 1);
     assert_says(
         &repair.gt(&["prime"]).ok().stdout,
         &["does not apply", "tea", "git rebase origin/main"],

@@ -174,6 +174,20 @@ impl<'t> Worker<'t> {
         worker
     }
 
+    /// The worker of the next run of a bead. A start that finds processes of the run before in its tree is made again, as
+    /// another run.
+    #[track_caller]
+    pub(crate) fn of_next(town: &'t Sandbox, bead: &str, earlier: usize) -> Self {
+        let mut run = String::new();
+        wait_until("the next run has begun", || {
+            let runs = town.gt_json(&["run", "list", bead]);
+            let last = &runs[0];
+            last["id"].as_str().unwrap_or_default().clone_into(&mut run);
+            runs.as_array().is_some_and(|runs| runs.len() > earlier) && last["state"] == "running"
+        });
+        Self::of(town, &run)
+    }
+
     /// A program in the tree, with the environment of the worker.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> SandboxCommand {
         let command = self.town.command(program).dir(&self.tree);

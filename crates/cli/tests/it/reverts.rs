@@ -57,7 +57,7 @@ fn landed_work_is_undone_and_its_bead_is_open_again_with_the_reason() {
         &["we-a@2", "has not landed as work"],
     );
     town.gt(["sling", "we-a"]).ok();
-    let second = Worker::of(&town, "we-a#2");
+    let second = Worker::of_next(&town, "we-a", 1);
     second.commit("tea", "green\n", "Add green tea");
     second.gt(&["done"]).ok();
     second.wait_until_gone();

@@ -81,7 +81,7 @@ fn no_new_work_starts_while_too_many_reviews_wait() {
     town.gt(["review", "reject", "we-a", "-m", "no"]).ok();
     town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
     town.cycle().ok();
-    let repair = Worker::of(&town, "we-a#2");
+    let repair = Worker::of_next(&town, "we-a", 1);
     repair.commit("we-a", "y\n", "Mend it");
     repair.gt(&["done"]).ok();
     repair.wait_until_gone();
@@ -116,7 +116,7 @@ fn a_daemon_starts_what_waited_when_a_review_is_decided() {
 
     town.gt(["review", "approve", "we-a"]).ok();
 
-    Worker::of(&town, "we-b#1");
+    Worker::of_next(&town, "we-b", 0);
     town.allow("end-we-b");
 }
 

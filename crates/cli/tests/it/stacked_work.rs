@@ -79,7 +79,7 @@ fn a_worker_is_told_when_a_repair_replaces_the_commit_it_began_from() {
 
     town.gt(["review", "reject", "we-a", "-m", "sweeter"]).ok();
     town.cycle().ok();
-    let repair = Worker::of(&town, "we-a#2");
+    let repair = Worker::of_next(&town, "we-a", 1);
     repair.git(&["reset", "--quiet", "--hard", "HEAD~1"]).ok();
     repair.commit("tea", "sweet tea\n", "Add sweet tea");
     repair.gt(&["done"]).ok();

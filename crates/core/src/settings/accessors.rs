@@ -105,10 +105,10 @@ accessors! {
         notify_secret: String, "notify.secret";
         mq_batch: i64, "mq.batch";
         mq_repairs: i64, "mq.repairs";
+        review_max: i64, "review.max";
         mq_merge: String, "mq.merge";
         pr_poll: Duration, "pr.poll";
         pr_trust: PullRequestTrust, "pr.trust";
-        review_max: i64, "review.max";
     }
     rig {
         rig_merge: String, "rig.*.merge";

@@ -214,6 +214,12 @@ impl QueueBuilder<'_> {
                         parts.last().map_or_else(|| tip.to_string(), |(_, after)| after.clone());
                     parts.push((request, after));
                 }
+                // It conflicts with one that has not landed, and may never: its turn comes when that is known. A repair now
+                // would not see what it conflicts with.
+                MemberOutcome::Conflict { .. } if !parts.is_empty() => {
+                    let note = RequestNote::default();
+                    self.act(&[request.id], RequestAction::Requeue, OriginAnswer::Unknown, &note)?;
+                }
                 MemberOutcome::Conflict { paths, .. } => {
                     let paths = paths.iter().map(|path| path.display().to_string()).collect();
                     self.send_back(
