@@ -70,9 +70,9 @@ const FOUNDATION: &[&str] = &["api-schema"];
 /// One foundation, eight parts that can be done in parallel after it, and two that need them.
 pub(super) const PARTS: [DemoBead; 11] = [
     part("api-schema", "Agree on the schema", &[], 700),
-    part("api-users", "Serve users", FOUNDATION, 900).with(DemoFailure::Conflict),
+    part("api-users", "Serve users", FOUNDATION, 900).with(DemoFailure::BrokenCheck),
     part("api-search", "Serve search", FOUNDATION, 1100).with(DemoFailure::Crash),
-    part("api-cart", "Serve the cart", FOUNDATION, 1300).with(DemoFailure::BrokenCheck),
+    part("api-cart", "Serve the cart", FOUNDATION, 800).with(DemoFailure::Conflict),
     part("api-orders", "Serve orders", FOUNDATION, 800).with(DemoFailure::Conflict),
     part("web-users", "Show users", FOUNDATION, 1000),
     part("web-search", "Show search", FOUNDATION, 1200),
@@ -109,7 +109,7 @@ impl DemoBead {
     /// The description of the bead: the work, as the scripted runtime understands it.
     pub(super) fn description(&self) -> String {
         let mishap = match self.mishap {
-            DemoFailure::Nothing => String::new(),
+            DemoFailure::Nothing | DemoFailure::Review => String::new(),
             DemoFailure::Crash => "first\n  say Something strikes\n  crash\nend\n".to_owned(),
             DemoFailure::Limit => format!("first\n  limit {LIMIT_SECONDS}s\n  fail 1\nend\n"),
             DemoFailure::BrokenCheck => {
@@ -117,7 +117,6 @@ impl DemoBead {
             }
             // A worker that repairs a conflict takes what others have landed, and does its own work on top.
             DemoFailure::Conflict => format!("edit {SHARED_FILE} {}\n", self.title),
-            DemoFailure::Review => String::new(),
         };
         let beginning = match self.mishap {
             DemoFailure::Conflict => "run git merge --quiet -X theirs -m Merge origin/main\n",
