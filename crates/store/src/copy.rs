@@ -432,6 +432,7 @@ pub const TABLES: &[CopiedTable] = &[
             ("bead", Text),
             ("number", Number),
             ("epoch", Number),
+            ("purpose", Text),
             ("rig", Text),
             ("target", Text),
             ("branch", Text),

@@ -92,7 +92,7 @@ statements! {
         next_lane!("gated"), ", ", next_lane!("priority"), ", ", next_lane!("convoys"), " FROM lane l \
         WHERE l.rig IS NOT NULL) SELECT ", lane_columns!(), " FROM lane WHERE rig IS NOT NULL");
     COUNT_LANES = concat!("SELECT ", lane_columns!(), ", COUNT(*) FROM contexts WHERE ", in_line!(), " \
-        GROUP BY ", lane_columns!(), " ORDER BY ", lane_columns!());
+        AND NOT EXISTS (SELECT 1 FROM beads b WHERE b.id = contexts.bead AND b.open_blockers > 0) GROUP BY ", lane_columns!(), " ORDER BY ", lane_columns!());
     COUNT_QUEUED = "SELECT rig, COUNT(*) FROM contexts WHERE closed_at IS NULL AND starting = 0 \
         GROUP BY rig ORDER BY rig";
     QUEUED_ON = "SELECT COUNT(*) FROM contexts WHERE closed_at IS NULL AND starting = 0 AND account = ?1";
@@ -296,7 +296,8 @@ impl Reader<'_> {
     }
 
     /// How many contexts stand in each lane of the line. Contexts whose date has passed since the last cycle are not among
-    /// them. It costs as much as there are contexts in line.
+    /// them, nor those that could begin from an accepted commit of their blocker. It costs as much as there are contexts in
+    /// line.
     pub fn count_lanes(&self) -> Result<Vec<(Lane, u64)>, StoreError> {
         self.write_waits()?;
         self.rows(COUNT_LANES, &[], |row| Ok((lane_from(row)?, count(row.int(6)?))))
