@@ -76,6 +76,34 @@ pub fn list(town: &Town) -> WorkResult<Vec<Token>> {
     Ok(town.read(|reader| Ok(reader.tokens()?))?)
 }
 
+/// The id of the token that `text` names: an id, or the name of the holder of one valid token.
+pub fn find(town: &Town, text: &str) -> WorkResult<TokenId> {
+    let tokens = list(town)?;
+    let id = TokenId::parse(text);
+    if let Some(token) = tokens.iter().find(|token| Ok(&token.id) == id.as_ref()) {
+        return Ok(token.id.clone());
+    }
+    let now = town.now();
+    let named: Vec<&Token> =
+        tokens.iter().filter(|token| token.name == text && token.is_valid(now)).collect();
+    match named.as_slice() {
+        [token] => Ok(token.id.clone()),
+        // The text may be a secret: it is not repeated.
+        [] => Err(match id {
+            Ok(id) => WorkError::NotFound { what: MissingKind::Token, name: id.to_string() },
+            Err(error) => WorkError::invalid("token", &error),
+        }),
+        several => {
+            let ids: Vec<String> = several.iter().map(|token| token.id.to_string()).collect();
+            let why = Invalid(format!(
+                "{text} holds several tokens: {}; name one by its id",
+                ids.join(", ")
+            ));
+            Err(WorkError::invalid("token", &why))
+        }
+    }
+}
+
 /// How long a server may go by its last look at a token. [`revoke`] takes at least this long.
 pub const REMEMBERED_MAX: Duration = Duration::from_millis(250);
 

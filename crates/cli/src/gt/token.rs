@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use gt_api::{NewTokenDocument, TokenDocument};
 use gt_core::time::parse_duration;
-use gt_core::work::{Scopes, TokenId};
+use gt_core::work::Scopes;
 use gt_town::IfAbsent;
 use gt_workqueue::tokens::{self, NewToken};
 
@@ -42,8 +42,8 @@ enum TokenVerb {
     List,
     /// End a token
     Revoke {
-        /// Its id
-        id: String,
+        /// Its id, or the name of its holder
+        token: String,
     },
 }
 
@@ -66,7 +66,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &TokenArgs) -> Result<(), 
     match &args.verb {
         TokenVerb::Create(args) => create(context, args),
         TokenVerb::List => list(context),
-        TokenVerb::Revoke { id } => revoke(context, id),
+        TokenVerb::Revoke { token } => revoke(context, token),
     }
 }
 
@@ -136,9 +136,9 @@ fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
     printer.table(table)
 }
 
-fn revoke(context: &CommandContext<'_>, id: &str) -> Result<(), CliError> {
-    let id = TokenId::parse(id)?;
+fn revoke(context: &CommandContext<'_>, token: &str) -> Result<(), CliError> {
     let town = context.town_or_database(IfAbsent::Refuse)?;
+    let id = tokens::find(&town, token)?;
     let printer = context.printer;
     let (token, ended) = tokens::revoke(&town, &id)?;
     if printer.json() {

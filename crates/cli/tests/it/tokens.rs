@@ -40,6 +40,19 @@ fn a_token_is_shown_once_listed_without_its_secret_and_revoked() {
 }
 
 #[test]
+fn a_token_is_revoked_by_the_name_of_its_holder_if_that_names_one() {
+    let town = town();
+    let _ = town.gt_json(&["token", "create", "ann"]);
+    let revoked = town.gt_json(&["token", "revoke", "ann"]);
+    assert_eq!((&revoked["name"], &revoked["valid"]), (&json!("ann"), &json!(false)));
+    let two = [(), ()].map(|()| town.gt_json(&["token", "create", "ann"])["id"].clone());
+    let refused = town.gt(["token", "revoke", "ann"]);
+    assert_eq!(refused.code, 1, "{refused}");
+    let ids = two.each_ref().map(|id| id.as_str().unwrap());
+    assert_says(&refused.stderr, &["ann holds several tokens", ids[0], ids[1]]);
+}
+
+#[test]
 fn people_see_the_secret_alone_on_a_line() {
     let town = town();
     let made = town.gt(["token", "create", "ci", "--scope", "submit", "--expires", "90d"]).ok();

@@ -204,7 +204,9 @@ impl TokenId {
             return Ok(Self(text.to_ascii_lowercase()));
         }
         // If the caller gave the secret instead, the secret must not appear in a log.
-        Err(Invalid::new("that is not the id of a token; gt token list shows them"))
+        Err(Invalid::new(
+            "that is not the id of a token, and no valid token has that name; gt token list shows them",
+        ))
     }
 
     /// The text.
