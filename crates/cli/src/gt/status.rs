@@ -201,7 +201,7 @@ fn print(printer: &Printer, town: &Town, shown: &TownStatusFacts) -> Result<(), 
     print_rigs(printer, &shown.rigs)?;
     if !shown.recent.is_empty() {
         printer.line("")?;
-        printer.line("Lately")?;
+        printer.line("Recent events")?;
         shown.recent.iter().try_for_each(|event| printer.line(event_line(event)))?;
     }
     Ok(())

@@ -48,7 +48,7 @@ fn status_is_readable() {
             "1 bead: 1 ready, 0 in progress, 0 waiting, 0 closed",
             "web",
             "active",
-            "Lately",
+            "Recent events",
             &format!("{id} created · Boil water"),
         ],
     );
