@@ -65,7 +65,7 @@ impl MergeRequestDocument {
             branch: request.branch.clone(),
             state: request.state.as_str().to_owned(),
             held: request.state.held().map(|reason| reason.as_str().to_owned()),
-            reason: request.standing(),
+            reason: request.state_reason(),
             next: request.next_step(),
             position,
             run: request.run().map(|run| run.to_string()),

@@ -13,7 +13,7 @@ use crate::lookup::{
     NamedRecord, edge, resolve_in, resolve_shown_in, resolve_target, shown_id, target_name,
     tracking_edge,
 };
-use crate::rulings::refuse_if_over;
+use crate::transition_check::refuse_if_over;
 use gt_town::{OperationError, Result, Town};
 
 /// The result of adding an edge.

@@ -25,7 +25,7 @@ pub mod notes;
 pub mod outbox;
 pub mod polecat_names;
 pub mod review_rules;
-pub mod rulings;
 pub mod run_records;
 pub mod steps;
 pub mod store;
+pub mod transition_check;

@@ -6,7 +6,7 @@ use gt_core::{Bead, BeadId, Comment, Uid};
 use gt_store::Writer;
 
 use crate::lookup::{NamedRecord, require, resolve_in, resolve_shown_in, shown_id};
-use crate::rulings::refuse_if_over;
+use crate::transition_check::refuse_if_over;
 use gt_town::{OperationError, Result, Town};
 
 /// Adds or removes a label on every bead, or on none.

@@ -44,7 +44,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     if arguments.get(1).is_some_and(|argument| argument == work::ATTEND) {
         // The process that started us hears that nothing was started.
-        let attended = work::attend_errand(&arguments[2..]);
+        let attended = work::attend_command(&arguments[2..]);
         return if attended.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     if arguments.get(1).is_some_and(|argument| argument == hooks::HELPER) {

@@ -300,7 +300,7 @@ impl Briefing {
         let target = &request.target;
         let mut text = format!(
             "The work on this branch was done, and does not land: {}\n",
-            request.standing()
+            request.state_reason()
         );
         let _ = match request.state {
             RequestState::Conflict if !request.pull_request.branch.is_empty() => writeln!(

@@ -144,7 +144,7 @@ impl EventBroadcast {
         let mut follower = EventFollower::after(from, EventFilter::default());
         while !self.stopped.load(Ordering::Relaxed) {
             match follower.next(town) {
-                Ok(events) if events.is_empty() => self.bell.wait(self.patience()),
+                Ok(events) if events.is_empty() => self.bell.wait(self.wait_limit()),
                 Ok(events) => self.tell(&events),
                 // A request hears why. Nothing is lost: the events are read when the store is back.
                 Err(_) => self.bell.wait(STORE_RETRY_DELAY),
@@ -152,7 +152,7 @@ impl EventBroadcast {
         }
     }
 
-    fn patience(&self) -> Duration {
+    fn wait_limit(&self) -> Duration {
         let listened = self.frames.receiver_count() > 0 || self.chances.receiver_count() > 0;
         if listened { LOG_POLL_INTERVAL } else { IDLE_LOG_POLL_INTERVAL }
     }

@@ -32,7 +32,7 @@ impl SideServer {
         let over = Arc::new(AtomicBool::new(false));
         let attendant = SideServerThread { town, tell, over: Arc::clone(&over), running: None };
         let builder = std::thread::Builder::new().name("gt-serve-beside".to_owned());
-        let thread = builder.spawn(move || attendant.attend())?;
+        let thread = builder.spawn(move || attendant.serve())?;
         Ok(Self { over, thread: Some(thread) })
     }
 }
@@ -62,7 +62,7 @@ struct SideServerThread {
 }
 
 impl SideServerThread {
-    fn attend(mut self) {
+    fn serve(mut self) {
         let mut seen = None;
         let mut said = String::new();
         let mut looks = 0;

@@ -220,7 +220,7 @@ impl Simulation {
         if !is_kept {
             wrong(format!("{} is not kept", request.accepted));
         }
-        if request.standing().is_empty() || request.next_step().is_empty() {
+        if request.state_reason().is_empty() || request.next_step().is_empty() {
             wrong("nothing says what follows".to_owned());
         }
     }

@@ -498,10 +498,10 @@ impl Simulation {
         self.observe();
         let mut said = Vec::new();
         for entry in &report.entries {
-            if let SlingOutcome::Refused(OperationError::Store(error)) = &entry.fate {
+            if let SlingOutcome::Refused(OperationError::Store(error)) = &entry.outcome {
                 self.violated(Invariant::Soundness, format!("sling {}: {error:?}", entry.name));
             }
-            said.push(format!("{}: {:?}", entry.name, entry.fate));
+            said.push(format!("{}: {:?}", entry.name, entry.outcome));
         }
         self.state().acknowledged.extend(&report.contexts);
         if !report.deferred && !report.contexts.is_empty() {

@@ -115,7 +115,7 @@ impl Simulation {
             }
             AgentMessage::Done(said) => {
                 let request = DoneRequest { run, said, message: None, no_changes: false };
-                done(town, &request).map(|done| format!("{:?}", done.fate))
+                done(town, &request).map(|done| format!("{:?}", done.delivery))
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::dependencies::{add_edge, check_levels};
 use crate::lookup::{edge, resolve_target};
 use crate::lookup::{require, resolve_in};
 use crate::notes::refuse_derived;
-use crate::rulings::refuse_if_over;
+use crate::transition_check::refuse_if_over;
 use gt_town::{OperationError, Result, Town};
 
 /// A bead to be made.

@@ -7,7 +7,7 @@ use gt_store::Writer;
 
 use super::status::apply;
 use crate::lookup::require;
-use crate::rulings::refuse_if_over;
+use crate::transition_check::refuse_if_over;
 use gt_town::{OperationError, Result, Town};
 
 /// Defers each bead, until a time to come or until it is undeferred, or says why not. `false` for one that was

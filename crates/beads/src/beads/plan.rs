@@ -8,7 +8,7 @@ use super::create::{Created, NewBead, create_in};
 use crate::dependencies::{Added, put_in};
 use crate::lookup::resolve_in;
 use crate::lookup::resolve_target;
-use crate::rulings::refuse_if_over;
+use crate::transition_check::refuse_if_over;
 use gt_town::{OperationError, Result, Town};
 
 /// The options for every bead of a plan.

@@ -6,8 +6,8 @@ use gt_core::{Bead, EventKind, Outcome, Status};
 use gt_store::Writer;
 
 use crate::merge_requests::cancel_request_in;
-use crate::rulings::{BeadRuling, ask};
 use crate::run_records::cancel_in;
+use crate::transition_check::{BeadDecision, ask};
 use gt_town::{Actor, OperationError, Result};
 
 /// The result of a verb. The run is settled; the bead is the caller's to save.
@@ -162,7 +162,7 @@ pub(crate) fn cancel_before_delete_in(
 /// Does to the run what the table said. Says which was cancelled, if one was.
 fn apply_run_effect(
     writer: &mut Writer<'_>,
-    answer: &BeadRuling,
+    answer: &BeadDecision,
     end: &RunEnd,
 ) -> Result<Option<Run>> {
     let Some(run) = &answer.run else { return Ok(None) };

@@ -15,8 +15,8 @@ use crate::lookup::edge;
 use crate::lookup::{require, resolve_in};
 use crate::notes::{give_label, take_label};
 use crate::review_rules::metadata_requires_review;
-use crate::rulings::refuse_if_over;
 use crate::run_records::close_context_of;
+use crate::transition_check::refuse_if_over;
 use gt_town::settings::{CUSTOM_STATUSES, known_custom_statuses};
 use gt_town::{OperationError, Result, Town};
 

@@ -202,7 +202,7 @@ pub fn close(town: &Town, convoy: &str, how: &ConvoyClose) -> Result<(Convoy, bo
                 return Err(OperationError::rejected(format!(
                     "the branch of {} is on its way: {}; close it all the same with --force, and the branch stays where it is",
                     old.id,
-                    request.standing()
+                    request.state_reason()
                 )));
             }
             cancel_request_in(writer, &old.id, "its convoy was closed")?;

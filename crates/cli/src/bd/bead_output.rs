@@ -160,13 +160,13 @@ pub(super) fn cells(bead: &Bead, labels: &[String], remark: &str) -> Vec<Cell> {
         Cell::bold(bead.id.as_str()),
         Cell::new(bead.priority.to_string()),
         Cell::new(bead.issue_type.as_str()),
-        standing(bead),
+        state_cell(bead),
         Cell::new(title),
     ]
 }
 
 /// The status, and the outcome of a bead that was closed as failed.
-fn standing(bead: &Bead) -> Cell {
+fn state_cell(bead: &Bead) -> Cell {
     match bead.outcome {
         Some(Outcome::Failed) => Cell::coloured("closed (failed)", Some(Color::Red)),
         _ => Cell::coloured(bead.status.as_str(), status_colour(&bead.status)),

@@ -81,7 +81,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DoneArgs) -> Result<(), C
 /// Lands the work of a run that is done, if it does not wait for its turn or no daemon would do it. What does not land now
 /// stays in the merge queue, so an error is for the next pass.
 fn land_now(town: &Town, done: &mut DoneResult) {
-    let WorkDelivery::Merging(request) = &done.fate else { return };
+    let WorkDelivery::Merging(request) = &done.delivery else { return };
     let Ok(program) = this_program() else { return };
     let (id, queue) = (request.id.clone(), QueueName::of(request));
     let is_attended = gt_daemon::daemon::is_running(town);
@@ -89,7 +89,7 @@ fn land_now(town: &Town, done: &mut DoneResult) {
         return;
     }
     let Ok(Some(request)) = town.read(|reader| Ok(reader.merge_request(&id)?)) else { return };
-    done.fate = match request.state {
+    done.delivery = match request.state {
         RequestState::Landed => {
             WorkDelivery::Landed { branch: request.target, commit: request.landed }
         }
@@ -117,15 +117,15 @@ fn run_of_person(context: &CommandContext<'_>, town: &Town) -> Result<RunId, Cli
 }
 
 fn sentence(done: &DoneResult) -> String {
-    let DoneResult { run, said, fate } = done;
-    let whereabouts = match fate {
+    let DoneResult { run, said, delivery } = done;
+    let whereabouts = match delivery {
         WorkDelivery::Nothing => "nothing had changed".to_owned(),
         WorkDelivery::Landed { branch, commit } => {
             format!("landed on {branch} as {}", short_commit(commit))
         }
         WorkDelivery::Kept { branch, pushed: true } => format!("pushed as {branch}"),
         WorkDelivery::Kept { branch, pushed: false } => format!("kept on {branch}"),
-        WorkDelivery::Merging(request) => request.standing(),
+        WorkDelivery::Merging(request) => request.state_reason(),
         WorkDelivery::Saved { branch, left_out, why, .. } => {
             let without = match left_out.len() {
                 0 => String::new(),
@@ -160,7 +160,7 @@ fn document(done: &DoneResult) -> DoneDocument {
         branch: Some(branch.to_owned()),
         ..said.clone()
     };
-    match &done.fate {
+    match &done.delivery {
         WorkDelivery::Nothing => DoneDocument { work: "unchanged".to_owned(), ..said },
         WorkDelivery::Landed { branch, commit } => {
             DoneDocument { commit: Some(commit.clone()), ..work("landed", branch) }

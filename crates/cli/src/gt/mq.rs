@@ -190,7 +190,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
                     request.target,
                     short_commit(&request.landed)
                 )),
-                _ => printer.done(format!("✓ {}; {}", request.standing(), request.next_step())),
+                _ => printer.done(format!("✓ {}; {}", request.state_reason(), request.next_step())),
             }
         }
     }
@@ -249,7 +249,7 @@ pub(super) fn standing_line(request: &MergeRequest) -> String {
             request.target,
             short_commit(&request.landed)
         ),
-        _ => format!("  {}", request.standing()),
+        _ => format!("  {}", request.state_reason()),
     }
 }
 

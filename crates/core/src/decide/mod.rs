@@ -10,6 +10,7 @@ mod convoy;
 mod delivery;
 mod dispatch_order;
 mod dispatch_plan;
+mod forecast;
 mod graph;
 mod guard;
 mod home_call;
@@ -18,14 +19,13 @@ mod identity;
 mod lint;
 mod mention;
 mod outline;
-mod pace;
 mod parking;
 mod readiness;
 mod redispatch;
+mod scheduling_reasons;
 mod sessions;
 mod staging;
 mod stalls;
-mod standing;
 mod transition;
 mod wait_class;
 mod waits;
@@ -50,6 +50,7 @@ pub use convoy::{
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, OrderPosition, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
+pub use forecast::{Forecast, ForecastJob, ForecastLimits, RunDurations, critical_path, forecast};
 pub use graph::{cycles, find_path, find_path_to, shown_path, waves};
 pub use guard::{
     LoadGuard, MEMORY_GROWTH_TIME, MachineFacts, MachineLoad, MachineMemory, MemoryFloor,
@@ -61,7 +62,6 @@ pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lint::{BeadSection, missing_sections};
 pub use mention::mentions;
 pub use outline::outline;
-pub use pace::{Forecast, Pace, PaceJob, PaceLimits, critical_path, forecast};
 pub use parking::{
     FailureCause, LIMIT_AGAIN_MIN, LIMIT_MAX, PARK_TIME, ParkChange, ParkHold, RAMP_STEP,
     RunEvidence, STRIKE_WITHIN, STRIKES_MAX, USAGE_LIMIT_MIN, after_run, hold, limited, proven_at,
@@ -69,18 +69,19 @@ pub use parking::{
 };
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, LossCost, LossFacts, after_loss, loss_of};
+pub use scheduling_reasons::{
+    RigFacts, SchedulerFacts, SchedulingFacts, context_reasons, is_stranded, offer_reasons,
+    rig_reasons, unscheduled_reasons,
+};
 pub use sessions::{SessionNews, needs_fresh_session, sessions_in_vain};
 pub use staging::{
     FindingCategory, GatedMember, MemberRole, StageFacts, StagePlan, StagedMember, StagingFinding,
     stage,
 };
 pub use stalls::{SilenceChange, WorkerActivity, silence_change};
-pub use standing::{
-    RigStanding, SchedulerFacts, SchedulingFacts, context_reasons, is_stranded, offer_reasons,
-    rig_reasons, unscheduled_reasons,
-};
 pub use transition::{
-    LiveRun, Ruling, RunEffect, Transition, TransitionFacts, Verb, VerbActor, VerbRefusal, decide,
+    LiveRun, RunEffect, Transition, TransitionFacts, Verb, VerbActor, VerbDecision, VerbRefusal,
+    decide,
 };
 pub use wait_class::{ContextWait, WaitClass, context_wait};
 pub use waits::{WaitEdge, waits};

@@ -362,7 +362,7 @@ impl fmt::Display for WaitReason {
             Self::Review => write!(f, "review: the work is done and waits for a person's review"),
             Self::Escalated(who) => write!(f, "escalated: {who} asks for a person"),
             Self::PutOff(who) => write!(f, "deferred by its worker, {who}"),
-            Self::Merging(request) => f.write_str(&request.standing()),
+            Self::Merging(request) => f.write_str(&request.state_reason()),
             Self::CannotStart(why) => write!(f, "cannot start: {why}"),
             Self::AttemptsUsedUp(runs) => write!(f, "attempts used up ({runs})"),
             Self::RigGone(rig) => write!(f, "the rig {rig} is gone"),

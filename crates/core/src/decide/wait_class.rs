@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::readiness::WaitReason;
-use super::standing::{RigStanding, SchedulerFacts, SchedulingFacts, context_reasons};
+use super::scheduling_reasons::{RigFacts, SchedulerFacts, SchedulingFacts, context_reasons};
 use crate::schedule::Context;
 use crate::{ExecutorKind, Invalid, RigState, Status, Timestamp};
 
@@ -98,7 +98,7 @@ pub fn context_wait(
 ) -> ContextWait {
     let facts = SchedulingFacts { run: None, request: None, ..facts.clone() };
     let rig =
-        executor.map(|executor| RigStanding { state: RigState::Active, executor, can_run: true });
+        executor.map(|executor| RigFacts { state: RigState::Active, executor, can_run: true });
     // A backoff that is too long to be true is found by its instant, because how long is too long is a setting.
     let control = SchedulerFacts { paused: None, gate_open: true, longest_wait: Duration::MAX };
     let reasons = context_reasons(context, &facts, rig, &control, now);
@@ -261,13 +261,13 @@ mod tests {
                 run: None,
                 paused: facts.paused.then_some(&paused),
             };
-            let standing = facts.executor.map(|executor| RigStanding {
+            let rig = facts.executor.map(|executor| RigFacts {
                 state: facts.state,
                 executor,
                 can_run: true,
             });
             let control = SchedulerFacts { paused: None, gate_open: true, longest_wait: Duration::MAX };
-            let reasons = context_reasons(&context, &scheduling, standing, &control, NOW);
+            let reasons = context_reasons(&context, &scheduling, rig, &control, NOW);
             let wait = context_wait(&context, &scheduling, facts.executor, NOW);
             let is_proposed = wait.class == WaitClass::Nothing && wait.due_at.is_none();
             let of_rig = |reason: &WaitReason| matches!(

@@ -52,12 +52,12 @@ pub struct Replay {
 
 /// The direction in which an event is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ReplayDirection {
     Forwards,
     Backwards,
 }
 
-impl Way {
+impl ReplayDirection {
     /// The value at the end of a change in this direction.
     fn end<T>(self, old: T, new: T) -> T {
         match self {
@@ -82,12 +82,12 @@ impl Replay {
 
     /// Goes on to the state after an event.
     pub fn apply(&mut self, event: &Event) {
-        self.follow(event, Way::Forwards);
+        self.follow(event, ReplayDirection::Forwards);
     }
 
     /// Goes back to the state before an event.
     pub fn revert(&mut self, event: &Event) {
-        self.follow(event, Way::Backwards);
+        self.follow(event, ReplayDirection::Backwards);
     }
 
     /// The members of a convoy or an epic: the beads that it tracks, and its parts.
@@ -101,28 +101,28 @@ impl Replay {
         members.collect()
     }
 
-    fn follow(&mut self, event: &Event, way: Way) {
+    fn follow(&mut self, event: &Event, direction: ReplayDirection) {
         let Some(bead) = &event.bead else { return };
         let details = event.details();
         if let Some(change) = details.bead_change() {
-            self.change(bead, &change.changes, way);
-            return self.follow_edges(bead, &change.dependencies, way);
+            self.change(bead, &change.changes, direction);
+            return self.follow_edges(bead, &change.dependencies, direction);
         }
         match details {
             EventPayload::Created(created) | EventPayload::Imported(BeadImported::New(created)) => {
-                self.follow_edges(bead, &created.dependencies, way);
-                self.set_bead(bead, way.end(None, Some(created.into())));
+                self.follow_edges(bead, &created.dependencies, direction);
+                self.set_bead(bead, direction.end(None, Some(created.into())));
             }
             EventPayload::Deleted(deleted) => {
                 // An earlier version did not list the edges.
                 self.edges.retain(|(issue, target), _| issue != bead && target != bead);
-                self.follow_edges(bead, &deleted.dependencies, way);
+                self.follow_edges(bead, &deleted.dependencies, direction);
                 for edge in deleted.dependents {
-                    self.set_edge((edge.issue_id, bead.clone()), way.end(edge.old, edge.new));
+                    self.set_edge((edge.issue_id, bead.clone()), direction.end(edge.old, edge.new));
                 }
                 let (title, assignee) = (deleted.title, deleted.assignee);
-                let standing = deleted.issue_type.zip(deleted.status).zip(deleted.priority);
-                let before = standing.map(|((issue_type, status), priority)| ReplayedBead {
+                let known = deleted.issue_type.zip(deleted.status).zip(deleted.priority);
+                let before = known.map(|((issue_type, status), priority)| ReplayedBead {
                     title,
                     issue_type,
                     status,
@@ -130,7 +130,7 @@ impl Replay {
                     priority,
                     assignee,
                 });
-                self.set_bead(bead, way.end(before, None));
+                self.set_bead(bead, direction.end(before, None));
             }
             EventPayload::DependencyAdded(edge)
             | EventPayload::DependencyChanged(edge)
@@ -142,37 +142,37 @@ impl Replay {
                     EventKind::DependencyRemoved => (kind, None),
                     _ => (None, kind),
                 };
-                self.set_edge((bead.clone(), edge.depends_on_id), way.end(old, new));
+                self.set_edge((bead.clone(), edge.depends_on_id), direction.end(old, new));
             }
             _ => {}
         }
     }
 
-    fn change(&mut self, bead: &BeadId, changes: &ChangedFields, way: Way) {
+    fn change(&mut self, bead: &BeadId, changes: &ChangedFields, direction: ReplayDirection) {
         let Some(known) = self.beads.get_mut(bead) else { return };
         if let Some(title) = &changes.title {
-            known.title = way.end(&title.old, &title.new).to_string();
+            known.title = direction.end(&title.old, &title.new).to_string();
         }
         if let Some(issue_type) = &changes.issue_type {
-            known.issue_type = way.end(&issue_type.old, &issue_type.new).clone();
+            known.issue_type = direction.end(&issue_type.old, &issue_type.new).clone();
         }
         if let Some(status) = &changes.status {
-            known.status = way.end(&status.old, &status.new).clone();
+            known.status = direction.end(&status.old, &status.new).clone();
         }
         if let Some(outcome) = &changes.outcome {
-            known.outcome = way.end(outcome.old, outcome.new);
+            known.outcome = direction.end(outcome.old, outcome.new);
         }
         if let Some(priority) = &changes.priority {
-            known.priority = way.end(priority.old, priority.new);
+            known.priority = direction.end(priority.old, priority.new);
         }
         if let Some(assignee) = &changes.assignee {
-            known.assignee.clone_from(way.end(&assignee.old, &assignee.new));
+            known.assignee.clone_from(direction.end(&assignee.old, &assignee.new));
         }
     }
 
-    fn follow_edges(&mut self, issue: &BeadId, edges: &[EdgeChange], way: Way) {
+    fn follow_edges(&mut self, issue: &BeadId, edges: &[EdgeChange], direction: ReplayDirection) {
         for EdgeChange { depends_on_id, old, new } in edges {
-            self.set_edge((issue.clone(), depends_on_id.clone()), way.end(old, new).clone());
+            self.set_edge((issue.clone(), depends_on_id.clone()), direction.end(old, new).clone());
         }
     }
 

@@ -239,7 +239,7 @@ impl InboxItem {
             bead: Some(id.bead.clone()),
             rig: Some(request.rig.clone()),
             title,
-            what: request.standing(),
+            what: request.state_reason(),
             remedy: request.next_step(),
             commands,
             since: Some(request.changed_at),

@@ -333,7 +333,7 @@ pub struct MergeRequest {
 
 impl MergeRequest {
     /// Where it stands, in a sentence.
-    pub fn standing(&self) -> String {
+    pub fn state_reason(&self) -> String {
         let target = &self.target;
         let id = match self.purpose {
             RequestPurpose::Work => self.id.to_string(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use gt_executors::process;
 
-use super::control::{DaemonStanding, standing};
+use super::control::{DaemonPresence, presence};
 use gt_scheduling::queue::QueueStatus;
 use gt_town::Town;
 
@@ -48,11 +48,11 @@ pub fn absence(town: &Town, status: &QueueStatus) -> Option<DaemonAbsence> {
     if ready == 0 {
         return None;
     }
-    let stopped = match standing(town.root()) {
-        Ok(DaemonStanding::Running { pid: Some(pid), .. }) if process::is_stopped(pid) => Some(pid),
-        Ok(DaemonStanding::Running { .. }) => return None,
+    let stopped = match presence(town.root()) {
+        Ok(DaemonPresence::Running { pid: Some(pid), .. }) if process::is_stopped(pid) => Some(pid),
+        Ok(DaemonPresence::Running { .. }) => return None,
         // A warning too many is better than none.
-        Ok(DaemonStanding::NotRunning) | Err(_) => None,
+        Ok(DaemonPresence::NotRunning) | Err(_) => None,
     };
     Some(DaemonAbsence { ready, stopped })
 }

@@ -20,7 +20,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Whether the daemon of a town runs on this machine.
 #[derive(Debug, Clone, PartialEq)]
-pub enum DaemonStanding {
+pub enum DaemonPresence {
     /// No daemon runs.
     NotRunning,
     /// A daemon runs.
@@ -71,21 +71,21 @@ fn held_by(root: &Path) -> Result<Option<LockHolder>> {
 }
 
 /// Whether the daemon of the town at `root` runs. Does not read the store.
-pub fn standing(root: &Path) -> Result<DaemonStanding> {
+pub fn presence(root: &Path) -> Result<DaemonPresence> {
     let holder = held_by(root)?;
     if holder.is_none() && !is_held(&lock_path(root)) {
-        return Ok(DaemonStanding::NotRunning);
+        return Ok(DaemonPresence::NotRunning);
     }
     let pid = holder.as_ref().map(|holder| holder.pid);
     let since = holder.map(|holder| holder.since).unwrap_or_default();
     // A report of an earlier daemon says nothing about this one.
     let report = DaemonReport::read(root).filter(|report| pid == Some(report.pid));
-    Ok(DaemonStanding::Running { pid, since, report: report.map(Box::new) })
+    Ok(DaemonPresence::Running { pid, since, report: report.map(Box::new) })
 }
 
 /// Starts the daemon of the town at `root`, detached from the caller, and waits for its first full scan.
 pub fn start(root: &Path, program: &Path) -> Result<DaemonStart> {
-    if let DaemonStanding::Running { pid, since, .. } = standing(root)? {
+    if let DaemonPresence::Running { pid, since, .. } = presence(root)? {
         return Ok(DaemonStart::Already { pid, since });
     }
     let log = log_path(root);
@@ -104,16 +104,16 @@ pub fn start(root: &Path, program: &Path) -> Result<DaemonStart> {
         OsStr::new("--detached"),
     ];
     match launch(program, &words, &complaints, READY_TIMEOUT)? {
-        LaunchResult::Said(_) => match standing(root)? {
-            DaemonStanding::Running { pid: Some(pid), .. } => Ok(DaemonStart::Ready { pid }),
-            DaemonStanding::Running { .. } => Ok(DaemonStart::Beginning),
-            DaemonStanding::NotRunning => Err(not_started(&complaints, &log)),
+        LaunchResult::Said(_) => match presence(root)? {
+            DaemonPresence::Running { pid: Some(pid), .. } => Ok(DaemonStart::Ready { pid }),
+            DaemonPresence::Running { .. } => Ok(DaemonStart::Beginning),
+            DaemonPresence::NotRunning => Err(not_started(&complaints, &log)),
         },
         LaunchResult::Silent => Ok(DaemonStart::Beginning),
         // Another process may have started the daemon first.
-        LaunchResult::Ended => match standing(root)? {
-            DaemonStanding::Running { pid, since, .. } => Ok(DaemonStart::Already { pid, since }),
-            DaemonStanding::NotRunning => Err(not_started(&complaints, &log)),
+        LaunchResult::Ended => match presence(root)? {
+            DaemonPresence::Running { pid, since, .. } => Ok(DaemonStart::Already { pid, since }),
+            DaemonPresence::NotRunning => Err(not_started(&complaints, &log)),
         },
     }
 }

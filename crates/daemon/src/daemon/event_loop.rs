@@ -46,7 +46,7 @@ pub(super) struct EventLoop {
     lock: DaemonLock,
     bell: Option<BellSocket>,
     signals: Signals,
-    keeper: ServiceManager,
+    service_manager: ServiceManager,
     /// How often the service manager expects a keepalive message.
     watchdog: Option<Duration>,
     settings: DaemonSettings,
@@ -74,7 +74,7 @@ pub(super) struct EventLoopParts {
     pub(super) lock: DaemonLock,
     pub(super) bell: Option<BellSocket>,
     pub(super) signals: Signals,
-    pub(super) keeper: ServiceManager,
+    pub(super) service_manager: ServiceManager,
     pub(super) watchdog: Option<Duration>,
     pub(super) settings: DaemonSettings,
     pub(super) report: DaemonReport,
@@ -91,7 +91,7 @@ impl EventLoop {
             lock: with.lock,
             bell: with.bell,
             signals: with.signals,
-            keeper: with.keeper,
+            service_manager: with.service_manager,
             watchdog: with.watchdog,
             settings: with.settings,
             report: DaemonReport { last_event: news.reached(), ..with.report },
@@ -331,7 +331,7 @@ impl EventLoop {
         {
             self.report.ready = true;
             self.write_report();
-            self.keeper.tell(&format!("READY=1\n{}", self.status_line()));
+            self.service_manager.tell(&format!("READY=1\n{}", self.status_line()));
             let more = [("adopted", number(self.report.adopted))];
             self.state.tell(Level::Info, "ready", &more);
             on_ready(&self.report);
@@ -353,7 +353,7 @@ impl EventLoop {
                 <= STUCK_AFTER
         {
             self.next_watchdog = now + interval;
-            self.keeper.tell(&format!("WATCHDOG=1\n{}", self.status_line()));
+            self.service_manager.tell(&format!("WATCHDOG=1\n{}", self.status_line()));
         }
         let every = if self.changed { EVENT_POLL_INTERVAL } else { REPORT_INTERVAL };
         if now.duration_since(self.reported) >= every {
@@ -384,7 +384,7 @@ impl EventLoop {
 
     /// Waits until the reconcilers have finished their rounds. Workers go on.
     fn stop(&mut self) {
-        self.keeper.tell("STOPPING=1");
+        self.service_manager.tell("STOPPING=1");
         for kind in ReconcilerKind::ALL {
             self.state.wake(kind).stop();
         }

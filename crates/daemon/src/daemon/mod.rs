@@ -26,7 +26,7 @@ mod wake;
 mod watch;
 
 pub use absence::{DaemonAbsence, absence};
-pub use control::{DaemonStanding, DaemonStart, DaemonStop, standing, start, stop};
+pub use control::{DaemonPresence, DaemonStart, DaemonStop, presence, start, stop};
 pub use gt_executors::daemon::make_room_for_files;
 pub use journal::{JournalEntry, log_files, log_path};
 pub use reconciler_kind::ReconcilerKind;

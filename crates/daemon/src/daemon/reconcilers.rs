@@ -50,14 +50,16 @@ pub(super) fn begin(state: &Arc<DaemonState>) -> std::io::Result<()> {
         for hand in 0..kind.hands() {
             let state = Arc::clone(state);
             let name = format!("{kind} {hand}");
-            std::thread::Builder::new().name(name).spawn(move || attend(&state, kind, hand))?;
+            std::thread::Builder::new()
+                .name(name)
+                .spawn(move || run_reconciler(&state, kind, hand))?;
         }
     }
     Ok(())
 }
 
 /// Runs a reconciler until the daemon stops.
-fn attend(state: &DaemonState, kind: ReconcilerKind, hand: usize) {
+fn run_reconciler(state: &DaemonState, kind: ReconcilerKind, hand: usize) {
     let spawner = RunSpawner::new(&state.town, &state.program);
     let spawner = PermittedSpawner { spawner: &spawner, permits: &state.permits };
     let dispatcher = Dispatcher::new(&state.town, &spawner)

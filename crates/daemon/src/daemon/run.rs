@@ -137,7 +137,7 @@ pub fn run(
         lock: held,
         bell: bell.ok(),
         signals,
-        keeper: ServiceManager::named(environment.get("NOTIFY_SOCKET")),
+        service_manager: ServiceManager::named(environment.get("NOTIFY_SOCKET")),
         watchdog: watchdog_interval(
             environment.get("WATCHDOG_USEC"),
             environment.get("WATCHDOG_PID"),

@@ -14,7 +14,7 @@ use gt_core::merging::{RequestState, ReviewDecision};
 use gt_executors::daemon::Signals;
 use tempfile::TempDir;
 
-use crate::daemon::{self, DaemonStanding, LatencyReport};
+use crate::daemon::{self, DaemonPresence, LatencyReport};
 use gt_execution::merge_queue::{self, RequestReview};
 use gt_execution::runs;
 use gt_town::{Environment, OperationError, Result, Town};
@@ -143,9 +143,9 @@ impl RunningDemo {
 
     /// Ends it, and keeps the town or throws it away.
     pub fn end(mut self, keep: bool) -> Result<DemoResult> {
-        let report = match daemon::standing(self.town.root())? {
-            DaemonStanding::Running { report, .. } => report.unwrap_or_default(),
-            DaemonStanding::NotRunning => Box::default(),
+        let report = match daemon::presence(self.town.root())? {
+            DaemonPresence::Running { report, .. } => report.unwrap_or_default(),
+            DaemonPresence::NotRunning => Box::default(),
         };
         stop(&self.town)?;
         let directory = self.directory.take();

@@ -15,7 +15,7 @@ use gt_core::merging::RequestState;
 use gt_core::{BeadId, MessageAddress, RigSlug, Sender};
 use gt_store::Reader;
 
-use crate::daemon::{self, DaemonAbsence, DaemonStanding, standing};
+use crate::daemon::{self, DaemonAbsence, DaemonPresence, presence};
 use gt_beads::messages::needs_you_in;
 use gt_execution::merge_queue::change_size;
 use gt_scheduling::needs::needs_you;
@@ -153,7 +153,7 @@ fn daemon_row(town: &Town, status: &QueueStatus) -> Result<Option<InboxItem>> {
     if let Some(absence) = daemon::absence(town, status) {
         return Ok(Some(absent_daemon(&absence)));
     }
-    let is_running = matches!(standing(town.root()), Ok(DaemonStanding::Running { .. }));
+    let is_running = matches!(presence(town.root()), Ok(DaemonPresence::Running { .. }));
     if is_running || status.ready_for_daemon() > 0 {
         return Ok(None);
     }

@@ -62,7 +62,7 @@ fn hooked_by_max() -> Town {
     bead(&town, BEAD);
     let arguments = vec![BEAD.to_owned(), MAX.to_owned()];
     let report = sling(&town, &SlingRequest { arguments, ..SlingRequest::default() }).unwrap();
-    assert!(matches!(report.entries[0].fate, SlingOutcome::Scheduled(..)));
+    assert!(matches!(report.entries[0].outcome, SlingOutcome::Scheduled(..)));
     dispatch(&town);
     town
 }

@@ -75,7 +75,9 @@ fn a_slung_bead_waits_for_a_slot_runs_and_closes() {
         bead(&town, id);
     }
     let report = sling_all(&town, &["web-1", "web-2"]);
-    assert!(report.entries.iter().all(|entry| matches!(entry.fate, SlingOutcome::Scheduled(..))));
+    assert!(
+        report.entries.iter().all(|entry| matches!(entry.outcome, SlingOutcome::Scheduled(..)))
+    );
     assert!(report.convoy.is_some());
 
     let spawner = MemorySpawner::default();

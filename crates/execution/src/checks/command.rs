@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use gt_core::checks::{CheckDefinition, CommandEnd};
-use gt_executors::runs::{ATTEND, AgentEnd, Errand, ErrandOrder};
+use gt_executors::runs::{ATTEND, AgentEnd, BoundCommand, CommandOrder};
 use gt_executors::terminal::Launcher;
 
 use super::log::{self, LogEnd};
@@ -64,8 +64,8 @@ impl CheckCommand<'_> {
         let environment: Vec<(&str, String)> =
             self.environment.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         let began = Instant::now();
-        let mut errand = self.tree.mark(|mark| {
-            Errand::start(ErrandOrder {
+        let mut command = self.tree.mark(|mark| {
+            BoundCommand::start(CommandOrder {
                 attendant: &Launcher {
                     program: self.program.to_owned(),
                     arguments: vec![ATTEND.into()],
@@ -83,16 +83,16 @@ impl CheckCommand<'_> {
         })?;
         let end = loop {
             let Some(left) = self.check.timeout.checked_sub(began.elapsed()) else {
-                errand.end();
+                command.end();
                 break CommandEnd::TooLate;
             };
-            match errand.wait(never.as_fd(), left.min(KEEP_GOING_INTERVAL)) {
+            match command.wait(never.as_fd(), left.min(KEEP_GOING_INTERVAL)) {
                 Some(AgentEnd::Exited(code)) => break CommandEnd::Exited(code),
                 Some(AgentEnd::Signalled(signal)) => break CommandEnd::Signalled(signal),
                 Some(AgentEnd::Cancelled) => break CommandEnd::Unknown,
                 None if (self.keep_going)() => {}
                 None => {
-                    errand.end();
+                    command.end();
                     break CommandEnd::Signalled(TERM);
                 }
             }

@@ -104,7 +104,7 @@ pub struct DoneResult {
     /// The result that the worker reported.
     pub said: DoneStatus,
     /// Where the work is.
-    pub fate: WorkDelivery,
+    pub delivery: WorkDelivery,
 }
 
 /// Why work was not accepted: a sentence that the worker can act on.
@@ -174,9 +174,9 @@ pub fn done(town: &Town, request: &DoneRequest<'_>) -> Result<DoneResult> {
         ));
     }
     let statement = DoneReport { said, message, no_changes };
-    let fate = finish_work(town, &rig, &run, context.as_ref(), statement)
+    let delivery = finish_work(town, &rig, &run, context.as_ref(), statement)
         .map_err(DoneRefusal::into_error)?;
-    Ok(DoneResult { run: run.id, said: request.said, fate })
+    Ok(DoneResult { run: run.id, said: request.said, delivery })
 }
 
 /// Makes a merge request of a commit that is known to apply, and ends its run as completed. Nothing here touches git.

@@ -18,7 +18,7 @@ pub(super) fn end_with_rescue(
     words: &EndReport<'_>,
     why: &str,
 ) -> std::result::Result<WorkDelivery, DoneRefusal> {
-    let fate = match save(town, rig, run) {
+    let delivery = match save(town, rig, run) {
         Ok(saved) => fate_of(run, saved, why),
         Err(error) if error.may_pass() => return Err(error.into()),
         // The next run in this tree saves the work first, or moves the tree away.
@@ -26,11 +26,11 @@ pub(super) fn end_with_rescue(
             WorkDelivery::Left { tree: run.workplace.tree.clone(), why: reason_of(&error, why) }
         }
     };
-    let left = rescue_note(run, &fate);
+    let left = rescue_note(run, &delivery);
     let words = EndReport { left: left.as_deref(), ..*words };
     // Nothing of it is accepted.
     end(town, run, &words, &AcceptedEnd::default())?;
-    Ok(fate)
+    Ok(delivery)
 }
 
 fn fate_of(run: &Run, saved: Option<Rescued>, why: &str) -> WorkDelivery {
@@ -50,8 +50,8 @@ fn reason_of(error: &OperationError, why: &str) -> String {
 }
 
 /// The facts that a person needs to go on from there.
-fn rescue_note(run: &Run, fate: &WorkDelivery) -> Option<String> {
-    match fate {
+fn rescue_note(run: &Run, delivery: &WorkDelivery) -> Option<String> {
+    match delivery {
         WorkDelivery::Saved { branch, left_out, why, .. } => {
             let without = match left_out.len() {
                 0 => String::new(),

@@ -201,7 +201,7 @@ pub fn review(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<Me
             return Err(OperationError::rejected(format!(
                 "{} does not wait for a review: {}",
                 request.id,
-                request.standing()
+                request.state_reason()
             )));
         }
         insert(writer, &request, review)?;

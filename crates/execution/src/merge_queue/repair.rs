@@ -172,7 +172,7 @@ pub(super) fn ask_person_in(writer: &mut Writer<'_>, request: &MergeRequest) -> 
     let id = &request.id;
     let body = MessageBody::parse(&format!(
         "{}. Its work is on {}. {}",
-        request.standing(),
+        request.state_reason(),
         request.branch,
         request.next_step()
     ))?;

@@ -106,7 +106,7 @@ fn landed_work(town: &Town, reader: &Reader<'_>, input: &str) -> Result<MergeReq
         None => Err(OperationError::rejected(format!(
             "{} has not landed as work, so nothing is to be undone: {}",
             found.id,
-            found.standing()
+            found.state_reason()
         ))),
     }
 }
@@ -116,7 +116,7 @@ fn require_idle(reader: &Reader<'_>, bead: &BeadId) -> Result<()> {
     if let Some(open) = reader.open_merge_request(bead)? {
         return Err(OperationError::rejected(format!(
             "{bead} has a merge request that is not over: {}; {}",
-            open.standing(),
+            open.state_reason(),
             open.next_step()
         )));
     }

@@ -64,7 +64,7 @@ impl<'a> RunSpawner<'a> {
     fn as_process(
         &self,
         run: &Run,
-        patience: Duration,
+        timeout: Duration,
     ) -> std::result::Result<Option<String>, SpawnError> {
         let words = self.words(run, &[]);
         let arguments: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
@@ -75,14 +75,14 @@ impl<'a> RunSpawner<'a> {
             files: &self.files_of(&run.id),
         };
         command
-            .start(patience, self.on_end.clone())
+            .start(timeout, self.on_end.clone())
             .map_err(|error| SpawnError::Failed(with_causes(&error)))
     }
 
     fn in_session(
         &self,
         run: &Run,
-        patience: Duration,
+        timeout: Duration,
     ) -> std::result::Result<Option<String>, SpawnError> {
         let failed = |error: &dyn std::error::Error| SpawnError::Failed(error.to_string());
         let files = self.files_of(&run.id);
@@ -113,7 +113,7 @@ impl<'a> RunSpawner<'a> {
                 // The session may go away, perhaps with the tmux server, before its supervisor is there.
                 let can_answer =
                     || is_there(session.pane_pid) || matches!(files.liveness(), Ok(Liveness::Held));
-                Ok(hearing.first_line_within(patience, can_answer))
+                Ok(hearing.first_line_within(timeout, can_answer))
             }
             Err(TmuxError::Exists { name }) => {
                 Err(self.busy(run, format!("the session {name} has not ended yet")))
@@ -196,17 +196,17 @@ impl Spawner for RunSpawner<'_> {
     fn spawn(&self, run: &Run) -> std::result::Result<(), SpawnError> {
         let failed = |error: String| SpawnError::Failed(error);
         let settings = self.town.scheduler_settings().map_err(|error| store_failed(&error))?;
-        let patience = settings.start_timeout;
+        let timeout = settings.start_timeout;
         let line = match run.executor {
-            ExecutorKind::Tmux => self.in_session(run, patience)?,
+            ExecutorKind::Tmux => self.in_session(run, timeout)?,
             ExecutorKind::Process | ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => {
-                self.as_process(run, patience)?
+                self.as_process(run, timeout)?
             }
         };
         let Some(line) = line else {
             // If it wants the run later after all, it is refused: the start is taken back before.
-            let patience = format_duration(patience);
-            return Err(failed(format!("its supervisor said nothing for {patience}")));
+            let timeout = format_duration(timeout);
+            return Err(failed(format!("its supervisor said nothing for {timeout}")));
         };
         match SupervisorAnswer::parse(&line) {
             Some(SupervisorAnswer::Started) => Ok(()),

@@ -8,7 +8,7 @@ use super::cancel::{CancelResult, cancel};
 use crate::merge_queue::cancel_request;
 use gt_beads::acting::require_own_work;
 use gt_beads::lookup::resolve_in;
-use gt_beads::rulings::refuse_if_over;
+use gt_beads::transition_check::refuse_if_over;
 use gt_scheduling::queue::clear;
 use gt_town::{OperationError, Result, Town};
 

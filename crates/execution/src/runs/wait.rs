@@ -106,7 +106,7 @@ pub fn wait(
         let passed = town.now().since(began);
         let left = request.timeout.map_or(Duration::MAX, |limit| limit.saturating_sub(passed));
         if left.is_zero() {
-            let beads = waiting.standing()?;
+            let beads = waiting.progress()?;
             return Ok(WaitResult { beads, timed_out: true });
         }
         pause(&bell, left);
@@ -201,11 +201,11 @@ impl<'a, F: FnMut(WaitUpdate<'_>)> BeadWait<'a, F> {
             self.seen.extend(news.iter().filter_map(scheduled_bead).cloned());
         }
         if is_first || !news.is_empty() {
-            let standing = self.standing_if_worth_it()?;
-            if let Some(standing) = standing
-                && standing.iter().all(|watched| watched.progress != BeadProgress::Going)
+            let beads = self.progress_if_changed()?;
+            if let Some(beads) = beads
+                && beads.iter().all(|watched| watched.progress != BeadProgress::Going)
             {
-                return Ok(Some(standing));
+                return Ok(Some(beads));
             }
         }
         self.tell_if_idle(now)?;
@@ -213,19 +213,19 @@ impl<'a, F: FnMut(WaitUpdate<'_>)> BeadWait<'a, F> {
     }
 
     /// The state of all beads, unless some clearly go on.
-    fn standing_if_worth_it(&mut self) -> Result<Option<Vec<WatchedBead>>> {
+    fn progress_if_changed(&mut self) -> Result<Option<Vec<WatchedBead>>> {
         if self.named.is_none() && self.is_anything_live()? {
             return Ok(None);
         }
-        let standing = self.standing()?;
-        for watched in &standing {
+        let beads = self.progress()?;
+        for watched in &beads {
             let has_ended =
                 matches!(watched.progress, BeadProgress::Done | BeadProgress::Failed(_));
             if has_ended && self.told.insert(watched.bead.clone()) {
                 (self.each)(WaitUpdate::Ended(watched));
             }
         }
-        Ok(Some(standing))
+        Ok(Some(beads))
     }
 
     fn is_anything_live(&self) -> Result<bool> {
@@ -248,7 +248,7 @@ impl<'a, F: FnMut(WaitUpdate<'_>)> BeadWait<'a, F> {
     }
 
     /// The state of every bead that is waited for.
-    fn standing(&self) -> Result<Vec<WatchedBead>> {
+    fn progress(&self) -> Result<Vec<WatchedBead>> {
         let inputs = DispatchInputs::read(self.town)?;
         self.town.read(|reader| {
             let snapshot = SchedulingSnapshot::read(

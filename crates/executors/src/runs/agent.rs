@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, WaitStatus, getpid};
 
-use super::attend::{AgentResult, Reopening, attend};
+use super::agent_watch::{AgentResult, Reopening, watch};
 use super::control::{ControlPipe, SupervisorRequest};
 use super::orphan::LockRecord;
 use super::process_ending::{bystanders, end_all, left_of};
@@ -170,7 +170,7 @@ fn supervise(
         record.agent = processes::look(agent).map(|process| (agent, process.started));
         let _ = lock.write(&record.to_string());
         let requests = (&mut *control, lock);
-        let attended = attend(agent, requests, prompting, grace, &mut session, started, || {
+        let attended = watch(agent, requests, prompting, grace, &mut session, started, || {
             let Some(reopen) = place.reopen else { return Reopening::Never };
             (record.without_session, record.holder) = (true, None);
             let _ = lock.write(&record.to_string());

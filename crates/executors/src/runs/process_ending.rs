@@ -36,12 +36,12 @@ impl RemainingProcesses {
 }
 
 /// Ends all that `find` finds until it finds nothing: each process is asked once with `TERM`;
-/// processes that are left after `grace` are killed. Gives up `patience` after that, if there is a
+/// processes that are left after `grace` are killed. Gives up `timeout` after that, if there is a
 /// limit to it. A process that we may not send signals to is left alone. Says whether nothing is
 /// left.
 pub(super) fn end_all(
     grace: Duration,
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
     mut find: impl FnMut() -> RemainingProcesses,
 ) -> bool {
     let mut course = EndingSteps::default();
@@ -56,7 +56,7 @@ pub(super) fn end_all(
         let passed = begun.get_or_insert_with(Instant::now).elapsed();
         let in_grace = grace.checked_sub(passed).filter(|rest| !rest.is_zero());
         if in_grace.is_none()
-            && patience.is_some_and(|patience| passed >= grace.saturating_add(patience))
+            && timeout.is_some_and(|timeout| passed >= grace.saturating_add(timeout))
         {
             return false;
         }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::exchange::Exchange;
 use super::follow::follow;
-use super::keeper::{files_of, runs_root};
 use super::protocol::{FromHome, FromThere, Hello, RunPlace, receive, send};
+use super::remote_supervisor::{files_of, runs_root};
 use crate::background::spawn;
 use crate::process::command;
 use crate::runs::{
@@ -76,18 +76,18 @@ pub fn attend(over: &RemoteMachine) -> io::Result<()> {
                 subject = Some(AttendedRun { files, grace });
             }
             FromHome::Order(order) => {
-                // A keeper that has gone has told why, or the lock does.
-                if let (Some(mut keeper), Some(AttendedRun { files, .. })) =
+                // A supervisor that has gone has told why, or the lock does.
+                if let (Some(mut supervisor), Some(AttendedRun { files, .. })) =
                     (orders.take(), &subject)
                 {
                     exchange = Exchange::open(&files.socket_path(), &voice);
-                    let _ = send(&mut keeper, &FromHome::Order(order), &payload);
+                    let _ = send(&mut supervisor, &FromHome::Order(order), &payload);
                 }
             }
             FromHome::Join { place, output_from } => {
                 let files = files_of(over, &place);
                 let grace = Duration::from_millis(place.grace_ms);
-                match standing(&files) {
+                match liveness(&files) {
                     Err(why) => voice.say(&FromThere::Unknown { why }, &[])?,
                     Ok(liveness) => {
                         if liveness == Liveness::Held {
@@ -109,7 +109,7 @@ pub fn attend(over: &RemoteMachine) -> io::Result<()> {
             }
             FromHome::Leave => {
                 if let Some(AttendedRun { files, .. }) = &subject {
-                    // An agent without a keeper ends when it likes.
+                    // An agent without a supervisor ends when it likes.
                     let _ = tell_done(files);
                 }
             }
@@ -136,7 +136,7 @@ fn told(followed: io::Result<()>, voice: &HomeWriter) {
     }
 }
 
-/// Has a keeper take the lock of a run, and passes on its messages. Gives the way to order it.
+/// Has a supervisor take the lock of a run, and passes on its messages. Gives the way to order it.
 fn begin(
     over: &RemoteMachine,
     place: &RunPlace,
@@ -146,13 +146,13 @@ fn begin(
     files.create()?;
     let log =
         crate::private::options().append(true).create(true).open(files.supervisor_log_path())?;
-    let mut keeper = command(&over.program);
-    keeper
+    let mut supervisor = command(&over.program);
+    supervisor
         .args(["worker", "remote", "--keep"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log);
-    let mut child = spawn(&mut keeper)?;
+    let mut child = spawn(&mut supervisor)?;
     let pipes = child.stdin.take().zip(child.stdout.take());
     let (mut orders, said) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
     send(&mut orders, &FromHome::Begin(place.clone()), &[])?;
@@ -166,7 +166,7 @@ fn begin(
     Ok(orders)
 }
 
-/// Passes on the messages of a keeper until it has started its agent or says why not; says whether
+/// Passes on the messages of a supervisor until it has started its agent or says why not; says whether
 /// there is a run to follow then.
 fn is_followed(mut said: impl BufRead, files: &RunFiles, voice: &HomeWriter) -> bool {
     while let Ok(Some((message, _))) = receive::<FromThere>(&mut said) {
@@ -186,7 +186,7 @@ fn is_followed(mut said: impl BufRead, files: &RunFiles, voice: &HomeWriter) -> 
 }
 
 /// Whether a run can be told of.
-fn standing(files: &RunFiles) -> Result<Liveness, String> {
+fn liveness(files: &RunFiles) -> Result<Liveness, String> {
     let lock = files.lock_path();
     match files.liveness() {
         Ok(Liveness::NeverTaken) => Err(format!("{} is not there any more", lock.display())),
@@ -225,7 +225,7 @@ fn earlier_alive(over: &RemoteMachine, place: &RunPlace) -> Option<String> {
 /// How long apart it is tried to end a run that does not react.
 const END_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Has everything of a run ended, whether or not its keeper is there.
+/// Has everything of a run ended, whether or not its supervisor is there.
 fn end(files: &RunFiles, grace: Duration) {
     while files.liveness().is_ok_and(|liveness| liveness == Liveness::Held) {
         if ask_to_cancel(files).is_ok_and(|asked| asked == AskResult::Told) {

@@ -2,8 +2,8 @@
 //!
 //! # The processes
 //!
-//! Over there a *keeper* holds the run's lock and stays with the agent, as a supervisor does here: it goes on when the line
-//! breaks, and needs no store. An *attendant* stands at the other end of each line: it has a keeper take the lock, passes
+//! Over there a *supervisor* holds the run's lock and stays with the agent, as a supervisor does here: it goes on when the line
+//! breaks, and needs no store. An *attendant* stands at the other end of each line: it has a supervisor take the lock, passes
 //! the order on, and then only tells what it sees, which is the same whether the line is the first or the tenth.
 //! At home a supervisor has the home lock and the line ([`RemoteRun`]); it alone knows the store.
 //!
@@ -20,16 +20,16 @@ mod client;
 mod connection;
 mod exchange;
 mod follow;
-mod keeper;
 mod protocol;
 mod remote_run;
+mod remote_supervisor;
 mod site;
 
 pub use attendant::{RemoteMachine, attend};
 pub use calls::HomeCommand;
 pub use client::{CallError, call_home};
 pub use connection::{SshConnection, SshConnectionError};
-pub use keeper::keep;
 pub use protocol::{FromHome, FromThere, Hello, RemoteOrder, RemoteReady, RemoteRunEnd, RunPlace};
 pub use remote_run::{RemoteRun, RemoteRunOutcome, RemoteRunReply, begin, order};
+pub use remote_supervisor::keep;
 pub use site::{RemoteRunRecord, RemoteSite};

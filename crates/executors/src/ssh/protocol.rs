@@ -185,7 +185,7 @@ pub struct RemoteReady {
 /// How a run ended over there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteRunEnd {
-    /// As its lock file has it, if its keeper saw it.
+    /// As its lock file has it, if its supervisor saw it.
     pub end: Option<String>,
     /// Whether its agent was begun.
     pub begun: bool,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gt_core::RigSlug;
 use gt_core::decide::{
-    MemberRole, Pace, PaceJob, PaceLimits, StagedMember, critical_path, forecast,
+    ForecastJob, ForecastLimits, MemberRole, RunDurations, StagedMember, critical_path, forecast,
 };
 use gt_store::Reader;
 
@@ -14,7 +14,7 @@ use gt_town::scheduler_settings::SchedulerSettings;
 
 /// How many runs of each rig are looked at.
 const PAST_RUNS_PER_RIG_MAX: usize = 200;
-/// The assumed duration of a bead while no pace is known, so that the longest chain is the one with the most beads.
+/// The assumed duration of a bead while no past run is known, so that the longest chain is the one with the most beads.
 const DURATION_WITHOUT_PACE: Duration = Duration::from_secs(1);
 
 /// How long a set of beads is expected to take.
@@ -48,31 +48,31 @@ pub(super) struct BeadForecastFacts {
     pub(super) turn: u64,
 }
 
-/// The pace of the town, if anything was done in it.
-pub(super) fn pace(reader: &Reader<'_>) -> Result<Option<Pace>> {
-    Ok(Pace::of(&reader.past_durations(PAST_RUNS_PER_RIG_MAX)?))
+/// The durations of past runs, if any run has succeeded.
+pub(super) fn past_durations(reader: &Reader<'_>) -> Result<Option<RunDurations>> {
+    Ok(RunDurations::of(&reader.past_durations(PAST_RUNS_PER_RIG_MAX)?))
 }
 
 /// The forecast for these beads, so many of which may be done at once.
 pub(super) fn outlook(
-    pace: Option<&Pace>,
+    durations: Option<&RunDurations>,
     settings: &SchedulerSettings,
     slots: Option<u32>,
     members: &[StagedMember],
     mark: impl Fn(usize) -> BeadForecastFacts,
 ) -> SetForecast {
     let mut rigs: BTreeMap<Option<&RigSlug>, usize> = BTreeMap::new();
-    let mut room = PaceLimits { slots, rigs: Vec::new() };
+    let mut room = ForecastLimits { slots, rigs: Vec::new() };
     let mut jobs = Vec::with_capacity(members.len());
     for (at, member) in members.iter().enumerate() {
         let rig = match &member.part {
             MemberRole::Over => {
-                jobs.push(PaceJob::default());
+                jobs.push(ForecastJob::default());
                 continue;
             }
             MemberRole::Frame(parts) => {
                 let waits_for = member.waits_for.iter().chain(parts).copied().collect();
-                jobs.push(PaceJob { waits_for, ..PaceJob::default() });
+                jobs.push(ForecastJob { waits_for, ..ForecastJob::default() });
                 continue;
             }
             MemberRole::Work(rig) => rig.as_ref().map(|(slug, _)| slug),
@@ -81,10 +81,10 @@ pub(super) fn outlook(
             room.rigs.push(rig.and_then(|slug| settings.rig_caps.get(slug).copied()));
             room.rigs.len() - 1
         });
-        jobs.push(job(pace, member, rig, known, mark(at)));
+        jobs.push(job(durations, member, rig, known, mark(at)));
     }
     let work = jobs.iter().filter(|job| job.rig.is_some()).count();
-    let forecast = pace.map(|_| forecast(&jobs, &room));
+    let forecast = durations.map(|_| forecast(&jobs, &room));
     let estimate = forecast.filter(|forecast| forecast.left_out < work).map(|forecast| {
         DurationEstimate { remaining: forecast.remaining, left_out: forecast.left_out, slots }
     });
@@ -92,18 +92,18 @@ pub(super) fn outlook(
 }
 
 fn job(
-    pace: Option<&Pace>,
+    durations: Option<&RunDurations>,
     member: &StagedMember,
     rig: Option<&RigSlug>,
     known: usize,
     mark: BeadForecastFacts,
-) -> PaceJob {
-    let takes = match (pace, mark.age) {
+) -> ForecastJob {
+    let takes = match (durations, mark.age) {
         (None, _) => DURATION_WITHOUT_PACE,
-        (Some(pace), None) => pace.of_rig(rig),
-        (Some(pace), Some(age)) => pace.left(rig, age),
+        (Some(durations), None) => durations.of_rig(rig),
+        (Some(durations), Some(age)) => durations.left(rig, age),
     };
-    PaceJob {
+    ForecastJob {
         takes,
         waits_for: member.waits_for.clone(),
         rig: Some(known),

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use gt_core::decide::{ConvoyState, MemberRole, Pace, StagedMember, WaitClass};
+use gt_core::decide::{ConvoyState, MemberRole, RunDurations, StagedMember, WaitClass};
 use gt_core::{BeadId, ExecutorKind, Timestamp};
 use gt_store::{Member, QueuedMember, Reader, StatusFilter};
 
-use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, pace};
+use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, past_durations};
 use crate::dispatch::DispatchInputs;
 use crate::dispatch::{CycleCaller, SchedulingSnapshot};
 use gt_beads::convoys::{Convoy, find};
@@ -31,7 +31,7 @@ pub struct ConvoyOverview {
 }
 
 impl ConvoyOverview {
-    /// When the convoy would be done at this pace.
+    /// When the convoy would be done at the rate of past runs.
     pub fn eta(&self) -> Option<Timestamp> {
         self.estimate.map(|estimate| self.as_of.plus(estimate.remaining))
     }
@@ -64,10 +64,10 @@ pub fn overview(town: &Town, limit: usize) -> Result<(Vec<ConvoyOverview>, usize
             CycleCaller::Daemon,
             town.now(),
         )?;
-        let pace = pace(reader)?;
+        let durations = past_durations(reader)?;
         let mut convoys = Vec::new();
         for convoy in shown.into_iter().take(limit) {
-            convoys.push(count(reader, &snapshot, pace.as_ref(), convoy)?);
+            convoys.push(count(reader, &snapshot, durations.as_ref(), convoy)?);
         }
         Ok((convoys, total))
     })
@@ -76,7 +76,7 @@ pub fn overview(town: &Town, limit: usize) -> Result<(Vec<ConvoyOverview>, usize
 fn count(
     reader: &Reader<'_>,
     snapshot: &SchedulingSnapshot,
-    pace: Option<&Pace>,
+    durations: Option<&RunDurations>,
     convoy: Convoy,
 ) -> Result<ConvoyOverview> {
     let open_members = reader.open_members(&convoy.bead.id)?;
@@ -100,7 +100,8 @@ fn count(
     let settings = &snapshot.settings;
     let slots = if is_gated { settings.cap_in_force() } else { settings.max_polecats };
     let slots = convoy.slots_within(slots);
-    let outlook = outlook(pace, settings, slots, &members, |at| mark(snapshot, &open_members[at]));
+    let outlook =
+        outlook(durations, settings, slots, &members, |at| mark(snapshot, &open_members[at]));
     Ok(ConvoyOverview {
         running: number(&is_live),
         queued: number(&is_queued),

@@ -13,7 +13,7 @@ use gt_core::{
 };
 use gt_store::{BeadRow, MemberRow, Reader, StatusFilter, Writer};
 
-use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, pace};
+use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, past_durations};
 use crate::schedule::{ExpandedBead, meaning, no_parts};
 use gt_beads::convoys::{ConvoyRules, ConvoyToMake, find, make};
 use gt_beads::dependencies::waits_of;
@@ -141,10 +141,11 @@ fn look(
         tell(rows.len(), set.beads.len());
     }
     let (facts, settings) = facts(town, reader, &rows, &set, missing.to_vec())?;
-    let pace = pace(reader)?;
+    let durations = past_durations(reader)?;
     let room = settings.max_polecats;
-    let outlook =
-        outlook(pace.as_ref(), &settings, room, &facts.members, |_| BeadForecastFacts::default());
+    let outlook = outlook(durations.as_ref(), &settings, room, &facts.members, |_| {
+        BeadForecastFacts::default()
+    });
     let (plan, tracked) = (plan(&facts), tracked(&facts));
     let staged = Staged {
         convoy: None,

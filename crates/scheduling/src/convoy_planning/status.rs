@@ -9,7 +9,7 @@ use gt_core::schedule::{Context, Run, RunState};
 use gt_core::{Bead, BeadId, DependencyType, Outcome, Status, Timestamp};
 use gt_store::{BeadRow, Reader};
 
-use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, pace};
+use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, past_durations};
 use super::stage::{link, members, places};
 use crate::dispatch::DispatchInputs;
 use crate::dispatch::{CycleCaller, SchedulingSnapshot};
@@ -138,7 +138,7 @@ impl ConvoyStatus {
         self.tracked.iter().filter(|one| one.state == state).count() as u64
     }
 
-    /// When the convoy would be done at this pace.
+    /// When the convoy would be done at the rate of past runs.
     pub fn eta(&self) -> Option<Timestamp> {
         self.estimate.map(|estimate| self.as_of.plus(estimate.remaining))
     }
@@ -214,8 +214,8 @@ fn build_status(
     let slots = if is_gated { settings.cap_in_force() } else { settings.max_polecats };
     let slots = convoy.slots_within(slots);
     let is_staged = convoy.state() == ConvoyState::Staged;
-    let pace = pace(reader)?;
-    let outlook = outlook(pace.as_ref(), settings, slots, &members, |at| {
+    let durations = past_durations(reader)?;
+    let outlook = outlook(durations.as_ref(), settings, slots, &members, |at| {
         let one = &tracked[at];
         BeadForecastFacts {
             age: one.run.as_ref().map(|run| age(run, snapshot.now)),

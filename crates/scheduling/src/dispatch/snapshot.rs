@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gt_core::decide::{
     AdmissionRequest, BACKOFF_MAX, Budget, BudgetKind, Caps, DispatchOrder, LoadGuard,
-    MEMORY_GROWTH_TIME, MemoryGuard, Occupancy, OrderPosition, ParkHold, RigStanding,
-    SchedulerFacts, WaitReason, admit, context_reasons, hold, ramp, rig_reasons,
-    unscheduled_reasons,
+    MEMORY_GROWTH_TIME, MemoryGuard, Occupancy, OrderPosition, ParkHold, RigFacts, SchedulerFacts,
+    WaitReason, admit, context_reasons, hold, ramp, rig_reasons, unscheduled_reasons,
 };
 use gt_core::schedule::{Account, Context, ContextOrigin, Park, ParkSubject, Run, WorkerPlace};
 use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, Timestamp};
@@ -305,8 +304,8 @@ impl SchedulingSnapshot {
         self.settings.order
     }
 
-    fn standing(&self, slug: &RigSlug) -> Option<RigStanding> {
-        self.rig(slug).map(|rig| RigStanding {
+    fn rig_facts(&self, slug: &RigSlug) -> Option<RigFacts> {
+        self.rig(slug).map(|rig| RigFacts {
             state: rig.state,
             executor: rig.executor,
             can_run: self.settings.knows_how(rig),
@@ -315,15 +314,14 @@ impl SchedulingSnapshot {
 
     /// Whether the rig has no command and no runtime, so that nothing starts in it.
     pub(crate) fn cannot_run(&self, rig: &Rig) -> bool {
-        let reasons =
-            self.standing(&rig.slug).map(|standing| rig_reasons(&rig.slug, standing, None));
+        let reasons = self.rig_facts(&rig.slug).map(|facts| rig_reasons(&rig.slug, facts, None));
         let is_that = |reason: &WaitReason| matches!(reason, WaitReason::RigCannotRun(_));
         reasons.is_some_and(|reasons| reasons.iter().any(is_that))
     }
 
     /// Whether the rig of a lane starts anything at all.
     pub(crate) fn rig_starts(&self, lane: &Lane) -> bool {
-        let rig = self.standing(&lane.rig);
+        let rig = self.rig_facts(&lane.rig);
         rig.is_some_and(|rig| rig_reasons(&lane.rig, rig, lane.place.as_ref()).is_empty())
     }
 
@@ -367,7 +365,7 @@ impl SchedulingSnapshot {
             facts.readiness.open_blockers = left;
         }
         facts.paused = self.paused.get(&bead.id);
-        context_reasons(context, &facts, self.standing(&context.rig), &self.control, self.now)
+        context_reasons(context, &facts, self.rig_facts(&context.rig), &self.control, self.now)
     }
 
     /// The blockers that count for a context in a rig where work may begin from an accepted commit.
@@ -402,7 +400,7 @@ impl SchedulingSnapshot {
     ) -> Vec<WaitReason> {
         let mut facts = facts.scheduling(bead, self.run_of(&bead.id));
         facts.paused = self.paused.get(&bead.id);
-        let rig = bead.rig.as_ref().and_then(|slug| Some((slug, self.standing(slug)?)));
+        let rig = bead.rig.as_ref().and_then(|slug| Some((slug, self.rig_facts(slug)?)));
         let attempts = self.settings.max_attempts;
         let mut reasons =
             unscheduled_reasons(&facts, latest, last_run, rig, staged, attempts, self.now);

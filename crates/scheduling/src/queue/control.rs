@@ -6,7 +6,7 @@ use gt_store::{Pause, Writer};
 
 use gt_beads::convoys::end_bookkeeping;
 use gt_beads::lookup::resolve_in;
-use gt_beads::rulings::refuse_if_over;
+use gt_beads::transition_check::refuse_if_over;
 use gt_town::{OperationError, Result, Town};
 
 /// Stops all starts. Gives who stopped them and when, and whether that was just now.

@@ -142,8 +142,8 @@ pub fn why(town: &Town, input: &str) -> Result<WhyAnswer> {
             CycleCaller::Daemon,
             town.now(),
         )?;
-        let BeadStanding { context, run, is_open, reasons, outlook } =
-            standing(town, reader, &snapshot, &bead)?;
+        let BeadSchedulingState { context, run, is_open, reasons, outlook } =
+            scheduling_state(town, reader, &snapshot, &bead)?;
         let causes = causes(town, reader, &snapshot, &bead, &reasons)?;
         let convoys = convoys_of(reader, &bead.id)?;
         let docked = reasons.iter().find_map(|reason| match reason {
@@ -187,7 +187,7 @@ pub fn why(town: &Town, input: &str) -> Result<WhyAnswer> {
 }
 
 /// How a bead stands: how it is scheduled, its last run, and everything that keeps it.
-struct BeadStanding {
+struct BeadSchedulingState {
     context: Option<Context>,
     run: Option<Run>,
     is_open: bool,
@@ -195,12 +195,12 @@ struct BeadStanding {
     outlook: Option<QueuePosition>,
 }
 
-fn standing(
+fn scheduling_state(
     town: &Town,
     reader: &Reader<'_>,
     snapshot: &SchedulingSnapshot,
     bead: &Bead,
-) -> Result<BeadStanding> {
+) -> Result<BeadSchedulingState> {
     let context = reader.latest_context(&bead.id)?;
     let run = reader.runs_of(&bead.id)?.into_iter().next();
     let is_open = context.as_ref().is_some_and(|context| context.closed.is_none());
@@ -219,7 +219,7 @@ fn standing(
         let staged = reader.staged_convoys_of(std::slice::from_ref(&bead.id))?.remove(&bead.id);
         (snapshot.reasons_unscheduled(reader, bead, staged.as_ref())?, None)
     };
-    Ok(BeadStanding { context, run, is_open, reasons, outlook })
+    Ok(BeadSchedulingState { context, run, is_open, reasons, outlook })
 }
 
 /// How many beads of a chain are followed at most. Dependencies have no cycles, so this only bounds the work.
@@ -241,7 +241,8 @@ fn causes(
             break;
         }
         let Some(blocker) = reader.bead(&id)? else { break };
-        let BeadStanding { is_open, reasons, .. } = standing(town, reader, snapshot, &blocker)?;
+        let BeadSchedulingState { is_open, reasons, .. } =
+            scheduling_state(town, reader, snapshot, &blocker)?;
         next = blocker_in(&reasons);
         let remedy = reasons.first().map(|reason| remedy(reason, &blocker, is_open));
         chain.push(WaitCause { bead: blocker, reasons, remedy: remedy.unwrap_or_default() });

@@ -12,7 +12,7 @@ use crate::dispatch::DispatchInputs;
 use crate::dispatch::SchedulingSnapshot;
 use crate::schedule::{redispatch_in, try_recipe};
 use gt_beads::lookup::resolve_in;
-use gt_beads::rulings::refuse_if_over;
+use gt_beads::transition_check::refuse_if_over;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
 

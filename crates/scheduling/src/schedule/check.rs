@@ -55,7 +55,7 @@ pub(super) fn rig<'s>(
 
 /// Whether a bead may be scheduled for `rig`, as far as its status and the rig go. It may have an open context already,
 /// or a run whose work waits to be merged.
-pub(super) fn standing(
+pub(super) fn check_bead(
     snapshot: &SchedulingSnapshot,
     bead: &Bead,
     rig: &Rig,
@@ -143,7 +143,7 @@ fn done_already(
     let id = &bead.id;
     Err(OperationError::rejected(format!(
         "{id} is done: {}; gt mq show {} says more, and gt sling {id} --force has it done again without that work",
-        request.standing(),
+        request.state_reason(),
         request.id
     )))
 }

@@ -82,7 +82,7 @@ pub(crate) fn feed_in(
     for UnscheduledMember { convoy, bead, .. } in strays.iter().filter(|stray| stray.is_stranded())
     {
         let rig = match check::rig(snapshot, bead, None, &SlingOptions::default()).and_then(|rig| {
-            check::standing(snapshot, bead, rig, None, (None, None), &SlingOptions::default())
+            check::check_bead(snapshot, bead, rig, None, (None, None), &SlingOptions::default())
         }) {
             Ok(ScheduleVerdict::Go(rig)) => rig,
             Ok(ScheduleVerdict::Nothing(_)) => continue,

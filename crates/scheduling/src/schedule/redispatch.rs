@@ -35,7 +35,7 @@ pub(crate) fn redispatch_in(
     let flags = SlingOptions { force: was_forced, ..SlingOptions::default() };
     let rig = check::rig(snapshot, bead, target.as_ref(), &flags)?;
     let never = SlingOptions::default();
-    let rig = match check::standing(snapshot, bead, rig, target.as_ref(), (None, None), &never)? {
+    let rig = match check::check_bead(snapshot, bead, rig, target.as_ref(), (None, None), &never)? {
         ScheduleVerdict::Go(rig) => rig,
         ScheduleVerdict::Nothing(why) => return Err(OperationError::rejected(why)),
     };

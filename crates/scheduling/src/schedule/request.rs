@@ -118,7 +118,7 @@ pub struct SlingEntry {
     /// The rig it goes to.
     pub rig: Option<String>,
     /// Its result.
-    pub fate: SlingOutcome,
+    pub outcome: SlingOutcome,
     /// A further consequence that the user should know.
     pub consequence: Option<String>,
 }

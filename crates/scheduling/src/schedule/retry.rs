@@ -10,7 +10,7 @@ use crate::dispatch::DispatchInputs;
 use crate::dispatch::{CycleCaller, SchedulingSnapshot};
 use gt_beads::beads::reopen_in;
 use gt_beads::lookup::resolve_in;
-use gt_beads::rulings::refuse_if_over;
+use gt_beads::transition_check::refuse_if_over;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
 

@@ -69,8 +69,8 @@ fn look(town: &Town, reader: &Reader<'_>, inputs: &DispatchInputs) -> Result<Sch
 /// A convoy is launched whole or stays staged: a fault of one of its beads is a fault of the launch.
 fn refuse_part(report: &mut SlingReport) -> Result<()> {
     let refused =
-        report.entries.iter().position(|entry| matches!(entry.fate, SlingOutcome::Refused(_)));
-    match refused.map(|at| report.entries.swap_remove(at).fate) {
+        report.entries.iter().position(|entry| matches!(entry.outcome, SlingOutcome::Refused(_)));
+    match refused.map(|at| report.entries.swap_remove(at).outcome) {
         Some(SlingOutcome::Refused(error)) => Err(error),
         _ => Ok(()),
     }
@@ -212,13 +212,13 @@ impl Scheduling<'_> {
                 Ok(bead) => bead,
                 // Without leave to skip it, an unknown name has ended the request before.
                 Err(error) => {
-                    let fate = SlingOutcome::Skipped(SkipReason::Unknown, error.to_string());
+                    let outcome = SlingOutcome::Skipped(SkipReason::Unknown, error.to_string());
                     report.entries.push(SlingEntry {
                         name,
                         bead: None,
                         title: String::new(),
                         rig: None,
-                        fate,
+                        outcome,
                         consequence: None,
                     });
                     continue;
@@ -229,7 +229,7 @@ impl Scheduling<'_> {
                 bead: Some(bead.id.clone()),
                 title: bead.title.to_string(),
                 rig: None,
-                fate: SlingOutcome::Nothing("named twice".to_owned()),
+                outcome: SlingOutcome::Nothing("named twice".to_owned()),
                 consequence: None,
             };
             if !twice {
@@ -248,14 +248,14 @@ impl Scheduling<'_> {
                         going.push(CheckedBead { entry: report.entries.len(), row, rig });
                     }
                     Ok((ScheduleVerdict::Nothing(why), _)) => {
-                        entry.fate = SlingOutcome::Nothing(why);
+                        entry.outcome = SlingOutcome::Nothing(why);
                     }
                     Err(error @ OperationError::Store(_)) => return Err(error),
                     // Of an epic or a convoy the rest goes.
                     Err(error) if unfolded && !is_formula_fault(&error) => {
-                        entry.fate = SlingOutcome::Skipped(self.skip(&bead), error.to_string());
+                        entry.outcome = SlingOutcome::Skipped(self.skip(&bead), error.to_string());
                     }
-                    Err(error) => entry.fate = SlingOutcome::Refused(error),
+                    Err(error) => entry.outcome = SlingOutcome::Refused(error),
                 }
             }
             report.entries.push(entry);
@@ -326,7 +326,7 @@ impl Scheduling<'_> {
     ) -> Result<ScheduleVerdict> {
         let flags = &self.request.flags;
         let rig = check::rig(&self.snapshot, bead, target, flags)?;
-        let verdict = check::standing(&self.snapshot, bead, rig, target, (open, merging), flags)?;
+        let verdict = check::check_bead(&self.snapshot, bead, rig, target, (open, merging), flags)?;
         if matches!(verdict, ScheduleVerdict::Go(_))
             && let Some(Err(why)) = self.recipes.get(&rig.slug)
         {
@@ -455,7 +455,7 @@ impl Scheduling<'_> {
                     self.snapshot.count_as_started(&context);
                 }
             }
-            report.entries[entry].fate = SlingOutcome::Scheduled(context.id, reasons);
+            report.entries[entry].outcome = SlingOutcome::Scheduled(context.id, reasons);
         }
         Ok(())
     }

@@ -20,14 +20,14 @@ pub fn reference() -> String {
             lines.extend([String::new(), format!("## {}", capitalized(group)), String::new()]);
             lines.extend([format!("| | {engines} |"), format!("|---|{rule}")]);
         }
-        let standings = Engine::ALL.map(|engine| standing(case, engine)).join(" | ");
-        lines.push(format!("| {} | {standings} |", capitalized(sentence)));
+        let listed = Engine::ALL.map(|engine| listed(case, engine)).join(" | ");
+        lines.push(format!("| {} | {listed} |", capitalized(sentence)));
     }
     lines.join("\n") + "\n"
 }
 
 /// Where the case is run on this engine, or why it is not.
-fn standing(case: &Case, engine: Engine) -> String {
+fn listed(case: &Case, engine: Engine) -> String {
     if let Some(why) = case.why_not_on(engine) {
         return format!("does not apply: {why}");
     }

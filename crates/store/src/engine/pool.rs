@@ -12,7 +12,7 @@ pub(crate) struct Pool<C> {
     state: Mutex<PoolState<C>>,
     returned: Condvar,
     limit: usize,
-    patience: Duration,
+    timeout: Duration,
 }
 
 #[derive(Debug)]
@@ -22,10 +22,10 @@ struct PoolState<C> {
 }
 
 impl<C> Pool<C> {
-    /// A pool that lends at most `limit` at a time and lets others wait as long as `patience`.
-    pub(crate) fn new(limit: usize, patience: Duration) -> Self {
+    /// A pool that lends at most `limit` at a time and lets others wait as long as `timeout`.
+    pub(crate) fn new(limit: usize, timeout: Duration) -> Self {
         let state = Mutex::new(PoolState { idle: Vec::new(), lent: 0 });
-        Self { state, returned: Condvar::new(), limit, patience }
+        Self { state, returned: Condvar::new(), limit, timeout }
     }
 
     /// Runs `work` with an idle connection, or with a new one.
@@ -51,7 +51,7 @@ impl<C> Pool<C> {
         let start = Instant::now();
         let mut state = self.state();
         while state.lent >= self.limit {
-            let left = self.patience.saturating_sub(start.elapsed());
+            let left = self.timeout.saturating_sub(start.elapsed());
             if left.is_zero() {
                 return Err(StoreError::Exhausted { limit: self.limit });
             }

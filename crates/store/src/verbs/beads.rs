@@ -34,7 +34,7 @@ statements! {
         acceptance_criteria = ?27, notes = ?28, carried = ?29 WHERE id = ?1";
     DELETE = "DELETE FROM beads WHERE id = ?1";
     EXISTS = "SELECT 1 FROM beads WHERE id = ?1";
-    STANDING = "SELECT 1 FROM beads WHERE id = ?1 UNION ALL \
+    ID_USES = "SELECT 1 FROM beads WHERE id = ?1 UNION ALL \
         SELECT 2 FROM (SELECT 1 FROM dependencies WHERE depends_on_id = ?1 LIMIT 1) awaited";
     BY_UID = "SELECT id FROM beads WHERE uid = ?1";
     FACTS = "SELECT status, outcome FROM beads WHERE id = ?1";
@@ -116,9 +116,9 @@ impl Reader<'_> {
         if let Some(vacancy) = self.known().and_then(|known| known.vacancy_of(id)) {
             return Ok(Some(vacancy));
         }
-        let standing = self.rows(STANDING, &[id.into()], |row| row.int(0))?;
-        let awaited = standing.contains(&2);
-        Ok((!standing.contains(&1)).then(|| UnusedId { id: id.clone(), awaited }))
+        let uses = self.rows(ID_USES, &[id.into()], |row| row.int(0))?;
+        let awaited = uses.contains(&2);
+        Ok((!uses.contains(&1)).then(|| UnusedId { id: id.clone(), awaited }))
     }
 }
 

@@ -24,7 +24,7 @@ mod watch;
 pub use change::{cancel, change};
 pub use client::WorkClient;
 pub use error::{Conflict, MissingKind, WorkError, WorkResult};
-pub use gt_executors::runs::{ATTEND, attend_errand};
+pub use gt_executors::runs::{ATTEND, attend_command};
 pub use heartbeat::heartbeat;
 pub use list::list;
 pub use next::next;

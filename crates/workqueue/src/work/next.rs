@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gt_core::decide::{ReadinessFacts, RigStanding, SchedulingFacts, offer_reasons};
+use gt_core::decide::{ReadinessFacts, RigFacts, SchedulingFacts, offer_reasons};
 use gt_core::work::{Position, RunRef, WorkItem, check_agent};
 use gt_core::{Bead, ExecutorKind, Invalid, Rig, RigSlug, RigState, limits};
 use gt_store::{Offered, PullQuery, Writer};
@@ -134,7 +134,7 @@ fn may_have(writer: &Writer<'_>, agent: &str, offered: &Offered) -> WorkResult<b
     } else {
         writer.rig(slug.as_str())?.map(|rig| (rig.state, rig.executor))
     };
-    let standing = executor.map(|(state, executor)| RigStanding { state, executor, can_run: true });
+    let rig_facts = executor.map(|(state, executor)| RigFacts { state, executor, can_run: true });
     let facts = SchedulingFacts {
         readiness: ReadinessFacts {
             status: &bead.status,
@@ -152,7 +152,7 @@ fn may_have(writer: &Writer<'_>, agent: &str, offered: &Offered) -> WorkResult<b
         request: None,
     };
     let now = writer.now();
-    let reasons = offer_reasons(agent, &facts, context.as_ref(), (slug, standing), None, now);
+    let reasons = offer_reasons(agent, &facts, context.as_ref(), (slug, rig_facts), None, now);
     Ok(reasons.is_empty())
 }
 

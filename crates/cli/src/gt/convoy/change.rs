@@ -9,7 +9,7 @@ use gt_scheduling::schedule::{ConvoyChoice, SlingRequest};
 use gt_town::rigs::branch_name;
 
 use super::super::sling;
-use super::{convoy_document, progress, standing};
+use super::{convoy_document, progress, state_word};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{moment, plural};
@@ -232,7 +232,7 @@ pub(super) fn remove(context: &CommandContext<'_>, args: &RemoveArgs) -> Result<
     for bead in &done.unknown {
         printer.done(format!("{id} does not track {bead}; nothing to do"))?;
     }
-    printer.note(format!("{}: {} done", standing(&done.convoy), progress(&done.convoy)));
+    printer.note(format!("{}: {} done", state_word(&done.convoy), progress(&done.convoy)));
     Ok(())
 }
 
@@ -246,7 +246,7 @@ pub(super) fn close(context: &CommandContext<'_>, args: &CloseArgs) -> Result<()
     }
     let id = &convoy.bead.id;
     if !changed {
-        return printer.done(format!("{id} is {} already; nothing to do", standing(&convoy)));
+        return printer.done(format!("{id} is {} already; nothing to do", state_word(&convoy)));
     }
     printer.done(format!(
         "✓ Closed {id}: {} ({} done)",

@@ -147,7 +147,7 @@ fn list(context: &CommandContext<'_>, filter: &ConvoyFilter, tree: bool) -> Resu
         for convoy in &convoys {
             let id = convoy.bead.id.as_str();
             let said =
-                format!("  {} {}  {}", standing(convoy), progress(convoy), convoy.bead.title);
+                format!("  {} {}  {}", state_word(convoy), progress(convoy), convoy.bead.title);
             printer.heading(id, &said)?;
             let convoy_status = gt_scheduling::convoy_planning::status(&town, id)?;
             status::print_beads(printer, convoy_status.tracked.iter(), now)?;
@@ -164,7 +164,7 @@ fn list(context: &CommandContext<'_>, filter: &ConvoyFilter, tree: bool) -> Resu
     for convoy in &convoys {
         table.row(vec![
             Cell::bold(convoy.bead.id.as_str()),
-            Cell::coloured(standing(convoy), status_colour(&convoy.bead.status)),
+            Cell::coloured(state_word(convoy), status_colour(&convoy.bead.status)),
             Cell::new(progress(convoy)),
             Cell::new(ago(convoy.bead.created_at, now)),
             Cell::new(convoy.bead.title.as_str()),
@@ -174,7 +174,7 @@ fn list(context: &CommandContext<'_>, filter: &ConvoyFilter, tree: bool) -> Resu
 }
 
 /// The state of a convoy, in a word.
-fn standing(convoy: &Convoy) -> String {
+fn state_word(convoy: &Convoy) -> String {
     match convoy.state() {
         ConvoyState::Open if convoy.paused.is_some() => "paused".to_owned(),
         ConvoyState::Landed => "landed".to_owned(),

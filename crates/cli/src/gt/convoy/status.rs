@@ -1,5 +1,7 @@
 //! `gt convoy status`.
 
+use std::time::Duration;
+
 use clap::Args;
 use comfy_table::Color;
 use gt_api::{
@@ -15,7 +17,7 @@ use gt_town::{OperationError, Town};
 
 use super::super::run::lasted;
 use super::super::watch::{WatchStep, watch};
-use super::{convoy_document, list, standing};
+use super::{convoy_document, list, state_word};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, moment, plural, roughly};
@@ -24,7 +26,7 @@ use crate::values::texts;
 /// Show how far a convoy is; all that are under way, if none is named
 ///
 /// Where each of its beads stands and why, in which order they go, the longest chain of what is left, and when all would be
-/// done at the pace of the last runs.
+/// done at the rate of the last runs.
 #[derive(Debug, Args)]
 #[command(
     after_help = "With --watch it is shown again whenever it changes, until the convoy is closed; with
@@ -105,13 +107,13 @@ fn print(printer: &Printer, convoy_status: &ConvoyStatus, height: usize) -> Resu
             ago(at, now),
             roughly(at.since(convoy.bead.created_at))
         ),
-        _ => format!("{}: {done}", standing(convoy)),
+        _ => format!("{}: {done}", state_word(convoy)),
     })?;
     if convoy_status.tracked.is_empty() {
         return printer.line("It tracks nothing, and never lands by itself");
     }
     if let Some(request) = &convoy_status.request {
-        printer.line(request.standing())?;
+        printer.line(request.state_reason())?;
     } else if convoy.is_integrated() && convoy.state() == ConvoyState::Open {
         printer.line("Its work comes together on a branch of its own, which lands at the end")?;
     }
@@ -213,6 +215,9 @@ fn estimate_line(estimate: &DurationEstimate, eta: Timestamp) -> String {
 /// How long something takes, in words.
 pub(super) fn about(estimate: &DurationEstimate) -> String {
     let slots = estimate.slots.map(|slots| format!(" with {slots} at a time")).unwrap_or_default();
+    if estimate.remaining < Duration::from_secs(1) {
+        return format!("less than 1s{slots}");
+    }
     format!("about {}{slots}", roughly(estimate.remaining))
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use gt_api::NotRunningDocument;
 use gt_core::Timestamp;
-use gt_daemon::daemon::{self, DaemonReport, DaemonStanding, LatencyReport};
+use gt_daemon::daemon::{self, DaemonPresence, DaemonReport, LatencyReport};
 use gt_scheduling::queue;
 
 use super::who;
@@ -23,9 +23,9 @@ pub(super) struct StatusArgs {}
 
 pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let root = context.root()?;
-    let standing = daemon::standing(&root)?;
+    let presence = daemon::presence(&root)?;
     let printer = context.printer;
-    let DaemonStanding::Running { pid, since, report } = standing else {
+    let DaemonPresence::Running { pid, since, report } = presence else {
         if printer.json() {
             printer.object(&NotRunningDocument { running: false })?;
         } else {

@@ -144,9 +144,9 @@ fn note_starts(
         .collect();
     let mut errors: HashMap<_, _> = errors.into_iter().collect();
     for entry in &mut slung.entries {
-        let SlingOutcome::Scheduled(id, _) = &entry.fate else { continue };
+        let SlingOutcome::Scheduled(id, _) = &entry.outcome else { continue };
         let error = entry.bead.as_ref().and_then(|bead| errors.remove(bead));
-        let fate = match (runs.remove(id), error) {
+        let outcome = match (runs.remove(id), error) {
             (Some(run), _) => SlingOutcome::Started(run),
             (None, Some(NotStarted::Changed(reasons))) => {
                 SlingOutcome::Scheduled(id.clone(), reasons)
@@ -159,7 +159,7 @@ fn note_starts(
             (None, Some(error)) => SlingOutcome::NotStarted(id.clone(), error.to_string()),
             (None, None) => continue,
         };
-        entry.fate = fate;
+        entry.outcome = outcome;
     }
     Ok(())
 }

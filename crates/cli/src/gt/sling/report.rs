@@ -12,12 +12,12 @@ use crate::output::{Printer, moment};
 
 /// Whether anything is scheduled now that was not before, and not running.
 pub(super) fn has_scheduled(report: &SlingReport) -> bool {
-    report.entries.iter().any(|entry| matches!(entry.fate, SlingOutcome::Scheduled(..)))
+    report.entries.iter().any(|entry| matches!(entry.outcome, SlingOutcome::Scheduled(..)))
 }
 
 /// Whether anything waits for a cycle by hand.
 pub(super) fn waits_at_the_gate(report: &SlingReport) -> bool {
-    report.entries.iter().any(|entry| match &entry.fate {
+    report.entries.iter().any(|entry| match &entry.outcome {
         SlingOutcome::Scheduled(_, reasons) => reasons.contains(&WaitReason::QueueGate),
         _ => false,
     })
@@ -48,7 +48,7 @@ pub(super) fn print(
 /// The failure of a bead, with its name.
 fn failure(entry: &SlingEntry) -> Option<String> {
     let name = &entry.name;
-    match &entry.fate {
+    match &entry.outcome {
         SlingOutcome::Refused(error) => {
             let said = error.to_string();
             Some(if said.contains(name) { said } else { format!("{name}: {said}") })
@@ -68,7 +68,7 @@ fn text(printer: &Printer, report: &SlingReport, rehearsal: bool) -> Result<(), 
     let mut skipped: BTreeMap<&str, usize> = BTreeMap::new();
     for entry in &report.entries {
         let name = &entry.name;
-        match &entry.fate {
+        match &entry.outcome {
             SlingOutcome::Scheduled(..) | SlingOutcome::Started(_) => {
                 printer.done(good_line(entry, report, rehearsal))?;
                 if let Some(consequence) = &entry.consequence {
@@ -119,7 +119,7 @@ fn text(printer: &Printer, report: &SlingReport, rehearsal: bool) -> Result<(), 
 fn good_line(entry: &SlingEntry, report: &SlingReport, rehearsal: bool) -> String {
     let name = &entry.name;
     let rig = entry.rig.as_deref().unwrap_or("?");
-    match &entry.fate {
+    match &entry.outcome {
         SlingOutcome::Started(run) => format!("✓ Started {name} ({run})"),
         SlingOutcome::Scheduled(context, reasons) => {
             let waiting = reason_text(reasons);
@@ -165,7 +165,7 @@ fn entry_document(entry: &SlingEntry, rehearsal: bool) -> SlingEntryDocument {
     let said = |status: &str, code: &str, text: String| {
         told(status, vec![WaitReasonDocument { code: code.to_owned(), text, until: None }])
     };
-    match &entry.fate {
+    match &entry.outcome {
         SlingOutcome::Scheduled(context, reasons) => SlingEntryDocument {
             context: (!rehearsal).then(|| context.to_string()),
             ..told("scheduled", reason_documents(reasons))

@@ -1,6 +1,8 @@
 //! The part of the status table for beads that a run has.
 
-use super::{Ruling, RunEffect, Transition, TransitionFacts, Verb, VerbActor, VerbRefusal, unheld};
+use super::{
+    RunEffect, Transition, TransitionFacts, Verb, VerbActor, VerbDecision, VerbRefusal, unheld,
+};
 use crate::schedule::{Run, RunId, RunState};
 use crate::{ExecutorKind, Status};
 
@@ -87,17 +89,17 @@ pub(super) enum Relation {
 /// The table for a bead that `run` has.
 pub(super) fn decide(
     verb: &Verb,
-    standing: &TransitionFacts<'_>,
+    facts: &TransitionFacts<'_>,
     run: &LiveRun<'_>,
     speaker: VerbActor<'_>,
-) -> Result<Ruling, VerbRefusal> {
+) -> Result<VerbDecision, VerbRefusal> {
     let relation = run.relation(speaker);
     if let Relation::Superseded(acting) = relation {
         return Err(VerbRefusal::Superseded { acting, live: run.id.clone() });
     }
     let unchanged = match verb {
-        Verb::SetStatus(wanted) => wanted == standing.status,
-        Verb::Assign(to) => to == standing.assignee,
+        Verb::SetStatus(wanted) => wanted == facts.status,
+        Verb::Assign(to) => to == facts.assignee,
         Verb::Edit => true,
         Verb::Claim | Verb::Close { .. } | Verb::Reopen | Verb::PutOff | Verb::Delete { .. } => {
             false
@@ -107,35 +109,35 @@ pub(super) fn decide(
         return Ok(NOTHING);
     }
     match relation {
-        Relation::Worker(manner) => by_worker(verb, standing, run, manner, speaker),
-        Relation::Superseded(_) | Relation::Stranger => by_stranger(verb, standing, run, speaker),
+        Relation::Worker(manner) => by_worker(verb, facts, run, manner, speaker),
+        Relation::Superseded(_) | Relation::Stranger => by_stranger(verb, facts, run, speaker),
     }
 }
 
-const NOTHING: Ruling = Ruling { bead: Transition::Nothing, run: RunEffect::Untouched };
+const NOTHING: VerbDecision = VerbDecision { bead: Transition::Nothing, run: RunEffect::Untouched };
 
 fn by_worker(
     verb: &Verb,
-    standing: &TransitionFacts<'_>,
+    facts: &TransitionFacts<'_>,
     run: &LiveRun<'_>,
     manner: WorkerBinding,
     speaker: VerbActor<'_>,
-) -> Result<Ruling, VerbRefusal> {
+) -> Result<VerbDecision, VerbRefusal> {
     let closes = manner == WorkerBinding::Alone;
     match verb {
         Verb::Edit => Ok(NOTHING),
         Verb::Claim | Verb::SetStatus(Status::InProgress) => match (manner, run.state) {
             (WorkerBinding::Pulling | WorkerBinding::Alone, RunState::Starting) => {
                 let bead = Transition::Status(Status::InProgress);
-                Ok(Ruling { bead, run: RunEffect::Taken })
+                Ok(VerbDecision { bead, run: RunEffect::Taken })
             }
             _ => Ok(NOTHING),
         },
         Verb::Close { .. } | Verb::SetStatus(Status::Closed) if closes => {
-            let bead = unheld(verb, standing, speaker.name)?;
-            Ok(Ruling { bead, run: RunEffect::Ended })
+            let bead = unheld(verb, facts, speaker.name)?;
+            Ok(VerbDecision { bead, run: RunEffect::Ended })
         }
-        Verb::Delete { force: true } if closes => by_stranger(verb, standing, run, speaker),
+        Verb::Delete { force: true } if closes => by_stranger(verb, facts, run, speaker),
         Verb::Close { .. } | Verb::SetStatus(Status::Closed) | Verb::Delete { force: true } => {
             Err(VerbRefusal::FinishWithDone(run.id.clone()))
         }
@@ -151,13 +153,13 @@ fn by_worker(
 
 fn by_stranger(
     verb: &Verb,
-    standing: &TransitionFacts<'_>,
+    facts: &TransitionFacts<'_>,
     run: &LiveRun<'_>,
     speaker: VerbActor<'_>,
-) -> Result<Ruling, VerbRefusal> {
+) -> Result<VerbDecision, VerbRefusal> {
     if verb.is_forced() {
-        let bead = unheld(verb, standing, speaker.name)?;
-        return Ok(Ruling { bead, run: RunEffect::Cancelled });
+        let bead = unheld(verb, facts, speaker.name)?;
+        return Ok(VerbDecision { bead, run: RunEffect::Cancelled });
     }
     let (run, agent) = (run.id.clone(), run.agent.to_owned());
     Err(match verb {

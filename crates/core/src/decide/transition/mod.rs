@@ -122,7 +122,7 @@ pub enum RunEffect {
 
 /// The answer of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ruling {
+pub struct VerbDecision {
     /// The change of the bead.
     pub bead: Transition,
     /// The change of its run.
@@ -224,50 +224,50 @@ fn list(ids: &[BeadId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The effect of `verb` on a bead in this standing, and on the run that has it, when `speaker` says it.
+/// The effect of `verb` on a bead with these facts, and on the run that has it, when `speaker` says it.
 pub fn decide(
     verb: &Verb,
-    standing: &TransitionFacts<'_>,
+    facts: &TransitionFacts<'_>,
     speaker: VerbActor<'_>,
-) -> Result<Ruling, VerbRefusal> {
-    if let Some(run) = &standing.run {
-        return held::decide(verb, standing, run, speaker);
+) -> Result<VerbDecision, VerbRefusal> {
+    if let Some(run) = &facts.run {
+        return held::decide(verb, facts, run, speaker);
     }
     // An action from a run carries the run's number, also when no other run has come after it.
-    if let Some(acting) = speaker.run.filter(|acting| acting.bead == *standing.id) {
+    if let Some(acting) = speaker.run.filter(|acting| acting.bead == *facts.id) {
         return Err(VerbRefusal::Over(acting.clone()));
     }
-    let bead = unheld(verb, standing, speaker.name)?;
-    if let Some(request) = standing.request
+    let bead = unheld(verb, facts, speaker.name)?;
+    if let Some(request) = facts.request
         && bead != Transition::Nothing
         && !verb.is_forced()
     {
         let force_helps = matches!(verb, Verb::Close { .. } | Verb::Delete { .. });
         return Err(VerbRefusal::InMergeQueue { request: request.clone(), force_helps });
     }
-    Ok(Ruling { bead, run: RunEffect::Untouched })
+    Ok(VerbDecision { bead, run: RunEffect::Untouched })
 }
 
 /// The table for a bead that no run has.
 fn unheld(
     verb: &Verb,
-    standing: &TransitionFacts<'_>,
+    facts: &TransitionFacts<'_>,
     actor: &str,
 ) -> Result<Transition, VerbRefusal> {
-    let current = standing.status;
+    let current = facts.status;
     match verb {
         Verb::Claim => match current {
-            Status::Open if standing.assignee.is_empty() || standing.assignee == actor => {
+            Status::Open if facts.assignee.is_empty() || facts.assignee == actor => {
                 Ok(Transition::Claimed)
             }
-            Status::InProgress if standing.assignee == actor => Ok(Transition::Nothing),
-            Status::Open | Status::InProgress | Status::Hooked if !standing.assignee.is_empty() => {
-                Err(VerbRefusal::ClaimedBy(standing.assignee.to_owned()))
+            Status::InProgress if facts.assignee == actor => Ok(Transition::Nothing),
+            Status::Open | Status::InProgress | Status::Hooked if !facts.assignee.is_empty() => {
+                Err(VerbRefusal::ClaimedBy(facts.assignee.to_owned()))
             }
             other => Err(VerbRefusal::NotClaimable(other.clone())),
         },
         Verb::SetStatus(wanted) => match (current, wanted) {
-            (_, Status::Closed) if standing.is_template => Err(VerbRefusal::Template),
+            (_, Status::Closed) if facts.is_template => Err(VerbRefusal::Template),
             (Status::Closed, Status::Closed) => Ok(Transition::Nothing),
             (_, Status::Closed) => Ok(Transition::Closed),
             (Status::Closed, Status::Open) => Ok(Transition::Reopened),
@@ -276,20 +276,20 @@ fn unheld(
             (_, wanted) => Ok(Transition::Status(wanted.clone())),
         },
         Verb::Close { force } => {
-            if standing.is_template {
+            if facts.is_template {
                 return Err(VerbRefusal::Template);
             }
             if *force || *current == Status::Closed {
                 return Ok(Transition::Closed);
             }
-            if standing.pinned || *current == Status::Pinned {
+            if facts.pinned || *current == Status::Pinned {
                 return Err(VerbRefusal::Pinned);
             }
-            if standing.issue_type.is_epic() && standing.has_open_children {
+            if facts.issue_type.is_epic() && facts.has_open_children {
                 return Err(VerbRefusal::OpenChildren);
             }
-            if !standing.blockers.is_empty() {
-                return Err(VerbRefusal::Blocked(standing.blockers.to_vec()));
+            if !facts.blockers.is_empty() {
+                return Err(VerbRefusal::Blocked(facts.blockers.to_vec()));
             }
             Ok(Transition::Closed)
         }
@@ -302,7 +302,7 @@ fn unheld(
             Status::Open => Ok(Transition::Status(Status::Deferred)),
             _ => Ok(Transition::Nothing),
         },
-        Verb::Assign(to) if to == standing.assignee => Ok(Transition::Nothing),
+        Verb::Assign(to) if to == facts.assignee => Ok(Transition::Nothing),
         Verb::Assign(_) => Ok(Transition::Assigned),
         Verb::Delete { .. } => Ok(Transition::Deleted),
         Verb::Edit => Ok(Transition::Nothing),

@@ -10,8 +10,8 @@ use crate::schedule::RunState;
 const ME: VerbActor<'_> = VerbActor { name: "me", run: None };
 
 /// The decision about a bead that no run has.
-fn unheld(verb: &Verb, standing: &TransitionFacts<'_>) -> Result<Transition, VerbRefusal> {
-    decide(verb, standing, ME).map(|ruling| {
+fn unheld(verb: &Verb, facts: &TransitionFacts<'_>) -> Result<Transition, VerbRefusal> {
+    decide(verb, facts, ME).map(|ruling| {
         assert_eq!(ruling.run, RunEffect::Untouched);
         ruling.bead
     })
@@ -20,7 +20,7 @@ fn unheld(verb: &Verb, standing: &TransitionFacts<'_>) -> Result<Transition, Ver
 static BEAD: std::sync::LazyLock<BeadId> =
     std::sync::LazyLock::new(|| BeadId::parse("gt-a").unwrap());
 
-fn standing<'a>(status: &'a Status, assignee: &'a str, kind: &'a IssueType) -> TransitionFacts<'a> {
+fn facts<'a>(status: &'a Status, assignee: &'a str, kind: &'a IssueType) -> TransitionFacts<'a> {
     TransitionFacts {
         id: &BEAD,
         status,
@@ -39,7 +39,7 @@ fn standing<'a>(status: &'a Status, assignee: &'a str, kind: &'a IssueType) -> T
 fn a_claim_is_a_compare_and_swap() {
     let task = IssueType::default();
     let claim =
-        |status: &Status, assignee: &str| unheld(&Verb::Claim, &standing(status, assignee, &task));
+        |status: &Status, assignee: &str| unheld(&Verb::Claim, &facts(status, assignee, &task));
     assert_eq!(claim(&Status::Open, ""), Ok(Transition::Claimed));
     assert_eq!(claim(&Status::Open, "me"), Ok(Transition::Claimed));
     assert_eq!(claim(&Status::InProgress, "me"), Ok(Transition::Nothing));
@@ -55,17 +55,17 @@ fn closing_has_guards_that_force_overrides() {
     let (task, epic) = (IssueType::default(), IssueType::parse("epic").unwrap());
     let blockers = [BeadId::parse("gt-a").unwrap()];
     let guarded = [
-        TransitionFacts { pinned: true, ..standing(&Status::Open, "", &task) },
-        standing(&Status::Pinned, "", &task),
-        TransitionFacts { has_open_children: true, ..standing(&Status::Open, "", &epic) },
-        TransitionFacts { blockers: &blockers, ..standing(&Status::Open, "", &task) },
+        TransitionFacts { pinned: true, ..facts(&Status::Open, "", &task) },
+        facts(&Status::Pinned, "", &task),
+        TransitionFacts { has_open_children: true, ..facts(&Status::Open, "", &epic) },
+        TransitionFacts { blockers: &blockers, ..facts(&Status::Open, "", &task) },
     ];
-    for standing in &guarded {
-        assert!(unheld(&Verb::Close { force: false }, standing).is_err());
-        let forced = unheld(&Verb::Close { force: true }, standing);
+    for facts in &guarded {
+        assert!(unheld(&Verb::Close { force: false }, facts).is_err());
+        let forced = unheld(&Verb::Close { force: true }, facts);
         assert_eq!(forced, Ok(Transition::Closed));
     }
-    let template = TransitionFacts { is_template: true, ..standing(&Status::Open, "", &task) };
+    let template = TransitionFacts { is_template: true, ..facts(&Status::Open, "", &task) };
     for verb in [Verb::Close { force: true }, Verb::SetStatus(Status::Closed)] {
         assert_eq!(unheld(&verb, &template), Err(VerbRefusal::Template));
     }
@@ -74,7 +74,7 @@ fn closing_has_guards_that_force_overrides() {
 #[test]
 fn open_children_hold_up_only_epics() {
     let task = IssueType::default();
-    let parent = TransitionFacts { has_open_children: true, ..standing(&Status::Open, "", &task) };
+    let parent = TransitionFacts { has_open_children: true, ..facts(&Status::Open, "", &task) };
     let closed = unheld(&Verb::Close { force: false }, &parent);
     assert_eq!(closed, Ok(Transition::Closed));
 }
@@ -82,7 +82,7 @@ fn open_children_hold_up_only_epics() {
 #[test]
 fn only_reopening_leads_out_of_closed() {
     let task = IssueType::default();
-    let closed = standing(&Status::Closed, "", &task);
+    let closed = facts(&Status::Closed, "", &task);
     for wanted in Status::BUILT_IN {
         let answer = unheld(&Verb::SetStatus(wanted.clone()), &closed);
         match wanted {
@@ -108,7 +108,7 @@ fn held<'a>(
 ) -> TransitionFacts<'a> {
     let run = LiveRun::new(id, state, executor, "web/crew/max");
     assert!(run.is_some());
-    TransitionFacts { run, ..standing(status, "web/crew/max", kind) }
+    TransitionFacts { run, ..facts(status, "web/crew/max", kind) }
 }
 
 const SUPERVISED: [ExecutorKind; 3] =
@@ -121,7 +121,7 @@ fn a_process_acknowledges_and_leaves_the_rest_to_its_run() {
     for executor in SUPERVISED {
         let held = held(&id, executor, RunState::Running, &Status::InProgress, &task);
         let answer = |verb: &Verb| decide(verb, &held, me);
-        let nothing = Ruling { bead: Transition::Nothing, run: RunEffect::Untouched };
+        let nothing = VerbDecision { bead: Transition::Nothing, run: RunEffect::Untouched };
         assert_eq!(answer(&Verb::Claim), Ok(nothing.clone()));
         assert_eq!(answer(&Verb::SetStatus(Status::InProgress)), Ok(nothing));
         let done = Err(VerbRefusal::FinishWithDone(id.clone()));
@@ -141,11 +141,12 @@ fn a_person_takes_and_ends_a_run_through_its_bead() {
     let (task, id) = (IssueType::default(), run_id(1));
     let max = VerbActor { name: "web/crew/max", run: None };
     let hooked = held(&id, ExecutorKind::None, RunState::Starting, &Status::Hooked, &task);
-    let taken = Ruling { bead: Transition::Status(Status::InProgress), run: RunEffect::Taken };
+    let taken =
+        VerbDecision { bead: Transition::Status(Status::InProgress), run: RunEffect::Taken };
     for verb in [Verb::Claim, Verb::SetStatus(Status::InProgress)] {
         assert_eq!(decide(&verb, &hooked, max), Ok(taken.clone()));
     }
-    let ended = Ruling { bead: Transition::Closed, run: RunEffect::Ended };
+    let ended = VerbDecision { bead: Transition::Closed, run: RunEffect::Ended };
     for verb in [Verb::Close { force: false }, Verb::SetStatus(Status::Closed)] {
         assert_eq!(decide(&verb, &hooked, max), Ok(ended.clone()));
     }
@@ -202,7 +203,7 @@ fn a_refusal_says_what_to_do() {
 #[test]
 fn a_worker_whose_run_is_over_is_told_to_stop() {
     let (task, id) = (IssueType::default(), run_id(1));
-    let reopened = standing(&Status::Open, "", &task);
+    let reopened = facts(&Status::Open, "", &task);
     let zombie = VerbActor { name: "web/process", run: Some(&id) };
     assert_eq!(
         decide(&Verb::Close { force: true }, &reopened, zombie).unwrap_err().to_string(),
@@ -214,7 +215,7 @@ fn a_worker_whose_run_is_over_is_told_to_stop() {
 #[test]
 fn a_worker_of_another_bead_has_no_special_rights() {
     let task = IssueType::default();
-    let open = standing(&Status::Open, "", &task);
+    let open = facts(&Status::Open, "", &task);
     let elsewhere = RunId { bead: BeadId::parse("gt-b").unwrap(), epoch: 2 };
     let worker = VerbActor { name: "me", run: Some(&elsewhere) };
     for verb in [Verb::Claim, Verb::Close { force: false }, Verb::Edit] {
@@ -272,10 +273,10 @@ fn any_case() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    fn decide(&self, verb: &Verb) -> (Relation, Result<Ruling, VerbRefusal>) {
+    fn decide(&self, verb: &Verb) -> (Relation, Result<VerbDecision, VerbRefusal>) {
         let kind = IssueType::parse(if self.is_epic { "epic" } else { "task" }).unwrap();
         let id = run_id(2);
-        let standing = TransitionFacts {
+        let facts = TransitionFacts {
             pinned: self.pinned,
             is_template: self.is_template,
             has_open_children: self.is_epic,
@@ -283,8 +284,8 @@ impl Case {
             ..held(&id, self.executor, self.state, &self.status, &kind)
         };
         let speaker = VerbActor { name: self.name, run: self.acting.as_ref() };
-        let relation = standing.run.map(|run| run.relation(speaker)).unwrap();
-        (relation, decide(verb, &standing, speaker))
+        let relation = facts.run.map(|run| run.relation(speaker)).unwrap();
+        (relation, decide(verb, &facts, speaker))
     }
 }
 
@@ -366,7 +367,7 @@ proptest! {
     ) {
         let (task, id) = (IssueType::default(), run_id(epoch));
         let zombie = VerbActor { name: "me", run: Some(&id) };
-        let answer = decide(&verb, &standing(&status, assignee, &task), zombie);
+        let answer = decide(&verb, &facts(&status, assignee, &task), zombie);
         prop_assert_eq!(answer, Err(VerbRefusal::Over(id)));
     }
 

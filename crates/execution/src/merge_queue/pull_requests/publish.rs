@@ -584,7 +584,7 @@ pub(super) fn hold_changed_in(
     let note = RequestNote::words(words);
     let held = act_in(writer, &request.id, hold, OriginAnswer::Unknown, note)?;
     if let Some(held) = &held {
-        let body = MessageBody::parse(&format!("{}. {}", held.standing(), held.next_step()))?;
+        let body = MessageBody::parse(&format!("{}. {}", held.state_reason(), held.next_step()))?;
         let from = Sender::Standing(MessageAddress::Refinery(held.rig.clone()));
         escalate_in(writer, from, Some(held.id.bead.clone()), body, Severity::High)?;
     }

@@ -50,7 +50,7 @@ struct ServerTransaction {
     at_micros: i64,
 }
 
-/// The fate of a transaction whose COMMIT was not answered.
+/// The outcome of a transaction whose COMMIT was not answered.
 #[derive(Debug)]
 pub(super) enum CommitOutcome {
     /// It was made; the connection that found out.

@@ -80,10 +80,10 @@ impl fmt::Debug for Wire {
 impl Wire {
     pub(super) fn connect(
         server: &PostgresAddress,
-        patience: ConnectAttempt,
+        attempt: ConnectAttempt,
     ) -> Result<Self, StoreError> {
         let start = Instant::now();
-        let long_enough = match patience {
+        let long_enough = match attempt {
             ConnectAttempt::FirstTime => server.reconnect_wait.min(server.pool_wait),
             ConnectAttempt::Again => server.reconnect_wait,
         };
@@ -92,7 +92,7 @@ impl Wire {
                 Ok(wire) => return Ok(wire),
                 Err(error) => error,
             };
-            let worth_it = is_passing(&error) || patience == ConnectAttempt::Again;
+            let worth_it = is_passing(&error) || attempt == ConnectAttempt::Again;
             if !worth_it || start.elapsed() > long_enough {
                 return Err(explain_connecting(server, error));
             }

@@ -14,8 +14,8 @@ pub(crate) trait Perform: Clone + Debug + Send + 'static {
 
 /// How a job ends after it has done its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Stands,
+pub(crate) enum StepResult {
+    Kept,
     Fails,
     Panics,
 }
@@ -32,11 +32,11 @@ pub(crate) enum Batch<S> {
     /// One transaction in which some fail alone.
     Each(Vec<(S, bool)>),
     /// Each through the queue, all at once.
-    Submitted(Vec<(S, Fate)>),
+    Submitted(Vec<(S, StepResult)>),
 }
 
-fn fate() -> impl Strategy<Value = Fate> {
-    prop_oneof![3 => Just(Fate::Stands), 1 => Just(Fate::Fails), 1 => Just(Fate::Panics)]
+fn step_result() -> impl Strategy<Value = StepResult> {
+    prop_oneof![3 => Just(StepResult::Kept), 1 => Just(StepResult::Fails), 1 => Just(StepResult::Panics)]
 }
 
 /// Any way to do some of these steps; `apart` are those whose refusal is heard at once, so that they
@@ -50,7 +50,7 @@ pub(crate) fn batch<S: Perform, A: Strategy<Value = S>, B: Strategy<Value = S>>(
         1 => prop::collection::vec(step(), 1..5).prop_map(Batch::Together),
         1 => prop::collection::vec(apart(), 1..5).prop_map(Batch::RolledBack),
         1 => prop::collection::vec((apart(), any::<bool>()), 1..5).prop_map(Batch::Each),
-        1 => prop::collection::vec((apart(), fate()), 1..5).prop_map(Batch::Submitted),
+        1 => prop::collection::vec((apart(), step_result()), 1..5).prop_map(Batch::Submitted),
     ]
 }
 
@@ -69,8 +69,8 @@ impl<S: Perform> Batch<S> {
                 steps.iter().filter(|(_, fails)| !fails).map(|(step, _)| step).collect()
             }
             Self::Submitted(steps) => {
-                let standing = steps.iter().filter(|(_, fate)| *fate == Fate::Stands);
-                standing.map(|(step, _)| step).collect()
+                let kept = steps.iter().filter(|(_, step_result)| *step_result == StepResult::Kept);
+                kept.map(|(step, _)| step).collect()
             }
         }
     }
@@ -81,7 +81,9 @@ impl<S: Perform> Batch<S> {
             Self::Alone(_) | Self::Together(_) => vec![true],
             Self::RolledBack(_) => vec![false],
             Self::Each(steps) => steps.iter().map(|(_, fails)| !fails).collect(),
-            Self::Submitted(steps) => steps.iter().map(|(_, fate)| *fate == Fate::Stands).collect(),
+            Self::Submitted(steps) => {
+                steps.iter().map(|(_, step_result)| *step_result == StepResult::Kept).collect()
+            }
         }
     }
 
@@ -105,14 +107,14 @@ impl<S: Perform> Batch<S> {
                 results.unwrap_or_else(|error| vec![Err(error)])
             }
             Self::Submitted(steps) => {
-                let submit = |(step, fate): (S, Fate)| {
+                let submit = |(step, step_result): (S, StepResult)| {
                     store.submit(by.clone(), move |writer| {
                         step.perform(writer)?;
-                        match fate {
-                            Fate::Stands => Ok(()),
-                            Fate::Fails => Err(changed_my_mind()),
+                        match step_result {
+                            StepResult::Kept => Ok(()),
+                            StepResult::Fails => Err(changed_my_mind()),
                             // Unlike `panic!`, this prints nothing.
-                            Fate::Panics => resume_unwind(Box::new("in the middle of it")),
+                            StepResult::Panics => resume_unwind(Box::new("in the middle of it")),
                         }
                     })
                 };

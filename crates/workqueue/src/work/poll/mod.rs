@@ -12,7 +12,7 @@
 mod news;
 mod notes;
 mod outputs;
-mod patience;
+mod poll_backoff;
 mod run_item;
 
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use gt_executors::daemon::Signals;
 
 pub use self::news::{PollEnd, PollNews, PollResult};
 use self::outputs::Outputs;
-use self::patience::PollPatience;
+use self::poll_backoff::PollBackoff;
 use self::run_item::carry_out;
 use super::client::WorkClient;
 use super::error::WorkResult;
@@ -86,10 +86,10 @@ pub fn poll(
         polling.request.project.as_ref().map(|project| door.project(project)).transpose()?;
     let signals = Signals::listen()
         .map_err(|error| OperationError::rejected(format!("cannot listen to signals: {error}")))?;
-    let mut poller = Poller { door, polling, project, patience: PollPatience::new(signals), tell };
+    let mut poller = Poller { door, polling, project, backoff: PollBackoff::new(signals), tell };
     let mut polled = PollResult::default();
     let mut outputs = Outputs::of(polling);
-    while !poller.patience.is_over() && polling.most.is_none_or(|most| polled.count() < most) {
+    while !poller.backoff.is_over() && polling.most.is_none_or(|most| polled.count() < most) {
         outputs.tidy(poller.now());
         let Some(held) = poller.take()? else { break };
         let end = carry_out(&mut poller, &held);
@@ -108,7 +108,7 @@ struct Poller<'a> {
     door: &'a WorkClient,
     polling: &'a Polling,
     project: Option<Project>,
-    patience: PollPatience,
+    backoff: PollBackoff,
     tell: &'a mut dyn FnMut(&PollNews<'_>),
 }
 
@@ -118,14 +118,14 @@ impl Poller<'_> {
         let request = &self.polling.request;
         let began = Instant::now();
         let mut told_busy = None;
-        while !self.patience.is_over() {
+        while !self.backoff.is_over() {
             let asked = Instant::now();
             let is_last = self.polling.once && began.elapsed() >= self.polling.wait;
-            match self.door.next(request, self.polling.wait, Some(self.patience.signals())) {
+            match self.door.next(request, self.polling.wait, Some(self.backoff.signals())) {
                 Ok(NextWork::Item(taken)) => {
                     self.is_back();
                     let held = HeldItem { item: taken.item, run: taken.run_uid };
-                    if self.patience.is_over() {
+                    if self.backoff.is_over() {
                         self.give_back(&held)?;
                         return Ok(None);
                     }
@@ -137,7 +137,7 @@ impl Poller<'_> {
                         (self.tell)(&PollNews::Nothing(&why.to_string()));
                         return Ok(None);
                     }
-                    self.patience.pause(EMPTY_PAUSE_MIN.saturating_sub(asked.elapsed()));
+                    self.backoff.pause(EMPTY_PAUSE_MIN.saturating_sub(asked.elapsed()));
                 }
                 Err(error) => match error.busy_with() {
                     Some(uid) => {
@@ -151,7 +151,7 @@ impl Poller<'_> {
                         if told_busy.replace(uid) != Some(uid) {
                             (self.tell)(&PollNews::Busy(&error.to_string()));
                         }
-                        self.patience
+                        self.backoff
                             .pause(BUSY_RETRY_DELAY.min(self.polling.wait.max(EMPTY_PAUSE_MIN)));
                     }
                     None if error.may_pass() && !is_last => self.is_away(&error),
@@ -212,7 +212,7 @@ impl Poller<'_> {
     ) -> WorkResult<T> {
         loop {
             match ask(self.door) {
-                Err(error) if error.may_pass() && self.patience.is_left() => self.is_away(&error),
+                Err(error) if error.may_pass() && self.backoff.is_left() => self.is_away(&error),
                 done => {
                     if done.is_ok() {
                         self.is_back();
@@ -225,15 +225,15 @@ impl Poller<'_> {
 
     /// Says once that the queue is away, and waits a little.
     fn is_away(&mut self, error: &super::WorkError) {
-        if self.patience.failed() {
+        if self.backoff.failed() {
             (self.tell)(&PollNews::Away(&gt_town::with_causes(error)));
         }
-        self.patience.back_off(&self.polling.request.agent);
+        self.backoff.back_off(&self.polling.request.agent);
     }
 
     /// Says that the queue is back, if it was away.
     fn is_back(&mut self) {
-        if self.patience.succeeded() {
+        if self.backoff.succeeded() {
             (self.tell)(&PollNews::Back);
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gt_api::{WorkItemDocument, to_json};
 use gt_core::work::{RunRef, WorkStatus};
 use gt_core::{Outcome, RunState, Timestamp, Uid};
-use gt_executors::runs::{ATTEND, AgentEnd, Errand, ErrandOrder};
+use gt_executors::runs::{ATTEND, AgentEnd, BoundCommand, CommandOrder};
 use gt_executors::terminal::Launcher;
 
 use super::news::{PollEnd, PollNews, failure};
@@ -25,7 +25,7 @@ const VARIABLE_BYTES_MAX: usize = 100_000;
 /// Has the command do an item, and tells the queue what became of it.
 pub(super) fn carry_out(poller: &mut Poller<'_>, held: &HeldItem) -> WorkResult<PollEnd> {
     let begun = begin(poller, held);
-    let (mut errand, path) = match begun {
+    let (mut command, path) = match begun {
         Ok(begun) => begun,
         Err(error) => {
             // If that cannot be said, the lease ends it.
@@ -34,25 +34,25 @@ pub(super) fn carry_out(poller: &mut Poller<'_>, held: &HeldItem) -> WorkResult<
         }
     };
     (poller.tell)(&PollNews::Began { item: &held.item, output: &path });
-    match attend(poller, held, &mut errand) {
+    match watch(poller, held, &mut command) {
         CommandResult::Ended(end) => report(poller, held, end, &path),
         CommandResult::Stopped => {
-            errand.end();
+            command.end();
             poller.give_back(held)?;
             Ok(PollEnd::GivenBack)
         }
         CommandResult::Lost(why) => {
-            errand.end();
+            command.end();
             Ok(PollEnd::Lost(why))
         }
         CommandResult::Refused(error) => {
-            errand.end();
+            command.end();
             Err(error)
         }
     }
 }
 
-fn begin(poller: &Poller<'_>, held: &HeldItem) -> Result<(Errand, PathBuf), OperationError> {
+fn begin(poller: &Poller<'_>, held: &HeldItem) -> Result<(BoundCommand, PathBuf), OperationError> {
     let polling = poller.polling;
     let (item, run) = (&held.item, held.run);
     let path = polling.output.join(format!("{}-{run}.log", item.bead));
@@ -83,7 +83,7 @@ fn begin(poller: &Poller<'_>, held: &HeldItem) -> Result<(Errand, PathBuf), Oper
         path: PathBuf::from("this program"),
         source,
     })?;
-    let errand = Errand::start(ErrandOrder {
+    let command = BoundCommand::start(CommandOrder {
         attendant: &Launcher { program, arguments: vec![ATTEND.into()] },
         argv: &argv,
         directory: &polling.directory,
@@ -95,7 +95,7 @@ fn begin(poller: &Poller<'_>, held: &HeldItem) -> Result<(Errand, PathBuf), Oper
         time_left: time_left(poller, item.lease_expires_at),
         mark: None,
     })?;
-    Ok((errand, path))
+    Ok((command, path))
 }
 
 /// How it went with a command.
@@ -111,16 +111,16 @@ enum CommandResult {
 }
 
 /// Waits for a command, and sends heartbeats for its item meanwhile.
-fn attend(poller: &mut Poller<'_>, held: &HeldItem, errand: &mut Errand) -> CommandResult {
+fn watch(poller: &mut Poller<'_>, held: &HeldItem, command: &mut BoundCommand) -> CommandResult {
     let interval = Duration::from_secs(poller.polling.request.lease.seconds().unsigned_abs()) / 3;
     let mut beat_at = Instant::now() + first_beat(poller, held, interval);
     loop {
-        if poller.patience.is_over() {
+        if poller.backoff.is_over() {
             return CommandResult::Stopped;
         }
         let left = beat_at.saturating_duration_since(Instant::now());
-        let signals = poller.patience.signals().as_fd();
-        if let Some(end) = errand.wait(signals, left) {
+        let signals = poller.backoff.signals().as_fd();
+        if let Some(end) = command.wait(signals, left) {
             return CommandResult::Ended(end);
         }
         if Instant::now() < beat_at {
@@ -131,14 +131,14 @@ fn attend(poller: &mut Poller<'_>, held: &HeldItem, errand: &mut Errand) -> Comm
         let pause = match poller.door.heartbeat(&held.reference(), beat) {
             Ok(until) => {
                 poller.is_back();
-                errand.has_time(time_left(poller, Some(until)));
+                command.has_time(time_left(poller, Some(until)));
                 interval
             }
             Err(error) if error.may_pass() => {
-                if poller.patience.failed() {
+                if poller.backoff.failed() {
                     (poller.tell)(&PollNews::Away(&gt_town::with_causes(&error)));
                 }
-                poller.patience.next_pause(&poller.polling.request.agent).min(interval)
+                poller.backoff.next_pause(&poller.polling.request.agent).min(interval)
             }
             Err(error) => match error.code() {
                 // The command has reported that it waits for something; then the run needs no heartbeat.

@@ -20,7 +20,7 @@ use rustix::process::Pid;
 
 use super::AgentEnd;
 use super::agent::{adopt_orphans, agent_end, prompt_file};
-use super::attend::{AGENT_POLL_INTERVAL, COLLECT_INTERVAL, collect, end_of};
+use super::agent_watch::{AGENT_POLL_INTERVAL, COLLECT_INTERVAL, collect, end_of};
 use super::marks::ProcessMark;
 use super::process_ending::{bystanders, end_all, left_of};
 use super::processes::Process;
@@ -30,7 +30,7 @@ use crate::daemon::wait_for_any;
 use crate::process::{ProcessError, command_in_as_git, command_with_everything};
 use crate::terminal::Launcher;
 
-/// The first word for this program when it is to attend a command: see [`attend_errand`].
+/// The first word for this program when it is to attend a command: see [`attend_command`].
 pub const ATTEND: &str = "__attend";
 
 /// How long processes that do not even end when they are killed are waited for.
@@ -47,7 +47,7 @@ const TIME_LEFT: &str = "time left ";
 /// A command to be started.
 #[derive(Debug)]
 pub struct CommandOrder<'a> {
-    /// This program, with the argument that makes it call [`attend_errand`] with the words that
+    /// This program, with the argument that makes it call [`attend_command`] with the words that
     /// follow.
     pub attendant: &'a Launcher,
     /// The program and its arguments. A program with a relative path is looked for in `directory`.
@@ -73,7 +73,7 @@ pub struct CommandOrder<'a> {
 
 /// A command at work. Dropping it ends the command.
 #[derive(Debug)]
-pub struct Errand {
+pub struct BoundCommand {
     attendant: Child,
     /// Closed to have the command end.
     orders: Option<ChildStdin>,
@@ -84,24 +84,24 @@ pub struct Errand {
     mark: Option<(String, String)>,
 }
 
-impl Errand {
+impl BoundCommand {
     /// Starts a command.
     pub fn start(order: CommandOrder<'_>) -> Result<Self, ProcessError> {
         let program = order.argv.first().cloned().unwrap_or_default();
         let failed = |source| ProcessError::Start { program: program.clone(), source };
-        let mut errand = begin(order).map_err(failed)?;
+        let mut command = begin(order).map_err(failed)?;
         loop {
-            if let Some(line) = errand.next_line() {
+            if let Some(line) = command.next_line() {
                 if line == STARTED {
-                    return Ok(errand);
+                    return Ok(command);
                 }
                 if let Some(number) = line.strip_prefix(NOT_STARTED) {
-                    errand.end();
+                    command.end();
                     let number = number.parse().unwrap_or_default();
                     return Err(failed(io::Error::from_raw_os_error(number)));
                 }
-            } else if !errand.hear() {
-                errand.end();
+            } else if !command.hear() {
+                command.end();
                 return Err(failed(io::Error::other("its attendant ended without a word")));
             }
         }
@@ -199,7 +199,7 @@ impl Errand {
     }
 }
 
-impl Drop for Errand {
+impl Drop for BoundCommand {
     fn drop(&mut self) {
         self.finish();
     }
@@ -210,7 +210,7 @@ fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
-fn begin(order: CommandOrder<'_>) -> io::Result<Errand> {
+fn begin(order: CommandOrder<'_>) -> io::Result<BoundCommand> {
     if order.argv.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     }
@@ -244,13 +244,13 @@ fn begin(order: CommandOrder<'_>) -> io::Result<Errand> {
     let _ = orders.write_all(order.input);
     let (orders, said) = (Some(orders), Vec::new());
     let mark = order.mark.map(|mark| (mark.name.to_owned(), mark.value.to_owned()));
-    Ok(Errand { attendant, orders, voice, said, grace: order.grace, bystanders, mark })
+    Ok(BoundCommand { attendant, orders, voice, said, grace: order.grace, bystanders, mark })
 }
 
 /// Runs as an attendant: starts the command that the words name, says how it ended, and ends it
 /// when its orders have an end. Its standard input is the command's input, followed by its orders.
 /// It reports on standard output; its standard error is the output of the command.
-pub fn attend_errand(words: &[OsString]) -> io::Result<()> {
+pub fn attend_command(words: &[OsString]) -> io::Result<()> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "the attendant was called wrongly");
     let [grace, time_left, length, argv @ ..] = words else { return Err(wrong()) };
     let number =
@@ -361,19 +361,19 @@ mod tests {
         let words: Vec<OsString> =
             std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
         if !words.is_empty() {
-            attend_errand(&words).unwrap();
+            attend_command(&words).unwrap();
         }
     }
 
     fn attendant() -> Launcher {
-        let name = "runs::errand::tests::as_attendant";
+        let name = "runs::bound_command::tests::as_attendant";
         let arguments = ["--exact", name, "--nocapture", "--"].map(OsString::from).to_vec();
         Launcher { program: std::env::current_exe().unwrap(), arguments }
     }
 
     struct Started {
         directory: tempfile::TempDir,
-        errand: Errand,
+        command: BoundCommand,
         never: io::PipeReader,
         _held: io::PipeWriter,
     }
@@ -394,16 +394,16 @@ mod tests {
             time_left: LONG,
             mark: None,
         };
-        let errand = Errand::start(order).unwrap();
+        let command = BoundCommand::start(order).unwrap();
         let (never, held) = io::pipe().unwrap();
-        Started { directory, errand, never, _held: held }
+        Started { directory, command, never, _held: held }
     }
 
     impl Started {
         fn wait(&mut self) -> Option<AgentEnd> {
             let began = Instant::now();
             loop {
-                let ended = self.errand.wait(self.never.as_fd(), LONG);
+                let ended = self.command.wait(self.never.as_fd(), LONG);
                 if ended.is_some() || began.elapsed() > LONG {
                     return ended;
                 }
@@ -440,9 +440,9 @@ mod tests {
             mark: None,
         };
         let missing = ["./nothing".to_owned()];
-        let error = Errand::start(order(&missing)).unwrap_err();
+        let error = BoundCommand::start(order(&missing)).unwrap_err();
         assert_eq!(error.to_string(), "cannot start ./nothing");
-        assert!(Errand::start(order(&[])).is_err());
+        assert!(BoundCommand::start(order(&[])).is_err());
     }
 
     #[test]
@@ -461,7 +461,7 @@ mod tests {
         let value = directory.path().display().to_string();
         let mark = ProcessMark { name: "GT_TEST_MARK", value: &value };
         let argv = ["sh", "-c", "setsid sleep 600 & echo $! > left; wait"].map(str::to_owned);
-        let mut errand = Errand::start(CommandOrder {
+        let mut command = BoundCommand::start(CommandOrder {
             attendant: &attendant(),
             argv: &argv,
             directory: directory.path(),
@@ -479,8 +479,8 @@ mod tests {
             fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n'))
         });
         let left = processes::pid_of(fs::read_to_string(&path).unwrap().trim()).unwrap();
-        errand.attendant.kill().unwrap();
-        errand.end();
+        command.attendant.kill().unwrap();
+        command.end();
         assert!(processes::look(left).is_none_or(|left| left.is_over));
         assert!(mark.end_all(Duration::ZERO));
     }
@@ -497,8 +497,8 @@ mod tests {
         let polite = "trap 'echo bye; exit 0' TERM; echo $$ > begun; while :; do sleep 0.01; done";
         let polite = start(polite, LONG);
         begun(&polite);
-        let Started { directory, errand, .. } = polite;
-        errand.end();
+        let Started { directory, command, .. } = polite;
+        command.end();
         // The shell may say something of the program that it waited for before.
         let said = fs::read_to_string(directory.path().join("output")).unwrap();
         assert!(said.ends_with("bye\n"), "{said}");
@@ -506,14 +506,14 @@ mod tests {
         let deaf = "trap '' TERM; echo $$ > begun; while :; do sleep 0.01; done";
         let deaf = start(deaf, Duration::from_millis(50));
         let process = begun(&deaf);
-        deaf.errand.end();
+        deaf.command.end();
         assert!(processes::look(process).is_none_or(|process| process.is_over));
 
         // One that has little time before others get its work is killed sooner than its grace says.
         let mut deaf = start("trap '' TERM; echo $$ > begun; while :; do sleep 0.01; done", LONG);
         let process = begun(&deaf);
-        deaf.errand.has_time(Duration::from_millis(50));
-        deaf.errand.end();
+        deaf.command.has_time(Duration::from_millis(50));
+        deaf.command.end();
         assert!(processes::look(process).is_none_or(|process| process.is_over));
     }
 }

@@ -10,7 +10,7 @@ use crate::{BeadId, ExecutorKind, RigSlug, RigState, Status, Timestamp};
 
 /// The facts about a rig that scheduling needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RigStanding {
+pub struct RigFacts {
     /// Whether it takes part.
     pub state: RigState,
     /// Its executor.
@@ -59,7 +59,7 @@ impl SchedulingFacts<'_> {
 pub fn context_reasons(
     context: &Context,
     facts: &SchedulingFacts<'_>,
-    rig: Option<RigStanding>,
+    rig: Option<RigFacts>,
     control: &SchedulerFacts,
     now: Timestamp,
 ) -> Vec<WaitReason> {
@@ -119,7 +119,7 @@ fn of_bead(facts: &SchedulingFacts<'_>, forced: bool, now: Timestamp) -> Vec<Wai
 
 fn of_rig(
     slug: &RigSlug,
-    rig: RigStanding,
+    rig: RigFacts,
     facts: &SchedulingFacts<'_>,
     place: Option<&WorkerPlace>,
 ) -> Vec<WaitReason> {
@@ -132,11 +132,7 @@ fn of_rig(
 }
 
 /// Every reason why a rig starts nothing at all for this place, for any bead.
-pub fn rig_reasons(
-    slug: &RigSlug,
-    rig: RigStanding,
-    place: Option<&WorkerPlace>,
-) -> Vec<WaitReason> {
+pub fn rig_reasons(slug: &RigSlug, rig: RigFacts, place: Option<&WorkerPlace>) -> Vec<WaitReason> {
     let mut reasons = Vec::new();
     let executor = place.and_then(WorkerPlace::executor).unwrap_or(rig.executor);
     match rig.state {
@@ -173,7 +169,7 @@ pub fn unscheduled_reasons(
     facts: &SchedulingFacts<'_>,
     latest: Option<&Context>,
     last_run: Option<&Run>,
-    rig: Option<(&RigSlug, RigStanding)>,
+    rig: Option<(&RigSlug, RigFacts)>,
     staged: Option<&BeadId>,
     max_attempts: u32,
     now: Timestamp,
@@ -243,17 +239,17 @@ pub fn offer_reasons(
     agent: &str,
     facts: &SchedulingFacts<'_>,
     context: Option<&Context>,
-    rig: (&RigSlug, Option<RigStanding>),
+    rig: (&RigSlug, Option<RigFacts>),
     staged: Option<&BeadId>,
     now: Timestamp,
 ) -> Vec<WaitReason> {
-    let (slug, standing) = rig;
+    let (slug, rig_facts) = rig;
     let mut reasons = if let Some(context) = context {
         // A backoff that is too long to be true ends with the next cycle.
         let control = SchedulerFacts { paused: None, gate_open: true, longest_wait: Duration::MAX };
-        context_reasons(context, facts, standing, &control, now)
+        context_reasons(context, facts, rig_facts, &control, now)
     } else {
-        let rig = standing.map(|standing| (slug, standing));
+        let rig = rig_facts.map(|rig_facts| (slug, rig_facts));
         unscheduled_reasons(facts, None, None, rig, staged, u32::MAX, now)
     };
     // The agent that it is assigned to, or that it waits for, is the one that asks.
@@ -263,7 +259,7 @@ pub fn offer_reasons(
         _ => true,
     });
     let place = context.and_then(|context| context.place.as_ref());
-    let executor = place.and_then(WorkerPlace::executor).or(standing.map(|rig| rig.executor));
+    let executor = place.and_then(WorkerPlace::executor).or(rig_facts.map(|rig| rig.executor));
     let is_for_another = place.is_some_and(|place| place.as_str() != agent);
     if is_for_another || executor.is_some_and(|executor| executor != ExecutorKind::Pull) {
         let other = place.map_or(slug.as_str(), WorkerPlace::as_str);
@@ -387,8 +383,8 @@ mod tests {
         SchedulingFacts { readiness, assignee, run: None, paused: None, request: None }
     }
 
-    const ACTIVE: RigStanding =
-        RigStanding { state: RigState::Active, executor: ExecutorKind::Process, can_run: true };
+    const ACTIVE: RigFacts =
+        RigFacts { state: RigState::Active, executor: ExecutorKind::Process, can_run: true };
 
     fn open_gate() -> SchedulerFacts {
         SchedulerFacts {
@@ -414,7 +410,7 @@ mod tests {
         let (epic, task) = (IssueType::parse("epic").unwrap(), IssueType::default());
         let later = NOW.plus(Duration::from_mins(1));
         let stuck = Context { gated: true, next_attempt_at: Some(later), ..context() };
-        let parked = RigStanding { state: RigState::Parked, can_run: false, ..ACTIVE };
+        let parked = RigFacts { state: RigState::Parked, can_run: false, ..ACTIVE };
         let shut = SchedulerFacts {
             paused: Some(("max".to_owned(), NOW)),
             gate_open: false,
@@ -456,12 +452,12 @@ mod tests {
         let task = IssueType::default();
         let rig = RigSlug::parse("web").unwrap();
         let crew = Context { place: Some(WorkerPlace::crew(&rig, "max").unwrap()), ..context() };
-        let bare = RigStanding { can_run: false, ..ACTIVE };
+        let bare = RigFacts { can_run: false, ..ACTIVE };
         let free = facts(&Status::Open, &task, "");
         assert_eq!(context_reasons(&crew, &free, Some(bare), &open_gate(), NOW), []);
         let own = facts(&Status::Open, &task, "web/crew/max");
         assert_eq!(context_reasons(&crew, &own, Some(bare), &open_gate(), NOW), []);
-        let pull = RigStanding { executor: ExecutorKind::Pull, ..bare };
+        let pull = RigFacts { executor: ExecutorKind::Pull, ..bare };
         let reasons = context_reasons(&context(), &free, Some(pull), &open_gate(), NOW);
         assert_eq!(codes(&reasons), ["waits-for-agent"]);
     }
@@ -499,7 +495,7 @@ mod tests {
         }
         let nowhere = unscheduled_reasons(&facts, None, None, None, None, 3, NOW);
         assert_eq!(codes(&nowhere), ["town-level"]);
-        let docked = RigStanding { state: RigState::Docked, can_run: false, ..ACTIVE };
+        let docked = RigFacts { state: RigState::Docked, can_run: false, ..ACTIVE };
         let reasons = unscheduled_reasons(&facts, None, None, Some((&rig, docked)), None, 3, NOW);
         assert_eq!(codes(&reasons), ["not-scheduled", "rig-docked", "rig-cannot-run"]);
     }
@@ -528,7 +524,7 @@ mod tests {
                 paused: None,
                 request: None,
             };
-            let rig = RigStanding {
+            let rig = RigFacts {
                 state: RigState::Active,
                 executor: ExecutorKind::Process,
                 can_run: true,

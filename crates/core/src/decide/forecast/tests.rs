@@ -4,20 +4,20 @@ use super::*;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-fn job(minutes: u32, waits_for: &[usize]) -> PaceJob {
-    PaceJob {
+fn job(minutes: u32, waits_for: &[usize]) -> ForecastJob {
+    ForecastJob {
         takes: MINUTE * minutes,
         waits_for: waits_for.to_vec(),
         rig: Some(0),
-        ..PaceJob::default()
+        ..ForecastJob::default()
     }
 }
 
-fn room(slots: Option<u32>) -> PaceLimits {
-    PaceLimits { slots, rigs: Vec::new() }
+fn room(slots: Option<u32>) -> ForecastLimits {
+    ForecastLimits { slots, rigs: Vec::new() }
 }
 
-fn minutes(jobs: &[PaceJob], slots: Option<u32>) -> (u64, usize) {
+fn minutes(jobs: &[ForecastJob], slots: Option<u32>) -> (u64, usize) {
     let forecast = forecast(jobs, &room(slots));
     (forecast.remaining.as_secs() / 60, forecast.left_out)
 }
@@ -28,17 +28,17 @@ fn rig(slug: &str) -> RigSlug {
 
 #[test]
 fn a_rig_has_its_own_pace_and_a_new_one_that_of_the_town() {
-    assert_eq!(Pace::of(&[]), None);
+    assert_eq!(RunDurations::of(&[]), None);
     let past: Vec<(RigSlug, Duration)> = [("web", 1), ("web", 90), ("web", 3), ("api", 10)]
         .map(|(slug, minutes)| (rig(slug), MINUTE * minutes))
         .to_vec();
-    let pace = Pace::of(&past).unwrap();
-    assert_eq!(pace.of_rig(Some(&rig("web"))), MINUTE * 3);
-    assert_eq!(pace.of_rig(Some(&rig("api"))), MINUTE * 10);
-    assert_eq!(pace.of_rig(Some(&rig("new"))), MINUTE * 10, "the median of all four");
-    assert_eq!(pace.of_rig(None), MINUTE * 10);
-    assert_eq!(pace.left(Some(&rig("api")), MINUTE * 4), MINUTE * 6);
-    assert_eq!(pace.left(Some(&rig("api")), MINUTE * 400), MINUTE, "it is overdue, not over");
+    let durations = RunDurations::of(&past).unwrap();
+    assert_eq!(durations.of_rig(Some(&rig("web"))), MINUTE * 3);
+    assert_eq!(durations.of_rig(Some(&rig("api"))), MINUTE * 10);
+    assert_eq!(durations.of_rig(Some(&rig("new"))), MINUTE * 10, "the median of all four");
+    assert_eq!(durations.of_rig(None), MINUTE * 10);
+    assert_eq!(durations.left(Some(&rig("api")), MINUTE * 4), MINUTE * 6);
+    assert_eq!(durations.left(Some(&rig("api")), MINUTE * 400), MINUTE, "it is overdue, not over");
 }
 
 #[test]
@@ -54,24 +54,24 @@ fn slots_and_waits_decide_how_long_it_takes() {
 
 #[test]
 fn a_rig_may_have_fewer_slots_than_the_town() {
-    let jobs = [job(10, &[]), job(10, &[]), PaceJob { rig: Some(1), ..job(10, &[]) }];
-    let room = PaceLimits { slots: Some(3), rigs: vec![Some(1), None] };
+    let jobs = [job(10, &[]), job(10, &[]), ForecastJob { rig: Some(1), ..job(10, &[]) }];
+    let room = ForecastLimits { slots: Some(3), rigs: vec![Some(1), None] };
     assert_eq!(forecast(&jobs, &room).remaining, MINUTE * 20);
 }
 
 #[test]
 fn a_running_job_goes_on_and_keeps_its_slot() {
-    let running = PaceJob { is_running: true, ..job(4, &[2]) };
+    let running = ForecastJob { is_running: true, ..job(4, &[2]) };
     let jobs = [running, job(10, &[0]), job(10, &[])];
     assert_eq!(minutes(&jobs, Some(1)), (24, 0));
-    let at_work = PaceJob { is_running: true, ..job(1, &[]) };
+    let at_work = ForecastJob { is_running: true, ..job(1, &[]) };
     let jobs = [at_work.clone(), at_work.clone(), at_work, job(10, &[]), job(10, &[])];
     assert_eq!(minutes(&jobs, Some(1)), (21, 0), "the cap was lowered meanwhile");
 }
 
 #[test]
 fn a_frame_takes_no_slot_and_no_time() {
-    let frame = PaceJob { waits_for: vec![0, 1], ..PaceJob::default() };
+    let frame = ForecastJob { waits_for: vec![0, 1], ..ForecastJob::default() };
     let jobs = [job(10, &[]), job(20, &[]), frame, job(5, &[2])];
     assert_eq!(minutes(&jobs, None), (25, 0));
     assert_eq!(critical_path(&jobs), [1, 3]);
@@ -79,7 +79,7 @@ fn a_frame_takes_no_slot_and_no_time() {
 
 #[test]
 fn a_stuck_job_is_left_out_with_everything_behind_it() {
-    let stuck = PaceJob { is_stuck: true, ..job(10, &[]) };
+    let stuck = ForecastJob { is_stuck: true, ..job(10, &[]) };
     let jobs = [job(3, &[]), stuck, job(10, &[1]), job(1, &[4]), job(1, &[3]), job(1, &[5])];
     assert_eq!(minutes(&jobs, None), (3, 5));
 }
@@ -95,7 +95,7 @@ fn the_critical_path_is_the_longest_chain_by_time_and_then_by_beads() {
 
 #[test]
 fn a_hundred_thousand_are_gone_through() {
-    let jobs: Vec<PaceJob> = (0..100_000_usize)
+    let jobs: Vec<ForecastJob> = (0..100_000_usize)
         .map(|at| job(1, &at.checked_sub(100).map_or(Vec::new(), |before| vec![before])))
         .collect();
     assert_eq!(minutes(&jobs, Some(50)), (2_000, 0));
@@ -103,7 +103,7 @@ fn a_hundred_thousand_are_gone_through() {
 }
 
 /// Jobs of which each may wait for any other, so that there are cycles as well.
-fn any_jobs(forwards_only: bool) -> impl Strategy<Value = Vec<PaceJob>> {
+fn any_jobs(forwards_only: bool) -> impl Strategy<Value = Vec<ForecastJob>> {
     let one = (
         0_u32..100,
         proptest::collection::vec(any::<proptest::sample::Index>(), 0..3),
@@ -116,7 +116,7 @@ fn any_jobs(forwards_only: bool) -> impl Strategy<Value = Vec<PaceJob>> {
         let made = all.into_iter().enumerate().map(|(at, (takes, waits, rig, running, turn))| {
             let most = if forwards_only { at } else { count };
             let waits = if most == 0 { Vec::new() } else { waits };
-            PaceJob {
+            ForecastJob {
                 takes: if rig.is_some() { MINUTE * takes } else { Duration::ZERO },
                 waits_for: waits.into_iter().map(|wait| wait.index(most)).collect(),
                 rig,

@@ -14,7 +14,7 @@ use crate::runs::{Agent, RunFiles, Supervision, become_detached, boot_identity};
 use crate::terminal::Launcher;
 
 /// How long an order is waited for once the lock is taken. A later one is too late, and home knows.
-const ORDER_PATIENCE: Duration = Duration::from_mins(2);
+const ORDER_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Longest path of a socket everywhere.
 const SOCKET_BYTES_MAX: usize = 100;
@@ -49,7 +49,7 @@ pub fn keep(over: &RemoteMachine) -> io::Result<()> {
     let lock = match files.try_lock() {
         Ok(Some(lock)) => lock,
         Ok(None) => {
-            refused(format!("another keeper has {}", place.run), true);
+            refused(format!("another supervisor has {}", place.run), true);
             return Ok(());
         }
         Err(error) => {
@@ -70,7 +70,7 @@ pub fn keep(over: &RemoteMachine) -> io::Result<()> {
         // The receiver is gone when the order comes too late.
         let _ = hear.send(receive(&mut input));
     })?;
-    let Ok(Ok(Some((FromHome::Order(order), prompt)))) = heard.recv_timeout(ORDER_PATIENCE) else {
+    let Ok(Ok(Some((FromHome::Order(order), prompt)))) = heard.recv_timeout(ORDER_TIMEOUT) else {
         return Ok(());
     };
     let ended = agent_of(over, &place, &ready, order, prompt)

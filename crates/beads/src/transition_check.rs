@@ -1,6 +1,8 @@
 //! Asking the table of transitions whether an actor may do something to a bead.
 
-use gt_core::decide::{LiveRun, Ruling, TransitionFacts, Verb, VerbActor, VerbRefusal, decide};
+use gt_core::decide::{
+    LiveRun, TransitionFacts, Verb, VerbActor, VerbDecision, VerbRefusal, decide,
+};
 use gt_core::schedule::Run;
 use gt_core::{Bead, BeadId, Status, Timestamp};
 use gt_store::Reader;
@@ -8,8 +10,8 @@ use gt_store::Reader;
 use gt_town::{OperationError, Result, Town};
 
 /// The answer of the table, and the live run that it is about.
-pub struct BeadRuling {
-    pub(crate) ruling: Ruling,
+pub struct BeadDecision {
+    pub(crate) ruling: VerbDecision,
     /// The live run of the bead.
     pub run: Option<Run>,
 }
@@ -38,7 +40,7 @@ pub fn ask(
     verb: &Verb,
     speaker: VerbActor<'_>,
     now: Timestamp,
-) -> Result<std::result::Result<BeadRuling, VerbRefusal>> {
+) -> Result<std::result::Result<BeadDecision, VerbRefusal>> {
     let closes = matches!(verb, Verb::Close { .. });
     let blockers = if closes && bead.open_blockers > 0 {
         let facts = reader.blockers(&bead.id)?;
@@ -51,7 +53,7 @@ pub fn ask(
     let woken = *verb == Verb::Claim
         && bead.status == Status::Deferred
         && bead.defer_until.is_some_and(|at| at <= now);
-    let standing = TransitionFacts {
+    let facts = TransitionFacts {
         id: &bead.id,
         status: if woken { &Status::Open } else { &bead.status },
         assignee: &bead.assignee,
@@ -63,6 +65,6 @@ pub fn ask(
         run: run.as_ref().and_then(LiveRun::of),
         request: request.as_ref().map(|request| &request.id),
     };
-    let ruling = decide(verb, &standing, speaker);
-    Ok(ruling.map(|ruling| BeadRuling { ruling, run }))
+    let ruling = decide(verb, &facts, speaker);
+    Ok(ruling.map(|ruling| BeadDecision { ruling, run }))
 }

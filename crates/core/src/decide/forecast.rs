@@ -8,7 +8,7 @@ use crate::RigSlug;
 
 /// How long work usually takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pace {
+pub struct RunDurations {
     town: Duration,
     rigs: BTreeMap<RigSlug, Duration>,
 }
@@ -16,8 +16,8 @@ pub struct Pace {
 /// A run that has lasted longer than usual is expected to last this part of the usual time longer.
 const OVERDUE_DIVISOR: u32 = 10;
 
-impl Pace {
-    /// The pace of runs that lasted so long; none if nothing was done before.
+impl RunDurations {
+    /// The durations of these past runs; none if there are none.
     pub fn of(past: &[(RigSlug, Duration)]) -> Option<Self> {
         let mut rigs: BTreeMap<&RigSlug, Vec<Duration>> = BTreeMap::new();
         for (rig, lasted) in past {
@@ -51,7 +51,7 @@ fn median(mut durations: Vec<Duration>) -> Option<Duration> {
 
 /// Something that is to be done.
 #[derive(Debug, Clone, Default)]
-pub struct PaceJob {
+pub struct ForecastJob {
     /// How long it takes; the remaining time, if it is running.
     pub takes: Duration,
     /// Where those stand that it waits for.
@@ -68,7 +68,7 @@ pub struct PaceJob {
 
 /// How much can be done at once.
 #[derive(Debug, Clone, Default)]
-pub struct PaceLimits {
+pub struct ForecastLimits {
     /// Altogether; none for no limit.
     pub slots: Option<u32>,
     /// In each rig; none for no limit.
@@ -85,7 +85,7 @@ pub struct Forecast {
 }
 
 /// Simulates the set as slots become free: jobs that can begin do so in the order of their turns.
-pub fn forecast(jobs: &[PaceJob], room: &PaceLimits) -> Forecast {
+pub fn forecast(jobs: &[ForecastJob], room: &ForecastLimits) -> Forecast {
     let mut play = PaceSimulation::of(jobs, room);
     let mut now = Duration::ZERO;
     loop {
@@ -94,14 +94,14 @@ pub fn forecast(jobs: &[PaceJob], room: &PaceLimits) -> Forecast {
         now = at;
         play.end(job);
     }
-    let left_out = |(at, job): (usize, &PaceJob)| job.rig.is_some() && !play.is_done[at];
+    let left_out = |(at, job): (usize, &ForecastJob)| job.rig.is_some() && !play.is_done[at];
     let left_out = jobs.iter().enumerate().filter(|one| left_out(*one)).count();
     Forecast { remaining: now, left_out }
 }
 
 /// A set that is being gone through.
 struct PaceSimulation<'a> {
-    jobs: &'a [PaceJob],
+    jobs: &'a [ForecastJob],
     followers: Vec<Vec<usize>>,
     /// How many jobs each job still waits for.
     left: Vec<usize>,
@@ -118,7 +118,7 @@ struct PaceSimulation<'a> {
 }
 
 impl<'a> PaceSimulation<'a> {
-    fn of(jobs: &'a [PaceJob], room: &PaceLimits) -> Self {
+    fn of(jobs: &'a [ForecastJob], room: &ForecastLimits) -> Self {
         let size = |slots: Option<u32>| slots.map_or(i64::MAX / 2, i64::from);
         let count = jobs.iter().filter_map(|job| job.rig).max().map_or(0, |last| last + 1);
         let mut play = Self {
@@ -168,7 +168,7 @@ impl<'a> PaceSimulation<'a> {
     }
 
     /// Lets a job begin.
-    fn take(&mut self, job: &PaceJob, now: Duration, at: usize) {
+    fn take(&mut self, job: &ForecastJob, now: Duration, at: usize) {
         if let Some(rig) = job.rig {
             self.slots -= 1;
             self.rigs[rig] -= 1;
@@ -189,7 +189,7 @@ impl<'a> PaceSimulation<'a> {
     }
 }
 
-fn followers(jobs: &[PaceJob]) -> Vec<Vec<usize>> {
+fn followers(jobs: &[ForecastJob]) -> Vec<Vec<usize>> {
     let mut followers = vec![Vec::new(); jobs.len()];
     for (at, job) in jobs.iter().enumerate() {
         for target in &job.waits_for {
@@ -203,9 +203,9 @@ fn followers(jobs: &[PaceJob]) -> Vec<Vec<usize>> {
 
 /// The longest chain of jobs that must be done one after the other, by the places of those that take a slot.
 /// A job that waits for itself is in none.
-pub fn critical_path(jobs: &[PaceJob]) -> Vec<usize> {
+pub fn critical_path(jobs: &[ForecastJob]) -> Vec<usize> {
     let mut followers = followers(jobs);
-    let waits = |job: &PaceJob| if job.is_running { 0 } else { job.waits_for.len() };
+    let waits = |job: &ForecastJob| if job.is_running { 0 } else { job.waits_for.len() };
     let mut left: Vec<usize> = jobs.iter().map(waits).collect();
     let mut next: Vec<usize> = (0..jobs.len()).filter(|at| left[*at] == 0).collect();
     // When each could be done at the soonest, and after whom it begins.

@@ -17,7 +17,7 @@ const LAST_REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a poller goes on.
 #[derive(Debug)]
-pub(super) struct PollPatience {
+pub(super) struct PollBackoff {
     signals: Signals,
     /// When we were asked to stop.
     asked_at: Cell<Option<Instant>>,
@@ -25,7 +25,7 @@ pub(super) struct PollPatience {
     failures: u32,
 }
 
-impl PollPatience {
+impl PollBackoff {
     pub(super) fn new(signals: Signals) -> Self {
         Self { signals, asked_at: Cell::new(None), failures: 0 }
     }

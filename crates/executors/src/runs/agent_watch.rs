@@ -66,7 +66,7 @@ pub(crate) const REMOVAL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Collects every child that ends meanwhile. `started` is called once it is at work. `on_loss` is
 /// called when our session has gone away, and again later if it could not open another one: the
 /// agent goes on meanwhile.
-pub(super) fn attend(
+pub(super) fn watch(
     agent: Pid,
     (control, lock): (&mut ControlPipe, &RunLock),
     prompting: Option<Result<Prompting, String>>,
