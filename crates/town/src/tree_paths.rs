@@ -1,6 +1,6 @@
 //! The directories of a rig: its shared repository, and a worktree for each polecat.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gt_core::schedule::{Run, WorkerPlace, session_name};
 use gt_core::{Prefix, Rig};
@@ -25,7 +25,7 @@ impl<'a> Trees<'a> {
 
     /// The repository that all of them share.
     pub fn repository(&self) -> Repository {
-        Repository::of(self.directory().join(".repo.git"), &self.rig.repo)
+        Repository::of(repository_path(&self.directory()), &self.rig.repo)
     }
 
     /// The directory of a polecat; its tree is inside, with its logs beside it.
@@ -59,9 +59,14 @@ impl<'a> Trees<'a> {
     }
 
     /// A path below the town, as the store keeps it.
-    pub fn below_town(&self, path: &std::path::Path) -> String {
+    pub fn below_town(&self, path: &Path) -> String {
         path.strip_prefix(self.town.root()).unwrap_or(path).to_string_lossy().into_owned()
     }
+}
+
+/// The path of the repository that the trees of a rig share, below the directory of the rig.
+pub fn repository_path(directory: &Path) -> PathBuf {
+    directory.join(".repo.git")
 }
 
 /// The repository that the trees of a rig share, once there is one.

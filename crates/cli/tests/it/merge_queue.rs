@@ -392,3 +392,61 @@ fn the_daemon_lands_what_is_done() {
     assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
     assert!(town.stage("we-a").exists());
 }
+
+#[test]
+fn a_rig_is_removed_with_its_requests_only_by_force_and_their_work_is_saved() {
+    let town = town_with_check("");
+    town.gt(["mq", "pause", "web"]).ok();
+    for bead in ["we-a", "we-b"] {
+        let worker = worker(&town, bead, bead, "x\n");
+        worker.gt(&["done"]).ok();
+        worker.wait_until_gone();
+    }
+    let accepted = request(&town, "we-a")["accepted"].as_str().unwrap().to_owned();
+
+    let refused = refusal(&town.gt(["rig", "remove", "web"]));
+    assert_says(&refused, &["we-a@1, we-b@1", "gt mq list web", "gt rig remove web --force"]);
+    let other = town.create("Not begun", &["--rig", "web"]);
+    assert_says(&refusal(&town.gt(["rig", "remove", "web", "--force"])), &["1 bead that is not"]);
+    assert_eq!(state(&town, "we-a"), "queued", "nothing is cancelled if the rig stays");
+    town.bd(["close", &other]).ok();
+
+    let removed = town.gt(["rig", "remove", "web", "--force"]).ok().stdout;
+
+    assert_says(
+        &removed,
+        &["gt rescue show we-a#1", "gt rescue show we-b#1", "Removed the rig web"],
+    );
+    assert_eq!(state(&town, "we-a"), "cancelled");
+    assert_eq!(town.show("we-a")["status"], "open");
+    assert_eq!(town.gt_json(&["rescue", "show", "we-a"])["commit"], json!(accepted));
+    let restored = town.gt_json(&["rescue", "restore", "we-a"]);
+    assert_eq!(restored["commit"], json!(accepted));
+}
+
+#[test]
+fn a_rig_whose_request_is_being_pushed_stays_also_by_force() {
+    let town = town_with_check("");
+    // The origin takes the push, and the answer never comes back.
+    town.origin_hook("post-receive", "kill -9 $(cat \"$stage/builder\")");
+    town.gt(["mq", "pause", "web"]).ok();
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    town.gt(["mq", "resume", "web"]).ok();
+    let builder = town.write_script(
+        "build",
+        &format!(
+            "echo $$ > {}/builder; exec {} mq run",
+            town.stage("").display(),
+            town.gt_path().display()
+        ),
+    );
+    let _killed = town.command(builder).run();
+    assert_eq!(state(&town, "we-a"), "landing");
+
+    let refused = refusal(&town.gt(["rig", "remove", "web", "--force"]));
+
+    assert_says(&refused, &["we-a@1", "being pushed", "gt mq run"]);
+    assert_eq!(town.gt_json(&["rig", "list"])[0]["name"], "web");
+}

@@ -117,21 +117,26 @@ pub fn cancel_request(town: &Town, input: &str) -> Result<MergeRequest> {
                 request.state.as_str()
             )));
         }
-        let words = format!("cancelled by {}", writer.actor());
-        let cancelled = cancel_request_in(writer, &request.id.bead, &words)?;
-        if request.purpose == RequestPurpose::Revert {
-            let how = Close {
-                reasons: vec![format!("{} was cancelled, so its work stays", request.id)],
-                outcome: Some(Outcome::Success),
-                force: true,
-                session: None,
-            };
-            close_in(writer, &request.id.bead, &how, 0, None)?;
-        } else if writer.live_run(&request.id.bead)?.is_none() {
-            release_in(writer, &request.id.bead)?;
-        }
-        cancelled.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))
+        give_up_in(writer, &request)
     })
+}
+
+/// The same for an open request, as a part of something larger.
+pub(super) fn give_up_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<MergeRequest> {
+    let words = format!("cancelled by {}", writer.actor());
+    let cancelled = cancel_request_in(writer, &request.id.bead, &words)?;
+    if request.purpose == RequestPurpose::Revert {
+        let how = Close {
+            reasons: vec![format!("{} was cancelled, so its work stays", request.id)],
+            outcome: Some(Outcome::Success),
+            force: true,
+            session: None,
+        };
+        close_in(writer, &request.id.bead, &how, 0, None)?;
+    } else if writer.live_run(&request.id.bead)?.is_none() {
+        release_in(writer, &request.id.bead)?;
+    }
+    cancelled.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))
 }
 
 /// Puts a request before all others; with `fix`, also while the target is red.

@@ -84,11 +84,20 @@ fn complete_convoys(reader: &Reader<'_>) -> Result<Vec<(Bead, Vec<Rig>)>> {
             let requests = reader.merge_requests_of(&edge.target)?.into_iter();
             slugs.extend(requests.filter(|one| one.target == branch).map(|one| one.rig));
         }
+        let own = reader.merge_requests_of(&convoy.id)?;
         let mut rigs = Vec::new();
+        let mut is_stuck = false;
         for slug in slugs {
-            rigs.extend(reader.rig(slug.as_str())?);
+            let rig = reader.rig(slug.as_str())?;
+            // The branch in a rig that was removed arrives nowhere any more; a person closes the convoy.
+            let has_landed =
+                |one: &MergeRequest| one.rig == slug && one.state == RequestState::Landed;
+            is_stuck |= rig.is_none() && !own.iter().any(has_landed);
+            rigs.extend(rig);
         }
-        complete.push((convoy, rigs));
+        if !is_stuck {
+            complete.push((convoy, rigs));
+        }
     }
     Ok(complete)
 }

@@ -16,6 +16,7 @@ mod pull_requests;
 mod queue_name;
 mod repair;
 mod revert;
+mod rig_removal;
 mod settle;
 mod submit;
 mod verify;
@@ -33,6 +34,7 @@ pub use pass::{
 pub use pull_requests::sync;
 pub use queue_name::QueueName;
 pub use revert::revert;
+pub use rig_removal::remove_rig;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{
     LineEntry, RequestChangeSize, RequestStory, change, change_size, failed_check, flaky_checks,

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use gt_core::Rig;
+use gt_core::merging::MergeRequest;
 use gt_core::schedule::{DoneStatus, Rescued, Run, RunId, RunState, WorkerPlace};
 use gt_executors::git::{Commit, Repository};
 
 use super::rescue_reference;
 use gt_beads::run_records::resolve;
 use gt_town::settings::layers_in;
-use gt_town::tree_paths::{Trees, git_failed, rig_with_trees, signature_of};
+use gt_town::tree_paths::{Trees, git_failed, repository_path, signature_of};
 use gt_town::{OperationError, Result, Town};
 
 /// Saves the work that a run has left in its tree and that was not accepted; nothing if it left none. The tree stays
@@ -71,6 +72,47 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     };
     town.write(|writer| Ok(writer.put_rescue(&rescued)?))?;
     Ok(Some(rescued))
+}
+
+/// Keeps the accepted commit of a merge request under a reference of its run, for `gt rescue`; nothing if no run made it, or a
+/// rescue has it already. The caller records the row.
+pub(crate) fn keep_accepted(
+    town: &Town,
+    rig: &Rig,
+    request: &MergeRequest,
+) -> Result<Option<Rescued>> {
+    let Some(run) = request.run() else { return Ok(None) };
+    let (run, known) = town.read(|reader| Ok((reader.run(&run)?, reader.rescue_of(&run)?)))?;
+    let Some(run) = run else { return Ok(None) };
+    let elsewhere = || {
+        OperationError::rejected(format!(
+            "the work of {}, {}, is not in the repository of {} here; say it on {}",
+            request.id, request.accepted, rig.slug, run.host
+        ))
+    };
+    let trees = Trees::of(town, rig).ok_or_else(elsewhere)?;
+    let (repository, failed) = (trees.repository(), git_failed(rig));
+    if !repository.exists() {
+        return Err(elsewhere());
+    }
+    let accepted = repository.resolve(&request.accepted).map_err(&failed)?.ok_or_else(elsewhere)?;
+    // An earlier rescue of the run stays; its branch has the accepted commit.
+    if known.is_some() {
+        return Ok(None);
+    }
+    let reference = rescue_reference(&run.id);
+    repository.set_reference(&reference, &accepted, None).map_err(&failed)?;
+    Ok(Some(Rescued {
+        run: run.id,
+        rig: rig.slug.clone(),
+        host: run.host,
+        reference,
+        commit: accepted.to_string(),
+        base: request.base.clone(),
+        bytes: 0,
+        left_out: Vec::new(),
+        created_at: town.now(),
+    }))
 }
 
 /// Commits that stay reachable without the branches of a worker.
@@ -159,20 +201,23 @@ pub struct RestoredRescue {
 
 /// The repository that has a rescue.
 pub fn rescue_repository(town: &Town, rescued: &Rescued) -> Result<PathBuf> {
-    repository_of(town, rescued).map(|(_, repository)| repository.path().to_owned())
+    repository_of(town, rescued).map(|repository| repository.path().to_owned())
 }
 
-fn repository_of(town: &Town, rescued: &Rescued) -> Result<(Rig, Repository)> {
-    let rig = rig_with_trees(town, rescued.rig.as_str())?;
-    let repository = Trees { town, rig: &rig }.repository();
-    Ok((rig, repository))
+fn repository_of(town: &Town, rescued: &Rescued) -> Result<Repository> {
+    let rig = town.read(|reader| Ok(reader.rig(rescued.rig.as_str())?))?;
+    Ok(match rig {
+        Some(rig) => Trees { town, rig: &rig }.repository(),
+        // The directory of a rig that was removed is still there.
+        None => Repository::at(repository_path(&town.root().join(rescued.rig.as_str()))),
+    })
 }
 
 /// Gives a rescue a branch, from which work can go on.
 pub fn restore_rescue(town: &Town, input: &str, branch: Option<&str>) -> Result<RestoredRescue> {
     let rescued = rescue_show(town, input)?;
-    let (rig, repository) = repository_of(town, &rescued)?;
-    let failed = git_failed(&rig);
+    let repository = repository_of(town, &rescued)?;
+    let failed = |source| OperationError::Git { rig: rescued.rig.clone(), source };
     let Some(commit) = repository.resolve(&rescued.reference).map_err(&failed)? else {
         return Err(OperationError::rejected(format!(
             "{} is not in {}; it was saved on {}",

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use gt_core::decide::Right;
 use gt_core::settings::{SettingName, checked};
-use gt_core::{ExecutorKind, Prefix, Rig, RigSlug, RigState};
+use gt_core::{BeadId, ExecutorKind, Prefix, Rig, RigSlug, RigState, Status};
 use gt_executors::git;
-use gt_store::{Reader, RigCounts};
+use gt_store::{Reader, RigCounts, Writer};
 
 pub use change::{RigChange, branch_name, change};
 pub use checks::{MayFetch, add_check, checks, checks_in, remove_check, suggested_checks};
@@ -206,33 +206,31 @@ pub fn set_state(town: &Town, name: &str, from: &[RigState], to: RigState) -> Re
     })
 }
 
-/// Removes a rig and its settings, unless it has open work. Its beads and its directory stay.
-pub fn remove(town: &Town, name: &str) -> Result<Rig> {
-    town.write(|writer| {
-        let rig = require(writer, name)?;
-        let open: i64 = writer
-            .rig_counts(&rig.slug)?
-            .iter()
-            .filter(|(status, _)| status != "closed")
-            .map(|(_, count)| count)
-            .sum();
-        if open > 0 {
-            let beads = if open == 1 {
-                "1 bead that is".to_owned()
-            } else {
-                format!("{open} beads that are")
-            };
-            return Err(OperationError::rejected(format!(
-                "the rig {} has {beads} not closed; close what is open, or take it out of service \
-                 with gt rig dock {}",
-                rig.slug, rig.slug
-            )));
-        }
-        refuse_scheduled(writer, &rig)?;
-        writer.delete_rig(&rig)?;
-        crate::settings::forget_rig(writer, &rig.slug)?;
-        Ok(rig)
-    })
+/// Removes a rig and its settings, unless it has open work. Its beads and its directory stay. The beads in `released` may be
+/// open: their merge requests were given up with the rig.
+pub fn remove_in(writer: &mut Writer<'_>, rig: &Rig, released: &[BeadId]) -> Result<()> {
+    let mut open: i64 = writer
+        .rig_counts(&rig.slug)?
+        .iter()
+        .filter(|(status, _)| status != "closed")
+        .map(|(_, count)| count)
+        .sum();
+    for bead in released {
+        let bead = writer.bead(bead)?.filter(|bead| bead.status != Status::Closed);
+        open -= i64::from(bead.is_some_and(|bead| bead.rig.as_ref() == Some(&rig.slug)));
+    }
+    if open > 0 {
+        let beads =
+            if open == 1 { "1 bead that is".to_owned() } else { format!("{open} beads that are") };
+        return Err(OperationError::rejected(format!(
+            "the rig {} has {beads} not closed; close what is open, or take it out of service \
+             with gt rig dock {}",
+            rig.slug, rig.slug
+        )));
+    }
+    refuse_scheduled(writer, rig)?;
+    writer.delete_rig(rig)?;
+    crate::settings::forget_rig(writer, &rig.slug)
 }
 
 /// Work of other rigs may have been sent here.
@@ -245,13 +243,6 @@ fn refuse_scheduled(reader: &Reader<'_>, rig: &Rig) -> Result<()> {
             "the rig {} has {beads} scheduled; gt scheduler list shows them, and gt scheduler clear \
              --bead <id> takes them out",
             rig.slug
-        )));
-    }
-    let requests = reader.open_merge_requests()?;
-    if let Some(request) = requests.into_iter().find(|request| request.rig == rig.slug) {
-        return Err(OperationError::rejected(format!(
-            "{} has not landed in the rig {}; gt mq show {} says why, and gt mq cancel {} gives it up",
-            request.id, rig.slug, request.id, request.id
         )));
     }
     match reader.live_runs()?.into_iter().find(|run| run.rig == rig.slug) {

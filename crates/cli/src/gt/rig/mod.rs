@@ -6,12 +6,13 @@ use clap::{Args, Subcommand};
 use gt_api::RigDocument;
 use gt_core::{ExecutorKind, Rig, RigState};
 use gt_execution::landing::landing_checkout;
+use gt_execution::merge_queue::remove_rig;
 use gt_scheduling::queue;
 use gt_town::rigs::{self, MayFetch, NewRig, RigChange};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table};
+use crate::output::{Cell, Printer, Table, short_commit};
 
 /// Add, list and look after the projects of the town
 #[derive(Debug, Args)]
@@ -48,7 +49,7 @@ enum RigVerb {
     /// Add, list, remove and run the commands that work must pass before it lands
     Check(check::CheckArgs),
     /// Remove a project that has no open work; its beads and its directory stay
-    Remove(NameArgs),
+    Remove(RemoveArgs),
 }
 
 #[derive(Debug, Args)]
@@ -114,6 +115,16 @@ struct NameArgs {
     name: String,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt rig remove web\n  gt rig remove web --force")]
+struct RemoveArgs {
+    /// Its name
+    name: String,
+    /// Cancel its open merge requests, and save their commits for gt rescue; their beads stay open, without a project
+    #[arg(long)]
+    force: bool,
+}
+
 pub(super) fn run(context: &CommandContext<'_>, args: &RigArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
@@ -142,9 +153,13 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RigArgs) -> Result<(), Cl
         RigVerb::Undock(args) => change(args, &[RigState::Docked], RigState::Active, "active"),
         RigVerb::Check(args) => check::run(context, args),
         RigVerb::Remove(args) => {
-            let rig = rigs::remove(&town, &args.name)?;
+            let (rig, rescued) = remove_rig(&town, &args.name, args.force)?;
             if printer.json() {
                 return printer.object(&RigDocument::from(&rig));
+            }
+            for one in &rescued {
+                let commit = short_commit(&one.commit);
+                printer.done(format!("Saved {commit} of {0}: gt rescue show {0}", one.run))?;
             }
             printer
                 .done(format!("✓ Removed the rig {}; its beads and its directory stay", rig.slug))
