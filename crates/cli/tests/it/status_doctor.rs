@@ -97,6 +97,23 @@ fn a_server_that_may_lose_commits_is_a_warning() {
 }
 
 #[test]
+fn doctor_says_what_a_review_is_worth_where_workers_are_the_same_user() {
+    let town = town_with_rigs(&["web", "api"]);
+    let review = |examined: &Value| {
+        let checks = examined.as_array().unwrap().clone();
+        checks.into_iter().find(|check| check["check"] == "review")
+    };
+    assert_eq!(review(&town.gt_json(&["doctor"])), None);
+    town.gt(["config", "set", "rig.web.review", "required"]).ok();
+    let found = review(&town.gt_json(&["doctor"])).unwrap();
+    assert_eq!(found["grade"], "good", "it is no problem");
+    assert_says(found["detail"].as_str().unwrap(), &["web: ", "stops mistakes, not attackers"]);
+    town.gt(["config", "set", "rig.api.protect", "ci/**"]).ok();
+    let found = review(&town.gt_json(&["doctor"])).unwrap();
+    assert_says(found["detail"].as_str().unwrap(), &["api, web: "]);
+}
+
+#[test]
 fn a_missing_rig_directory_is_a_warning() {
     let town = town_with_rigs(&["web"]);
     fs::remove_dir(town.cwd().join("web")).unwrap();

@@ -10,6 +10,7 @@ use super::{CheckGrade, HealthCheck};
 use gt_scheduling::{queue, runtimes};
 use gt_town::formulas::FormulaCatalog;
 use gt_town::rigs::MayFetch;
+use gt_town::settings::{file_layers, layers_over};
 use gt_town::{Result, Town, rigs};
 
 /// The placeholder of the runtimes for our own program, which is always there.
@@ -26,6 +27,7 @@ pub(super) fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
     checks.extend(
         rigs.iter().filter(|rig| is_in_service(rig)).filter_map(|rig| unchecked(town, rig)),
     );
+    checks.extend(reviews(town, &rigs)?);
     Ok(checks)
 }
 
@@ -40,6 +42,25 @@ fn unchecked(town: &Town, rig: &Rig) -> Option<HealthCheck> {
     let detail = format!("{} has none, so that its work lands unchecked", rig.slug);
     (!lines.is_empty())
         .then(|| HealthCheck::bad("checks", CheckGrade::Good, detail, lines.join("; ")))
+}
+
+/// What the rule "no review by its author" is worth where workers are processes of the same user: a fact, and no problem.
+fn reviews(town: &Town, all: &[Rig]) -> Result<Option<HealthCheck>> {
+    let files = file_layers(town)?;
+    let layers = town.read(|reader| layers_over(&files, reader))?;
+    let mut names = Vec::new();
+    for rig in all.iter().filter(|rig| is_in_service(rig) && runs_here(rig)) {
+        let is_required = layers.rig_review(&rig.slug)? == "required";
+        if is_required || !layers.rig_protect(&rig.slug)?.is_empty() {
+            names.push(rig.slug.as_str());
+        }
+    }
+    let detail = format!(
+        "{}: workers run as your user, so the rule that no author reviews its own work stops mistakes, not attackers",
+        names.join(", ")
+    );
+    let fix = "if that is not enough, let its workers run elsewhere (gt rig set <rig> executor ssh --host <machine>)";
+    Ok((!names.is_empty()).then(|| HealthCheck::bad("review", CheckGrade::Good, detail, fix)))
 }
 
 fn is_in_service(rig: &Rig) -> bool {
