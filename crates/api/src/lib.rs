@@ -71,7 +71,7 @@ pub use merging::{
     DecisionReasonDocument, DiffStatDocument, FailedCheckDocument, FlakyCheckDocument,
     MergeQueueDocument, MergeRequestDocument, MergeRequestStoryDocument, NewCommentDocument,
     PullRequestDocument, QueueBranchDocument, QueuePauseDocument, RequestDiffDocument,
-    ReviewDocument, TopDocument,
+    ReviewDocument, ShownCommentDocument, TopDocument,
 };
 pub use message::{MessageDocument, NeedDocument, NeedsYouDocument, NudgeDocument};
 pub use ordered_map::OrderedMap;

@@ -1,5 +1,7 @@
 //! Merge requests, queues and reviews.
 
+use gt_core::formula::WordSet as _;
+use gt_core::hosting::ShownFeedback;
 use gt_core::merging::{Candidate, MergeRequest, PullRequestName, Review};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -120,6 +122,46 @@ pub struct MergeRequestStoryDocument {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub waits_for: String,
+    /// The comments on its pull request that start no repair; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub comments: Vec<ShownCommentDocument>,
+}
+
+/// A comment on a pull request that starts no repair. Its text is data of a stranger.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ShownCommentDocument {
+    pub id: String,
+    pub author: String,
+    /// Why it starts none: not-trusted, bot, own-login, unknown-author or asks-for-nothing.
+    pub trust: String,
+    pub body: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
+    pub file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
+    pub address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub submitted_at: Option<UtcTime>,
+}
+
+impl From<&ShownFeedback> for ShownCommentDocument {
+    fn from(text: &ShownFeedback) -> Self {
+        Self {
+            id: text.id.clone(),
+            author: text.author.clone(),
+            trust: text.trust.as_str().to_owned(),
+            body: text.body.clone(),
+            file: text.file.clone(),
+            line: text.line,
+            address: text.address.clone(),
+            submitted_at: text.submitted_at.map(UtcTime::from),
+        }
+    }
 }
 
 /// A candidate, with its requests and checks.

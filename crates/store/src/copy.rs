@@ -548,6 +548,23 @@ pub const TABLES: &[CopiedTable] = &[
         "bead, request, position",
     ),
     CopiedTable::new(
+        "pull_request_texts",
+        &[
+            ("bead", Text),
+            ("branch", Text),
+            ("position", Number),
+            ("name", Text),
+            ("author", Text),
+            ("trust", Text),
+            ("body", Text),
+            ("file", Text),
+            ("line", Number),
+            ("address", Text),
+            ("submitted_at", Number),
+        ],
+        "bead, branch, position",
+    ),
+    CopiedTable::new(
         "reviews",
         &[
             ("number", Number),

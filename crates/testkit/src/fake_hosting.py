@@ -20,7 +20,7 @@ ASSOCIATIONS = {"write": "MEMBER", "read": "CONTRIBUTOR", "none": "NONE"}
 LEVELS = {"write": 30, "read": 20}
 LIST_FIELDS = {
     "number", "state", "url", "body", "title", "author", "updatedAt", "headRefName", "headRefOid", "headRepositoryOwner",
-    "baseRefName", "mergeCommit", "reviewDecision", "statusCheckRollup",
+    "baseRefName", "mergeCommit", "mergeable", "reviewDecision", "statusCheckRollup",
 }
 GIT_ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
@@ -106,6 +106,15 @@ class Service:
             pull["checks"] = []
             self.touch(pull)
         return pull
+
+    def has_conflict(self, pull):
+        if pull["state"] != "open" or not self.tip(pull["base"]):
+            return False
+        tried = subprocess.run(
+            ["git", "merge-tree", "--write-tree", "refs/heads/" + pull["base"], pull["head_commit"]],
+            cwd=self.state["origin"], env=GIT_ENVIRONMENT, capture_output=True, check=False,
+        )
+        return tried.returncode == 1
 
     def touch(self, pull):
         pull["changes"] += 1
@@ -273,6 +282,7 @@ def gh_pull(service, pull, fields):
         "headRefName": pull["head"], "headRefOid": pull["head_commit"],
         "headRepositoryOwner": {"login": pull["head_owner"]}, "baseRefName": pull["base"],
         "mergeCommit": {"oid": merged} if merged else None, "reviewDecision": pull["approval"],
+        "mergeable": "CONFLICTING" if service.has_conflict(pull) else "MERGEABLE",
         "statusCheckRollup": [gh_check(check) for check in pull["checks"]],
     }
     unknown = set(fields) - LIST_FIELDS
@@ -384,7 +394,7 @@ def glab_pull(service, pull):
         "web_url": service.url(pull), "author": glab_user(service, pull["author"]), "source_branch": pull["head"],
         "target_branch": pull["base"], "sha": pull["head_commit"], "merge_commit_sha": pull["merge_commit"],
         "squash_commit_sha": pull["squash_commit"], "detailed_merge_status": pull["approval"] or "mergeable",
-        "updated_at": service.updated(pull),
+        "updated_at": service.updated(pull), "has_conflicts": service.has_conflict(pull),
     }
 
 
@@ -413,6 +423,7 @@ def glab_graphql(service, query):
             row = glab_pull(service, pull)
             node = {"iid": str(row["iid"]), "state": row["state"], "updatedAt": row["updated_at"]}
             node.update({"diffHeadSha": row["sha"], "targetBranch": row["target_branch"]})
+            node["conflicts"] = row["has_conflicts"]
             node["headPipeline"] = {"status": pull["checks"][-1]["state"].upper()} if pull["checks"] else None
             nodes.append(node)
     print(json.dumps({"data": {"project": {"mergeRequests": {"nodes": nodes[:int(asked[2])]}}}}))

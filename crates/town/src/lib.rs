@@ -10,6 +10,7 @@ pub mod clock;
 pub mod error;
 pub mod file_settings;
 pub mod formulas;
+pub mod hosting;
 pub mod hosts;
 pub mod identity;
 pub mod landing_identity;

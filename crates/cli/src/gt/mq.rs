@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use gt_api::{
     CandidateCheckDocument, CandidateDocument, FailedCheckDocument, FlakyCheckDocument,
     MergeRequestDocument, MergeRequestStoryDocument, QueuePauseDocument, ReviewDocument,
+    ShownCommentDocument,
 };
 use gt_core::merging::{MergeRequest, PullRequestName, RequestPurpose, RequestState};
 use gt_execution::merge_queue::{
@@ -344,8 +345,15 @@ fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<()
 
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let RequestStory { request, title, candidate, checks, reviews, pull_request_waits_for } =
-        merge_queue::story(town, input)?;
+    let RequestStory {
+        request,
+        title,
+        candidate,
+        checks,
+        reviews,
+        pull_request_waits_for,
+        pull_request_texts,
+    } = merge_queue::story(town, input)?;
     let check_documents = || {
         let check = |check: &CandidateCheck| CandidateCheckDocument {
             name: check.name.clone(),
@@ -360,6 +368,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
             candidate: candidate.as_ref().map(|it| CandidateDocument::new(it, check_documents())),
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
             waits_for: pull_request_waits_for,
+            comments: pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
         });
     }
     printer.heading(&request.id.to_string(), &format!("  {title}"))?;
@@ -398,7 +407,16 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         row("review", words.trim_end().to_owned());
     }
     row("next", request.next_step());
-    printer.table(table)
+    printer.table(table)?;
+    if pull_request_texts.is_empty() {
+        return Ok(());
+    }
+    printer
+        .line("\nComments on the pull request that start no repair, as they were written there:")?;
+    pull_request_texts
+        .iter()
+        .flat_map(|text| text.quoted().lines().map(str::to_owned).collect::<Vec<_>>())
+        .try_for_each(|line| printer.line(&line))
 }
 
 fn log(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {

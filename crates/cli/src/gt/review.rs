@@ -189,13 +189,15 @@ fn size_of(change: &RequestChangeSize) -> String {
 
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let RequestStory { request, title, reviews, .. } = merge_queue::story(town, input)?;
+    let RequestStory { request, title, reviews, pull_request_texts, .. } =
+        merge_queue::story(town, input)?;
     if printer.json() {
         return printer.object(&gt_api::MergeRequestStoryDocument {
             request: MergeRequestDocument::new(&request, &title, None),
             candidate: None,
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
             waits_for: String::new(),
+            comments: pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
         });
     }
     let change = merge_queue::change_size(town, &request)?;

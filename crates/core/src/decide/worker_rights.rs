@@ -280,7 +280,8 @@ pub fn table_right(table: &str) -> Option<Right> {
         | "check_runs"
         | "pull_requests"
         | "pull_request_tips"
-        | "pull_request_repairs" => Some(Right::Queue),
+        | "pull_request_repairs"
+        | "pull_request_texts" => Some(Right::Queue),
         _ => Some(Right::Store),
     }
 }

@@ -17,6 +17,7 @@ pub use description::{PullRequestDescription, RequestMarker};
 pub use pull_request::{
     HostedCheck, HostedCheckState, PolledPullRequest, PullRequest, PullRequestApproval,
     PullRequestFeedback, PullRequestFeedbackKind, PullRequestReviewState, PullRequestState,
+    ShownFeedback,
 };
 pub use quoting::{FEEDBACK_CHARACTERS_MAX, quote_feedback, quote_text};
 pub use repository::{HostedRepository, NoHostingService, fork_address, is_repository_owner};

@@ -1,5 +1,6 @@
 //! A pull request as a hosting service shows it.
 
+use super::{FEEDBACK_CHARACTERS_MAX, FeedbackTrust, quote_text};
 use crate::Timestamp;
 use crate::formula::WordSet;
 
@@ -145,6 +146,66 @@ pub struct PullRequestFeedback {
     pub is_resolved: bool,
 }
 
+/// A text that starts no repair: people read it, and it enters no briefing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownFeedback {
+    /// Its identity on the service.
+    pub id: String,
+    /// The login of its author; empty if the account is gone.
+    pub author: String,
+    /// Why it starts no repair.
+    pub trust: FeedbackTrust,
+    /// The text, shortened if it is very long.
+    pub body: String,
+    /// The file that it is about; empty for the whole pull request.
+    pub file: String,
+    /// The line in that file.
+    pub line: Option<u64>,
+    /// Where it is on the web.
+    pub address: String,
+    /// When it was submitted.
+    pub submitted_at: Option<Timestamp>,
+}
+
+impl ShownFeedback {
+    /// The text of a pull request, with this reason. Nothing if there is nothing to read: a draft, or an approval without words.
+    pub fn of(text: &PullRequestFeedback, trust: FeedbackTrust) -> Option<Self> {
+        let has_words = !text.body.trim().is_empty() && trust != FeedbackTrust::NotSubmitted;
+        has_words.then(|| Self {
+            id: text.id.clone(),
+            author: text.author.clone(),
+            trust,
+            body: text.body.chars().take(FEEDBACK_CHARACTERS_MAX).collect(),
+            file: text.file.clone().unwrap_or_default(),
+            line: text.line,
+            address: text.url.clone().unwrap_or_default(),
+            submitted_at: text.submitted_at,
+        })
+    }
+
+    /// A line about its author, its place and why it starts no repair, and its text in a fence.
+    pub fn quoted(&self) -> String {
+        let author = if self.author.is_empty() { "an unknown account" } else { &self.author };
+        let why = match self.trust {
+            FeedbackTrust::StartsRepair => "starts a repair",
+            FeedbackTrust::NotTrusted => "not among the people of pr.trust",
+            FeedbackTrust::Bot => "a program",
+            FeedbackTrust::OwnLogin => "the account of gt itself",
+            FeedbackTrust::UnknownAuthor => "its account is gone",
+            FeedbackTrust::NotSubmitted => "not submitted",
+            FeedbackTrust::AsksForNothing => "asks for nothing",
+        };
+        let place = match (self.file.as_str(), self.line) {
+            ("", _) => String::new(),
+            (file, Some(line)) => format!(" on {file}:{line}"),
+            (file, None) => format!(" on {file}"),
+        };
+        let head: String =
+            format!("{author}{place} ({why})").chars().filter(|c| !c.is_control()).collect();
+        format!("{head}:\n{}", quote_text(&self.body, FEEDBACK_CHARACTERS_MAX))
+    }
+}
+
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequest {
@@ -164,6 +225,9 @@ pub struct PullRequest {
     pub base_branch: String,
     /// The commit on the base branch that the merge made.
     pub merge_commit: Option<String>,
+    /// Whether the service cannot merge it, because the base branch has changed the same lines. It finds out some time
+    /// after either branch has moved.
+    pub has_conflict: bool,
     /// The decision of the reviews.
     pub approval: PullRequestApproval,
     /// The checks of the head commit.

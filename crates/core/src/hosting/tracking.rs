@@ -14,7 +14,7 @@ pub struct TrackedPullRequest {
     pub fingerprint: String,
     /// When it is looked at next.
     pub due_at: Timestamp,
-    /// The head commit whose failed checks have had a repair; empty if none has.
+    /// The head commit whose failed checks or conflict have had a repair; empty if none has.
     pub repaired_head: String,
     /// What it waits for, in words.
     pub waits_for: String,
@@ -49,7 +49,8 @@ impl PullRequestWait {
             }
             Self::MoreComments => "comments have come in, and more may follow".to_owned(),
             Self::RepairedHead => {
-                "checks fail that a repair was made for, and nothing was pushed since".to_owned()
+                "a repair was made for its checks or its conflict, and nothing was pushed since"
+                    .to_owned()
             }
             Self::StoppedChecks(names) => {
                 format!("a person starts or approves the checks {}", names.join(", "))

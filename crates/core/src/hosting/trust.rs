@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{PullRequestFeedback, PullRequestFeedbackKind, PullRequestReviewState};
 use crate::Invalid;
+use crate::formula::WordSet;
 
 /// Most names in the setting.
 const LOGINS_MAX: usize = 100;
@@ -118,6 +119,19 @@ pub enum FeedbackTrust {
     NotSubmitted,
     /// It is an approval, a dismissed review, a resolved thread or has no text.
     AsksForNothing,
+}
+
+impl WordSet for FeedbackTrust {
+    const WHAT: &str = "reason why a text is only shown";
+    const NAMES: &[(&str, Self)] = &[
+        ("starts-repair", Self::StartsRepair),
+        ("not-trusted", Self::NotTrusted),
+        ("bot", Self::Bot),
+        ("own-login", Self::OwnLogin),
+        ("unknown-author", Self::UnknownAuthor),
+        ("not-submitted", Self::NotSubmitted),
+        ("asks-for-nothing", Self::AsksForNothing),
+    ];
 }
 
 #[cfg(test)]

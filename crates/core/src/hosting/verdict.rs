@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     FeedbackTrust, HostedCheck, HostedCheckState, PullRequest, PullRequestApproval,
-    PullRequestFeedback, PullRequestState, PullRequestTrust,
+    PullRequestFeedback, PullRequestState, PullRequestTrust, ShownFeedback,
 };
 use crate::Timestamp;
 
@@ -23,7 +23,7 @@ pub struct PullRequestRecord<'a> {
     pub base_branch: &'a str,
     /// The commits that were the tip of its branch, by our pushes or fetched and built upon, in order.
     pub known_heads: &'a [String],
-    /// The head commit whose failed checks have had a repair.
+    /// The head commit whose failed checks or conflict have had a repair.
     pub repaired_head: Option<&'a str>,
     /// The identities of the texts that have had a repair.
     pub repaired_feedback: &'a BTreeSet<String>,
@@ -56,7 +56,7 @@ pub enum PullRequestWait {
     },
     /// Comments have come in just now, and more may follow.
     MoreComments,
-    /// A repair has been made for the failed checks of this head, and nothing was pushed since.
+    /// A repair has been made for the failed checks or the conflict of this head, and nothing was pushed since.
     RepairedHead,
     /// A person must start or approve these checks.
     StoppedChecks(Vec<String>),
@@ -100,6 +100,8 @@ pub enum PullRequestNext {
     },
     /// A repair run.
     Repair(PullRequestRepair),
+    /// A repair run for a conflict with the base branch, which also gets what else is to be answered.
+    Conflict(PullRequestRepair),
     /// It waits.
     Wait(PullRequestWait),
 }
@@ -113,7 +115,7 @@ pub struct PullRequestVerdict {
     /// even if its fingerprint has not changed.
     pub is_settled: bool,
     /// The texts that are only shown, with the reason. Those that have had a repair are left out.
-    pub shown: Vec<(PullRequestFeedback, FeedbackTrust)>,
+    pub shown: Vec<ShownFeedback>,
 }
 
 /// Decides what follows from a fetched pull request. `merge_is_in_target` says whether its merge commit is reachable
@@ -139,7 +141,7 @@ pub fn judge_pull_request(
     PullRequestVerdict { next, is_settled, shown }
 }
 
-type SortedFeedback = (Vec<PullRequestFeedback>, Vec<(PullRequestFeedback, FeedbackTrust)>);
+type SortedFeedback = (Vec<PullRequestFeedback>, Vec<ShownFeedback>);
 
 /// The texts that start a repair, and those that are only shown.
 fn sort_feedback(record: &PullRequestRecord<'_>, fetched: &PullRequest) -> SortedFeedback {
@@ -151,7 +153,7 @@ fn sort_feedback(record: &PullRequestRecord<'_>, fetched: &PullRequest) -> Sorte
         }
         match record.trust.judge(text, record.own_login) {
             FeedbackTrust::StartsRepair => new.push(text.clone()),
-            reason => shown.push((text.clone(), reason)),
+            reason => shown.extend(ShownFeedback::of(text, reason)),
         }
     }
     (new, shown)
@@ -193,9 +195,13 @@ fn while_open(
     let feedback_is_due = !feedback.is_empty() && is_quiet;
 
     let wait = |what, is_settled| (PullRequestNext::Wait(what), is_settled);
-    if checks_are_due || feedback_is_due {
+    // As with checks: what is said about a tip that we have replaced is over.
+    let has_conflict = is_current && !is_repaired && fetched.has_conflict;
+    if has_conflict || checks_are_due || feedback_is_due {
         let checks = if counts { failed } else { Vec::new() };
-        return (PullRequestNext::Repair(PullRequestRepair { checks, feedback }), true);
+        let repair = PullRequestRepair { checks, feedback };
+        let next = if has_conflict { PullRequestNext::Conflict } else { PullRequestNext::Repair };
+        return (next(repair), true);
     }
     if !feedback.is_empty() {
         return wait(PullRequestWait::MoreComments, false);
@@ -208,7 +214,7 @@ fn while_open(
         let failed = failed.into_iter().map(|check| check.name).collect();
         return wait(PullRequestWait::Checks { running, failed }, is_settled);
     }
-    if !failed.is_empty() {
+    if !failed.is_empty() || fetched.has_conflict {
         return wait(PullRequestWait::RepairedHead, true);
     }
     let stopped = names(HostedCheckState::Stopped);

@@ -360,7 +360,8 @@ impl MergeRequest {
             RequestState::Failed => format!("check failed: {id}{words}"),
             RequestState::Held(RequestHold::PullRequestOpen) => {
                 let pull = &self.pull_request;
-                format!("held: {id} waits until people merge {pull} into {target}{words}")
+                let review = if self.review { "review and " } else { "" };
+                format!("held: {id} waits until people {review}merge {pull} into {target}{words}")
             }
             RequestState::Held(reason) => format!("held: {id}: {}{words}", reason.words()),
             RequestState::Cancelled => format!("{id} was cancelled"),

@@ -17,7 +17,7 @@ pub enum RequestAction {
     Intend,
     /// The target has it.
     Confirm,
-    /// It does not apply to the target.
+    /// It does not apply to the target, as a builder or the service of its pull request found.
     MeetConflict,
     /// A check fails with it, and not without it; a person rejected it; or its pull request needs a change.
     FailCheck,
@@ -91,7 +91,9 @@ pub fn next_state(
             _ => refused,
         },
         A::MeetConflict => match state {
-            S::Building | S::Checking | S::Landing => Ok(S::Conflict),
+            S::Building | S::Checking | S::Landing | S::Held(RequestHold::PullRequestOpen) => {
+                Ok(S::Conflict)
+            }
             _ => refused,
         },
         A::FailCheck => match state {
@@ -200,8 +202,10 @@ mod tests {
         fn of_held_requests_only_one_with_an_open_pull_request_goes_back(
             hold in proptest::sample::select(RequestHold::ALL)
         ) {
-            let failed = next(RequestState::Held(hold), RequestAction::FailCheck, OriginAnswer::Unknown);
-            prop_assert_eq!(failed.is_ok(), hold == RequestHold::PullRequestOpen);
+            for action in [RequestAction::FailCheck, RequestAction::MeetConflict] {
+                let failed = next(RequestState::Held(hold), action, OriginAnswer::Unknown);
+                prop_assert_eq!(failed.is_ok(), hold == RequestHold::PullRequestOpen);
+            }
         }
 
         #[test]

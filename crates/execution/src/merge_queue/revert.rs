@@ -70,8 +70,7 @@ pub fn revert(town: &Town, input: &str, why: &str) -> Result<MergeRequest> {
             accepted: undoing.to_string(),
             base: tip.to_string(),
             method,
-            // The people who merge a pull request review it there.
-            review: review && method != MergeMethod::PullRequest,
+            review,
             state: RequestState::Queued,
             detail: why.to_owned(),
             position: 0,

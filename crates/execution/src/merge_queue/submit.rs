@@ -61,8 +61,7 @@ pub(crate) fn submit_in(
         accepted: accepted.to_owned(),
         base: run.workplace.base_commit.clone(),
         method,
-        // The people who merge a pull request review it there.
-        review: review && method != MergeMethod::PullRequest,
+        review,
         state,
         detail: String::new(),
         position: 0,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use gt_core::checks::CheckRun;
+use gt_core::hosting::ShownFeedback;
 use gt_core::merging::{
     Candidate, MergeRequest, MergeRequestId, RequestState, Review, in_queue_order,
 };
@@ -94,6 +95,8 @@ pub struct RequestStory {
     pub reviews: Vec<Review>,
     /// What its pull request waits for, in words; empty if it has none, or if that is not known yet.
     pub pull_request_waits_for: String,
+    /// The texts on its pull request that start no repair.
+    pub pull_request_texts: Vec<ShownFeedback>,
 }
 
 /// The story of a request, of the last request of a bead, or of the request that landed as a commit.
@@ -116,11 +119,16 @@ pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
         } else {
             None
         };
+        let pull_request_texts = match &pull_request {
+            Some(pull) => reader.pull_request_texts(&pull.bead, &pull.branch)?,
+            None => Vec::new(),
+        };
         Ok(RequestStory {
             title: title.unwrap_or_default(),
             candidate,
             checks,
             reviews,
+            pull_request_texts,
             pull_request_waits_for: pull_request.map(|pull| pull.waits_for).unwrap_or_default(),
             request,
         })

@@ -112,6 +112,11 @@ impl HostingProvider {
         &self.file.program
     }
 
+    /// Whether a pull request may come from a branch of a fork.
+    pub fn takes_forks(&self) -> bool {
+        self.file.fork_head.is_some()
+    }
+
     /// Whether a host is known to be of this service.
     pub fn serves(&self, host: &str) -> bool {
         self.file.hosts.iter().any(|pattern| pattern.0.is_in(host))
@@ -228,6 +233,10 @@ pub(super) struct ShowQuery {
     pub(super) head_commit: JsonPath,
     pub(super) base_branch: JsonPath,
     pub(super) merge_commit: JsonPath,
+    pub(super) conflict: Option<JsonPath>,
+    /// The values there that mean a conflict with the base.
+    #[serde(default)]
+    pub(super) conflicts: Vec<String>,
     pub(super) approval: Option<JsonPath>,
     #[serde(default)]
     pub(super) approvals: BTreeMap<String, FileWord<PullRequestApproval>>,

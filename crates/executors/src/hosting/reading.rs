@@ -76,6 +76,7 @@ impl ShowQuery {
             .ok_or_else(|| format!("the state {:?} is unknown", shown(&state)))?;
         let approval = self.approval.as_ref().and_then(|path| path.text(from));
         let approval = approval.and_then(|text| word(&self.approvals, &text));
+        let conflict = self.conflict.as_ref().and_then(|path| path.text(from));
         Ok(PullRequest {
             number: needed_number(&self.number, from, "number")?,
             state,
@@ -85,6 +86,7 @@ impl ShowQuery {
             head_commit: needed_commit(&self.head_commit, from, "head commit")?,
             base_branch: needed(&self.base_branch, from, "base branch")?,
             merge_commit: self.merge_commit.text(from).filter(|text| is_commit(text)),
+            has_conflict: conflict.is_some_and(|text| self.conflicts.contains(&text)),
             approval: approval.unwrap_or(PullRequestApproval::NotRequired),
             checks: Vec::new(),
             feedback: Vec::new(),

@@ -188,8 +188,8 @@ fn reviews_and_comments_carry_who_wrote_them() {
             assert_eq!(repair.feedback[0].kind, PullRequestFeedbackKind::Review(review));
         }
         let why_of = |author: &str| {
-            let found = verdict.shown.iter().find(|(text, _)| text.author == author);
-            found.map(|(_, why)| *why)
+            let found = verdict.shown.iter().find(|text| text.author == author);
+            found.map(|text| text.trust)
         };
         assert_eq!(why_of("mallory"), Some(FeedbackTrust::NotTrusted));
         assert_eq!(why_of("grace"), Some(FeedbackTrust::NotTrusted));
@@ -198,6 +198,16 @@ fn reviews_and_comments_carry_who_wrote_them() {
         assert_eq!(why_of("ada"), Some(FeedbackTrust::AsksForNothing));
         let ids: BTreeSet<&str> = repair.feedback.iter().map(|text| text.id.as_str()).collect();
         assert_eq!(ids.len(), repair.feedback.len());
+    }
+}
+
+#[test]
+fn a_conflict_with_the_base_is_read() {
+    for service in SERVICES {
+        let (world, _) = opened(service);
+        assert!(!world.show().has_conflict);
+        world.commit_on_main("login", "sign in\n");
+        assert!(world.show().has_conflict);
     }
 }
 

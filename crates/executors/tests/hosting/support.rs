@@ -57,6 +57,14 @@ impl World {
         Self { directory, service: fake, provider, repository, limit }
     }
 
+    /// A person commits a file to `main`.
+    pub(crate) fn commit_on_main(&self, name: &str, text: &str) {
+        git(self.directory.path(), &["clone", "--quiet", "-b", "main", "origin.git", "person"]);
+        let clone = self.directory.path().join("person");
+        commit(&clone, name, text);
+        git(&clone, &["push", "--quiet", "origin", "HEAD:main"]);
+    }
+
     /// The same with a short time limit for each call; long enough for a service that answers on a busy machine.
     pub(crate) fn impatient(mut self) -> Self {
         self.limit = Duration::from_secs(8);

@@ -5,10 +5,10 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use gt_api::{
     CandidateCheckDocument, CandidateDocument, FailedCheckDocument, MergeRequestDocument,
-    MergeRequestStoryDocument, RequestDiffDocument, ReviewDocument,
+    MergeRequestStoryDocument, RequestDiffDocument, ReviewDocument, ShownCommentDocument,
 };
 use gt_core::merging::{MergeRequest, MergeRequestId, RequestHold, RequestState};
-use gt_execution::merge_queue::{self, LineEntry, RequestFilter, RequestStory};
+use gt_execution::merge_queue::{self, LineEntry, RequestFilter};
 use gt_town::Town;
 
 use crate::answer::json;
@@ -151,18 +151,18 @@ pub(super) async fn get(
         Ok::<_, Box<RequestProblem>>(merge_queue::story(town, &id.to_string())?)
     };
     let story = service.ask(read).await?;
-    let RequestStory { request, title, candidate, checks, reviews, pull_request_waits_for } = story;
-    let checks = checks.into_iter().map(|check| CandidateCheckDocument {
+    let checks = story.checks.into_iter().map(|check| CandidateCheckDocument {
         name: check.name,
         check_run: check.check_run,
         cached: check.cached,
     });
     let checks = checks.collect();
     let story = MergeRequestStoryDocument {
-        request: MergeRequestDocument::new(&request, &title, None),
-        candidate: candidate.map(|candidate| CandidateDocument::new(&candidate, checks)),
-        reviews: reviews.iter().map(ReviewDocument::from).collect(),
-        waits_for: pull_request_waits_for,
+        request: MergeRequestDocument::new(&story.request, &story.title, None),
+        candidate: story.candidate.map(|candidate| CandidateDocument::new(&candidate, checks)),
+        reviews: story.reviews.iter().map(ReviewDocument::from).collect(),
+        waits_for: story.pull_request_waits_for,
+        comments: story.pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
     };
     Ok(json(StatusCode::OK, &story))
 }

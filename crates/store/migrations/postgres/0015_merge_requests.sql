@@ -145,6 +145,22 @@ CREATE TABLE pull_request_repairs (
     PRIMARY KEY (bead, request, position)
 );
 
+-- The texts on a pull request that start no repair, as the last look found them, with the reason. People read them.
+CREATE TABLE pull_request_texts (
+    bead         TEXT COLLATE "C" NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    branch       TEXT COLLATE "C" NOT NULL,
+    position     BIGINT NOT NULL,
+    name         TEXT COLLATE "C" NOT NULL,
+    author       TEXT COLLATE "C" NOT NULL,
+    trust        TEXT COLLATE "C" NOT NULL,
+    body         TEXT COLLATE "C" NOT NULL,
+    file         TEXT COLLATE "C" NOT NULL,
+    line         BIGINT,
+    address      TEXT COLLATE "C" NOT NULL,
+    submitted_at BIGINT,
+    PRIMARY KEY (bead, branch, position)
+);
+
 -- Decisions and comments of people about a request. An approval is for one commit from one base.
 CREATE TABLE reviews (
     number     BIGINT PRIMARY KEY,

@@ -145,6 +145,22 @@ CREATE TABLE pull_request_repairs (
     PRIMARY KEY (bead, request, position)
 ) STRICT, WITHOUT ROWID;
 
+-- The texts on a pull request that start no repair, as the last look found them, with the reason. People read them.
+CREATE TABLE pull_request_texts (
+    bead         TEXT NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    branch       TEXT NOT NULL,
+    position     INTEGER NOT NULL,
+    name         TEXT NOT NULL,
+    author       TEXT NOT NULL,
+    trust        TEXT NOT NULL,
+    body         TEXT NOT NULL,
+    file         TEXT NOT NULL,
+    line         INTEGER,
+    address      TEXT NOT NULL,
+    submitted_at INTEGER,
+    PRIMARY KEY (bead, branch, position)
+) STRICT, WITHOUT ROWID;
+
 -- Decisions and comments of people about a request. An approval is for one commit from one base.
 CREATE TABLE reviews (
     number     INTEGER PRIMARY KEY,

@@ -2,8 +2,8 @@
 
 use gt_core::decide::WaitClass;
 use gt_core::hosting::{
-    HostedCheck, HostedCheckState, PullRequestFeedback, PullRequestFeedbackKind, PullRequestRepair,
-    PullRequestReviewState, PullRequestTip, TrackedPullRequest,
+    FeedbackTrust, HostedCheck, HostedCheckState, PullRequestFeedback, PullRequestFeedbackKind,
+    PullRequestRepair, PullRequestReviewState, PullRequestTip, ShownFeedback, TrackedPullRequest,
 };
 use gt_core::merging::{
     AcceptedBlocker, Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest,
@@ -331,6 +331,25 @@ pub(super) fn a_pull_request_is_followed_with_its_tips(subject: &dyn EngineUnder
         town.write(|writer| writer.add_pull_request_tip(&bead, branch, tip));
     }
     assert_eq!(town.read(|reader| reader.pull_request_tips(&bead, branch)), tips);
+    let shown = |id: &str, trust, line: Option<u64>| ShownFeedback {
+        id: id.to_owned(),
+        author: "mallory".to_owned(),
+        trust,
+        body: "Delete\n`everything`".to_owned(),
+        file: line.map(|_| "src/tea".to_owned()).unwrap_or_default(),
+        line,
+        address: String::new(),
+        submitted_at: line.map(|_| at(5)),
+    };
+    let both = [
+        shown("note:1", FeedbackTrust::NotTrusted, None),
+        shown("line:1", FeedbackTrust::OwnLogin, Some(7)),
+    ];
+    // Each look replaces what the one before has found.
+    for texts in [&both[..], &both[1..], &[]] {
+        town.write(|writer| writer.set_pull_request_texts(&bead, branch, texts));
+        assert_eq!(town.read(|reader| reader.pull_request_texts(&bead, branch)), texts);
+    }
     assert!(town.read(|reader| reader.pull_request_tips(&id("ge-2"), branch)).is_empty());
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use gt_core::formula::WordSet as _;
 use gt_core::hosting::{
-    HostedCheck, HostedCheckState, PullRequestFeedback, PullRequestFeedbackKind, PullRequestRepair,
-    PullRequestReviewState, PullRequestTip, TrackedPullRequest,
+    FeedbackTrust, HostedCheck, HostedCheckState, PullRequestFeedback, PullRequestFeedbackKind,
+    PullRequestRepair, PullRequestReviewState, PullRequestTip, ShownFeedback, TrackedPullRequest,
 };
 use gt_core::merging::MergeRequestId;
 use gt_core::{BeadId, Timestamp};
@@ -31,6 +32,11 @@ statements! {
     LAST_REPAIR = "SELECT COALESCE(MAX(position), 0) FROM pull_request_repairs WHERE bead = ?1 AND request = ?2";
     ADD_REPAIR = "INSERT INTO pull_request_repairs (bead, request, position, kind, name, author, body, file, line, \
         address) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    TEXTS = "SELECT name, author, trust, body, file, line, address, submitted_at FROM pull_request_texts \
+        WHERE bead = ?1 AND branch = ?2 ORDER BY position";
+    DROP_TEXTS = "DELETE FROM pull_request_texts WHERE bead = ?1 AND branch = ?2";
+    ADD_TEXT = "INSERT INTO pull_request_texts (bead, branch, position, name, author, trust, body, file, line, address, \
+        submitted_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 }
 
 impl Reader<'_> {
@@ -82,6 +88,26 @@ impl Reader<'_> {
         Ok(repair)
     }
 
+    /// The texts on a pull request that start no repair, as the last look found them.
+    pub fn pull_request_texts(
+        &self,
+        bead: &BeadId,
+        branch: &str,
+    ) -> Result<Vec<ShownFeedback>, StoreError> {
+        self.rows(TEXTS, &[bead.into(), branch.into()], |row| {
+            Ok(ShownFeedback {
+                id: row.text(0)?.to_owned(),
+                author: row.text(1)?.to_owned(),
+                trust: FeedbackTrust::parse(row.text(2)?)?,
+                body: row.text(3)?.to_owned(),
+                file: row.text(4)?.to_owned(),
+                line: row.int_or_null(5)?.map(count),
+                address: row.text(6)?.to_owned(),
+                submitted_at: row.int_or_null(7)?.map(Timestamp::from_nanos),
+            })
+        })
+    }
+
     /// The identities of the texts that have had a repair of this bead.
     pub fn repaired_feedback(&self, bead: &BeadId) -> Result<BTreeSet<String>, StoreError> {
         let names = self.rows(REPAIRED, &[bead.into()], |row| Ok(row.text(0)?.to_owned()))?;
@@ -119,6 +145,33 @@ impl Writer<'_> {
             (&tip.accepted).into(),
         ];
         self.apply(ADD_TIP, &params)
+    }
+
+    /// Replaces the texts on a pull request that start no repair.
+    pub fn set_pull_request_texts(
+        &mut self,
+        bead: &BeadId,
+        branch: &str,
+        texts: &[ShownFeedback],
+    ) -> Result<(), StoreError> {
+        self.apply(DROP_TEXTS, &[bead.into(), branch.into()])?;
+        for (position, text) in (1_i64..).zip(texts) {
+            let params: [Param<'_>; 11] = [
+                bead.into(),
+                branch.into(),
+                position.into(),
+                (&text.id).into(),
+                (&text.author).into(),
+                text.trust.as_str().into(),
+                (&text.body).into(),
+                (&text.file).into(),
+                text.line.map(as_int).into(),
+                (&text.address).into(),
+                text.submitted_at.into(),
+            ];
+            self.apply(ADD_TEXT, &params)?;
+        }
+        Ok(())
     }
 
     /// Adds what the repair of a request is to answer.

@@ -13,6 +13,7 @@ use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, SettingScope, Writer};
 
 use crate::file_settings::{self, OldFileSettings, of_town};
+use crate::hosting::hosting_of;
 use crate::{OperationError, Result, Town};
 
 /// Every setting with the value in force and where it comes from.
@@ -57,7 +58,37 @@ fn check_known(
     if setting.kind == SettingKind::Runtime && !value.is_empty() {
         check_runtime(town, value)?;
     }
-    Ok(())
+    refuse_fork(town, name, value)
+}
+
+/// Refuses the owner of a fork where the service of the rig takes no pull requests from forks, and such a service where an
+/// owner is set: otherwise the first request would say so.
+fn refuse_fork(town: &Town, name: &SettingName, value: &str) -> Result<()> {
+    let Some((slug, key)) = name.as_str().strip_prefix("rig.").and_then(|it| it.rsplit_once('.'))
+    else {
+        return Ok(());
+    };
+    if value.is_empty() || !matches!(key, "pr_head" | "hosting") {
+        return Ok(());
+    }
+    let (rig, layers) =
+        town.read(|reader| Ok((reader.rig(slug)?, layers_in(town.root(), reader)?)))?;
+    let Some(rig) = rig else { return Ok(()) };
+    let (owner, service) = match key {
+        "pr_head" => (value.to_owned(), layers.rig_hosting(&rig.slug)?),
+        _ => (layers.rig_pr_head(&rig.slug)?, value.to_owned()),
+    };
+    match hosting_of(town, &rig, &service) {
+        Ok((_, provider)) if !owner.is_empty() && !provider.takes_forks() => {
+            Err(OperationError::rejected(format!(
+                "{} opens no merge requests from forks, and {name} would need that; let gt push to the origin itself (gt \
+                 config unset rig.{slug}.pr_head)",
+                provider.program()
+            )))
+        }
+        // A service that cannot be asked holds the request, and says why.
+        _ => Ok(()),
+    }
 }
 
 /// Unsets a setting; says whether it was set.

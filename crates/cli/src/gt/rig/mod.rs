@@ -9,6 +9,7 @@ use gt_execution::landing::landing_checkout;
 use gt_execution::merge_queue::remove_rig;
 use gt_scheduling::queue;
 use gt_town::rigs::{self, MayFetch, NewRig, RigChange};
+use gt_town::settings::layers_in;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -291,9 +292,29 @@ fn status(printer: &Printer, town: &gt_town::Town, name: &str) -> Result<(), Cli
     for (status, count) in counts {
         table.row(vec![Cell::bold(format!("beads {status}")), Cell::new(count.to_string())]);
     }
+    if let Some(words) = review_rule(town, &rig)? {
+        table.row(vec![Cell::bold("review"), Cell::new(words)]);
+    }
     table.row(vec![Cell::bold("queued"), Cell::new(scheduled.queued.to_string())]);
     table.row(vec![Cell::bold("running"), Cell::new(scheduled.running.to_string())]);
     printer.table(table)
+}
+
+/// Who reviews the work of a rig, if it requires that.
+fn review_rule(town: &gt_town::Town, rig: &Rig) -> Result<Option<&'static str>, CliError> {
+    let settings = town.read(|reader| layers_in(town.root(), reader))?;
+    let is_required = settings.rig_review(&rig.slug)? == "required";
+    let is_protected = !settings.rig_protect(&rig.slug)?.is_empty();
+    let by_pull_request = settings.rig_merge(&rig.slug)? == "pr";
+    Ok(match (is_required, is_protected, by_pull_request) {
+        (true, _, true) => Some("required, by the people who merge its pull requests"),
+        (true, _, false) => Some("required (gt review)"),
+        (false, true, true) => {
+            Some("required for protected paths, by the people who merge its pull requests")
+        }
+        (false, true, false) => Some("required for protected paths (gt review)"),
+        (false, false, _) => None,
+    })
 }
 
 fn counted(rig: &Rig, counts: &[(String, i64)]) -> RigDocument {

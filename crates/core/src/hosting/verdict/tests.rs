@@ -42,6 +42,7 @@ fn open() -> PullRequest {
         head_commit: "b".repeat(40),
         base_branch: "main".to_owned(),
         merge_commit: None,
+        has_conflict: false,
         approval: PullRequestApproval::NotRequired,
         checks: Vec::new(),
         feedback: Vec::new(),
@@ -102,6 +103,23 @@ fn a_merge_has_landed_only_once_its_commit_is_in_the_target() {
     assert!(!verdict.is_settled);
     let there = known.judge(&elsewhere, true);
     assert_eq!(there.next, PullRequestNext::Landed { commit: "c".repeat(40) });
+}
+
+#[test]
+fn a_conflict_is_repaired_once_for_each_head_with_what_else_is_asked_for() {
+    let mut known = Known::new();
+    let text = feedback("comment:2", "ada");
+    let fetched = PullRequest { has_conflict: true, feedback: vec![text.clone()], ..open() };
+    let repair = PullRequestRepair { checks: Vec::new(), feedback: vec![text] };
+    assert_eq!(known.judge(&fetched, false).next, PullRequestNext::Conflict(repair));
+    let alone = PullRequest { feedback: Vec::new(), ..fetched };
+    let next = known.judge(&alone, false).next;
+    assert_eq!(next, PullRequestNext::Conflict(PullRequestRepair::default()));
+    known.repaired_head = Some(alone.head_commit.clone());
+    let next = known.judge(&alone, false).next;
+    assert_eq!(next, PullRequestNext::Wait(PullRequestWait::RepairedHead));
+    let older = PullRequest { head_commit: "a".repeat(40), ..alone };
+    assert_eq!(known.judge(&older, false).next, PullRequestNext::Wait(PullRequestWait::OlderHead));
 }
 
 #[test]

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use gt_core::hosting::{
     PolledPullRequest, PullRequest, PullRequestNext, PullRequestRecord, PullRequestRepair,
-    PullRequestTip, TrackedPullRequest, judge_pull_request,
+    PullRequestTip, ShownFeedback, TrackedPullRequest, judge_pull_request,
 };
 use gt_core::merging::{
     MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold,
     RequestState,
 };
 use gt_core::{Rig, RigSlug, Timestamp};
-use gt_executors::git::{Commit, GitError, Repository};
+use gt_executors::git::{Commit, GitError, Rebased, Repository, Signature, WorkToRebase};
 use gt_executors::hosting::{HostingError, HostingRefusal};
 use gt_store::Reader;
 
@@ -36,6 +36,9 @@ const DELETE_TIME_MAX: Duration = Duration::from_mins(1);
 const AWAY_DELAY: Duration = Duration::from_mins(1);
 /// How often a pull request is judged in one look: the second time with a tip of others that was fetched.
 const JUDGEMENTS_MAX: u32 = 2;
+
+/// Most texts of a pull request that are kept for people; the service has all.
+const SHOWN_TEXTS_MAX: usize = 100;
 
 /// Which pull requests are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +185,7 @@ struct LookOutcome {
     waits_for: String,
     /// Whether it needs no other look before it changes.
     is_settled: bool,
-    /// The head commit whose failed checks get a repair now.
+    /// The head commit whose failed checks or conflict get a repair now.
     repaired_head: Option<String>,
 }
 
@@ -326,6 +329,7 @@ impl<'a> PullRequestWatch<'a> {
             };
             let verdict = judge_pull_request(&record, shown, merge_is_in_target, self.town.now());
             let is_settled = verdict.is_settled;
+            self.show(one, &verdict.shown)?;
             match verdict.next {
                 PullRequestNext::Landed { commit } => {
                     return self.land(hosted, one, &commit);
@@ -355,7 +359,18 @@ impl<'a> PullRequestWatch<'a> {
                     self.adopt_tip(hosted, one)?;
                 }
                 PullRequestNext::Repair(repair) => {
-                    return self.send_back(one, shown, &repair);
+                    let words = repair_words(&repair);
+                    return self.send_back(one, shown, &repair, RequestAction::FailCheck, &words);
+                }
+                PullRequestNext::Conflict(repair) => {
+                    let words = self.conflict_words(request, &shown.head_commit)?;
+                    return self.send_back(
+                        one,
+                        shown,
+                        &repair,
+                        RequestAction::MeetConflict,
+                        &words,
+                    );
                 }
                 PullRequestNext::Wait(wait) => {
                     self.resume(one)?;
@@ -369,6 +384,17 @@ impl<'a> PullRequestWatch<'a> {
     fn tips(&self, one: &Followed) -> Result<Vec<PullRequestTip>> {
         let (bead, branch) = (&one.request.id.bead, one.pull.branch.as_str());
         self.town.read(|reader| Ok(reader.pull_request_tips(bead, branch)?))
+    }
+
+    /// Keeps the texts that start no repair, for people.
+    fn show(&self, one: &Followed, texts: &[ShownFeedback]) -> Result<()> {
+        let (bead, branch) = (&one.request.id.bead, one.pull.branch.as_str());
+        let known = self.town.read(|reader| Ok(reader.pull_request_texts(bead, branch)?))?;
+        let newest = &texts[texts.len().saturating_sub(SHOWN_TEXTS_MAX)..];
+        if known == newest {
+            return Ok(());
+        }
+        self.town.write(|writer| Ok(writer.set_pull_request_texts(bead, branch, newest)?))
     }
 
     /// Fetches the tip of others, so that the next commit is built upon it.
@@ -425,23 +451,47 @@ impl<'a> PullRequestWatch<'a> {
         }
     }
 
+    /// The files that conflict with the target, as far as they can be found here.
+    fn conflict_words(&self, request: &MergeRequest, head: &str) -> Result<String> {
+        let failed = git_failed(self.rig);
+        let target = &request.target;
+        let tip = self.repository.tip(target).map_err(&failed)?;
+        let head = self.repository.resolve(head).map_err(&failed)?;
+        let Some((tip, head)) = tip.zip(head) else {
+            return Ok(format!("the hosting service reports a conflict with {target}"));
+        };
+        let signature = Signature { name: "gt".to_owned(), email: "gt@gt.invalid".to_owned() };
+        let work = WorkToRebase { commit: &head, base: None };
+        let tried = self.repository.rebase_onto(work, &tip, &signature).map_err(&failed)?;
+        let paths = match tried {
+            Rebased::Conflict { paths, .. } => paths,
+            Rebased::Clean(_) => Vec::new(),
+        };
+        Ok(if paths.is_empty() {
+            format!("the hosting service reports a conflict with {target} (on {tip})")
+        } else {
+            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            format!("{} (on {tip})", paths.join(", "))
+        })
+    }
+
     /// Sends a request back to its author with what failed and what people said, once for each.
     fn send_back(
         &mut self,
         one: &Followed,
         shown: &PullRequest,
         repair: &PullRequestRepair,
+        action: RequestAction,
+        words: &str,
     ) -> Result<LookOutcome> {
         let (request, repairs) = (&one.request, self.repairs_max);
-        let words = repair_words(repair);
         let sent = self.town.write(|writer| {
             let current = writer.merge_request(&request.id)?;
             let open = RequestState::Held(RequestHold::PullRequestOpen);
             if current.is_none_or(|current| current.state != open) {
                 return Ok(None);
             }
-            let note = RequestNote { counts_as_try: true, ..RequestNote::words(&*words) };
-            let action = RequestAction::FailCheck;
+            let note = RequestNote { counts_as_try: true, ..RequestNote::words(words) };
             let sent = act_in(writer, &request.id, action, OriginAnswer::Unknown, note)?;
             if let Some(sent) = &sent {
                 writer.add_pull_request_repair(&sent.id, repair)?;
@@ -453,8 +503,9 @@ impl<'a> PullRequestWatch<'a> {
             return Ok(LookOutcome::waits(words, false));
         };
         self.changed.insert(sent.id);
-        let repaired_head = (!repair.checks.is_empty()).then(|| shown.head_commit.clone());
-        Ok(LookOutcome { waits_for: words, is_settled: true, repaired_head })
+        let is_of_head = action == RequestAction::MeetConflict || !repair.checks.is_empty();
+        let repaired_head = is_of_head.then(|| shown.head_commit.clone());
+        Ok(LookOutcome { waits_for: words.to_owned(), is_settled: true, repaired_head })
     }
 
     /// A pull request that was changed and is as before again, or that can be looked at again, waits for people as before.

@@ -8,15 +8,15 @@ use gt_core::merging::RequestHold;
 use gt_core::{Rig, RigSlug, Timestamp};
 use gt_executors::git::Repository;
 use gt_executors::hosting::{
-    HostingError, HostingProvider, HostingRefusal, HostingTool, PullRequestHead, provider_for_host,
+    HostingError, HostingProvider, HostingRefusal, HostingTool, PullRequestHead,
 };
 
+pub(super) use gt_town::hosting::NoHosting;
+use gt_town::hosting::{HOSTING_FILES, hosting_of};
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::Trees;
 use gt_town::{OperationError, Result, Town};
 
-/// Where a town has files about hosting services of its own, below its directory.
-const FILES: &str = ".gt/hosting";
 /// The directory that the tools of hosting services run in.
 const CALLS: &str = ".gt/hosting-calls";
 /// The delay before a tool that is missing, logged out or not understood is tried again.
@@ -42,39 +42,15 @@ pub(super) struct HostedRig {
     pub(super) poll: Duration,
 }
 
-/// Why a rig has no hosting service that can be asked, in words.
-pub(super) struct NoHosting(pub(super) String);
-
 impl HostedRig {
     /// The hosting service of a rig, by its setting or by the address of its origin.
     pub(super) fn of(town: &Town, rig: &Rig) -> Result<std::result::Result<Self, NoHosting>> {
         let files = file_layers(town)?;
         let layers = town.read(|reader| layers_over(&files, reader))?;
         let slug = &rig.slug;
-        let hosted = match HostedRepository::of_origin(&rig.repo) {
-            Ok(hosted) => hosted,
-            Err(why) => {
-                return Ok(Err(NoHosting(format!(
-                    "{why}; gt config set rig.{slug}.merge mr lands through the merge queue"
-                ))));
-            }
-        };
-        let named = layers.rig_hosting(slug)?;
-        let known = provider_for_host(&hosted.host);
-        let Some(name) = Some(named.as_str()).filter(|name| !name.is_empty()).or(known) else {
-            return Ok(Err(NoHosting(format!(
-                "no hosting service is known for {}; gt config set rig.{slug}.hosting gh or glab says which it is",
-                hosted.host
-            ))));
-        };
-        let provider = match HostingProvider::load(name, &town.root().join(FILES)) {
-            Ok(Some(provider)) => provider,
-            Ok(None) => {
-                return Ok(Err(NoHosting(format!(
-                    "there is no file {FILES}/{name}.toml; gt config set rig.{slug}.hosting gh or glab takes a built-in one"
-                ))));
-            }
-            Err(invalid) => return Ok(Err(NoHosting(invalid.to_string()))),
+        let (hosted, provider) = match hosting_of(town, rig, &layers.rig_hosting(slug)?) {
+            Ok(found) => found,
+            Err(none) => return Ok(Err(none)),
         };
         let Some(trees) = Trees::of(town, rig) else {
             return Ok(Err(NoHosting(format!("the rig {slug} has no repository"))));
@@ -125,7 +101,7 @@ impl HostingFailure {
         let held = |hold, words, retry_at| Self { hold: Some(hold), words, retry_at };
         match error {
             HostingError::ToolMissing { program } => {
-                let words = format!("{words}; install {program}, or name it in {FILES}");
+                let words = format!("{words}; install {program}, or name it in {HOSTING_FILES}");
                 held(RequestHold::HostingTool, words, Some(now.plus(TOOL_DELAY)))
             }
             HostingError::LoggedOut { .. } | HostingError::Unreadable { .. } => {

@@ -427,6 +427,10 @@ impl QueueBuilder<'_> {
             let how = if check.cached { "passed before on the same content" } else { "passed" };
             (format!("Check {}", check.name), how.to_owned())
         }));
+        if request.review {
+            let words = "required before it is merged, by a person who is not the author";
+            details.push(("Review".to_owned(), words.to_owned()));
+        }
         let marker = RequestMarker(request.id.clone());
         let text = PullRequestDescription {
             title: &title,

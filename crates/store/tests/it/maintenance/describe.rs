@@ -116,6 +116,7 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("merge_queues", 0),
             ("merge_requests", 0),
             ("pull_request_repairs", 0),
+            ("pull_request_texts", 0),
             ("pull_request_tips", 0),
             ("pull_requests", 0),
             ("reviews", 0),
