@@ -1,5 +1,7 @@
 //! Edges between beads: what may depend on what.
 
+mod integration_wait;
+
 use std::collections::{HashMap, HashSet};
 
 use gt_core::bead::{Dependency, DependencyType, Gate};
@@ -8,6 +10,9 @@ use gt_core::decide::{
 };
 use gt_core::{Bead, BeadId, Status};
 use gt_store::{DependencyChange, Reader, Writer};
+
+use integration_wait::hold_late_dependent_in;
+pub use integration_wait::hold_outside_dependents_in;
 
 use crate::lookup::{
     NamedRecord, edge, resolve_in, resolve_shown_in, resolve_target, shown_id, target_name,
@@ -201,7 +206,11 @@ pub fn add_edge(
             "{issue} cannot track {target}: convoys do not travel in others"
         )));
     }
-    Ok(writer.put_dependency(edge, announce)?)
+    let change = writer.put_dependency(edge, announce)?;
+    if edge.kind.can_block() {
+        hold_late_dependent_in(writer, issue, target)?;
+    }
+    Ok(change)
 }
 
 /// The beads that a bead waits for: the targets of its edges and the parts that those edges stand for.

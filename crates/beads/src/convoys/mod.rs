@@ -1,7 +1,6 @@
 //! Convoys: beads that travel together, how far they are, and whether they have landed.
 
 mod change;
-mod integration_wait;
 mod limits;
 mod make;
 mod watchers;
@@ -17,7 +16,6 @@ use gt_store::{BeadFilter, BeadOrder, ConvoyTally, Pause, Reader, StatusFilter, 
 pub(crate) use change::close_bookkeeping;
 pub use change::{ConvoyClose, NewConvoy, RemovedMembers, clear_trees, close, land, remove};
 pub use change::{add_members, again, create_in, end_bookkeeping};
-pub use integration_wait::hold_outside_dependents_in;
 pub use limits::{cap, pause, require_review, resume};
 pub use make::{ConvoyRules, ConvoyToMake, make};
 pub(crate) use watchers::tell_watchers;

@@ -47,6 +47,7 @@ fn members_land_on_the_branch_of_their_convoy_and_then_all_at_once_on_the_base()
     town.bead("we-out", &[]);
     let convoy = convoy(&town, &["we-milk", "we-tea"], &["--integration"]);
     town.bd(["dep", "add", "we-out", "we-milk"]).ok();
+    town.bead("we-late", &[]);
     let branch = format!("integration/{convoy}");
 
     assert_says(&finish(&town, "we-milk#1", "milk", "milk\n"), &["landed on", &branch]);
@@ -57,6 +58,10 @@ fn members_land_on_the_branch_of_their_convoy_and_then_all_at_once_on_the_base()
     // Its base does not have the milk yet.
     town.gt(["sling", "we-out"]).ok();
     assert_says(&town.gt(["why", "we-out"]).ok().stdout, &["blocked by", &convoy]);
+    // Also for a bead that is made to wait for it now, although it is closed.
+    town.bd(["dep", "add", "we-late", "we-milk"]).ok();
+    town.gt(["sling", "we-late"]).ok();
+    assert_says(&town.gt(["why", "we-late"]).ok().stdout, &["blocked by", &convoy]);
 
     finish(&town, "we-tea#1", "tea", "tea\n");
 
@@ -69,9 +74,13 @@ fn members_land_on_the_branch_of_their_convoy_and_then_all_at_once_on_the_base()
     assert_eq!((&request["purpose"], &request["state"]), (&json!("integration"), &json!("landed")));
     assert_eq!((request.get("run"), &request["target"]), (None, &json!("main")));
     assert_eq!(request["candidate"]["checks"][0]["name"], "both");
+    let references = town.origin_references();
+    assert!(!references.contains(&format!("refs/heads/{branch}")), "{references:?}");
     town.cycle().ok();
-    Worker::of(&town, "we-out#1");
-    town.allow("end-we-out");
+    for bead in ["we-out", "we-late"] {
+        Worker::of(&town, &format!("{bead}#1"));
+        town.allow(&format!("end-{bead}"));
+    }
     town.assert_quiet();
 }
 
@@ -114,6 +123,26 @@ fn a_branch_that_conflicts_with_its_base_is_repaired_by_a_task_of_the_convoy() {
     assert_eq!(town.gt_json(&["mq", "show", &format!("{convoy}@1")])["state"], "superseded");
     assert_eq!(town.gt_json(&["mq", "show", &format!("{convoy}@2")])["state"], "landed");
     assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
+fn an_integration_branch_with_commits_of_others_is_kept() {
+    let town = town_with_queue();
+    let convoy = convoy(&town, &["we-tea"], &["--integration"]);
+    let branch = format!("integration/{convoy}");
+    town.gt(["mq", "pause", "web"]).ok();
+    finish(&town, "we-tea#1", "tea", "tea\n");
+    let tree = format!("{branch}^{{tree}}");
+    let ada = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
+    let commit = ["commit-tree", &tree, "-p", &branch, "-m", "Of a person"];
+    let made = town.origin_git(&[&ada[..], &commit[..]].concat()).ok();
+    town.origin_git(&["update-ref", &format!("refs/heads/{branch}"), made.line()]).ok();
+
+    town.gt(["mq", "resume", "web"]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+    assert_eq!(town.landed(&branch), ["First commit", "Add tea", "Of a person"]);
 }
 
 #[test]

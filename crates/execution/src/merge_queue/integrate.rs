@@ -4,6 +4,7 @@
 //! convoy lands when the base has the branch, in each rig that has work of the convoy.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use gt_core::decide::{
     ContainerChange, ConvoyState, convoy_change, integration_base, integration_branch,
@@ -23,8 +24,11 @@ use gt_beads::containers::land_integrated;
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_beads::review_rules::metadata_requires_review;
 use gt_town::settings::{file_layers, layers_over};
-use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::tree_paths::{Trees, git_failed, shared_repository};
 use gt_town::{OperationError, Result, Town, with_causes};
+
+/// The longest time that deleting a branch may take.
+const DELETE_TIME_MAX: Duration = Duration::from_mins(1);
 
 /// What is left to do for a convoy in one rig.
 enum RigStep {
@@ -59,6 +63,10 @@ pub(super) fn integrate_convoys(town: &Town, report: &mut PassReport) -> Result<
             break;
         }
         if is_over {
+            // Before the convoy has landed, so that a pass that is cut off here is made again.
+            for rig in &rigs {
+                delete_branch(town, &convoy, rig)?;
+            }
             town.write(|writer| land_integrated(writer, &convoy.id))?;
         }
     }
@@ -175,6 +183,19 @@ fn bring(town: &Town, convoy: &Bead, rig: &Rig) -> Result<RigStep> {
         })?;
         Ok(RigStep::Opened(QueueName { rig: rig.slug.clone(), target }))
     })
+}
+
+/// Deletes the integration branch of a convoy that has arrived, if we moved it to where it is. One that cannot be deleted, or
+/// has commits of others, stays.
+fn delete_branch(town: &Town, convoy: &Bead, rig: &Rig) -> Result<()> {
+    let branch = integration_branch(&convoy.id);
+    let Some(repository) = shared_repository(town, rig) else { return Ok(()) };
+    let Ok(Some(tip)) = repository.tip(&branch) else { return Ok(()) };
+    let landed = town.read(|reader| Ok(reader.merge_requests_landed_as(tip.as_str())?))?;
+    if landed.iter().any(|request| request.rig == rig.slug && request.target == branch) {
+        let _ = repository.delete_hosted(&rig.repo, &branch, &tip, DELETE_TIME_MAX);
+    }
+    Ok(())
 }
 
 /// The step that follows from requests that there are for this commit of the branch; nothing if a new one is needed.

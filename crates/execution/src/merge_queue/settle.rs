@@ -10,7 +10,7 @@ use gt_store::Writer;
 use super::pass::QueueBuilder;
 use super::revert::revert_name;
 use gt_beads::beads::{Close, close_in};
-use gt_beads::convoys::hold_outside_dependents_in;
+use gt_beads::dependencies::hold_outside_dependents_in;
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_beads::run_records::release_in;
 use gt_town::Result;

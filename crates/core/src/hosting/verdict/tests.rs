@@ -238,7 +238,8 @@ fn comments_start_a_repair_once_and_together() {
     let verdict = known.judge(&fetched, false);
     let repair = PullRequestRepair { checks: vec![], feedback: vec![first, second] };
     assert_eq!(verdict.next, PullRequestNext::Repair(repair));
-    assert_eq!(verdict.shown, [(stranger, FeedbackTrust::NotTrusted)]);
+    let shown = ShownFeedback::of(&stranger, FeedbackTrust::NotTrusted).unwrap();
+    assert_eq!(verdict.shown, [shown]);
 
     known.repaired.extend(["comment:2", "review:2"].map(str::to_owned));
     let later = known.judge(&fetched, false);

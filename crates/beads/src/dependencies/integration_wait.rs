@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use gt_core::bead::Carried;
-use gt_core::decide::{integration_base, integration_branch};
+use gt_core::decide::{convoy_of_branch, integration_base, integration_branch};
+use gt_core::merging::RequestState;
 use gt_core::{BeadId, Dependency, DependencyType, Status};
 use gt_store::Writer;
 
-use crate::dependencies::add_edge;
+use super::add_edge;
 use gt_town::Result;
 
 /// Lets the beads that wait for a member wait for its convoy too, where the member lands on the integration branch of the
@@ -17,6 +18,33 @@ pub fn hold_outside_dependents_in(
     writer: &mut Writer<'_>,
     member: &BeadId,
     target: &str,
+) -> Result<()> {
+    hold_in(writer, member, target, None)
+}
+
+/// The same for one bead that is made to wait for a member which has landed on an integration branch before.
+pub(super) fn hold_late_dependent_in(
+    writer: &mut Writer<'_>,
+    issue: &BeadId,
+    member: &BeadId,
+) -> Result<()> {
+    if writer.bead(member)?.is_none_or(|member| member.status != Status::Closed) {
+        return Ok(());
+    }
+    for request in writer.merge_requests_of(member)? {
+        let is_integrated = convoy_of_branch(&request.target).is_some();
+        if is_integrated && request.state == RequestState::Landed {
+            hold_in(writer, member, &request.target, Some(issue))?;
+        }
+    }
+    Ok(())
+}
+
+fn hold_in(
+    writer: &mut Writer<'_>,
+    member: &BeadId,
+    target: &str,
+    only: Option<&BeadId>,
 ) -> Result<()> {
     let edges = writer.edges_to(member)?;
     let convoys = edges.iter().filter(|edge| edge.kind == DependencyType::Tracks);
@@ -30,7 +58,9 @@ pub fn hold_outside_dependents_in(
             continue;
         }
         let inside = needed_beads(writer, convoy)?;
-        let waiting = edges.iter().filter(|edge| edge.kind.can_block());
+        let waiting = edges
+            .iter()
+            .filter(|edge| edge.kind.can_block() && only.is_none_or(|only| edge.issue == *only));
         for issue in waiting.map(|edge| &edge.issue).filter(|issue| !inside.contains(issue)) {
             hold(writer, issue, convoy)?;
         }
