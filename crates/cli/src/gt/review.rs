@@ -1,7 +1,7 @@
 //! `gt review`: finished work that waits for a person.
 
 use clap::{Args, Subcommand};
-use gt_api::{DiffStatDocument, MergeRequestDocument, ReviewDocument};
+use gt_api::{DiffStatDocument, MergeRequestDocument, ReviewDocument, ShownCommentDocument};
 use gt_core::merging::{MergeRequest, RequestState, ReviewDecision};
 use gt_execution::merge_queue::{self, LineEntry, RequestChangeSize, RequestReview, RequestStory};
 use gt_town::Town;

@@ -105,7 +105,8 @@ impl Repository {
                 .arg("--")
                 .arg(remote)
                 .arg(format!("{source}refs/heads/{branch}"))
-                .limited(time_until(deadline));
+                .limited(time_until(deadline))
+                .guarded();
         Ok(read_push(&call.answer_once()?))
     }
 
