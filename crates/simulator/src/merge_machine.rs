@@ -371,7 +371,7 @@ impl MergeRepository for SimulatedRepository<'_> {
         Ok(())
     }
 
-    fn look_at_target(&self, _: &Town, _: &str) -> Result<()> {
+    fn look_at_target(&self, _: &Town, _: &str, _: &Commit) -> Result<()> {
         Ok(())
     }
 

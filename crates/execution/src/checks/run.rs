@@ -133,7 +133,10 @@ pub fn run_checks(order: &CheckOrder<'_>) -> Result<Vec<CheckReport>> {
 
 /// The tree of a commit, which may be one of a worker.
 fn tree_of(rig: &Rig, repository: &Repository, commit: &Commit) -> Result<String> {
-    let tree = repository.import(commit).and_then(|()| repository.tree_of(commit));
+    let tree = repository.tree_of(commit).or_else(|_| {
+        repository.import(commit)?;
+        repository.tree_of(commit)
+    });
     Ok(tree.map_err(git_failed(rig))?.to_string())
 }
 

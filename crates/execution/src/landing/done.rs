@@ -361,15 +361,15 @@ fn try_on_target(
         Err(GitError::Unreachable { .. }) => return Ok(()),
         Err(error) => return Err(failed(error).into()),
     }
-    // Commits that this run has pushed itself are no landing of it, as long as nothing of it is accepted. If that fails, the
-    // next landing looks again.
-    let _ = look_at_target(town, rig, repository, target);
     let Some(tip) = repository.tip(target).map_err(&failed)? else {
         return Err(DoneRefusal::Gone(format!(
             "{target} is not at the origin any more, and what {} did was to land there; it is committed on {} and safe",
             run.id, run.workplace.branch
         )));
     };
+    // Commits that this run has pushed itself are no landing of it, as long as nothing of it is accepted. If that fails, the
+    // next landing looks again.
+    let _ = look_at_target(town, rig, repository, target, &tip);
     let base = Commit::parse(&run.workplace.base_commit);
     let work = WorkToRebase { commit: accepted, base: base.as_ref() };
     match repository.rebase_onto(work, &tip, &signature_of(run)).map_err(&failed)? {

@@ -306,6 +306,8 @@ impl QueueBuilder<'_> {
     fn check(&mut self, built: &BuiltCandidate) -> Result<CheckVerdict> {
         let note = RequestNote::default();
         self.act(&built.ids(), RequestAction::Check, OriginAnswer::Unknown, &note)?;
+        // A check takes its time.
+        self.is_fetched = false;
         self.verify(&built.tip, CheckPurpose::Candidate)
     }
 
@@ -393,6 +395,7 @@ impl QueueBuilder<'_> {
         base: &Commit,
         failure: CheckFailure,
     ) -> Result<BatchProgress> {
+        self.is_fetched = false;
         match self.verify(base, CheckPurpose::Base)? {
             CheckVerdict::Passed(_) => {
                 let CheckFailure { check: name, words, check_run } = failure;

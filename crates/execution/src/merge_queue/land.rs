@@ -248,6 +248,7 @@ impl QueueBuilder<'_> {
             Err(error) => return Err(failed(error)),
         }
         if self.repository.origin_has(&self.name.target, tip).map_err(&failed)? {
+            self.is_fetched = true;
             self.confirm(candidate)?;
             let name = format!("candidate-{}", candidate.number);
             let _ = self.repository.forget_candidate(&self.name.target, &name);

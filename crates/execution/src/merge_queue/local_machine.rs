@@ -151,8 +151,8 @@ impl MergeRepository for LocalRepository<'_> {
         self.repository.forget_candidate(branch, landing)
     }
 
-    fn look_at_target(&self, town: &Town, branch: &str) -> Result<()> {
-        look_at_target(town, self.rig, &self.repository, branch)
+    fn look_at_target(&self, town: &Town, branch: &str, tip: &Commit) -> Result<()> {
+        look_at_target(town, self.rig, &self.repository, branch, tip)
     }
 
     fn note_target(&self, town: &Town, branch: &str, commit: &Commit) -> Result<()> {

@@ -78,8 +78,9 @@ pub trait MergeRepository {
     /// Removes the traces of a landing that is over.
     fn forget_candidate(&self, branch: &str, landing: &str) -> std::result::Result<(), GitError>;
 
-    /// Reports commits of workers on a branch of the origin that no landing brought there.
-    fn look_at_target(&self, town: &Town, branch: &str) -> Result<()>;
+    /// Reports commits of workers on a branch of the origin that no landing brought there. The branch is at `tip`, as it was
+    /// fetched last.
+    fn look_at_target(&self, town: &Town, branch: &str, tip: &Commit) -> Result<()>;
 
     /// Records that a landing brought this commit to a branch of the origin.
     fn note_target(&self, town: &Town, branch: &str, commit: &Commit) -> Result<()>;

@@ -271,6 +271,8 @@ pub(super) struct QueueBuilder<'a> {
     pub(super) repairs_max: u32,
     /// Whether no other process of this host works on the queue.
     pub(super) is_sole: bool,
+    /// Whether the last landing has just asked the origin for its branches, so that the next batch need not ask.
+    pub(super) is_fetched: bool,
     /// The requests that were changed.
     pub(super) changed: BTreeSet<MergeRequestId>,
 }
@@ -307,6 +309,7 @@ impl<'a> QueueBuilder<'a> {
             batch_max: usize::try_from(layers.mq_batch()?.max(1)).unwrap_or(1),
             repairs_max: u32::try_from(layers.mq_repairs()?).unwrap_or(0),
             is_sole: true,
+            is_fetched: false,
             changed: BTreeSet::new(),
         })
     }
@@ -323,21 +326,26 @@ impl<'a> QueueBuilder<'a> {
         if !self.has_work(scope)? {
             return Ok(false);
         }
-        let turn = match scope {
-            PassScope::Everything(BuilderWait::Skips) => self.repository.turn_if_free(),
-            PassScope::Everything(BuilderWait::Waits) | PassScope::Direct => {
-                self.repository.turn().map(Some)
+        let mut is_fetched = std::mem::take(&mut self.is_fetched);
+        let turn = match self.repository.turn_if_free().map_err(&failed)? {
+            Some(turn) => turn,
+            None if scope == PassScope::Everything(BuilderWait::Skips) => return Ok(false),
+            None => {
+                // The process that had the turn may have moved the target.
+                is_fetched = false;
+                self.repository.turn().map_err(&failed)?
             }
         };
-        let Some(turn) = turn.map_err(&failed)? else { return Ok(false) };
-        match self.repository.fetch() {
-            Ok(()) => {}
-            Err(GitError::Unreachable { message, .. }) if self.is_sole => {
-                self.hold_waiting(RequestHold::OriginUnreachable, &message, UNREACHABLE_DELAY)?;
-                return Ok(false);
+        if !is_fetched {
+            match self.repository.fetch() {
+                Ok(()) => {}
+                Err(GitError::Unreachable { message, .. }) if self.is_sole => {
+                    self.hold_waiting(RequestHold::OriginUnreachable, &message, UNREACHABLE_DELAY)?;
+                    return Ok(false);
+                }
+                Err(GitError::Unreachable { .. }) => return Ok(false),
+                Err(error) => return Err(failed(error)),
             }
-            Err(GitError::Unreachable { .. }) => return Ok(false),
-            Err(error) => return Err(failed(error)),
         }
         if self.is_sole {
             self.settle()?;
@@ -345,13 +353,13 @@ impl<'a> QueueBuilder<'a> {
             // The process that works on the queue lands direct requests next.
             return Ok(false);
         }
-        // If that fails, the next pass looks again.
-        let _ = self.repository.look_at_target(self.town, target);
         let Some(tip) = self.repository.tip(target).map_err(&failed)? else {
             let words = format!("the origin has no branch {target}");
             self.hold_waiting(RequestHold::TargetGone, &words, Duration::from_mins(10))?;
             return Ok(false);
         };
+        // If that fails, the next pass looks again.
+        let _ = self.repository.look_at_target(self.town, target, &tip);
         let Some(batch) = self.next_batch(&tip, scope)? else { return Ok(false) };
         if let [request] = batch.requests.as_slice()
             && request.method == MergeMethod::PullRequest

@@ -79,10 +79,12 @@ impl QueueBuilder<'_> {
             }
             Ok(landed)
         })?;
-        for id in &landed {
-            let _ = self.repository.drop_candidate(&revert_name(&id.bead));
+        for request in landed {
+            if request.purpose == RequestPurpose::Revert {
+                let _ = self.repository.drop_candidate(&revert_name(&request.id.bead));
+            }
+            self.changed.insert(request.id);
         }
-        self.changed.extend(landed);
         // If this cannot be recorded, the commit is looked at again.
         let tip = self.commit(&candidate.tip)?;
         let _ = self.repository.note_target(self.town, target, &tip);
@@ -94,7 +96,7 @@ impl QueueBuilder<'_> {
     pub(super) fn confirm_merged(&mut self, request: &MergeRequest, commit: &str) -> Result<()> {
         let target = &self.name.target;
         let landed = self.town.write(|writer| land_in(writer, &request.id, target, commit))?;
-        self.changed.extend(landed);
+        self.changed.extend(landed.map(|landed| landed.id));
         Ok(())
     }
 
@@ -127,7 +129,7 @@ pub(super) fn land_in(
     id: &MergeRequestId,
     target: &str,
     commit: &str,
-) -> Result<Option<MergeRequestId>> {
+) -> Result<Option<MergeRequest>> {
     let note = RequestNote { landed: Some(commit.to_owned()), ..RequestNote::default() };
     let landed = act_in(writer, id, RequestAction::Confirm, OriginAnswer::Unknown, note)?;
     let Some(landed) = landed else { return Ok(None) };
@@ -135,10 +137,10 @@ pub(super) fn land_in(
         RequestPurpose::Work => {}
         RequestPurpose::Revert => {
             release_in(writer, &id.bead)?;
-            return Ok(Some(landed.id));
+            return Ok(Some(landed));
         }
         // The convoy lands when the branches of all its rigs have arrived.
-        RequestPurpose::Integration => return Ok(Some(landed.id)),
+        RequestPurpose::Integration => return Ok(Some(landed)),
     }
     hold_outside_dependents_in(writer, &id.bead, target)?;
     let run = match landed.run() {
@@ -157,5 +159,5 @@ pub(super) fn land_in(
         session: None,
     };
     close_in(writer, &id.bead, &how, 0, None)?;
-    Ok(Some(landed.id))
+    Ok(Some(landed))
 }

@@ -23,18 +23,18 @@ const RUNS_MAX: usize = 500;
 /// How many findings a message names.
 const NAMED_MAX: usize = 5;
 
-/// Compares a branch of the origin, as it was fetched last, with the state that gt knows. Commits of a worker that no
+/// Compares the tip of a branch of the origin, as it was fetched last, with the state that gt knows. Commits of a worker that no
 /// landing brought there are reported to a person. Commits of people are not.
 pub(crate) fn look_at_target(
     town: &Town,
     rig: &Rig,
     repository: &Repository,
     branch: &str,
+    tip: &Commit,
 ) -> Result<()> {
     let failed = git_failed(rig);
-    let Some(tip) = repository.tip(branch).map_err(&failed)? else { return Ok(()) };
     let known = known_target(town, rig, branch);
-    if known.as_ref() == Some(&tip) {
+    if known.as_ref() == Some(tip) {
         return Ok(());
     }
     if let Some(known) = known {
@@ -42,7 +42,7 @@ pub(crate) fn look_at_target(
         let runs: Vec<Run> = runs.into_iter().filter(|run| run.rig == rig.slug).collect();
         let mut accounted: Vec<Commit> = runs.iter().flat_map(accounted_for).collect();
         accounted.extend(in_pull_requests(town, rig)?);
-        let new = repository.new_commits(&known, &tip, &accounted).map_err(&failed)?;
+        let new = repository.new_commits(&known, tip, &accounted).map_err(&failed)?;
         let mut by_run: BTreeMap<usize, Vec<&NewCommit>> = BTreeMap::new();
         for commit in &new {
             if let Some(place) = maker(repository, &runs, commit).map_err(&failed)? {
@@ -53,7 +53,7 @@ pub(crate) fn look_at_target(
             tell(town, rig, &pushed_past(rig, branch, &runs[place], &commits))?;
         }
     }
-    note_target(town, rig, branch, &tip)
+    note_target(town, rig, branch, tip)
 }
 
 /// The commits that a run has brought to the origin, or left to people to bring there.
@@ -313,6 +313,9 @@ pub fn look_after(town: &Town, rig: &Rig, run: &Run) -> Result<()> {
         // An origin that is missing is noticed when something lands.
         let _ = repository.fetch();
     }
-    look_at_target(town, rig, &repository, &run.workplace.base)?;
+    let target = &run.workplace.base;
+    if let Some(tip) = repository.tip(target).map_err(git_failed(rig))? {
+        look_at_target(town, rig, &repository, target, &tip)?;
+    }
     look_at_repository(town, rig, run)
 }

@@ -51,8 +51,11 @@ impl<'a> CheckTrees<'a> {
 
     /// The repository of the rig, which is made if it is not there.
     pub(crate) fn repository(&self) -> Result<Repository> {
-        let rig = self.trees.rig;
-        Repository::clone_from(&rig.repo, self.trees.repository().path()).map_err(git_failed(rig))
+        let repository = self.trees.repository();
+        if !repository.exists() {
+            repository.repair().map_err(git_failed(self.trees.rig))?;
+        }
+        Ok(repository)
     }
 
     /// A hash of how the trees are set up.
@@ -130,6 +133,8 @@ impl<'a> CheckTrees<'a> {
         }
         let failed = git_failed(self.trees.rig);
         let path = tree.tree.path();
+        // The tree may be as it should be, and the repository damaged.
+        repository.repair().map_err(&failed)?;
         repository.discard_check_tree(path).map_err(&failed)?;
         repository.add_detached_worktree(path, commit).map_err(&failed)?;
         Ok(false)

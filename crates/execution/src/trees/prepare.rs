@@ -106,7 +106,7 @@ fn make_tree(
     let base = parameters.base_branch.as_deref().unwrap_or(&rig.default_branch);
     let base_commit = base_of(town, repository, base, rig)?;
     // If that fails, the next landing looks again.
-    let _ = look_at_target(town, rig, repository, base);
+    let _ = look_at_target(town, rig, repository, base, &base_commit);
     let repair = repair_of(town, repository, run, &failed)?;
     let start = accepted_start(town, rig, run, base)?.unwrap_or(base_commit);
     let fresh = || {

@@ -67,13 +67,15 @@ impl Repository {
         deadline: Instant,
     ) -> Result<Push, GitError> {
         let origin = self.origin()?;
-        if !self.owns(commit)? && self.resolve(commit.as_str())?.is_none() {
-            return Err(GitError::Failed {
-                deed: format!("push to {branch}"),
-                message: format!("there is no commit {commit}"),
-            });
+        if !self.owns(commit)? {
+            if self.resolve(commit.as_str())?.is_none() {
+                return Err(GitError::Failed {
+                    deed: format!("push to {branch}"),
+                    message: format!("there is no commit {commit}"),
+                });
+            }
+            self.import(commit)?;
         }
-        self.import(commit)?;
         let mut call =
             GitCall::over_network(Some(&self.own_path()), &origin, format!("push to {branch}"))?
                 .args(["push", "--porcelain", "--no-verify", "--no-tags"]);

@@ -186,6 +186,7 @@ impl Repository {
     /// Whether a branch of the origin contains a commit, as last fetched.
     pub fn origin_has(&self, branch: &str, commit: &Commit) -> Result<bool, GitError> {
         match self.tip(branch)? {
+            Some(tip) if tip == *commit => Ok(true),
             // All that the branch contains was fetched.
             Some(tip) if self.owns(commit)? => self.own_contains(&tip, commit),
             _ => Ok(false),

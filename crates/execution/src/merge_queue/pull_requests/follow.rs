@@ -427,7 +427,7 @@ impl<'a> PullRequestWatch<'a> {
         let Some(landed) = landed else {
             return Ok(LookOutcome::waits("it is merged; its run is not over yet", false));
         };
-        self.changed.insert(landed);
+        self.changed.insert(landed.id);
         if let Ok(Some(tip)) = self.repository.tip(&request.target) {
             // If this cannot be recorded, the commits are looked at again.
             let _ = crate::trees::note_target(self.town, self.rig, &request.target, &tip);
