@@ -7,6 +7,7 @@ mod daemon;
 mod grouped;
 mod http;
 mod import;
+mod landing;
 mod memory;
 mod million;
 mod pipeline;
@@ -91,6 +92,11 @@ pub(crate) const ALL: &[Benchmark] = &[
         name: "daemon",
         about: "from the end of a run to the next, ten starts at once, deaths, idleness, and many at once",
         run: daemon::run,
+    },
+    Benchmark {
+        name: "landing",
+        about: "requests in the merge queue against git by hand, and gt done with and without a check",
+        run: landing::run,
     },
     Benchmark {
         name: "convoys",
