@@ -215,10 +215,8 @@ fn estimate_line(estimate: &DurationEstimate, eta: Timestamp) -> String {
 /// How long something takes, in words.
 pub(super) fn about(estimate: &DurationEstimate) -> String {
     let slots = estimate.slots.map(|slots| format!(" with {slots} at a time")).unwrap_or_default();
-    if estimate.remaining < Duration::from_secs(1) {
-        return format!("less than 1s{slots}");
-    }
-    format!("about {}{slots}", roughly(estimate.remaining))
+    // Work that is not done takes some time, also after runs of milliseconds.
+    format!("about {}{slots}", roughly(estimate.remaining.max(Duration::from_secs(1))))
 }
 
 fn row(one: &TrackedBead, now: Timestamp) -> Vec<Cell> {
