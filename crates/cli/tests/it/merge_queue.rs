@@ -425,35 +425,6 @@ fn a_rig_is_removed_with_its_requests_only_by_force_and_their_work_is_saved() {
 }
 
 #[test]
-fn a_push_does_not_outlive_a_builder_that_was_killed() {
-    let town = town_with_check("");
-    town.gt(["mq", "pause", "web"]).ok();
-    let worker = worker(&town, "we-a", "tea", "tea\n");
-    worker.gt(&["done"]).ok();
-    worker.wait_until_gone();
-    town.gt(["mq", "resume", "web"]).ok();
-    town.origin_hook(
-        "pre-receive",
-        "echo $$ > \"$stage/hook.new\"; mv \"$stage/hook.new\" \"$stage/hook\"; exec sleep 600",
-    );
-    let hook = town.stage("").join("hook");
-    let builder = town.start_gt(&["mq", "run"]).start();
-    wait_until("the origin is asked", || hook.exists());
-    let pushing = std::fs::read_to_string(&hook).unwrap();
-    assert_eq!(state(&town, "we-a"), "landing");
-
-    let _killed = builder.kill();
-
-    let is_there = format!("kill -0 {}", pushing.trim());
-    wait_until("the push has ended", || {
-        town.command("/bin/sh").args(["-c", &is_there]).run().code != 0
-    });
-    town.origin_hook("pre-receive", "exit 0");
-    assert_says(&town.gt(["mq", "run"]).ok().stdout, &["✓ we-a@1 landed on main"]);
-    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
-}
-
-#[test]
 fn a_rig_whose_request_is_being_pushed_stays_also_by_force() {
     let town = town_with_check("");
     // The origin takes the push, and the answer never comes back.

@@ -15,7 +15,6 @@ use gt_core::time::format_duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::commit::{Commit, Signature};
-use super::death_guard::DeathGuard;
 use super::error::GitError;
 use super::git;
 use super::repository_view::CommonDirectoryView;
@@ -58,8 +57,6 @@ pub(super) struct GitCall {
     input: Vec<u8>,
     /// How long it may take, if that is limited.
     limit: Option<Duration>,
-    /// Whether it is ended when our process ends.
-    is_guarded: bool,
     /// A lock that stays held until the call has ended, also if our process ends before it.
     lock: Option<File>,
     /// The view that it looks through, which must exist until the call is over.
@@ -130,15 +127,7 @@ impl GitCall {
         }
         // A commit is what its hash says, even if `refs/replace` shows another one in its place.
         command.env("GIT_NO_REPLACE_OBJECTS", "1");
-        Self {
-            command,
-            deed: deed.into(),
-            input: Vec::new(),
-            limit: None,
-            is_guarded: false,
-            lock: None,
-            view: None,
-        }
+        Self { command, deed: deed.into(), input: Vec::new(), limit: None, lock: None, view: None }
     }
 
     pub(super) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
@@ -180,12 +169,6 @@ impl GitCall {
         self
     }
 
-    /// Ends the call also when our process ends, however that ends.
-    pub(super) fn guarded(mut self) -> Self {
-        self.is_guarded = true;
-        self
-    }
-
     /// Lets the call hold a lock, too: as its standard input, which calls without input do not read.
     pub(super) fn holding(mut self, lock: &File) -> Result<Self, GitError> {
         self.lock = Some(lock.try_clone().map_err(|source| GitError::Start { source })?);
@@ -207,15 +190,10 @@ impl GitCall {
             None => Stdio::piped(),
         };
         self.command.stdin(feed).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let guard = if self.is_guarded { Some(DeathGuard::start()?) } else { None };
-        if let Some(guard) = &guard {
-            self.command.process_group(guard.group().as_raw_pid());
-        }
         let mut child = self.command.spawn().map_err(|source| GitError::Start { source })?;
         let stdin = child.stdin.take();
         let input = &self.input;
-        let group = guard.as_ref().map_or_else(|| Pid::from_child(&child), DeathGuard::group);
-        let limit = self.limit;
+        let (limit, group) = (self.limit, Pid::from_child(&child));
         let (ended, end) = mpsc::channel::<()>();
         // Git may answer before it has read everything, so its output is read while we write.
         let (output, is_late) = std::thread::scope(|scope| {
@@ -239,9 +217,6 @@ impl GitCall {
             drop(ended);
             (output, watch.is_some_and(|watch| watch.join().unwrap_or(false)))
         });
-        if let Some(guard) = guard {
-            guard.dismiss();
-        }
         let output = output.map_err(|source| GitError::Start { source })?;
         let mut complaint = String::from_utf8_lossy(&output.stderr).into_owned();
         if let Some(limit) = limit.filter(|_| is_late) {
@@ -387,16 +362,6 @@ mod tests {
         assert_eq!(answer.code, None);
         assert!(answer.is_unreachable());
         assert_eq!(answer.reason(), "fatal: it was ended after 50ms");
-    }
-
-    #[test]
-    fn a_guarded_call_is_ended_in_time_and_answers_as_others_do() {
-        let mut call = GitCall::anywhere("push").limited(Duration::from_millis(50)).guarded();
-        call.command.args(["-c", "alias.hang=!sleep 600 & sleep 600", "hang"]);
-        assert_eq!(call.answer_once().unwrap().code, None);
-        let mut call = GitCall::anywhere("say its version").guarded();
-        call.command.arg("--version");
-        assert!(call.answer_once().unwrap().succeeded());
     }
 
     #[test]

@@ -105,8 +105,7 @@ impl Repository {
                 .arg("--")
                 .arg(remote)
                 .arg(format!("{source}refs/heads/{branch}"))
-                .limited(time_until(deadline))
-                .guarded();
+                .limited(time_until(deadline));
         Ok(read_push(&call.answer_once()?))
     }
 

@@ -102,10 +102,7 @@ impl Repository {
             Some(reference) => format!("+{commit}:{reference}"),
             None => format!("{commit}:refs/heads/{branch}"),
         };
-        // If we are killed, the push is ended, and a process that has the turn after us waits for that.
-        let lock = self.push_lock()?;
-        let call = call.arg("--").arg(&origin).arg(refspec).limited(time_until(deadline));
-        let mut call = call.guarded().holding(&lock)?;
+        let mut call = call.arg("--").arg(&origin).arg(refspec).limited(time_until(deadline));
         Ok(read_push(&call.answer_once()?))
     }
 }

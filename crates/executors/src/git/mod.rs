@@ -20,7 +20,6 @@ mod commit;
 mod commit_graph;
 mod commit_object;
 mod commit_writer;
-mod death_guard;
 mod diff;
 mod error;
 pub mod fence;

@@ -47,8 +47,6 @@ pub(super) const SETTINGS: [(&str, &str); 7] = [
 
 /// The locks beside the repository: of landings, and of changes to the list of worktrees.
 const LANDING: &str = "landing";
-/// The lock of pushes that are under way.
-const PUSHING: &str = "pushing";
 const REGISTRY: &str = "registry";
 
 /// The shared repository of a rig: bare, with worktrees elsewhere.
@@ -372,30 +370,14 @@ impl Repository {
     /// other: if all of them rebased at once, only the first could push, and the others would begin
     /// again.
     pub fn turn(&self) -> Result<OriginTurn, GitError> {
-        let turn = OriginTurn { _lock: self.lock(LANDING)? };
-        // A push of a process that was killed may not have ended yet.
-        drop(self.lock(PUSHING)?);
-        Ok(turn)
-    }
-
-    /// The lock that each push holds until it has ended.
-    pub(super) fn push_lock(&self) -> Result<File, GitError> {
-        let (file, path) = self.lock_file(PUSHING)?;
-        file.lock_shared().map_err(GitError::file("lock", &path))?;
-        Ok(file)
+        Ok(OriginTurn { _lock: self.lock(LANDING)? })
     }
 
     /// The same, if the lock is free.
     pub fn turn_if_free(&self) -> Result<Option<OriginTurn>, GitError> {
-        let turn = self.lock_if_free(LANDING)?;
-        let is_quiet = self.lock_if_free(PUSHING)?.is_some();
-        Ok(turn.filter(|_| is_quiet).map(|lock| OriginTurn { _lock: lock }))
-    }
-
-    fn lock_if_free(&self, name: &str) -> Result<Option<File>, GitError> {
-        let (file, path) = self.lock_file(name)?;
+        let (file, path) = self.lock_file(LANDING)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
+            Ok(()) => Ok(Some(OriginTurn { _lock: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(GitError::file("lock", &path)(error)),
         }
