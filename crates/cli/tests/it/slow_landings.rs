@@ -5,6 +5,7 @@ use std::fs::File;
 use gt_testkit::wait_until;
 
 use crate::agents::Stage as _;
+use crate::daemon::status;
 use crate::endings::supervisor_died_after;
 use crate::landing::cut_off;
 use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
@@ -91,5 +92,31 @@ fn a_bead_that_waits_for_a_landing_starts_in_the_pass_that_confirms_it() {
     assert_eq!(town.show("we-a")["status"], "closed");
     town.wait_for_agent("we-b#1");
     town.allow("end-we-b");
+    town.assert_quiet();
+}
+
+#[test]
+fn a_daemon_that_finds_another_process_landing_looks_again_by_itself() {
+    let town = town_with_project("echo tea > tea");
+    let landing = town.make_dir("web").join(".repo.git.landing.lock");
+    let landing = File::options().append(true).create(true).open(landing).unwrap();
+    landing.lock().unwrap();
+    town.gt(["up"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    let request = || town.gt_json(&["mq", "list"])[0]["state"].clone();
+    wait_until("it is queued", || request() == "queued");
+
+    // A full scan looks at all queues, so only rounds without one count.
+    let looks = || {
+        let report = status(&town);
+        let rounds = report["reconcilers"]["merge-queue"]["rounds"].as_u64().unwrap();
+        rounds - report["scans"].as_u64().unwrap()
+    };
+    let before = looks();
+    wait_until("it looks again and again", || looks() > before + 3);
+
+    drop(landing);
+    wait_until("it has landed", || town.show("we-a")["status"] == "closed");
     town.assert_quiet();
 }

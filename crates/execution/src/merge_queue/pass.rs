@@ -45,6 +45,13 @@ pub struct PassReport {
     pub due: Option<Timestamp>,
 }
 
+impl PassReport {
+    /// There is more to do at this time, or before.
+    fn look_again(&mut self, at: Timestamp) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+}
+
 /// The queues in which something can be done now, and when something is due in the others.
 pub fn actionable_queues(town: &Town) -> Result<(BTreeSet<QueueName>, Option<Timestamp>)> {
     let now = town.now();
@@ -203,8 +210,7 @@ fn work_on(
         let changed = beside.changed;
         record(town, name, worked.map(|()| changed), report)?;
         if scope != PassScope::Everything(BuilderWait::Waits) {
-            let soon = town.now().plus(BUSY_DELAY);
-            report.due = Some(report.due.map_or(soon, |due| due.min(soon)));
+            report.look_again(town.now().plus(BUSY_DELAY));
             return Ok(());
         }
         lock = machine.lock_queue(town, name, BuilderWait::Waits)?;
@@ -220,10 +226,13 @@ fn work_on(
         return Ok(());
     }
     let worked = QueueBuilder::new(town, machine, rig, repository.as_ref(), name, &builder)
-        .and_then(|mut builder| builder.work(scope).map(|()| builder.changed));
+        .and_then(|mut builder| builder.work(scope).map(|()| builder));
     town.write(|writer| Ok(writer.release_queue(&name.rig, &name.target, &builder)?))?;
     drop(lock);
-    record(town, name, worked, report)
+    if worked.as_ref().is_ok_and(|builder| builder.is_turn_taken) {
+        report.look_again(town.now().plus(BUSY_DELAY));
+    }
+    record(town, name, worked.map(|builder| builder.changed), report)
 }
 
 /// Whether a request of a queue does not wait for its turn.
@@ -273,6 +282,8 @@ pub(super) struct QueueBuilder<'a> {
     pub(super) is_sole: bool,
     /// Whether the last landing has just asked the origin for its branches, so that the next batch need not ask.
     pub(super) is_fetched: bool,
+    /// Whether it has stopped because another process pushes to the origin.
+    is_turn_taken: bool,
     /// The requests that were changed.
     pub(super) changed: BTreeSet<MergeRequestId>,
 }
@@ -310,6 +321,7 @@ impl<'a> QueueBuilder<'a> {
             repairs_max: u32::try_from(layers.mq_repairs()?).unwrap_or(0),
             is_sole: true,
             is_fetched: false,
+            is_turn_taken: false,
             changed: BTreeSet::new(),
         })
     }
@@ -329,7 +341,10 @@ impl<'a> QueueBuilder<'a> {
         let mut is_fetched = std::mem::take(&mut self.is_fetched);
         let turn = match self.repository.turn_if_free().map_err(&failed)? {
             Some(turn) => turn,
-            None if scope == PassScope::Everything(BuilderWait::Skips) => return Ok(false),
+            None if scope == PassScope::Everything(BuilderWait::Skips) => {
+                self.is_turn_taken = true;
+                return Ok(false);
+            }
             None => {
                 // The process that had the turn may have moved the target.
                 is_fetched = false;
