@@ -18,7 +18,7 @@ use super::call::{GitCall, GitOutput, entries, path_of};
 use super::candidate::escaped_reference;
 use super::commit::Commit;
 use super::error::GitError;
-use super::landing::{Push, time_until};
+use super::landing::{Push, PushDestination, time_until};
 use super::networking::PUSH_TIME_MAX;
 use super::repository::Repository;
 
@@ -231,7 +231,7 @@ impl Repository {
         let deadline = Instant::now() + limit.min(PUSH_TIME_MAX);
         let checkouts = checkouts_of(&self.origin()?, branch)?;
         let (Some(expected), Some((path, others))) = (expected, checkouts.split_first()) else {
-            return self.send(commit, branch, expected, None, deadline);
+            return self.send(commit, branch, expected, PushDestination::Target, deadline);
         };
         let held = |obstacle| {
             let (checkout, candidate) = (path.clone(), commit.clone());
@@ -323,7 +323,8 @@ impl Repository {
             return Ok(LandingAttempt::Held(CheckoutObstacle::Submodules(why)));
         }
         let reference = escaped_reference(CANDIDATES, landing);
-        match self.send(commit, &checkout.branch, Some(expected), Some(&reference), deadline)? {
+        let candidate = PushDestination::Candidate(&reference);
+        match self.send(commit, &checkout.branch, Some(expected), candidate, deadline)? {
             Push::Done => {}
             other => return Ok(LandingAttempt::Push(other)),
         }

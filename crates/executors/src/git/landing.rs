@@ -33,6 +33,17 @@ pub enum Push {
     Held(CheckoutInTheWay),
 }
 
+/// Where a commit is pushed that is meant for a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PushDestination<'a> {
+    /// The branch itself.
+    Branch,
+    /// The branch itself, as the target of a landing. The push holds the turn at the origin, also if our process dies.
+    Target,
+    /// Only this reference.
+    Candidate(&'a str),
+}
+
 /// How a checkout of the user receives a candidate: its hooks are about branches, and its user waits for no clean-up.
 const RECEIVE_CANDIDATE: &str =
     "git -c core.hooksPath=/dev/null -c receive.autogc=false receive-pack";
@@ -53,17 +64,17 @@ impl Repository {
         expected: Option<&Commit>,
         limit: Duration,
     ) -> Result<Push, GitError> {
-        self.send(commit, branch, expected, None, Instant::now() + limit.min(PUSH_TIME_MAX))
+        let deadline = Instant::now() + limit.min(PUSH_TIME_MAX);
+        self.send(commit, branch, expected, PushDestination::Branch, deadline)
     }
 
-    /// Pushes a commit that is meant for a branch: to the branch itself or, with `candidate`, only to that reference.
-    /// Ends it at `deadline`.
+    /// Pushes a commit that is meant for a branch to its destination. Ends it at `deadline`.
     pub(super) fn send(
         &self,
         commit: &Commit,
         branch: &str,
         expected: Option<&Commit>,
-        candidate: Option<&str>,
+        destination: PushDestination<'_>,
         deadline: Instant,
     ) -> Result<Push, GitError> {
         let origin = self.origin()?;
@@ -87,9 +98,13 @@ impl Repository {
                     expected: expected.to_string(),
                 });
             }
-            call = match candidate {
-                Some(_) => call.arg(format!("--receive-pack={RECEIVE_CANDIDATE}")),
-                None => call.arg(format!("--force-with-lease=refs/heads/{branch}:{expected}")),
+            call = match destination {
+                PushDestination::Candidate(_) => {
+                    call.arg(format!("--receive-pack={RECEIVE_CANDIDATE}"))
+                }
+                PushDestination::Branch | PushDestination::Target => {
+                    call.arg(format!("--force-with-lease=refs/heads/{branch}:{expected}"))
+                }
             };
         }
         match self.upload_large_files(commit, branch, expected, deadline)? {
@@ -98,11 +113,16 @@ impl Repository {
             Uploaded::Unreachable(why) => return Ok(Push::Unreachable(why)),
             Uploaded::NotInstalled(why) => return Ok(Push::Unable(why)),
         }
-        let refspec = match candidate {
-            Some(reference) => format!("+{commit}:{reference}"),
-            None => format!("{commit}:refs/heads/{branch}"),
+        let refspec = match destination {
+            PushDestination::Candidate(reference) => format!("+{commit}:{reference}"),
+            PushDestination::Branch | PushDestination::Target => {
+                format!("{commit}:refs/heads/{branch}")
+            }
         };
         let mut call = call.arg("--").arg(&origin).arg(refspec).limited(time_until(deadline));
+        if destination == PushDestination::Target {
+            call = call.holding(&self.lock_push()?)?;
+        }
         Ok(read_push(&call.answer_once()?))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,8 +45,7 @@ pub(super) const SETTINGS: [(&str, &str); 7] = [
     ("push.default", "current"),
 ];
 
-/// The locks beside the repository: of landings, and of changes to the list of worktrees.
-const LANDING: &str = "landing";
+/// The lock beside the repository of changes to the list of worktrees.
 const REGISTRY: &str = "registry";
 
 /// The shared repository of a rig: bare, with worktrees elsewhere.
@@ -69,12 +68,6 @@ pub struct Repository {
 /// The right to change which worktrees a repository has. Held by one at a time, over all processes: git
 /// itself stumbles over worktrees that another one is just making.
 pub(super) struct Registry {
-    _lock: File,
-}
-
-/// The turn to bring something to the origin: see [`Repository::turn`].
-#[derive(Debug)]
-pub struct OriginTurn {
     _lock: File,
 }
 
@@ -366,31 +359,14 @@ impl Repository {
         }
     }
 
-    /// Waits for the turn to push to the origin. Landings on one machine are made one after the
-    /// other: if all of them rebased at once, only the first could push, and the others would begin
-    /// again.
-    pub fn turn(&self) -> Result<OriginTurn, GitError> {
-        Ok(OriginTurn { _lock: self.lock(LANDING)? })
-    }
-
-    /// The same, if the lock is free.
-    pub fn turn_if_free(&self) -> Result<Option<OriginTurn>, GitError> {
-        let (file, path) = self.lock_file(LANDING)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(OriginTurn { _lock: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(GitError::file("lock", &path)(error)),
-        }
-    }
-
     /// Waits for the lock on a file of ours, and takes it.
-    fn lock(&self, name: &str) -> Result<File, GitError> {
+    pub(super) fn lock(&self, name: &str) -> Result<File, GitError> {
         let (file, path) = self.lock_file(name)?;
         file.lock().map_err(GitError::file("lock", &path))?;
         Ok(file)
     }
 
-    fn lock_file(&self, name: &str) -> Result<(File, PathBuf), GitError> {
+    pub(super) fn lock_file(&self, name: &str) -> Result<(File, PathBuf), GitError> {
         let path = self.beside(&format!("{name}.lock"));
         let file = File::options().create(true).append(true).open(&path);
         Ok((file.map_err(GitError::file("open", &path))?, path))

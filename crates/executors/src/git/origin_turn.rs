@@ -1,0 +1,103 @@
+//! The turn to push to an origin, and the pushes that outlive the process that had it.
+
+use std::fs::{File, TryLockError};
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use super::error::GitError;
+use super::networking::PUSH_TIME_MAX;
+use super::repository::Repository;
+
+/// The locks beside the repository: of landings, and of a push to the target of a landing.
+const LANDING: &str = "landing";
+const PUSHING: &str = "pushing";
+
+/// How often a push of a process that is gone is looked at.
+const PUSH_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The turn to bring something to the origin: see [`Repository::turn`].
+#[derive(Debug)]
+pub struct OriginTurn {
+    _lock: File,
+}
+
+impl Repository {
+    /// Waits for the turn to push to the origin. Landings on one machine are made one after the
+    /// other: if all of them rebased at once, only the first could push, and the others would begin
+    /// again. A push that outlives its process is waited for, so that the origin's answer is final.
+    pub fn turn(&self) -> Result<OriginTurn, GitError> {
+        let turn = OriginTurn { _lock: self.lock(LANDING)? };
+        while self.is_push_under_way()? {
+            std::thread::sleep(PUSH_POLL_INTERVAL);
+        }
+        Ok(turn)
+    }
+
+    /// The same, if the lock is free.
+    pub fn turn_if_free(&self) -> Result<Option<OriginTurn>, GitError> {
+        let (file, path) = self.lock_file(LANDING)?;
+        if !try_lock(&file, &path)? || self.is_push_under_way()? {
+            return Ok(None);
+        }
+        Ok(Some(OriginTurn { _lock: file }))
+    }
+
+    /// The lock that a push to the target of a landing holds until git has ended. The caller has the turn.
+    pub(super) fn lock_push(&self) -> Result<File, GitError> {
+        let (mut file, path) = self.lock_file(PUSHING)?;
+        // An earlier push may hold it that is over its time.
+        let _ = try_lock(&file, &path)?;
+        // Its time of change is the start of the push.
+        let written = file.set_len(0).and_then(|()| file.write_all(b"push\n"));
+        written.map_err(GitError::file("write", &path))?;
+        Ok(file)
+    }
+
+    /// Whether git pushes to the target for a process that is gone. The caller has the turn, so no other process of ours
+    /// does. One that hangs longer than any push may take does not count.
+    fn is_push_under_way(&self) -> Result<bool, GitError> {
+        let (file, path) = self.lock_file(PUSHING)?;
+        if try_lock(&file, &path)? {
+            return Ok(false);
+        }
+        let changed = file.metadata().and_then(|about| about.modified());
+        let changed = changed.map_err(GitError::file("read", &path))?;
+        // A clock that was set back says nothing.
+        Ok(changed.elapsed().is_ok_and(|age| age < PUSH_TIME_MAX))
+    }
+}
+
+fn try_lock(file: &File, path: &Path) -> Result<bool, GitError> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(GitError::file("lock", path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_push_that_goes_on_has_the_turn() {
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::at(directory.path().join("repository.git"));
+        let push = repository.lock_push().unwrap();
+        assert!(repository.turn_if_free().unwrap().is_none());
+        drop(push);
+        let turn = repository.turn_if_free().unwrap();
+        assert!(turn.is_some() && repository.turn_if_free().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_push_that_hangs_for_too_long_does_not_keep_the_turn() {
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::at(directory.path().join("repository.git"));
+        let push = repository.lock_push().unwrap();
+        let began = push.metadata().unwrap().modified().unwrap();
+        push.set_modified(began - PUSH_TIME_MAX - Duration::from_secs(60)).unwrap();
+        assert!(repository.turn_if_free().unwrap().is_some());
+    }
+}
