@@ -404,6 +404,10 @@ impl MergeRequest {
                 "undo that on the pull request, or gt mq retry {id} opens a new one, gt mq close {id} -m <why> closes \
                  the bead, gt mq cancel {id} gives it up"
             ),
+            RequestState::Held(RequestHold::TargetGone) => format!(
+                "gt rig set {rig} branch <branch> if {} was renamed; if it is there again, gt mq retry {id} tries again now",
+                self.target
+            ),
             RequestState::Held(_) => format!("gt mq retry {id} tries again now"),
             RequestState::Landed | RequestState::Cancelled | RequestState::Superseded => {
                 format!("gt mq show {id}")

@@ -72,6 +72,7 @@ pub(super) fn a_request_reads_back_as_it_was_written(subject: &dyn EngineUnderTe
         rebuilds: 3,
         check_run: Some(5),
         retry_at: Some(at(99)),
+        target: "trunk".to_owned(),
         pull_request: PullRequestName {
             branch: "gt/ge-1-x".to_owned(),
             number: Some(7),

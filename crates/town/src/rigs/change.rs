@@ -1,11 +1,12 @@
 //! Changes to an existing rig.
 
+use gt_core::merging::{MergeRequest, RequestHold, RequestState};
 use gt_core::rig::check_ssh_host;
 use gt_core::settings::checked;
 use gt_core::similar_names::closest;
 use gt_core::{ExecutorKind, Invalid, Rig, RigSlug, Title};
 use gt_executors::git;
-use gt_store::Reader;
+use gt_store::{Reader, Writer};
 
 use super::require;
 use crate::settings::{file_layers, layers_over};
@@ -73,10 +74,12 @@ pub fn branch_name(text: &str) -> std::result::Result<String, Invalid> {
 /// one of them is live.
 pub fn change(town: &Town, name: &str, change: &RigChange) -> Result<(Rig, bool)> {
     let files = file_layers(town)?;
+    let mut is_renamed = false;
     if let RigChange::Branch(branch) = change {
         let rig = town.read(|reader| require(reader, name))?;
         if !rig.repo.is_empty() && rig.default_branch != *branch {
-            check_branch(&rig.slug, &rig.repo, branch)?;
+            let known = check_branch(&rig.slug, &rig.repo, branch)?;
+            is_renamed = !known.is_empty() && !known.contains(&rig.default_branch);
         }
     }
     town.write(|writer| {
@@ -110,16 +113,42 @@ pub fn change(town: &Town, name: &str, change: &RigChange) -> Result<(Rig, bool)
             return Ok((rig, false));
         }
         writer.change_rig(&rig, &new)?;
+        if is_renamed {
+            move_requests(writer, &rig, &new.default_branch)?;
+        }
         Ok((require(writer, rig.slug.as_str())?, true))
     })
 }
 
+/// Lets the merge requests for the branch of a rig land on another one, because the origin has the old branch no longer. Those
+/// that a builder has stay until the origin has answered.
+fn move_requests(writer: &mut Writer<'_>, rig: &Rig, branch: &str) -> Result<()> {
+    let old = rig.default_branch.as_str();
+    for request in writer.merge_line(&rig.slug, old)? {
+        let is_gone = RequestState::Held(RequestHold::TargetGone);
+        let (state, retry_at) = match request.state {
+            RequestState::Building | RequestState::Checking | RequestState::Landing => continue,
+            state if state == is_gone => (RequestState::Queued, None),
+            state => (state, request.retry_at),
+        };
+        let detail = if state == request.state { request.detail.clone() } else { String::new() };
+        let target = branch.to_owned();
+        let moved = MergeRequest { target, state, retry_at, detail, ..request.clone() };
+        writer.save_merge_request(request.state, &moved)?;
+    }
+    let paused = writer.merge_queue(&rig.slug, old)?.and_then(|queue| queue.paused);
+    if let Some((_, by)) = paused {
+        writer.pause_queue(&rig.slug, branch, Some(&by))?;
+    }
+    Ok(())
+}
+
 /// Refuses a branch that the origin of a rig does not have. An origin that does not answer, or has no branch at all, refuses
-/// nothing.
-pub(super) fn check_branch(rig: &RigSlug, origin: &str, branch: &str) -> Result<()> {
-    let Ok(known) = git::branches(origin) else { return Ok(()) };
+/// nothing. Returns the branches that are known.
+pub(super) fn check_branch(rig: &RigSlug, origin: &str, branch: &str) -> Result<Vec<String>> {
+    let Ok(known) = git::branches(origin) else { return Ok(Vec::new()) };
     if known.is_empty() || known.iter().any(|name| name == branch) {
-        return Ok(());
+        return Ok(known);
     }
     let meant = closest(branch, known.iter().map(String::as_str));
     let meant = meant.map(|name| format!("; did you mean {name}?")).unwrap_or_default();

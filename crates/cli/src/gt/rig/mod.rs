@@ -91,7 +91,8 @@ enum SuggestedChecks {
 #[command(after_help = "What can be changed:
   executor  how its work is carried out: tmux, process or ssh; not while something of it runs
   title     what it is called; its name and its prefix stay
-  branch    the branch that work begins from and lands on; what runs already lands where it began
+  branch    the branch that work begins from and lands on; what runs already lands where it began. If the
+            origin has renamed it, finished work that has not landed yet lands on the new one
 
 Examples:
   gt rig set web executor process
