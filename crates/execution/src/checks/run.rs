@@ -243,6 +243,10 @@ impl Runner<'_> {
         let mut attempt = 1;
         loop {
             let report = self.attempt(planned, &command, attempt)?;
+            if report.run.error == Some(CheckError::DiskFull) {
+                // The ignored files in it may be what fills the disk. If it cannot be removed, the next check does it.
+                let _ = self.repository.discard_check_tree(tree.tree().path());
+            }
             if report.run.result != CheckResult::Failed || attempt > planned.check.retries {
                 return Ok(report);
             }
