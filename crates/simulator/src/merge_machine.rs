@@ -263,6 +263,10 @@ impl MergeRepository for SimulatedRepository<'_> {
         Ok(self.with_origin(|origin| origin.fetched(self.machine.name)))
     }
 
+    fn has(&self, _: &Commit) -> std::result::Result<bool, GitError> {
+        Ok(true)
+    }
+
     fn origin_has(&self, _: &str, commit: &Commit) -> std::result::Result<bool, GitError> {
         if self.machine.simulation.planted == Some(Planted::LandsTwice) {
             return Ok(false);

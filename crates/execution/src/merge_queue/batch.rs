@@ -1,6 +1,6 @@
 //! One batch of requests: built, checked, and landed or searched for the one that is to blame.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use gt_core::checks::CheckPurpose;
@@ -77,6 +77,12 @@ fn waits_for_blocker(reader: &Reader<'_>, request: &MergeRequest) -> Result<bool
     Ok(accepted.get(&request.id.bead).is_some_and(|blockers| blockers.iter().any(is_for_target)))
 }
 
+/// Whether the run of a request was on another host than this.
+fn is_of_other_host(reader: &Reader<'_>, request: &MergeRequest, host: &str) -> Result<bool> {
+    let Some(run) = request.run() else { return Ok(false) };
+    Ok(reader.run(&run)?.is_some_and(|run| !run.host.is_empty() && run.host != host))
+}
+
 /// Whether a request does not wait for its turn.
 pub(super) fn is_direct(request: &MergeRequest) -> bool {
     request.method == MergeMethod::Direct && request.rebuilds <= DIRECT_REBUILDS_MAX
@@ -86,8 +92,9 @@ impl QueueBuilder<'_> {
     /// The requests whose turn it is. Nothing if the queue is paused, or if nothing waits.
     pub(super) fn next_batch(&mut self, tip: &Commit, scope: PassScope) -> Result<Option<Batch>> {
         let (rig, target) = (&self.name.rig, self.name.target.as_str());
-        let (queue, line, reviews) = self.town.read(|reader| {
+        let (queue, line, reviews, elsewhere) = self.town.read(|reader| {
             let mut line = Vec::new();
+            let mut elsewhere = BTreeSet::new();
             let mut reviews = HashMap::new();
             for request in reader.merge_line(rig, target)? {
                 if request.state != RequestState::Queued {
@@ -100,10 +107,14 @@ impl QueueBuilder<'_> {
                     reviews.insert(request.id.clone(), reader.reviews_of(&request.id)?);
                 }
                 let Some(bead) = reader.bead(&request.id.bead)? else { continue };
+                if is_of_other_host(reader, &request, self.builder)? {
+                    elsewhere.insert(request.id.clone());
+                }
                 line.push((request, bead.priority));
             }
-            Ok((reader.merge_queue(rig, target)?, line, reviews))
+            Ok((reader.merge_queue(rig, target)?, line, reviews, elsewhere))
         })?;
+        let line = self.without_missing(line, &elsewhere)?;
         if queue.as_ref().is_some_and(|queue| queue.paused.is_some()) {
             return Ok(None);
         }
@@ -153,6 +164,22 @@ impl QueueBuilder<'_> {
             .filter(|request| request.method == MergeMethod::Queue && !waits_for_person(request));
         let most = if is_red { 1 } else { self.batch_max };
         Ok(Some(Batch { requests: requests.take(most).collect(), kind: BatchKind::Checked }))
+    }
+
+    /// Leaves out requests whose commit is on another host alone: a builder of that host builds them.
+    fn without_missing<T>(
+        &self,
+        line: Vec<(MergeRequest, T)>,
+        elsewhere: &BTreeSet<MergeRequestId>,
+    ) -> Result<Vec<(MergeRequest, T)>> {
+        let mut found = Vec::new();
+        for (request, priority) in line {
+            let accepted = self.commit(&request.accepted)?;
+            let is_here = !elsewhere.contains(&request.id)
+                || self.repository.has(&accepted).map_err(git_failed(self.rig))?;
+            found.extend(is_here.then_some((request, priority)));
+        }
+        Ok(found)
     }
 
     /// Builds, checks and lands a batch. The turn at the origin is given back while checks run.

@@ -115,6 +115,10 @@ impl MergeRepository for LocalRepository<'_> {
         self.repository.origin_has(branch, commit)
     }
 
+    fn has(&self, commit: &Commit) -> std::result::Result<bool, GitError> {
+        Ok(self.repository.resolve(commit.as_str())?.is_some())
+    }
+
     fn build_candidate(
         &self,
         base: &Commit,

@@ -45,6 +45,9 @@ pub trait MergeRepository {
     /// Whether a branch of the origin, as it was fetched last, contains a commit.
     fn origin_has(&self, branch: &str, commit: &Commit) -> std::result::Result<bool, GitError>;
 
+    /// Whether the repository of this machine has a commit.
+    fn has(&self, commit: &Commit) -> std::result::Result<bool, GitError>;
+
     /// Applies the members on top of `base`, one after the other; those that do not apply are left out. The result is kept
     /// under the name of its base.
     fn build_candidate(
