@@ -319,6 +319,14 @@ impl MergeRepository for SimulatedRepository<'_> {
         Ok(self.with_origin(|origin| origin.is_same_work(work, candidate)))
     }
 
+    fn is_same_change(
+        &self,
+        work: (&Commit, &Commit),
+        candidate: (&Commit, &Commit),
+    ) -> std::result::Result<bool, GitError> {
+        self.is_same_work(work, candidate)
+    }
+
     fn deliver(
         &self,
         commit: &Commit,

@@ -316,18 +316,20 @@ impl QueueBuilder<'_> {
         let Some(base) = Commit::parse(&request.base).filter(|_| request.review) else {
             return Ok(false);
         };
-        match (applied_as, self.method) {
+        let accepted = self.commit(&request.accepted)?;
+        let (work, candidate) = ((&base, &accepted), (before, after));
+        let is_same = match (applied_as, self.method) {
             // The rig lands everything so; what it would have been without that is what was approved.
             (AppliedAs::Squashed, LandMethod::Squash) | (AppliedAs::Merged, LandMethod::Merge) => {
-                Ok(false)
+                return Ok(false);
             }
-            (AppliedAs::Squashed | AppliedAs::Merged, _) => Ok(true),
-            (AppliedAs::Commits, _) => {
-                let accepted = self.commit(&request.accepted)?;
-                let same = self.repository.is_same_work((&base, &accepted), (before, after));
-                Ok(!same.map_err(git_failed(self.rig))?)
+            // Work that has merges cannot become the same commits on another target, however often it is approved.
+            (AppliedAs::Squashed | AppliedAs::Merged, _) => {
+                self.repository.is_same_change(work, candidate)
             }
-        }
+            (AppliedAs::Commits, _) => self.repository.is_same_work(work, candidate),
+        };
+        Ok(!is_same.map_err(git_failed(self.rig))?)
     }
 
     fn check(&mut self, built: &BuiltCandidate) -> Result<CheckVerdict> {

@@ -140,6 +140,14 @@ impl MergeRepository for LocalRepository<'_> {
         self.repository.is_same_work(work, candidate)
     }
 
+    fn is_same_change(
+        &self,
+        work: (&Commit, &Commit),
+        candidate: (&Commit, &Commit),
+    ) -> std::result::Result<bool, GitError> {
+        self.repository.is_same_change(work, candidate)
+    }
+
     fn deliver(
         &self,
         commit: &Commit,

@@ -67,6 +67,13 @@ pub trait MergeRepository {
         candidate: (&Commit, &Commit),
     ) -> std::result::Result<bool, GitError>;
 
+    /// The same of a candidate in which the work is one commit: it changes the same as a whole.
+    fn is_same_change(
+        &self,
+        work: (&Commit, &Commit),
+        candidate: (&Commit, &Commit),
+    ) -> std::result::Result<bool, GitError>;
+
     /// Moves a branch of the origin from `expected`, or from nothing, to a commit. `landing` names this landing among all others. It is ended
     /// after `limit`.
     fn deliver(

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
+use super::call::GitCall;
 use super::commit::{Commit, one_per_line};
 use super::commit_object::CommitObject;
 use super::error::GitError;
@@ -81,16 +82,8 @@ impl Repository {
             return Ok(Vec::new());
         }
         let input = one_per_line(commits.iter().map(|(commit, _)| *commit));
-        let output = self
-            .own_call("compare commits")
-            .args(["-c", "diff.orderFile=/dev/null", "-c", "diff.suppressBlankEmpty=false"])
-            .args(["diff-tree", "--stdin", "-p", "-r", "--root", "--no-renames", "--unified=3"])
-            .args(["--full-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"])
-            .args(["--diff-algorithm=myers", "--no-indent-heuristic", "--submodule=short"])
-            .args(["--ignore-submodules=none", "--inter-hunk-context=0", "--always"])
-            .args(["--src-prefix=a/", "--dst-prefix=b/", "--ws-error-highlight=none"])
-            .input(input)
-            .done()?;
+        let output =
+            self.patch_call().args(["--stdin", "--root", "--always"]).input(input).done()?;
         let mut lines = output.split(|byte| *byte == b'\n').peekable();
         let mut ids = Vec::new();
         for (at, (_, object)) in commits.iter().enumerate() {
@@ -107,6 +100,44 @@ impl Repository {
             ids.push(hash.finish());
         }
         Ok(ids)
+    }
+
+    /// A call that prints patches as they are hashed.
+    fn patch_call(&self) -> GitCall {
+        self.own_call("compare commits")
+            .args(["-c", "diff.orderFile=/dev/null", "-c", "diff.suppressBlankEmpty=false"])
+            .args(["diff-tree", "-p", "-r", "--no-renames", "--unified=3"])
+            .args(["--full-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"])
+            .args(["--diff-algorithm=myers", "--no-indent-heuristic", "--submodule=short"])
+            .args(["--ignore-submodules=none", "--inter-hunk-context=0"])
+            .args(["--src-prefix=a/", "--dst-prefix=b/", "--ws-error-highlight=none"])
+    }
+
+    /// The change from one commit to another as a whole.
+    fn whole_patch_id(&self, from: &Commit, to: &Commit) -> Result<PatchId, GitError> {
+        let output = self.patch_call().args([from.as_str(), to.as_str()]).done()?;
+        let mut hash = PatchHash::default();
+        output.split(|byte| *byte == b'\n').for_each(|line| hash.line(line));
+        Ok(hash.finish())
+    }
+
+    /// Whether `before` and `after` differ as a whole by what `work` changes: since the newest commit that it has in common with
+    /// `before` or, if `before` has lost the base of the work, since that base.
+    pub fn is_same_change(
+        &self,
+        (base, work): (&Commit, &Commit),
+        (before, after): (&Commit, &Commit),
+    ) -> Result<bool, GitError> {
+        for commit in [base, work, before, after] {
+            self.import(commit)?;
+        }
+        let since = if self.own_contains(before, base)? {
+            self.merge_base(work, before)?
+        } else {
+            Some(base.clone())
+        };
+        let Some(since) = since else { return Ok(false) };
+        Ok(self.whole_patch_id(&since, work)? == self.whole_patch_id(before, after)?)
     }
 
     /// Whether two ranges make the same changes in the same order.

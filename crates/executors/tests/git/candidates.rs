@@ -564,6 +564,32 @@ fn work_that_was_rebased_by_its_author_is_the_same_work() {
 }
 
 #[test]
+fn work_that_has_merged_the_target_is_the_same_change_on_a_newer_one() {
+    let bench = Workbench::new();
+    let base = bench.rig.base();
+    let repository = bench.repository();
+    bench.begin(&base);
+    let theirs = bench.change("theirs", "theirs");
+    bench.begin(&base);
+    bench.change("mine", "mine");
+    bench.git(&["merge", "--quiet", "--no-edit", theirs.as_str()]);
+    let accepted = bench.change("mine too", "mine");
+    bench.begin(&theirs);
+    let tip = bench.change("newer", "newer");
+    bench.git(&["merge", "--quiet", "--no-edit", accepted.as_str()]);
+    let head = bench.git(&["rev-parse", "HEAD"]);
+    let after = Commit::parse(head.trim()).unwrap();
+    let other = bench.change("more", "more");
+    assert!(!repository.is_same_work((&base, &accepted), (&tip, &after)).unwrap());
+    assert!(repository.is_same_change((&base, &accepted), (&tip, &after)).unwrap());
+    assert!(!repository.is_same_change((&base, &accepted), (&tip, &other)).unwrap());
+    // The target has lost the base of the work: what changed since then counts.
+    bench.git(&["checkout", "--quiet", "--orphan", "anew"]);
+    let anew = bench.change("anew", "anew");
+    assert!(!repository.is_same_change((&base, &accepted), (&anew, &anew)).unwrap());
+}
+
+#[test]
 fn candidates_outlive_a_collection_of_garbage() {
     let bench = Workbench::new();
     let (one, two) = (bench.work("1", "1"), bench.work("2", "2"));
