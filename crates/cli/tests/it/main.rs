@@ -61,6 +61,7 @@ mod inbox;
 mod kv;
 mod labels_comments;
 mod landing;
+mod landing_faults;
 mod large_files;
 mod list;
 mod list_order;
