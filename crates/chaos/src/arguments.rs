@@ -11,8 +11,8 @@ use gt_testkit::TownEngine;
 ///
 /// Makes a town with two rigs and a pile of beads that depend on each other, lets its daemon get them done, and meanwhile
 /// kills and stops daemon, supervisors, agents and tmux server at random. Then everything is left in peace until all is
-/// done, and what became of it is checked from outside: every bead is done exactly once, the cap was never exceeded, no
-/// line that a worker wrote is lost, and no process is left.
+/// done, and what became of it is checked from outside: every bead has landed exactly once, the target branches never had a
+/// tree that fails the check, the cap was never exceeded, no line that a worker wrote is lost, and no process is left.
 ///
 /// Exit code 1 says that something was not true; then the seed and the town, which is kept, are named. A seed decides
 /// what is there to do, and in which order the faults happen; the machine decides at which moment.

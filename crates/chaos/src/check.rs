@@ -14,6 +14,8 @@ use crate::town::{ChaosTown, RIGS};
 pub(crate) struct Runs {
     /// How many ended how.
     pub(crate) by_state: BTreeMap<String, u64>,
+    /// How many merge requests followed the first one of their bead.
+    pub(crate) repairs: u64,
 }
 
 /// Checks everything; returns the violations.
@@ -34,7 +36,7 @@ pub(crate) fn check(town: &ChaosTown) -> (Runs, Vec<String>) {
     (runs, violations)
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
@@ -54,7 +56,15 @@ fn beads_are_done_once(town: &ChaosTown, runs: &mut Runs) -> Result<Vec<String>,
     for run in array(&all)? {
         *runs.by_state.entry(text(run, "state").to_owned()).or_default() += 1;
     }
-    let mut violations = not_done_once(&town.beads, array(&beads)?, array(&all)?);
+    let mut requests: BTreeMap<&str, u64> = BTreeMap::new();
+    for bead in town.beads.keys() {
+        // A bead that was never done has none.
+        let last = town.ask(&["mq", "show", bead]).unwrap_or_default();
+        let number = text(&last, "id").rsplit('@').next().and_then(|number| number.parse().ok());
+        requests.insert(bead.as_str(), number.unwrap_or(0));
+    }
+    runs.repairs = requests.values().map(|number| number.saturating_sub(1)).sum();
+    let mut violations = not_done_once(&town.beads, array(&beads)?, array(&all)?, &requests);
     // By one clock, if it is left alone.
     if town.clock.is_none() {
         violations.extend(too_early(&town.beads, array(&beads)?, array(&all)?));
@@ -62,8 +72,14 @@ fn beads_are_done_once(town: &ChaosTown, runs: &mut Runs) -> Result<Vec<String>,
     Ok(violations)
 }
 
-/// Beads that are not closed, or of which not exactly one run is done; and runs that have not ended.
-fn not_done_once(needs: &Needs, beads: &[Value], runs: &[Value]) -> Vec<String> {
+/// Beads that are not closed, or of which not exactly one run is done for each of their merge requests; and runs that have not
+/// ended.
+fn not_done_once(
+    needs: &Needs,
+    beads: &[Value],
+    runs: &[Value],
+    requests: &BTreeMap<&str, u64>,
+) -> Vec<String> {
     let mut violations = Vec::new();
     let closed = beads.iter().filter(|bead| text(bead, "status") == "closed");
     let closed: BTreeSet<&str> = closed.map(|bead| text(bead, "id")).collect();
@@ -77,8 +93,9 @@ fn not_done_once(needs: &Needs, beads: &[Value], runs: &[Value]) -> Vec<String> 
     }
     for bead in needs.keys() {
         let times = done.get(bead.as_str()).copied().unwrap_or(0);
-        if times != 1 {
-            violations.push(format!("{bead} was done {times} times"));
+        let wanted = requests.get(bead.as_str()).copied().unwrap_or(0);
+        if times != wanted || times == 0 {
+            violations.push(format!("{bead} was done {times} times for {wanted} merge requests"));
         }
         if !closed.contains(bead.as_str()) {
             violations.push(format!("{bead} is not closed"));
@@ -111,25 +128,38 @@ fn seconds_of(instant: &str) -> &str {
 }
 
 fn commits_have_landed_once(town: &ChaosTown) -> Result<Vec<String>, String> {
-    let mut subjects = String::new();
+    let mut files = String::new();
     for (rig, _, _) in RIGS {
         let origin = town.origin(rig);
-        // Without those that change nothing: a run that goes on in a fresh session says again what it has done.
-        subjects.push_str(&git(town, &origin, &["log", "--format=%s", "main", "--", "*.txt"])?);
+        files.push_str(&git(
+            town,
+            &origin,
+            &["log", "--format=", "--name-only", "main", "--", "*.txt"],
+        )?);
         git(town, &origin, &["fsck", "--connectivity-only", "--no-dangling"])?;
     }
-    Ok(not_landed_once(&town.beads, &subjects))
+    Ok(not_landed_once(&town.beads, &files))
 }
 
-/// Beads that have not exactly one commit on the branch of their origin.
-fn not_landed_once(needs: &Needs, subjects: &str) -> Vec<String> {
-    let mut landed: BTreeMap<&str, u64> = BTreeMap::new();
-    for bead in subjects.lines().filter_map(|subject| subject.strip_prefix("Work for ")) {
-        *landed.entry(bead).or_default() += 1;
+/// Beads of which no run has a commit on the branch of their origin, and runs that have several. `files` are the files of runs
+/// that each commit of the branch changes.
+fn not_landed_once(needs: &Needs, files: &str) -> Vec<String> {
+    let mut landed: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
+    for run in files.lines().filter_map(|file| file.strip_suffix(".txt")) {
+        let bead = run.split('#').next().unwrap_or(run);
+        *landed.entry(bead).or_default().entry(run).or_default() += 1;
     }
-    let times = |bead: &str| landed.get(bead).copied().unwrap_or(0);
-    let wrong = needs.keys().filter(|bead| times(bead) != 1);
-    wrong.map(|bead| format!("{bead} has {} commits on main of its origin", times(bead))).collect()
+    let mut violations = Vec::new();
+    for bead in needs.keys() {
+        let Some(runs) = landed.get(bead.as_str()) else {
+            violations.push(format!("{bead} has no commit on main of its origin"));
+            continue;
+        };
+        for (run, times) in runs.iter().filter(|(_, times)| **times > 1) {
+            violations.push(format!("{run} has {times} commits on main of its origin"));
+        }
+    }
+    violations
 }
 
 /// The files of a run, known by its witness, are in a tree, in the trash, in a rescue, or have
@@ -193,7 +223,11 @@ fn the_doctor_is_content(town: &ChaosTown) -> Result<Vec<String>, String> {
     Ok(wrong.map(|check| format!("gt doctor: {check}")).collect())
 }
 
-fn git(town: &ChaosTown, repository: &Path, arguments: &[&str]) -> Result<String, String> {
+pub(crate) fn git(
+    town: &ChaosTown,
+    repository: &Path,
+    arguments: &[&str],
+) -> Result<String, String> {
     let ran = town.sandbox.command("git").args(arguments).dir(repository).run();
     if ran.code == 0 { Ok(ran.stdout) } else { Err(ran.to_string()) }
 }
@@ -221,15 +255,21 @@ mod tests {
     fn work_that_is_done_twice_or_not_at_all_is_found() {
         let beads = [bead("we-1", "closed", 1), bead("we-2", "closed", 2)];
         let runs = [run("we-1", "lost", 0), run("we-1", "done", 0), run("we-2", "done", 1)];
-        assert_eq!(not_done_once(&needs(), &beads, &runs), [""; 0]);
+        let once = BTreeMap::from([("we-1", 1), ("we-2", 1)]);
+        let violations =
+            |beads: &[Value], runs: &[Value]| not_done_once(&needs(), beads, runs, &once);
+        assert_eq!(violations(&beads, &runs), [""; 0]);
 
         let twice = [runs.as_slice(), &[run("we-2", "done", 2)]].concat();
-        assert_eq!(not_done_once(&needs(), &beads, &twice), ["we-2 was done 2 times"]);
-        assert_eq!(not_done_once(&needs(), &beads, &runs[..2]), ["we-2 was done 0 times"]);
+        assert_eq!(violations(&beads, &twice), ["we-2 was done 2 times for 1 merge requests"]);
+        let repaired = BTreeMap::from([("we-1", 1), ("we-2", 2)]);
+        assert_eq!(not_done_once(&needs(), &beads, &twice, &repaired), [""; 0]);
+        let not = "we-2 was done 0 times for 1 merge requests";
+        assert_eq!(violations(&beads, &runs[..2]), [not]);
         let open = [bead("we-1", "closed", 1), bead("we-2", "open", 2)];
-        assert_eq!(not_done_once(&needs(), &open, &runs), ["we-2 is not closed"]);
+        assert_eq!(violations(&open, &runs), ["we-2 is not closed"]);
         let live = [runs.as_slice(), &[run("we-1", "running", 2)]].concat();
-        assert_eq!(not_done_once(&needs(), &beads, &live).len(), 1);
+        assert_eq!(violations(&beads, &live).len(), 1);
     }
 
     #[test]
@@ -241,9 +281,9 @@ mod tests {
 
     #[test]
     fn commits_that_landed_twice_or_not_at_all_are_found() {
-        let landed = "Work for we-2\nSomething else\nWork for we-1\n";
+        let landed = "we-2#1.txt\nwe-2#3.txt\n\nwe-1#1.txt\n";
         assert_eq!(not_landed_once(&needs(), landed), [""; 0]);
-        let wrong = not_landed_once(&needs(), "Work for we-2\nWork for we-2\n");
+        let wrong = not_landed_once(&needs(), "we-2#1.txt\nwe-2#1.txt\n");
         assert_eq!(wrong.len(), 2, "{wrong:?}");
     }
 

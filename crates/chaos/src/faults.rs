@@ -10,6 +10,8 @@ use gt_testkit::{Cluster, Random};
 use rustix::process::Signal;
 
 use crate::arguments::ChaosOptions;
+use crate::check::text;
+use crate::landing::LandingWatch;
 use crate::processes::{ProcessKind, ProcessTable, TownProcess};
 use crate::town::{ChaosTown, RIGS};
 
@@ -112,14 +114,18 @@ pub(crate) fn inject_faults(
     town: &ChaosTown,
     random: &mut Random,
     request: &ChaosOptions,
+    watch: &mut LandingWatch,
 ) -> Happened {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         // In another thread, because a stopped process may hold a lock that one of its commands
         // waits for.
-        scope.spawn(|| {
+        let is_over = &is_over;
+        scope.spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
                 look_after(town);
+                // The store, or git, may have been killed meanwhile.
+                let _ = watch.look(town);
                 if town.closed().is_some_and(|closed| closed.len() == town.beads.len()) {
                     is_over.store(true, Ordering::Relaxed);
                 }
@@ -248,9 +254,19 @@ fn wrong_by(chosen: u64) -> i64 {
     CLOCK_OFFSETS_SECONDS[usize::try_from(chosen % CLOCK_OFFSETS_SECONDS.len() as u64).unwrap_or(0)]
 }
 
-/// The commands of a person who looks after a town: a cycle by hand, beside the daemon, and
-/// `resume` for a runtime that was parked because so many workers died.
+/// The commands of a person who looks after a town: a cycle by hand, beside the daemon, `resume` for a runtime that was parked
+/// because so many workers died, an approval of each review, and another try of each request that is held.
 pub(crate) fn look_after(town: &ChaosTown) {
     let _ = town.gt(&["scheduler", "run"]);
     let _ = town.gt(&["deacon", "resume", "runtime", "scripted"]);
+    let requests = town.ask(&["mq", "list"]).unwrap_or_default();
+    for request in requests.as_array().into_iter().flatten() {
+        let id = text(request, "id");
+        // It may have changed meanwhile.
+        let _ = match text(request, "state") {
+            "review" => town.gt(&["review", "approve", id]),
+            "held" => town.gt(&["mq", "retry", id]),
+            _ => continue,
+        };
+    }
 }

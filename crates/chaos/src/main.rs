@@ -11,6 +11,7 @@
 mod arguments;
 mod check;
 mod faults;
+mod landing;
 mod processes;
 mod quiet_phase;
 mod sampler;
@@ -27,6 +28,7 @@ use gt_testkit::Random;
 
 use arguments::ChaosOptions;
 use faults::Happened;
+use landing::LandingWatch;
 use sampler::{SampleResult, Sampler};
 use town::ChaosTown;
 
@@ -72,6 +74,7 @@ struct TownResult {
     runs: check::Runs,
     retried: usize,
     unlocked: usize,
+    watch: LandingWatch,
     violations: Vec<String>,
 }
 
@@ -104,7 +107,8 @@ fn live(request: &ChaosOptions, gt: &Path, out: &mut impl Write) -> io::Result<b
 fn go_through(request: &ChaosOptions, town: &ChaosTown, random: &mut Random) -> TownResult {
     let sampler = Sampler::start(town.sandbox.root(), request.cap);
     town.gt(&["up"]).ok();
-    let happened = faults::inject_faults(town, random, request);
+    let mut watch = LandingWatch::default();
+    let happened = faults::inject_faults(town, random, request, &mut watch);
     let ended = quiet_phase::run_to_completion(town);
     let counted = sampler.stop();
     let (help, mut violations) = match ended {
@@ -115,8 +119,10 @@ fn go_through(request: &ChaosOptions, town: &ChaosTown, random: &mut Random) -> 
     violations.extend(quiet_phase::go_down(town));
     let (runs, found) = check::check(town);
     violations.extend(found);
+    violations.extend(watch.look(town).err());
+    violations.extend(watch.violations.iter().cloned());
     let quiet_phase::Help { retried, unlocked } = help;
-    TownResult { happened, counted, runs, retried, unlocked, violations }
+    TownResult { happened, counted, runs, retried, unlocked, watch, violations }
 }
 
 fn report(
@@ -131,8 +137,10 @@ fn report(
     let runs = told.runs.by_state.iter().map(|(state, count)| format!("{count} {state}"));
     writeln!(
         out,
-        "  runs: {}; {} beads given new attempts and {} locks of origins removed by hand; never more than {} of {} agents in {} looks; {took} s",
+        "  runs: {}; {} tips of targets, {} repairs; {} beads given new attempts and {} locks of origins removed by hand; never more than {} of {} agents in {} looks; {took} s",
         list(runs.collect()),
+        told.watch.tips(),
+        told.runs.repairs,
         told.retried,
         told.unlocked,
         told.counted.most,

@@ -19,6 +19,9 @@ const PERSON_INTERVAL: Duration = Duration::from_secs(1);
 /// the latest, but never waits that long in a town whose beads were just retried.
 const STALLED_AFTER: Duration = Duration::from_mins(2);
 
+/// A town that goes on for so long without becoming done repeats itself.
+const QUIET_PHASE_MAX: Duration = Duration::from_mins(15);
+
 /// The actions that a person had to take.
 #[derive(Debug, Default)]
 pub(crate) struct Help {
@@ -53,7 +56,8 @@ pub(crate) fn run_to_completion(town: &ChaosTown) -> Result<Help, Vec<String>> {
         return Err(explanations);
     }
     town.gt(&["up"]).ok();
-    let (mut last, mut changed) = (None, Instant::now());
+    let began = Instant::now();
+    let (mut last, mut changed) = (None, began);
     loop {
         let closed = town.closed().unwrap_or_default();
         let is_done = closed.len() == town.beads.len();
@@ -74,7 +78,7 @@ pub(crate) fn run_to_completion(town: &ChaosTown) -> Result<Help, Vec<String>> {
         if now != last {
             (last, changed) = (now, Instant::now());
         }
-        if changed.elapsed() > STALLED_AFTER {
+        if changed.elapsed() > STALLED_AFTER || began.elapsed() > QUIET_PHASE_MAX {
             let open = town.beads.keys().filter(|bead| !closed.contains(bead));
             let why = open.map(|bead| format!("{bead} is not done: {}", why(town, bead)));
             return Err(why.collect());

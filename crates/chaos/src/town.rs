@@ -1,6 +1,6 @@
 //! The town that everything happens to: two rigs with repositories, and beads that wait for each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,16 @@ use crate::processes::ESCAPED;
 /// A rig: its name, the prefix of its beads, and the executor of its workers.
 pub(crate) const RIGS: [(&str, &str, &str); 2] = [("web", "we", "tmux"), ("api", "ap", "process")];
 
+/// The end of the name of a file with which the check of a project fails.
+pub(crate) const BROKEN: &str = ".broken";
+
+/// The check of each project, which is in its repository.
+const CHECK: &str = "for file in *.broken; do\n    \
+    if [ -e \"$file\" ]; then echo \"$file is here\"; exit 1; fi\ndone\n";
+
+/// The beads that begin in one row of this many write the same line, if they do so at all.
+const RIVALS: u64 = 6;
+
 /// A town, and its beads.
 #[derive(Debug)]
 pub(crate) struct ChaosTown {
@@ -26,6 +36,8 @@ pub(crate) struct ChaosTown {
     pub(crate) clock: Option<TestClock>,
     /// Every bead, with those that it waits for.
     pub(crate) beads: BTreeMap<String, Vec<String>>,
+    /// The beads whose work a person reviews.
+    reviewed: BTreeSet<String>,
 }
 
 impl ChaosTown {
@@ -40,7 +52,8 @@ impl ChaosTown {
             }
         };
         let clock = request.clock.then(|| TestClock::wrong_by(&sandbox, 0));
-        let mut town = Self { sandbox, cluster, clock, beads: BTreeMap::new() };
+        let (beads, reviewed) = (BTreeMap::new(), BTreeSet::new());
+        let mut town = Self { sandbox, cluster, clock, beads, reviewed };
         let cap = request.cap.to_string();
         // Now and then starts are given up while the started process is stopped, and goes on later.
         let start_timeout = if random.one_in(3) { "1s" } else { "5m" };
@@ -50,6 +63,8 @@ impl ChaosTown {
             ("worker.runtime", "scripted"),
             ("recovery.cooldown", "0s"),
             ("worker.kill_grace", "300ms"),
+            // A conflict may come back as often as a rival lands first.
+            ("mq.repairs", "100"),
         ] {
             town.gt(&["config", "set", key, value]).ok();
         }
@@ -60,6 +75,7 @@ impl ChaosTown {
             add.arg(origin).args(["--prefix", prefix, "--executor", executor]).run().ok();
             let warm = (format!("rig.{name}.warm_worktrees"), random.below(3).to_string());
             town.gt(&["config", "set", &warm.0, &warm.1]).ok();
+            town.gt(&["rig", "check", "add", name, "whole", "sh check.sh"]).ok();
         }
         town.write_down(request.beads, random);
         town
@@ -75,16 +91,19 @@ impl ChaosTown {
         self.sandbox.root().join(format!("{rig}.git"))
     }
 
-    /// A bare repository whose project ignores logs.
+    /// A bare repository whose project ignores logs and has a check. It remembers each tip of its branches.
     fn make_origin(&self, rig: &str) -> PathBuf {
         let seed = self.sandbox.git_repository(&format!("{rig}-seed"));
         fs::write(seed.join(".gitignore"), "*.log\n").expect("write a file to commit");
+        fs::write(seed.join("check.sh"), CHECK).expect("write a file to commit");
         for words in [&["add", "--all"][..], &["commit", "--quiet", "--message", "Ignore logs"]] {
             self.sandbox.command("git").args(words).dir(&seed).run().ok();
         }
         let origin = self.origin(rig);
         let clone = self.sandbox.command("git").args(["clone", "--quiet", "--bare"]);
         clone.arg(&seed).arg(&origin).run().ok();
+        let remember = ["config", "core.logAllRefUpdates", "always"];
+        self.sandbox.command("git").args(remember).dir(&origin).run().ok();
         origin
     }
 
@@ -95,6 +114,8 @@ impl ChaosTown {
         let witnesses = self.witnesses();
         let escape = self.sandbox.root().join("escape");
         fs::write(&escape, escaping(self.sandbox.root())).expect("write a script");
+        let edit = self.sandbox.root().join("edit");
+        fs::write(&edit, editing(self.sandbox.root())).expect("write a script");
         for number in 0..count {
             let (_, prefix, _) = RIGS[usize::from(random.one_in(2))];
             let id = format!("{prefix}-{number}");
@@ -114,13 +135,16 @@ impl ChaosTown {
             let record = json!({
                 "id": id,
                 "title": format!("Work for {id}"),
-                "description": script(&witnesses, &escape, random),
+                "description": script(&witnesses, &escape, &change(&edit, number, random), random),
                 "status": "open",
                 "issue_type": "task",
                 "priority": random.below(5),
                 "dependencies": edges,
             });
             writeln!(lines, "{record}").expect("a text takes everything");
+            if random.one_in(6) {
+                self.reviewed.insert(id.clone());
+            }
             ids.push(id.clone());
             self.beads.insert(id, needs);
         }
@@ -135,11 +159,14 @@ impl ChaosTown {
     pub(crate) fn sling(&self, beads: &[&String]) -> Vec<FinishedProgram> {
         let mut slung = Vec::new();
         for (rig, prefix, _) in RIGS {
-            let of_rig = beads.iter().filter(|id| id.split('-').next() == Some(prefix));
-            let of_rig: Vec<&String> = of_rig.copied().collect();
-            if !of_rig.is_empty() {
-                let sling = self.start(self.sandbox.gt_path(), &["sling"]);
-                slung.push(sling.args(of_rig).arg(rig).run());
+            let of_rig = beads.iter().copied().filter(|id| id.split('-').next() == Some(prefix));
+            let (reviewed, others): (Vec<&String>, Vec<&String>) =
+                of_rig.partition(|id| self.reviewed.contains(*id));
+            for (beads, flags) in [(reviewed, ["--review"].as_slice()), (others, &[])] {
+                if !beads.is_empty() {
+                    let sling = self.start(self.sandbox.gt_path(), &["sling"]);
+                    slung.push(sling.args(beads).arg(rig).args(flags).run());
+                }
             }
         }
         slung
@@ -193,10 +220,35 @@ fn escaping(root: &Path) -> String {
     )
 }
 
-/// The script of a worker: it writes a file that git keeps and one that git ignores, leaves a
+/// A program that changes what other work depends on. `break` makes the check fail, once for each bead; each later run mends
+/// it. `rival` writes a line that others write, too, on top of what has landed.
+fn editing(root: &Path) -> String {
+    let broken = root.join("broken");
+    format!(
+        "case $1 in\n\
+         break) mkdir -p '{broken}'\n    \
+             if mkdir '{broken}'/\"$2\" 2>/dev/null; then echo x > \"$2{BROKEN}\"; else rm -f \"$2{BROKEN}\"; fi ;;\n\
+         rival) git merge --quiet -X theirs -m \"Merge for $2\" origin/main || git merge --abort\n    \
+             echo \"$2\" > \"$3\" ;;\n\
+         esac\ntrue\n",
+        broken = broken.display(),
+    )
+}
+
+/// The instruction for what a bead changes besides its own files: with the program `edit`, or nothing.
+fn change(edit: &Path, number: u64, random: &mut Random) -> String {
+    let edit = edit.display();
+    match random.below(4) {
+        0 => format!("run sh {edit} break {{bead}}\n"),
+        1 => format!("run sh {edit} rival {{bead}} line-{}\n", number / RIVALS),
+        _ => String::new(),
+    }
+}
+
+/// The script of a worker: it makes its change, writes a file that git keeps and one that git ignores, leaves a
 /// witness of that outside of its tree, commits, and ends in one way or the other. The files carry
 /// the name of its run. Some have a child that escapes.
-fn script(witnesses: &Path, escape: &Path, random: &mut Random) -> String {
+fn script(witnesses: &Path, escape: &Path, change: &str, random: &mut Random) -> String {
     let mut pause = |most: u64| random.between(5, most);
     let (first, second, third) = (pause(300), pause(1200), pause(300));
     let witness = witnesses.display();
@@ -207,7 +259,7 @@ fn script(witnesses: &Path, escape: &Path, random: &mut Random) -> String {
         String::new()
     };
     format!(
-        "```gt-script\nsay begin {{run}}\n{escapes}work {first}\nedit {{run}}.txt {{run}}\nedit {{run}}.log {{run}}\n\
+        "```gt-script\nsay begin {{run}}\n{escapes}{change}work {first}\nedit {{run}}.txt {{run}}\nedit {{run}}.log {{run}}\n\
          touch {witness}/{{run}}\nwork {second}\ncommit Work for {{bead}}\nwork {third}\n{end}```\n"
     )
 }
