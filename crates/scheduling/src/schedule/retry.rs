@@ -1,5 +1,6 @@
 //! Another try for what was given up.
 
+use gt_core::merging::RequestState;
 use gt_core::schedule::{CloseReason, Context, ContextOrigin, RunState};
 use gt_core::{Bead, BeadId, ExecutorKind, Outcome, Status};
 use gt_store::{NewContext, Writer};
@@ -10,6 +11,7 @@ use crate::dispatch::DispatchInputs;
 use crate::dispatch::{CycleCaller, SchedulingSnapshot};
 use gt_beads::beads::reopen_in;
 use gt_beads::lookup::resolve_in;
+use gt_beads::run_records::release_in;
 use gt_beads::transition_check::refuse_if_over;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
@@ -183,6 +185,10 @@ fn retry_in(
     if reopened {
         reopen_in(town, writer, id.as_str(), None)?;
     }
+    if bead.status == Status::Blocked && is_sent_back(writer, &id)? {
+        // Its repair was given up, which has blocked it.
+        release_in(writer, &id)?;
+    }
     let bead = require(writer)?;
     let new = NewContext {
         place: latest.place.clone(),
@@ -194,4 +200,12 @@ fn retry_in(
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
     let context = made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))?;
     Ok(RetryResult::Again(Box::new(Retried { bead: id, context, reopened, hastened: false })))
+}
+
+/// Whether the merge request of a bead needs a repair.
+fn is_sent_back(writer: &Writer<'_>, bead: &BeadId) -> Result<bool> {
+    let request = writer.open_merge_request(bead)?;
+    Ok(request.is_some_and(|request| {
+        matches!(request.state, RequestState::Conflict | RequestState::Failed)
+    }))
 }
