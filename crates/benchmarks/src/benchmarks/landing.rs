@@ -276,5 +276,6 @@ fn git(lab: &Lab, directory: &Path, arguments: &[&str]) -> BenchmarkResult<()> {
 /// A bare copy of a repository.
 fn clone(lab: &Lab, from: &Path, to: &Path) -> BenchmarkResult<()> {
     let mut command = lab.system("git", lab.path())?;
-    lab.time(command.args(["clone", "--quiet", "--bare", "--template="]).arg(from).arg(to)).map(drop)
+    lab.time(command.args(["clone", "--quiet", "--bare", "--template="]).arg(from).arg(to))
+        .map(drop)
 }

@@ -12,6 +12,7 @@ use gt_core::message::Severity;
 use gt_core::schedule::{CloseReason, ContextOrigin};
 use gt_core::{BeadId, DependencyType, Outcome, Priority, RigSlug, Timestamp};
 use gt_daemon::inbox::inbox;
+use gt_executors::git::Commit;
 use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
 use gt_store::NewContext;
 use gt_town::{Town, settings};
@@ -31,6 +32,16 @@ fn keys(town: &Town) -> Vec<String> {
 
 /// A merge request of a new bead in this state.
 fn request(town: &Town, id: &str, state: RequestState) -> MergeRequest {
+    request_at(town, id, state, &Commit::parse(&"c0ffee42".repeat(5)).unwrap())
+}
+
+/// The same for this accepted commit.
+pub(crate) fn request_at(
+    town: &Town,
+    id: &str,
+    state: RequestState,
+    accepted: &Commit,
+) -> MergeRequest {
     let bead = bead(town, id);
     let request = MergeRequest {
         id: MergeRequestId { bead, number: 0 },
@@ -39,7 +50,7 @@ fn request(town: &Town, id: &str, state: RequestState) -> MergeRequest {
         rig: RigSlug::parse("web").unwrap(),
         target: "main".to_owned(),
         branch: "polecat/nux".to_owned(),
-        accepted: "c0ffee".to_owned(),
+        accepted: accepted.to_string(),
         base: "beef".to_owned(),
         method: MergeMethod::Queue,
         review: false,

@@ -9,6 +9,7 @@ mod import;
 mod inbox;
 mod kept;
 mod live_runs;
+mod merge_queue;
 mod nesting;
 mod parking;
 mod recovery;

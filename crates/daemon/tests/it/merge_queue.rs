@@ -1,0 +1,269 @@
+//! How often a pass over a merge queue runs checks and asks the origin, counted on a machine in memory.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use gt_core::checks::{CheckDefinition, CheckResult, CheckRun, check_cache_key};
+use gt_core::merging::RequestState;
+use gt_core::{ExecutorKind, Prefix, Rig, RigSlug};
+use gt_execution::checks::CheckReport;
+use gt_execution::merge_queue::{
+    BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository, QueueName, pass_on,
+};
+use gt_executors::git::{
+    AppliedAs, CandidateBuild, CandidateMember, Commit, GitError, LandMethod, MemberOutcome, Push,
+    Signature,
+};
+use gt_town::{Result, Town, rigs};
+
+use crate::inbox::request_at;
+use crate::town::town;
+
+const REQUESTS: u64 = 32;
+const BATCH: usize = 8;
+
+/// A machine whose commits are sets of requests. It counts.
+#[derive(Default)]
+struct CountingMachine {
+    /// The requests in each commit.
+    contents: RefCell<BTreeMap<Commit, BTreeSet<u64>>>,
+    target: RefCell<Option<Commit>>,
+    /// The request with which the check fails.
+    culprit: Option<u64>,
+    fetches: Cell<u32>,
+    check_runs: Cell<u32>,
+}
+
+struct FreeLock;
+impl MergeLock for FreeLock {}
+
+struct CountingRepository<'a>(&'a CountingMachine);
+
+fn commit(number: u64) -> Commit {
+    Commit::parse(&format!("{number:040x}")).unwrap()
+}
+
+impl CountingMachine {
+    fn new(culprit: Option<u64>) -> Self {
+        let machine = Self { culprit, ..Self::default() };
+        let first = machine.write(BTreeSet::new());
+        machine.target.replace(Some(first));
+        machine
+    }
+
+    /// The commit with these requests; the same for the same requests, like a tree.
+    fn write(&self, content: BTreeSet<u64>) -> Commit {
+        let mut contents = self.contents.borrow_mut();
+        let known = contents.iter().find(|(_, other)| **other == content);
+        if let Some((known, _)) = known {
+            return known.clone();
+        }
+        let new = commit((1 << 32) + u64::try_from(contents.len()).unwrap());
+        contents.insert(new.clone(), content);
+        new
+    }
+
+    fn content(&self, commit: &Commit) -> BTreeSet<u64> {
+        self.contents.borrow()[commit].clone()
+    }
+}
+
+impl MergeMachine for CountingMachine {
+    fn host(&self, _: &Town) -> Result<String> {
+        Ok("here".to_owned())
+    }
+
+    fn lock_queue(
+        &self,
+        _: &Town,
+        _: &QueueName,
+        _: BuilderWait,
+    ) -> Result<Option<Box<dyn MergeLock + '_>>> {
+        Ok(Some(Box::new(FreeLock)))
+    }
+
+    fn repository<'a>(&'a self, _: &'a Town, _: &'a Rig) -> Option<Box<dyn MergeRepository + 'a>> {
+        Some(Box::new(CountingRepository(self)))
+    }
+
+    fn person(&self, _: &Rig) -> Option<Signature> {
+        None
+    }
+
+    fn check(&self, order: &CandidateCheckOrder<'_>) -> Result<Vec<CheckReport>> {
+        let CandidateCheckOrder { town, rig, commit, purpose, .. } = *order;
+        let mut reports = Vec::new();
+        for check in rigs::checks(town, &rig.slug)? {
+            let cache_key = check_cache_key(&check, commit.as_str(), "");
+            let before =
+                town.read(|reader| Ok(reader.passed_check(&rig.slug, &check.name, &cache_key)?))?;
+            let last_lines = String::new();
+            if let Some(run) = before {
+                reports.push(CheckReport { check, run, cached: true, last_lines });
+                continue;
+            }
+            self.check_runs.set(self.check_runs.get() + 1);
+            let is_red =
+                self.culprit.is_some_and(|culprit| self.content(commit).contains(&culprit));
+            let run = CheckRun {
+                id: 0,
+                rig: rig.slug.clone(),
+                name: check.name.clone(),
+                definition: check.hash(),
+                cache_key,
+                commit: commit.to_string(),
+                tree: commit.to_string(),
+                purpose,
+                result: if is_red { CheckResult::Failed } else { CheckResult::Passed },
+                error: None,
+                exit_code: Some(i32::from(is_red)),
+                attempt: 1,
+                flaky: false,
+                started_at: town.now(),
+                duration_ms: 1,
+                host: "here".to_owned(),
+                log: String::new(),
+            };
+            let run = town.write(|writer| Ok(writer.insert_check_run(&run)?))?;
+            reports.push(CheckReport { check, run, cached: false, last_lines });
+        }
+        Ok(reports)
+    }
+}
+
+impl MergeRepository for CountingRepository<'_> {
+    fn turn(&self) -> std::result::Result<Box<dyn MergeLock + '_>, GitError> {
+        Ok(Box::new(FreeLock))
+    }
+
+    fn fetch(&self) -> std::result::Result<(), GitError> {
+        self.0.fetches.set(self.0.fetches.get() + 1);
+        Ok(())
+    }
+
+    fn tip(&self, _: &str) -> std::result::Result<Option<Commit>, GitError> {
+        Ok(self.0.target.borrow().clone())
+    }
+
+    fn has(&self, _: &Commit) -> std::result::Result<bool, GitError> {
+        Ok(true)
+    }
+
+    fn origin_has(&self, _: &str, commit: &Commit) -> std::result::Result<bool, GitError> {
+        Ok(self.0.target.borrow().as_ref() == Some(commit))
+    }
+
+    fn build_candidate(
+        &self,
+        base: &Commit,
+        members: &[CandidateMember],
+        _: LandMethod,
+    ) -> std::result::Result<CandidateBuild, GitError> {
+        let mut tip = base.clone();
+        let mut outcomes = Vec::new();
+        for member in members {
+            let before = tip;
+            let mut content = self.0.content(&before);
+            content.insert(u64::from_str_radix(member.commit.as_str(), 16).unwrap());
+            tip = self.0.write(content);
+            let commits = vec![(member.commit.clone(), tip.clone())];
+            let (after, applied_as) = (tip.clone(), AppliedAs::Commits);
+            outcomes.push(MemberOutcome::Applied { before, after, commits, applied_as });
+        }
+        Ok(CandidateBuild { tree: tip.clone(), tip, members: outcomes, unsigned: None })
+    }
+
+    fn drop_candidate(&self, _: &str) -> std::result::Result<(), GitError> {
+        Ok(())
+    }
+
+    fn is_same_work(
+        &self,
+        _: (&Commit, &Commit),
+        _: (&Commit, &Commit),
+    ) -> std::result::Result<bool, GitError> {
+        Ok(true)
+    }
+
+    fn is_same_change(
+        &self,
+        _: (&Commit, &Commit),
+        _: (&Commit, &Commit),
+    ) -> std::result::Result<bool, GitError> {
+        Ok(true)
+    }
+
+    fn deliver(
+        &self,
+        commit: &Commit,
+        _: &str,
+        expected: Option<&Commit>,
+        _: &str,
+        _: Duration,
+    ) -> std::result::Result<Push, GitError> {
+        assert_eq!(self.0.target.borrow().as_ref(), expected);
+        self.0.target.replace(Some(commit.clone()));
+        Ok(Push::Done)
+    }
+
+    fn forget_candidate(&self, _: &str, _: &str) -> std::result::Result<(), GitError> {
+        Ok(())
+    }
+
+    fn look_at_target(&self, _: &Town, _: &str, _: &Commit) -> Result<()> {
+        Ok(())
+    }
+
+    fn note_target(&self, _: &Town, _: &str, _: &Commit) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A town with requests in the queue of `web`, and one check.
+fn town_with_queue() -> Town {
+    let town = town();
+    let (slug, prefix) = (RigSlug::parse("web").unwrap(), Prefix::parse("web").unwrap());
+    let plain = Rig::new(slug, "web", prefix, "web", town.now());
+    let rig = Rig { repo: "/nowhere".to_owned(), executor: ExecutorKind::Process, ..plain };
+    town.write(|writer| Ok(writer.insert_rig(&rig)?)).unwrap();
+    let minute = Duration::from_mins(1);
+    let check = CheckDefinition::new("test", "true", minute, 0, Vec::new()).unwrap();
+    rigs::add_check(&town, "web", &check).unwrap();
+    for number in 1..=REQUESTS {
+        request_at(&town, &format!("web-{number}"), RequestState::Queued, &commit(number));
+    }
+    town
+}
+
+/// Lands everything that lands; how many requests have.
+fn land(town: &Town, machine: &CountingMachine) -> usize {
+    let report = pass_on(town, machine, BuilderWait::Waits).unwrap();
+    assert_eq!(report.problems, []);
+    machine.content(machine.target.borrow().as_ref().unwrap()).len()
+}
+
+#[test]
+fn a_batch_costs_one_check_run_and_one_question_to_the_origin() {
+    let (town, machine) = (town_with_queue(), CountingMachine::new(None));
+    assert_eq!(land(&town, &machine), 32);
+    let batches = u32::try_from(REQUESTS).unwrap() / u32::try_from(BATCH).unwrap();
+    assert_eq!(machine.check_runs.get(), batches);
+    // One before the first batch, and one that confirms each.
+    assert_eq!(machine.fetches.get(), 1 + batches);
+}
+
+#[test]
+fn one_culprit_in_a_batch_of_8_costs_at_most_4_more_check_runs() {
+    for culprit in 1..=REQUESTS {
+        let (town, machine) = (town_with_queue(), CountingMachine::new(Some(culprit)));
+        assert_eq!(land(&town, &machine), 31, "{culprit}");
+        // Batches: the one that fails, and those of the other requests, which fill up again after it.
+        let before = (culprit - 1) / 8 * 8;
+        let passed_in_search = (culprit - 1) % 8;
+        let after = REQUESTS - before - passed_in_search - 1;
+        let batches = before / 8 + 1 + after.div_ceil(8);
+        let extra = u64::from(machine.check_runs.get()) - batches;
+        assert!(extra <= 4, "{culprit}: {extra} more than {batches} batches");
+    }
+}
