@@ -92,7 +92,7 @@ statements! {
         next_lane!("gated"), ", ", next_lane!("priority"), ", ", next_lane!("convoys"), " FROM lane l \
         WHERE l.rig IS NOT NULL) SELECT ", lane_columns!(), " FROM lane WHERE rig IS NOT NULL");
     COUNT_LANES = concat!("SELECT ", lane_columns!(), ", COUNT(*) FROM contexts WHERE ", in_line!(), " \
-        AND NOT EXISTS (SELECT 1 FROM beads b WHERE b.id = contexts.bead AND b.open_blockers > 0) GROUP BY ", lane_columns!(), " ORDER BY ", lane_columns!());
+        AND bead NOT IN (SELECT id FROM beads WHERE open_blockers > 0 AND status <> 'closed') GROUP BY ", lane_columns!(), " ORDER BY ", lane_columns!());
     COUNT_QUEUED = "SELECT rig, COUNT(*) FROM contexts WHERE closed_at IS NULL AND starting = 0 \
         GROUP BY rig ORDER BY rig";
     QUEUED_ON = "SELECT COUNT(*) FROM contexts WHERE closed_at IS NULL AND starting = 0 AND account = ?1";
