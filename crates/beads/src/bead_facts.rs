@@ -25,11 +25,11 @@ impl BeadFacts {
         self.request.as_ref()
     }
 
-    /// The open blockers, without the one from whose accepted commit work for this branch of a rig can begin.
+    /// The open blockers, without those from whose accepted commits work for this branch of a rig can begin.
     pub fn blockers_unless_accepted(&self, rig: &RigSlug, target: &str) -> Vec<BeadId> {
         let begin = AcceptedBlocker::to_begin_from(&self.accepted, rig, target);
         let left = self.blockers.open.iter();
-        left.filter(|bead| begin.is_none_or(|begin| begin.bead != **bead)).cloned().collect()
+        left.filter(|bead| begin.iter().all(|begin| begin.bead != **bead)).cloned().collect()
     }
 
     /// Of a bead whose edges are known.

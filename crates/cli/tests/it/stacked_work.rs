@@ -20,9 +20,15 @@ fn town_with_blocker(unblock: &str) -> Sandbox {
 /// Starts the blocker and ends its work, which waits for a review.
 #[track_caller]
 fn accept_blocker(town: &Sandbox) {
-    town.gt(["sling", "we-a", "--review"]).ok();
-    let worker = Worker::of(town, "we-a#1");
-    worker.commit("tea", "tea\n", "Add tea");
+    accept(town, "we-a", "tea");
+}
+
+/// The same of any blocker, whose work is one file.
+#[track_caller]
+fn accept(town: &Sandbox, bead: &str, file: &str) {
+    town.gt(["sling", bead, "--review"]).ok();
+    let worker = Worker::of(town, &format!("{bead}#1"));
+    worker.commit(file, &format!("{file} of {bead}\n"), &format!("Add {file}"));
     assert_says(&worker.gt(&["done"]).ok().stdout, &["review"]);
     worker.wait_until_gone();
 }
@@ -67,6 +73,57 @@ fn work_starts_from_the_accepted_commit_of_its_blocker_and_lands_after_it() {
 
     assert_eq!(town.landed("main"), ["First commit", "Add tea", "Add milk"]);
     assert_eq!(town.show("we-b")["status"], "closed");
+}
+
+/// The same with a second blocker, `we-c`, that changes this file.
+#[track_caller]
+fn town_with_two_blockers(second_file: &str) -> Sandbox {
+    let town = town_with_blocker("accepted");
+    town.bead("we-c", &[]);
+    town.bd(["dep", "add", "we-b", "we-c"]).ok();
+    town.gt(["sling", "we-b"]).ok();
+    accept(&town, "we-a", "tea");
+    town.cycle().ok();
+    assert_eq!(town.reasons("we-b"), ["blocked"], "one of two is not enough");
+    accept(&town, "we-c", second_file);
+    town
+}
+
+#[test]
+fn work_starts_from_the_accepted_commits_of_all_its_blockers() {
+    let town = town_with_two_blockers("coffee");
+    // The counts say what a cycle would start.
+    assert_eq!(town.gt_json(&["scheduler", "status"])["queued_ready"], 1);
+    town.gt(["config", "set", "rig.web.unblock", "landed"]).ok();
+    assert_eq!(town.gt_json(&["scheduler", "status"])["queued_ready"], 0);
+    town.gt(["config", "set", "rig.web.unblock", "accepted"]).ok();
+
+    town.cycle().ok();
+
+    let worker = Worker::of(&town, "we-b#1");
+    for file in ["tea", "coffee"] {
+        assert!(worker.tree.join(file).exists(), "it begins from {file}");
+    }
+    worker.commit("milk", "milk\n", "Add milk");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    for bead in ["we-a", "we-c"] {
+        town.gt(["mq", "run"]).ok();
+        assert_eq!(town.gt_json(&["mq", "show", "we-b"])["state"], "queued");
+        town.gt(["review", "approve", bead]).ok();
+    }
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Add tea", "Add coffee", "Add milk"]);
+}
+
+#[test]
+fn accepted_commits_that_conflict_are_waited_for() {
+    let town = town_with_two_blockers("tea");
+
+    let _not_started = town.cycle();
+
+    assert_says(&town.gt(["why", "we-b"]).ok().stdout, &["conflict", "when we-a has landed"]);
+    assert_eq!(town.show("we-b")["status"], "open");
 }
 
 #[test]

@@ -262,16 +262,10 @@ pub struct AcceptedBlocker {
 }
 
 impl AcceptedBlocker {
-    /// The blocker whose accepted commit work for this branch can begin from. Work begins from one commit, so that of
-    /// several blockers all but one have to land first.
-    pub fn to_begin_from<'b>(
-        blockers: &'b [Self],
-        rig: &RigSlug,
-        target: &str,
-    ) -> Option<&'b Self> {
-        let mut fitting =
-            blockers.iter().filter(|blocker| blocker.rig == *rig && blocker.target == target);
-        fitting.next().filter(|_| fitting.next().is_none())
+    /// The blockers whose accepted commits work for this branch can begin from, in their order.
+    pub fn to_begin_from<'b>(blockers: &'b [Self], rig: &RigSlug, target: &str) -> Vec<&'b Self> {
+        let is_fitting = |blocker: &&Self| blocker.rig == *rig && blocker.target == target;
+        blockers.iter().filter(is_fitting).collect()
     }
 }
 
@@ -486,7 +480,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn work_begins_from_the_only_accepted_blocker_for_its_branch() {
+    fn work_begins_from_the_accepted_blockers_for_its_branch() {
         let blocker = |bead: &str, rig: &str, target: &str| AcceptedBlocker {
             bead: BeadId::parse(bead).unwrap(),
             rig: RigSlug::parse(rig).unwrap(),
@@ -498,12 +492,12 @@ pub(crate) mod tests {
         let web = RigSlug::parse("web").unwrap();
         let begin = |all: &[AcceptedBlocker]| {
             let found = AcceptedBlocker::to_begin_from(all, &web, "main");
-            found.map(|blocker| blocker.bead.to_string())
+            found.iter().map(|blocker| blocker.bead.to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(begin(&[]), None);
-        assert_eq!(begin(&[b.clone(), c.clone()]), None);
-        assert_eq!(begin(&[c, a.clone(), b]), Some("gt-a".to_owned()));
-        assert_eq!(begin(&[a, d]), None);
+        assert!(begin(&[]).is_empty());
+        assert!(begin(&[b.clone(), c.clone()]).is_empty());
+        assert_eq!(begin(&[c, a.clone(), b]), ["gt-a"]);
+        assert_eq!(begin(&[a, d]), ["gt-a", "gt-d"]);
     }
 
     #[test]

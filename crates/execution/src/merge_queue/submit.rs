@@ -93,13 +93,20 @@ fn tell_dependents_in(
             DependencyType::Blocks => writer.live_run(&edge.issue)?,
             _ => None,
         };
-        let Some(run) = run.filter(|run| run.workplace.base_commit == former.accepted) else {
-            continue;
+        // A run that began while the request was open began from its commit, alone or merged with others.
+        let began_from = |run: &Run| run.rig == former.rig && run.created_at >= former.created_at;
+        let Some(run) = run.filter(began_from) else { continue };
+        let combine = if run.workplace.base_commit == former.accepted {
+            format!(
+                "Put your commits on top of it: git rebase --onto {accepted} {}",
+                former.accepted
+            )
+        } else {
+            format!("Combine your work with it: git merge {accepted}")
         };
         let body = MessageBody::parse(&format!(
-            "{bead}, which your work began from, was repaired: its commit is {accepted} now, and was {}. Put your commits on \
-             top of it: git rebase --onto {accepted} {}",
-            former.accepted, former.accepted
+            "{bead}, which your work began from, was repaired: its commit is {accepted} now, and was {}. {combine}",
+            former.accepted
         ))?;
         writer.send_message(NewMessage {
             kind: MessageKind::Mail,

@@ -12,7 +12,9 @@ use gt_core::schedule::{
     session_name,
 };
 use gt_core::{ExecutorKind, Rig, Timestamp};
-use gt_executors::git::{Commit, GitError, Push, Repository, Tree};
+use gt_executors::git::{
+    CandidateMember, Commit, GitError, LandMethod, MemberOutcome, Push, Repository, Tree,
+};
 use gt_executors::runs::{Liveness, RunFiles, Strays, Suspect, end_strays};
 
 use super::rescue::commits_are_safe;
@@ -23,7 +25,7 @@ use super::warm::take_mark;
 use crate::trees::{look_at_target, remember_repository};
 use gt_scheduling::processes::STRAY_GRACE;
 use gt_town::settings::layers;
-use gt_town::tree_paths::{Trees, git_failed};
+use gt_town::tree_paths::{Trees, git_failed, signature_of};
 use gt_town::{OperationError, Result, Town, with_causes};
 
 /// Why a run has no tree.
@@ -31,7 +33,7 @@ use gt_town::{OperationError, Result, Town, with_causes};
 pub(crate) enum NotPrepared {
     /// Another process must leave the tree first.
     Busy(String),
-    /// The origin cannot be reached, so no other place would do either.
+    /// It cannot begin now, and no other place would do either: the origin cannot be reached, or accepted commits conflict.
     Away(String),
     /// It could not be made.
     Failed(OperationError),
@@ -79,7 +81,7 @@ pub(crate) fn prepare(
         Repository::clone_from(&rig.repo, trees.repository().path()).map_err(&failed)?;
     // The fence and the remote have to be there before the worker is, but nothing else waits for them.
     let fence = repository.clone();
-    let place = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let fenced = scope.spawn(move || {
             fence.keep_remote()?;
             fence.install_fence(program)
@@ -88,8 +90,7 @@ pub(crate) fn prepare(
         fenced.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(&failed)?;
         remember_repository(town, rig)?;
         place
-    });
-    Ok(place?)
+    })
 }
 
 /// Makes the tree itself.
@@ -99,7 +100,7 @@ fn make_tree(
     parameters: &SlingParameters,
     repository: &Repository,
     polecat: &Polecat,
-) -> Result<Prepared> {
+) -> std::result::Result<Prepared, NotPrepared> {
     let (town, rig) = (trees.town, trees.rig);
     let failed = git_failed(rig);
     let name = &polecat.name;
@@ -108,12 +109,14 @@ fn make_tree(
     // If that fails, the next landing looks again.
     let _ = look_at_target(town, rig, repository, base, &base_commit);
     let repair = repair_of(town, repository, run, &failed)?;
-    let start = accepted_start(town, rig, run, base)?.unwrap_or(base_commit);
-    let fresh = || {
-        let branch = branch_name(name, &run.id.bead, town.now());
-        (branch, start.clone(), start.to_string())
+    let (branch, start, base_commit) = if let Some(repair) = repair {
+        repair
+    } else {
+        let start = accepted_start(*trees, run, repository, base, &base_commit)?;
+        let start = start.unwrap_or(base_commit);
+        let text = start.to_string();
+        (branch_name(name, &run.id.bead, town.now()), start, text)
     };
-    let (branch, start, base_commit) = repair.unwrap_or_else(fresh);
     let tree = trees.tree(name);
     let ready = Polecat {
         tree: TreeState::Ready,
@@ -150,9 +153,19 @@ fn make_tree(
     Ok(Prepared { place, polecat: is_reused.then_some(ready) })
 }
 
-/// The accepted commit of a blocker that work begins from, in a rig where it need not have landed.
-fn accepted_start(town: &Town, rig: &Rig, run: &Run, target: &str) -> Result<Option<Commit>> {
-    if layers(town)?.rig_unblock(&rig.slug)? != "accepted" {
+/// The commit that work begins from in a rig where its blockers need not have landed: that of the only blocker, or a merge of
+/// the target and the accepted commits of all. Commits that conflict with each other are waited for.
+fn accepted_start(
+    trees: Trees<'_>,
+    run: &Run,
+    repository: &Repository,
+    target: &str,
+    tip: &Commit,
+) -> std::result::Result<Option<Commit>, NotPrepared> {
+    let (town, rig) = (trees.town, trees.rig);
+    let failed = git_failed(rig);
+    let unblock = layers(town)?.rig_unblock(&rig.slug).map_err(OperationError::from)?;
+    if unblock != "accepted" {
         return Ok(None);
     }
     let bead = &run.id.bead;
@@ -160,7 +173,50 @@ fn accepted_start(town: &Town, rig: &Rig, run: &Run, target: &str) -> Result<Opt
         town.read(|reader| Ok(reader.accepted_blockers_of(std::slice::from_ref(bead))?))?;
     let blockers = accepted.get(bead).map_or(&[][..], Vec::as_slice);
     let begin = AcceptedBlocker::to_begin_from(blockers, &rig.slug, target);
-    Ok(begin.and_then(|blocker| Commit::parse(&blocker.accepted)))
+    let member = |blocker: &AcceptedBlocker| {
+        Some(CandidateMember {
+            commit: Commit::parse(&blocker.accepted)?,
+            base: None,
+            name: blocker.bead.to_string(),
+            message: None,
+            trailers: Vec::new(),
+            signature: signature_of(run),
+            replaced_author: None,
+        })
+    };
+    let mut members: Vec<CandidateMember> = begin.into_iter().filter_map(member).collect();
+    let Some(first) = members.first().map(|first| (first.commit.clone(), first.name.clone()))
+    else {
+        return Ok(None);
+    };
+    let (first, first_name) = first;
+    let is_alone = members.len() == 1;
+    let base = if repository.has_in_history(&first, tip).map_err(&failed)? {
+        members.remove(0);
+        first.clone()
+    } else {
+        tip.clone()
+    };
+    if members.is_empty() {
+        return Ok(Some(base));
+    }
+    let id = format!("start-{}", run.id);
+    let built = repository.build_candidate(&id, &base, &members, LandMethod::Merge);
+    let built = built.map_err(&failed)?;
+    repository.drop_candidate(&id).map_err(&failed)?;
+    let is_whole = built.members.iter().all(|outcome| {
+        matches!(outcome, MemberOutcome::Applied { .. } | MemberOutcome::AlreadyThere)
+    });
+    match (is_whole, is_alone) {
+        (true, _) => Ok(Some(built.tip)),
+        // The blocker is sent back for it, and the work is told.
+        (false, true) => Ok(Some(first)),
+        (false, false) => Err(NotPrepared::Away(format!(
+            "the accepted commits that {} is to begin from conflict with each other or with {target}; it begins when \
+             {first_name} has landed",
+            run.id.bead
+        ))),
+    }
 }
 
 /// Where a run goes on that repairs a merge request: the branch of the request if it is still as it was accepted, the

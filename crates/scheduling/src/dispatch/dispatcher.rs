@@ -838,7 +838,11 @@ impl WaitingCounts {
             }
         }
         let far = snapshot.now.plus(snapshot.control.longest_wait);
-        for context in reader.contexts_due(snapshot.now, far)? {
+        let mut looked_at = reader.contexts_due(snapshot.now, far)?;
+        for rig in &snapshot.settings.stacking_rigs {
+            looked_at.extend(reader.stacked_contexts(rig)?);
+        }
+        for context in looked_at {
             let lane = Lane::of(&context);
             let Some(row) = reader.bead(&context.bead)? else { continue };
             let facts = BeadFacts::of_bead(reader, &row)?;

@@ -93,6 +93,8 @@ statements! {
         WHERE l.rig IS NOT NULL) SELECT ", lane_columns!(), " FROM lane WHERE rig IS NOT NULL");
     COUNT_LANES = concat!("SELECT ", lane_columns!(), ", COUNT(*) FROM contexts WHERE ", in_line!(), " \
         AND bead NOT IN (SELECT id FROM beads WHERE open_blockers > 0 AND status <> 'closed') GROUP BY ", lane_columns!(), " ORDER BY ", lane_columns!());
+    STACKED = concat!("SELECT ", context_columns!(), " FROM contexts WHERE ", in_line!(), " AND rig = ?1 \
+        AND EXISTS (SELECT 1 FROM beads b WHERE b.id = contexts.bead AND b.open_blockers > 0) ORDER BY number");
     COUNT_QUEUED = "SELECT rig, COUNT(*) FROM contexts WHERE closed_at IS NULL AND starting = 0 \
         GROUP BY rig ORDER BY rig";
     QUEUED_ON = "SELECT COUNT(*) FROM contexts WHERE closed_at IS NULL AND starting = 0 AND account = ?1";
@@ -295,8 +297,14 @@ impl Reader<'_> {
         self.rows(LANES, &[], lane_from)
     }
 
+    /// The contexts in line of a rig that could begin from accepted commits of their blockers.
+    pub fn stacked_contexts(&self, rig: &RigSlug) -> Result<Vec<Context>, StoreError> {
+        self.write_waits()?;
+        self.rows(STACKED, &[rig.as_str().into()], contexts_from())
+    }
+
     /// How many contexts stand in each lane of the line. Contexts whose date has passed since the last cycle are not among
-    /// them, nor those that could begin from an accepted commit of their blocker. It costs as much as there are contexts in
+    /// them, nor those that could begin from accepted commits of their blockers ([`Self::stacked_contexts`]). It costs as much as there are contexts in
     /// line.
     pub fn count_lanes(&self) -> Result<Vec<(Lane, u64)>, StoreError> {
         self.write_waits()?;
