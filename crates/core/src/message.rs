@@ -241,6 +241,16 @@ impl MessageKind {
 }
 
 names! {
+    /// The finding that a message of ours tells a person about.
+    MessageTopic, "a topic of a message" {
+        /// Commits of a worker that no landing brought to a branch of the origin.
+        ForeignCommits = "foreign-commits",
+        /// Changes of the repository that the workers of a rig share.
+        RepositoryChanged = "repository-changed",
+    }
+}
+
+names! {
     /// The state of the delivery of a message.
     Receipt, "a receipt of a message" {
         /// It is kept for its recipient.
@@ -303,6 +313,8 @@ pub struct NewMessage {
     pub body: MessageBody,
     /// The bead it is about.
     pub bead: Option<BeadId>,
+    /// What it tells a person about, if a program of ours found that.
+    pub topic: Option<MessageTopic>,
     /// The message it answers.
     pub reply_to: Option<MessageId>,
 }
@@ -324,6 +336,8 @@ pub struct Message {
     pub body: String,
     /// The bead it is about.
     pub bead: Option<BeadId>,
+    /// What it tells a person about, if a program of ours found that.
+    pub topic: Option<MessageTopic>,
     /// The message it answers.
     pub reply_to: Option<MessageId>,
     /// When it was sent.
@@ -490,6 +504,7 @@ mod tests {
             subject: subject.to_owned(),
             body: body.to_owned(),
             bead: None,
+            topic: None,
             reply_to: None,
             created_at: Timestamp::from_nanos(0),
             delivered_at: None,

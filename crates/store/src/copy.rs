@@ -374,6 +374,7 @@ pub const TABLES: &[CopiedTable] = &[
             ("created_at", Number),
             ("delivered_at", Number),
             ("seen_at", Number),
+            ("topic", Text),
         ],
         "number",
     ),

@@ -85,6 +85,7 @@ pub(crate) fn tell_watchers(writer: &mut Writer<'_>, convoy: &Bead, what: &str) 
             subject: subject(&format!("Convoy {}: {}", convoy.id, convoy.title)).ok(),
             body: MessageBody::parse(what)?,
             bead: Some(convoy.id.clone()),
+            topic: None,
             reply_to: None,
         })?;
     }

@@ -1,6 +1,6 @@
 //! Asking for a person.
 
-use gt_core::message::{MessageBody, MessageKind, NewMessage, Severity};
+use gt_core::message::{MessageBody, MessageKind, MessageTopic, NewMessage, Severity};
 use gt_core::{BeadId, Message, MessageAddress, Sender, Status};
 use gt_store::{Reader, Writer};
 
@@ -45,8 +45,29 @@ pub fn escalate_in(
     body: MessageBody,
     severity: Severity,
 ) -> Result<Message> {
+    tell_in(writer, from, bead, body, severity, None)
+}
+
+/// Tells a person what a program of ours has found.
+pub fn tell_finding_in(
+    writer: &mut Writer<'_>,
+    from: Sender,
+    body: MessageBody,
+    topic: MessageTopic,
+) -> Result<Message> {
+    tell_in(writer, from, None, body, Severity::High, Some(topic))
+}
+
+fn tell_in(
+    writer: &mut Writer<'_>,
+    from: Sender,
+    bead: Option<BeadId>,
+    body: MessageBody,
+    severity: Severity,
+    topic: Option<MessageTopic>,
+) -> Result<Message> {
     let (kind, to) = (MessageKind::Escalation(severity), MessageAddress::Mayor);
-    let new = NewMessage { kind, from, to, subject: None, body, bead, reply_to: None };
+    let new = NewMessage { kind, from, to, subject: None, body, bead, topic, reply_to: None };
     Ok(writer.send_message(new)?)
 }
 

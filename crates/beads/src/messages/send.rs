@@ -43,7 +43,7 @@ pub fn send(town: &Town, role: Option<&str>, to: &str, letter: &MessageToSend) -
         let to = resolve_address(town, writer, to)?;
         let bead = topic(&party, &to);
         let (kind, from) = (letter.kind(), party.sender(town));
-        let new = NewMessage { kind, from, to, subject, body, bead, reply_to: None };
+        let new = NewMessage { kind, from, to, subject, body, bead, topic: None, reply_to: None };
         Ok(writer.send_message(new)?)
     })
 }
@@ -67,8 +67,16 @@ pub fn reply(town: &Town, role: Option<&str>, id: &str, letter: &MessageToSend) 
         let subject = given.clone().or_else(|| subject_of_answer(&answered));
         let bead = answered.bead.clone().or_else(|| topic(&party, &to));
         let (kind, reply_to) = (letter.kind(), Some(id));
-        let sent =
-            writer.send_message(NewMessage { kind, from, to, subject, body, bead, reply_to })?;
+        let sent = writer.send_message(NewMessage {
+            kind,
+            from,
+            to,
+            subject,
+            body,
+            bead,
+            topic: None,
+            reply_to,
+        })?;
         if mine {
             writer.message_seen(&answered)?;
         }

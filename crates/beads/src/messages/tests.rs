@@ -47,6 +47,7 @@ fn send(town: &Town, to: MessageAddress, words: &str) {
             subject: None,
             body: MessageBody::parse(words)?,
             bead: None,
+            topic: None,
             reply_to: None,
         })?)
     });

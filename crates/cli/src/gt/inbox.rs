@@ -35,7 +35,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &InboxArgs) -> Result<(), 
     let rig = rig.transpose()?.map(|rig| rig.slug);
     let mut items = inbox::inbox(&town)?;
     items.retain(|item| rig.is_none() || item.rig == rig);
-    inbox::measure_changes(&town, &mut items)?;
+    inbox::add_details(&town, &mut items)?;
     if printer.json() {
         let mut list = printer.list();
         for item in &items {
@@ -75,6 +75,11 @@ fn print_item(printer: &Printer, item: &InboxItem, now: Timestamp) -> Result<(),
         format!("{} +{} -{}", plural(size.files, "file"), size.insertions, size.deletions)
     });
     row("change", size.unwrap_or_default());
+    if item.kind == InboxKind::Stalled {
+        for (number, line) in context.detail.lines().enumerate() {
+            row(if number == 0 { "last words" } else { "" }, line.to_owned());
+        }
+    }
     let blocked: Vec<String> = context.blocks.iter().map(ToString::to_string).collect();
     row("blocks", blocked.join(", "));
     for (number, command) in item.commands.iter().enumerate() {

@@ -6,7 +6,7 @@ use gt_testkit::{FinishedProgram, Sandbox, SandboxCommand, wait_until};
 
 use crate::agents::Stage as _;
 use crate::projects::{Origin as _, Worker, town_with_project};
-use crate::support::{Steps as _, assert_says};
+use crate::support::{Steps as _, assert_says, texts};
 
 /// An agent that says where it works and what its environment is, and stays.
 const TELLS: &str = r#"
@@ -221,7 +221,11 @@ env -i PATH=/usr/bin:/bin git push --quiet --no-verify "$GT_TOWN_ROOT/../origin.
     wait_until("it is closed", || town.show("we-b")["status"] == "closed");
     let rows = town.gt_json(&["inbox"]);
     let is_told = |row: &&serde_json::Value| row["body"].to_string().contains("no landing");
-    assert_eq!(rows.as_array().unwrap().iter().filter(is_told).count(), 1);
+    let told: Vec<_> = rows.as_array().unwrap().iter().filter(is_told).collect();
+    assert_eq!((told.len(), &told[0]["code"]), (1, &serde_json::json!("foreign-commits")));
+    let read = told[0]["commands"][0].as_str().unwrap().strip_prefix("gt ").unwrap().to_owned();
+    town.gt(read.split(' ')).ok();
+    assert!(!texts(&town.gt_json(&["inbox"]), "code").contains(&"foreign-commits".to_owned()));
 }
 
 #[test]

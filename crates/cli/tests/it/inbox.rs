@@ -1,6 +1,6 @@
 //! `gt inbox`: what needs a person, from a town that needs one in several ways.
 
-use gt_testkit::Sandbox;
+use gt_testkit::{Sandbox, wait_until};
 use serde_json::json;
 
 use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
@@ -13,6 +13,22 @@ fn town_with_queue() -> Sandbox {
     town.gt(["config", "set", "mq.repairs", "0"]).ok();
     town.gt(["rig", "check", "add", "web", "test", "test ! -e broken"]).ok();
     town
+}
+
+#[test]
+fn a_bead_that_failed_in_a_run_is_listed_until_it_is_closed_again() {
+    let town = town_with_project("exit 1");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("it has failed", || town.show("we-a")["status"] == "closed");
+
+    let rows = town.gt_json(&["inbox"]);
+    assert_eq!(texts(&rows, "key"), ["failed:we-a"]);
+    assert_says(&town.gt(["inbox"]).ok().stdout, &["we-a failed", "gt scheduler retry we-a"]);
+    assert!(!rows[0]["what"].as_str().unwrap().contains("others wait"), "{rows}");
+
+    town.bd(["close", "we-a"]).ok();
+    assert_eq!(town.gt_json(&["inbox"]), json!([]));
 }
 
 #[test]

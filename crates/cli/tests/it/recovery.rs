@@ -317,7 +317,7 @@ fn an_agent_whose_supervisor_was_killed_is_told_at_once_and_settled_when_it_ends
 #[test]
 fn a_worker_that_says_nothing_is_told_once_each_time_and_left_alone() {
     // Given a worker that says nothing,
-    let town = town_with_agent("wait_for speak; echo hello; wait_for go");
+    let town = town_with_agent("echo thinking; wait_for speak; echo hello; wait_for go");
     town.bead("we-a", &[]);
     town.gt(["sling", "we-a"]).ok();
     town.wait_for_agent("we-a#1");
@@ -336,6 +336,8 @@ fn a_worker_that_says_nothing_is_told_once_each_time_and_left_alone() {
     let told = town.gt(["status"]).ok().stdout;
     assert_says(&told, &["Needs you", "we-a#1 has said nothing since", "gt peek we-a"]);
     assert!(told.find("Needs you") < told.find("Scheduler:"), "{told}");
+    assert_says(&town.gt(["inbox"]).ok().stdout, &["last words", "thinking"]);
+    assert_eq!(town.gt_json(&["inbox"])[0]["detail"], "thinking");
     assert_says(
         &town.gt(["why", "we-a"]).ok().stdout,
         &["has said nothing since", "gt nudge we-a"],

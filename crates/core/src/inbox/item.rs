@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::decide::BudgetKind;
 use crate::merging::{MergeRequest, MergeRequestId, RequestHold, RequestState};
+use crate::message::MessageTopic;
 use crate::schedule::{ParkSubject, RunId, names};
 use crate::{BeadId, Invalid, Message, MessageId, RigSlug, Timestamp};
 
@@ -20,7 +21,7 @@ names! {
         CircuitBroken = "circuit-broken",
         /// A bead can never start as it was scheduled.
         Quarantined = "quarantined",
-        /// A bead failed, and others wait for it.
+        /// A bead failed for good.
         Failed = "failed",
         /// A worker gave its bead back and asked for a person.
         Escalated = "escalated",
@@ -46,6 +47,10 @@ names! {
         Unmerged = "unmerged",
         /// Finished work waits in a queue that a person paused.
         QueuePaused = "queue-paused",
+        /// A worker has pushed commits past the merge queue.
+        ForeignCommits = "foreign-commits",
+        /// A worker has changed the repository that all workers of a rig share.
+        RepositoryChanged = "repository-changed",
         /// A worker prints nothing.
         Stalled = "stalled",
         /// An agent has lost its supervisor.
@@ -196,15 +201,24 @@ impl InboxItem {
         let about =
             message.bead.as_ref().map_or_else(|| message.from.to_string(), ToString::to_string);
         let read = format!("gt mail read {}", message.id);
+        let (kind, second) = match message.topic {
+            None => (InboxKind::Question, format!("gt mail reply {} -m <text>", message.id)),
+            Some(MessageTopic::ForeignCommits) => {
+                (InboxKind::ForeignCommits, "gt run list".to_owned())
+            }
+            Some(MessageTopic::RepositoryChanged) => {
+                (InboxKind::RepositoryChanged, "gt doctor".to_owned())
+            }
+        };
         Self {
-            kind: InboxKind::Question,
+            kind,
             object: InboxObject::Message(message.id),
             bead: message.bead.clone(),
             rig,
             title,
             what: format!("{about}: {}", message.headline()),
             remedy: format!("{read} shows it and takes it off the list"),
-            commands: vec![read, format!("gt mail reply {} -m <text>", message.id)],
+            commands: vec![read, second],
             since: Some(message.created_at),
             context: InboxContext {
                 detail: message.body.clone(),

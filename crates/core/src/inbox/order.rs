@@ -92,6 +92,7 @@ mod tests {
             subject: String::new(),
             body: "help".to_owned(),
             bead: bead.map(|bead| BeadId::parse(bead).unwrap()),
+            topic: None,
             reply_to: None,
             created_at: Timestamp::from_nanos(i64::try_from(number).unwrap()),
             delivered_at: None,

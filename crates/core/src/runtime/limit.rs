@@ -95,7 +95,7 @@ fn tail(text: &str) -> &str {
 }
 
 /// A text without control sequences.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

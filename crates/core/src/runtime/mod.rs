@@ -15,6 +15,7 @@ pub use instant::Zones;
 pub use invocation::{Invocation, InvocationValues, Pasting, PromptFile};
 pub use last_line::last_line;
 pub use layer::{IncompleteRuntime, RuntimeLayer};
+pub(crate) use limit::plain;
 pub use limit::{LIMIT_WAIT_MAX, Limit, LimitUntil};
 pub use pattern::Pattern;
 pub use usage::{UsageReport, parse_usage_pattern};

@@ -1,8 +1,10 @@
-//! Beads that their workers gave back, or that failed while others wait for them.
+//! Beads that their workers gave back, or that failed.
+
+use std::collections::BTreeSet;
 
 use gt_core::inbox::{InboxContext, InboxItem, InboxKind, InboxObject};
 use gt_core::schedule::DoneStatus;
-use gt_core::{Bead, Run, RunState, Timestamp};
+use gt_core::{Bead, BeadId, Run, RunState, Timestamp};
 use gt_store::Reader;
 
 use super::{EACH_MAX, plain};
@@ -22,13 +24,20 @@ pub(super) fn bead_rows(reader: &Reader<'_>, now: Timestamp) -> Result<Vec<Inbox
         let Some(kind) = kind_of(reader, &run, &bead, now)? else { continue };
         rows.push(handed_back(kind, &run, &bead));
     }
-    for id in reader.failed_blockers(EACH_MAX)? {
+    let mut failed_beads = reader.failed_blockers(EACH_MAX)?;
+    let others = reader.failed_beads(EACH_MAX)?;
+    failed_beads.extend(others);
+    let failed_beads: BTreeSet<BeadId> = failed_beads.into_iter().collect();
+    for id in failed_beads {
         let Some(bead) = reader.bead(&id)? else { continue };
         rows.push(failed(&bead));
     }
     for row in &mut rows {
         if let Some(bead) = &row.bead {
             row.context.blocks = reader.beads_blocked_by(bead, BLOCKED_NAMED_MAX)?;
+        }
+        if row.kind == InboxKind::Failed && !row.context.blocks.is_empty() {
+            row.what.push_str(", and others wait for it");
         }
     }
     Ok(rows)
@@ -93,8 +102,8 @@ fn failed(bead: &Bead) -> InboxItem {
         bead: Some(id.clone()),
         rig: bead.rig.clone(),
         title: bead.title.to_string(),
-        what: format!("failed: {id} failed, and others wait for it"),
-        remedy: format!("{retry} tries it again; bd close {id} lets the others go on"),
+        what: format!("failed: {id} failed"),
+        remedy: format!("{retry} tries it again; bd close {id} leaves it, and lets others go on"),
         commands: vec![retry, format!("bd close {id}"), format!("gt run list {id}")],
         since: bead.closed_at,
         context: InboxContext { detail: bead.close_reason.clone(), ..InboxContext::default() },

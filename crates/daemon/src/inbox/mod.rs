@@ -10,7 +10,9 @@ mod request_rows;
 use std::collections::HashMap;
 
 use gt_core::decide::Budget;
-use gt_core::inbox::{ChangeSize, InboxContext, InboxItem, InboxKind, InboxObject, arrange_inbox};
+use gt_core::inbox::{
+    ChangeSize, InboxContext, InboxItem, InboxKind, InboxObject, arrange_inbox, last_words,
+};
 use gt_core::merging::RequestState;
 use gt_core::{BeadId, MessageAddress, RigSlug, Sender};
 use gt_store::Reader;
@@ -18,13 +20,16 @@ use gt_store::Reader;
 use crate::daemon::{self, DaemonAbsence, DaemonPresence, presence};
 use gt_beads::messages::needs_you_in;
 use gt_execution::merge_queue::change_size;
+use gt_execution::polecats::peek;
 use gt_scheduling::needs::needs_you;
 use gt_scheduling::queue::{self, QueueStatus};
 use gt_town::{Result, Town};
 
 /// How many rows of each kind are listed.
 const EACH_MAX: usize = 100;
-/// How many changes are measured; each costs two calls of git.
+/// How many lines of the output of a silent run are read; some may be empty.
+const LAST_LINES: u32 = 40;
+/// How many changes are measured, and outputs read; each costs calls of git or tmux.
 const MEASURED_MAX: usize = 20;
 
 /// Everything that needs a person, in the order of all views.
@@ -52,8 +57,16 @@ pub fn inbox_with(town: &Town, status: &QueueStatus) -> Result<Vec<InboxItem>> {
     Ok(arrange_inbox(items))
 }
 
-/// Adds the size of the change to the first rows that wait for a review.
-pub fn measure_changes(town: &Town, items: &mut [InboxItem]) -> Result<()> {
+/// Adds what takes longer to find: the size of the change to the first rows that wait for a review, and the last words of
+/// the first runs that are silent.
+pub fn add_details(town: &Town, items: &mut [InboxItem]) -> Result<()> {
+    for item in items.iter_mut().filter(|item| item.kind == InboxKind::Stalled).take(MEASURED_MAX) {
+        let Some(bead) = &item.bead else { continue };
+        // Without its output here the row is still right.
+        if let Ok(output) = peek(town, bead.as_str(), LAST_LINES) {
+            item.context.detail = last_words(&output.text);
+        }
+    }
     for item in items.iter_mut().filter(|item| item.kind == InboxKind::Review).take(MEASURED_MAX) {
         let InboxObject::Request(id) = &item.object else { continue };
         let Some(request) = town.read(|reader| Ok(reader.merge_request(id)?))? else { continue };

@@ -86,6 +86,7 @@ impl Stage {
             subject: None,
             body: MessageBody::parse(text).unwrap(),
             bead: None,
+            topic: None,
             reply_to: None,
         };
         let sent = |writer: &mut Writer<'_>| {

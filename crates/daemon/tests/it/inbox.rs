@@ -180,7 +180,7 @@ fn questions_come_first_and_end_when_they_are_read() {
 }
 
 #[test]
-fn a_bead_that_failed_is_listed_while_others_wait_for_it() {
+fn a_bead_that_failed_without_a_run_is_listed_while_others_wait_for_it() {
     let town = town_with_rig(None);
     for id in ["web-1", "web-2", "web-alone"] {
         bead(&town, id);

@@ -115,6 +115,7 @@ fn tell_dependents_in(
             subject: None,
             body,
             bead: Some(run.id.bead),
+            topic: None,
             reply_to: None,
         })?;
     }

@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gt_core::message::{MessageBody, Severity};
+use gt_core::message::{MessageBody, MessageTopic};
 use gt_core::schedule::Run;
 use gt_core::{MessageAddress, Rig, Sender};
 use gt_executors::git::fence::NewCommit;
 use gt_executors::git::{Commit, Repository};
 use gt_executors::private;
 
-use gt_beads::messages::escalate_in;
+use gt_beads::messages::tell_finding_in;
 use gt_town::tree_paths::{Trees, git_failed, signature_of};
 use gt_town::{OperationError, Result, Town};
 
@@ -50,7 +50,8 @@ pub(crate) fn look_at_target(
             }
         }
         for (place, commits) in by_run {
-            tell(town, rig, &pushed_past(rig, branch, &runs[place], &commits))?;
+            let words = pushed_past(rig, branch, &runs[place], &commits);
+            tell(town, rig, &words, MessageTopic::ForeignCommits)?;
         }
     }
     note_target(town, rig, branch, tip)
@@ -159,11 +160,11 @@ fn write(path: &std::path::Path, contents: &[u8]) -> Result<()> {
     std::fs::rename(&beside, path).map_err(failed)
 }
 
-fn tell(town: &Town, rig: &Rig, words: &str) -> Result<()> {
+fn tell(town: &Town, rig: &Rig, words: &str, topic: MessageTopic) -> Result<()> {
     let body = MessageBody::parse(words)?;
     let from = Sender::Standing(MessageAddress::Refinery(rig.slug.clone()));
     town.write(|writer| {
-        escalate_in(writer, from.clone(), None, body.clone(), Severity::High)?;
+        tell_finding_in(writer, from.clone(), body.clone(), topic)?;
         Ok(())
     })
 }
@@ -216,7 +217,7 @@ pub(crate) fn look_at_repository(town: &Town, rig: &Rig, run: &Run) -> Result<()
         rig.slug,
         runs.join(", "),
     );
-    tell(town, rig, &words)
+    tell(town, rig, &words, MessageTopic::RepositoryChanged)
 }
 
 fn put_back_references(

@@ -72,6 +72,7 @@ pub fn hand_off(
                 to,
                 subject: Some(title.clone()),
                 body: body.clone(),
+                topic: None,
                 reply_to: None,
             })?)
         })?)

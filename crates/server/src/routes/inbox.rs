@@ -37,7 +37,7 @@ pub(super) async fn list(
         let rig = rig.transpose()?.map(|rig| rig.slug);
         let mut items = inbox::inbox(town)?;
         items.retain(|item| rig.is_none() || item.rig == rig);
-        inbox::measure_changes(town, &mut items)?;
+        inbox::add_details(town, &mut items)?;
         Ok::<_, OperationError>(items)
     };
     let items = service.ask(read).await?;

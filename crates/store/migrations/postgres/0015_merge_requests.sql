@@ -255,3 +255,6 @@ DROP INDEX runs_landing;
 ALTER TABLE runs DROP COLUMN landing;
 ALTER TABLE runs DROP COLUMN origin_delay;
 ALTER TABLE runs DROP COLUMN origin_delay_since;
+
+-- What a message of ours tells a person about, if it was found by us; empty for all others.
+ALTER TABLE messages ADD COLUMN topic TEXT COLLATE "C" NOT NULL DEFAULT '' CHECK (topic IN ('', 'foreign-commits', 'repository-changed'));

@@ -14,6 +14,7 @@ fn mail(from: &str, to: &str, body: &str) -> NewMessage {
         subject: Title::parse("News").ok(),
         body: MessageBody::parse(body).expect("the case has a valid message"),
         bead: None,
+        topic: None,
         reply_to: None,
     }
 }
@@ -34,6 +35,7 @@ pub(super) fn a_message_reads_back_exactly_as_it_was_sent(subject: &dyn EngineUn
         kind: MessageKind::Escalation(Severity::High),
         subject: None,
         bead: Some(id("gt-a")),
+        topic: None,
         reply_to: Some(first.id),
         ..mail("gt-a#3", "gt-a", "help")
     };

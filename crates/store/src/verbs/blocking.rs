@@ -32,6 +32,9 @@ statements! {
     FAILED_BLOCKERS = "SELECT t.id FROM beads t WHERE t.outcome = 'failed' AND EXISTS (SELECT 1 FROM dependencies d \
         JOIN beads b ON b.id = d.issue_id WHERE d.depends_on_id = t.id AND d.blocking = 1 AND b.status <> 'closed') \
         ORDER BY t.id LIMIT ?1";
+    // Agents that pull their work report failures to the program that submitted it.
+    FAILED_RUNS = "SELECT t.id FROM beads t WHERE t.outcome = 'failed' AND EXISTS (SELECT 1 FROM runs r \
+        WHERE r.bead = t.id AND r.executor <> 'pull') ORDER BY t.closed_at DESC, t.id LIMIT ?1";
     OPEN_CHILD = "SELECT 1 FROM dependencies d JOIN beads b ON b.id = d.issue_id \
         WHERE d.depends_on_id = ?1 AND d.type = 'parent-child' AND b.status <> 'closed' LIMIT 1";
 }
@@ -64,6 +67,12 @@ impl Reader<'_> {
     pub fn failed_blockers(&self, limit: usize) -> Result<Vec<BeadId>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.rows(FAILED_BLOCKERS, &[limit.into()], |row| id_from(row, 0))
+    }
+
+    /// The beads that failed in runs of ours, the last ones first.
+    pub fn failed_beads(&self, limit: usize) -> Result<Vec<BeadId>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(FAILED_RUNS, &[limit.into()], |row| id_from(row, 0))
     }
 
     /// The beads this one is a part of.

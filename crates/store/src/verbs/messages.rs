@@ -1,7 +1,7 @@
 //! Messages and their receipts.
 
 use gt_core::event::{MessageDetails, PurgeCount};
-use gt_core::message::{MessageKind, NewMessage, Severity};
+use gt_core::message::{MessageKind, MessageTopic, NewMessage, Severity};
 use gt_core::{
     BeadId, EventPayload, Message, MessageAddress, MessageId, NewEvent, RigSlug, Sender, Timestamp,
     Title,
@@ -16,7 +16,7 @@ use crate::{Reader, StoreError, Writer};
 macro_rules! message_columns {
     () => {
         "number, kind, severity, sender, recipient, subject, body, bead, reply_to, created_at, delivered_at, \
-         seen_at"
+         seen_at, topic"
     };
 }
 
@@ -33,7 +33,7 @@ statements! {
     LAST_NUMBER = "SELECT value FROM counters WHERE name = 'message'";
     SET_LAST_NUMBER = "UPDATE counters SET value = ?1 WHERE name = 'message'";
     INSERT = "INSERT INTO messages (number, id, kind, severity, sender, recipient, subject, body, bead, \
-        reply_to, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+        reply_to, created_at, topic) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     DELIVERED = "UPDATE messages SET delivered_at = ?2 WHERE number = ?1 AND delivered_at IS NULL \
         AND seen_at IS NULL";
     SEEN = "UPDATE messages SET seen_at = ?2, delivered_at = COALESCE(delivered_at, ?2) WHERE number = ?1 \
@@ -108,6 +108,7 @@ impl Writer<'_> {
             subject: new.subject.as_ref().map_or("", Title::as_str).to_owned(),
             body: new.body.as_str().to_owned(),
             bead: new.bead,
+            topic: new.topic,
             reply_to: new.reply_to,
             created_at: self.now(),
             delivered_at: None,
@@ -128,6 +129,7 @@ impl Writer<'_> {
             message.bead.as_ref().map_or("", BeadId::as_str).into(),
             reply_to.as_str().into(),
             message.created_at.into(),
+            message.topic.map_or("", MessageTopic::as_str).into(),
         ];
         self.execute(INSERT, &params)?;
         let kind = match message.kind {
@@ -206,6 +208,10 @@ fn message_from(row: &dyn Row) -> Result<Message, StoreError> {
         subject: row.text(5)?.to_owned(),
         body: row.text(6)?.to_owned(),
         bead: (!bead.is_empty()).then(|| BeadId::trusted(bead.to_owned())),
+        topic: match row.text(12)? {
+            "" => None,
+            topic => Some(MessageTopic::parse(topic)?),
+        },
         reply_to: MessageId::parse(row.text(8)?).ok(),
         created_at: Timestamp::from_nanos(row.int(9)?),
         delivered_at: instant(10)?,

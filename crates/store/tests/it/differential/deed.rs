@@ -427,7 +427,8 @@ fn send(writer: &mut Writer<'_>, to: &str, text: &str, asks: bool) -> Result<(),
     let Ok(body) = MessageBody::parse(text) else { return Ok(()) };
     let kind = if asks { MessageKind::Escalation(Severity::High) } else { MessageKind::Nudge };
     let (from, to) = (Sender::stored("gt-1#2"), MessageAddress::stored(to));
-    let new = NewMessage { kind, from, to, subject: None, body, bead: None, reply_to: None };
+    let new =
+        NewMessage { kind, from, to, subject: None, body, bead: None, topic: None, reply_to: None };
     writer.send_message(new).map(drop)
 }
 
