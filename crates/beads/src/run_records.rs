@@ -67,13 +67,24 @@ pub fn release_in(writer: &mut Writer<'_>, id: &BeadId) -> Result<()> {
 
 /// The same, recorded as an event of this kind.
 pub fn release_as(writer: &mut Writer<'_>, id: &BeadId, kind: EventKind) -> Result<()> {
-    let Some(old) = writer.bead(id)? else { return Ok(()) };
-    if old.status == Status::Closed {
+    if writer.bead(id)?.is_none_or(|bead| bead.status == Status::Closed) {
         return Ok(());
     }
+    set_status_in(writer, id, Status::Open, "", kind)
+}
+
+/// Gives a bead a status and an assignee, which is empty for none, because of what became of its work.
+pub fn set_status_in(
+    writer: &mut Writer<'_>,
+    id: &BeadId,
+    status: Status,
+    assignee: &str,
+    kind: EventKind,
+) -> Result<()> {
+    let Some(old) = writer.bead(id)? else { return Ok(()) };
     let mut new = old.clone();
-    new.assignee = String::new();
-    new.enter(Status::Open, writer.now());
+    assignee.clone_into(&mut new.assignee);
+    new.enter(status, writer.now());
     new.updated_at = writer.now().max(old.updated_at);
     writer.save_bead(&old, &new, kind)?;
     Ok(())

@@ -326,6 +326,42 @@ pub struct MergeRequest {
 }
 
 impl MergeRequest {
+    /// A request that is made now and takes its turn. The store gives it its number and its place in line.
+    pub fn new(
+        bead: BeadId,
+        purpose: RequestPurpose,
+        rig: RigSlug,
+        target: String,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id: MergeRequestId { bead, number: 0 },
+            epoch: None,
+            purpose,
+            rig,
+            target,
+            branch: String::new(),
+            accepted: String::new(),
+            base: String::new(),
+            method: MergeMethod::Queue,
+            review: false,
+            state: RequestState::Queued,
+            detail: String::new(),
+            position: 0,
+            top: false,
+            fix: false,
+            tries: 0,
+            rebuilds: 0,
+            candidate: None,
+            landed: String::new(),
+            check_run: None,
+            retry_at: None,
+            pull_request: PullRequestName::default(),
+            created_at: now,
+            changed_at: now,
+        }
+    }
+
     /// Where it stands, in a sentence.
     pub fn state_reason(&self) -> String {
         let target = &self.target;
@@ -451,31 +487,15 @@ pub(crate) mod tests {
     /// A queued request of this bead.
     pub(crate) fn any_request(bead: &str, number: u32) -> MergeRequest {
         let now = Timestamp::from_nanos(1_790_000_000_000_000_000);
+        let (bead, rig) = (BeadId::parse(bead).unwrap(), RigSlug::parse("web").unwrap());
         MergeRequest {
-            id: MergeRequestId { bead: BeadId::parse(bead).unwrap(), number },
+            id: MergeRequestId { bead: bead.clone(), number },
             epoch: Some(1),
-            purpose: RequestPurpose::Work,
-            rig: RigSlug::parse("web").unwrap(),
-            target: "main".to_owned(),
             branch: "polecat/ada".to_owned(),
             accepted: "c0ffee".to_owned(),
             base: "beef".to_owned(),
-            method: MergeMethod::Queue,
-            review: false,
-            state: RequestState::Queued,
-            detail: String::new(),
             position: 1,
-            top: false,
-            fix: false,
-            tries: 0,
-            rebuilds: 0,
-            candidate: None,
-            landed: String::new(),
-            check_run: None,
-            retry_at: None,
-            pull_request: PullRequestName::default(),
-            created_at: now,
-            changed_at: now,
+            ..MergeRequest::new(bead, RequestPurpose::Work, rig, "main".to_owned(), now)
         }
     }
 

@@ -10,6 +10,7 @@ use super::delivery_mode::DeliveryMode;
 use super::done::DoneRefusal;
 use crate::merge_queue::{AcceptedSubmission, submit_in};
 use gt_beads::messages::escalate_in;
+use gt_beads::run_records::set_status_in;
 use gt_scheduling::run_transitions::{FinishEffect, finish_with_reason_in};
 use gt_town::{Result, Town};
 
@@ -124,9 +125,15 @@ fn close(writer: &mut Writer<'_>, town: &Town, run: &Run, words: &EndReport<'_>)
             }
             if words.said == DoneStatus::Escalated {
                 ask_for_person(writer, run, words)?;
-                set_status(writer, run, Status::Blocked)?;
+                set_status_in(writer, &run.id.bead, Status::Blocked, "", EventKind::StatusChanged)?;
             } else {
-                set_status(writer, run, Status::Deferred)?;
+                set_status_in(
+                    writer,
+                    &run.id.bead,
+                    Status::Deferred,
+                    "",
+                    EventKind::StatusChanged,
+                )?;
             }
             Ok(true)
         }
@@ -154,7 +161,7 @@ pub(crate) fn end_empty_handed(town: &Town, run: &Run, end: &RunEnd, last: &str)
         ))?;
         let from = Sender::Worker(run.id.clone());
         escalate_in(writer, from, Some(bead.clone()), body, Severity::High)?;
-        set_status(writer, run, Status::Blocked)?;
+        set_status_in(writer, &run.id.bead, Status::Blocked, "", EventKind::StatusChanged)?;
         Ok(true)
     })
 }
@@ -177,16 +184,5 @@ fn ask_for_person(writer: &mut Writer<'_>, run: &Run, words: &EndReport<'_>) -> 
     };
     let from = Sender::Worker(run.id.clone());
     escalate_in(writer, from, Some(run.id.bead.clone()), body, Severity::High)?;
-    Ok(())
-}
-
-/// Sets the status of a bead whose worker has given it up, and removes its assignee.
-fn set_status(writer: &mut Writer<'_>, run: &Run, status: Status) -> Result<()> {
-    let Some(old) = writer.bead(&run.id.bead)? else { return Ok(()) };
-    let mut new = old.clone();
-    new.assignee = String::new();
-    new.enter(status, writer.now());
-    new.updated_at = writer.now().max(old.updated_at);
-    writer.save_bead(&old, &new, EventKind::StatusChanged)?;
     Ok(())
 }

@@ -6,14 +6,14 @@ use gt_core::merging::{
     MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction, RequestHold,
     RequestPurpose, RequestState, Review, ReviewDecision, next_state,
 };
-use gt_core::{Outcome, Status};
+use gt_core::{EventKind, Outcome, Status};
 use gt_executors::runs::{ProcessOwner, owner_of_this_process};
 use gt_store::{Reader, Writer};
 
 use super::repair::schedule_repair_in;
 use gt_beads::beads::{Close, close_in};
 use gt_beads::merge_requests::{RequestNote, act_in, cancel_request_in, resolve_request};
-use gt_beads::run_records::release_in;
+use gt_beads::run_records::{release_in, set_status_in};
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{OperationError, Result, Town};
 
@@ -98,12 +98,8 @@ fn hold_bead_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<()> {
         Some(run) => writer.run(&run)?,
         None => None,
     };
-    let mut new = old.clone();
-    new.assignee = run.map(|run| run.agent).unwrap_or_default();
-    new.enter(Status::InProgress, writer.now());
-    new.updated_at = writer.now().max(old.updated_at);
-    writer.save_bead(&old, &new, gt_core::EventKind::StatusChanged)?;
-    Ok(())
+    let agent = run.map(|run| run.agent).unwrap_or_default();
+    set_status_in(writer, &old.id, Status::InProgress, &agent, EventKind::StatusChanged)
 }
 
 /// Gives a request up: its bead is open again, and its branch stays. The bead of work that was to be undone is closed again.

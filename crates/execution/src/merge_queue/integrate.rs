@@ -9,10 +9,7 @@ use std::time::Duration;
 use gt_core::decide::{
     ContainerChange, ConvoyState, convoy_change, integration_base, integration_branch,
 };
-use gt_core::merging::{
-    MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction,
-    RequestPurpose, RequestState,
-};
+use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction, RequestPurpose, RequestState};
 use gt_core::{Bead, DependencyType, Rig, RigSlug};
 use gt_executors::git::Commit;
 use gt_store::{Reader, Writer};
@@ -156,30 +153,19 @@ fn bring(town: &Town, convoy: &Bead, rig: &Rig) -> Result<RigStep> {
         let now = writer.now();
         let (tries, top) = former.map_or((0, false), |former| (former.tries, former.top));
         writer.insert_merge_request(MergeRequest {
-            id: MergeRequestId { bead: convoy.id.clone(), number: 0 },
-            epoch: None,
-            purpose: RequestPurpose::Integration,
-            rig: rig.slug.clone(),
-            target: target.clone(),
             branch,
             accepted: tip.to_string(),
             base: start.to_string(),
-            method: MergeMethod::Queue,
             review,
-            state: RequestState::Queued,
-            detail: String::new(),
-            position: 0,
             top,
-            fix: false,
             tries,
-            rebuilds: 0,
-            candidate: None,
-            landed: String::new(),
-            check_run: None,
-            retry_at: None,
-            pull_request: PullRequestName::default(),
-            created_at: now,
-            changed_at: now,
+            ..MergeRequest::new(
+                convoy.id.clone(),
+                RequestPurpose::Integration,
+                rig.slug.clone(),
+                target.clone(),
+                now,
+            )
         })?;
         Ok(RigStep::Opened(QueueName { rig: rig.slug.clone(), target }))
     })

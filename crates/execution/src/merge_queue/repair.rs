@@ -10,7 +10,7 @@ use super::pass::QueueBuilder;
 use gt_beads::beads::{NewBead, create_in};
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_beads::messages::escalate_in;
-use gt_beads::run_records::release_in;
+use gt_beads::run_records::{release_in, set_status_in};
 use gt_scheduling::dispatch::DEFAULT_FORMULA;
 use gt_town::{Result, Town};
 
@@ -179,13 +179,10 @@ pub(super) fn ask_person_in(writer: &mut Writer<'_>, request: &MergeRequest) -> 
     let from = Sender::Standing(MessageAddress::Refinery(request.rig.clone()));
     escalate_in(writer, from, Some(id.bead.clone()), body, Severity::High)?;
     let is_blocked = |bead: &Bead| bead.status != Status::Closed && !bead.issue_type.is_convoy();
-    let Some(old) = writer.bead(&id.bead)?.filter(is_blocked) else {
-        return Ok(());
-    };
-    let mut new = old.clone();
-    new.assignee = String::new();
-    new.enter(Status::Blocked, writer.now());
-    new.updated_at = writer.now().max(old.updated_at);
-    writer.save_bead(&old, &new, EventKind::StatusChanged)?;
-    Ok(())
+    match writer.bead(&id.bead)?.filter(is_blocked) {
+        Some(bead) => {
+            set_status_in(writer, &bead.id, Status::Blocked, "", EventKind::StatusChanged)
+        }
+        None => Ok(()),
+    }
 }

@@ -1,8 +1,7 @@
 //! Undoing work that has landed: a commit that goes through the same queue.
 
 use gt_core::merging::{
-    Candidate, MergeMethod, MergeRequest, MergeRequestId, PullRequestName, RequestPurpose,
-    RequestState,
+    Candidate, MergeMethod, MergeRequest, MergeRequestId, RequestPurpose, RequestState,
 };
 use gt_core::{BeadId, EventKind, Rig, Status};
 use gt_executors::git::{
@@ -14,6 +13,7 @@ use super::views::find;
 use crate::checks::protected_paths;
 use gt_beads::notes::add_in;
 use gt_beads::review_rules::is_review_required;
+use gt_beads::run_records::set_status_in;
 use gt_town::landing_identity::person_of;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::{Trees, git_failed};
@@ -59,32 +59,14 @@ pub fn revert(town: &Town, input: &str, why: &str) -> Result<MergeRequest> {
             MergeMethod::PullRequest => MergeMethod::PullRequest,
             MergeMethod::Queue | MergeMethod::Direct => MergeMethod::Queue,
         };
-        let now = writer.now();
+        let (slug, target, now) = (rig.slug.clone(), request.target.clone(), writer.now());
         Ok(writer.insert_merge_request(MergeRequest {
-            id: MergeRequestId { bead: bead.clone(), number: 0 },
-            epoch: None,
-            purpose: RequestPurpose::Revert,
-            rig: rig.slug.clone(),
-            target: request.target.clone(),
-            branch: String::new(),
             accepted: undoing.to_string(),
             base: tip.to_string(),
             method,
             review,
-            state: RequestState::Queued,
             detail: why.to_owned(),
-            position: 0,
-            top: false,
-            fix: false,
-            tries: 0,
-            rebuilds: 0,
-            candidate: None,
-            landed: String::new(),
-            check_run: None,
-            retry_at: None,
-            pull_request: PullRequestName::default(),
-            created_at: now,
-            changed_at: now,
+            ..MergeRequest::new(bead.clone(), RequestPurpose::Revert, slug, target, now)
         })?)
     })
 }
@@ -231,10 +213,5 @@ fn begin_undoing(
     };
     let short: String = request.landed.chars().take(12).collect();
     add_in(writer, &old, &format!("Reverted: {} ({short}) is undone: {why}", request.id))?;
-    let mut new = old.clone();
-    new.assignee = String::new();
-    new.enter(Status::InProgress, writer.now());
-    new.updated_at = writer.now().max(old.updated_at);
-    writer.save_bead(&old, &new, EventKind::Reopened)?;
-    Ok(())
+    set_status_in(writer, bead, Status::InProgress, "", EventKind::Reopened)
 }

@@ -1,8 +1,8 @@
 //! Making a merge request of the accepted commit of a run.
 
 use gt_core::merging::{
-    MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction,
-    RequestHold, RequestPurpose, RequestState,
+    MergeMethod, MergeRequest, OriginAnswer, PullRequestName, RequestAction, RequestHold,
+    RequestPurpose, RequestState,
 };
 use gt_core::message::{MessageBody, MessageKind, NewMessage};
 use gt_core::schedule::Run;
@@ -52,31 +52,26 @@ pub(crate) fn submit_in(
     };
     let now = writer.now();
     Ok(writer.insert_merge_request(MergeRequest {
-        id: MergeRequestId { bead, number: 0 },
         epoch: Some(run.id.epoch),
-        purpose: RequestPurpose::Work,
-        rig: run.rig.clone(),
-        target: run.workplace.base.clone(),
         branch: run.workplace.branch.clone(),
         accepted: accepted.to_owned(),
         base: run.workplace.base_commit.clone(),
         method,
         review,
         state,
-        detail: String::new(),
-        position: 0,
         top,
         fix,
         tries,
-        rebuilds: 0,
-        candidate: None,
-        landed: String::new(),
-        check_run: None,
         // Its branch is not at the origin yet.
         retry_at: is_unmerged.then_some(now),
         pull_request: former.map_or_else(PullRequestName::default, |former| former.pull_request),
-        created_at: now,
-        changed_at: now,
+        ..MergeRequest::new(
+            bead,
+            RequestPurpose::Work,
+            run.rig.clone(),
+            run.workplace.base.clone(),
+            now,
+        )
     })?)
 }
 

@@ -14,6 +14,7 @@ use gt_executors::git::fence::NewCommit;
 use gt_executors::git::{Commit, Repository};
 use gt_executors::private;
 
+use super::reference_part;
 use gt_beads::messages::tell_finding_in;
 use gt_town::tree_paths::{Trees, git_failed, signature_of};
 use gt_town::{OperationError, Result, Town};
@@ -292,10 +293,8 @@ fn put_back_branches(
 }
 
 fn kept_name(run: &Run, reference: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
-    let bead: String = run.id.bead.as_str().chars().map(plain).collect();
     let name = reference.trim_start_matches("refs/");
-    format!("refs/gt/outside/{bead}/{}/{name}", run.id.epoch)
+    format!("refs/gt/outside/{}/{name}", reference_part(&run.id))
 }
 
 fn write_references(place: &std::path::Path, references: &[(String, Commit)]) -> Result<()> {

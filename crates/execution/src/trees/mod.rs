@@ -36,7 +36,12 @@ pub use warm::keep_warm;
 
 /// The reference that keeps what was saved of a run.
 fn rescue_reference(run: &RunId) -> String {
+    format!("refs/gt/rescue/{}", reference_part(run))
+}
+
+/// A run as a part of the name of a reference.
+fn reference_part(run: &RunId) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
     let bead: String = run.bead.as_str().chars().map(plain).collect();
-    format!("refs/gt/rescue/{bead}/{}", run.epoch)
+    format!("{bead}/{}", run.epoch)
 }

@@ -3,14 +3,14 @@
 use gt_core::decide::{AfterLoss, FailureCause, LossCost, after_loss};
 use gt_core::event::AttemptsUsed;
 use gt_core::schedule::{Context, ContextOrigin, Run, RunEnd, RunId, RunState};
-use gt_core::{BeadId, EventKind, EventPayload, Outcome, Status};
+use gt_core::{EventKind, EventPayload, Outcome, Status};
 use gt_store::{NewContext, Writer};
 
 use super::last_output::with_last_line;
 use crate::dispatch::record_run_evidence;
 use crate::dispatch::{StartFailureCost, put_back_or_give_up};
 use gt_beads::beads::{Close, close_in};
-use gt_beads::run_records::release_in;
+use gt_beads::run_records::{release_in, set_status_in};
 use gt_core::jitter;
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::{file_layers, layers_over};
@@ -106,7 +106,9 @@ fn finish_as(
         }
         // Accepted work is not given up because its repair failed.
         (RunState::Failed, _) if writer.open_merge_request(&run.id.bead)?.is_some() => {
-            block_in(writer, &run.id.bead)?;
+            // A person has to decide.
+            let changed = EventKind::StatusChanged;
+            set_status_in(writer, &run.id.bead, Status::Blocked, "", changed)?;
             writer.record_run(run, EventPayload::Escalated(AttemptsUsed { attempts: 1 }));
             Ok(FinishEffect::Escalated)
         }
@@ -133,17 +135,6 @@ fn finish_as(
             Ok(FinishEffect::Reopened)
         }
     }
-}
-
-/// Blocks a bead, and removes its assignee: a person has to decide.
-fn block_in(writer: &mut Writer<'_>, id: &BeadId) -> Result<()> {
-    let Some(old) = writer.bead(id)? else { return Ok(()) };
-    let mut new = old.clone();
-    new.assignee = String::new();
-    new.enter(Status::Blocked, writer.now());
-    new.updated_at = writer.now().max(old.updated_at);
-    writer.save_bead(&old, &new, EventKind::StatusChanged)?;
-    Ok(())
 }
 
 fn close(writer: &mut Writer<'_>, run: &Run, outcome: Outcome, reason: String) -> Result<()> {
