@@ -221,7 +221,6 @@ fn a_conflict_that_the_service_reports_becomes_a_repair() {
         assert_eq!((&repair.branch, &repair.tree), (&first.branch, &first.tree));
         assert_says(&repair.gt(&["prime"]).ok().stdout, &["we-a@1", "git rebase origin/main"]);
         assert_says(&hosted.sync(), &["No news"]);
-        repair.git(&["fetch", "--quiet"]).ok();
         repair.git(&["rebase", "--quiet", "--strategy-option=theirs", "origin/main"]).ok();
         assert_says(&repair.gt(&["done"]).ok().stdout, &["we-a@2 waits until people merge"]);
         repair.wait_until_gone();

@@ -323,6 +323,7 @@ macro_rules! for_each_conformance_case {
                 a_status_that_contradicts_a_live_run_is_noticed,
                 a_pause_names_actor_and_time_and_is_recorded_once,
                 accounts_are_kept_with_at_most_one_default,
+                a_bead_that_failed_in_a_run_of_ours_is_listed,
                 a_run_that_was_handed_back_is_listed_until_its_bead_is_scheduled_again,
             }
             scans {

@@ -189,9 +189,16 @@ pub(super) fn a_blocker_with_an_open_request_of_work_is_accepted(subject: &dyn E
     assert_eq!(accepted().remove(&id("ge-2")), Some(vec![blocker]));
     // Whether that is enough is asked when the context is looked at.
     assert_eq!(class(), Some(WaitClass::Nothing));
+    let stacked = || {
+        let contexts = town.read(|reader| reader.stacked_contexts(&slug("gear")));
+        contexts.into_iter().map(|context| context.bead).collect::<Vec<_>>()
+    };
+    assert_eq!(stacked(), [id("ge-2")]);
+    assert_eq!(town.read(|reader| reader.count_lanes()), [], "it is counted where it is looked at");
     let over = MergeRequest { state: RequestState::Cancelled, ..made };
     assert!(town.write(|writer| writer.save_merge_request(RequestState::Queued, &over)));
     assert_eq!((class(), accepted().len()), (Some(WaitClass::Blockers), 0));
+    assert!(stacked().is_empty());
 }
 
 pub(super) fn a_candidate_is_on_its_way_until_it_is_over(subject: &dyn EngineUnderTest) {

@@ -1,6 +1,6 @@
 //! Messages and their receipts.
 
-use gt_core::message::{MessageBody, MessageKind, NewMessage, Receipt, Severity};
+use gt_core::message::{MessageBody, MessageKind, MessageTopic, NewMessage, Receipt, Severity};
 use gt_core::{Message, MessageAddress, MessageId, Sender, Title};
 
 use super::EngineUnderTest;
@@ -35,7 +35,7 @@ pub(super) fn a_message_reads_back_exactly_as_it_was_sent(subject: &dyn EngineUn
         kind: MessageKind::Escalation(Severity::High),
         subject: None,
         bead: Some(id("gt-a")),
-        topic: None,
+        topic: Some(MessageTopic::ForeignCommits),
         reply_to: Some(first.id),
         ..mail("gt-a#3", "gt-a", "help")
     };

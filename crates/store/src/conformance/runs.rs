@@ -3,7 +3,7 @@
 use gt_core::schedule::{
     Account, CloseReason, DoneStatus, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace, Workplace,
 };
-use gt_core::{EventKind, ExecutorKind, Status, Uid};
+use gt_core::{EventKind, ExecutorKind, Outcome, Status, Uid};
 
 use super::EngineUnderTest;
 use super::contexts::{new, schedule};
@@ -290,6 +290,25 @@ pub(super) fn accounts_are_kept_with_at_most_one_default(subject: &dyn EngineUnd
     town.write(|writer| writer.set_default_account(None));
     town.write(|writer| writer.delete_account("play"));
     assert_eq!(town.read(|reader| reader.accounts()), [work]);
+}
+
+pub(super) fn a_bead_that_failed_in_a_run_of_ours_is_listed(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.add_open(&["gt-ours", "gt-pulled", "gt-closed", "gt-good"]);
+    for (text, executor) in [
+        ("gt-ours", ExecutorKind::Process),
+        ("gt-pulled", ExecutorKind::Pull),
+        ("gt-good", ExecutorKind::Tmux),
+    ] {
+        let run = begin(&town, text, |run| run.executor = executor);
+        assert!(end(&town, &run, RunState::Failed));
+    }
+    for text in ["gt-ours", "gt-pulled", "gt-closed"] {
+        town.close_as(text, Some(Outcome::Failed));
+    }
+    town.close_as("gt-good", None);
+    assert_eq!(town.read(|reader| reader.failed_beads(9)), [id("gt-ours")]);
+    assert!(town.read(|reader| reader.failed_beads(0)).is_empty());
 }
 
 pub(super) fn a_run_that_was_handed_back_is_listed_until_its_bead_is_scheduled_again(
