@@ -97,7 +97,7 @@ mod tests {
         let repository = Repository::at(directory.path().join("repository.git"));
         let push = repository.lock_push().unwrap();
         let began = push.metadata().unwrap().modified().unwrap();
-        push.set_modified(began - PUSH_TIME_MAX - Duration::from_secs(60)).unwrap();
+        push.set_modified(began - PUSH_TIME_MAX - Duration::from_mins(1)).unwrap();
         assert!(repository.turn_if_free().unwrap().is_some());
     }
 }
