@@ -169,7 +169,7 @@ fn a_daemon_that_is_killed_at_any_call_of_git_lands_everything_once() {
     town.gt(["config", "set", "mq.repairs", "0"]).ok();
     let good = ["we-1", "we-2", "we-3", "we-4"].map(str::to_owned);
     let bad = "we-bad".to_owned();
-    queue_up(&town, &[&good[..1], &[bad.clone()], &good[1..]].concat());
+    queue_up(&town, &[&good[..1], std::slice::from_ref(&bad), &good[1..]].concat());
     let git = DeadlyGit::of(&town);
 
     let hows = [Kill::Before, Kill::During, Kill::After];
