@@ -126,6 +126,9 @@ pub struct MergeRequestStoryDocument {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub comments: Vec<ShownCommentDocument>,
+    /// The cost of the runs that led to it, as their agents reported it; left out if none of them did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
 }
 
 /// A comment on a pull request that starts no repair. Its text is data of a stranger.

@@ -61,6 +61,21 @@ fn work_lands_checked_and_its_bead_closes_with_it() {
 }
 
 #[test]
+fn a_request_tells_the_cost_of_its_runs() {
+    let town = town_with_project(
+        "echo tea > tea; git add tea; git commit --quiet -m tea; echo 'cost: 0.25'; gt done",
+    );
+    town.write(".gt/runtimes/custom.toml", "[usage]\ncost = 'cost: (\\S+)'\n");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+
+    wait_until("the cost is known", || town.run_of("we-a#1")["cost"] == "0.25");
+
+    assert_eq!(request(&town, "we-a")["cost"], "0.25");
+    assert_says(&town.gt(["mq", "show", "we-a"]).ok().stdout, &["cost", "0.25"]);
+}
+
+#[test]
 fn work_that_breaks_a_check_goes_back_and_lands_when_it_is_mended() {
     let town = town_with_check(NOT_BROKEN);
     let first = worker(&town, "we-a", "broken", "oops\n");

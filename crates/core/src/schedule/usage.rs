@@ -40,6 +40,11 @@ impl Money {
         let part: u64 = format!("{part:0<6}").get(..6)?.parse().ok()?;
         Some(Self(whole.checked_mul(MILLION)?.checked_add(part)?))
     }
+
+    /// All of it together; nothing if there is none.
+    pub fn sum(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        parts.into_iter().reduce(|sum, part| Self(sum.0.saturating_add(part.0)))
+    }
 }
 
 impl fmt::Display for Money {
