@@ -5,7 +5,6 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -18,6 +17,7 @@ use gt_executors::runs::{
     starter_is_alive, strays_of, sweep_control_groups, tell_done,
 };
 use gt_testkit::wait_until;
+use gt_testkit::write_program;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 /// Longer than any test.
@@ -257,8 +257,7 @@ fn a_place_that_is_missing_is_named() {
 fn a_relative_program_is_looked_for_where_the_agent_runs() {
     let root = tempfile::tempdir().unwrap();
     let program = root.path().join("agent.sh");
-    fs::write(&program, "#!/bin/sh\necho here\n").unwrap();
-    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    write_program(&program, "#!/bin/sh\necho here\n");
 
     let run = run_in(root, LONG, &["./agent.sh"], None);
 

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use gt_executors::tmux::{Capture, Confirmation, Pasted, Tmux, TmuxError};
 use gt_testkit::wait_until;
+use gt_testkit::write_program;
 use rustix::process::{Pid, Signal, getuid, kill_process};
 
 /// Longer than any test.
@@ -150,11 +151,9 @@ fn words_arrive_as_they_are() {
 
 #[test]
 fn a_program_without_arguments_is_not_given_to_a_shell() {
-    use std::os::unix::fs::PermissionsExt;
     let town = Town::new();
     let program = town.path("a program; with $HOME in its name");
-    fs::write(&program, "#!/bin/sh\necho end > \"$(dirname \"$0\")/said\"\n").unwrap();
-    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    write_program(&program, "#!/bin/sh\necho end > \"$(dirname \"$0\")/said\"\n");
 
     town.tmux.new_session("gt-a", town.root.path(), &[], &[program.into()]).unwrap();
 

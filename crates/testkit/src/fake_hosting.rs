@@ -1,11 +1,12 @@
 //! A hosting service for tests: `gh` or `glab` over a file, and a person on the service.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
+
+use crate::program_file::write_program;
 
 /// The program; see there for what it knows.
 const PROGRAM: &str = include_str!("fake_hosting.py");
@@ -66,10 +67,7 @@ impl FakeHosting {
         let (_, rest) = PROGRAM.split_once('\n').expect("it has several lines");
         let program = format!("#!/usr/bin/env -S {} -ISB\n{rest}", interpreter());
         for name in [service.tool(), "person"] {
-            let path = bin.join(name);
-            fs::write(&path, &program).expect("write the tool");
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-                .expect("make it a program");
+            write_program(bin.join(name), &program);
         }
         let state = json!({
             "service": service.tool(),

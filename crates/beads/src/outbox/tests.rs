@@ -1,6 +1,5 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -338,8 +337,7 @@ fn a_web_service_that_fails_first_gets_the_same_signed_notice_again() {
 
 fn script(directory: &Path, text: &str) -> String {
     let path = directory.join("tell");
-    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    gt_testkit::write_program(&path, format!("#!/bin/sh\n{text}\n"));
     path.display().to_string()
 }
 

@@ -6,7 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Cluster, FinishedProgram, Sandbox, SandboxCommand, wait_until};
+use gt_testkit::{Cluster, FinishedProgram, Sandbox, SandboxCommand, wait_until, write_program};
 use serde_json::{Value, json};
 
 use crate::serving::{Served, text};
@@ -101,8 +101,7 @@ fn place() -> Sandbox {
     let programs = place.make_dir(place.root().join("bin"));
     fs::copy(place.gt_path(), programs.join("gt")).unwrap();
     let entry = programs.join("entrypoint.sh");
-    fs::write(&entry, file("packaging/entrypoint.sh")).unwrap();
-    fs::set_permissions(&entry, Permissions::from_mode(0o755)).unwrap();
+    write_program(&entry, file("packaging/entrypoint.sh"));
     place.in_dir(place.make_dir(place.root().join("data")))
 }
 

@@ -9,11 +9,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gt_testkit::{Cluster, Sandbox};
+use gt_testkit::{Cluster, Sandbox, write_program};
 
 use crate::support::nowhere;
 
@@ -246,9 +245,7 @@ fn home() -> Sandbox {
     // Work that is not committed, as there always is.
     fs::write(home.join("src/web/notes.txt"), "not committed\n").unwrap();
     let program = |name: &str, text: &str| {
-        let path = sandbox.make_dir(sandbox.root().join("bin")).join(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(sandbox.make_dir(sandbox.root().join("bin")).join(name), text);
     };
     for agent in ["aider", "amp", "claude", "codex", "gemini", "goose", "opencode", "my-agent"] {
         program(agent, AGENT);

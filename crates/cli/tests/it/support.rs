@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_testkit::{Cluster, FinishedProgram, Sandbox, SandboxCommand};
+use gt_testkit::{Cluster, FinishedProgram, Sandbox, SandboxCommand, write_program};
 use serde_json::Value;
 
 /// A directory without a town.
@@ -159,9 +159,9 @@ impl Steps for Sandbox {
 
     #[track_caller]
     fn write_script(&self, name: &str, script: &str) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt as _;
-        let path = self.write(name, format!("#!/bin/sh\n{script}\n"));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = self.cwd().join(name);
+        self.make_dir(path.parent().unwrap());
+        write_program(&path, format!("#!/bin/sh\n{script}\n"));
         path
     }
 

@@ -6,10 +6,10 @@ use gt_executors::git::{
     AppliedAs, CandidateBuild, CandidateMember, Commit, CommitTrailer, DiffOptions, DiffStat,
     LandMethod, LandedRange, MemberOutcome, Push, Repository, RevertCommit, Signature,
 };
+use gt_testkit::write_program;
 
 use crate::support::{
     Rig, commit_everything, files, git, git_command, make_repository, shown, try_git, write,
-    write_program,
 };
 
 fn ada() -> Signature {

@@ -7,10 +7,11 @@ use gt_executors::git::{
     CandidateMember, CheckoutInTheWay, CheckoutObstacle, Commit, CommitTrailer, LandMethod,
     PUSH_TIME_MAX, Push, Repository, Tree, checkouts_of,
 };
+use gt_testkit::write_program;
 use tempfile::TempDir;
 
 use crate::support::{
-    commit_everything, git, git_fails, limits, make_repository, nux, try_git, write, write_program,
+    commit_everything, git, git_fails, limits, make_repository, nux, try_git, write,
 };
 
 /// A clone of a person as the origin of a rig.

@@ -3,10 +3,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gt_executors::git::{PUSH_TIME_MAX, Push, Tree, fence};
+use gt_testkit::write_program;
 
 use crate::support::{
     Rig, commit_everything, git, git_command, git_fails, limits, make_repository, nux, write,
-    write_program,
 };
 
 /// Stands in for `gt worker fence`: writes down its input, and lets only one branch pass.

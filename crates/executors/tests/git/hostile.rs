@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use gt_executors::git::{
     Commit, CommitLimits, PUSH_TIME_MAX, Push, Rebased, Repository, Tree, WorkToRebase,
 };
+use gt_testkit::write_program;
 
-use crate::support::{
-    MEBIBYTE, Rig, commit_everything, git, make_repository, nux, try_git, write, write_program,
-};
+use crate::support::{MEBIBYTE, Rig, commit_everything, git, make_repository, nux, try_git, write};
 
 /// The means of a worker to do harm.
 struct Worker<'a> {

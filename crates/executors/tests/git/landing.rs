@@ -5,10 +5,9 @@ use std::time::Duration;
 use gt_executors::git::{
     Commit, GitError, PUSH_TIME_MAX, Push, Rebased, RefusalKind, Tree, WorkToRebase,
 };
+use gt_testkit::write_program;
 
-use crate::support::{
-    Rig, commit_everything, files, git, limits, nux, shown, try_git, write, write_program,
-};
+use crate::support::{Rig, commit_everything, files, git, limits, nux, shown, try_git, write};
 
 fn work(tree: &Tree, file: &str, content: &str) -> Commit {
     write(tree.path(), file, content);
