@@ -74,6 +74,15 @@ impl SandboxCommand {
         self
     }
 
+    /// Has the program look for others in this directory first.
+    pub fn path_first(self, directory: impl AsRef<Path>) -> Self {
+        let path = self.environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+        let mut joined = directory.as_ref().as_os_str().to_owned();
+        joined.push(":");
+        joined.push(path);
+        self.env("PATH", joined)
+    }
+
     /// Takes a variable out of the environment.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.environment.remove(name.as_ref());
@@ -328,6 +337,12 @@ mod tests {
     fn variables_are_set_and_taken_away() {
         let ran = shell("echo ${A-none} ${B-none}").env("A", "1").env("B", "2").env_remove("B");
         assert_eq!(ran.run().ok().line(), "1 none");
+    }
+
+    #[test]
+    fn a_directory_is_put_before_the_path() {
+        let ran = shell("echo $PATH").path_first("/first").run().ok();
+        assert_eq!(ran.line(), "/first:/usr/bin:/bin");
     }
 
     #[test]
