@@ -43,7 +43,6 @@ pub struct RuntimeDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     pub command: Option<String>,
-    pub resume: Option<String>,
     pub prompt: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paste: Option<PasteDocument>,
@@ -61,8 +60,21 @@ pub struct RuntimeDocument {
     pub interactive: bool,
     pub program: String,
     pub version_flag: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tried_with: String,
+    pub login: LoginPlacesDocument,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub root_variable: String,
+    pub ignore: Vec<String>,
     pub limit: Vec<LimitPatternDocument>,
     pub warnings: Vec<String>,
+}
+
+/// Where an agent finds its login or key.
+#[derive(Debug, Clone, Serialize)]
+pub struct LoginPlacesDocument {
+    pub variables: Vec<String>,
+    pub files: Vec<String>,
 }
 
 /// How a prompt is pasted.
@@ -111,6 +123,9 @@ pub struct TestedRuntimeDocument {
     pub name: String,
     pub program: String,
     pub version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<String>,
+    pub warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

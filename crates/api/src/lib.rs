@@ -52,8 +52,8 @@ pub use check::{CheckReportDocument, RigCheckDocument};
 pub use clearable::Clearable;
 pub use config::{
     AccountDocument, BrokenRuntimeDocument, DefaultAccountDocument, LimitPatternDocument,
-    PasteDocument, RuntimeDocument, RuntimeEntryDocument, SettingDocument, TestedRuntimeDocument,
-    UsagePatternsDocument,
+    LoginPlacesDocument, PasteDocument, RuntimeDocument, RuntimeEntryDocument, SettingDocument,
+    TestedRuntimeDocument, UsagePatternsDocument,
 };
 pub use convoy::{
     ConvoyDocument, ConvoyOverviewDocument, ConvoyStatusDocument, EstimateDocument,

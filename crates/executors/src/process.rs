@@ -116,6 +116,21 @@ pub fn is_stopped(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
 }
 
+/// Whether the programs that we start have this variable from us, with a value.
+pub fn has_variable(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Whether a file is below the home directory of the programs that we start.
+pub fn is_in_home(path: &str) -> bool {
+    std::env::var_os("HOME").is_some_and(|home| Path::new(&home).join(path).exists())
+}
+
+/// Whether we are root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// Whether a program is there: on the path, or where its own path says.
 pub fn is_installed(program: &str) -> bool {
     let is_program = |path: &Path| access(path, Access::EXEC_OK).is_ok() && path.is_file();

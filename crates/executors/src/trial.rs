@@ -29,6 +29,17 @@ pub struct Trial<'a> {
     pub limit: Duration,
     /// How many bytes of the end of its output are kept.
     pub output_bytes_max: u64,
+    /// Where its standard error goes.
+    pub errors: ErrorStream,
+}
+
+/// Where the standard error of a program goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorStream {
+    /// Into its output.
+    Joined,
+    /// Apart from its output.
+    Apart,
 }
 
 /// The result of a trial.
@@ -36,8 +47,10 @@ pub struct Trial<'a> {
 pub struct TrialResult {
     /// How it ended; nothing if it took too long and was ended, with everything it had started.
     pub status: Option<ExitStatus>,
-    /// The end of its output, on both streams.
+    /// The end of its output.
     pub output: String,
+    /// The end of its standard error, if that was kept apart.
+    pub errors: String,
 }
 
 impl Trial<'_> {
@@ -46,7 +59,12 @@ impl Trial<'_> {
         let program = self.argv.first().map(String::as_str).unwrap_or_default();
         let failed = |source| ProcessError::Start { program: program.to_owned(), source };
         let mut output = nameless_file(self.directory).map_err(failed)?;
-        let mut prepared = self.prepared(program, &output).map_err(failed)?;
+        let mut errors = match self.errors {
+            ErrorStream::Joined => None,
+            ErrorStream::Apart => Some(nameless_file(self.directory).map_err(failed)?),
+        };
+        let joined = errors.as_ref().unwrap_or(&output);
+        let mut prepared = self.prepared(program, &output, joined).map_err(failed)?;
         let mut child = spawn(&mut prepared).map_err(failed)?;
         let in_time = ends_within(&child, self.limit);
         if !in_time {
@@ -54,11 +72,12 @@ impl Trial<'_> {
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         }
         let status = child.wait().map_err(failed)?;
-        let output = end_of(&mut output, self.output_bytes_max).map_err(failed)?;
-        Ok(TrialResult { status: in_time.then_some(status), output })
+        let end = |file: &mut File| end_of(file, self.output_bytes_max).map_err(failed);
+        let errors = errors.as_mut().map(end).transpose()?.unwrap_or_default();
+        Ok(TrialResult { status: in_time.then_some(status), output: end(&mut output)?, errors })
     }
 
-    fn prepared(&self, program: &str, output: &File) -> io::Result<Command> {
+    fn prepared(&self, program: &str, output: &File, errors: &File) -> io::Result<Command> {
         let mut input = nameless_file(self.directory)?;
         input.write_all(self.input)?;
         input.rewind()?;
@@ -71,7 +90,7 @@ impl Trial<'_> {
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::from(input))
             .stdout(output.try_clone()?)
-            .stderr(output.try_clone()?)
+            .stderr(errors.try_clone()?)
             .process_group(0);
         Ok(command)
     }
@@ -101,6 +120,7 @@ mod tests {
             input: b"in\n",
             limit,
             output_bytes_max: 10,
+            errors: ErrorStream::Joined,
         }
         .run()
     }

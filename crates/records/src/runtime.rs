@@ -41,14 +41,14 @@ enum KeyKind {
     Number,
     Flag,
     Table,
+    List,
 }
 
 /// Every key, and the kind of its value.
-const KEYS: [(&str, KeyKind); 17] = [
+const KEYS: [(&str, KeyKind); 20] = [
     ("extends", KeyKind::Text),
     ("description", KeyKind::Text),
     ("command", KeyKind::Text),
-    ("resume", KeyKind::Text),
     ("prompt", KeyKind::Text),
     ("paste", KeyKind::Table),
     ("environment", KeyKind::Table),
@@ -62,6 +62,10 @@ const KEYS: [(&str, KeyKind); 17] = [
     ("interactive", KeyKind::Flag),
     ("program", KeyKind::Text),
     ("version_flag", KeyKind::Text),
+    ("tried_with", KeyKind::Text),
+    ("login", KeyKind::Table),
+    ("root_variable", KeyKind::Text),
+    ("ignore", KeyKind::List),
 ];
 
 /// The keys of the table `paste`, and the kinds of their values.
@@ -107,6 +111,7 @@ pub fn read_runtime(text: &str, file: &str) -> ReadRuntime {
 fn layer(root: Node, source: &SourceLocation, found: &mut ReadProblems) -> RuntimeLayer {
     let mut table = FieldTable::of(root, String::new(), source, found);
     let paste = table.take("paste").map(|node| paste(node, source, found)).unwrap_or_default();
+    let login = table.take("login").map(|node| login(node, source, found)).unwrap_or_default();
     let usage = table.take("usage").map(|node| usage(node, source, found)).unwrap_or_default();
     let layer = RuntimeLayer {
         max_runs: number(&mut table, "max_runs", RUNS_MAX, found),
@@ -115,13 +120,12 @@ fn layer(root: Node, source: &SourceLocation, found: &mut ReadProblems) -> Runti
         extends: table.parsed("extends", RuntimeName::parse, found),
         description: line_of_text(&mut table, "description", found),
         command: command(&mut table, "command", found),
-        resume: command(&mut table, "resume", found),
         prompt: table.word("prompt", found),
         paste_ready: paste.ready,
         paste_confirm: paste.confirm,
         paste_bytes_max: paste.bytes_max,
         environment: environment(&mut table, found),
-        account_variable: variable(&mut table, found),
+        account_variable: variable(&mut table, "account_variable", found),
         account_flag: line_of_text(&mut table, "account_flag", found),
         limits: limits(&mut table, source, found),
         exit_zero: table.word("exit_zero", found),
@@ -129,6 +133,11 @@ fn layer(root: Node, source: &SourceLocation, found: &mut ReadProblems) -> Runti
         is_interactive: table.flag("interactive", found),
         program: line_of_text(&mut table, "program", found),
         version_flag: line_of_text(&mut table, "version_flag", found),
+        tried_with: line_of_text(&mut table, "tried_with", found),
+        login_variables: login.variables,
+        login_files: login.files,
+        root_variable: variable(&mut table, "root_variable", found),
+        ignore: lines_of_text(&mut table, "ignore", found),
     };
     table.warn_of_rest(&KEYS.map(|(name, _)| name), found);
     layer
@@ -173,9 +182,9 @@ fn command(table: &mut FieldTable, name: &str, found: &mut ReadProblems) -> Opti
     checked(table, name, |text| words::split(text).map(drop), found)
 }
 
-fn variable(table: &mut FieldTable, found: &mut ReadProblems) -> Option<String> {
+fn variable(table: &mut FieldTable, name: &str, found: &mut ReadProblems) -> Option<String> {
     let check = |text: &str| if text.is_empty() { Ok(()) } else { check_variable_name(text) };
-    checked(table, "account_variable", check, found)
+    checked(table, name, check, found)
 }
 
 fn number(table: &mut FieldTable, name: &str, max: u32, found: &mut ReadProblems) -> Option<u32> {
@@ -203,6 +212,39 @@ fn environment(table: &mut FieldTable, found: &mut ReadProblems) -> Vec<(String,
         check.is_ok()
     });
     variables
+}
+
+/// The table about logins.
+#[derive(Default)]
+struct LoginTable {
+    variables: Option<Vec<String>>,
+    files: Option<Vec<String>>,
+}
+
+/// The keys of the table `login`.
+const LOGIN_KEYS: [&str; 2] = ["variables", "files"];
+
+fn login(node: Node, source: &SourceLocation, found: &mut ReadProblems) -> LoginTable {
+    let mut table = FieldTable::of(node, "login".to_owned(), source, found);
+    let variables = lines_of_text(&mut table, "variables", found);
+    let files = lines_of_text(&mut table, "files", found);
+    table.warn_of_rest(&LOGIN_KEYS, found);
+    LoginTable { variables, files }
+}
+
+/// A list of texts without control characters; none if the file does not have it.
+fn lines_of_text(
+    table: &mut FieldTable,
+    name: &str,
+    found: &mut ReadProblems,
+) -> Option<Vec<String>> {
+    let source = table.line_of(name).map(|line| table.source.at(Some(line)))?;
+    let texts = table.texts(name, found);
+    if texts.iter().any(|text| text.is_empty() || text.chars().any(char::is_control)) {
+        wrong(&source, name, "write each on one line, without control characters", found);
+        return None;
+    }
+    Some(texts)
 }
 
 /// The table about pasting.
@@ -326,6 +368,10 @@ fn spelled(key: &str, value: &str) -> Result<String, Invalid> {
         KeyKind::Table if key == "limit" => {
             Err(Invalid::new("limit is a list of tables; write them into the file"))
         }
+        KeyKind::Table if key == "login" => {
+            Err(Invalid::new("login is a table of lists; write it into the file"))
+        }
+        KeyKind::List => Err(Invalid(format!("{key} is a list; write it into the file"))),
         KeyKind::Table => Err(Invalid(format!("{key} is a table; set {key}.<name>"))),
     }
 }
@@ -364,7 +410,6 @@ mod tests {
             "extends = 'claude'\n\
              description = 'Mine'\n\
              command = 'agent {prompt}'\n\
-             resume = ''\n\
              prompt = 'argument'\n\
              environment = { A = 'x', B = 2 }\n\
              account_variable = 'AGENT_HOME'\n\
@@ -374,6 +419,8 @@ mod tests {
              interactive = true\n\
              program = 'agent'\n\
              version_flag = '-V'\n\
+             tried_with = '1.2'\nroot_variable = ''\nignore = ['.a*']\n\
+             login = {variables = ['A_KEY', 'B_KEY'], files = ['.a/key']}\n\
              [paste]\nready = 'help'\nconfirm = '^>'\nbytes_max = 100\n\
              [usage]\ntokens = 'used (\\d+)'\ncost = 'cost (.+)'\n\
              [[limit]]\npattern = 'wait (?<after>.)'\nwait = '5m'\n",
@@ -383,7 +430,13 @@ mod tests {
         let layer = read.layer;
         assert_eq!(layer.extends.unwrap().as_str(), "claude");
         assert_eq!(layer.command.as_deref(), Some("agent {prompt}"));
-        assert_eq!(layer.resume.as_deref(), Some(""), "nothing is something that is said");
+        assert_eq!(layer.root_variable.as_deref(), Some(""), "nothing is something that is said");
+        assert_eq!(layer.tried_with.as_deref(), Some("1.2"));
+        assert_eq!(layer.login_variables.unwrap(), ["A_KEY", "B_KEY"]);
+        assert_eq!(
+            (layer.login_files.unwrap(), layer.ignore.unwrap()),
+            (vec![".a/key".to_owned()], vec![".a*".to_owned()])
+        );
         assert_eq!(layer.prompt, Some(PromptWay::Argument));
         assert_eq!(layer.environment[1], ("B".to_owned(), "2".to_owned()));
         assert_eq!(layer.exit_zero, Some(ExitZero::Ask));

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
 use gt_api::{
-    BrokenRuntimeDocument, LimitPatternDocument, PasteDocument, RuntimeDocument,
-    RuntimeEntryDocument, TestedRuntimeDocument, UsagePatternsDocument,
+    BrokenRuntimeDocument, LimitPatternDocument, LoginPlacesDocument, PasteDocument,
+    RuntimeDocument, RuntimeEntryDocument, TestedRuntimeDocument, UsagePatternsDocument,
 };
 use gt_core::formula::WordSet as _;
-use gt_core::runtime::{AccountWay, Command, Limit, Pattern, Prompt, Runtime};
+use gt_core::runtime::{AccountWay, Command, Limit, LoginState, Pattern, Prompt, Runtime};
 use gt_core::time::format_duration;
 use gt_scheduling::runtimes::{self, KnownRuntime, RuntimeTest, TrialAnswer};
 
@@ -177,7 +177,6 @@ fn show(context: &CommandContext<'_>, name: &str) -> Result<(), CliError> {
             Command::OfRig => "(that of the rig)",
         },
     );
-    row("resume", runtime.resume.as_deref().unwrap_or_default());
     row("prompt", runtime.prompt.way().as_str());
     if let Prompt::Paste(paste) = &runtime.prompt {
         row("ready when", paste.ready.as_ref().map(Pattern::as_str).unwrap_or_default());
@@ -198,6 +197,10 @@ fn show(context: &CommandContext<'_>, name: &str) -> Result<(), CliError> {
     }
     row("program", &runtime.program);
     row("version by", &runtime.version_flag);
+    row("tried with", &runtime.tried_with);
+    row("login in", &runtime.login.names().join(", "));
+    row("as root needs", &runtime.root_variable);
+    row("never committed", &runtime.ignore.join(", "));
     for limit in &runtime.limits {
         row("limit", &limit_line(limit));
     }
@@ -249,6 +252,13 @@ fn test(context: &CommandContext<'_>, name: &str, live: bool) -> Result<(), CliE
     }
     let version = tested.version.as_deref().unwrap_or("it tells no version");
     printer.line(format!("✓ {} is there: {version}", tested.program))?;
+    match &tested.login {
+        LoginState::Found(place) => printer.line(format!("✓ It has a login or key: {place}"))?,
+        LoginState::Missing | LoginState::Unknown => {}
+    }
+    for warning in tested.warnings() {
+        printer.note(format!("warning: {warning}"));
+    }
     match &tested.answer {
         Some(TrialAnswer::Said(last)) => printer.line(format!("✓ It answered: {last}")),
         Some(TrialAnswer::Limited(limit)) => {
@@ -301,7 +311,6 @@ fn document(known: &KnownRuntime, learned: &BTreeMap<String, u32>) -> RuntimeDoc
             Command::Own(template) => Some(template.clone()),
             Command::OfRig => None,
         },
-        resume: runtime.resume.clone(),
         prompt: runtime.prompt.way().as_str().to_owned(),
         paste: match &runtime.prompt {
             Prompt::Paste(paste) => Some(PasteDocument {
@@ -325,6 +334,13 @@ fn document(known: &KnownRuntime, learned: &BTreeMap<String, u32>) -> RuntimeDoc
         interactive: runtime.is_interactive,
         program: runtime.program.clone(),
         version_flag: runtime.version_flag.clone(),
+        tried_with: runtime.tried_with.clone(),
+        login: LoginPlacesDocument {
+            variables: runtime.login.variables.clone(),
+            files: runtime.login.files.clone(),
+        },
+        root_variable: runtime.root_variable.clone(),
+        ignore: runtime.ignore.clone(),
         limit: limits.collect(),
         warnings: texts(&known.warnings),
     }
@@ -340,6 +356,11 @@ fn tested_document(name: &str, tested: &RuntimeTest) -> TestedRuntimeDocument {
         name: name.to_owned(),
         program: tested.program.clone(),
         version: tested.version.clone(),
+        login: match &tested.login {
+            LoginState::Found(place) => Some(place.clone()),
+            LoginState::Missing | LoginState::Unknown => None,
+        },
+        warnings: tested.warnings(),
         answer,
         limited_until: limit.map(|limit| limit.at.into()),
         said: limit.map(|limit| limit.said.clone()),

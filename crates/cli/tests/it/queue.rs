@@ -63,7 +63,7 @@ fn words_of_commands_win_over_beads_and_every_flag_of_sling_is_taken() {
     assert_eq!(town.gt(["queue", "list"]).ok().stdout, "Queued beads: 0\n");
     town.gt(["queue", "gt-list"]).ok();
     let flags = ["queue", "gt-a", "gastown", "--force", "--args", "x", "--no-convoy", "--ralph"];
-    let merge = ["--merge", "direct", "--base-branch", "next", "--agent", "codex", "--owned"];
+    let merge = ["--merge", "direct", "--base-branch", "next", "--agent", "scripted", "--owned"];
     let ran = town.command(town.gt_path()).args(flags).args(&merge[..6]).run();
     assert_says(&ran.ok().stdout, &["✓ Scheduled gt-a"]);
     assert_eq!(texts(&town.gt_json(&["queue", "list"]), "id"), ["gt-list", "gt-a"]);

@@ -17,13 +17,17 @@ fn the_built_in_runtimes_are_listed() {
         "aider",
         "amp",
         "claude",
+        "cline",
         "codex",
         "copilot",
+        "crush",
         "cursor-agent",
         "custom",
         "gemini",
         "goose",
         "opencode",
+        "pi",
+        "qwen",
         "scripted",
     ];
     assert_eq!(texts(&list, "name"), expected);
@@ -31,7 +35,7 @@ fn the_built_in_runtimes_are_listed() {
     assert_eq!(claude["origin"], "built in");
     assert_eq!(claude["memory_mb"], 1024);
     assert_eq!(claude["account_variable"], "CLAUDE_CONFIG_DIR");
-    assert_eq!(list[6]["command"], json!(null), "custom has that of the rig");
+    assert_eq!(list[8]["command"], json!(null), "custom has that of the rig");
     let text = town.gt(["config", "agent", "list"]).ok().stdout;
     assert_says(&text, &["RUNTIME", "codex", "built in", "done-if-committed", "1024 MB"]);
 }
@@ -47,16 +51,18 @@ fn a_runtime_is_shown_with_everything_about_it() {
         "description",
         "environment",
         "exit_zero",
+        "ignore",
         "interactive",
         "limit",
+        "login",
         "max_runs",
         "memory_mb",
         "name",
         "origin",
         "program",
         "prompt",
-        "resume",
         "schema_version",
+        "tried_with",
         "usage",
         "version_flag",
         "warnings",
@@ -147,7 +153,7 @@ fn an_error_in_a_runtime_file_is_told_with_its_line() {
 
     // One that is broken does not hide the others.
     let list = town.gt_json(&["config", "agent", "list"]);
-    assert_eq!(list.as_array().unwrap().len(), 11);
+    assert_eq!(list.as_array().unwrap().len(), 15);
     assert_says(list[2]["problem"].as_str().unwrap(), &["claude.toml:2"]);
     assert_says(&town.gt(["config", "agent", "list"]).ok().stdout, &["cannot be used"]);
 }
@@ -228,6 +234,75 @@ fn a_runtime_is_tried_without_asking_it_anything() {
         &town.gt(["config", "agent", "test", "custom"]).ok().stdout,
         &["command of the rig"],
     );
+}
+
+#[test]
+fn a_test_finds_the_version_and_the_login() {
+    let town = town();
+    // A warning comes before the version.
+    let agent =
+        town.write_script("agent.sh", "echo 'WARNING: old settings 9.9' >&2; echo 'agent 1.2'");
+    let file = format!(
+        "command = \"{}\"\nroot_variable = \"AGENT_AS_ROOT\"\n\
+         login = {{ variables = [\"AGENT_KEY\"], files = [\".agent/key\"] }}\n",
+        agent.display()
+    );
+    town.write(".gt/runtimes/mine.toml", &file);
+
+    let tested = town.gt_json(&["config", "agent", "test", "mine"]);
+    assert_eq!(tested["version"], "agent 1.2");
+    assert_eq!(tested.get("login"), None);
+    let warned = strings(&tested["warnings"]).join("\n");
+    assert_says(&warned, &["looked for AGENT_KEY, ~/.agent/key", "gt config account add"]);
+    town.gt(["config", "set", "worker.runtime", "mine"]).ok();
+    assert_says(&town.gt(["doctor"]).stdout, &["no login or key of mine was found"]);
+
+    town.gt(["config", "account", "add", "work", "--env", "AGENT_KEY=hush"]).ok();
+    town.gt(["config", "agent", "set", "mine", "environment.AGENT_AS_ROOT", "1"]).ok();
+    let said = town.gt(["config", "agent", "test", "mine"]).ok();
+    assert_says(&said.stdout, &["✓ It has a login or key: AGENT_KEY"]);
+    assert_eq!(said.stderr, "");
+    assert_says(&town.gt(["doctor"]).stdout, &["(the town): agent 1.2"]);
+}
+
+#[test]
+fn files_that_an_agent_leaves_behind_do_not_land() {
+    let town = town();
+    let repository = town.git_repository("project");
+    let repository = repository.to_str().unwrap();
+    town.gt(["rig", "add", "web", repository, "--prefix", "we", "--executor", "process"]).ok();
+    town.write(".gt/runtimes/mine.toml", "extends = \"scripted\"\nignore = [\".mine*\"]\n");
+    town.gt(["config", "set", "worker.runtime", "mine"]).ok();
+    let script =
+        "```gt-script\nedit .mine.history x\nedit a.txt x\ncommit Work\nedit .mine.cache/a x\n```";
+    town.bead("we-a", &["--description", script]);
+
+    town.gt(["sling", "we-a"]).ok();
+
+    // Uncommitted files would have kept it from being done.
+    wait_until("the run is over", || town.run_of("we-a")["state"] == "done");
+    let git = town.command("git").args(["-C", "web/.repo.git", "log", "--all"]);
+    let files = git.args(["--name-only", "--format="]).run().ok();
+    assert!(files.stdout.contains("a.txt") && !files.stdout.contains(".mine"), "{files}");
+}
+
+#[test]
+fn work_for_a_missing_agent_is_refused() {
+    let town = town();
+    let repository = town.git_repository("project");
+    let repository = repository.to_str().unwrap();
+    town.gt(["rig", "add", "web", repository, "--prefix", "we", "--executor", "process"]).ok();
+    town.gt(["config", "agent", "set", "mine", "command", "no-such-agent"]).ok();
+    town.gt(["config", "set", "rig.web.runtime", "mine"]).ok();
+    town.bead("we-a", &[]);
+    let before = town.last_event();
+
+    for words in [&["sling", "we-a"][..], &["sling", "we-a", "--agent", "mine"]] {
+        let refused = refusal(&town.gt(words));
+        assert_says(&refused, &["no-such-agent", "is not installed on this machine", "--agent"]);
+    }
+    assert_eq!(town.last_event(), before, "nothing was scheduled");
+    town.gt(["sling", "we-a", "--agent", "scripted"]).ok();
 }
 
 #[test]

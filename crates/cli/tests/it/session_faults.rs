@@ -347,7 +347,6 @@ const MEMORY_KB_MAX: u64 = 50_000;
 const ON_A_TERMINAL: &str = r#"extends = "scripted"
 prompt = "file"
 command = """sh -c 'exec "$0" scripted' {gt} {prompt_file}"""
-resume = "{gt} scripted --script {prompt_file}"
 "#;
 
 #[test]

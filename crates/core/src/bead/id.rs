@@ -137,6 +137,16 @@ impl Uid {
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
+
+    /// The name of a session of the run with this id, as a UUID of version 4: some agents take no other. The first
+    /// session has the number 1.
+    pub fn session(&self, number: u32) -> String {
+        let mut bytes = *self.0.as_bytes();
+        for (byte, of_number) in bytes[12..].iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= of_number;
+        }
+        uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+    }
 }
 
 impl fmt::Display for Uid {

@@ -16,8 +16,10 @@ pub struct InvocationValues<'a> {
     pub run: &'a str,
     /// The title of the bead.
     pub title: &'a str,
-    /// The id that the program may use for its session: a UUID that stays the same when the session is resumed.
+    /// The id that the program may use for its session: a UUID of version 4.
     pub session: &'a str,
+    /// The tree that the program works in; an absolute path.
+    pub tree: &'a str,
     /// This program, to be started again.
     pub gt: &'a str,
     /// Where the account keeps its configuration, if it has a place of its own.
@@ -26,7 +28,7 @@ pub struct InvocationValues<'a> {
 
 impl<'a> InvocationValues<'a> {
     /// Every place there is in a command, and its value.
-    fn places(&self, prompt: &'a str) -> [(&'static str, &'a str); 7] {
+    fn places(&self, prompt: &'a str) -> [(&'static str, &'a str); 8] {
         [
             ("prompt", prompt),
             ("prompt_file", self.prompt_file),
@@ -34,6 +36,7 @@ impl<'a> InvocationValues<'a> {
             ("run", self.run),
             ("title", self.title),
             ("session", self.session),
+            ("tree", self.tree),
             ("gt", self.gt),
         ]
     }
@@ -89,11 +92,6 @@ impl Runtime {
                 self.name
             ))),
         }
-    }
-
-    /// The command that continues the session of a run; none if this runtime cannot continue one.
-    pub fn resumption(&self, values: &InvocationValues<'_>) -> Result<Option<Invocation>, Invalid> {
-        self.resume.as_deref().map(|template| self.invoke(template, values)).transpose()
     }
 
     fn invoke(&self, template: &str, values: &InvocationValues<'_>) -> Result<Invocation, Invalid> {

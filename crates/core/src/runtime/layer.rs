@@ -2,8 +2,8 @@
 
 use super::invocation::check_template;
 use super::{
-    AccountWay, Command, ExitZero, Limit, Paste, Pattern, Prompt, PromptWay, Runtime, RuntimeName,
-    UsageReport,
+    AccountWay, Command, ExitZero, Limit, LoginPlaces, Paste, Pattern, Prompt, PromptWay, Runtime,
+    RuntimeName, UsageReport,
 };
 use crate::{Invalid, words};
 
@@ -16,8 +16,6 @@ pub struct RuntimeLayer {
     pub description: Option<String>,
     /// The command line; empty for that of the rig.
     pub command: Option<String>,
-    /// The command line that continues a session; empty for none.
-    pub resume: Option<String>,
     /// How the prompt is given.
     pub prompt: Option<PromptWay>,
     /// The screen shows this once a prompt can be pasted.
@@ -50,6 +48,16 @@ pub struct RuntimeLayer {
     pub program: Option<String>,
     /// The flag that prints its version; empty for none.
     pub version_flag: Option<String>,
+    /// The version that it was tried with.
+    pub tried_with: Option<String>,
+    /// Variables that hold its login or key.
+    pub login_variables: Option<Vec<String>>,
+    /// Files that hold its login or key.
+    pub login_files: Option<Vec<String>>,
+    /// The variable without which it does not start as root; empty for none.
+    pub root_variable: Option<String>,
+    /// Patterns of files that it leaves behind.
+    pub ignore: Option<Vec<String>>,
 }
 
 /// Why layers do not make a runtime.
@@ -100,7 +108,6 @@ impl RuntimeLayer {
             extends: self.extends.or(below.extends),
             description: self.description.or(below.description),
             command: self.command.or(below.command),
-            resume: self.resume.or(below.resume),
             prompt: self.prompt.or(below.prompt),
             paste_ready: self.paste_ready.or(below.paste_ready),
             paste_confirm: self.paste_confirm.or(below.paste_confirm),
@@ -117,6 +124,11 @@ impl RuntimeLayer {
             is_interactive: self.is_interactive.or(below.is_interactive),
             program,
             version_flag: self.version_flag.or(below.version_flag),
+            tried_with: self.tried_with.or(below.tried_with),
+            login_variables: self.login_variables.or(below.login_variables),
+            login_files: self.login_files.or(below.login_files),
+            root_variable: self.root_variable.or(below.root_variable),
+            ignore: self.ignore.or(below.ignore),
         }
     }
 
@@ -132,11 +144,9 @@ impl RuntimeLayer {
             return Err(wrong("command", Invalid::new(why)));
         };
         let way = self.prompt.unwrap_or(PromptWay::Stdin);
-        let resume = self.resume.filter(|command| !command.is_empty());
         let own = Some(command).filter(|command| !command.is_empty());
-        for (key, template) in [("command", &own), ("resume", &resume)] {
-            let Some(template) = template else { continue };
-            let places = check_template(template).map_err(|why| wrong(key, why))?;
+        if let Some(template) = &own {
+            let places = check_template(template).map_err(|why| wrong("command", why))?;
             let lacks = match way {
                 PromptWay::Argument if !places.has_prompt => Some("{prompt}"),
                 PromptWay::File if !places.has_prompt_file => Some("{prompt_file}"),
@@ -144,7 +154,7 @@ impl RuntimeLayer {
             };
             if let Some(place) = lacks {
                 let why = format!("lacks {place}, where the prompt is to stand");
-                return Err(wrong(key, Invalid(why)));
+                return Err(wrong("command", Invalid(why)));
             }
         }
         let is_interactive = self.is_interactive.unwrap_or(false);
@@ -185,7 +195,6 @@ impl RuntimeLayer {
             name,
             description: self.description.unwrap_or_default(),
             command: own.map_or(Command::OfRig, Command::Own),
-            resume,
             prompt,
             environment: self.environment,
             account,
@@ -197,6 +206,13 @@ impl RuntimeLayer {
             is_interactive,
             program,
             version_flag: self.version_flag.unwrap_or_else(|| "--version".to_owned()),
+            tried_with: self.tried_with.unwrap_or_default(),
+            login: LoginPlaces {
+                variables: self.login_variables.unwrap_or_default(),
+                files: self.login_files.unwrap_or_default(),
+            },
+            root_variable: self.root_variable.unwrap_or_default(),
+            ignore: self.ignore.unwrap_or_default(),
         })
     }
 }

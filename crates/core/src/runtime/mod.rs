@@ -168,8 +168,6 @@ pub struct Runtime {
     pub description: String,
     /// How it is started.
     pub command: Command,
-    /// How the session that it had is continued; none if it cannot be.
-    pub resume: Option<String>,
     /// How it is given its task.
     pub prompt: Prompt,
     /// Variables that it gets.
@@ -192,6 +190,56 @@ pub struct Runtime {
     pub program: String,
     /// The flag that prints its version; empty if there is none.
     pub version_flag: String,
+    /// The version that it was tried with; empty if that is not known.
+    pub tried_with: String,
+    /// Where it keeps its login or key.
+    pub login: LoginPlaces,
+    /// The variable without which it does not start as root; empty if it starts.
+    pub root_variable: String,
+    /// Patterns of files of its own that it leaves in the tree, and that are never committed.
+    pub ignore: Vec<String>,
+}
+
+/// Where a program finds its login or key. One of the places is enough.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoginPlaces {
+    /// Variables of its environment.
+    pub variables: Vec<String>,
+    /// Files below the home directory.
+    pub files: Vec<String>,
+}
+
+/// Whether a program can log in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoginState {
+    /// A login or key is here.
+    Found(String),
+    /// None of the places has one.
+    Missing,
+    /// Its file does not say where to look.
+    Unknown,
+}
+
+impl LoginPlaces {
+    /// Looks for a login or key: a variable that is set, or a file that is there.
+    pub fn find(
+        &self,
+        is_set: impl Fn(&str) -> bool,
+        is_there: impl Fn(&str) -> bool,
+    ) -> LoginState {
+        if self.variables.is_empty() && self.files.is_empty() {
+            return LoginState::Unknown;
+        }
+        let variable = self.variables.iter().find(|name| is_set(name)).cloned();
+        let file = || self.files.iter().find(|file| is_there(file)).map(|file| format!("~/{file}"));
+        variable.or_else(file).map_or(LoginState::Missing, LoginState::Found)
+    }
+
+    /// All places, as people write them.
+    pub fn names(&self) -> Vec<String> {
+        let files = self.files.iter().map(|file| format!("~/{file}"));
+        self.variables.iter().cloned().chain(files).collect()
+    }
 }
 
 impl Runtime {

@@ -23,6 +23,7 @@ const VALUES: InvocationValues<'_> = InvocationValues {
     run: "gt-a#2",
     title: "A title",
     session: "0b0e3a38-4f1f-4f6e-8f3a-3d2f6a1c9e55",
+    tree: "/town/web",
     gt: "/bin/gt",
     account_dir: None,
 };
@@ -82,14 +83,24 @@ fn an_account_is_told_its_directory() {
 }
 
 #[test]
-fn a_session_is_continued_where_that_is_possible() {
-    let resumed = |resume: Option<&str>| {
-        let layer = RuntimeLayer { resume: resume.map(str::to_owned), ..layer("a") };
-        layer.finish(name("x")).unwrap().resumption(&VALUES).unwrap().map(|given| given.argv)
-    };
-    assert_eq!(resumed(Some("a --resume {session}")).unwrap()[2], VALUES.session);
-    assert_eq!(resumed(Some("")), None);
-    assert_eq!(resumed(None), None);
+fn a_command_names_its_session_and_its_tree() {
+    let values = InvocationValues { tree: "/town/web/a tree", ..VALUES };
+    let runtime = layer("a --session {session} --trust={tree}").finish(name("x")).unwrap();
+    let argv = runtime.invocation(&values).unwrap().argv;
+    assert_eq!(argv, ["a", "--session", VALUES.session, "--trust=/town/web/a tree"]);
+}
+
+#[test]
+fn one_place_of_a_login_is_enough() {
+    let strings = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let places =
+        LoginPlaces { variables: strings(&["A_KEY", "B_KEY"]), files: strings(&[".a/key"]) };
+    let found = |text: &str| LoginState::Found(text.to_owned());
+    assert_eq!(places.find(|name| name == "B_KEY", |_| true), found("B_KEY"));
+    assert_eq!(places.find(|_| false, |file| file == ".a/key"), found("~/.a/key"));
+    assert_eq!(places.find(|_| false, |_| false), LoginState::Missing);
+    assert_eq!(LoginPlaces::default().find(|_| true, |_| true), LoginState::Unknown);
+    assert_eq!(places.names(), ["A_KEY", "B_KEY", "~/.a/key"]);
 }
 
 #[test]
@@ -137,12 +148,8 @@ fn an_impossible_value_is_refused_with_its_key() {
             "the runtime x: command: lacks {prompt}",
         ),
         (
-            RuntimeLayer {
-                prompt: Some(PromptWay::File),
-                resume: Some("a".to_owned()),
-                ..layer("a {prompt_file}")
-            },
-            "the runtime x: resume: lacks {prompt_file}",
+            RuntimeLayer { prompt: Some(PromptWay::File), ..layer("a") },
+            "the runtime x: command: lacks {prompt_file}",
         ),
         (
             RuntimeLayer { is_interactive: Some(true), ..layer("a") },

@@ -1,8 +1,9 @@
 //! Whether every rig could start work: its agent program, its session server, its origin and its formulas.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use gt_core::runtime::{Command, Runtime};
+use gt_core::runtime::{CUSTOM, Command, Runtime};
 use gt_core::{ExecutorKind, Rig, RigState, words};
 use gt_executors::{git, process};
 
@@ -74,7 +75,7 @@ fn runs_here(rig: &Rig) -> bool {
 /// The agent program of every rig, each program once.
 fn agents(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
     let settings = town.scheduler_settings()?;
-    let mut programs: BTreeMap<String, Vec<&Rig>> = BTreeMap::new();
+    let mut programs: BTreeMap<String, (Runtime, Vec<&Rig>)> = BTreeMap::new();
     let mut checks = Vec::new();
     for rig in all.iter().filter(|rig| is_in_service(rig) && runs_here(rig)) {
         if !settings.knows_how(rig) {
@@ -83,7 +84,8 @@ fn agents(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
         match runtimes::resolve(town, &settings, &rig.slug, None) {
             Ok(runtime) => {
                 if let Some(program) = program_of(&runtime) {
-                    programs.entry(program).or_default().push(rig);
+                    let (_, rigs) = programs.entry(program).or_insert((runtime, Vec::new()));
+                    rigs.push(rig);
                 }
             }
             Err(error) => {
@@ -93,7 +95,13 @@ fn agents(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
             }
         }
     }
-    for (program, rigs) in programs {
+    // The default of a town counts before any rig uses it.
+    if let Some(Ok(known)) = settings.runtime.as_deref().map(|name| runtimes::get(town, name))
+        && let Some(program) = program_of(&known.runtime)
+    {
+        programs.entry(program).or_insert((known.runtime, Vec::new()));
+    }
+    for (program, (runtime, rigs)) in programs {
         // The setting that decides for a rig: another one would change nothing.
         let setting = |rig: &&Rig| match settings.runtime_in(&rig.slug, None) {
             "" => format!("rig.{}.command '<program> {{bead}}'", rig.slug),
@@ -102,13 +110,16 @@ fn agents(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
             }
             _ => "worker.runtime <name>".to_owned(),
         };
-        let choices: BTreeSet<String> = rigs.iter().map(setting).collect();
+        let mut choices: BTreeSet<String> = rigs.iter().map(setting).collect();
+        if rigs.is_empty() {
+            choices.insert("worker.runtime <name>".to_owned());
+        }
         let choices: Vec<String> =
             choices.iter().map(|choice| format!("gt config set {choice}")).collect();
         let rigs: Vec<&str> = rigs.iter().map(|rig| rig.slug.as_str()).collect();
-        let rigs = rigs.join(", ");
+        let rigs = if rigs.is_empty() { "the town".to_owned() } else { rigs.join(", ") };
         checks.push(if process::is_installed(&program) {
-            HealthCheck::good("agent", format!("{program} ({rigs})"))
+            installed(town, &runtime, &program, &rigs)
         } else {
             let detail =
                 format!("the program {program} is not installed here, and {rigs} needs it");
@@ -120,6 +131,26 @@ fn agents(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
         });
     }
     Ok(checks)
+}
+
+/// Whether an installed agent tells its version and can log in. The command of a rig is only started for work.
+fn installed(town: &Town, runtime: &Runtime, program: &str, rigs: &str) -> HealthCheck {
+    if runtime.name.as_str() == CUSTOM {
+        return HealthCheck::good("agent", format!("{program} ({rigs})"));
+    }
+    let fix = format!("gt config agent test {} shows it again", runtime.name);
+    match runtimes::examine(town, runtime, false, Path::new(OWN_PROGRAM)) {
+        Ok(tested) => {
+            let version = tested.version.as_deref().unwrap_or("it tells no version");
+            let warnings = tested.warnings();
+            if warnings.is_empty() {
+                HealthCheck::good("agent", format!("{program} ({rigs}): {version}"))
+            } else {
+                HealthCheck::bad("agent", CheckGrade::Warning, warnings.join("; "), fix)
+            }
+        }
+        Err(error) => HealthCheck::bad("agent", CheckGrade::Problem, error.to_string(), fix),
+    }
 }
 
 /// The program that a runtime starts; none if it is ours or only known when a run starts.

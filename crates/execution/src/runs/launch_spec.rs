@@ -9,7 +9,6 @@ use gt_core::work::RunToken;
 use gt_core::{ExecutorKind, Message, Rig};
 use gt_executors::runs::{Agent, Prompter, RunFiles};
 use gt_executors::terminal::Launcher;
-use uuid::Uuid;
 
 use super::prompt::prompt;
 use crate::trees::{path_with_us, put_behind_fence};
@@ -81,7 +80,9 @@ pub(super) fn launch_spec(
     };
     let gt = program.to_string_lossy();
     // Programs do not begin a session under a name that they have used.
-    let session_name = if session > 1 { Uuid::now_v7().to_string() } else { run.uid.to_string() };
+    let session_name = run.uid.session(session);
+    let directory = if run.workplace.tree.is_empty() { &rig.path } else { &run.workplace.tree };
+    let directory = town.root().join(directory);
     let account_dir = account.map(|account| account.config_dir.as_str());
     let values = InvocationValues {
         prompt: &text,
@@ -90,6 +91,7 @@ pub(super) fn launch_spec(
         run: &id,
         title: bead.title.as_str(),
         session: &session_name,
+        tree: &directory.to_string_lossy(),
         gt: &gt,
         account_dir: account_dir.filter(|directory| !directory.is_empty()),
     };
@@ -111,13 +113,12 @@ pub(super) fn launch_spec(
     environment.extend(of_runtime);
     environment.extend(account.into_iter().flat_map(|account| account.environment.clone()));
     put_behind_fence(town, rig, &run.id, runtime.name.as_str(), &mut environment)?;
-    let directory = if run.workplace.tree.is_empty() { &rig.path } else { &run.workplace.tree };
     let on_terminal =
         runtime.is_interactive || (run.executor == ExecutorKind::Tmux && stdin.is_none());
     let terminal = on_terminal.then(|| Launcher::of(program));
     let agent = Agent {
         argv,
-        directory: town.root().join(directory),
+        directory,
         environment,
         prompt: stdin.or(typed).unwrap_or_default(),
         terminal,

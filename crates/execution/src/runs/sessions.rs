@@ -15,6 +15,7 @@ use gt_executors::runs::{
 use super::launch_spec::{LaunchHost, LaunchSpec, launch_spec};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::spawner::with_causes;
+use crate::trees::ignore_files;
 use gt_beads::messages::put_before_in;
 use gt_beads::steps::progress_in;
 use gt_scheduling::run_transitions::ClaimedRun;
@@ -101,6 +102,7 @@ impl SessionInputs<'_> {
         session: u32,
         supervision: &mut Supervision,
     ) -> std::result::Result<SessionEnd, String> {
+        ignore_files(self.town, self.rig, &runtime.ignore).map_err(|error| with_causes(&error))?;
         let ground = LaunchHost::Here(self.program);
         let launch_spec =
             || launch_spec(self.town, self.rig, order, runtime, self.account, &ground, session);

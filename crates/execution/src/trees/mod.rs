@@ -23,6 +23,7 @@ pub(crate) use check_tree::{CheckTree, CheckTrees};
 pub use fence::{fence, use_environment_of_supervisor};
 pub(crate) use fence::{programs_of, put_behind_fence};
 pub(crate) use lock::occupy;
+pub(crate) use overlay::ignore_files;
 pub(crate) use prepare::prepare;
 pub(crate) use prepare::{NotPrepared, Prepared};
 pub(crate) use program_path::{path_through, path_with_us};

@@ -10,7 +10,7 @@ use gt_core::Rig;
 use gt_executors::git::Tree;
 
 use gt_town::tree_paths::{Trees, git_failed};
-use gt_town::{OperationError, Result};
+use gt_town::{OperationError, Result, Town};
 
 /// The lines around our section in the list of files that git ignores.
 const BEGIN: &str = "# The overlay of the rig; gt writes this.";
@@ -82,15 +82,30 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     written.and_then(|()| fs::rename(&beside, to)).map_err(failed)
 }
 
-/// Tells git, that of workers and ours, to ignore these files. Other lines of the list stay.
-fn exclude(trees: &Trees<'_>, files: &BTreeSet<PathBuf>) -> Result<()> {
-    trees.repository().exclude_paths().iter().try_for_each(|path| exclude_in(path, files))
+/// Tells git, that of workers and ours, to ignore files that match these patterns in all trees of a rig: agents leave
+/// files of their own behind, which are no work.
+pub(crate) fn ignore_files(town: &Town, rig: &Rig, patterns: &[String]) -> Result<()> {
+    let Some(trees) = Trees::of(town, rig).filter(|_| !patterns.is_empty()) else { return Ok(()) };
+    trees.repository().exclude_paths().iter().try_for_each(|path| {
+        rewrite(path, |before| {
+            let missing = patterns.iter().filter(|one| !before.lines().any(|line| line == *one));
+            let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+            missing.fold(format!("{before}{gap}"), |list, pattern| list + pattern + "\n")
+        })
+    })
 }
 
-fn exclude_in(path: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
+/// Tells git, that of workers and ours, to ignore these files. Other lines of the list stay.
+fn exclude(trees: &Trees<'_>, files: &BTreeSet<PathBuf>) -> Result<()> {
+    let paths = trees.repository().exclude_paths();
+    paths.iter().try_for_each(|path| rewrite(path, |before| with_section(before, files)))
+}
+
+/// Changes a list of ignored files in one step.
+fn rewrite(path: &Path, change: impl Fn(&str) -> String) -> Result<()> {
     let failed = |source| OperationError::File { action: "write", path: path.to_owned(), source };
     let before = fs::read_to_string(path).unwrap_or_default();
-    let after = with_section(&before, files);
+    let after = change(&before);
     let Some(directory) = path.parent().filter(|_| after != before) else { return Ok(()) };
     fs::create_dir_all(directory).map_err(failed)?;
     let beside = directory.join(format!("exclude-{}", std::process::id()));

@@ -9,7 +9,7 @@ use gt_core::Rig;
 use gt_core::checks::hash_parts;
 use gt_core::time::format_duration;
 use gt_executors::git::{Commit, Tree};
-use gt_executors::trial::Trial;
+use gt_executors::trial::{ErrorStream, Trial};
 
 use super::overlay::{files_below, lay_over};
 use gt_town::scheduler_settings::SchedulerSettings;
@@ -123,6 +123,7 @@ impl TreeSetup {
             input: b"",
             limit,
             output_bytes_max: OUTPUT_BYTES_MAX,
+            errors: ErrorStream::Joined,
         }
         .run();
         let tried = tried.map_err(|error| failed(rig, &error.to_string(), ""))?;

@@ -15,7 +15,8 @@ use crate::promise::{accepted, reads_back, tells_on_one_line, text, two_texts};
 pub(super) const KEYS: &[&str] = &[
     "extends = \"claude\"\n",
     "command = \"a {prompt}\"\n",
-    "resume = \"a {session}\"\n",
+    "ignore = [\".a*\"]\n",
+    "login = {variables = [\"A\"], files = [\".a\"]}\n",
     "prompt = \"argument\"\n",
     "prompt = \"paste\"\n",
     "interactive = true\n",
@@ -39,11 +40,8 @@ pub(super) fn file(input: &[u8]) {
             gt: "gt",
             ..InvocationValues::default()
         };
-        for template in [Some(runtime.invocation(&values)), runtime.resumption(&values).transpose()]
-        {
-            if let Some(Some(invocation)) = template.map(accepted) {
-                assert!(!invocation.argv.is_empty());
-            }
+        if let Some(invocation) = accepted(runtime.invocation(&values)) {
+            assert!(!invocation.argv.is_empty());
         }
     }
     if let Some((file, value)) = two_texts(input) {

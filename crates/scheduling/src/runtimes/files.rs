@@ -16,17 +16,21 @@ use gt_town::named_cache::NamedCache;
 use gt_town::{OperationError, Result, Town};
 
 /// The runtimes that this program brings.
-const PRESETS: [(&str, &str); 11] = [
+const PRESETS: [(&str, &str); 15] = [
     ("aider", include_str!("presets/aider.toml")),
     ("amp", include_str!("presets/amp.toml")),
     ("claude", include_str!("presets/claude.toml")),
+    ("cline", include_str!("presets/cline.toml")),
     ("codex", include_str!("presets/codex.toml")),
     ("copilot", include_str!("presets/copilot.toml")),
+    ("crush", include_str!("presets/crush.toml")),
     ("cursor-agent", include_str!("presets/cursor-agent.toml")),
     ("custom", include_str!("presets/custom.toml")),
     ("gemini", include_str!("presets/gemini.toml")),
     ("goose", include_str!("presets/goose.toml")),
     ("opencode", include_str!("presets/opencode.toml")),
+    ("pi", include_str!("presets/pi.toml")),
+    ("qwen", include_str!("presets/qwen.toml")),
     ("scripted", include_str!("presets/scripted.toml")),
 ];
 

@@ -1,12 +1,14 @@
-//! Is a runtime there, and does it answer?
+//! Whether the program of a runtime is there, can log in, and answers.
 
 use std::path::Path;
 use std::time::Duration;
 
-use gt_core::runtime::{Command, InvocationValues, LimitUntil, last_line};
-use gt_executors::process::ProcessError;
-use gt_executors::trial::{Trial, TrialResult};
-use uuid::Uuid;
+use gt_core::Uid;
+use gt_core::runtime::{
+    Command, InvocationValues, LimitUntil, LoginState, Runtime, RuntimeName, last_line,
+};
+use gt_executors::process::{self, ProcessError};
+use gt_executors::trial::{ErrorStream, Trial, TrialResult};
 
 use super::{get, limit_in};
 use gt_town::{OperationError, Result, Town};
@@ -27,12 +29,46 @@ const QUESTION: &str =
 /// The findings about a runtime.
 #[derive(Debug, Clone)]
 pub struct RuntimeTest {
+    /// Its name.
+    pub name: RuntimeName,
     /// Its program; empty if it has none of its own.
     pub program: String,
     /// The version that the program reports; nothing if it reports none.
     pub version: Option<String>,
+    /// Whether it has a login or key.
+    pub login: LoginState,
+    /// The places where a login was looked for.
+    pub login_places: Vec<String>,
+    /// The variable that it needs to start as root, if we are root and it is not set.
+    pub root_variable: Option<String>,
     /// Its answer, if it was asked.
     pub answer: Option<TrialAnswer>,
+}
+
+impl RuntimeTest {
+    /// What may keep the program from working, each with what to do.
+    pub fn warnings(&self) -> Vec<String> {
+        let Self { name, program, .. } = self;
+        let mut warnings = Vec::new();
+        if self.login == LoginState::Missing {
+            let places = self.login_places.join(", ");
+            let example = self.login_places.iter().find(|place| !place.starts_with('~'));
+            let account = example.map(|variable| {
+                format!(", or give it a key: gt config account add <name> --env {variable}=<key>")
+            });
+            warnings.push(format!(
+                "no login or key of {name} was found (looked for {places}); log in with {program}{}",
+                account.unwrap_or_default()
+            ));
+        }
+        if let Some(variable) = &self.root_variable {
+            warnings.push(format!(
+                "{program} does not start as root; use another user, or in a container \
+                 gt config agent set {name} environment.{variable} 1"
+            ));
+        }
+        warnings
+    }
 }
 
 /// The result of asking.
@@ -48,25 +84,38 @@ pub enum TrialAnswer {
 /// program.
 pub fn test(town: &Town, name: &str, live: bool, gt: &Path) -> Result<RuntimeTest> {
     let runtime = get(town, name)?.runtime;
+    if runtime.command == Command::OfRig && live {
+        return Err(OperationError::rejected(format!(
+            "the runtime {name} starts the command of a rig, so it is tried by slinging a bead there"
+        )));
+    }
+    examine(town, &runtime, live, gt)
+}
+
+/// The same for a runtime that is known.
+pub fn examine(town: &Town, runtime: &Runtime, live: bool, gt: &Path) -> Result<RuntimeTest> {
     if runtime.command == Command::OfRig {
-        if live {
-            return Err(OperationError::rejected(format!(
-                "the runtime {name} starts the command of a rig, so it is tried by slinging a bead there"
-            )));
-        }
-        return Ok(RuntimeTest { program: String::new(), version: None, answer: None });
+        return Ok(RuntimeTest {
+            name: runtime.name.clone(),
+            program: String::new(),
+            version: None,
+            login: LoginState::Unknown,
+            login_places: Vec::new(),
+            root_variable: None,
+            answer: None,
+        });
     }
     let directory = town.root().join(format!(".gt/trial-{}", std::process::id()));
     let file = |action, source| OperationError::File { action, path: directory.clone(), source };
     gt_executors::private::create_dir_all(&directory).map_err(|source| file("make", source))?;
-    let tested = try_out(&runtime, town, live, gt, &directory);
+    let tested = try_out(runtime, town, live, gt, &directory);
     // We made it for this test, so there is no work in it.
     std::fs::remove_dir_all(&directory).map_err(|source| file("remove", source))?;
     tested
 }
 
 fn try_out(
-    runtime: &gt_core::runtime::Runtime,
+    runtime: &Runtime,
     town: &Town,
     live: bool,
     gt: &Path,
@@ -74,8 +123,9 @@ fn try_out(
 ) -> Result<RuntimeTest> {
     let gt = gt.to_string_lossy();
     let program = if runtime.program == "{gt}" { gt.to_string() } else { runtime.program.clone() };
-    let trial = |argv: &[String], input: &[u8], limit| {
+    let trial = |argv: &[String], input: &[u8], limit, errors| {
         Trial {
+            errors,
             without: &[],
             argv,
             directory,
@@ -91,15 +141,42 @@ fn try_out(
     let version = if runtime.version_flag.is_empty() {
         None
     } else {
-        let tried = trial(&argv, b"", VERSION_LIMIT)?;
+        // Some programs print warnings before they say their version.
+        let tried = trial(&argv, b"", VERSION_LIMIT, ErrorStream::Apart)?;
         if !tried.status.is_some_and(|status| status.success()) {
             let what = format!("{program} {}", runtime.version_flag);
             return Err(OperationError::rejected(describe_failure(&what, &tried, VERSION_LIMIT)));
         }
-        tried.output.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+        let first = |text: &str| {
+            text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+        };
+        first(&tried.output).or_else(|| first(&tried.errors))
+    };
+    let accounts = town.read(|reader| Ok(reader.accounts()?))?;
+    let is_set = |name: &str| {
+        let of_accounts = accounts.iter().flat_map(|account| &account.environment);
+        let mut given = runtime.environment.iter().chain(of_accounts);
+        process::has_variable(name) || given.any(|(own, _)| own == name)
+    };
+    let mut login = runtime.login.find(is_set, process::is_in_home);
+    // What an account keeps in its directory is known to the program alone.
+    if login == LoginState::Missing
+        && let Some(account) = accounts.iter().find(|account| !account.config_dir.is_empty())
+    {
+        login = LoginState::Found(format!("the account {}", account.handle));
+    }
+    let needs = Some(&runtime.root_variable).filter(|name| !name.is_empty() && process::is_root());
+    let tested = RuntimeTest {
+        name: runtime.name.clone(),
+        program: program.clone(),
+        version,
+        login,
+        login_places: runtime.login.names(),
+        root_variable: needs.filter(|name| !is_set(name)).cloned(),
+        answer: None,
     };
     if !live {
-        return Ok(RuntimeTest { program, version, answer: None });
+        return Ok(tested);
     }
     if runtime.is_interactive {
         return Err(OperationError::rejected(format!(
@@ -108,7 +185,7 @@ fn try_out(
         )));
     }
     let prompt_file = directory.join("prompt.md").to_string_lossy().into_owned();
-    let session = Uuid::now_v7().to_string();
+    let session = Uid::fresh().session(1);
     let invocation = runtime.invocation(&InvocationValues {
         prompt: QUESTION,
         prompt_file: &prompt_file,
@@ -116,6 +193,7 @@ fn try_out(
         run: "test#1",
         title: "Test",
         session: &session,
+        tree: &directory.to_string_lossy(),
         gt: &gt,
         account_dir: None,
     })?;
@@ -125,7 +203,7 @@ fn try_out(
         })?;
     }
     let input = invocation.stdin.unwrap_or_default();
-    let tried = trial(&invocation.argv, &input, ANSWER_LIMIT)?;
+    let tried = trial(&invocation.argv, &input, ANSWER_LIMIT, ErrorStream::Joined)?;
     let is_well = tried.status.is_some_and(|status| status.success());
     let last = last_line(&tried.output);
     let answer = match (is_well, last) {
@@ -146,14 +224,10 @@ fn try_out(
             }
         },
     };
-    Ok(RuntimeTest { program, version, answer: Some(answer) })
+    Ok(RuntimeTest { answer: Some(answer), ..tested })
 }
 
-fn not_there(
-    name: &gt_core::runtime::RuntimeName,
-    program: &str,
-    error: ProcessError,
-) -> OperationError {
+fn not_there(name: &RuntimeName, program: &str, error: ProcessError) -> OperationError {
     match &error {
         ProcessError::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             OperationError::rejected(format!(
@@ -166,7 +240,8 @@ fn not_there(
 }
 
 fn describe_failure(what: &str, tried: &TrialResult, limit: Duration) -> String {
-    let said = last_line(&tried.output).map(|last| format!(": {last}")).unwrap_or_default();
+    let said = last_line(&tried.output).or_else(|| last_line(&tried.errors));
+    let said = said.map(|last| format!(": {last}")).unwrap_or_default();
     match tried.status {
         Some(status) => format!("{what} failed ({status}){said}"),
         None => format!("{what} did not end within {} seconds{said}", limit.as_secs()),

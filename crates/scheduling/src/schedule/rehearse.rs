@@ -1,7 +1,9 @@
 //! Trying out what a dispatch would do, before anything is scheduled.
 
+use gt_core::runtime::{CUSTOM, Runtime};
 use gt_core::schedule::{SlingParameters, WorkerPlace};
-use gt_core::{Bead, Rig};
+use gt_core::{Bead, ExecutorKind, Rig};
+use gt_executors::process;
 
 use crate::dispatch::{Recipe, cook};
 use crate::runtimes;
@@ -22,13 +24,31 @@ pub(super) fn rehearse(
     let is_ours = rig.executor.takes_slot() && place.is_none_or(|place| place.executor().is_none());
     if is_ours {
         let asked = parameters.runtime.as_deref();
-        runtimes::known_in(town, settings, &rig.slug, asked).map_err(|error| match asked {
+        let runtime = runtimes::known_in(town, settings, &rig.slug, asked);
+        let runtime = runtime.map_err(|error| match asked {
             Some(_) => error,
             None => OperationError::rejected(format!(
                 "{error}; name another with gt config set rig.{}.runtime <runtime>, or with --agent",
                 rig.slug
             )),
         })?;
+        require_program(town, rig, &runtime)?;
     }
     cook(town, rig, bead, parameters)
+}
+
+/// Refuses an agent whose program is missing on every machine that could start it. That is known where this machine is the
+/// only one: its rig works here, and its town is a file here. The command of a rig is found out when it starts.
+fn require_program(town: &Town, rig: &Rig, runtime: &Runtime) -> Result<()> {
+    let is_here = matches!(rig.executor, ExecutorKind::Tmux | ExecutorKind::Process);
+    let Runtime { name, program, .. } = runtime;
+    let is_own = program.is_empty() || program.contains('{') || name.as_str() == CUSTOM;
+    if !is_here || is_own || town.store_path().is_none() || process::is_installed(program) {
+        return Ok(());
+    }
+    Err(OperationError::rejected(format!(
+        "the agent {name} needs {program}, which is not installed on this machine; install it, or choose another agent with \
+         --agent <name> or gt config set rig.{}.runtime <name> (gt config agent list shows them)",
+        rig.slug
+    )))
 }
