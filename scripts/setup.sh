@@ -122,6 +122,8 @@ clean_environment() {
     local variable
     while read -r variable; do
         case "$variable" in
+            # Where scripts/agents keeps programs; no program of ours reads it.
+            GT_AGENTS_CACHE) ;;
             GT_* | BD_* | BEADS_*) unset "$variable" ;;
         esac
     done < <(compgen -e)

@@ -150,6 +150,11 @@ pub const LAYERS: &[Layer] = &[
         may_use: MayUse::Only(&["gt-testkit"]),
         why: "it checks from outside: what is wrong in a library must not be wrong in its checker too",
     },
+    Layer {
+        package: "gt-agent-trials",
+        may_use: MayUse::Only(&["gt-testkit"]),
+        why: "it uses the product as an agent and a person do: by its commands",
+    },
     Layer { package: "gt-benchmarks", may_use: MayUse::Anything, why: "it measures every layer" },
     Layer { package: "gt-fuzzing", may_use: MayUse::Anything, why: "it tries every parser" },
     Layer { package: "gt-simulator", may_use: MayUse::Anything, why: "it is a world around them" },

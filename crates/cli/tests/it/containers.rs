@@ -383,7 +383,7 @@ fn the_jobs_of_the_workflow_run_every_part_of_the_tests() {
         steps.filter_map(|step| step["run"].as_str()).map(str::to_owned).collect()
     };
     let mut parts = Vec::new();
-    for job in ["lint", "test", "postgres", "chaos"] {
+    for job in ["lint", "test", "postgres", "chaos", "agents"] {
         assert_eq!(jobs[job]["needs"], Value::Null, "{job} waits for another");
         let named = runs(job);
         let named = named.iter().filter_map(|run| run.strip_prefix("scripts/test --only "));
