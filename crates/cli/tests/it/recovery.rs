@@ -61,7 +61,7 @@ fn a_command_that_always_fails_burns_three_beads_and_says_so_once() {
     assert_eq!(status["parked"][0]["limit"], false);
     assert_says(&town.gt(["scheduler"]).ok().stdout, &["Parked: runtime web/command until"]);
     let needs = town.gt_json(&["status"])["needs_you"].clone();
-    assert_eq!(texts(&needs, "code"), ["parked", "daemon-away"]);
+    assert_eq!(texts(&needs, "code"), ["failed", "failed", "failed", "parked", "daemon-away"]);
     assert_says(&town.gt(["status"]).ok().stdout, &["Needs you", "exit status 1"]);
     let parked = || heard().iter().filter(|notice| notice["kind"] == "parked").count();
     wait_until("people are told", || parked() == 1);

@@ -135,7 +135,7 @@ fn hooks_of_the_project_do_not_stop_it() {
     let tree = rig.tree("nux");
     let hooks = rig.path("hooks");
     fs::create_dir(&hooks).unwrap();
-    gt_testkit::write_program(&hooks.join("pre-commit"), "#!/bin/sh\nexit 1\n");
+    gt_testkit::write_program(hooks.join("pre-commit"), "#!/bin/sh\nexit 1\n");
     git(tree.path(), ["config", "core.hooksPath", hooks.to_str().unwrap()]);
     write(tree.path(), "new", "x");
     tree.commit_all("x", &nux(), &limits()).unwrap().unwrap();

@@ -457,7 +457,7 @@ fn configuration_of_the_user_counts_and_hooks_do_not_run() {
     let hook = format!("#!/bin/sh\ntouch {}\n", ran.display());
     for name in ["post-merge", "post-checkout", "post-receive", "reference-transaction"] {
         fs::create_dir_all(own.checkout.join(".git/hooks")).unwrap();
-        write_program(&own.checkout.join(".git/hooks").join(name), &hook);
+        write_program(own.checkout.join(".git/hooks").join(name), &hook);
     }
     assert_eq!(own.deliver(&commit), Push::Done);
     assert_eq!(own.head(), commit.as_str());

@@ -165,7 +165,7 @@ fn a_project_that_brings_its_own_hooks_is_fenced_and_keeps_them() {
     let hook = own.path().join(".husky/pre-commit");
     write(own.path(), ".husky/pre-commit", "");
     let noted = rig.path("noted");
-    write_program(&hook, &format!("#!/bin/sh\necho ran >> '{}'\n", noted.display()));
+    write_program(&hook, format!("#!/bin/sh\necho ran >> '{}'\n", noted.display()));
     git(own.path(), ["config", "core.hooksPath", ".husky"]);
     rig.repository.install_fence(&program(&rig, "polecat/nux/1")).unwrap();
     // Again, as it is installed again and again.

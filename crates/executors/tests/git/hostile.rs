@@ -287,7 +287,7 @@ fn repositories_inside_a_tree_run_none_of_their_programs() {
     let rig = Rig::new();
     let trace = rig.path("trace");
     let evil = rig.path("evil");
-    write_program(&evil, &format!("#!/bin/sh\necho \"$*\" >> '{}'\ncat\n", trace.display()));
+    write_program(&evil, format!("#!/bin/sh\necho \"$*\" >> '{}'\ncat\n", trace.display()));
     make_repository(&rig.path("library"), "lib.txt");
     let tree = Tree::of(rig.tree("nux").path(), &rig.repository);
     let library = rig.path("library");
