@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::agents::PinnedAgent;
 
 /// How long a case waits for one thing. Only a failing case reaches it.
-const PATIENCE: Duration = Duration::from_mins(3);
+const CASE_TIME_LIMIT: Duration = Duration::from_mins(3);
 
 /// The pause between two looks: each look is a command.
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
@@ -146,7 +146,7 @@ impl TrialTown {
         what: &str,
         condition: impl FnMut() -> bool,
     ) -> Result<(), String> {
-        self.wait_for(PATIENCE, id, what, condition)
+        self.wait_for(CASE_TIME_LIMIT, id, what, condition)
     }
 
     /// The same with another limit.

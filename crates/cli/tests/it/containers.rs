@@ -99,7 +99,7 @@ fn place() -> Sandbox {
     // Sandboxes are private to the user of the tests; another user needs access here.
     fs::set_permissions(place.root(), Permissions::from_mode(0o755)).unwrap();
     let programs = place.make_dir(place.root().join("bin"));
-    fs::copy(place.gt_path(), programs.join("gt")).unwrap();
+    write_program(programs.join("gt"), fs::read(place.gt_path()).unwrap());
     let entry = programs.join("entrypoint.sh");
     write_program(&entry, file("packaging/entrypoint.sh"));
     place.in_dir(place.make_dir(place.root().join("data")))

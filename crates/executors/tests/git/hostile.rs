@@ -142,7 +142,7 @@ const PLANTS: &[(&str, Plant)] = &[
         let hooks = w.place.join("hooks");
         fs::create_dir_all(&hooks).unwrap();
         for name in ["pre-commit", "post-checkout", "reference-transaction", "pre-push"] {
-            fs::copy(&w.evil, hooks.join(name)).unwrap();
+            write_program(hooks.join(name), fs::read(&w.evil).unwrap());
         }
         w.set("core.hooksPath", hooks.to_str().unwrap());
     }),
