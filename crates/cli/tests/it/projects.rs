@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gt_testkit::{FinishedProgram, Sandbox, SandboxCommand, wait_until};
 
-use crate::agents::{Stage as _, set_agent};
+use crate::agents::{Stage as _, is_alive, set_agent};
 use crate::support::{Steps as _, town};
 use crate::trees::SAYS_NO_CHANGES;
 
@@ -150,6 +150,7 @@ pub(crate) struct Worker<'t> {
     pub(crate) run: String,
     pub(crate) tree: PathBuf,
     pub(crate) branch: String,
+    supervisor: String,
 }
 
 impl<'t> Worker<'t> {
@@ -168,7 +169,9 @@ impl<'t> Worker<'t> {
         let told = town.stage(bead).join(format!("tree-{epoch}"));
         wait_until("the worker is in its tree", || told.exists());
         let tree = PathBuf::from(fs::read_to_string(told).unwrap().trim());
-        let mut worker = Self { town, run: run.to_owned(), tree, branch: String::new() };
+        let supervisor = town.supervisor_of(run);
+        let mut worker =
+            Self { town, run: run.to_owned(), tree, branch: String::new(), supervisor };
         let head = worker.git(&["symbolic-ref", "--short", "HEAD"]).ok();
         head.line().clone_into(&mut worker.branch);
         worker
@@ -227,16 +230,16 @@ impl<'t> Worker<'t> {
     /// Kills the supervisor and the agent, so that no process of the run is left to report.
     #[track_caller]
     pub(crate) fn kill_all(&self) {
-        let supervisor = self.town.supervisor_of(&self.run);
-        self.town.signal("KILL", &supervisor);
+        self.town.signal("KILL", &self.supervisor);
         let bead = self.run.split('#').next().unwrap();
         self.town.signal("KILL", &self.town.agent_of(bead));
         self.wait_until_gone();
     }
 
-    /// Waits until no process of the run is left.
+    /// Waits until no process of the run is left, and its supervisor has landed what it can.
     #[track_caller]
     pub(crate) fn wait_until_gone(&self) {
         wait_until("nothing of the run is left", || self.town.run_of(&self.run)["alive"] == false);
+        wait_until("its supervisor has ended", || !is_alive(&self.supervisor));
     }
 }
