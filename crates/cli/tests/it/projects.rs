@@ -169,7 +169,10 @@ impl<'t> Worker<'t> {
         let told = town.stage(bead).join(format!("tree-{epoch}"));
         wait_until("the worker is in its tree", || told.exists());
         let tree = PathBuf::from(fs::read_to_string(told).unwrap().trim());
-        let supervisor = town.supervisor_of(run);
+        // A run that has ended already has no supervisor to wait for.
+        let lock = town.cwd().join(".gt/runs").join(format!("{run}.lock"));
+        let lock = fs::read_to_string(lock).unwrap_or_default();
+        let supervisor = lock.split_whitespace().next().unwrap_or_default().to_owned();
         let mut worker =
             Self { town, run: run.to_owned(), tree, branch: String::new(), supervisor };
         let head = worker.git(&["symbolic-ref", "--short", "HEAD"]).ok();
