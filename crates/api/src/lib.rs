@@ -18,6 +18,7 @@ mod check;
 mod clearable;
 mod config;
 mod convoy;
+mod cost;
 mod daemon;
 mod event;
 mod inbox;
@@ -60,6 +61,7 @@ pub use convoy::{
     FindingDocument, StagedBeadDocument, StagedDocument, StagedTaskDocument, StagedWaveDocument,
     StrandedDocument, TrackedDocument, WaveDocument,
 };
+pub use cost::{CostDocument, CostLineDocument, UnpricedDocument};
 pub use daemon::{
     DaemonStartedDocument, DaemonStoppedDocument, DeliveredDocument, DemoDocument, LatencyDocument,
     NotRunningDocument, NoticeDocument, ToldDocument, UnitDocument,

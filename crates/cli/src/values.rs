@@ -20,6 +20,12 @@ pub(crate) fn instant(text: &str, now: Timestamp) -> Result<Timestamp, CliError>
     Ok(Timestamp::parse_relative(text, now)?)
 }
 
+/// A time ago such as `24h`, or an instant.
+pub(crate) fn instant_or_ago(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
+    let ago = gt_core::time::parse_duration(text).ok();
+    ago.map_or_else(|| instant(text, now), |ago| Ok(now.minus(ago)))
+}
+
 /// The text of a file, or of standard input for `-`.
 pub(crate) fn text_of(path: &str) -> Result<String, CliError> {
     let mut bytes = Vec::new();

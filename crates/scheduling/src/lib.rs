@@ -9,6 +9,7 @@
 pub mod accounts;
 mod consequences;
 pub mod convoy_planning;
+pub mod costs;
 pub mod dispatch;
 pub mod needs;
 pub mod processes;

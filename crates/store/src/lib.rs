@@ -46,6 +46,6 @@ pub use verbs::{
     CountGroup, DependencyChange, Difference, DoneStep, DueNotices, EventFilter, Growth, Guard,
     HostRow, Lane, LiveSteps, Member, MemberRow, MemoryEstimate, MergeQueueRow, NewContext, Offer,
     Offered, Pause, PullQuery, QueuedMember, Readiness, RedTarget, RequestFilter, RigCounts,
-    SchedulerState, SettingScope, Statistics, StatusFilter, Totals, TouchedContainer, Unscheduled,
-    UnsentNotices, UsageAt, all_statements, differing_fields,
+    SchedulerState, SettingScope, SpendingEntry, Statistics, StatusFilter, Totals,
+    TouchedContainer, Unscheduled, UnsentNotices, UsageAt, all_statements, differing_fields,
 };

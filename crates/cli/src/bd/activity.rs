@@ -13,7 +13,7 @@ use gt_town::{Bell, EventFilter, Town, rigs};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{JsonList, Printer, local_times, moment, short_commit};
-use crate::values::instant;
+use crate::values::instant_or_ago;
 
 /// How often a follower reads the event counter.
 const EVENT_POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -188,14 +188,7 @@ impl<'p> EventPrinter<'p> {
 
 fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
     let now = town.now();
-    let since = args.since.as_deref().map(|text| {
-        let ago = gt_core::time::parse_duration(text).ok();
-        let then = ago.map(|ago| {
-            let nanos = i64::try_from(ago.as_nanos()).unwrap_or(i64::MAX);
-            Timestamp::from_nanos(now.as_nanos().saturating_sub(nanos))
-        });
-        then.map_or_else(|| instant(text, now), Ok)
-    });
+    let since = args.since.as_deref().map(|text| instant_or_ago(text, now));
     let kinds = crate::values::comma_separated(&args.kinds);
     for kind in &kinds {
         if let EventKind::Other(name) = EventKind::from_name(kind) {

@@ -5,6 +5,7 @@ mod agent;
 mod completions;
 mod config;
 mod convoy;
+mod cost;
 mod daemon;
 mod deacon;
 mod demo;
@@ -81,6 +82,7 @@ enum Verb {
     Queue(queue::QueueArgs),
     Scheduler(scheduler::SchedulerArgs),
     Convoy(convoy::ConvoyArgs),
+    Cost(cost::CostArgs),
     Done(done::DoneArgs),
     Unsling(unsling::UnslingArgs),
     Run(run::RunArgs),
@@ -154,6 +156,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Escalate(args) => escalate::run(&context, &args),
         Verb::Why(args) => why::run(&context, &args),
         Verb::Work(args) => work::run(&context, &args),
+        Verb::Cost(args) => cost::run(&context, &args),
         Verb::Convoy(args) => convoy::run(&context, &args),
         Verb::Token(args) => token::run(&context, &args),
         Verb::Serve(args) => serve::run(&context, &args),

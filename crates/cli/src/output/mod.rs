@@ -10,7 +10,7 @@ pub(crate) use json::{JsonList, JsonSections};
 pub(crate) use progress::progress_bar;
 pub(crate) use table::{Cell, Table};
 pub(crate) use text::{harmless, plural, run_state_colour, size, status_colour};
-pub(crate) use time::{ago, local_times, moment, roughly, short_commit, span};
+pub(crate) use time::{ago, local_date, local_times, moment, roughly, short_commit, span};
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};

@@ -17,6 +17,11 @@ fn moment_in(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     at.strftime(format).to_string()
 }
 
+/// The date of an instant where the reader is.
+pub(crate) fn local_date(at: Timestamp) -> String {
+    at.to_jiff().to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string()
+}
+
 /// A sentence of this program with every instant in it as [`moment`] writes it. Text in quotation marks was written
 /// by others, and stays.
 pub(crate) fn local_times(text: &str) -> String {

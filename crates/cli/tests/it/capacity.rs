@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 /// Says what a program prints that has no time left, or has used something.
-fn understand_output(town: &Sandbox) {
+pub(crate) fn understand_output(town: &Sandbox) {
     let file = "[usage]\ntokens = 'tokens used: (\\d+)'\ncost = 'cost: (\\S+)'\n\n\
                 [[limit]]\npattern = 'try again in (?<after>\\d)'\n";
     town.write(".gt/runtimes/custom.toml", file);

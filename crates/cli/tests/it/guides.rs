@@ -36,6 +36,7 @@ pages! {
     checks: "docs/guides/checks.md",
     containers: "docs/guides/containers.md",
     convoys: "docs/guides/convoys.md",
+    costs: "docs/guides/costs.md",
     daemon: "docs/guides/daemon.md",
     first_town: "docs/guides/first-town.md",
     formulas: "docs/guides/formulas.md",

@@ -25,6 +25,7 @@ mod contexts;
 mod convoy_integration;
 mod convoy_verbs;
 mod convoys;
+mod costs;
 mod create;
 mod create_links;
 mod create_many;

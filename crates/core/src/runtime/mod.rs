@@ -18,7 +18,7 @@ pub use layer::{IncompleteRuntime, RuntimeLayer};
 pub(crate) use limit::plain;
 pub use limit::{LIMIT_WAIT_MAX, Limit, LimitUntil};
 pub use pattern::Pattern;
-pub use usage::{UsageReport, parse_usage_pattern};
+pub use usage::{SessionUsage, UsageReport, parse_usage_pattern};
 
 use std::fmt;
 

@@ -3,7 +3,7 @@
 use super::Pattern;
 use super::limit::plain;
 use crate::Invalid;
-use crate::schedule::{Money, Usage};
+use crate::schedule::Money;
 
 /// The patterns of a program's messages about its usage. The first group of each pattern is the number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,22 +29,23 @@ impl UsageReport {
         self.tokens.is_none() && self.cost.is_none()
     }
 
-    /// The usage of a run by the output of its sessions. Programs count up, so the last number of a session
-    /// counts; each session counts anew.
-    pub fn of_sessions<'a>(&self, sessions: impl IntoIterator<Item = &'a str>) -> Usage {
-        let mut usage = Usage::default();
-        for session in sessions {
-            let text = plain(session);
-            if let Some(tokens) = last(self.tokens.as_ref(), &text, number) {
-                usage.tokens = Some(usage.tokens.unwrap_or(0).saturating_add(tokens));
-            }
-            if let Some(Money(cost)) = last(self.cost.as_ref(), &text, Money::parse) {
-                let sum = usage.cost.unwrap_or_default().0.saturating_add(cost);
-                usage.cost = Some(Money(sum));
-            }
+    /// What the output of a session says. Programs count up, so the last numbers count.
+    pub fn of_session(&self, output: &str) -> SessionUsage {
+        let text = plain(output);
+        SessionUsage {
+            tokens: last(self.tokens.as_ref(), &text, number),
+            cost: last(self.cost.as_ref(), &text, Money::parse),
         }
-        usage
     }
+}
+
+/// The usage of a session, as far as its output tells it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionUsage {
+    /// The tokens.
+    pub tokens: Option<u64>,
+    /// The cost.
+    pub cost: Option<Money>,
 }
 
 fn last<T>(pattern: Option<&Pattern>, text: &str, read: fn(&str) -> Option<T>) -> Option<T> {
@@ -77,13 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_number_of_each_session_counts() {
+    fn the_last_number_of_a_session_counts() {
         let report = report(r"tokens used: ([\d.,]+k?)", r"cost: \$([\d.]+)");
         let first = "tokens used: 1,000\nmore work\ntokens used: 2.5k\ncost: $0.10\n";
-        let second = "\u{1b}[1mTokens used: 300\u{1b}[0m\nCost: $0.05\n";
-        let usage = report.of_sessions([first, second, "nothing"]);
-        assert_eq!((usage.tokens, usage.cost), (Some(2_800), Some(Money(150_000))));
-        assert!(report.of_sessions(["tokens used: ,\n"]).is_unknown());
+        let used = SessionUsage { tokens: Some(2_500), cost: Some(Money(100_000)) };
+        assert_eq!(report.of_session(first), used);
+        let second = "\u{1b}[1mTokens used: 300\u{1b}[0m\n";
+        assert_eq!(report.of_session(second), SessionUsage { tokens: Some(300), cost: None });
+        assert_eq!(report.of_session("tokens used: ,\n"), SessionUsage::default());
     }
 
     #[test]
@@ -111,7 +113,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_output_makes_it_panic(output in ".{0,80}") {
-            let _ = report("(.+)", "([0-9.,]+)").of_sessions([output.as_str()]);
+            let _ = report("(.+)", "([0-9.,]+)").of_session(&output);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Layers, parse_bytes, parse_decimal};
 use crate::checks::{CheckDefinition, PathPattern, parse_checks, parse_path_patterns};
+use crate::cost::PriceTable;
 use crate::hosting::PullRequestTrust;
 use crate::schedule::Money;
 use crate::time::parse_duration;
@@ -83,6 +84,7 @@ accessors! {
         work_claim: String, "work.claim";
         checks_max: i64, "checks.max";
         accounts_spread: bool, "accounts.spread";
+        cost_prices: PriceTable, "cost.prices";
         budget_runs_per_hour: i64, "budget.runs_per_hour";
         budget_tokens_per_day: i64, "budget.tokens_per_day";
         budget_cost_per_day: Money, "budget.cost_per_day";
@@ -185,6 +187,12 @@ impl SettingValue for Vec<CheckDefinition> {
 impl SettingValue for Vec<PathPattern> {
     fn read(_name: &str, value: &str) -> Result<Self, Invalid> {
         parse_path_patterns(value)
+    }
+}
+
+impl SettingValue for PriceTable {
+    fn read(_name: &str, value: &str) -> Result<Self, Invalid> {
+        Self::parse(value)
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Setting {
 }
 
 /// The settings that files cannot set, because a worker can write those files.
-const STORE_ONLY: &[&str] = &["worker.rights", "rig.*.checks", "rig.*.protect"];
+const STORE_ONLY: &[&str] = &["cost.prices", "worker.rights", "rig.*.checks", "rig.*.protect"];
 
 impl Setting {
     /// Whether only the store sets it.
@@ -110,6 +110,8 @@ settings! {
         "Most checks of a rig that run at once on a host, each in a worktree of its own";
     "accounts.spread": SettingKind::Bool, "false",
         "Whether work that names no account gets another one while the default has no room";
+    "cost.prices": SettingKind::Prices, "",
+        "Prices of models beside the built-in ones, in dollars for a million tokens: model=input/output or model=input/output/cache-read/cache-write, separated by commas";
     "budget.runs_per_hour": COUNT, "0",
         "Most starts per hour; 0 is no limit";
     "budget.tokens_per_day": SettingKind::Integer { min: 0, max: 1_000_000_000_000 }, "0",

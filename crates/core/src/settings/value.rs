@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::checks::{parse_checks, parse_path_patterns, write_checks, write_path_patterns};
+use crate::cost::PriceTable;
 use crate::decide::WorkerRights;
 use crate::hosting::{PullRequestTrust, is_repository_owner};
 use crate::runtime::RuntimeName;
@@ -54,6 +55,8 @@ pub enum SettingKind {
     HostingProvider,
     /// The owner of forks on a hosting service, or nothing.
     ForkOwner,
+    /// The prices of models, separated by commas, or nothing.
+    Prices,
 }
 
 /// Longest secret, in bytes.
@@ -118,6 +121,7 @@ impl SettingKind {
             Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
             Self::WorkerRights => Ok(WorkerRights::parse(text)?.to_string()),
             Self::Networks => Ok(Networks::parse(text)?.to_string()),
+            Self::Prices => Ok(PriceTable::parse(text)?.to_string()),
             Self::Checks => Ok(write_checks(&parse_checks(text)?)),
             Self::PathPatterns => Ok(write_path_patterns(&parse_path_patterns(text)?)),
             Self::Secret if text.chars().any(char::is_control) || text.len() > SECRET_BYTES_MAX => {
@@ -150,6 +154,7 @@ impl SettingKind {
             Self::PullRequestTrust => "write, all or logins (`ada,grace`)".to_owned(),
             Self::HostingProvider => "gh, glab or the name of a file".to_owned(),
             Self::ForkOwner => "owner of a fork".to_owned(),
+            Self::Prices => "prices of models (`gpt-5=1.25/10`)".to_owned(),
             Self::Networks => "addresses and networks (`10.0.0.7,192.168.0.0/16`)".to_owned(),
         }
     }
@@ -181,6 +186,7 @@ impl SettingKind {
             | Self::PullRequestTrust
             | Self::HostingProvider
             | Self::ForkOwner
+            | Self::Prices
             | Self::Secret => Cow::Borrowed(value),
         }
     }

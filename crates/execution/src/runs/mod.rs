@@ -36,5 +36,4 @@ pub(crate) use spawner::session_server;
 pub use supervise::{say_failed, supervise};
 pub use typing::{TypedPrompt, type_prompt};
 pub use unsling::{Unslung, unsling};
-pub use usage::note_usage;
 pub use wait::{BeadProgress, WaitRequest, WaitResult, WaitUpdate, WatchedBead, wait};

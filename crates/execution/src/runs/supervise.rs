@@ -15,7 +15,7 @@ use super::remote::{self, HomeSupervisor};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::sessions::{SessionInputs, SessionsEnd};
 use super::spawner::{reopening, with_causes};
-use super::usage::{note_usage, usage_of};
+use super::usage::{note_usage, usage_in_output};
 use crate::trees::look_after;
 use crate::trees::{NotPrepared, Prepared, occupy, prepare};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _, strays_are_left};
@@ -122,9 +122,10 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     }
     match ended {
         SessionsEnd::Ended(end, runtime) => {
-            let usage = usage_of(town, &run, &runtime, supervision.take_peak_mb());
+            let usage = usage_in_output(town, &run, &runtime);
+            let peak_mb = supervision.take_peak_mb();
             // Before the end, so that a process that waits for the end finds it.
-            retry_while_unreachable(&lock, || note_usage(town, &run, &usage))?;
+            retry_while_unreachable(&lock, || note_usage(town, &run, &usage, peak_mb))?;
             retry_while_unreachable(&lock, || conclude(town, &rig, &run, &context, &runtime, end))?;
             // The run is over. If that fails, the next landing looks again.
             let _ = look_after(town, &rig, &run);

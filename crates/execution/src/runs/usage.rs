@@ -1,34 +1,61 @@
-//! The usage of a run, recorded when its worker has ended.
+//! The usage of a run: what its agents say, and what that costs.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::time::Duration;
 
+use gt_core::Timestamp;
+use gt_core::cost::{TokenCounts, UsageRecord, UsageSource, book, totals};
 use gt_core::decide::learn_memory;
-use gt_core::runtime::Runtime;
+use gt_core::runtime::{Runtime, SessionUsage};
 use gt_core::schedule::{ParkSubject, Run, Usage};
-use gt_store::MemoryEstimate;
+use gt_store::{MemoryEstimate, Writer};
 
 use gt_scheduling::run_transitions::SESSION_SEPARATOR;
 use gt_scheduling::run_transitions::log_path;
+use gt_town::settings::{file_layers, layers_over};
 use gt_town::{Result, Town};
 
 /// How much of the end of a log is searched for the usage that agents report.
 const LAST_BYTES: u64 = 1 << 20;
+/// Changes within this time are added up, so that a run leaves few rows.
+const SPENDING_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The usage of a run: as measured, and as its agents reported it.
-pub(super) fn usage_of(
-    town: &Town,
-    run: &Run,
-    runtime: &Runtime,
-    peak_memory_mb: Option<u32>,
-) -> Usage {
-    let said = if runtime.usage.is_empty() {
-        Usage::default()
-    } else {
-        let log = end_of_log(town, run).unwrap_or_default();
-        runtime.usage.of_sessions(log.split(SESSION_SEPARATOR))
-    };
-    Usage { peak_memory_mb, ..said }
+/// What the output of a run says about its usage.
+pub(super) fn usage_in_output(town: &Town, run: &Run, runtime: &Runtime) -> Vec<UsageRecord> {
+    if runtime.usage.is_empty() {
+        return Vec::new();
+    }
+    let log = end_of_log(town, run).unwrap_or_default();
+    sessions_of(&log)
+        .filter_map(|(session, output)| record_of(session, runtime.usage.of_session(output)))
+        .collect()
+}
+
+fn record_of(session: u32, said: SessionUsage) -> Option<UsageRecord> {
+    if said == SessionUsage::default() {
+        return None;
+    }
+    Some(UsageRecord {
+        session,
+        model: String::new(),
+        source: UsageSource::Output,
+        tokens: TokenCounts { input: said.tokens.unwrap_or(0), ..TokenCounts::default() },
+        reported: said.cost,
+        priced: None,
+    })
+}
+
+/// The sessions in a log with their numbers. Each but the first begins with a line of ours that has its number.
+fn sessions_of(log: &str) -> impl Iterator<Item = (u32, &str)> {
+    let mut last = 1;
+    log.split(SESSION_SEPARATOR).enumerate().map(move |(place, output)| {
+        let number = output.split(' ').next().and_then(|number| number.parse().ok());
+        if place > 0 {
+            last = number.unwrap_or(last + 1);
+        }
+        (last, output)
+    })
 }
 
 fn end_of_log(town: &Town, run: &Run) -> std::io::Result<String> {
@@ -40,19 +67,70 @@ fn end_of_log(town: &Town, run: &Run) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&words).into_owned())
 }
 
-/// Records the usage of a run, and the estimate for the next ones. The run may have ended already: an agent reports
-/// success before it ends.
-pub fn note_usage(town: &Town, run: &Run, usage: &Usage) -> Result<()> {
-    if usage.is_unknown() {
-        return Ok(());
-    }
+/// Records the usage of a run that has ended, and the memory estimate for the next ones. The run may have ended already: an
+/// agent reports success before it ends.
+pub(super) fn note_usage(
+    town: &Town,
+    run: &Run,
+    report: &[UsageRecord],
+    peak_memory_mb: Option<u32>,
+) -> Result<()> {
+    let files = file_layers(town)?;
     town.write(|writer| {
-        writer.note_usage(run, usage)?;
-        let Some(peak_mb) = usage.peak_memory_mb else { return Ok(()) };
-        let name = ParkSubject::runtime(&run.runtime, &run.rig).name;
-        let known = writer.estimates()?.into_iter().find(|estimate| estimate.name == name);
-        let runs = known.as_ref().map_or(0, |known| known.runs).saturating_add(1);
-        let memory_mb = learn_memory(known.map(|known| known.memory_mb), peak_mb);
-        Ok(writer.put_estimate(&MemoryEstimate { name, memory_mb, runs })?)
+        let prices = layers_over(&files, writer)?.cost_prices()?;
+        let usage = book_in(writer, run, report.to_vec(), &prices)?;
+        let usage = Usage { peak_memory_mb, ..usage };
+        if usage.is_unknown() {
+            return Ok(());
+        }
+        writer.note_usage(run, &usage)?;
+        peak_memory_mb.map_or(Ok(()), |peak_mb| learn_in(writer, run, peak_mb))
     })
+}
+
+/// Takes a report about a run into account; the usage of the run so far.
+fn book_in(
+    writer: &mut Writer<'_>,
+    run: &Run,
+    report: Vec<UsageRecord>,
+    prices: &gt_core::cost::PriceTable,
+) -> Result<Usage> {
+    let known = writer.usage_records(&run.id)?;
+    let (booking, _) = book(&known, report, prices);
+    for record in &booking.records {
+        writer.keep_usage_record(&run.id, record)?;
+    }
+    let at = rounded(writer.now());
+    for change in &booking.changes {
+        writer.add_spending(run, at, change)?;
+    }
+    let totals = totals(&booking.counted);
+    let tokens = Some(totals.tokens.total()).filter(|tokens| *tokens > 0);
+    Ok(Usage { peak_memory_mb: None, tokens, cost: totals.cost })
+}
+
+fn rounded(at: Timestamp) -> Timestamp {
+    let interval = i64::try_from(SPENDING_INTERVAL.as_nanos()).unwrap_or(i64::MAX);
+    Timestamp::from_nanos(at.as_nanos() - at.as_nanos().rem_euclid(interval))
+}
+
+fn learn_in(writer: &mut Writer<'_>, run: &Run, peak_mb: u32) -> Result<()> {
+    let name = ParkSubject::runtime(&run.runtime, &run.rig).name;
+    let known = writer.estimates()?.into_iter().find(|estimate| estimate.name == name);
+    let runs = known.as_ref().map_or(0, |known| known.runs).saturating_add(1);
+    let memory_mb = learn_memory(known.map(|known| known.memory_mb), peak_mb);
+    Ok(writer.put_estimate(&MemoryEstimate { name, memory_mb, runs })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sessions_of_a_log_have_their_numbers() {
+        let log =
+            format!("a\n{SESSION_SEPARATOR}2 of gt-a#1 begins\nb\n{SESSION_SEPARATOR}5 of\nc");
+        let numbers: Vec<u32> = sessions_of(&log).map(|(number, _)| number).collect();
+        assert_eq!(numbers, [1, 2, 5]);
+    }
 }

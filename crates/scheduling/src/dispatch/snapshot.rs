@@ -547,11 +547,9 @@ fn budgets(
                 starts.iter().filter(|(_, rig)| counts(rig)).map(|(at, _)| (*at, 1)).collect()
             }
             BudgetKind::TokensPerDay => {
-                spent.iter().map(|spent| (spent.at, spent.tokens.unwrap_or(0))).collect()
+                spent.iter().map(|spent| (spent.at, spent.tokens)).collect()
             }
-            BudgetKind::CostPerDay => {
-                spent.iter().map(|spent| (spent.at, spent.cost.unwrap_or_default().0)).collect()
-            }
+            BudgetKind::CostPerDay => spent.iter().map(|spent| (spent.at, spent.cost.0)).collect(),
         };
         Budget::new(*kind, rig.clone(), *limit, &uses, now)
     };

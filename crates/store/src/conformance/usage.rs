@@ -1,11 +1,12 @@
 //! The usage of runs, the estimates for them, and the guards that hold up starts.
 
+use gt_core::cost::{SpendingChange, TokenCounts, UsageRecord, UsageSource};
 use gt_core::schedule::{Account, Money, Run, RunEnd, RunState, Usage};
-use gt_core::{ExecutorKind, Status};
+use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, Status};
 
 use super::EngineUnderTest;
 use super::contexts::{new, schedule};
-use super::kit::{CheckedStore, at, slug};
+use super::kit::{CheckedStore, at, bead, kind, slug};
 use super::runs::{begin, set_status};
 use crate::{Guard, MemoryEstimate, NewContext};
 
@@ -32,11 +33,105 @@ pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn EngineUnderT
         r#"run_used {"peak_memory_mb":9}"#,
     ];
     assert_eq!(told, expected);
-    // Only tokens and money are spent.
-    let spent = town.read(|reader| reader.spent_since(at(0)));
-    assert_eq!(spent.len(), 1);
-    assert_eq!((spent[0].tokens, spent[0].cost), (Some(12_345), Some(Money(250_000))));
-    assert_eq!(town.read(|reader| reader.spent_since(spent[0].at)), []);
+}
+
+pub(super) fn spending_is_added_up_and_outlives_its_bead(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.add_open(&["gt-a", "gt-b"]);
+    let [a, b] = ["gt-a", "gt-b"].map(|bead| begin(&town, bead, |_| ()));
+    let change = |model: &str, input, cost| SpendingChange {
+        model: model.to_owned(),
+        input,
+        cost,
+        priced: cost,
+        ..SpendingChange::default()
+    };
+    town.write(|writer| {
+        writer.add_spending(&a, at(1), &change("", 100, 0))?;
+        writer.add_spending(&a, at(2), &change("", -100, 0))?;
+        writer.add_spending(&a, at(2), &change("opus", 90, 5))?;
+        writer.add_spending(&a, at(2), &change("opus", 40, 2))?;
+        writer.add_spending(&b, at(3), &change("opus", 7, 1))
+    });
+
+    let spent = |from| town.read(|reader| reader.spent_since(at(from)));
+    let amounts: Vec<(u64, Money)> =
+        spent(0).iter().map(|spent| (spent.tokens, spent.cost)).collect();
+    assert_eq!(amounts, [(100, Money(0)), (30, Money(7)), (7, Money(1))]);
+    assert_eq!(spent(2).len(), 1);
+    let entries = |from, until| town.read(|reader| reader.spending(at(from), at(until)));
+    let second = entries(2, 3);
+    assert_eq!(
+        second.iter().map(|entry| entry.change.clone()).collect::<Vec<_>>(),
+        [change("", -100, 0), change("opus", 130, 7),]
+    );
+    assert_eq!((&second[0].run, &second[0].rig, second[0].at), (&a.id, &a.rig, at(2)));
+
+    let end = RunEnd::without_status(RunState::Lost, "");
+    town.write(|writer| writer.end_run(&a, &end, ""));
+    town.set_status("gt-a", Status::Open);
+    town.write(|writer| {
+        let bead = writer.bead(&a.id.bead)?.expect("it is there");
+        writer.delete_bead(&bead)
+    });
+    assert_eq!(entries(0, 9).len(), 4);
+}
+
+pub(super) fn beads_of_a_bill_are_found_with_their_convoys(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-c"]);
+    let ids = ["gt-a", "gt-b", "gt-c", "gt-nowhere"].map(|id| BeadId::trusted(id.to_owned()));
+    for (closed, outcome) in [("gt-a", None), ("gt-b", Some(Outcome::Cancelled))] {
+        town.write(|writer| {
+            let before = writer.bead(&BeadId::trusted(closed.to_owned()))?.expect("it is there");
+            let after =
+                Bead { status: Status::Closed, closed_at: Some(at(5)), outcome, ..before.clone() };
+            writer.save_bead(&before, &after, EventKind::Closed)
+        });
+    }
+    let done = town.read(|reader| reader.done_among(&ids));
+    assert_eq!(done, [ids[0].clone()].into());
+    assert_eq!(town.read(|reader| reader.convoys_of(&ids)), []);
+    for convoy in ["hq-cv-x", "hq-cv-y"] {
+        let convoy = town.add(Bead { issue_type: kind("convoy"), ..bead(convoy) });
+        town.write(|writer| writer.track(&convoy.id, &[ids[0].clone(), ids[2].clone()]));
+    }
+    let pairs = town.read(|reader| reader.convoys_of(&ids));
+    let pairs: Vec<(&str, &str)> =
+        pairs.iter().map(|(bead, convoy)| (bead.as_str(), convoy.as_str())).collect();
+    let expected =
+        [("gt-a", "hq-cv-x"), ("gt-a", "hq-cv-y"), ("gt-c", "hq-cv-x"), ("gt-c", "hq-cv-y")];
+    assert_eq!(pairs, expected);
+}
+
+pub(super) fn what_sources_say_about_usage_is_kept_by_counter(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.add_open(&["gt-a"]);
+    let run = begin(&town, "gt-a", |_| ());
+    let record = |session, model: &str, source, input| UsageRecord {
+        session,
+        model: model.to_owned(),
+        source,
+        tokens: TokenCounts { input, output: 2, cache_read: 3, cache_write: 4, reasoning: 5 },
+        reported: Some(Money(6)),
+        priced: None,
+    };
+    let first = record(1, "opus", UsageSource::Output, 10);
+    let second = UsageRecord {
+        reported: None,
+        priced: Some(Money(9)),
+        ..record(1, "opus", UsageSource::Telemetry, 11)
+    };
+    let third = record(2, "", UsageSource::Output, 12);
+    for record in [&third, &second, &first] {
+        town.write(|writer| writer.keep_usage_record(&run.id, record));
+    }
+    let records = || town.read(|reader| reader.usage_records(&run.id));
+    assert_eq!(records(), [first.clone(), second.clone(), third.clone()]);
+
+    let grown = record(1, "opus", UsageSource::Output, 20);
+    town.write(|writer| writer.keep_usage_record(&run.id, &grown));
+    assert_eq!(records(), [grown, second, third]);
 }
 
 pub(super) fn starts_are_counted_unless_they_failed(subject: &dyn EngineUnderTest) {

@@ -55,6 +55,8 @@ migrations! {
     (14, 14, "0014_waits.sql"),
     // An older program would close beads whose merge request is open.
     (15, 15, "0015_merge_requests.sql"),
+    // An older program would record usage that no budget sees.
+    (16, 16, "0016_usage.sql"),
 }
 
 /// The schema this program knows.

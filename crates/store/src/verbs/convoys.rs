@@ -162,6 +162,23 @@ impl Reader<'_> {
         Ok(found)
     }
 
+    /// These beads with each convoy that tracks them, also if it is over.
+    pub fn convoys_of(&self, beads: &[BeadId]) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        let mut found = Vec::new();
+        for page in beads.chunks(IDS_PER_STATEMENT) {
+            let (list, params) = placeholders(page);
+            let sql = format!(
+                "SELECT d.depends_on_id, d.issue_id FROM dependencies d \
+                 JOIN beads b ON b.id = d.issue_id \
+                 WHERE d.depends_on_id IN ({list}) AND d.type = 'tracks' \
+                 AND b.issue_type = 'convoy' ORDER BY d.depends_on_id, d.issue_id"
+            );
+            let pair = |row: &dyn Row| Ok((id_from(row, 0)?, id_from(row, 1)?));
+            found.extend(self.rows(&sql, &params, pair)?);
+        }
+        Ok(found)
+    }
+
     /// The tally of a convoy; nothing if it has never tracked anything.
     pub fn convoy_tally(&self, convoy: &BeadId) -> Result<Option<ConvoyTally>, StoreError> {
         self.first(ONE, &[convoy.into()], tally_from)

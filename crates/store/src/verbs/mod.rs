@@ -63,7 +63,7 @@ pub use settings::SettingScope;
 pub use statistics::Statistics;
 pub use steps::{DoneStep, LiveSteps};
 pub use upkeep::{Growth, Totals};
-pub use usage::{Guard, MemoryEstimate, UsageAt};
+pub use usage::{Guard, MemoryEstimate, SpendingEntry, UsageAt};
 pub(crate) use workers::WorkerGuard;
 
 /// Names the statements of a module and lists them, so that a test can prepare every one.

@@ -1,10 +1,15 @@
 //! The usage of runs, the estimates for them, and the guards that hold up starts on a machine.
 
-use gt_core::event::RunUsage;
-use gt_core::schedule::{Money, Run, Usage};
-use gt_core::{EventPayload, RigSlug, Timestamp};
+use std::collections::HashSet;
 
+use gt_core::cost::{SpendingChange, TokenCounts, UsageRecord, UsageSource};
+use gt_core::event::RunUsage;
+use gt_core::schedule::{Money, Run, RunId, Usage};
+use gt_core::{BeadId, EventPayload, RigSlug, Timestamp};
+
+use super::beads::id_from;
 use super::contexts::{as_int, count};
+use super::hydrate::{IDS_PER_STATEMENT, placeholders};
 use super::statements;
 use crate::engine::Row;
 use crate::{Reader, StoreError, Writer};
@@ -12,9 +17,25 @@ use crate::{Reader, StoreError, Writer};
 statements! {
     STARTS = "SELECT created_at, rig FROM runs WHERE created_at > ?1 AND executor IN ('tmux', 'process', 'ssh') \
         AND (running_at IS NOT NULL OR state = 'starting')";
-    SPENT = "SELECT used_at, tokens, cost FROM runs WHERE used_at IS NOT NULL AND used_at > ?1 \
-        AND (tokens IS NOT NULL OR cost IS NOT NULL)";
-    NOTE = "UPDATE runs SET peak_memory_mb = ?3, tokens = ?4, cost = ?5, used_at = ?6 \
+    SPENT = "SELECT at, CAST(SUM(input + output + cache_read + cache_write + reasoning) AS BIGINT), \
+        CAST(SUM(cost) AS BIGINT) FROM spending WHERE at > ?1 GROUP BY at ORDER BY at";
+    SPENDING = "SELECT bead, epoch, rig, account, model, at, input, output, cache_read, cache_write, reasoning, cost, \
+        priced, unpriced FROM spending WHERE at >= ?1 AND at < ?2 ORDER BY at, bead, epoch, model";
+    SPEND = "INSERT INTO spending (bead, epoch, rig, account, model, at, input, output, cache_read, cache_write, \
+        reasoning, cost, priced, unpriced) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
+        ON CONFLICT (bead, epoch, model, at) DO UPDATE SET input = spending.input + excluded.input, \
+        output = spending.output + excluded.output, cache_read = spending.cache_read + excluded.cache_read, \
+        cache_write = spending.cache_write + excluded.cache_write, \
+        reasoning = spending.reasoning + excluded.reasoning, cost = spending.cost + excluded.cost, \
+        priced = spending.priced + excluded.priced, unpriced = spending.unpriced + excluded.unpriced";
+    RECORDS = "SELECT session, model, source, input, output, cache_read, cache_write, reasoning, reported, priced \
+        FROM usage_records WHERE bead = ?1 AND epoch = ?2 ORDER BY session, model, source";
+    KEEP_RECORD = "INSERT INTO usage_records (bead, epoch, session, model, source, input, output, cache_read, \
+        cache_write, reasoning, reported, priced) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+        ON CONFLICT (bead, epoch, session, model, source) DO UPDATE SET input = excluded.input, \
+        output = excluded.output, cache_read = excluded.cache_read, cache_write = excluded.cache_write, \
+        reasoning = excluded.reasoning, reported = excluded.reported, priced = excluded.priced";
+    NOTE = "UPDATE runs SET peak_memory_mb = coalesce(?3, peak_memory_mb), tokens = ?4, cost = ?5 \
         WHERE bead = ?1 AND epoch = ?2";
     ESTIMATES = "SELECT name, memory_mb, runs FROM estimates ORDER BY name";
     ESTIMATE = "INSERT INTO estimates (name, memory_mb, runs) VALUES (?1, ?2, ?3) \
@@ -30,9 +51,24 @@ pub struct UsageAt {
     /// When it was recorded.
     pub at: Timestamp,
     /// The tokens.
-    pub tokens: Option<u64>,
-    /// The cost.
-    pub cost: Option<Money>,
+    pub tokens: u64,
+    /// The cost as far as it is known.
+    pub cost: Money,
+}
+
+/// What the usage of a run grew by for one model, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpendingEntry {
+    /// The run.
+    pub run: RunId,
+    /// Its rig.
+    pub rig: RigSlug,
+    /// The account it used; empty for none.
+    pub account: String,
+    /// When.
+    pub at: Timestamp,
+    /// By how much, and for which model.
+    pub change: SpendingChange,
 }
 
 /// The memory that a run is expected to take, learned from earlier runs.
@@ -73,13 +109,76 @@ impl Reader<'_> {
         })
     }
 
-    /// The tokens and the money that runs have reported after `from`.
+    /// The tokens and the money that runs have used after `from`, the oldest first.
     pub fn spent_since(&self, from: Timestamp) -> Result<Vec<UsageAt>, StoreError> {
         self.rows(SPENT, &[from.into()], |row| {
             Ok(UsageAt {
                 at: Timestamp::from_nanos(row.int(0)?),
-                tokens: row.int_or_null(1)?.map(count),
-                cost: row.int_or_null(2)?.map(|cost| Money(count(cost))),
+                tokens: count(row.int(1)?),
+                cost: Money(count(row.int(2)?)),
+            })
+        })
+    }
+
+    /// What was spent from one moment until before another, the oldest first.
+    pub fn spending(
+        &self,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<SpendingEntry>, StoreError> {
+        self.rows(SPENDING, &[from.into(), until.into()], |row| {
+            let bead = BeadId::trusted(row.text(0)?.to_owned());
+            let epoch = u32::try_from(row.int(1)?).unwrap_or(u32::MAX);
+            Ok(SpendingEntry {
+                run: RunId { bead, epoch },
+                rig: RigSlug::trusted(row.text(2)?.to_owned()),
+                account: row.text(3)?.to_owned(),
+                at: Timestamp::from_nanos(row.int(5)?),
+                change: SpendingChange {
+                    model: row.text(4)?.to_owned(),
+                    input: row.int(6)?,
+                    output: row.int(7)?,
+                    cache_read: row.int(8)?,
+                    cache_write: row.int(9)?,
+                    reasoning: row.int(10)?,
+                    cost: row.int(11)?,
+                    priced: row.int(12)?,
+                    unpriced: row.int(13)?,
+                },
+            })
+        })
+    }
+
+    /// Those of these beads that are closed, and neither failed nor cancelled.
+    pub fn done_among(&self, beads: &[BeadId]) -> Result<HashSet<BeadId>, StoreError> {
+        let mut found = HashSet::new();
+        for page in beads.chunks(IDS_PER_STATEMENT) {
+            let (list, params) = placeholders(page);
+            let sql = format!(
+                "SELECT id FROM beads WHERE id IN ({list}) AND status = 'closed' \
+                 AND (outcome IS NULL OR outcome = 'success')"
+            );
+            found.extend(self.rows(&sql, &params, |row| id_from(row, 0))?);
+        }
+        Ok(found)
+    }
+
+    /// Everything that the sources of a run have said about its usage.
+    pub fn usage_records(&self, run: &RunId) -> Result<Vec<UsageRecord>, StoreError> {
+        self.rows(RECORDS, &[(&run.bead).into(), i64::from(run.epoch).into()], |row| {
+            Ok(UsageRecord {
+                session: u32::try_from(row.int(0)?).unwrap_or(u32::MAX),
+                model: row.text(1)?.to_owned(),
+                source: UsageSource::parse(row.text(2)?)?,
+                tokens: TokenCounts {
+                    input: count(row.int(3)?),
+                    output: count(row.int(4)?),
+                    cache_read: count(row.int(5)?),
+                    cache_write: count(row.int(6)?),
+                    reasoning: count(row.int(7)?),
+                },
+                reported: row.int_or_null(8)?.map(|cost| Money(count(cost))),
+                priced: row.int_or_null(9)?.map(|cost| Money(count(cost))),
             })
         })
     }
@@ -107,17 +206,72 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Writes down the usage of a run, live or ended.
-    pub fn note_usage(&mut self, run: &Run, usage: &Usage) -> Result<(), StoreError> {
+    /// Keeps what a source has said about a run.
+    pub fn keep_usage_record(
+        &mut self,
+        run: &RunId,
+        record: &UsageRecord,
+    ) -> Result<(), StoreError> {
+        let money = |money: Option<Money>| money.map(|Money(cost)| as_int(cost));
+        let TokenCounts { input, output, cache_read, cache_write, reasoning } = record.tokens;
+        let params = [
+            (&run.bead).into(),
+            i64::from(run.epoch).into(),
+            i64::from(record.session).into(),
+            (&*record.model).into(),
+            record.source.as_str().into(),
+            as_int(input).into(),
+            as_int(output).into(),
+            as_int(cache_read).into(),
+            as_int(cache_write).into(),
+            as_int(reasoning).into(),
+            money(record.reported).into(),
+            money(record.priced).into(),
+        ];
+        self.apply(KEEP_RECORD, &params)
+    }
+
+    /// Adds what the usage of a run grew by at a moment.
+    pub fn add_spending(
+        &mut self,
+        run: &Run,
+        at: Timestamp,
+        change: &SpendingChange,
+    ) -> Result<(), StoreError> {
         let params = [
             (&run.id.bead).into(),
             i64::from(run.id.epoch).into(),
+            run.rig.as_str().into(),
+            (&*run.account).into(),
+            (&*change.model).into(),
+            at.into(),
+            change.input.into(),
+            change.output.into(),
+            change.cache_read.into(),
+            change.cache_write.into(),
+            change.reasoning.into(),
+            change.cost.into(),
+            change.priced.into(),
+            change.unpriced.into(),
+        ];
+        self.apply(SPEND, &params)
+    }
+
+    /// Writes down the usage of a run so far. It is no event: it changes all the time while a run is live.
+    pub fn set_run_usage(&mut self, run: &RunId, usage: &Usage) -> Result<(), StoreError> {
+        let params = [
+            (&run.bead).into(),
+            i64::from(run.epoch).into(),
             usage.peak_memory_mb.map(i64::from).into(),
             usage.tokens.map(as_int).into(),
             usage.cost.map(|Money(cost)| as_int(cost)).into(),
-            self.now().into(),
         ];
-        self.apply(NOTE, &params)?;
+        self.apply(NOTE, &params)
+    }
+
+    /// Writes down the usage of a run, live or ended, and records it as an event.
+    pub fn note_usage(&mut self, run: &Run, usage: &Usage) -> Result<(), StoreError> {
+        self.set_run_usage(&run.id, usage)?;
         let used = RunUsage {
             peak_memory_mb: usage.peak_memory_mb,
             tokens: usage.tokens,

@@ -59,6 +59,7 @@ fn another(setting: &Setting) -> (String, String) {
             ("ada".to_owned(), format!("{:?}", PullRequestTrust::parse("ada").unwrap()))
         }
         SettingKind::HostingProvider | SettingKind::ForkOwner => quoted("another"),
+        SettingKind::Prices => quoted("another=1/2"),
         SettingKind::Networks => quoted("10.0.0.7"),
         SettingKind::Checks => {
             let value = r#"[{"name":"test","command":"npm test","timeout":"5m"}]"#;

@@ -1,0 +1,13 @@
+//! What runs have used of which model, and what that costs.
+
+mod booking;
+mod counted;
+mod prices;
+mod record;
+mod report;
+
+pub use booking::{Booking, SpendingChange, book};
+pub use counted::{CostSource, CountedUsage, UsageTotals, counted, totals};
+pub use prices::{Price, PriceTable};
+pub use record::{TokenCounts, UsageRecord, UsageSource};
+pub use report::{CostGrouping, CostLine, SpentItem, cost_report};

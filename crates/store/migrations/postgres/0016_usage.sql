@@ -1,0 +1,50 @@
+-- Everything that one source has said so far about one model in one session of a run. `reported` is the cost that the agent
+-- reports, `priced` the one by the table of prices when the row was written.
+CREATE TABLE usage_records (
+    bead        TEXT COLLATE "C" NOT NULL REFERENCES beads (id) ON DELETE CASCADE,
+    epoch       BIGINT NOT NULL,
+    session     BIGINT NOT NULL,
+    model       TEXT COLLATE "C" NOT NULL,
+    source      TEXT COLLATE "C" NOT NULL CHECK (source IN ('output', 'telemetry')),
+    input       BIGINT NOT NULL,
+    output      BIGINT NOT NULL,
+    cache_read  BIGINT NOT NULL,
+    cache_write BIGINT NOT NULL,
+    reasoning   BIGINT NOT NULL,
+    reported    BIGINT,
+    priced      BIGINT,
+    PRIMARY KEY (bead, epoch, session, model, source)
+);
+
+-- What the usage of a run grew by, and when. A change may be negative: tokens of an unknown model get a name later. `priced` is
+-- the part of the cost that is by the table of prices; `unpriced` are the tokens whose cost is unknown. The rows outlive their
+-- beads, because the money is spent.
+CREATE TABLE spending (
+    bead        TEXT COLLATE "C" NOT NULL,
+    epoch       BIGINT NOT NULL,
+    model       TEXT COLLATE "C" NOT NULL,
+    at          BIGINT NOT NULL,
+    rig         TEXT COLLATE "C" NOT NULL,
+    account     TEXT COLLATE "C" NOT NULL,
+    input       BIGINT NOT NULL,
+    output      BIGINT NOT NULL,
+    cache_read  BIGINT NOT NULL,
+    cache_write BIGINT NOT NULL,
+    reasoning   BIGINT NOT NULL,
+    cost        BIGINT NOT NULL,
+    priced      BIGINT NOT NULL,
+    unpriced    BIGINT NOT NULL,
+    PRIMARY KEY (bead, epoch, model, at)
+);
+
+CREATE INDEX spending_at ON spending (at);
+
+INSERT INTO usage_records (bead, epoch, session, model, source, input, output, cache_read, cache_write, reasoning, reported)
+    SELECT bead, epoch, 1, '', 'output', coalesce(tokens, 0), 0, 0, 0, 0, cost FROM runs
+    WHERE used_at IS NOT NULL AND (tokens IS NOT NULL OR cost IS NOT NULL);
+INSERT INTO spending (bead, epoch, model, at, rig, account, input, output, cache_read, cache_write, reasoning, cost, priced, unpriced)
+    SELECT bead, epoch, '', used_at, rig, account, coalesce(tokens, 0), 0, 0, 0, 0, coalesce(cost, 0), 0,
+        CASE WHEN cost IS NULL THEN tokens ELSE 0 END FROM runs
+    WHERE used_at IS NOT NULL AND (tokens IS NOT NULL OR cost IS NOT NULL);
+DROP INDEX runs_used;
+ALTER TABLE runs DROP COLUMN used_at;
