@@ -17,6 +17,7 @@ pub mod private;
 pub mod process;
 pub mod runs;
 pub mod ssh;
+pub mod telemetry;
 pub mod terminal;
 pub mod tmux;
 pub mod trial;

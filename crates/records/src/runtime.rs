@@ -45,13 +45,14 @@ enum KeyKind {
 }
 
 /// Every key, and the kind of its value.
-const KEYS: [(&str, KeyKind); 20] = [
+const KEYS: [(&str, KeyKind); 21] = [
     ("extends", KeyKind::Text),
     ("description", KeyKind::Text),
     ("command", KeyKind::Text),
     ("prompt", KeyKind::Text),
     ("paste", KeyKind::Table),
     ("environment", KeyKind::Table),
+    ("telemetry", KeyKind::Table),
     ("account_variable", KeyKind::Text),
     ("account_flag", KeyKind::Text),
     ("limit", KeyKind::Table),
@@ -124,7 +125,8 @@ fn layer(root: Node, source: &SourceLocation, found: &mut ReadProblems) -> Runti
         paste_ready: paste.ready,
         paste_confirm: paste.confirm,
         paste_bytes_max: paste.bytes_max,
-        environment: environment(&mut table, found),
+        environment: variables(&mut table, "environment", found),
+        telemetry: variables(&mut table, "telemetry", found),
         account_variable: variable(&mut table, "account_variable", found),
         account_flag: line_of_text(&mut table, "account_flag", found),
         limits: limits(&mut table, source, found),
@@ -197,9 +199,13 @@ fn number(table: &mut FieldTable, name: &str, max: u32, found: &mut ReadProblems
     fitting
 }
 
-fn environment(table: &mut FieldTable, found: &mut ReadProblems) -> Vec<(String, String)> {
-    let source = place(table, "environment");
-    let mut variables = table.bindings("environment", found);
+fn variables(
+    table: &mut FieldTable,
+    key: &'static str,
+    found: &mut ReadProblems,
+) -> Vec<(String, String)> {
+    let source = place(table, key);
+    let mut variables = table.bindings(key, found);
     variables.retain(|(name, value)| {
         let can_be_passed = || {
             let wrong = || Invalid::new("a variable cannot hold NUL");
@@ -207,7 +213,7 @@ fn environment(table: &mut FieldTable, found: &mut ReadProblems) -> Vec<(String,
         };
         let check = check_variable_name(name).and_then(|()| can_be_passed());
         if let Err(Invalid(message)) = &check {
-            wrong(&source, "environment", message, found);
+            wrong(&source, key, message, found);
         }
         check.is_ok()
     });
@@ -302,7 +308,7 @@ fn limit(node: Node, source: &SourceLocation, found: &mut ReadProblems) -> Optio
 
 /// The text of a file about a runtime with one key set to another value; everything else in it stays as it is.
 ///
-/// Besides the plain keys there are `environment.NAME`, `paste.ready`, `paste.confirm`, `paste.bytes_max`, `usage.tokens`
+/// Besides the plain keys there are `environment.NAME`, `telemetry.NAME`, `paste.ready`, `paste.confirm`, `paste.bytes_max`, `usage.tokens`
 /// and `usage.cost`.
 pub fn set_runtime_key(text: &str, key: &str, value: &str) -> Result<String, Invalid> {
     let spelled = spelled(key, value)?;
@@ -347,7 +353,7 @@ fn spelled(key: &str, value: &str) -> Result<String, Invalid> {
     let shown: String = value.chars().take(60).collect();
     let not = |what: &str| Invalid(format!("{key}: \"{}\" is not {what}", shown.escape_debug()));
     let kind = match key.split_once('.') {
-        Some(("environment", name)) => {
+        Some(("environment" | "telemetry", name)) => {
             check_variable_name(name)?;
             KeyKind::Text
         }

@@ -197,6 +197,18 @@ pub(crate) fn wait_until_landed(town: &Sandbox) {
     });
 }
 
+/// Whether a supervisor of a run is there: after the end of the run it lands what it can.
+pub(crate) fn has_supervisor(town: &Sandbox, run: &str) -> bool {
+    let root = town.cwd().display().to_string();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes.into_iter().any(|process| {
+        let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<_> = words.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+        words.iter().any(|word| *word == root)
+            && words.ends_with(&["exec".into(), run.into(), "".into()])
+    })
+}
+
 /// Whether a process is there and has not ended.
 pub(crate) fn is_alive(process: &str) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `gt cost`: what runs have used and cost.
 
+use gt_testkit::wait_until;
 use serde_json::json;
 
 use crate::agents::Stage as _;
@@ -45,4 +46,57 @@ fn what_agents_report_is_a_bill_by_bead_day_model_and_convoy() {
 
     let text = town.gt(["cost", "--by", "rig"]).ok().stdout;
     assert_says(&text, &["RIG", "TOKENS", "$0.25+", "2 beads done, $0.125 each", "600 tokens"]);
+}
+
+#[test]
+fn telemetry_tells_the_usage_of_a_run_while_it_goes_on() {
+    // Given an agent that tells of a request twice, one stranger, and a record that makes no sense,
+    let town = gastown_with(
+        r#"
+send() { curl --silent --output /dev/null --header "$1" --data "$2" "$OTEL_EXPORTER_OTLP_ENDPOINT/v1/logs"; }
+record() { printf '{"timeUnixNano":"1","attributes":[{"key":"event.name","value":{"stringValue":"api_request"}},
+    {"key":"model","value":{"stringValue":"gpt-5"}},{"key":"input_tokens","value":{"intValue":"%s"}}]}' "$1"; }
+logs() { printf '{"resourceLogs":[{"scopeLogs":[{"logRecords":[%s]}]}]}' "$1"; }
+known=$(echo "$OTEL_EXPORTER_OTLP_HEADERS" | sed 's/=/: /')
+send "$known" "$(logs "$(record 1000000)")"
+send "$known" "$(logs "$(record 1000000)")"
+send "$known" "$(logs "$(record -5)")"
+send "Authorization: Bearer mine" "$(logs "$(record 7000000)")"
+while [ ! -e "$GT_TOWN_ROOT/go" ] && [ -d "$GT_TOWN_ROOT" ]; do sleep 0.02; done
+"#,
+    );
+    town.write(".gt/runtimes/custom.toml", "[telemetry]\nOTEL_LOGS_EXPORTER = 'otlp'\n");
+    town.bead("gt-a", &[]);
+
+    town.gt(["sling", "gt-a"]).ok();
+
+    // Then it counts once, at the price of its model, before the run is over.
+    wait_until("it is told", || town.run_of("gt-a#1")["tokens"] == 1_000_000);
+    assert_eq!(town.run_of("gt-a#1")["cost"], "1.25");
+    town.write("go", "");
+    town.gt(["wait", "gt-a"]).ok();
+    let bill = town.gt_json(&["cost", "--by", "model"]);
+    assert_eq!(bill["lines"][0]["name"], "gpt-5");
+    assert_eq!(
+        (&bill["total"]["cost"], &bill["total"]["priced"]),
+        (&json!("1.25"), &json!("1.25"))
+    );
+    let feed = town.gt_json(&["feed", "--limit", "50"]).to_string();
+    assert_says(&feed, &["1 telemetry messages were not from the run", "1 telemetry records"]);
+}
+
+#[test]
+fn telemetry_that_a_person_sends_elsewhere_stays_there() {
+    let town = gastown_with("env > \"$GT_TOWN_ROOT/environment\"");
+    town.write(
+        ".gt/runtimes/custom.toml",
+        "[telemetry]\nOTEL_LOGS_EXPORTER = 'otlp'\n[environment]\nOTEL_EXPORTER_OTLP_ENDPOINT = 'http://mine'\n",
+    );
+    town.bead("gt-a", &[]);
+    town.gt(["sling", "gt-a"]).ok();
+    town.gt(["wait", "gt-a"]).ok();
+
+    let environment = std::fs::read_to_string(town.cwd().join("environment")).unwrap();
+    assert_says(&environment, &["OTEL_EXPORTER_OTLP_ENDPOINT=http://mine\n"]);
+    assert!(!environment.contains("OTEL_LOGS_EXPORTER"), "{environment}");
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gt_testkit::{Cluster, RunningProgram, Sandbox, wait_until};
 use serde_json::{Value, json};
 
-use crate::agents::Stage as _;
+use crate::agents::{Stage as _, has_supervisor};
 use crate::daemon::process;
 use crate::projects::{Origin as _, project_agent, town_with_project};
 use crate::support::{Steps as _, assert_says, nowhere};
@@ -39,7 +39,10 @@ fn queue_up(town: &Sandbox, beads: &[String]) {
         let _ = town.cycle();
         // A supervisor that is still there would land them itself.
         requests(town).len() == beads.len()
-            && beads.iter().all(|bead| town.run_of(bead)["alive"] == false)
+            && beads.iter().all(|bead| {
+                let run = town.run_of(bead);
+                run["alive"] == false && !has_supervisor(town, run["id"].as_str().unwrap())
+            })
     });
     town.gt(["mq", "resume", "web"]).ok();
 }

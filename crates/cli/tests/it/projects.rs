@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gt_testkit::{FinishedProgram, Sandbox, SandboxCommand, wait_until};
 
-use crate::agents::{Stage as _, is_alive, set_agent};
+use crate::agents::{Stage as _, has_supervisor, set_agent};
 use crate::support::{Steps as _, town};
 use crate::trees::SAYS_NO_CHANGES;
 
@@ -150,7 +150,6 @@ pub(crate) struct Worker<'t> {
     pub(crate) run: String,
     pub(crate) tree: PathBuf,
     pub(crate) branch: String,
-    supervisor: String,
 }
 
 impl<'t> Worker<'t> {
@@ -169,12 +168,7 @@ impl<'t> Worker<'t> {
         let told = town.stage(bead).join(format!("tree-{epoch}"));
         wait_until("the worker is in its tree", || told.exists());
         let tree = PathBuf::from(fs::read_to_string(told).unwrap().trim());
-        // A run that has ended already has no supervisor to wait for.
-        let lock = town.cwd().join(".gt/runs").join(format!("{run}.lock"));
-        let lock = fs::read_to_string(lock).unwrap_or_default();
-        let supervisor = lock.split_whitespace().next().unwrap_or_default().to_owned();
-        let mut worker =
-            Self { town, run: run.to_owned(), tree, branch: String::new(), supervisor };
+        let mut worker = Self { town, run: run.to_owned(), tree, branch: String::new() };
         let head = worker.git(&["symbolic-ref", "--short", "HEAD"]).ok();
         head.line().clone_into(&mut worker.branch);
         worker
@@ -233,7 +227,8 @@ impl<'t> Worker<'t> {
     /// Kills the supervisor and the agent, so that no process of the run is left to report.
     #[track_caller]
     pub(crate) fn kill_all(&self) {
-        self.town.signal("KILL", &self.supervisor);
+        let supervisor = self.town.supervisor_of(&self.run);
+        self.town.signal("KILL", &supervisor);
         let bead = self.run.split('#').next().unwrap();
         self.town.signal("KILL", &self.town.agent_of(bead));
         self.wait_until_gone();
@@ -243,6 +238,6 @@ impl<'t> Worker<'t> {
     #[track_caller]
     pub(crate) fn wait_until_gone(&self) {
         wait_until("nothing of the run is left", || self.town.run_of(&self.run)["alive"] == false);
-        wait_until("its supervisor has ended", || !is_alive(&self.supervisor));
+        wait_until("its supervisor has ended", || !has_supervisor(self.town, &self.run));
     }
 }

@@ -52,7 +52,7 @@ pub fn counted(records: &[UsageRecord]) -> Vec<CountedUsage> {
         counters.entry((record.session, &record.model)).or_default().push(record);
     }
     let mut result: Vec<CountedUsage> =
-        counters.iter().filter_map(|(_, of_counter)| largest(of_counter)).collect();
+        counters.values().filter_map(|of_counter| largest(of_counter)).collect();
     for unnamed in 0..result.len() {
         if !result[unnamed].model.is_empty() {
             continue;

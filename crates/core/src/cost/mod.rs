@@ -5,9 +5,11 @@ mod counted;
 mod prices;
 mod record;
 mod report;
+mod telemetry;
 
 pub use booking::{Booking, SpendingChange, book};
 pub use counted::{CostSource, CountedUsage, UsageTotals, counted, totals};
 pub use prices::{Price, PriceTable};
 pub use record::{TokenCounts, UsageRecord, UsageSource};
 pub use report::{CostGrouping, CostLine, SpentItem, cost_report};
+pub use telemetry::{RequestUsage, TelemetryUsage, usage_in_logs};

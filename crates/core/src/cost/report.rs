@@ -1,6 +1,6 @@
 //! What was spent, by whatever people ask for.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::SpendingChange;
 use crate::schedule::RunId;
@@ -103,7 +103,7 @@ impl<'a> LineSum<'a> {
         self.spent.add_change(item.change);
     }
 
-    fn line(self, name: String, done: &HashSet<BeadId>) -> CostLine {
+    fn line(self, name: String, done: &BTreeSet<BeadId>) -> CostLine {
         let beads: BTreeSet<&BeadId> = self.runs.iter().map(|run| &run.bead).collect();
         CostLine {
             name,
@@ -116,7 +116,7 @@ impl<'a> LineSum<'a> {
 }
 
 /// The lines of a report, sorted by name, and the sum of everything.
-pub fn cost_report(items: &[SpentItem<'_>], done: &HashSet<BeadId>) -> (Vec<CostLine>, CostLine) {
+pub fn cost_report(items: &[SpentItem<'_>], done: &BTreeSet<BeadId>) -> (Vec<CostLine>, CostLine) {
     let mut lines: BTreeMap<&str, LineSum<'_>> = BTreeMap::new();
     let mut all = LineSum::default();
     for item in items {
@@ -152,7 +152,7 @@ mod tests {
                 change,
             })
             .collect();
-        let done = HashSet::from([runs[2].bead.clone()]);
+        let done = BTreeSet::from([runs[2].bead.clone()]);
         let (lines, all) = cost_report(&items, &done);
         let shown: Vec<_> =
             lines.iter().map(|line| (line.name.as_str(), line.runs, line.tokens())).collect();

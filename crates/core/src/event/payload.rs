@@ -287,6 +287,9 @@ payloads! {
         /// The cost in dollars; left out if it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<String>,
+        /// What was wrong with the reports about it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
     }
 
     /// A convoy that has landed.

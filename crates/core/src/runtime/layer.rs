@@ -26,6 +26,8 @@ pub struct RuntimeLayer {
     pub paste_bytes_max: Option<usize>,
     /// Variables; those of the layer below stay unless they are named here.
     pub environment: Vec<(String, String)>,
+    /// Variables for sessions whose telemetry is received; those of the layer below stay unless they are named here.
+    pub telemetry: Vec<(String, String)>,
     /// The variable that says where an account keeps its configuration; empty for none.
     pub account_variable: Option<String>,
     /// The flag that says so; empty for none.
@@ -60,6 +62,14 @@ pub struct RuntimeLayer {
     pub ignore: Option<Vec<String>>,
 }
 
+/// The variables of two layers.
+fn joined(below: Vec<(String, String)>, own: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut variables = below;
+    variables.retain(|(name, _)| !own.iter().any(|(known, _)| known == name));
+    variables.extend(own);
+    variables
+}
+
 /// Why layers do not make a runtime.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the runtime {name}: {key}: {why}")]
@@ -88,9 +98,8 @@ impl RuntimeLayer {
     /// This layer over another.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
-        let mut environment = below.environment;
-        environment.retain(|(name, _)| !self.environment.iter().any(|(own, _)| own == name));
-        environment.extend(self.environment);
+        let environment = joined(below.environment, self.environment);
+        let telemetry = joined(below.telemetry, self.telemetry);
         // One way replaces the other; it does not join it.
         let names_account = self.account_variable.is_some() || self.account_flag.is_some();
         let (account_variable, account_flag) = if names_account {
@@ -113,6 +122,7 @@ impl RuntimeLayer {
             paste_confirm: self.paste_confirm.or(below.paste_confirm),
             paste_bytes_max: self.paste_bytes_max.or(below.paste_bytes_max),
             environment,
+            telemetry,
             account_variable,
             account_flag,
             limits: self.limits.or(below.limits),
@@ -197,6 +207,7 @@ impl RuntimeLayer {
             command: own.map_or(Command::OfRig, Command::Own),
             prompt,
             environment: self.environment,
+            telemetry: self.telemetry,
             account,
             limits: self.limits.unwrap_or_default(),
             exit_zero: self.exit_zero.unwrap_or(ExitZero::DoneIfCommitted),

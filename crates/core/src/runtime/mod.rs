@@ -172,6 +172,8 @@ pub struct Runtime {
     pub prompt: Prompt,
     /// Variables that it gets.
     pub environment: Vec<(String, String)>,
+    /// Variables for sessions whose telemetry is received.
+    pub telemetry: Vec<(String, String)>,
     /// How it learns which account it uses; none if it cannot have several.
     pub account: Option<AccountWay>,
     /// The patterns of its messages about usage limits.

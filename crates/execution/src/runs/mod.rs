@@ -15,6 +15,7 @@ mod show;
 mod spawner;
 pub mod stalls;
 mod supervise;
+mod telemetry;
 mod typing;
 mod unsling;
 mod usage;

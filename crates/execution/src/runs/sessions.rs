@@ -15,6 +15,7 @@ use gt_executors::runs::{
 use super::launch_spec::{LaunchHost, LaunchSpec, launch_spec};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::spawner::with_causes;
+use super::telemetry::RunTelemetry;
 use crate::trees::ignore_files;
 use gt_beads::messages::put_before_in;
 use gt_beads::steps::progress_in;
@@ -30,6 +31,7 @@ const NO_STEPS: StepProgress = StepProgress { done: 0, total: 0 };
 
 /// The data that the sessions of a run share.
 pub(super) struct SessionInputs<'a> {
+    pub(super) telemetry: &'a RunTelemetry,
     pub(super) town: &'a Town,
     pub(super) rig: &'a Rig,
     pub(super) settings: &'a SchedulerSettings,
@@ -112,7 +114,9 @@ impl SessionInputs<'_> {
         } else {
             retry_while_unreachable(self.lock, launch_spec)
         };
-        let LaunchSpec { agent, told, .. } = launched.map_err(|error| with_causes(&error))?;
+        let LaunchSpec { mut agent, told, .. } = launched.map_err(|error| with_causes(&error))?;
+        let telemetry = self.telemetry.begin_session(session, runtime, &agent.environment);
+        agent.environment.extend(telemetry);
         let started = || {
             if session == 1 {
                 say(&SupervisorAnswer::Started);

@@ -1,6 +1,7 @@
 //! The supervisor: our own process around an agent.
 
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use gt_core::schedule::{Account, Context, Run, RunEnd, RunId, RunLoss, RunState, WorkerPlace};
@@ -15,7 +16,8 @@ use super::remote::{self, HomeSupervisor};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::sessions::{SessionInputs, SessionsEnd};
 use super::spawner::{reopening, with_causes};
-use super::usage::{note_usage, usage_in_output};
+use super::telemetry::RunTelemetry;
+use super::usage::{book_live_usage, note_usage, usage_in_output};
 use crate::trees::look_after;
 use crate::trees::{NotPrepared, Prepared, occupy, prepare};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _, strays_are_left};
@@ -103,7 +105,9 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     let _ = entering.map(std::thread::JoinHandle::join);
     let run = order.run.clone();
     let context = order.context.clone();
+    let telemetry = RunTelemetry::start(&order.token);
     let shift = SessionInputs {
+        telemetry: &telemetry,
         town,
         rig: &rig,
         settings: &settings,
@@ -115,17 +119,26 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     if run.executor == ExecutorKind::Tmux {
         supervision.reopen_with(reopening(town, &run, &rig, program));
     }
-    let ended = shift.work(*order, &mut supervision)?;
+    let ended = std::thread::scope(|scope| {
+        let (ended, end) = mpsc::channel::<()>();
+        let (run, telemetry) = (&run, &telemetry);
+        scope.spawn(move || book_until(&end, town, run, telemetry));
+        let result = shift.work(*order, &mut supervision);
+        drop(ended);
+        result
+    })?;
     if lock.is_removed() {
         end_without_town(town, id);
         return Ok(());
     }
     match ended {
         SessionsEnd::Ended(end, runtime) => {
-            let usage = usage_in_output(town, &run, &runtime);
+            let mut usage = usage_in_output(town, &run, &runtime);
+            usage.extend(telemetry.records());
+            let problems = telemetry.problems();
             let peak_mb = supervision.take_peak_mb();
             // Before the end, so that a process that waits for the end finds it.
-            retry_while_unreachable(&lock, || note_usage(town, &run, &usage, peak_mb))?;
+            retry_while_unreachable(&lock, || note_usage(town, &run, &usage, &problems, peak_mb))?;
             retry_while_unreachable(&lock, || conclude(town, &rig, &run, &context, &runtime, end))?;
             // The run is over. If that fails, the next landing looks again.
             let _ = look_after(town, &rig, &run);
@@ -141,6 +154,21 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     // The credentials of the origin are not kept longer than the run, however it ended.
     let _ = std::fs::remove_file(files.environment_path());
     Ok(())
+}
+
+/// How often the usage of a live run is recorded, if it has grown.
+const LIVE_USAGE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Records what the agents of a run send, until the run is over.
+fn book_until(end: &Receiver<()>, town: &Town, run: &Run, telemetry: &RunTelemetry) {
+    let mut booked = Vec::new();
+    while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(LIVE_USAGE_INTERVAL) {
+        let records = telemetry.records();
+        // What cannot be recorded now is tried again: the counters contain it.
+        if records != booked && book_live_usage(town, run, &records).is_ok() {
+            booked = records;
+        }
+    }
 }
 
 /// Ends a run whose town was deleted from this machine. Only a store elsewhere can still record it.

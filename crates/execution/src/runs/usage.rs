@@ -73,30 +73,45 @@ pub(super) fn note_usage(
     town: &Town,
     run: &Run,
     report: &[UsageRecord],
+    problems: &[String],
     peak_memory_mb: Option<u32>,
 ) -> Result<()> {
     let files = file_layers(town)?;
     town.write(|writer| {
         let prices = layers_over(&files, writer)?.cost_prices()?;
-        let usage = book_in(writer, run, report.to_vec(), &prices)?;
+        let (usage, left_out) = book_in(writer, run, report.to_vec(), &prices)?;
         let usage = Usage { peak_memory_mb, ..usage };
-        if usage.is_unknown() {
+        let mut notes = problems.to_vec();
+        if left_out > 0 {
+            notes.push(format!("{left_out} reports had numbers that no session can have"));
+        }
+        if usage.is_unknown() && notes.is_empty() {
             return Ok(());
         }
-        writer.note_usage(run, &usage)?;
+        writer.note_usage(run, &usage, notes)?;
         peak_memory_mb.map_or(Ok(()), |peak_mb| learn_in(writer, run, peak_mb))
     })
 }
 
-/// Takes a report about a run into account; the usage of the run so far.
+/// Records the usage of a run that goes on.
+pub(super) fn book_live_usage(town: &Town, run: &Run, report: &[UsageRecord]) -> Result<()> {
+    let files = file_layers(town)?;
+    town.write(|writer| {
+        let prices = layers_over(&files, writer)?.cost_prices()?;
+        let (usage, _) = book_in(writer, run, report.to_vec(), &prices)?;
+        Ok(writer.set_run_usage(&run.id, &usage)?)
+    })
+}
+
+/// Takes a report about a run into account; the usage of the run so far, and how many reports were left out.
 fn book_in(
     writer: &mut Writer<'_>,
     run: &Run,
     report: Vec<UsageRecord>,
     prices: &gt_core::cost::PriceTable,
-) -> Result<Usage> {
+) -> Result<(Usage, usize)> {
     let known = writer.usage_records(&run.id)?;
-    let (booking, _) = book(&known, report, prices);
+    let (booking, left_out) = book(&known, report, prices);
     for record in &booking.records {
         writer.keep_usage_record(&run.id, record)?;
     }
@@ -106,7 +121,7 @@ fn book_in(
     }
     let totals = totals(&booking.counted);
     let tokens = Some(totals.tokens.total()).filter(|tokens| *tokens > 0);
-    Ok(Usage { peak_memory_mb: None, tokens, cost: totals.cost })
+    Ok((Usage { peak_memory_mb: None, tokens, cost: totals.cost }, left_out))
 }
 
 fn rounded(at: Timestamp) -> Timestamp {

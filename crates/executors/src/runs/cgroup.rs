@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::process::getpid;
 use sha2::{Digest as _, Sha256};
 
-use super::process_ending::{RemainingProcesses, end_all};
+use super::process_ending::{KILLED_PATIENCE, RemainingProcesses, end_all};
 use super::processes::{self, Process, pid_of};
 
 /// The first part of the name of every group of a run.
@@ -25,9 +25,6 @@ const HASH_BYTES: usize = 6;
 
 /// A group that was made may be swept before its supervisor enters it.
 const ENTER_TRIES_MAX: u32 = 5;
-
-/// The longest wait for the end of processes that were killed.
-const KILLED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Nesting of groups below that of a run which is followed.
 const DEPTH_MAX: u32 = 16;

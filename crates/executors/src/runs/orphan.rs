@@ -8,12 +8,9 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use super::control::has_listener;
-use super::process_ending::{RemainingProcesses, end_all};
+use super::process_ending::{KILLED_PATIENCE, RemainingProcesses, end_all};
 use super::processes::{self, Process, has_open, pid_of};
 use super::{Liveness, RunFiles};
-
-/// How long after killing the last processes of a run their end is waited for.
-const KILLED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The contents of the lock file for as long as there is, or is about to be, an agent: the
 /// supervisor's own number, and as soon as it is known, the agent's.

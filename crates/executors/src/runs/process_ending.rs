@@ -14,6 +14,9 @@ use super::processes::{self, Process};
 /// How long to wait before looking again at processes whose end is not reported.
 const PROCESS_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+/// How long after killing the last of them their end is waited for. On a busy machine that takes its time.
+pub(super) const KILLED_PATIENCE: Duration = Duration::from_secs(30);
+
 /// How long to wait for a process that was killed before looking for others again.
 const KILLED_WAIT_MAX: Duration = Duration::from_millis(500);
 

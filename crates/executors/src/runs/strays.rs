@@ -17,11 +17,8 @@ use rustix::process::{Pid, getpid};
 use super::RunFiles;
 use super::cgroup::Cgroup;
 use super::orphan::LockRecord;
-use super::process_ending::{RemainingProcesses, end_all};
+use super::process_ending::{KILLED_PATIENCE, RemainingProcesses, end_all};
 use super::processes::{self, Process, descendants};
-
-/// How long after killing the last of them their end is waited for.
-const KILLED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A run whose supervisor died before it could end the processes of its agents, and whose lock is
 /// free.

@@ -17,9 +17,9 @@ pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn EngineUnderT
     let usage =
         Usage { peak_memory_mb: Some(700), tokens: Some(12_345), cost: Some(Money(250_000)) };
     let before = town.last_event();
-    town.write(|writer| writer.note_usage(&a, &usage));
+    town.write(|writer| writer.note_usage(&a, &usage, vec!["odd".to_owned()]));
     town.write(|writer| {
-        writer.note_usage(&b, &Usage { peak_memory_mb: Some(9), ..Usage::default() })
+        writer.note_usage(&b, &Usage { peak_memory_mb: Some(9), ..Usage::default() }, Vec::new())
     });
 
     assert_eq!(town.read(|reader| reader.run(&a.id)).expect("it is there").usage, usage);
@@ -29,7 +29,7 @@ pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn EngineUnderT
         .map(|event| format!("{} {}", event.kind, event.payload))
         .collect();
     let expected = [
-        r#"run_used {"peak_memory_mb":700,"tokens":12345,"cost":"0.25"}"#,
+        r#"run_used {"peak_memory_mb":700,"tokens":12345,"cost":"0.25","notes":["odd"]}"#,
         r#"run_used {"peak_memory_mb":9}"#,
     ];
     assert_eq!(told, expected);

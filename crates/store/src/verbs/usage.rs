@@ -1,6 +1,6 @@
 //! The usage of runs, the estimates for them, and the guards that hold up starts on a machine.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use gt_core::cost::{SpendingChange, TokenCounts, UsageRecord, UsageSource};
 use gt_core::event::RunUsage;
@@ -150,8 +150,8 @@ impl Reader<'_> {
     }
 
     /// Those of these beads that are closed, and neither failed nor cancelled.
-    pub fn done_among(&self, beads: &[BeadId]) -> Result<HashSet<BeadId>, StoreError> {
-        let mut found = HashSet::new();
+    pub fn done_among(&self, beads: &[BeadId]) -> Result<BTreeSet<BeadId>, StoreError> {
+        let mut found = BTreeSet::new();
         for page in beads.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             let sql = format!(
@@ -269,13 +269,19 @@ impl Writer<'_> {
         self.apply(NOTE, &params)
     }
 
-    /// Writes down the usage of a run, live or ended, and records it as an event.
-    pub fn note_usage(&mut self, run: &Run, usage: &Usage) -> Result<(), StoreError> {
+    /// Writes down the usage of a run, live or ended, and records it as an event, with what was wrong with the reports.
+    pub fn note_usage(
+        &mut self,
+        run: &Run,
+        usage: &Usage,
+        notes: Vec<String>,
+    ) -> Result<(), StoreError> {
         self.set_run_usage(&run.id, usage)?;
         let used = RunUsage {
             peak_memory_mb: usage.peak_memory_mb,
             tokens: usage.tokens,
             cost: usage.cost.map(|cost| cost.to_string()),
+            notes,
         };
         self.record_run(run, EventPayload::RunUsed(used));
         Ok(())

@@ -1,0 +1,114 @@
+//! The telemetry of the agents of a run.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gt_core::cost::{TokenCounts, UsageRecord, UsageSource};
+use gt_core::runtime::Runtime;
+use gt_core::schedule::Money;
+use gt_core::work::RunToken;
+use gt_executors::process::has_variable;
+use gt_executors::telemetry::TelemetryReceiver;
+
+/// Variables by which a person sends the telemetry of agents somewhere else.
+const OWN_COLLECTOR: [&str; 2] =
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"];
+
+/// Everything that the agents of a run have sent.
+pub(super) struct RunTelemetry {
+    /// Nothing if it could not be started: the output of agents tells their usage too.
+    receiver: Option<TelemetryReceiver>,
+    counts: Mutex<TelemetryCounts>,
+}
+
+#[derive(Default)]
+struct TelemetryCounts {
+    session: u32,
+    /// The records that were counted: a sender that gets no answer sends them again.
+    seen: HashSet<u64>,
+    sums: BTreeMap<(u32, String), (TokenCounts, Option<Money>)>,
+    unreadable: u64,
+    refused: u64,
+}
+
+impl RunTelemetry {
+    /// Begins to receive from those who know the token of the run.
+    pub(super) fn start(token: &RunToken) -> Self {
+        Self {
+            receiver: TelemetryReceiver::start(token.reveal()).ok(),
+            counts: Mutex::new(TelemetryCounts::default()),
+        }
+    }
+
+    /// The variables for an agent of a session that begins. There are none if its runtime sends nothing, or if a person sends it
+    /// somewhere else.
+    pub(super) fn begin_session(
+        &self,
+        session: u32,
+        runtime: &Runtime,
+        environment: &[(String, String)],
+    ) -> Vec<(String, String)> {
+        self.collect().session = session;
+        let is_own =
+            |name: &&str| has_variable(name) || environment.iter().any(|(known, _)| known == name);
+        match &self.receiver {
+            Some(receiver)
+                if !runtime.telemetry.is_empty() && !OWN_COLLECTOR.iter().any(is_own) =>
+            {
+                let mut variables = runtime.telemetry.clone();
+                variables.extend(receiver.environment());
+                variables
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What was received so far.
+    pub(super) fn records(&self) -> Vec<UsageRecord> {
+        let counts = self.collect();
+        let record = |((session, model), (tokens, cost)): (
+            &(u32, String),
+            &(TokenCounts, Option<Money>),
+        )| {
+            UsageRecord {
+                session: *session,
+                model: model.clone(),
+                source: UsageSource::Telemetry,
+                tokens: *tokens,
+                reported: *cost,
+                priced: None,
+            }
+        };
+        counts.sums.iter().map(record).collect()
+    }
+
+    /// What was wrong with messages, for people.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let counts = self.collect();
+        let refused = format!("{} telemetry messages were not from the run", counts.refused);
+        let unreadable = format!("{} telemetry records could not be read", counts.unreadable);
+        let mut problems = Vec::new();
+        problems.extend((counts.refused > 0).then_some(refused));
+        problems.extend((counts.unreadable > 0).then_some(unreadable));
+        problems
+    }
+
+    /// Counts what has arrived.
+    fn collect(&self) -> MutexGuard<'_, TelemetryCounts> {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(receiver) = &self.receiver else { return counts };
+        let received = receiver.take();
+        counts.unreadable += received.unreadable;
+        counts.refused += received.refused;
+        let session = counts.session;
+        for request in received.requests {
+            if !counts.seen.insert(request.identity) {
+                continue;
+            }
+            let (tokens, cost) = counts.sums.entry((session, request.model)).or_default();
+            *tokens = tokens.plus(request.tokens);
+            *cost = Money::sum(cost.iter().copied().chain(request.cost));
+        }
+        counts
+    }
+}
