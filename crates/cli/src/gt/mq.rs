@@ -296,11 +296,10 @@ fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<()
     for queue in queues.iter().filter(|queue| rig.as_ref().is_none_or(|rig| queue.rig == *rig)) {
         if let Some((at, by)) = &queue.paused {
             printer.line(format!(
-                "{} of {} is paused by {by} since {}: gt mq resume {}",
-                queue.target,
-                queue.rig,
+                "{target} of {rig} is paused by {by} since {}: gt mq resume {rig} --branch {target}",
                 moment(*at),
-                queue.rig
+                target = queue.target,
+                rig = queue.rig
             ))?;
         }
         if let Some(red) = &queue.red {
@@ -382,6 +381,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
     };
     row("state", request.state.to_string());
     row("why", request.detail.clone());
+    row("queue", queue_stop(&request));
     row("target", format!("{} of {}", request.target, request.rig));
     row("branch", request.branch.clone());
     if request.pull_request.number.is_some() {
@@ -420,6 +420,15 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         .iter()
         .flat_map(|text| text.quoted().lines().map(str::to_owned).collect::<Vec<_>>())
         .try_for_each(|line| printer.line(&line))
+}
+
+/// What stops the queue of a request that waits for it; empty if nothing does.
+fn queue_stop(request: &MergeRequest) -> String {
+    if let Some((since, by)) = request.waits_for_resume() {
+        return format!("paused by {by} since {}", moment(*since));
+    }
+    let check = request.waits_for_target();
+    check.map(|check| format!("{check} fails on {} itself", request.target)).unwrap_or_default()
 }
 
 fn log(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {

@@ -137,10 +137,14 @@ fn the_culprit_of_a_batch_is_found_and_the_others_land() {
     for bead in ["we-a", "we-b", "we-c", "we-d"] {
         let file = if bead == "we-c" { "broken" } else { bead };
         let worker = worker(&town, bead, file, "x\n");
-        assert_says(&worker.gt(&["done"]).ok().stdout, &["waits for its turn"]);
+        let paused = "the merge queue of main of web is paused by";
+        assert_says(&worker.gt(&["done"]).ok().stdout, &[paused]);
         worker.wait_until_gone();
     }
     assert_eq!(town.landed("main"), ["First commit"]);
+    let resume = "gt mq resume web --branch main";
+    assert_says(&town.gt(["why", "we-a"]).ok().stdout, &["is paused by", resume]);
+    assert_says(&town.gt(["mq", "show", "we-a"]).ok().stdout, &["paused by", resume]);
     let list = town.gt_json(&["mq", "list"]);
     let line: Vec<(&str, u64)> = list
         .as_array()

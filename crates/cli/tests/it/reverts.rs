@@ -100,7 +100,7 @@ fn a_revert_that_is_cancelled_leaves_the_work_where_it_is() {
     land(&town, "we-a", "tea", "tea\n");
     town.gt(["mq", "pause", "web"]).ok();
     let said = town.gt(["mq", "revert", "we-a", "-m", "no"]).ok().stdout;
-    assert_says(&said, &["we-a@2 (revert) waits for its turn"]);
+    assert_says(&said, &["we-a@2 (revert) waits: the merge queue of main of web is paused by"]);
     assert_eq!(town.show("we-a")["status"], "in_progress");
     assert_says(&refusal(&town.gt(["sling", "we-a"])), &["we-a@2"]);
 

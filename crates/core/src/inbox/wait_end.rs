@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::item::InboxKind;
 use crate::Timestamp;
 use crate::decide::WaitReason;
-use crate::merging::{MergeMethod, MergeRequest, RequestHold, RequestState};
+use crate::merging::{MergeRequest, RequestHold, RequestState};
 
 /// How long an origin may be away before a person is asked.
 pub const ORIGIN_AWAY_MAX: Duration = Duration::from_mins(10);
@@ -28,10 +28,6 @@ pub enum WaitEnd {
 pub struct RequestSurroundings {
     /// A repair run is scheduled or running.
     pub has_repair: bool,
-    /// A person has paused its queue.
-    pub is_paused: bool,
-    /// A check fails on its target itself.
-    pub is_target_red: bool,
     /// The time.
     pub now: Timestamp,
 }
@@ -40,9 +36,9 @@ pub struct RequestSurroundings {
 pub fn end_of_request(request: &MergeRequest, around: &RequestSurroundings) -> WaitEnd {
     match request.state {
         RequestState::Queued | RequestState::Building | RequestState::Checking => {
-            if around.is_paused {
+            if request.waits_for_resume().is_some() {
                 WaitEnd::Person(InboxKind::QueuePaused)
-            } else if around.is_target_red && is_checked(request) {
+            } else if request.waits_for_target().is_some() {
                 WaitEnd::Person(InboxKind::TargetRed)
             } else {
                 WaitEnd::ByItself
@@ -58,11 +54,6 @@ pub fn end_of_request(request: &MergeRequest, around: &RequestSurroundings) -> W
         RequestState::Failed => WaitEnd::Person(InboxKind::CheckFailed),
         RequestState::Held(hold) => end_of_hold(request, hold, around.now),
     }
-}
-
-/// Whether a request does not land while a check fails on its target.
-fn is_checked(request: &MergeRequest) -> bool {
-    !request.fix && request.method != MergeMethod::Direct
 }
 
 fn end_of_hold(request: &MergeRequest, hold: RequestHold, now: Timestamp) -> WaitEnd {
@@ -143,12 +134,11 @@ pub fn end_of_wait(reason: &WaitReason, around: &RequestSurroundings) -> WaitEnd
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::merging::QueueStop;
     use crate::merging::tests::any_request;
 
     const AROUND: RequestSurroundings = RequestSurroundings {
         has_repair: false,
-        is_paused: false,
-        is_target_red: false,
         now: Timestamp::from_nanos(1_790_000_000_000_000_000),
     };
 
@@ -189,14 +179,20 @@ mod tests {
 
     #[test]
     fn a_stopped_queue_asks_for_a_person_for_everything_in_line() {
-        let paused = RequestSurroundings { is_paused: true, ..AROUND };
-        let red = RequestSurroundings { is_target_red: true, ..AROUND };
-        assert_eq!(end(RequestState::Queued, &AROUND), WaitEnd::ByItself);
-        assert_eq!(end(RequestState::Queued, &paused), WaitEnd::Person(InboxKind::QueuePaused));
-        assert_eq!(end(RequestState::Queued, &red), WaitEnd::Person(InboxKind::TargetRed));
-        let fix = MergeRequest { fix: true, ..any_request("gt-a", 1) };
-        assert_eq!(end_of_request(&fix, &red), WaitEnd::ByItself);
-        assert_eq!(end(RequestState::Landing, &paused), WaitEnd::ByItself);
+        let since = (AROUND.now, "max".to_owned());
+        let paused = QueueStop { paused: Some(since), ..QueueStop::default() };
+        let red = QueueStop { red_check: Some("test".to_owned()), ..QueueStop::default() };
+        let end = |state, fix, queue_stop: &QueueStop| {
+            let queue_stop = queue_stop.clone();
+            let request = MergeRequest { state, fix, queue_stop, ..any_request("gt-a", 1) };
+            end_of_request(&request, &AROUND)
+        };
+        let queued = RequestState::Queued;
+        assert_eq!(end(queued, false, &QueueStop::default()), WaitEnd::ByItself);
+        assert_eq!(end(queued, false, &paused), WaitEnd::Person(InboxKind::QueuePaused));
+        assert_eq!(end(queued, false, &red), WaitEnd::Person(InboxKind::TargetRed));
+        assert_eq!(end(queued, true, &red), WaitEnd::ByItself);
+        assert_eq!(end(RequestState::Landing, false, &paused), WaitEnd::ByItself);
     }
 
     #[test]

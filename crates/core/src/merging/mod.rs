@@ -11,8 +11,8 @@ pub use order::{BatchSearch, SearchStep, in_queue_order};
 #[cfg(test)]
 pub(crate) use request::tests;
 pub use request::{
-    AcceptedBlocker, MergeMethod, MergeRequest, MergeRequestId, PullRequestName, RequestHold,
-    RequestPurpose, RequestState,
+    AcceptedBlocker, MergeMethod, MergeRequest, MergeRequestId, PullRequestName, QueueStop,
+    RequestHold, RequestPurpose, RequestState,
 };
 pub use review::{Review, ReviewDecision, approval_of};
 pub use transition::{OriginAnswer, RequestAction, RequestRefusal, next_state};

@@ -269,6 +269,15 @@ impl AcceptedBlocker {
     }
 }
 
+/// What stops the queue of a request as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueueStop {
+    /// When a person paused it, and who.
+    pub paused: Option<(Timestamp, String)>,
+    /// The check that fails on the target itself.
+    pub red_check: Option<String>,
+}
+
 /// Longer than any delay before a request is tried again.
 const RETRY_DELAY_MAX: Duration = Duration::from_hours(1);
 
@@ -319,6 +328,9 @@ pub struct MergeRequest {
     pub retry_at: Option<Timestamp>,
     /// Its pull request.
     pub pull_request: PullRequestName,
+    /// What stops its queue, as of the moment at which it was read. It is a fact of the queue and is not saved with the
+    /// request.
+    pub queue_stop: QueueStop,
     /// When it was made.
     pub created_at: Timestamp,
     /// When its state changed last.
@@ -357,9 +369,27 @@ impl MergeRequest {
             check_run: None,
             retry_at: None,
             pull_request: PullRequestName::default(),
+            queue_stop: QueueStop::default(),
             created_at: now,
             changed_at: now,
         }
+    }
+
+    /// The pause of its queue, if that is what it waits for.
+    pub fn waits_for_resume(&self) -> Option<&(Timestamp, String)> {
+        self.queue_stop.paused.as_ref().filter(|_| self.is_in_line())
+    }
+
+    /// The check that fails on its target, if that is what it waits for.
+    pub fn waits_for_target(&self) -> Option<&str> {
+        let is_checked = !self.fix && self.method != MergeMethod::Direct;
+        let check = self.queue_stop.red_check.as_deref();
+        check.filter(|_| is_checked && self.is_in_line())
+    }
+
+    /// Whether it waits for its queue, or can go back to that without an answer of the origin.
+    fn is_in_line(&self) -> bool {
+        matches!(self.state, RequestState::Queued | RequestState::Building | RequestState::Checking)
     }
 
     /// Where it stands, in a sentence.
@@ -376,6 +406,15 @@ impl MergeRequest {
             && self.state != RequestState::Held(RequestHold::PullRequestOpen)
         {
             words = format!("{words}; {}", self.pull_request);
+        }
+        if let Some((since, by)) = self.waits_for_resume() {
+            let rig = &self.rig;
+            return format!(
+                "merging: {id} waits: the merge queue of {target} of {rig} is paused by {by} since {since}{words}"
+            );
+        }
+        if let Some(check) = self.waits_for_target() {
+            return format!("merging: {id} waits: {check} fails on {target} itself{words}");
         }
         match self.state {
             RequestState::Queued => {
@@ -401,7 +440,19 @@ impl MergeRequest {
 
     /// The command that moves it on, or what moves it by itself.
     pub fn next_step(&self) -> String {
-        let Self { id, rig, .. } = self;
+        let Self { id, rig, target, .. } = self;
+        let mend = || {
+            format!(
+                "mend {target}, or gt mq top <merge request> --fix lets the one land that mends it"
+            )
+        };
+        let resume = || format!("gt mq resume {rig} --branch {target}");
+        if self.waits_for_resume().is_some() {
+            return resume();
+        }
+        if self.waits_for_target().is_some() {
+            return mend();
+        }
         match self.state {
             RequestState::Queued | RequestState::Building | RequestState::Checking => {
                 format!("it lands by itself; gt mq show {id}")
@@ -422,11 +473,8 @@ impl MergeRequest {
                 "merge {} by hand, or gt mq retry {id} lands it, or gt mq close {id} -m <why>",
                 self.branch
             ),
-            RequestState::Held(RequestHold::Paused) => format!("gt mq resume {rig}"),
-            RequestState::Held(RequestHold::TargetRed) => format!(
-                "mend {}, or gt mq top <merge request> --fix lets the one land that mends it",
-                self.target
-            ),
+            RequestState::Held(RequestHold::Paused) => resume(),
+            RequestState::Held(RequestHold::TargetRed) => mend(),
             RequestState::Held(RequestHold::PullRequestOpen) => {
                 format!("review and merge it there; gt mq sync {rig} looks for news now")
             }
@@ -440,7 +488,7 @@ impl MergeRequest {
             ),
             RequestState::Held(_) => format!("gt mq retry {id} tries again now"),
             RequestState::Landed | RequestState::Cancelled | RequestState::Superseded => {
-                format!("gt mq show {id}")
+                String::new()
             }
         }
     }
@@ -527,6 +575,28 @@ pub(crate) mod tests {
         assert_eq!(request.to_string(), "gt-a@b@3");
         for wrong in ["gt-a", "gt-a@", "gt-a@0", "gt-a@03", "gt-a@x", "gt-a@+1", "@3", ""] {
             assert!(MergeRequestId::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_request_in_a_stopped_queue_names_what_moves_the_queue() {
+        let since = Timestamp::from_nanos(1_790_000_000_000_000_000);
+        let told = |state, queue_stop: &QueueStop| {
+            let queue_stop = queue_stop.clone();
+            let request = MergeRequest { state, queue_stop, ..any_request("gt-a", 1) };
+            (request.state_reason(), request.next_step())
+        };
+        let paused = QueueStop { paused: Some((since, "ann".to_owned())), red_check: None };
+        let red = QueueStop { paused: None, red_check: Some("test".to_owned()) };
+        let (reason, next) = told(RequestState::Queued, &paused);
+        assert!(reason.contains("main of web is paused by ann since 2026-"), "{reason}");
+        assert_eq!(next, "gt mq resume web --branch main");
+        let (reason, next) = told(RequestState::Queued, &red);
+        assert_eq!(reason, "merging: gt-a@1 waits: test fails on main itself");
+        assert!(next.contains("gt mq top <merge request> --fix"), "{next}");
+        // The origin answers a push, and a person a review, also while the queue stands still.
+        for state in [RequestState::Landing, RequestState::Review] {
+            assert_eq!(told(state, &paused), told(state, &QueueStop::default()));
         }
     }
 

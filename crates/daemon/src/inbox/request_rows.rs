@@ -26,12 +26,7 @@ pub(super) fn request_rows(
     let mut stopped: BTreeMap<(RigSlug, String, &'static str), StoppedQueue> = BTreeMap::new();
     for request in reader.open_merge_requests()? {
         let queue = queue_of(&request);
-        let around = RequestSurroundings {
-            has_repair: has_repair(reader, &request)?,
-            is_paused: queue.is_some_and(|queue| queue.paused.is_some()),
-            is_target_red: queue.is_some_and(|queue| queue.red.is_some()),
-            now,
-        };
+        let around = RequestSurroundings { has_repair: has_repair(reader, &request)?, now };
         let WaitEnd::Person(kind) = end_of_request(&request, &around) else { continue };
         if !is_of_queue(kind) {
             let (title, _) = titles.of(reader, &request.id.bead)?;

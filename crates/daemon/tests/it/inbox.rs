@@ -5,8 +5,8 @@ use gt_beads::dependencies;
 use gt_beads::messages::{self, Escalation};
 use gt_core::inbox::{InboxItem, InboxKind};
 use gt_core::merging::{
-    MergeMethod, MergeRequest, MergeRequestId, PullRequestName, RequestHold, RequestPurpose,
-    RequestState,
+    MergeMethod, MergeRequest, MergeRequestId, PullRequestName, QueueStop, RequestHold,
+    RequestPurpose, RequestState,
 };
 use gt_core::message::Severity;
 use gt_core::schedule::{CloseReason, ContextOrigin};
@@ -66,6 +66,7 @@ pub(crate) fn request_at(
         check_run: None,
         retry_at: None,
         pull_request: PullRequestName::default(),
+        queue_stop: QueueStop::default(),
         created_at: Timestamp::from_nanos(0),
         changed_at: Timestamp::from_nanos(0),
     };

@@ -7,7 +7,7 @@ use gt_core::hosting::{
 };
 use gt_core::merging::{
     AcceptedBlocker, Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest,
-    MergeRequestId, PullRequestName, RequestHold, RequestPurpose, RequestState, Review,
+    MergeRequestId, PullRequestName, QueueStop, RequestHold, RequestPurpose, RequestState, Review,
     ReviewDecision,
 };
 
@@ -42,6 +42,7 @@ fn request(bead: &str, target: &str) -> MergeRequest {
         check_run: None,
         retry_at: None,
         pull_request: PullRequestName::default(),
+        queue_stop: QueueStop::default(),
         created_at: at(0),
         changed_at: at(0),
     }
@@ -261,9 +262,16 @@ pub(super) fn a_queue_is_paused_and_its_target_red_until_told_otherwise(
     let gear = slug("gear");
     let queue = || town.read(|reader| reader.merge_queue(&gear, "main"));
     assert_eq!(queue(), None);
+    let (here, elsewhere) = (put(&town, "ge-1", "main"), put(&town, "ge-2", "release"));
+    let stop_of = |request: &MergeRequest| {
+        let found = town.read(|reader| reader.merge_request(&request.id));
+        found.map(|request| request.queue_stop).expect("it exists")
+    };
     assert!(town.write(|writer| writer.pause_queue(&gear, "main", Some(ACTOR))));
     assert!(!town.write(|writer| writer.pause_queue(&gear, "main", Some(ACTOR))));
     assert!(queue().is_some_and(|queue| queue.paused.is_some_and(|(_, by)| by == ACTOR)));
+    assert!(stop_of(&here).paused.is_some_and(|(_, by)| by == ACTOR));
+    assert_eq!(stop_of(&elsewhere), QueueStop::default());
     assert!(town.write(|writer| writer.pause_queue(&gear, "main", None)));
     assert!(queue().is_some_and(|queue| queue.paused.is_none()));
     let red = |red| town.write(|writer| writer.set_red_target(&gear, "main", red));
@@ -273,8 +281,10 @@ pub(super) fn a_queue_is_paused_and_its_target_red_until_told_otherwise(
     assert!(red(Some(("abd", "lint"))));
     let now = queue().and_then(|queue| queue.red).expect("it is red");
     assert_eq!((now.commit.as_str(), now.check.as_str(), Some(now.since)), ("abd", "lint", since));
+    assert_eq!(stop_of(&here), QueueStop { paused: None, red_check: Some("lint".to_owned()) });
     assert!(red(None));
     assert!(!red(None));
+    assert_eq!(stop_of(&here), QueueStop::default());
     assert_eq!(town.read(|reader| reader.merge_queues()).len(), 1);
 }
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use gt_core::event::{QueueChange, RequestChange, ReviewDetails};
 use gt_core::merging::{
     AcceptedBlocker, Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest,
-    MergeRequestId, PullRequestName, RequestPurpose, RequestState, Review, ReviewDecision,
+    MergeRequestId, PullRequestName, QueueStop, RequestPurpose, RequestState, Review,
+    ReviewDecision,
 };
 use gt_core::{BeadId, EventPayload, NewEvent, RigSlug, Timestamp};
 
@@ -21,6 +22,19 @@ macro_rules! request_columns {
     () => {
         "bead, number, epoch, rig, target, branch, accepted, base, merge, review, state, held, detail, position, top, \
          fix, tries, rebuilds, candidate, landed, retry_at, pull_branch, pull_number, pull_address, created_at, changed_at, check_run, purpose"
+    };
+}
+
+/// The columns of a request and, after them, what stops its queue.
+macro_rules! read_columns {
+    () => {
+        concat!(
+            request_columns!(),
+            ", (SELECT q.paused_at FROM merge_queues q WHERE q.rig = merge_requests.rig AND q.target = merge_requests.target), \
+             (SELECT q.paused_by FROM merge_queues q WHERE q.rig = merge_requests.rig AND q.target = merge_requests.target), \
+             (SELECT q.red_check FROM merge_queues q WHERE q.rig = merge_requests.rig AND q.target = merge_requests.target \
+             AND q.red_since IS NOT NULL)"
+        )
     };
 }
 
@@ -49,16 +63,16 @@ macro_rules! queue_columns {
 }
 
 statements! {
-    ONE = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE bead = ?1 AND number = ?2");
-    OF_BEAD = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE bead = ?1 ORDER BY number DESC");
-    OPEN_OF = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE bead = ?1 AND ", open!());
-    OPEN = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE ", open!(), " ORDER BY rig, target, position");
-    LINE = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE rig = ?1 AND target = ?2 AND ", open!(),
+    ONE = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE bead = ?1 AND number = ?2");
+    OF_BEAD = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE bead = ?1 ORDER BY number DESC");
+    OPEN_OF = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE bead = ?1 AND ", open!());
+    OPEN = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE ", open!(), " ORDER BY rig, target, position");
+    LINE = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE rig = ?1 AND target = ?2 AND ", open!(),
         " ORDER BY position");
     IN_REVIEW = "SELECT COUNT(*) FROM merge_requests WHERE state = 'review'";
-    LANDED_AS = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE state = 'landed' AND landed >= ?1 \
+    LANDED_AS = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE state = 'landed' AND landed >= ?1 \
         AND landed < ?2 ORDER BY position LIMIT 2");
-    PAGE = concat!("SELECT ", request_columns!(), " FROM merge_requests WHERE position < ?1 AND (?2 = '' OR rig = ?2) \
+    PAGE = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE position < ?1 AND (?2 = '' OR rig = ?2) \
         AND (?3 = '' OR state = ?3 OR (?3 = 'open' AND ", open!(), ")) ORDER BY position DESC LIMIT ?4");
     LAST_NUMBER = "SELECT COALESCE(MAX(number), 0) FROM merge_requests WHERE bead = ?1";
     INSERT = concat!("INSERT INTO merge_requests (", request_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
@@ -654,6 +668,10 @@ fn request_from(row: &dyn Row) -> Result<MergeRequest, StoreError> {
         changed_at: Timestamp::from_nanos(row.int(25)?),
         check_run: row.int_or_null(26)?.map(count),
         purpose: RequestPurpose::parse(row.text(27)?)?,
+        queue_stop: QueueStop {
+            paused: instant(row, 28)?.zip(row.text_or_null(29)?.map(str::to_owned)),
+            red_check: row.text_or_null(30)?.map(str::to_owned),
+        },
     })
 }
 
