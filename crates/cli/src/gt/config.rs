@@ -58,16 +58,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ConfigArgs) -> Result<(),
     match &args.verb {
         ConfigVerb::Account(args) => super::account::run(context, args),
         ConfigVerb::Agent(args) => super::agent::run(context, args),
-        ConfigVerb::Set { key, value } => {
-            let (name, value) =
-                settings::set(&town, key, value, gt_scheduling::runtimes::check_name)?;
-            note_unused(printer, &town, Some(name.as_str()))?;
-            if printer.json() {
-                return printer
-                    .object(&document(&without_secrets(&settings::get(&town, name.as_str())?)));
-            }
-            printer.done(set_line(&name, &value))
-        }
+        ConfigVerb::Set { key, value } => set(printer, &town, key, value),
         ConfigVerb::Get { key } => {
             let resolved = settings::get(&town, key)?;
             note_unused(printer, &town, Some(resolved.name.as_str()))?;
@@ -110,6 +101,16 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ConfigArgs) -> Result<(),
     }
 }
 
+/// Changes a setting and prints it.
+pub(super) fn set(printer: &Printer, town: &Town, key: &str, value: &str) -> Result<(), CliError> {
+    let (name, value) = settings::set(town, key, value, gt_scheduling::runtimes::check_name)?;
+    note_unused(printer, town, Some(name.as_str()))?;
+    if printer.json() {
+        return printer.object(&document(&without_secrets(&settings::get(town, name.as_str())?)));
+    }
+    printer.done(set_line(&name, &value))
+}
+
 /// Says which command of a rig is not used, because a setting names a runtime that counts before it.
 fn note_unused(printer: &Printer, town: &Town, about: Option<&str>) -> Result<(), CliError> {
     for told in settings::unused_commands(town, about)? {
@@ -119,16 +120,20 @@ fn note_unused(printer: &Printer, town: &Town, about: Option<&str>) -> Result<()
 }
 
 fn list(printer: &Printer, town: &Town) -> Result<(), CliError> {
-    let all = settings::list(town)?;
+    print_settings(printer, &settings::list(town)?)
+}
+
+/// Prints settings with the values in force and where they come from.
+pub(super) fn print_settings(printer: &Printer, all: &[Resolved]) -> Result<(), CliError> {
     if printer.json() {
         let mut list = printer.list();
-        for resolved in &all {
+        for resolved in all {
             list.push(&document(&without_secrets(resolved)))?;
         }
         return list.finish();
     }
     let mut table = Table::with_header(&["SETTING", "VALUE", "FROM"]);
-    for resolved in &all {
+    for resolved in all {
         table.row(vec![
             Cell::new(resolved.name.as_str()),
             Cell::new(resolved.setting.kind.shown(&resolved.value)),

@@ -112,6 +112,26 @@ fn executor_title_and_branch_of_a_rig_can_be_changed() {
 }
 
 #[test]
+fn every_setting_of_a_rig_can_be_changed_by_its_short_name() {
+    let town = town();
+    town.gt(["rig", "add", "web"]).ok();
+
+    assert_eq!(
+        town.gt(["rig", "set", "web", "merge", "pr"]).ok().stdout,
+        "Set rig.web.merge = pr\n"
+    );
+    assert_eq!(town.gt(["config", "get", "rig.web.merge"]).ok().line(), "pr");
+    assert_eq!(town.gt_json(&["rig", "set", "web", "review", "required"])["key"], "rig.web.review");
+    let listed = town.gt(["rig", "set", "web"]).ok().stdout;
+    assert_says(&listed, &["rig.web.review", "required", "rig.web.max_polecats"]);
+    let error = refusal(&town.gt(["rig", "set", "web", "merge", "never"]));
+    assert_eq!(error, refusal(&town.gt(["config", "set", "rig.web.merge", "never"])));
+    let error = refusal(&town.gt(["rig", "set", "web", "reviews", "required"]));
+    assert_says(&error, &["did you mean review?", "executor, title, branch, merge"]);
+    assert_says(&refusal(&town.gt(["rig", "set", "wob", "merge", "pr"])), &["wob"]);
+}
+
+#[test]
 fn a_rig_goes_to_another_machine_only_if_it_is_known_which() {
     let town = town();
     town.gt(["rig", "add", "nightly"]).ok();
@@ -144,7 +164,7 @@ fn the_executor_of_a_rig_cannot_change_while_a_run_is_live() {
 fn other_changes_of_a_rig_are_refused() {
     let town = town_with_rigs(&["web"]);
     for (arguments, says) in [
-        (["web", "prefix", "wb"], "what can is executor, title and branch"),
+        (["web", "prefix", "wb"], "a rig has no"),
         (["web", "executor", "pull"], "add another rig"),
         (["web", "branch", "trunk"], "has no repository"),
         (["nowhere", "title", "x"], "nowhere"),

@@ -233,6 +233,11 @@ pub fn lookup(name: &str) -> Result<(&'static Setting, SettingName), Invalid> {
     )))
 }
 
+/// The names of the settings that each rig has, as they follow `rig.<rig>.`.
+pub fn rig_settings() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter_map(|setting| setting.name.strip_prefix("rig.*."))
+}
+
 /// A value of the setting called `name` without its secret parts.
 pub fn shown<'v>(name: &str, value: &'v str) -> std::borrow::Cow<'v, str> {
     match lookup(name) {

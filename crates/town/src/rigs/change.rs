@@ -2,7 +2,7 @@
 
 use gt_core::merging::{MergeRequest, RequestHold, RequestState};
 use gt_core::rig::check_ssh_host;
-use gt_core::settings::checked;
+use gt_core::settings::{checked, rig_settings};
 use gt_core::similar_names::closest;
 use gt_core::{ExecutorKind, Invalid, Rig, RigSlug, Title};
 use gt_executors::git;
@@ -23,12 +23,18 @@ pub enum RigChange {
     Branch(String),
 }
 
-/// The names of what can be changed, as a person says them.
-const KEYS: &str = "executor, title and branch";
+/// The names of the changes that are no settings.
+const CHANGES: [&str; 3] = ["executor", "title", "branch"];
 
 impl RigChange {
     /// Checks what a person gave. `host` is the machine for the executor ssh.
     pub fn parse(key: &str, value: &str, host: Option<&str>) -> std::result::Result<Self, Invalid> {
+        let needless_host = || {
+            Invalid("--host is for the executor ssh; leave it out, or use executor ssh".to_owned())
+        };
+        if key != "executor" && host.is_some() {
+            return Err(needless_host());
+        }
         let change = match key {
             "executor" => match ExecutorKind::parse(value)? {
                 kind @ (ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh) => {
@@ -44,18 +50,19 @@ impl RigChange {
             "title" => Self::Title(Title::parse(value)?),
             "branch" | "default-branch" | "default_branch" => Self::Branch(branch_name(value)?),
             other => {
+                let known: Vec<&str> = CHANGES.into_iter().chain(rig_settings()).collect();
+                let hint = closest(other, known.iter().copied());
+                let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
                 return Err(Invalid(format!(
-                    "\"{}\" of a rig cannot be changed; what can is {KEYS}, and what gt config list shows as \
-                     rig.<rig>.… is changed with gt config set",
-                    other.chars().take(60).collect::<String>().escape_debug()
+                    "a rig has no \"{}\"{hint} (it has: {})",
+                    other.chars().take(60).collect::<String>().escape_debug(),
+                    known.join(", ")
                 )));
             }
         };
         match (&change, host) {
             (Self::Executor(ExecutorKind::Ssh, _), _) | (_, None) => Ok(change),
-            (_, Some(_)) => Err(Invalid(
-                "--host is for the executor ssh; leave it out, or use executor ssh".to_owned(),
-            )),
+            (_, Some(_)) => Err(needless_host()),
         }
     }
 }
@@ -188,7 +195,9 @@ mod tests {
     #[test]
     fn an_invalid_change_is_refused_with_the_valid_ones() {
         for (key, value, host, says) in [
-            ("prefix", "x", None, "executor, title and branch"),
+            ("prefix", "x", None, "executor, title, branch, merge, review"),
+            ("reviews", "x", None, "did you mean review?"),
+            ("merge", "pr", Some("builder"), "--host"),
             ("executor", "pull", None, "add another rig"),
             ("executor", "spaceship", None, "is not an executor"),
             ("executor", "process", Some("builder"), "--host"),

@@ -4,13 +4,15 @@ mod check;
 
 use clap::{Args, Subcommand};
 use gt_api::RigDocument;
+use gt_core::settings::rig_settings;
 use gt_core::{ExecutorKind, Rig, RigState};
 use gt_execution::landing::landing_checkout;
 use gt_execution::merge_queue::remove_rig;
 use gt_scheduling::queue;
 use gt_town::rigs::{self, MayFetch, NewRig, RigChange};
-use gt_town::settings::layers_in;
+use gt_town::settings::{self, layers_in};
 
+use super::config;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, short_commit};
@@ -93,8 +95,12 @@ enum SuggestedChecks {
   title     what it is called; its name and its prefix stay
   branch    the branch that work begins from and lands on; what runs already lands where it began. If the
             origin has renamed it, finished work that has not landed yet lands on the new one
+  merge, review, land, command and every other setting of the rig, as gt config set rig.<rig>.<setting>
+            changes it; without a key, all of them are listed with their values
 
 Examples:
+  gt rig set web
+  gt rig set web merge pr
   gt rig set web executor process
   gt rig set nightly executor ssh --host builder
   gt rig set web branch trunk
@@ -102,10 +108,12 @@ Examples:
 struct SetArgs {
     /// Its name
     name: String,
-    /// The key to change: executor, title or branch
-    key: String,
+    /// The key to change: executor, title, branch or a setting of the rig; nothing lists the settings
+    #[arg(requires = "value")]
+    key: Option<String>,
     /// The new value
-    value: String,
+    #[arg(allow_hyphen_values = true)]
+    value: Option<String>,
     /// The machine for executor ssh, as ssh calls it
     #[arg(long, value_name = "MACHINE")]
     host: Option<String>,
@@ -215,7 +223,16 @@ fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Re
 }
 
 fn set(printer: &Printer, town: &gt_town::Town, args: &SetArgs) -> Result<(), CliError> {
-    let change = RigChange::parse(&args.key, &args.value, args.host.as_deref())
+    let rig = town.read(|reader| gt_town::rig_names::require(reader, &args.name))?;
+    let setting_name = |key: &str| format!("rig.{}.{key}", rig.slug);
+    let (Some(key), Some(value)) = (&args.key, &args.value) else {
+        let all = rig_settings().map(|key| settings::get(town, &setting_name(key)));
+        return config::print_settings(printer, &all.collect::<gt_town::Result<Vec<_>>>()?);
+    };
+    if args.host.is_none() && rig_settings().any(|name| name == key) {
+        return config::set(printer, town, &setting_name(key), value);
+    }
+    let change = RigChange::parse(key, value, args.host.as_deref())
         .map_err(gt_town::OperationError::from)?;
     let (rig, changed) = rigs::change(town, &args.name, &change)?;
     if printer.json() {
