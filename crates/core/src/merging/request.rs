@@ -438,7 +438,7 @@ impl MergeRequest {
         }
     }
 
-    /// The command that moves it on, or what moves it by itself.
+    /// The command that moves it on, or what moves it by itself. Empty if it is over and nothing can be done with it.
     pub fn next_step(&self) -> String {
         let Self { id, rig, target, .. } = self;
         let mend = || {
@@ -487,6 +487,9 @@ impl MergeRequest {
                 self.target
             ),
             RequestState::Held(_) => format!("gt mq retry {id} tries again now"),
+            RequestState::Landed if self.purpose == RequestPurpose::Work => {
+                format!("nothing; gt mq revert {id} -m <why> undoes it")
+            }
             RequestState::Landed | RequestState::Cancelled | RequestState::Superseded => {
                 String::new()
             }
@@ -598,6 +601,17 @@ pub(crate) mod tests {
         for state in [RequestState::Landing, RequestState::Review] {
             assert_eq!(told(state, &paused), told(state, &QueueStop::default()));
         }
+    }
+
+    #[test]
+    fn the_next_step_of_a_request_that_is_over_is_its_revert_or_nothing() {
+        let next =
+            |state, purpose| MergeRequest { state, purpose, ..any_request("gt-a", 1) }.next_step();
+        let landed = next(RequestState::Landed, RequestPurpose::Work);
+        assert_eq!(landed, "nothing; gt mq revert gt-a@1 -m <why> undoes it");
+        assert_eq!(next(RequestState::Landed, RequestPurpose::Revert), "");
+        assert_eq!(next(RequestState::Cancelled, RequestPurpose::Work), "");
+        assert_eq!(next(RequestState::Superseded, RequestPurpose::Work), "");
     }
 
     #[test]
