@@ -222,6 +222,7 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> BenchmarkRe
             origin: ContextOrigin::Sling,
             parameters: SlingParameters::default(),
             enqueued_at: None,
+            enqueued_by: None,
             // As far off as a backoff can be; a longer one would be taken for a clock that jumped.
             next_attempt_at: backs_off.then(|| now.plus(Duration::from_secs(355))),
             failures: 0,

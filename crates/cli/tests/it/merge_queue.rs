@@ -88,6 +88,8 @@ fn work_that_breaks_a_check_goes_back_and_lands_when_it_is_mended() {
     assert_says(&town.gt(["mq", "log", "we-a"]).ok().stdout, &["broken is here"]);
     first.wait_until_gone();
 
+    let scheduled = town.gt_json(&["why", "we-a"])["context"]["enqueued_by"].clone();
+    assert_eq!(scheduled, "web/refinery", "the worker has not asked for it");
     // The repair goes on where the work stopped: on the same branch, in the same tree.
     town.cycle().ok();
     let repair = Worker::of(&town, "we-a#2");

@@ -104,6 +104,8 @@ pub(super) fn schedule_repair_in(
         account: context.account,
         parameters: context.parameters,
         attempts: 0,
+        // The pass may be made by the worker of another bead, which has not asked for this.
+        enqueued_by: Some(refinery_of(request).to_string()),
         ..NewContext::plain(
             request.id.bead.clone(),
             request.rig.clone(),
@@ -162,9 +164,15 @@ fn schedule_integration_repair_in(
     };
     writer.insert_contexts(vec![NewContext {
         parameters,
+        enqueued_by: Some(refinery_of(request).to_string()),
         ..NewContext::plain(task.id, request.rig.clone(), priority, ContextOrigin::Repair)
     }])?;
     Ok(())
+}
+
+/// The merge queue as a sender of messages and as the one that schedules repairs.
+fn refinery_of(request: &MergeRequest) -> MessageAddress {
+    MessageAddress::Refinery(request.rig.clone())
 }
 
 /// Blocks the bead of a request that does not land, and asks a person.
@@ -176,7 +184,7 @@ pub(super) fn ask_person_in(writer: &mut Writer<'_>, request: &MergeRequest) -> 
         request.branch,
         request.next_step()
     ))?;
-    let from = Sender::Standing(MessageAddress::Refinery(request.rig.clone()));
+    let from = Sender::Standing(refinery_of(request));
     escalate_in(writer, from, Some(id.bead.clone()), body, Severity::High)?;
     let is_blocked = |bead: &Bead| bead.status != Status::Closed && !bead.issue_type.is_convoy();
     match writer.bead(&id.bead)?.filter(is_blocked) {

@@ -57,6 +57,7 @@ pub(super) fn a_context_reads_back_exactly_as_it_was_written(subject: &dyn Engin
             ..SlingParameters::default()
         },
         enqueued_at: Some(at(5)),
+        enqueued_by: Some("gear/refinery".to_owned()),
         next_attempt_at: Some(at(99_999)),
         failures: 2,
         attempts: 1,
@@ -65,7 +66,7 @@ pub(super) fn a_context_reads_back_exactly_as_it_was_written(subject: &dyn Engin
 
     let made = schedule(&town, full);
 
-    assert_eq!(made.id.as_str(), "hq-ctx-00001");
+    assert_eq!((made.id.as_str(), made.enqueued_by.as_str()), ("hq-ctx-00001", "gear/refinery"));
     assert_eq!(town.read(|reader| reader.context("hq-ctx-00001")), Some(made.clone()));
     assert_eq!(town.read(|reader| reader.context_by_number(1)), Some(made.clone()));
     assert_eq!(town.read(|reader| reader.open_context(&id("gt-a"))), Some(made.clone()));

@@ -137,6 +137,8 @@ pub struct NewContext {
     pub parameters: SlingParameters,
     /// When it was scheduled, if that was elsewhere.
     pub enqueued_at: Option<Timestamp>,
+    /// The actor that schedules it, if that is not the actor of the transaction.
+    pub enqueued_by: Option<String>,
     /// Not to be started before this.
     pub next_attempt_at: Option<Timestamp>,
     /// How many starts failed before, elsewhere.
@@ -159,6 +161,7 @@ impl NewContext {
             origin,
             parameters: SlingParameters::default(),
             enqueued_at: None,
+            enqueued_by: None,
             next_attempt_at: None,
             failures: 0,
             attempts: 0,
@@ -409,7 +412,7 @@ impl Writer<'_> {
                 origin: new.origin,
                 parameters: new.parameters,
                 enqueued_at: new.enqueued_at.unwrap_or(self.now()),
-                enqueued_by: self.actor().to_owned(),
+                enqueued_by: new.enqueued_by.unwrap_or_else(|| self.actor().to_owned()),
                 waiting_since,
                 next_attempt_at: new.next_attempt_at,
                 failures: new.failures,

@@ -139,6 +139,7 @@ fn schedule(writer: &mut Writer<'_>, bead: &BeadId, manner: Manner) -> Result<()
         origin: ContextOrigin::Sling,
         parameters: SlingParameters::default(),
         enqueued_at: None,
+        enqueued_by: None,
         next_attempt_at: manner.until.instant(),
         failures: 0,
         attempts: 0,
