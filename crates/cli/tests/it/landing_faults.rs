@@ -293,6 +293,29 @@ fn requests_for_a_branch_that_was_renamed_land_on_the_new_one() {
     assert_eq!(references, ["refs/heads/trunk"], "the old branch is not made again");
 }
 
+#[test]
+fn a_request_that_is_checked_while_its_branch_is_renamed_lands_on_the_new_one() {
+    let town = town_with_check(ADDS_A_FILE);
+    queue_up(&town, &["we-a".to_owned()]);
+    let stage = town.stage("").display().to_string();
+    let waits = format!(
+        "touch '{stage}/checked'; while [ -d '{stage}' ] && [ ! -e '{stage}/go' ]; do sleep 0.02; done"
+    );
+    town.gt(["rig", "check", "add", "web", "slow", &waits]).ok();
+    let pass = town.start_gt(&["mq", "run"]).start();
+    wait_until("it is being checked", || town.stage("checked").exists());
+    town.origin_git(&["branch", "-m", "main", "trunk"]).ok();
+    town.gt(["rig", "set", "web", "branch", "trunk"]).ok();
+    assert_eq!(state(&town, "we-a"), "checking");
+
+    town.allow("go");
+    pass.wait().ok();
+
+    assert_eq!(town.landed("trunk"), ["First commit", "we-a"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+    assert_eq!(town.origin_references(), ["refs/heads/trunk"]);
+}
+
 /// A commit of a repository that a person works in, pushed to where it came from; its id.
 fn person_commits(town: &Sandbox, place: &Path, file: &str, contents: &str) -> String {
     let git = |arguments: &[&str]| town.command("git").args(arguments).dir(place).run().ok();

@@ -19,6 +19,8 @@ use super::machine::{BuilderWait, MergeMachine, MergeRepository};
 use super::pull_requests::{follow_due, next_poll};
 use super::queue_name::QueueName;
 use gt_beads::merge_requests::{RequestNote, act_in};
+use gt_store::Reader;
+use gt_town::rigs::move_request_in;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::git_failed;
 use gt_town::{OperationError, Result, Town, with_causes};
@@ -225,14 +227,32 @@ fn work_on(
         report.problems.push((name.clone(), "another host works on it".to_owned()));
         return Ok(());
     }
-    let worked = QueueBuilder::new(town, machine, rig, repository.as_ref(), name, &builder)
+    let mut worked = QueueBuilder::new(town, machine, rig, repository.as_ref(), name, &builder)
         .and_then(|mut builder| builder.work(scope).map(|()| builder));
     town.write(|writer| Ok(writer.release_queue(&name.rig, &name.target, &builder)?))?;
     drop(lock);
     if worked.as_ref().is_ok_and(|builder| builder.is_turn_taken) {
         report.look_again(town.now().plus(BUSY_DELAY));
     }
-    record(town, name, worked.map(|builder| builder.changed), report)
+    let moved_to = worked.as_mut().ok().and_then(|builder| builder.moved_to.take());
+    record(town, name, worked.map(|builder| builder.changed), report)?;
+    match moved_to {
+        Some(name) => work_on(town, machine, &name, scope, report),
+        None => Ok(()),
+    }
+}
+
+/// Whether the target of a request was chosen for its work, and is not simply the branch of its rig.
+fn has_chosen_target(reader: &Reader<'_>, request: &MergeRequest) -> Result<bool> {
+    let run = match request.run() {
+        Some(run) => reader.run(&run)?,
+        None => None,
+    };
+    let context = match run {
+        Some(run) => reader.context_by_number(run.context)?,
+        None => None,
+    };
+    Ok(context.is_none_or(|context| context.parameters.base_branch.is_some()))
 }
 
 /// Whether a request of a queue does not wait for its turn.
@@ -284,6 +304,8 @@ pub(super) struct QueueBuilder<'a> {
     pub(super) is_fetched: bool,
     /// Whether it has stopped because another process pushes to the origin.
     is_turn_taken: bool,
+    /// The queue to which requests of this one were moved, because its branch was renamed.
+    moved_to: Option<QueueName>,
     /// The requests that were changed.
     pub(super) changed: BTreeSet<MergeRequestId>,
 }
@@ -322,6 +344,7 @@ impl<'a> QueueBuilder<'a> {
             is_sole: true,
             is_fetched: false,
             is_turn_taken: false,
+            moved_to: None,
             changed: BTreeSet::new(),
         })
     }
@@ -371,6 +394,7 @@ impl<'a> QueueBuilder<'a> {
         let Some(tip) = self.repository.tip(target).map_err(&failed)? else {
             let words = format!("the origin has no branch {target}");
             self.hold_waiting(RequestHold::TargetGone, &words, Duration::from_mins(10))?;
+            self.follow_renamed_branch()?;
             return Ok(false);
         };
         // If that fails, the next pass looks again.
@@ -387,6 +411,34 @@ impl<'a> QueueBuilder<'a> {
             BatchProgress::GoOn => Ok(true),
             BatchProgress::Stop => Ok(false),
         }
+    }
+
+    /// Moves requests whose target is gone to the branch that the rig lands on now. `gt rig set` moves the others; these
+    /// were being built. A branch that was chosen for the work is not replaced.
+    fn follow_renamed_branch(&mut self) -> Result<()> {
+        let (slug, target) = (&self.name.rig, self.name.target.as_str());
+        let rig = self.town.read(|reader| Ok(reader.rig(slug.as_str())?))?;
+        let branch = rig.map(|rig| rig.default_branch).filter(|branch| branch != target);
+        let Some(branch) = branch else { return Ok(()) };
+        if self.repository.tip(&branch).map_err(git_failed(self.rig))?.is_none() {
+            return Ok(());
+        }
+        let moved = self.town.write(|writer| {
+            let mut moved = Vec::new();
+            for request in writer.merge_line(slug, target)? {
+                if !has_chosen_target(writer, &request)?
+                    && move_request_in(writer, &request, &branch)?
+                {
+                    moved.push(request.id);
+                }
+            }
+            Ok(moved)
+        })?;
+        if !moved.is_empty() {
+            self.moved_to = Some(QueueName { rig: slug.clone(), target: branch });
+        }
+        self.changed.extend(moved);
+        Ok(())
     }
 
     /// Whether something can be done in the queue now.

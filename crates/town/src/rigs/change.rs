@@ -127,27 +127,39 @@ pub fn change(town: &Town, name: &str, change: &RigChange) -> Result<(Rig, bool)
     })
 }
 
-/// Lets the merge requests for the branch of a rig land on another one, because the origin has the old branch no longer. Those
-/// that a builder has stay until the origin has answered.
+/// Lets the merge requests for the branch of a rig land on another one, because the origin has the old branch no longer. The
+/// builder moves those that it has, once it finds that the old branch is gone.
 fn move_requests(writer: &mut Writer<'_>, rig: &Rig, branch: &str) -> Result<()> {
     let old = rig.default_branch.as_str();
     for request in writer.merge_line(&rig.slug, old)? {
-        let is_gone = RequestState::Held(RequestHold::TargetGone);
-        let (state, retry_at) = match request.state {
-            RequestState::Building | RequestState::Checking | RequestState::Landing => continue,
-            state if state == is_gone => (RequestState::Queued, None),
-            state => (state, request.retry_at),
-        };
-        let detail = if state == request.state { request.detail.clone() } else { String::new() };
-        let target = branch.to_owned();
-        let moved = MergeRequest { target, state, retry_at, detail, ..request.clone() };
-        writer.save_merge_request(request.state, &moved)?;
+        move_request_in(writer, &request, branch)?;
     }
     let paused = writer.merge_queue(&rig.slug, old)?.and_then(|queue| queue.paused);
     if let Some((_, by)) = paused {
         writer.pause_queue(&rig.slug, branch, Some(&by))?;
     }
     Ok(())
+}
+
+/// Lets a merge request land on another branch; says whether it does. One that a builder has stays.
+pub fn move_request_in(
+    writer: &mut Writer<'_>,
+    request: &MergeRequest,
+    branch: &str,
+) -> Result<bool> {
+    let is_gone = RequestState::Held(RequestHold::TargetGone);
+    let (state, retry_at) = match request.state {
+        RequestState::Building | RequestState::Checking | RequestState::Landing => {
+            return Ok(false);
+        }
+        state if state == is_gone => (RequestState::Queued, None),
+        state => (state, request.retry_at),
+    };
+    let detail = if state == request.state { request.detail.clone() } else { String::new() };
+    let target = branch.to_owned();
+    let moved = MergeRequest { target, state, retry_at, detail, ..request.clone() };
+    writer.save_merge_request(request.state, &moved)?;
+    Ok(true)
 }
 
 /// Refuses a branch that the origin of a rig does not have. An origin that does not answer, or has no branch at all, refuses

@@ -11,7 +11,7 @@ use gt_core::{BeadId, ExecutorKind, Prefix, Rig, RigSlug, RigState, Status};
 use gt_executors::git;
 use gt_store::{Reader, RigCounts, Writer};
 
-pub use change::{RigChange, branch_name, change};
+pub use change::{RigChange, branch_name, change, move_request_in};
 pub use checks::{MayFetch, add_check, checks, checks_in, remove_check, suggested_checks};
 
 use crate::rig_names::{refuse_reserved, require};
