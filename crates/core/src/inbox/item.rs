@@ -39,6 +39,8 @@ names! {
         OriginRefused = "origin-refused",
         /// A check cannot be run to its end.
         CheckError = "check-error",
+        /// Only a host that is away has the commit of finished work.
+        CommitElsewhere = "commit-elsewhere",
         /// The command of the hosting service is missing, or not logged in.
         HostingTool = "hosting-tool",
         /// A person changed or closed a pull request.

@@ -67,6 +67,7 @@ fn end_of_hold(request: &MergeRequest, hold: RequestHold, now: Timestamp) -> Wai
         RequestHold::HostingTool => WaitEnd::Person(InboxKind::HostingTool),
         RequestHold::PullRequestChanged => WaitEnd::Person(InboxKind::PullRequestChanged),
         RequestHold::CheckError => WaitEnd::Person(InboxKind::CheckError),
+        RequestHold::CommitElsewhere => WaitEnd::Person(InboxKind::CommitElsewhere),
         // The next pass tries again; people are asked about a pull request on the hosting service.
         RequestHold::TargetMoves | RequestHold::PullRequestOpen => WaitEnd::ByItself,
         RequestHold::OriginUnreachable => {

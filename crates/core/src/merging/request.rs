@@ -90,6 +90,8 @@ names! {
         PullRequestChanged = "pull_request_changed",
         /// A check could not be run to its end.
         CheckError = "check_error",
+        /// Only a host that is away has its commit.
+        CommitElsewhere = "commit_elsewhere",
     }
 }
 
@@ -109,6 +111,7 @@ impl RequestHold {
             Self::PullRequestOpen => "pull request open",
             Self::PullRequestChanged => "pull request changed",
             Self::CheckError => "check error",
+            Self::CommitElsewhere => "commit on a host that is away",
         }
     }
 }
@@ -483,8 +486,11 @@ impl MergeRequest {
                  the bead, gt mq cancel {id} gives it up"
             ),
             RequestState::Held(RequestHold::TargetGone) => format!(
-                "gt rig set {rig} branch <branch> if {} was renamed; if it is there again, gt mq retry {id} tries again now",
-                self.target
+                "gt rig set {rig} branch <branch> if {target} was renamed; if it is there again, gt mq retry {id} tries again now"
+            ),
+            RequestState::Held(RequestHold::CommitElsewhere) => format!(
+                "gt up on that host lands it; gt mq cancel {id} gives it up, and then gt sling {} does it again",
+                id.bead
             ),
             RequestState::Held(_) => format!("gt mq retry {id} tries again now"),
             RequestState::Landed if self.purpose == RequestPurpose::Work => {

@@ -107,6 +107,7 @@ fn every_state_of_a_request_that_only_a_person_ends_has_a_row() {
                 RequestHold::HostingTool => Some("hosting-tool:web-1@1"),
                 RequestHold::PullRequestChanged => Some("pull-request-changed:web-1@1"),
                 RequestHold::CheckError => Some("check-error:web-1@1"),
+                RequestHold::CommitElsewhere => Some("commit-elsewhere:web-1@1"),
                 // Tried again by itself; the origin counts as away after ten minutes.
                 RequestHold::TargetMoves
                 | RequestHold::OriginUnreachable

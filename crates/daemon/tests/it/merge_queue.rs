@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use gt_core::checks::{CheckDefinition, CheckResult, CheckRun, check_cache_key};
-use gt_core::merging::RequestState;
-use gt_core::{ExecutorKind, Prefix, Rig, RigSlug};
+use gt_core::inbox::InboxKind;
+use gt_core::merging::{MergeRequest, RequestHold, RequestState};
+use gt_core::schedule::{ContextOrigin, Run};
+use gt_core::{ExecutorKind, Prefix, Priority, Rig, RigSlug, Uid};
+use gt_daemon::inbox::inbox;
 use gt_execution::checks::CheckReport;
 use gt_execution::merge_queue::{
     BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository, QueueName, pass_on,
@@ -15,6 +18,7 @@ use gt_executors::git::{
     AppliedAs, CandidateBuild, CandidateMember, Commit, GitError, LandMethod, MemberOutcome, Push,
     Signature,
 };
+use gt_store::{HostRow, NewContext};
 use gt_town::{Result, Town, rigs};
 
 use crate::inbox::request_at;
@@ -31,6 +35,8 @@ struct CountingMachine {
     target: RefCell<Option<Commit>>,
     /// The request with which the check fails.
     culprit: Option<u64>,
+    /// A commit that only another host has.
+    missing: Option<Commit>,
     fetches: Cell<u32>,
     check_runs: Cell<u32>,
 }
@@ -146,8 +152,8 @@ impl MergeRepository for CountingRepository<'_> {
         Ok(self.0.target.borrow().clone())
     }
 
-    fn has(&self, _: &Commit) -> std::result::Result<bool, GitError> {
-        Ok(true)
+    fn has(&self, commit: &Commit) -> std::result::Result<bool, GitError> {
+        Ok(self.0.missing.as_ref() != Some(commit))
     }
 
     fn origin_has(&self, _: &str, commit: &Commit) -> std::result::Result<bool, GitError> {
@@ -251,6 +257,53 @@ fn a_batch_costs_one_check_run_and_one_question_to_the_origin() {
     assert_eq!(machine.check_runs.get(), batches);
     // One before the first batch, and one that confirms each.
     assert_eq!(machine.fetches.get(), 1 + batches);
+}
+
+/// Lets a run on the host `away/gone` have made a request.
+fn made_elsewhere(town: &Town, request: &MergeRequest) -> MergeRequest {
+    town.write(|writer| {
+        let (bead, rig) = (request.id.bead.clone(), request.rig.clone());
+        let plain = NewContext::plain(bead, rig.clone(), Priority::default(), ContextOrigin::Sling);
+        let context = writer.insert_contexts(vec![plain])?.remove(0).number;
+        let (id, now) = (writer.next_run_id(&request.id.bead)?, writer.now());
+        let epoch = Some(id.epoch);
+        let begun = Run::begun(id, Uid::fresh(), context, rig, ExecutorKind::Process, now);
+        writer.insert_run(&Run { host: "away/gone".to_owned(), ..begun })?;
+        Ok(writer.insert_merge_request(MergeRequest { epoch, ..request.clone() })?)
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_commit_that_only_a_host_has_that_is_away_is_held_and_a_person_is_asked() {
+    let (town, missing) = (town_with_queue(), commit(77));
+    let first = request_at(&town, "web-away", RequestState::Cancelled, &missing);
+    let queued = MergeRequest { state: RequestState::Queued, ..first };
+    let request = made_elsewhere(&town, &queued);
+    let machine = CountingMachine { missing: Some(missing), ..CountingMachine::new(None) };
+    let read = || town.read(|reader| Ok(reader.merge_request(&request.id)?)).unwrap().unwrap();
+
+    // A host that was seen lately lands its work itself.
+    let host = HostRow {
+        id: "gone".to_owned(),
+        name: "builder".to_owned(),
+        machine: String::new(),
+        path: "/srv/town".to_owned(),
+        incarnation: String::new(),
+    };
+    town.write(|writer| Ok(writer.host_seen(&host)?)).unwrap();
+    assert_eq!(land(&town, &machine), 32);
+    assert_eq!(read().state, RequestState::Queued);
+
+    // Now its run is of a host that the store has never seen.
+    town.write(|writer| Ok(writer.adopt_host("gone", "away/lost")?)).unwrap();
+    assert_eq!(land(&town, &machine), 32);
+    let held = read();
+    assert_eq!(held.state, RequestState::Held(RequestHold::CommitElsewhere));
+    assert_eq!(held.detail, "only away has 000000000000");
+    assert!(held.next_step().contains("gt up on that host"), "{}", held.next_step());
+    let rows = inbox(&town).unwrap();
+    assert!(rows.iter().any(|row| row.kind == InboxKind::CommitElsewhere), "{rows:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! One batch of requests: built, checked, and landed or searched for the one that is to blame.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use gt_core::checks::CheckPurpose;
@@ -48,6 +48,10 @@ impl BatchProgress {
     }
 }
 
+/// The seconds without a sign of life after which a host counts as away.
+const HOST_AWAY_S: i64 = 600;
+/// The delay before a commit that only such a host has is looked for again.
+const HOST_AWAY_DELAY: Duration = Duration::from_mins(10);
 /// How often a direct request is built again because the target moved, before it takes its turn in line.
 const DIRECT_REBUILDS_MAX: u32 = 3;
 
@@ -77,10 +81,32 @@ fn waits_for_blocker(reader: &Reader<'_>, request: &MergeRequest) -> Result<bool
     Ok(accepted.get(&request.id.bead).is_some_and(|blockers| blockers.iter().any(is_for_target)))
 }
 
-/// Whether the run of a request was on another host than this.
-fn is_of_other_host(reader: &Reader<'_>, request: &MergeRequest, host: &str) -> Result<bool> {
-    let Some(run) = request.run() else { return Ok(false) };
-    Ok(reader.run(&run)?.is_some_and(|run| !run.host.is_empty() && run.host != host))
+/// The host of a run, which may be the only one that has its commit.
+struct CommitHost {
+    name: String,
+    /// The seconds since it was seen, by the store's clock; nothing if no such host is known.
+    seen_ago_s: Option<i64>,
+}
+
+impl CommitHost {
+    /// The host of the run of a request, if that is not this one.
+    fn elsewhere(reader: &Reader<'_>, request: &MergeRequest, host: &str) -> Result<Option<Self>> {
+        let Some(run) = request.run() else { return Ok(None) };
+        let run = reader.run(&run)?.filter(|run| !run.host.is_empty() && run.host != host);
+        let Some(run) = run else { return Ok(None) };
+        let known = reader.hosts()?.into_iter().find(|(known, _)| run.is_on(&known.id));
+        Ok(Some(match known {
+            Some((known, ago)) => {
+                Self { name: format!("{} ({})", known.name, known.path), seen_ago_s: Some(ago) }
+            }
+            None => Self { name: run.host_name().to_owned(), seen_ago_s: None },
+        }))
+    }
+
+    /// Whether a person has to see to it that the commit arrives.
+    fn is_away(&self) -> bool {
+        self.seen_ago_s.is_none_or(|ago| ago > HOST_AWAY_S)
+    }
 }
 
 /// Whether a request does not wait for its turn.
@@ -94,7 +120,7 @@ impl QueueBuilder<'_> {
         let (rig, target) = (&self.name.rig, self.name.target.as_str());
         let (queue, line, reviews, elsewhere) = self.town.read(|reader| {
             let mut line = Vec::new();
-            let mut elsewhere = BTreeSet::new();
+            let mut elsewhere = BTreeMap::new();
             let mut reviews = HashMap::new();
             for request in reader.merge_line(rig, target)? {
                 if request.state != RequestState::Queued {
@@ -107,8 +133,8 @@ impl QueueBuilder<'_> {
                     reviews.insert(request.id.clone(), reader.reviews_of(&request.id)?);
                 }
                 let Some(bead) = reader.bead(&request.id.bead)? else { continue };
-                if is_of_other_host(reader, &request, self.builder)? {
-                    elsewhere.insert(request.id.clone());
+                if let Some(host) = CommitHost::elsewhere(reader, &request, self.builder)? {
+                    elsewhere.insert(request.id.clone(), host);
                 }
                 line.push((request, bead.priority));
             }
@@ -166,18 +192,32 @@ impl QueueBuilder<'_> {
         Ok(Some(Batch { requests: requests.take(most).collect(), kind: BatchKind::Checked }))
     }
 
-    /// Leaves out requests whose commit is on another host alone: a builder of that host builds them.
+    /// Leaves out requests whose commit is on another host alone: a builder of that host builds them. If that host is away,
+    /// a person is asked.
     fn without_missing<T>(
-        &self,
+        &mut self,
         line: Vec<(MergeRequest, T)>,
-        elsewhere: &BTreeSet<MergeRequestId>,
+        elsewhere: &BTreeMap<MergeRequestId, CommitHost>,
     ) -> Result<Vec<(MergeRequest, T)>> {
         let mut found = Vec::new();
         for (request, priority) in line {
             let accepted = self.commit(&request.accepted)?;
-            let is_here = !elsewhere.contains(&request.id)
-                || self.repository.has(&accepted).map_err(git_failed(self.rig))?;
-            found.extend(is_here.then_some((request, priority)));
+            let Some(host) = elsewhere.get(&request.id) else {
+                found.push((request, priority));
+                continue;
+            };
+            if self.repository.has(&accepted).map_err(git_failed(self.rig))? {
+                found.push((request, priority));
+            } else if host.is_away() {
+                let short: String = accepted.as_str().chars().take(12).collect();
+                let note = RequestNote {
+                    detail: format!("only {} has {short}", host.name),
+                    retry_at: Some(self.town.now().plus(HOST_AWAY_DELAY)),
+                    ..RequestNote::default()
+                };
+                let hold = RequestAction::Hold(RequestHold::CommitElsewhere);
+                self.act(&[request.id], hold, OriginAnswer::Unknown, &note)?;
+            }
         }
         Ok(found)
     }
