@@ -21,7 +21,11 @@ impl PatchId {
     }
 }
 
-/// What is hashed of a file: every line but the numbers of lines, and of contents that are no text the objects.
+/// What is hashed of a file: the lines that are removed and added, with the line before and after them, and of contents that
+/// are no text the objects. Line numbers and the borders of hunks do not count.
+///
+/// The lines next to a change say where it is made. Others cannot change those without a conflict, so every change that git
+/// puts on another commit without one keeps its hash.
 ///
 /// `git patch-id` passes over white space and over contents that are no text, and both can break a program.
 #[derive(Default)]
@@ -43,7 +47,6 @@ impl PatchHash {
             self.objects = line.to_vec();
         } else if line.starts_with(b"@@ ") {
             self.in_hunk = true;
-            self.add(b"@@");
         } else if line == b"GIT binary patch" || line.starts_with(b"Binary files ") {
             let objects = std::mem::take(&mut self.objects);
             self.add(&objects);
@@ -106,7 +109,7 @@ impl Repository {
     fn patch_call(&self) -> GitCall {
         self.own_call("compare commits")
             .args(["-c", "diff.orderFile=/dev/null", "-c", "diff.suppressBlankEmpty=false"])
-            .args(["diff-tree", "-p", "-r", "--no-renames", "--unified=3"])
+            .args(["diff-tree", "-p", "-r", "--no-renames", "--unified=1"])
             .args(["--full-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"])
             .args(["--diff-algorithm=myers", "--no-indent-heuristic", "--submodule=short"])
             .args(["--ignore-submodules=none", "--inter-hunk-context=0"])
