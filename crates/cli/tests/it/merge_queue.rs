@@ -398,6 +398,28 @@ fn work_that_others_have_merged_is_found_in_the_target() {
         (state(&town, "we-a@1"), town.show("we-a")["status"].clone()),
         ("landed".into(), json!("closed"))
     );
+    assert_eq!(town.origin_references(), ["refs/heads/main"], "its branch is not needed any more");
+    other.wait_until_gone();
+}
+
+#[test]
+fn a_merged_branch_to_which_others_have_added_stays_at_the_origin() {
+    let town = town_with_check("");
+    let worker = Worker::begin(&town, "we-a", &["--no-merge"]);
+    worker.commit("tea", "tea\n", "Add tea");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    let branch = format!("refs/heads/{}", worker.branch);
+    town.origin_git(&["branch", "--force", "main", &worker.branch]).ok();
+    let add = ["commit-tree", "-m", "More", "-p", &branch, &format!("{branch}^{{tree}}")];
+    let more = town.origin_git(&add).ok().line().to_owned();
+    town.origin_git(&["update-ref", &branch, &more]).ok();
+
+    let other = self::worker(&town, "we-b", "milk", "milk\n");
+    other.gt(&["done"]).ok();
+
+    assert_eq!(state(&town, "we-a@1"), "landed");
+    assert_eq!(town.origin_references(), ["refs/heads/main", &branch]);
     other.wait_until_gone();
 }
 

@@ -25,7 +25,7 @@ use gt_town::tree_paths::{Trees, git_failed, shared_repository};
 use gt_town::{OperationError, Result, Town, with_causes};
 
 /// The longest time that deleting a branch may take.
-const DELETE_TIME_MAX: Duration = Duration::from_mins(1);
+pub(super) const DELETE_TIME_MAX: Duration = Duration::from_mins(1);
 
 /// What is left to do for a convoy in one rig.
 enum RigStep {

@@ -10,6 +10,7 @@ use gt_executors::git::{
     Signature,
 };
 
+use super::integrate::DELETE_TIME_MAX;
 use super::machine::{BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository};
 use super::queue_name::QueueName;
 use crate::checks::{CheckOrder, CheckReport, run_checks};
@@ -161,6 +162,10 @@ impl MergeRepository for LocalRepository<'_> {
 
     fn forget_candidate(&self, branch: &str, landing: &str) -> std::result::Result<(), GitError> {
         self.repository.forget_candidate(branch, landing)
+    }
+
+    fn delete_pushed(&self, branch: &str, tip: &Commit) -> std::result::Result<(), GitError> {
+        self.repository.delete_hosted(&self.rig.repo, branch, tip, DELETE_TIME_MAX).map(drop)
     }
 
     fn look_at_target(&self, town: &Town, branch: &str, tip: &Commit) -> Result<()> {

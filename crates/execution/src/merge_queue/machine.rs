@@ -88,6 +88,11 @@ pub trait MergeRepository {
     /// Removes the traces of a landing that is over.
     fn forget_candidate(&self, branch: &str, landing: &str) -> std::result::Result<(), GitError>;
 
+    /// Deletes a branch of the origin that we pushed, if it is still at this commit. By default there is none.
+    fn delete_pushed(&self, _branch: &str, _tip: &Commit) -> std::result::Result<(), GitError> {
+        Ok(())
+    }
+
     /// Reports commits of workers on a branch of the origin that no landing brought there. The branch is at `tip`, as it was
     /// fetched last.
     fn look_at_target(&self, town: &Town, branch: &str, tip: &Commit) -> Result<()>;

@@ -40,6 +40,9 @@ impl QueueBuilder<'_> {
                 RequestState::Held(RequestHold::Unmerged) if self.is_merged(&request)? => {
                     let landed = request.accepted.clone();
                     self.confirm_merged(&request, &landed)?;
+                    let accepted = self.commit(&request.accepted)?;
+                    // One that cannot be deleted, or has commits of others, stays.
+                    let _ = self.repository.delete_pushed(&request.branch, &accepted);
                 }
                 RequestState::Held(RequestHold::Unmerged) if self.is_unpushed(&request) => {
                     self.push_branch(&request)?;
