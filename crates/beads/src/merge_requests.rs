@@ -81,6 +81,7 @@ pub fn act_in(
         landed: note.landed.unwrap_or_default(),
         check_run: note.check_run,
         candidate: request.candidate.filter(|_| state == RequestState::Landed),
+        changed_at: if state == request.state { request.changed_at } else { writer.now() },
         ..request.clone()
     };
     Ok(writer.save_merge_request(request.state, &changed)?.then_some(changed))

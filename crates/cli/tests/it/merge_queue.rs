@@ -336,8 +336,9 @@ fn a_request_that_is_cancelled_leaves_its_bead_open_and_its_branch() {
     );
     assert_says(&refusal(&town.gt(["sling", "we-a"])), &["we-a@1", "--force"]);
 
-    town.gt(["mq", "cancel", "we-a"]).ok();
+    let cancelled = town.gt_json(&["mq", "cancel", "we-a"]);
 
+    assert_eq!(cancelled["changed_at"], request(&town, "we-a@1")["changed_at"]);
     assert_eq!(
         (state(&town, "we-a@1"), town.show("we-a")["status"].clone()),
         ("cancelled".into(), json!("open"))
