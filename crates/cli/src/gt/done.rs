@@ -12,7 +12,7 @@ use gt_town::Town;
 
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
-use crate::output::short_commit;
+use crate::output::{local_times, short_commit};
 
 /// Finish the work of a run: commit it, accept it, and bring it where it belongs
 ///
@@ -125,7 +125,7 @@ fn sentence(done: &DoneResult) -> String {
         }
         WorkDelivery::Kept { branch, pushed: true } => format!("pushed as {branch}"),
         WorkDelivery::Kept { branch, pushed: false } => format!("kept on {branch}"),
-        WorkDelivery::Merging(request) => request.state_reason(),
+        WorkDelivery::Merging(request) => local_times(&request.state_reason()),
         WorkDelivery::Saved { branch, left_out, why, .. } => {
             let without = match left_out.len() {
                 0 => String::new(),

@@ -14,7 +14,7 @@ use gt_town::Town;
 
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, ago, moment, short_commit};
+use crate::output::{Cell, Printer, Table, ago, local_times, moment, short_commit};
 
 /// See and steer the merge queue: finished work on its way to the target branch
 #[derive(Debug, Args)]
@@ -191,7 +191,10 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
                     request.target,
                     short_commit(&request.landed)
                 )),
-                _ => printer.done(format!("✓ {}; {}", request.state_reason(), request.next_step())),
+                _ => {
+                    let reason = local_times(&request.state_reason());
+                    printer.done(format!("✓ {reason}; {}", request.next_step()))
+                }
             }
         }
     }
@@ -250,7 +253,7 @@ pub(super) fn standing_line(request: &MergeRequest) -> String {
             request.target,
             short_commit(&request.landed)
         ),
-        _ => format!("  {}", request.state_reason()),
+        _ => format!("  {}", local_times(&request.state_reason())),
     }
 }
 

@@ -113,7 +113,7 @@ fn print(printer: &Printer, convoy_status: &ConvoyStatus, height: usize) -> Resu
         return printer.line("It tracks nothing, and never lands by itself");
     }
     if let Some(request) = &convoy_status.request {
-        printer.line(request.state_reason())?;
+        printer.line(local_times(&request.state_reason()))?;
     } else if convoy.is_integrated() && convoy.state() == ConvoyState::Open {
         printer.line("Its work comes together on a branch of its own, which lands at the end")?;
     }
