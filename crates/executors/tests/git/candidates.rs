@@ -33,25 +33,25 @@ fn member(name: &str, commit: &Commit) -> CandidateMember {
 }
 
 /// A worker in a plain clone of the shared repository's commits: one branch for each piece of work.
-struct Workbench {
-    rig: Rig,
+pub(crate) struct Workbench {
+    pub(crate) rig: Rig,
     path: PathBuf,
 }
 
 impl Workbench {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let rig = Rig::new();
         let tree = rig.tree("nux");
         let path = tree.path().to_owned();
         Self { rig, path }
     }
 
-    fn repository(&self) -> &Repository {
+    pub(crate) fn repository(&self) -> &Repository {
         &self.rig.repository
     }
 
     /// Begins work at a commit.
-    fn begin(&self, commit: &Commit) {
+    pub(crate) fn begin(&self, commit: &Commit) {
         git(&self.path, ["checkout", "--quiet", "--detach", commit.as_str()]);
     }
 
@@ -71,7 +71,7 @@ impl Workbench {
     }
 
     /// Changes one file at the commit where the tree is.
-    fn change(&self, file: &str, content: &str) -> Commit {
+    pub(crate) fn change(&self, file: &str, content: &str) -> Commit {
         write(&self.path, file, content);
         self.commit(&format!("change {file}"))
     }
@@ -86,7 +86,7 @@ impl Workbench {
         self.repository().build_candidate("c1", &self.rig.base(), members, method).unwrap()
     }
 
-    fn rebase(&self, commits: &[&Commit]) -> CandidateBuild {
+    pub(crate) fn rebase(&self, commits: &[&Commit]) -> CandidateBuild {
         let members: Vec<CandidateMember> = commits
             .iter()
             .enumerate()
@@ -545,45 +545,6 @@ fn patches_are_equal_after_a_rebase_and_different_after_a_change() {
     bench.begin(&base);
     let other = bench.change("odd", &text.replace("1..2", "1..3"));
     assert!(!repository.same_patches((&base, &one), (&base, &other)).unwrap());
-}
-
-/// Twenty lines, of which some are replaced.
-fn lines(replaced: &[(usize, &str)]) -> String {
-    let text = |at: usize| match replaced.iter().find(|(line, _)| *line == at) {
-        Some((_, text)) => format!("{text}\n"),
-        None => format!("line {at}\n"),
-    };
-    (1..=20).map(text).collect()
-}
-
-#[test]
-fn patches_stay_equal_when_others_change_lines_near_them_and_not_when_they_move() {
-    let bench = Workbench::new();
-    let repository = bench.repository();
-    bench.begin(&bench.rig.base());
-    let start = bench.change("list", &lines(&[]));
-    bench.begin(&start);
-    let work = bench.change("list", &lines(&[(8, "eight"), (11, "eleven\nand a half")]));
-    let on = |others: &[(usize, &str)]| {
-        bench.begin(&start);
-        let theirs = bench.change("list", &lines(others));
-        let built = bench.rebase(&[&start, &theirs, &work]);
-        let MemberOutcome::Applied { before, after, .. } = &built.members[2] else {
-            panic!("{built:?}")
-        };
-        repository.same_patches((&start, &work), (before, after)).unwrap()
-    };
-    assert!(on(&[(6, "six")]), "one line before it is left");
-    assert!(on(&[(13, "thirteen")]), "one line after it is left");
-    assert!(on(&[(1, "one\ntwo\nthree"), (20, "end")]), "line numbers do not count");
-    assert!(on(&[(9, "line 9\nbetween")]), "two changes are farther apart");
-
-    // The same new line at another place is another change.
-    bench.begin(&start);
-    let one = bench.change("list", &lines(&[(5, "line 5\nreturn")]));
-    bench.begin(&start);
-    let other = bench.change("list", &lines(&[(15, "line 15\nreturn")]));
-    assert!(!repository.same_patches((&start, &one), (&start, &other)).unwrap());
 }
 
 #[test]

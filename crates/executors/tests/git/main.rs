@@ -11,6 +11,7 @@ mod hosted_branches;
 mod hostile;
 mod landing;
 mod moving;
+mod patches;
 mod repair;
 mod repository;
 mod rescuing;
