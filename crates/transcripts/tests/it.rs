@@ -1,0 +1,172 @@
+//! What agents print, and what is read of it.
+
+use gt_core::Timestamp;
+use gt_core::schedule::Money;
+use gt_transcripts::{
+    LINE_BYTES_MAX, ModelUsage, ToolCall, TranscriptEvent, TranscriptFormat, TranscriptKind,
+    TranscriptParser, UsageScope,
+};
+use proptest::prelude::*;
+
+const FORMATS: [TranscriptFormat; 5] = [
+    TranscriptFormat::Claude,
+    TranscriptFormat::Codex,
+    TranscriptFormat::Gemini,
+    TranscriptFormat::Opencode,
+    TranscriptFormat::Plain,
+];
+
+fn events(format: TranscriptFormat, output: &[u8]) -> Vec<TranscriptEvent> {
+    let mut parser = TranscriptParser::new(format);
+    let mut events = parser.read(output);
+    events.extend(parser.finish());
+    events
+}
+
+fn kinds(format: TranscriptFormat, output: &str) -> Vec<TranscriptKind> {
+    events(format, output.as_bytes()).into_iter().map(|event| event.kind).collect()
+}
+
+fn call(id: &str, tool: &str, about: &str) -> TranscriptKind {
+    let (id, tool, about) = (id.to_owned(), tool.to_owned(), about.to_owned());
+    TranscriptKind::ToolCall(ToolCall { id, tool, about, change: None })
+}
+
+fn answer(call: &str, is_error: bool, text: &str) -> TranscriptKind {
+    TranscriptKind::ToolResult { call: call.to_owned(), is_error, text: text.to_owned() }
+}
+
+fn text(text: &str) -> TranscriptKind {
+    TranscriptKind::Text(text.to_owned())
+}
+
+#[test]
+fn claude_says_what_it_does_and_what_it_used() {
+    let output = r#"a warning of node
+{"type":"system","subtype":"init","session_id":"s","model":"claude-x"}
+{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"I look."},{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"git\n  status"}}]}}
+{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":[{"type":"text","text":"not a repository"}]}]}}
+{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"Edit","input":{"file_path":"/a/b","old_string":"x","new_string":"y"}}]}}
+{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1780232400}}
+{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1780232400,"rateLimitType":"five_hour"}}
+{"type":"result","subtype":"success","is_error":false,"result":"Done.","total_cost_usd":0.25,"modelUsage":{"claude-x":{"inputTokens":10,"outputTokens":"20","cacheReadInputTokens":-3,"cacheCreationInputTokens":4,"costUSD":0.25}}}
+{"type":"of tomorrow","new":1}
+"#;
+    let edit = ToolCall {
+        id: "t2".to_owned(),
+        tool: "Edit".to_owned(),
+        about: "/a/b".to_owned(),
+        change: Some(("x".to_owned(), "y".to_owned())),
+    };
+    let usage = ModelUsage {
+        model: "claude-x".to_owned(),
+        input: 10,
+        output: 20,
+        cache_read: 0,
+        cache_write: 4,
+        reasoning: 0,
+        cost: Some(Money(250_000)),
+        scope: UsageScope::Session,
+    };
+    let until = Some(Timestamp::parse("2026-05-31T13:00:00Z").unwrap());
+    assert_eq!(
+        kinds(TranscriptFormat::Claude, output),
+        [
+            text("a warning of node"),
+            TranscriptKind::Thinking("hm".to_owned()),
+            text("I look."),
+            call("t1", "Bash", "git status"),
+            answer("t1", true, "not a repository"),
+            TranscriptKind::ToolCall(edit),
+            TranscriptKind::Limit { until, text: "five hour".to_owned() },
+            TranscriptKind::Usage(usage),
+            TranscriptKind::Result { is_error: false, text: "Done.".to_owned() },
+        ]
+    );
+}
+
+#[test]
+fn codex_says_what_it_does_and_what_it_used() {
+    let output = r#"{"type":"thread.started","thread_id":"x"}
+{"type":"item.completed","item":{"id":"0","type":"reasoning","text":"hm"}}
+{"type":"item.started","item":{"id":"1","type":"command_execution","command":"ls","status":"in_progress"}}
+{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"ls","aggregated_output":"a\n","exit_code":0}}
+{"type":"item.completed","item":{"id":"2","type":"file_change","changes":[{"path":"a","kind":"update"}]}}
+{"type":"item.completed","item":{"id":"3","type":"agent_message","text":"Done."}}
+{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":60,"output_tokens":7}}
+{"type":"turn.failed","error":{"message":"limit"}}
+"#;
+    let usage = ModelUsage { input: 40, output: 7, cache_read: 60, ..ModelUsage::default() };
+    assert_eq!(
+        kinds(TranscriptFormat::Codex, output),
+        [
+            TranscriptKind::Thinking("hm".to_owned()),
+            call("1", "shell", "ls"),
+            answer("1", false, "a\n"),
+            call("2", "update", "a"),
+            text("Done."),
+            TranscriptKind::Usage(usage),
+            TranscriptKind::Result { is_error: true, text: "limit".to_owned() },
+        ]
+    );
+}
+
+#[test]
+fn a_line_that_never_ends_takes_no_memory_and_is_told() {
+    let mut parser = TranscriptParser::new(TranscriptFormat::Claude);
+    let piece = vec![b'x'; 1024 * 1024];
+    for _ in 0..=LINE_BYTES_MAX / piece.len() {
+        assert_eq!(parser.read(&piece), []);
+    }
+    let events = parser.read(b"\n{\"type\":\"result\",\"result\":\"ok\"}\n");
+    assert!(matches!(&events[0].kind, TranscriptKind::Error(text) if text.contains("left out")));
+    assert!(matches!(&events[2].kind, TranscriptKind::Result { .. }), "{events:?}");
+}
+
+#[test]
+fn an_output_that_is_cut_keeps_its_last_line_as_text() {
+    let cut = r#"{"type":"result","result":"o"#;
+    assert_eq!(kinds(TranscriptFormat::Claude, cut), [text(cut)]);
+}
+
+proptest! {
+    #[test]
+    fn pieces_of_any_size_have_the_same_events(
+        lines in prop::collection::vec(line(), 0..8),
+        size in 1_usize..40,
+    ) {
+        let output = lines.concat();
+        for format in FORMATS {
+            let mut parser = TranscriptParser::new(format);
+            let mut pieces: Vec<_> = output.chunks(size).flat_map(|piece| parser.read(piece)).collect();
+            pieces.extend(parser.finish());
+            prop_assert_eq!(&pieces, &events(format, &output));
+        }
+    }
+}
+
+/// A line of an agent, with values of any kind in places that are read, or any bytes.
+fn line() -> impl Strategy<Value = Vec<u8>> {
+    let value = prop_oneof![
+        Just("null".to_owned()),
+        Just("-1".to_owned()),
+        Just("1e300".to_owned()),
+        Just("\"12\"".to_owned()),
+        Just("[{\"type\":\"text\",\"text\":1},{\"type\":\"tool_use\",\"input\":[]}]".to_owned()),
+        Just("{\"content\":[{\"type\":\"tool_result\"}],\"tokens\":{\"cache\":9}}".to_owned()),
+    ];
+    let key = prop::sample::select(vec![
+        "message", "item", "usage", "modelUsage", "stats", "part", "error", "result", "content",
+        "rate_limit_info", "timestamp", "total_cost_usd",
+    ]);
+    let kind = prop::sample::select(vec![
+        "assistant", "user", "result", "rate_limit_event", "item.started", "item.completed",
+        "turn.completed", "turn.failed", "error", "message", "tool_use", "tool_result", "text",
+        "step_finish",
+    ]);
+    let event = (kind, prop::collection::vec((key, value), 0..5)).prop_map(|(kind, fields)| {
+        let fields: String = fields.iter().map(|(key, value)| format!(",\"{key}\":{value}")).collect();
+        format!("{{\"type\":\"{kind}\"{fields}}}\n").into_bytes()
+    });
+    prop_oneof![event, prop::collection::vec(any::<u8>(), 0..30)]
+}
