@@ -58,6 +58,7 @@ pub struct RuntimeDocument {
     pub max_runs: u64,
     pub usage: UsagePatternsDocument,
     pub interactive: bool,
+    pub transcript: String,
     pub program: String,
     pub version_flag: String,
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -60,6 +60,7 @@ const KEYS: [(&str, KeyKind); 21] = [
     ("memory_mb", KeyKind::Number),
     ("max_runs", KeyKind::Number),
     ("usage", KeyKind::Table),
+    ("transcript", KeyKind::Text),
     ("interactive", KeyKind::Flag),
     ("program", KeyKind::Text),
     ("version_flag", KeyKind::Text),
@@ -132,6 +133,7 @@ fn layer(root: Node, source: &SourceLocation, found: &mut ReadProblems) -> Runti
         limits: limits(&mut table, source, found),
         exit_zero: table.word("exit_zero", found),
         memory_mb: number(&mut table, "memory_mb", MEMORY_MB_MAX, found),
+        transcript: table.word("transcript", found),
         is_interactive: table.flag("interactive", found),
         program: line_of_text(&mut table, "program", found),
         version_flag: line_of_text(&mut table, "version_flag", found),
@@ -405,7 +407,7 @@ fn toml_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use gt_core::formula::WordSet as _;
-    use gt_core::runtime::{ExitZero, PromptWay};
+    use gt_core::runtime::{ExitZero, PromptWay, TranscriptFormat};
     use proptest::prelude::*;
 
     use super::*;
@@ -423,6 +425,7 @@ mod tests {
              memory_mb = 512\n\
              max_runs = 3\n\
              interactive = true\n\
+             transcript = 'codex'\n\
              program = 'agent'\n\
              version_flag = '-V'\n\
              tried_with = '1.2'\nroot_variable = ''\nignore = ['.a*']\n\
@@ -444,6 +447,7 @@ mod tests {
             (vec![".a/key".to_owned()], vec![".a*".to_owned()])
         );
         assert_eq!(layer.prompt, Some(PromptWay::Argument));
+        assert_eq!(layer.transcript, Some(TranscriptFormat::Codex));
         assert_eq!(layer.environment[1], ("B".to_owned(), "2".to_owned()));
         assert_eq!(layer.exit_zero, Some(ExitZero::Ask));
         assert_eq!((layer.memory_mb, layer.is_interactive), (Some(512), Some(true)));

@@ -28,8 +28,13 @@ pub const LAYERS: &[Layer] = &[
         why: "decisions stay pure, so that they can be tested without a world around them",
     },
     Layer {
-        package: "gt-api",
+        package: "gt-transcripts",
         may_use: MayUse::Only(&["gt-core"]),
+        why: "the output of an agent is bytes; where they come from is the caller's business",
+    },
+    Layer {
+        package: "gt-api",
+        may_use: MayUse::Only(&["gt-core", "gt-transcripts"]),
         why: "the wire format is data; what it is made from converts itself into it",
     },
     Layer {
@@ -61,6 +66,7 @@ pub const LAYERS: &[Layer] = &[
         package: "gt-scheduling",
         may_use: MayUse::Only(&[
             "gt-core",
+            "gt-transcripts",
             "gt-records",
             "gt-store",
             "gt-executors",
@@ -87,6 +93,7 @@ pub const LAYERS: &[Layer] = &[
         package: "gt-execution",
         may_use: MayUse::Only(&[
             "gt-core",
+            "gt-transcripts",
             "gt-records",
             "gt-store",
             "gt-executors",
@@ -100,6 +107,7 @@ pub const LAYERS: &[Layer] = &[
         package: "gt-daemon",
         may_use: MayUse::Only(&[
             "gt-core",
+            "gt-transcripts",
             "gt-store",
             "gt-executors",
             "gt-town",
@@ -114,6 +122,7 @@ pub const LAYERS: &[Layer] = &[
         package: "gt-server",
         may_use: MayUse::Only(&[
             "gt-core",
+            "gt-transcripts",
             "gt-api",
             "gt-town",
             "gt-beads",
@@ -128,6 +137,7 @@ pub const LAYERS: &[Layer] = &[
         package: "gt-cli",
         may_use: MayUse::Only(&[
             "gt-core",
+            "gt-transcripts",
             "gt-api",
             "gt-records",
             "gt-town",

@@ -22,7 +22,7 @@ pub enum TranscriptKind {
     /// The agent thought aloud.
     Thinking(String),
     /// The agent called a tool.
-    ToolCall(ToolCall),
+    ToolCall(ToolUse),
     /// A tool answered.
     ToolResult {
         /// The call that it answers; empty if the agent does not name it.
@@ -50,11 +50,13 @@ pub enum TranscriptKind {
         /// Its last words.
         text: String,
     },
+    /// A part of the output that could not be read, in words for people.
+    Note(String),
 }
 
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolCall {
+pub struct ToolUse {
     /// The name of this call; empty if the agent does not give it one.
     pub id: String,
     /// The tool.
@@ -94,11 +96,4 @@ pub enum UsageScope {
     Request,
     /// Everything that the session has used so far: the last one counts.
     Session,
-}
-
-impl TranscriptEvent {
-    /// An event without a time.
-    pub(crate) fn new(kind: TranscriptKind) -> Self {
-        Self { at: None, kind }
-    }
 }

@@ -1,11 +1,8 @@
 //! Reading values that an agent may spell in another way tomorrow.
 
-use gt_core::Timestamp;
 use gt_core::schedule::Money;
+use gt_core::{Timestamp, words};
 use serde_json::Value;
-
-/// The most tokens that one report may name. A number above is a mistake of the agent, and counts as nothing.
-const TOKENS_MAX: u64 = 10_000_000_000;
 
 /// The text at a key; empty if there is none.
 pub(crate) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
@@ -17,47 +14,37 @@ pub(crate) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The number of tokens at a key, also if it is written as text; 0 if there is none, or an absurd one.
-pub(crate) fn tokens(value: &Value, key: &str) -> u64 {
-    let number = match value.get(key) {
-        Some(Value::Number(number)) => number.as_u64(),
-        Some(Value::String(text)) => text.trim().parse().ok(),
-        _ => None,
-    };
-    number.filter(|number| *number <= TOKENS_MAX).unwrap_or(0)
+/// Whether the value at a key is true.
+pub(crate) fn flag(value: &Value, key: &str) -> bool {
+    value.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
 /// The amount of money at a key, also if it is written as text.
 pub(crate) fn money(value: &Value, key: &str) -> Option<Money> {
     match value.get(key)? {
-        // Its digits as they were sent: a binary fraction would change the amount.
-        Value::Number(number) => plain_decimal(&number.to_string()),
+        Value::Number(number) => rounded(number.as_f64()?),
         Value::String(text) => Money::parse(text.trim()),
         _ => None,
     }
 }
 
-/// Reads a number that may have an exponent.
-fn plain_decimal(text: &str) -> Option<Money> {
-    if !text.contains(['e', 'E']) {
-        return Money::parse(text);
-    }
-    let number: f64 = text.parse().ok()?;
+/// An amount to the micro-dollar. Agents add up binary fractions, so 0.00544 comes as 0.0054399999999999995.
+fn rounded(number: f64) -> Option<Money> {
     (0.0..1e9).contains(&number).then(|| Money::parse(&format!("{number:.6}")))?
 }
 
 /// A time in seconds since 1970, or as a date.
 pub(crate) fn time(value: &Value, key: &str) -> Option<Timestamp> {
     match value.get(key)? {
-        Value::Number(number) => from_seconds(number.as_i64()?),
+        Value::Number(number) => from_millis(number.as_i64()?.checked_mul(1_000)?),
         Value::String(text) => Timestamp::parse(text).ok(),
         _ => None,
     }
 }
 
-/// So many seconds after 1970.
-pub(crate) fn from_seconds(seconds: i64) -> Option<Timestamp> {
-    seconds.checked_mul(1_000_000_000).map(Timestamp::from_nanos)
+/// So many milliseconds after 1970.
+pub(crate) fn from_millis(millis: i64) -> Option<Timestamp> {
+    millis.checked_mul(1_000_000).map(Timestamp::from_nanos)
 }
 
 /// A text that may be a list of parts with texts, as answers of tools are.
@@ -76,12 +63,36 @@ pub(crate) fn parts(value: Option<&Value>) -> String {
 /// The file or command of a call of a tool, on one line.
 pub(crate) fn about(input: &Value) -> String {
     const KEYS: [&str; 12] = [
-        "command", "cmd", "file_path", "filePath", "path", "absolute_path", "notebook_path", "pattern",
-        "query", "url", "description", "prompt",
+        "command",
+        "cmd",
+        "file_path",
+        "filePath",
+        "path",
+        "absolute_path",
+        "notebook_path",
+        "pattern",
+        "query",
+        "url",
+        "description",
+        "prompt",
     ];
     let named = KEYS.iter().map(|key| parts(input.get(key))).find(|found| !found.is_empty());
-    let line = named.unwrap_or_default();
-    line.split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&named.unwrap_or_default())
+}
+
+/// A command on one line, without the shell that it is given to.
+pub(crate) fn shell_command(command: &str) -> String {
+    let words = words::split(command).unwrap_or_default();
+    match words.as_slice() {
+        [shell, flag, inner] if shell.text.ends_with("sh") && flag.text.ends_with('c') => {
+            one_line(&inner.text)
+        }
+        _ => one_line(command),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The texts that a call replaces and writes.

@@ -4,14 +4,17 @@
 //!
 //! - Nothing here reads a file or a clock: the caller brings the bytes as they come.
 //! - No input makes anything here panic, and no line takes more memory than [`LINE_BYTES_MAX`].
-//! - Fields and events that are not known are left out, and a line that is no event of its format is text: an agent of a later
-//!   version stays readable.
+//! - Fields that are not known are ignored, and a line that is no event of its format is text: an agent of a later version
+//!   stays readable.
+//! - What cannot be read is told by a [`TranscriptKind::Note`].
 
 mod event;
 mod formats;
 mod input;
+mod last_words;
 mod parser;
+mod sink;
 
-pub use event::{ModelUsage, ToolCall, TranscriptEvent, TranscriptKind, UsageScope};
-pub use formats::TranscriptFormat;
+pub use event::{ModelUsage, ToolUse, TranscriptEvent, TranscriptKind, UsageScope};
+pub use last_words::last_words;
 pub use parser::{LINE_BYTES_MAX, TranscriptParser};

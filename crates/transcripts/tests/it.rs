@@ -1,10 +1,11 @@
 //! What agents print, and what is read of it.
 
 use gt_core::Timestamp;
+use gt_core::runtime::TranscriptFormat;
 use gt_core::schedule::Money;
 use gt_transcripts::{
-    LINE_BYTES_MAX, ModelUsage, ToolCall, TranscriptEvent, TranscriptFormat, TranscriptKind,
-    TranscriptParser, UsageScope,
+    LINE_BYTES_MAX, ModelUsage, ToolUse, TranscriptEvent, TranscriptKind, TranscriptParser,
+    UsageScope, last_words,
 };
 use proptest::prelude::*;
 
@@ -29,7 +30,7 @@ fn kinds(format: TranscriptFormat, output: &str) -> Vec<TranscriptKind> {
 
 fn call(id: &str, tool: &str, about: &str) -> TranscriptKind {
     let (id, tool, about) = (id.to_owned(), tool.to_owned(), about.to_owned());
-    TranscriptKind::ToolCall(ToolCall { id, tool, about, change: None })
+    TranscriptKind::ToolCall(ToolUse { id, tool, about, change: None })
 }
 
 fn answer(call: &str, is_error: bool, text: &str) -> TranscriptKind {
@@ -38,6 +39,10 @@ fn answer(call: &str, is_error: bool, text: &str) -> TranscriptKind {
 
 fn text(text: &str) -> TranscriptKind {
     TranscriptKind::Text(text.to_owned())
+}
+
+fn note(text: &str) -> TranscriptKind {
+    TranscriptKind::Note(text.to_owned())
 }
 
 #[test]
@@ -51,8 +56,9 @@ fn claude_says_what_it_does_and_what_it_used() {
 {"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1780232400,"rateLimitType":"five_hour"}}
 {"type":"result","subtype":"success","is_error":false,"result":"Done.","total_cost_usd":0.25,"modelUsage":{"claude-x":{"inputTokens":10,"outputTokens":"20","cacheReadInputTokens":-3,"cacheCreationInputTokens":4,"costUSD":0.25}}}
 {"type":"of tomorrow","new":1}
+{"type":"of tomorrow","new":2}
 "#;
-    let edit = ToolCall {
+    let edit = ToolUse {
         id: "t2".to_owned(),
         tool: "Edit".to_owned(),
         about: "/a/b".to_owned(),
@@ -79,8 +85,10 @@ fn claude_says_what_it_does_and_what_it_used() {
             answer("t1", true, "not a repository"),
             TranscriptKind::ToolCall(edit),
             TranscriptKind::Limit { until, text: "five hour".to_owned() },
+            note("cacheReadInputTokens is -3, which is no number of tokens; it counts as 0"),
             TranscriptKind::Usage(usage),
             TranscriptKind::Result { is_error: false, text: "Done.".to_owned() },
+            note("the event \"of tomorrow\" is not known; all of them are left out"),
         ]
     );
 }
@@ -119,14 +127,57 @@ fn a_line_that_never_ends_takes_no_memory_and_is_told() {
         assert_eq!(parser.read(&piece), []);
     }
     let events = parser.read(b"\n{\"type\":\"result\",\"result\":\"ok\"}\n");
-    assert!(matches!(&events[0].kind, TranscriptKind::Error(text) if text.contains("left out")));
+    assert!(matches!(&events[0].kind, TranscriptKind::Note(text) if text.contains("left out")));
     assert!(matches!(&events[2].kind, TranscriptKind::Result { .. }), "{events:?}");
 }
 
 #[test]
-fn an_output_that_is_cut_keeps_its_last_line_as_text() {
+fn an_output_that_is_cut_says_so() {
     let cut = r#"{"type":"result","result":"o"#;
-    assert_eq!(kinds(TranscriptFormat::Claude, cut), [text(cut)]);
+    let told = format!("the output ends in the middle of an event: {cut}");
+    assert_eq!(kinds(TranscriptFormat::Claude, cut), [note(&told)]);
+    assert_eq!(kinds(TranscriptFormat::Plain, cut), [text(cut)]);
+}
+
+#[test]
+fn pieces_of_a_message_are_one_event() {
+    let output = r#"{"type":"message","role":"assistant","content":"I lo","delta":true}
+{"type":"message","role":"assistant","content":"ok.","delta":true}
+{"type":"tool_use","tool_name":"ls","tool_id":"1","parameters":{}}
+{"type":"message","role":"assistant","content":"Done.","delta":true}
+"#;
+    let expected = [text("I look."), call("1", "ls", ""), text("Done.")];
+    assert_eq!(kinds(TranscriptFormat::Gemini, output), expected);
+}
+
+#[test]
+fn a_command_is_shown_without_its_shell() {
+    for (command, shown) in [
+        ("/bin/bash -c 'a  b && c'", "a b && c"),
+        (r#"bash -lc \"cat > 'x'\""#, "cat > 'x'"),
+        ("cargo test -p x", "cargo test -p x"),
+        ("echo 'it", "echo 'it"),
+    ] {
+        let line = format!(
+            r#"{{"type":"item.started","item":{{"id":"1","type":"command_execution","command":"{command}"}}}}"#
+        );
+        assert_eq!(kinds(TranscriptFormat::Codex, &line), [call("1", "shell", shown)]);
+    }
+}
+
+#[test]
+fn last_words_are_the_last_message_and_not_the_last_line() {
+    let output = r#"st of a long event"}
+{"type":"assistant","message":{"content":[{"type":"text","text":"I give up."}]}}
+{"type":"assistant","message":{"content":[{"type":"tool_use","id":"1","name":"Bash","input":{}}]}}
+{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"1","content":"x"}]}}
+{"type":"result","is_error":false,"result":""}
+{"type":"assis"#;
+    assert_eq!(last_words(TranscriptFormat::Claude, output), "I give up.");
+    assert_eq!(last_words(TranscriptFormat::Plain, output), output);
+    assert_eq!(last_words(TranscriptFormat::Codex, r#"x":1}"#), "");
+    let failed = r#"{"type":"turn.failed","error":{"message":"no such model"}}"#;
+    assert_eq!(last_words(TranscriptFormat::Codex, failed), "no such model");
 }
 
 proptest! {
@@ -156,17 +207,89 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
         Just("{\"content\":[{\"type\":\"tool_result\"}],\"tokens\":{\"cache\":9}}".to_owned()),
     ];
     let key = prop::sample::select(vec![
-        "message", "item", "usage", "modelUsage", "stats", "part", "error", "result", "content",
-        "rate_limit_info", "timestamp", "total_cost_usd",
+        "message",
+        "item",
+        "usage",
+        "modelUsage",
+        "stats",
+        "part",
+        "error",
+        "result",
+        "content",
+        "rate_limit_info",
+        "timestamp",
+        "total_cost_usd",
     ]);
     let kind = prop::sample::select(vec![
-        "assistant", "user", "result", "rate_limit_event", "item.started", "item.completed",
-        "turn.completed", "turn.failed", "error", "message", "tool_use", "tool_result", "text",
+        "assistant",
+        "user",
+        "result",
+        "rate_limit_event",
+        "item.started",
+        "item.completed",
+        "turn.completed",
+        "turn.failed",
+        "error",
+        "message",
+        "tool_use",
+        "tool_result",
+        "text",
         "step_finish",
     ]);
     let event = (kind, prop::collection::vec((key, value), 0..5)).prop_map(|(kind, fields)| {
-        let fields: String = fields.iter().map(|(key, value)| format!(",\"{key}\":{value}")).collect();
+        let fields = fields.iter().map(|(key, value)| format!(",\"{key}\":{value}"));
+        let fields = fields.collect::<Vec<_>>().concat();
         format!("{{\"type\":\"{kind}\"{fields}}}\n").into_bytes()
     });
     prop_oneof![event, prop::collection::vec(any::<u8>(), 0..30)]
+}
+
+/// The outputs of real agents against a fake model, each with the events that are read of it.
+const RECORDED: [(&str, TranscriptFormat); 11] = [
+    ("claude_work", TranscriptFormat::Claude),
+    ("claude_fail", TranscriptFormat::Claude),
+    ("claude_limit", TranscriptFormat::Claude),
+    ("codex_work", TranscriptFormat::Codex),
+    ("codex_fail", TranscriptFormat::Codex),
+    ("codex_limit", TranscriptFormat::Codex),
+    ("gemini_work", TranscriptFormat::Gemini),
+    ("gemini_limit", TranscriptFormat::Gemini),
+    ("opencode_work", TranscriptFormat::Opencode),
+    ("opencode_fail", TranscriptFormat::Opencode),
+    ("qwen_work", TranscriptFormat::Claude),
+];
+
+#[test]
+fn recorded_outputs_of_agents_are_read() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    for (name, format) in RECORDED {
+        let output = std::fs::read(directory.join(format!("{name}.jsonl"))).unwrap();
+        let read = events(format, &output).into_iter().map(|event| format!("{event:?}\n"));
+        let read = read.collect::<Vec<_>>().concat();
+        let path = directory.join(format!("{name}.events"));
+        if std::env::var_os("UPDATE_REFERENCES").is_some() {
+            std::fs::write(&path, &read).unwrap();
+        }
+        let expected = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(read, expected, "{name}; UPDATE_REFERENCES=1 writes what is read");
+    }
+}
+
+#[test]
+fn every_beginning_of_a_recorded_output_is_read() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    for (name, format) in RECORDED {
+        let output = std::fs::read(directory.join(format!("{name}.jsonl"))).unwrap();
+        for end in (0..output.len()).step_by(7) {
+            let events = events(format, &output[..end]);
+            let is_cut =
+                matches!(output[..end].rsplit(|byte| *byte == b'\n').next(), Some([b'{', _, ..]));
+            let is_told = matches!(
+                events.last().map(|event| &event.kind),
+                Some(TranscriptKind::Note(text)) if text.contains("in the middle")
+            );
+            let is_whole = end < output.len() && output[end] == b'\n';
+            assert!(!is_cut || is_told || is_whole, "{name} cut at {end}");
+        }
+    }
 }

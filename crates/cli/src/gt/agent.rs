@@ -195,6 +195,7 @@ fn show(context: &CommandContext<'_>, name: &str) -> Result<(), CliError> {
     if runtime.max_runs > 0 {
         row("at once", &runtime.max_runs.to_string());
     }
+    row("transcript", runtime.transcript.as_str());
     row("program", &runtime.program);
     row("version by", &runtime.version_flag);
     row("tried with", &runtime.tried_with);
@@ -332,6 +333,7 @@ fn document(known: &KnownRuntime, learned: &BTreeMap<String, u32>) -> RuntimeDoc
             cost: pattern(&runtime.usage.cost),
         },
         interactive: runtime.is_interactive,
+        transcript: runtime.transcript.as_str().to_owned(),
         program: runtime.program.clone(),
         version_flag: runtime.version_flag.clone(),
         tried_with: runtime.tried_with.clone(),

@@ -62,6 +62,7 @@ fn a_runtime_is_shown_with_everything_about_it() {
         "program",
         "prompt",
         "schema_version",
+        "transcript",
         "tried_with",
         "usage",
         "version_flag",

@@ -3,7 +3,7 @@
 use super::invocation::check_template;
 use super::{
     AccountWay, Command, ExitZero, Limit, LoginPlaces, Paste, Pattern, Prompt, PromptWay, Runtime,
-    RuntimeName, UsageReport,
+    RuntimeName, TranscriptFormat, UsageReport,
 };
 use crate::{Invalid, words};
 
@@ -44,6 +44,8 @@ pub struct RuntimeLayer {
     pub usage_tokens: Option<Pattern>,
     /// How it reports its cost.
     pub usage_cost: Option<Pattern>,
+    /// The format of its output.
+    pub transcript: Option<TranscriptFormat>,
     /// Whether it needs a terminal.
     pub is_interactive: Option<bool>,
     /// The program that must be there.
@@ -131,6 +133,7 @@ impl RuntimeLayer {
             max_runs: self.max_runs.or(below.max_runs),
             usage_tokens: self.usage_tokens.or(below.usage_tokens),
             usage_cost: self.usage_cost.or(below.usage_cost),
+            transcript: self.transcript.or(below.transcript),
             is_interactive: self.is_interactive.or(below.is_interactive),
             program,
             version_flag: self.version_flag.or(below.version_flag),
@@ -214,6 +217,8 @@ impl RuntimeLayer {
             memory_mb: self.memory_mb.unwrap_or(MEMORY_MB_DEFAULT),
             max_runs: self.max_runs.unwrap_or(0),
             usage: UsageReport { tokens: self.usage_tokens, cost: self.usage_cost },
+            // A terminal shows a picture, not a stream of events.
+            transcript: self.transcript.filter(|_| !is_interactive).unwrap_or_default(),
             is_interactive,
             program,
             version_flag: self.version_flag.unwrap_or_else(|| "--version".to_owned()),

@@ -141,6 +141,33 @@ impl WordSet for ExitZero {
         &[("done", Self::Done), ("done-if-committed", Self::DoneIfCommitted), ("ask", Self::Ask)];
 }
 
+/// The format in which a program prints what it does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TranscriptFormat {
+    /// `--output-format stream-json` of Claude Code and Qwen Code.
+    Claude,
+    /// `exec --json` of Codex.
+    Codex,
+    /// `--output-format stream-json` of Gemini CLI.
+    Gemini,
+    /// `run --format json` of opencode.
+    Opencode,
+    /// Text for people.
+    #[default]
+    Plain,
+}
+
+impl WordSet for TranscriptFormat {
+    const WHAT: &str = "format of a transcript";
+    const NAMES: &[(&str, Self)] = &[
+        ("claude", Self::Claude),
+        ("codex", Self::Codex),
+        ("gemini", Self::Gemini),
+        ("opencode", Self::Opencode),
+        ("plain", Self::Plain),
+    ];
+}
+
 /// How a program learns where the account that it uses keeps its configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountWay {
@@ -186,6 +213,8 @@ pub struct Runtime {
     pub max_runs: u32,
     /// The patterns of its messages about its usage.
     pub usage: UsageReport,
+    /// The format of its output.
+    pub transcript: TranscriptFormat,
     /// Whether it needs a terminal.
     pub is_interactive: bool,
     /// The program that must be there; empty if that cannot be said.

@@ -12,8 +12,9 @@ pub use trial::{RuntimeTest, TrialAnswer, examine, test};
 
 use std::collections::BTreeMap;
 
-use gt_core::runtime::{CUSTOM, LimitUntil, Runtime, Zones};
+use gt_core::runtime::{CUSTOM, LimitUntil, Runtime, TranscriptFormat, Zones, last_line};
 use gt_core::{RigSlug, Timestamp};
+use gt_transcripts::last_words;
 use jiff::tz::TimeZone;
 
 use gt_town::scheduler_settings::SchedulerSettings;
@@ -49,6 +50,20 @@ pub(crate) fn known_in(
 /// The runtime that a run names; one that names none has the command of its rig.
 pub fn named(town: &Town, name: &str) -> Result<Runtime> {
     Ok(get(town, if name.is_empty() { CUSTOM } else { name })?.runtime)
+}
+
+/// The format of the output of a run with this runtime. One whose runtime cannot be read any more is plain text.
+pub fn transcript_format(town: &Town, name: &str) -> TranscriptFormat {
+    named(town, name).map_or(TranscriptFormat::Plain, |runtime| runtime.transcript)
+}
+
+/// The last words in an output, on one line: the last message or error, or the last line of plain text.
+pub(crate) fn words_in(format: TranscriptFormat, output: &str) -> Option<String> {
+    let words = last_words(format, output);
+    if format == TranscriptFormat::Plain {
+        return last_line(&words);
+    }
+    last_line(&words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// How much memory runs with each runtime are expected to take, in megabytes, as far as that was learned. The own command

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use gt_core::Uid;
 use gt_core::runtime::{
-    Command, InvocationValues, LimitUntil, LoginState, Runtime, RuntimeName, last_line,
+    Command, InvocationValues, LimitUntil, LoginState, Runtime, RuntimeName, TranscriptFormat,
+    last_line,
 };
 use gt_executors::process::{self, ProcessError};
 use gt_executors::trial::{ErrorStream, Trial, TrialResult};
 
-use super::{get, limit_in};
+use super::{get, limit_in, words_in};
 use gt_town::{OperationError, Result, Town};
 
 /// How long a program may take to tell its version.
@@ -74,7 +75,7 @@ impl RuntimeTest {
 /// The result of asking.
 #[derive(Debug, Clone)]
 pub enum TrialAnswer {
-    /// It answered; the last line of it.
+    /// It answered; its last words.
     Said(String),
     /// It may not answer before this.
     Limited(LimitUntil),
@@ -145,7 +146,8 @@ fn try_out(
         let tried = trial(&argv, b"", VERSION_LIMIT, ErrorStream::Apart)?;
         if !tried.status.is_some_and(|status| status.success()) {
             let what = format!("{program} {}", runtime.version_flag);
-            return Err(OperationError::rejected(describe_failure(&what, &tried, VERSION_LIMIT)));
+            let why = describe_failure(&what, TranscriptFormat::Plain, &tried, VERSION_LIMIT);
+            return Err(OperationError::rejected(why));
         }
         let first = |text: &str| {
             text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
@@ -205,7 +207,7 @@ fn try_out(
     let input = invocation.stdin.unwrap_or_default();
     let tried = trial(&invocation.argv, &input, ANSWER_LIMIT, ErrorStream::Joined)?;
     let is_well = tried.status.is_some_and(|status| status.success());
-    let last = last_line(&tried.output);
+    let last = words_in(runtime.transcript, &tried.output);
     let answer = match (is_well, last) {
         (true, Some(last)) => TrialAnswer::Said(last),
         (is_well, _) => match limit_in(runtime, &tried.output, town.now()) {
@@ -216,11 +218,9 @@ fn try_out(
                 )));
             }
             None => {
-                return Err(OperationError::rejected(describe_failure(
-                    &program,
-                    &tried,
-                    ANSWER_LIMIT,
-                )));
+                let format = runtime.transcript;
+                let why = describe_failure(&program, format, &tried, ANSWER_LIMIT);
+                return Err(OperationError::rejected(why));
             }
         },
     };
@@ -239,8 +239,13 @@ fn not_there(name: &RuntimeName, program: &str, error: ProcessError) -> Operatio
     }
 }
 
-fn describe_failure(what: &str, tried: &TrialResult, limit: Duration) -> String {
-    let said = last_line(&tried.output).or_else(|| last_line(&tried.errors));
+fn describe_failure(
+    what: &str,
+    format: TranscriptFormat,
+    tried: &TrialResult,
+    limit: Duration,
+) -> String {
+    let said = words_in(format, &tried.output).or_else(|| last_line(&tried.errors));
     let said = said.map(|last| format!(": {last}")).unwrap_or_default();
     match tried.status {
         Some(status) => format!("{what} failed ({status}){said}"),

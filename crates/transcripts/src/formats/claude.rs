@@ -2,111 +2,135 @@
 
 use serde_json::Value;
 
-use crate::event::{ModelUsage, ToolCall, TranscriptEvent, TranscriptKind, UsageScope};
-use crate::input::{about, change, list, money, parts, text, time, tokens};
+use crate::event::{ModelUsage, ToolUse, TranscriptKind, UsageScope};
+use crate::input::{about, change, flag, list, money, parts, text, time};
+use crate::sink::EventSink;
 
-pub(super) fn read(line: &Value, events: &mut Vec<TranscriptEvent>) {
-    let at = time(line, "timestamp");
-    let mut add = |kind| events.push(TranscriptEvent { at, kind });
+pub(super) fn read(line: &Value, sink: &mut EventSink) {
+    sink.begin_line(time(line, "timestamp"));
     match text(line, "type") {
         "assistant" => {
             if let Some(message) = line.get("message") {
-                said(message, &mut add);
-            }
-            if text(line, "error") == "billing_error" {
-                add(TranscriptKind::Limit { until: None, text: parts(line.get("content")) });
+                said(message, sink);
+                if text(line, "error") == "billing_error" {
+                    let text = parts(message.get("content"));
+                    sink.add(TranscriptKind::Limit { until: None, text });
+                }
             }
         }
         "user" => {
             if let Some(message) = line.get("message") {
-                heard(message, &mut add);
+                heard(message, sink);
             }
         }
-        "rate_limit_event" => limit(line, &mut add),
-        "result" => result(line, &mut add),
-        _ => {}
+        "rate_limit_event" => limit(line, sink),
+        "result" => result(line, sink),
+        "system" if text(line, "subtype") == "api_retry" => retry(line, sink),
+        // What the session consists of, and messages in pieces that come whole as well.
+        "system" | "stream_event" => {}
+        other => sink.unknown_type("the event", other),
     }
 }
 
-fn said(message: &Value, add: &mut impl FnMut(TranscriptKind)) {
+/// A request that failed and is tried again.
+fn retry(line: &Value, sink: &mut EventSink) {
+    let number = |key| line.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let seconds = number("retry_delay_ms").div_ceil(1000);
+    let (status, error) = (number("error_status"), text(line, "error"));
+    let (attempt, most) = (number("attempt"), number("max_retries"));
+    sink.add(TranscriptKind::Error(format!(
+        "a request failed with {status} {error}; retry {attempt} of {most} in {seconds} s"
+    )));
+}
+
+fn said(message: &Value, sink: &mut EventSink) {
     for part in list(message, "content") {
         match text(part, "type") {
-            "text" => add(TranscriptKind::Text(text(part, "text").to_owned())),
-            "thinking" => add(TranscriptKind::Thinking(text(part, "thinking").to_owned())),
+            "text" => sink.add(TranscriptKind::Text(text(part, "text").to_owned())),
+            "thinking" => sink.add(TranscriptKind::Thinking(text(part, "thinking").to_owned())),
             "tool_use" | "server_tool_use" => {
                 let input = part.get("input").unwrap_or(&Value::Null);
-                add(TranscriptKind::ToolCall(ToolCall {
+                sink.add(TranscriptKind::ToolCall(ToolUse {
                     id: text(part, "id").to_owned(),
                     tool: text(part, "name").to_owned(),
                     about: about(input),
                     change: change(input),
                 }));
             }
-            _ => {}
+            "redacted_thinking" => {}
+            other => sink.unknown_type("the part of a message", other),
         }
     }
 }
 
-fn heard(message: &Value, add: &mut impl FnMut(TranscriptKind)) {
+fn heard(message: &Value, sink: &mut EventSink) {
     if let Some(Value::String(prompt)) = message.get("content") {
-        return add(TranscriptKind::Prompt(prompt.clone()));
+        return sink.add(TranscriptKind::Prompt(prompt.clone()));
     }
     for part in list(message, "content") {
         match text(part, "type") {
-            "text" => add(TranscriptKind::Prompt(text(part, "text").to_owned())),
-            "tool_result" => add(TranscriptKind::ToolResult {
+            "text" => sink.add(TranscriptKind::Prompt(text(part, "text").to_owned())),
+            "tool_result" => sink.add(TranscriptKind::ToolResult {
                 call: text(part, "tool_use_id").to_owned(),
-                is_error: part.get("is_error").and_then(Value::as_bool).unwrap_or(false),
+                is_error: flag(part, "is_error"),
                 text: parts(part.get("content")),
             }),
-            _ => {}
+            "image" | "document" => {}
+            other => sink.unknown_type("the part of a message", other),
         }
     }
 }
 
-fn limit(line: &Value, add: &mut impl FnMut(TranscriptKind)) {
+fn limit(line: &Value, sink: &mut EventSink) {
     let Some(info) = line.get("rate_limit_info") else { return };
     if text(info, "status") == "rejected" {
         let text = text(info, "rateLimitType").replace('_', " ");
-        add(TranscriptKind::Limit { until: time(info, "resetsAt"), text });
+        sink.add(TranscriptKind::Limit { until: time(info, "resetsAt"), text });
     }
 }
 
-fn result(line: &Value, add: &mut impl FnMut(TranscriptKind)) {
-    let total = money(line, "total_cost_usd");
+fn result(line: &Value, sink: &mut EventSink) {
     match line.get("modelUsage").and_then(Value::as_object) {
         Some(models) if !models.is_empty() => {
             for (model, usage) in models {
-                add(TranscriptKind::Usage(ModelUsage {
+                let usage = ModelUsage {
                     model: model.clone(),
-                    input: tokens(usage, "inputTokens"),
-                    output: tokens(usage, "outputTokens"),
-                    cache_read: tokens(usage, "cacheReadInputTokens"),
-                    cache_write: tokens(usage, "cacheCreationInputTokens"),
+                    input: sink.tokens(usage, "inputTokens"),
+                    output: sink.tokens(usage, "outputTokens"),
+                    cache_read: sink.tokens(usage, "cacheReadInputTokens"),
+                    cache_write: sink.tokens(usage, "cacheCreationInputTokens"),
                     reasoning: 0,
                     cost: money(usage, "costUSD"),
                     scope: UsageScope::Session,
-                }));
+                };
+                sink.add(TranscriptKind::Usage(usage));
             }
         }
         _ => {
+            let cost = money(line, "total_cost_usd");
             let usage = line.get("usage").unwrap_or(&Value::Null);
-            add(TranscriptKind::Usage(ModelUsage {
+            let cache_read = sink.tokens(usage, "cache_read_input_tokens");
+            let input = sink.tokens(usage, "input_tokens");
+            // Qwen Code counts what was read from a cache as input as well, and only Qwen Code has this total.
+            let is_contained = usage.get("total_tokens").is_some();
+            let usage = ModelUsage {
                 model: String::new(),
-                input: tokens(usage, "input_tokens"),
-                output: tokens(usage, "output_tokens"),
-                cache_read: tokens(usage, "cache_read_input_tokens"),
-                cache_write: tokens(usage, "cache_creation_input_tokens"),
+                input: if is_contained { input.saturating_sub(cache_read) } else { input },
+                output: sink.tokens(usage, "output_tokens"),
+                cache_read,
+                cache_write: sink.tokens(usage, "cache_creation_input_tokens"),
                 reasoning: 0,
-                cost: total,
+                cost,
                 scope: UsageScope::Session,
-            }));
+            };
+            sink.add(TranscriptKind::Usage(usage));
         }
     }
-    let is_error = line.get("is_error").and_then(Value::as_bool).unwrap_or(false);
-    let words = text(line, "result").to_owned();
-    if tokens(line, "api_error_status") == 429 {
-        add(TranscriptKind::Limit { until: None, text: words.clone() });
+    let error = line.get("error").unwrap_or(&Value::Null);
+    let words = [text(line, "result"), text(error, "message")];
+    let words = words.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
+    if line.get("api_error_status").and_then(Value::as_u64) == Some(429) {
+        sink.add(TranscriptKind::Limit { until: None, text: words.to_owned() });
     }
-    add(TranscriptKind::Result { is_error, text: words });
+    sink.add(TranscriptKind::Result { is_error: flag(line, "is_error"), text: words.to_owned() });
 }

@@ -2,73 +2,84 @@
 
 use serde_json::Value;
 
-use crate::event::{ModelUsage, ToolCall, TranscriptEvent, TranscriptKind, UsageScope};
-use crate::input::{about, list, parts, text, tokens};
+use crate::event::{ModelUsage, ToolUse, TranscriptKind, UsageScope};
+use crate::input::{about, list, parts, shell_command, text};
+use crate::sink::EventSink;
 
-pub(super) fn read(line: &Value, events: &mut Vec<TranscriptEvent>) {
-    let mut add = |kind| events.push(TranscriptEvent::new(kind));
+pub(super) fn read(line: &Value, sink: &mut EventSink) {
+    sink.begin_line(None);
     match text(line, "type") {
         "item.started" => {
             if let Some(item) = line.get("item") {
-                began(item, &mut add);
+                began(item, sink);
             }
         }
         "item.completed" => {
             if let Some(item) = line.get("item") {
-                completed(item, &mut add);
+                completed(item, sink);
             }
         }
         "turn.completed" => {
             let usage = line.get("usage").unwrap_or(&Value::Null);
-            let cached = tokens(usage, "cached_input_tokens");
-            let reasoning = tokens(usage, "reasoning_output_tokens");
-            add(TranscriptKind::Usage(ModelUsage {
-                // Both numbers contain their special part.
-                input: tokens(usage, "input_tokens").saturating_sub(cached),
-                output: tokens(usage, "output_tokens").saturating_sub(reasoning),
-                cache_read: cached,
+            let cache_read = sink.tokens(usage, "cached_input_tokens");
+            let cache_write = sink.tokens(usage, "cache_write_input_tokens");
+            let reasoning = sink.tokens(usage, "reasoning_output_tokens");
+            let usage = ModelUsage {
+                // Both numbers contain their special parts.
+                input: sink
+                    .tokens(usage, "input_tokens")
+                    .saturating_sub(cache_read)
+                    .saturating_sub(cache_write),
+                output: sink.tokens(usage, "output_tokens").saturating_sub(reasoning),
+                cache_read,
+                cache_write,
                 reasoning,
                 scope: UsageScope::Request,
                 ..ModelUsage::default()
-            }));
+            };
+            sink.add(TranscriptKind::Usage(usage));
         }
         "turn.failed" => {
             let error = line.get("error").unwrap_or(&Value::Null);
-            add(TranscriptKind::Result { is_error: true, text: text(error, "message").to_owned() });
+            let text = text(error, "message").to_owned();
+            sink.add(TranscriptKind::Result { is_error: true, text });
         }
-        "error" => add(TranscriptKind::Error(text(line, "message").to_owned())),
-        _ => {}
+        "error" => sink.add(TranscriptKind::Error(text(line, "message").to_owned())),
+        "thread.started" | "turn.started" | "item.updated" => {}
+        other => sink.unknown_type("the event", other),
     }
 }
 
-fn began(item: &Value, add: &mut impl FnMut(TranscriptKind)) {
-    let call = |tool: &str, about| ToolCall {
-        id: text(item, "id").to_owned(),
-        tool: tool.to_owned(),
-        about,
-        change: None,
+fn began(item: &Value, sink: &mut EventSink) {
+    let call = |tool: &str, about| {
+        let id = text(item, "id").to_owned();
+        TranscriptKind::ToolCall(ToolUse { id, tool: tool.to_owned(), about, change: None })
     };
     match text(item, "type") {
-        "command_execution" => add(TranscriptKind::ToolCall(call("shell", about(item)))),
-        "mcp_tool_call" => add(TranscriptKind::ToolCall(call(text(item, "tool"), about(item)))),
-        "web_search" => add(TranscriptKind::ToolCall(call("search", about(item)))),
+        "command_execution" => sink.add(call("shell", shell_command(text(item, "command")))),
+        "mcp_tool_call" => {
+            let arguments = item.get("arguments").unwrap_or(item);
+            sink.add(call(text(item, "tool"), about(arguments)));
+        }
+        "web_search" => sink.add(call("search", about(item))),
+        // Everything else is read once it is complete.
         _ => {}
     }
 }
 
-fn completed(item: &Value, add: &mut impl FnMut(TranscriptKind)) {
+fn completed(item: &Value, sink: &mut EventSink) {
     let id = text(item, "id").to_owned();
     match text(item, "type") {
-        "agent_message" => add(TranscriptKind::Text(text(item, "text").to_owned())),
-        "reasoning" => add(TranscriptKind::Thinking(text(item, "text").to_owned())),
-        "command_execution" => add(TranscriptKind::ToolResult {
+        "agent_message" => sink.add(TranscriptKind::Text(text(item, "text").to_owned())),
+        "reasoning" => sink.add(TranscriptKind::Thinking(text(item, "text").to_owned())),
+        "command_execution" => sink.add(TranscriptKind::ToolResult {
             call: id,
             is_error: item.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0),
             text: text(item, "aggregated_output").to_owned(),
         }),
         "file_change" => {
             for file in list(item, "changes") {
-                add(TranscriptKind::ToolCall(ToolCall {
+                sink.add(TranscriptKind::ToolCall(ToolUse {
                     id: id.clone(),
                     tool: text(file, "kind").to_owned(),
                     about: text(file, "path").to_owned(),
@@ -76,12 +87,13 @@ fn completed(item: &Value, add: &mut impl FnMut(TranscriptKind)) {
                 }));
             }
         }
-        "mcp_tool_call" => add(TranscriptKind::ToolResult {
+        "mcp_tool_call" => sink.add(TranscriptKind::ToolResult {
             call: id,
             is_error: text(item, "status") == "failed",
             text: parts(item.get("result").and_then(|result| result.get("content"))),
         }),
-        "error" => add(TranscriptKind::Error(text(item, "message").to_owned())),
-        _ => {}
+        "error" => sink.add(TranscriptKind::Error(text(item, "message").to_owned())),
+        "web_search" | "todo_list" => {}
+        other => sink.unknown_type("the item", other),
     }
 }

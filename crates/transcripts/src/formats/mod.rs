@@ -5,48 +5,43 @@ mod codex;
 mod gemini;
 mod opencode;
 
+use gt_core::runtime::TranscriptFormat;
 use serde_json::Value;
 
-use crate::event::{TranscriptEvent, TranscriptKind};
+use crate::event::TranscriptKind;
+use crate::sink::{EventSink, shorten};
 
-/// The format of an agent's output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TranscriptFormat {
-    /// `--output-format stream-json` of Claude Code and Qwen Code.
-    Claude,
-    /// `exec --json` of Codex.
-    Codex,
-    /// `--output-format stream-json` of Gemini CLI.
-    Gemini,
-    /// `run --format json` of opencode.
-    Opencode,
-    /// Text for people.
-    #[default]
-    Plain,
-}
-
-impl TranscriptFormat {
-    /// Adds the events of one line.
-    pub(crate) fn events_of(self, line: &[u8], events: &mut Vec<TranscriptEvent>) {
-        let read = match self {
-            Self::Claude => claude::read,
-            Self::Codex => codex::read,
-            Self::Gemini => gemini::read,
-            Self::Opencode => opencode::read,
-            Self::Plain => return plain(line, events),
-        };
-        match serde_json::from_slice::<Value>(line) {
-            Ok(value) if value.is_object() => read(&value, events),
-            _ => plain(line, events),
+/// Adds the events of one line. A line that is not whole has no end, because the output ends before it.
+pub(crate) fn read_line(
+    format: TranscriptFormat,
+    line: &[u8],
+    is_whole: bool,
+    sink: &mut EventSink,
+) {
+    let read = match format {
+        TranscriptFormat::Claude => claude::read,
+        TranscriptFormat::Codex => codex::read,
+        TranscriptFormat::Gemini => gemini::read,
+        TranscriptFormat::Opencode => opencode::read,
+        TranscriptFormat::Plain => return plain(line, sink),
+    };
+    match serde_json::from_slice::<Value>(line) {
+        Ok(value) if value.is_object() => read(&value, sink),
+        _ if !is_whole && line.starts_with(b"{") => {
+            sink.begin_line(None);
+            let shown = shorten(&String::from_utf8_lossy(line));
+            sink.note(format!("the output ends in the middle of an event: {shown}"));
         }
+        _ => plain(line, sink),
     }
 }
 
 /// A line for people: a warning before the first event, or the output of an agent without a format.
-fn plain(line: &[u8], events: &mut Vec<TranscriptEvent>) {
+fn plain(line: &[u8], sink: &mut EventSink) {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end();
     if !text.is_empty() {
-        events.push(TranscriptEvent::new(TranscriptKind::Text(text.to_owned())));
+        sink.begin_line(None);
+        sink.add(TranscriptKind::Text(text.to_owned()));
     }
 }
