@@ -1,7 +1,7 @@
 //! The meaning of the end of an agent for its run.
 
 use gt_core::Rig;
-use gt_core::runtime::{ExitZero, Runtime, last_line};
+use gt_core::runtime::{ExitZero, Runtime};
 use gt_core::schedule::{Context, DoneStatus, Run, RunEnd, RunLoss, RunState, WorkerPlace};
 use gt_executors::runs::{AgentEnd, RunFiles};
 
@@ -9,9 +9,9 @@ use super::spawner::with_causes;
 use crate::landing::{DoneRefusal, DoneReport, end_empty_handed, finish_work, is_untouched};
 use crate::trees::save;
 use gt_scheduling::processes::run_end;
-use gt_scheduling::run_transitions::last_output;
 use gt_scheduling::run_transitions::limited;
 use gt_scheduling::run_transitions::{FinishEffect, finish};
+use gt_scheduling::run_transitions::{last_output, last_words_of};
 use gt_scheduling::runtimes::limit_in;
 use gt_town::tree_paths::{Trees, git_failed};
 use gt_town::{Result, Town};
@@ -114,7 +114,7 @@ pub(super) fn conclude_in_tree(
             .map(|finished| EndRecorded::of(&finished));
     }
     if is_empty_handed {
-        let last = last_line(&last_output(town, &run.id)).unwrap_or_default();
+        let last = last_words_of(town, run).unwrap_or_default();
         let is_here = end_empty_handed(town, run, &end, &last)?;
         return Ok(if is_here { EndRecorded::Here } else { EndRecorded::Already });
     }

@@ -6,7 +6,7 @@ use gt_core::schedule::{Context, ContextOrigin, Run, RunEnd, RunId, RunState};
 use gt_core::{EventKind, EventPayload, Outcome, Status};
 use gt_store::{NewContext, Writer};
 
-use super::last_output::with_last_line;
+use super::last_output::with_last_words;
 use crate::dispatch::record_run_evidence;
 use crate::dispatch::{StartFailureCost, put_back_or_give_up};
 use gt_beads::beads::{Close, close_in};
@@ -31,10 +31,10 @@ pub enum FinishEffect {
     Reopened,
 }
 
-/// Records the end of a run, with all consequences. The reason of a failure or a loss carries the last line that the
-/// worker printed.
+/// Records the end of a run, with all consequences. The reason of a failure or a loss carries the last words of its
+/// worker.
 pub fn finish(town: &Town, id: &RunId, end: &RunEnd) -> Result<FinishEffect> {
-    let end = with_last_line(town, id, end);
+    let end = with_last_words(town, id, end);
     town.write(|writer| finish_in(writer, town, id, &end, None))
 }
 

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
-use gt_core::runtime::last_line;
-use gt_core::schedule::{RunEnd, RunId, RunState};
+use gt_core::runtime::TranscriptFormat;
+use gt_core::schedule::{Run, RunEnd, RunId, RunState};
 use gt_executors::runs::RunFiles;
 
+use crate::runtimes::{transcript_format, words_in};
 use gt_town::Town;
 
 /// The beginning of every line between two sessions in the log of a run.
@@ -16,12 +17,19 @@ pub const SESSION_SEPARATOR: &str = "--- gt: session ";
 /// How much of the end of an output is read.
 const LAST_BYTES: u64 = 16 * 1024;
 
+/// How much of the end of an output with events is read: one answer of a tool can be long.
+const LAST_EVENT_BYTES: u64 = 256 * 1024;
+
 /// The end of the output of a run's last session; empty if it cannot be read.
 pub fn last_output(town: &Town, run: &RunId) -> String {
+    end_of_output(town, run, LAST_BYTES)
+}
+
+fn end_of_output(town: &Town, run: &RunId, bytes_max: u64) -> String {
     let read = || -> std::io::Result<String> {
         let mut log = File::open(log_path(town, run))?;
         let length = log.metadata()?.len();
-        log.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
+        log.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))?;
         let mut bytes = Vec::new();
         log.read_to_end(&mut bytes)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -31,15 +39,26 @@ pub fn last_output(town: &Town, run: &RunId) -> String {
     read().unwrap_or_default()
 }
 
-/// The end of a run that failed or was lost, with the last line that its worker printed in the reason.
-pub(super) fn with_last_line(town: &Town, run: &RunId, end: &RunEnd) -> RunEnd {
-    let is_failure = matches!(end.state, RunState::Failed | RunState::Lost);
-    let line = is_failure.then(|| last_output(town, run)).and_then(|output| last_line(&output));
-    let line = line
-        .filter(|line| !line.starts_with(SESSION_SEPARATOR) && !end.reason.contains(line.as_str()));
-    match line {
-        Some(line) => {
-            RunEnd { reason: format!("{}; last output: {line}", end.reason), ..end.clone() }
+/// The last words of the worker of a run, on one line: its last message or error, or the last line of an output that is
+/// plain text. None if its last session has said nothing.
+pub fn last_words_of(town: &Town, run: &Run) -> Option<String> {
+    let format = transcript_format(town, &run.runtime);
+    let bytes_max = if format == TranscriptFormat::Plain { LAST_BYTES } else { LAST_EVENT_BYTES };
+    let words = words_in(format, &end_of_output(town, &run.id, bytes_max));
+    words.filter(|line| !line.starts_with(SESSION_SEPARATOR))
+}
+
+/// The end of a run that failed or was lost, with the last words of its worker in the reason.
+pub(super) fn with_last_words(town: &Town, run: &RunId, end: &RunEnd) -> RunEnd {
+    if !matches!(end.state, RunState::Failed | RunState::Lost) {
+        return end.clone();
+    }
+    // Without them the reason is still right.
+    let run = town.read(|reader| Ok(reader.run(run)?)).ok().flatten();
+    let words = run.and_then(|run| last_words_of(town, &run));
+    match words.filter(|words| !end.reason.contains(words.as_str())) {
+        Some(words) => {
+            RunEnd { reason: format!("{}; last output: {words}", end.reason), ..end.clone() }
         }
         None => end.clone(),
     }
