@@ -35,6 +35,7 @@ mod server;
 mod store;
 mod token;
 mod town;
+mod transcript;
 mod utc_time;
 mod why_bead;
 mod work;
@@ -110,6 +111,7 @@ pub use town::{
     AdoptedHostDocument, CheckDocument, HostDocument, InstalledDocument, NoticeCountsDocument,
     RigCountsDocument, RigDocument, TownSchedulerDocument, TownStatusDocument,
 };
+pub use transcript::{ModelUsageDocument, TranscriptEventDocument};
 pub use utc_time::UtcTime;
 pub use why_bead::{
     CauseDocument, ContextDocument, ConvoyReferenceDocument, LineDocument, RemediedReasonDocument,

@@ -3,7 +3,7 @@
 use gt_core::schedule::{Rescued, Trashed};
 use serde::Serialize;
 
-use crate::UtcTime;
+use crate::{TranscriptEventDocument, UtcTime};
 
 /// A polecat.
 #[derive(Debug, Clone, Serialize)]
@@ -66,6 +66,9 @@ pub struct PeekDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     pub output: String,
+    /// The events of the output, if it is the one of an agent that prints events.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<TranscriptEventDocument>,
 }
 
 /// A polecat that was taken away.

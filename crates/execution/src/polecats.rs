@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use gt_core::runtime::TranscriptFormat;
 use gt_core::schedule::{Polecat, Run, TreeState, WorkerPlace, session_name};
 use gt_core::{ExecutorKind, Prefix, Rig, RigSlug};
 use gt_executors::git::TreeStatus;
@@ -12,6 +13,7 @@ use crate::runs::{RunOutput, session_server};
 use gt_beads::polecat_names::{live_run_at, named_polecat};
 use gt_beads::run_records::resolve;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
+use gt_scheduling::runtimes::{named, transcript_format};
 use gt_town::parallel::execute;
 use gt_town::tree_paths::{Trees, session_of};
 use gt_town::{OperationError, Result, Town};
@@ -181,17 +183,19 @@ fn prefix_of(town: &Town, rig: &RigSlug) -> Result<Option<Prefix>> {
     town.read(|reader| Ok(reader.rig(rig.as_str())?.map(|rig| rig.prefix)))
 }
 
-/// The command with which a person watches a polecat, or the worker of a bead, while it works.
-pub fn attach(town: &Town, input: &str) -> Result<AttachCommand> {
+/// What a person sits down at.
+#[derive(Debug)]
+pub enum AttachPoint {
+    /// The session of a worker that has a screen.
+    Session(AttachCommand),
+    /// The events of a live run without a screen.
+    Transcript(Box<Run>),
+}
+
+/// The place at which a person watches a polecat, or the worker of a bead, while it works.
+pub fn attach(town: &Town, input: &str) -> Result<AttachPoint> {
     let run = run_of(town, input)?;
     let instead = format!("gt polecat log {input} shows what it printed");
-    if run.executor != ExecutorKind::Tmux {
-        return Err(OperationError::rejected(format!(
-            "{} has no session: it is carried out as {}; {instead}, with -f as it comes",
-            run.id,
-            run.executor.as_str()
-        )));
-    }
     if !run.is_on(LocalProcesses::of(town)?.host()) {
         return Err(OperationError::rejected(format!(
             "{} is on {}, in another directory of this town; attach there",
@@ -199,16 +203,30 @@ pub fn attach(town: &Town, input: &str) -> Result<AttachCommand> {
             run.host_name()
         )));
     }
+    let is_live = run.state.is_live();
+    if run.executor != ExecutorKind::Tmux && !is_live {
+        return Err(OperationError::rejected(format!(
+            "{} is {}, so there is nothing to attach to; {instead}",
+            run.id,
+            run.state.as_str()
+        )));
+    }
+    // A runtime that cannot be read is reported by the commands that need it.
+    let has_screen = run.executor == ExecutorKind::Tmux
+        && named(town, &run.runtime).map_or(true, |runtime| runtime.is_interactive);
+    if is_live && !has_screen {
+        return Ok(AttachPoint::Transcript(Box::new(run)));
+    }
     let name = session_of(&run, prefix_of(town, &run.rig)?.as_ref());
     let tmux = Tmux::of_town(&session_server(town));
-    if !run.state.is_live() || !tmux.has(&name).map_err(|error| tmux_failed(&error))? {
+    if !is_live || !tmux.has(&name).map_err(|error| tmux_failed(&error))? {
         return Err(OperationError::rejected(format!(
             "there is no session {name}: {} is {}; {instead}",
             run.id,
             run.state.as_str()
         )));
     }
-    tmux.attach_command(&name).map_err(|error| tmux_failed(&error))
+    tmux.attach_command(&name).map(AttachPoint::Session).map_err(|error| tmux_failed(&error))
 }
 
 fn tmux_failed(error: &TmuxError) -> OperationError {
@@ -222,6 +240,8 @@ pub struct WorkerOutput {
     pub run: Run,
     /// The session it comes from; nothing if it is the end of the output file.
     pub session: Option<String>,
+    /// The format of the text.
+    pub format: TranscriptFormat,
     /// The last lines.
     pub text: String,
 }
@@ -237,7 +257,8 @@ pub fn peek(town: &Town, input: &str, lines: u32) -> Result<WorkerOutput> {
         if let Ok(text) = shown
             && !text.trim().is_empty()
         {
-            return Ok(WorkerOutput { run, session: Some(name), text });
+            let format = TranscriptFormat::Plain;
+            return Ok(WorkerOutput { run, session: Some(name), format, text });
         }
     }
     let mut output = RunOutput::of(town, &run)?;
@@ -251,5 +272,6 @@ pub fn peek(town: &Town, input: &str, lines: u32) -> Result<WorkerOutput> {
         }
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(WorkerOutput { run, session: None, text })
+    let format = transcript_format(town, &run.runtime);
+    Ok(WorkerOutput { run, session: None, format, text })
 }

@@ -26,11 +26,13 @@
 //! - A log that cannot be written does not stop the agent. How much was lost, and why, is said in the end.
 
 mod display;
+mod key_input;
 mod launch;
 mod relay;
 mod typed_keys;
 
 pub use display::{Display, OwnTerminal};
+pub use key_input::KeyInput;
 pub use launch::{BECOME, Launcher, become_agent};
 pub use relay::{KeptOutput, OutputLoss, Relay};
 pub use typed_keys::read_typed;

@@ -79,7 +79,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &NudgeArgs) -> Result<(), 
 }
 
 /// How far a message has come, in words.
-fn how_far(message: &Message, delivery: &NudgeDelivery) -> String {
+pub(super) fn how_far(message: &Message, delivery: &NudgeDelivery) -> String {
     let Message { id, to, .. } = message;
     match delivery {
         NudgeDelivery::Session(session) => {

@@ -5,12 +5,14 @@ mod progress;
 mod table;
 mod text;
 mod time;
+mod transcript;
 
 pub(crate) use json::{JsonList, JsonSections};
 pub(crate) use progress::progress_bar;
 pub(crate) use table::{Cell, Table};
-pub(crate) use text::{harmless, plural, run_state_colour, size, status_colour};
+pub(crate) use text::{harmless, plain_line, plural, run_state_colour, size, status_colour};
 pub(crate) use time::{ago, local_date, local_times, moment, roughly, short_commit, span};
+pub(crate) use transcript::{LineStyle, StyledLine, TranscriptView};
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -103,6 +105,12 @@ impl Printer {
         self.data(format!("{style}{beginning}{style:#}{rest}"))
     }
 
+    /// A line with a look, for people.
+    pub(crate) fn styled(&self, line: &StyledLine) -> Result<(), CliError> {
+        let style = if self.colours { style_of(line.style) } else { anstyle::Style::new() };
+        self.data(format!("{style}{}{style:#}", harmless(&line.text)))
+    }
+
     /// A table of data.
     pub(crate) fn table(&self, table: Table) -> Result<(), CliError> {
         let text = table.render(self.terminal, self.colours);
@@ -176,6 +184,21 @@ impl Printer {
         self.raw("\x1b[H\x1b[2J\x1b[3J")
     }
 
+    /// Removes the line that the cursor is in, which has no end yet.
+    pub(crate) fn remove_line(&self) -> Result<(), CliError> {
+        self.raw("\r\x1b[K")
+    }
+
+    /// Shows the end of a line that is being typed, as much as the terminal has room for.
+    pub(crate) fn show_typed(&self, mark: &str, typed: &str) -> Result<(), CliError> {
+        let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
+        let room = width.saturating_sub(mark.len() + 1);
+        let hidden = typed.chars().count().saturating_sub(room);
+        let shown: String = typed.chars().skip(hidden).collect();
+        self.raw(&format!("{mark}{}", harmless(&shown)))?;
+        self.flush()
+    }
+
     /// The height of the terminal in lines, if it is one.
     pub(crate) fn height(&self) -> Option<usize> {
         let (_, height) = self.terminal.then(terminal_size::terminal_size).flatten()?;
@@ -231,6 +254,17 @@ impl Printer {
                 tell(&format!("  {line}"));
             }
         }
+    }
+}
+
+fn style_of(style: LineStyle) -> anstyle::Style {
+    let coloured = |colour: anstyle::AnsiColor| colour.on_default();
+    match style {
+        LineStyle::Plain => anstyle::Style::new(),
+        LineStyle::Strong => anstyle::Style::new().bold(),
+        LineStyle::Faint => anstyle::Style::new().dimmed(),
+        LineStyle::Added => coloured(anstyle::AnsiColor::Green),
+        LineStyle::Removed | LineStyle::Failed => coloured(anstyle::AnsiColor::Red),
     }
 }
 

@@ -27,6 +27,14 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A line of another program without what colours it, and with what overwrote itself as it was in the end.
+pub(crate) fn plain_line(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let text = anstream::adapter::strip_str(&text).to_string();
+    let shown = text.trim_end_matches('\r');
+    harmless(shown.rsplit('\r').next().unwrap_or_default()).into_owned()
+}
+
 /// The colour that goes with a status.
 pub(crate) fn status_colour(status: &Status) -> Option<Color> {
     match status {
@@ -45,5 +53,17 @@ pub(crate) fn run_state_colour(state: RunState) -> Color {
         RunState::Blocked | RunState::Lost | RunState::Failed => Color::Red,
         RunState::Done => Color::Green,
         RunState::Cancelled => Color::DarkGrey,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_do_not_reach_a_terminal() {
+        assert_eq!(plain_line(b"\x1b[31mred\x1b[0m and \x1b]0;title\x07more\r"), "red and more");
+        assert_eq!(plain_line(b"10%\r50%\r100%"), "100%");
+        assert_eq!(plain_line(b"\xff\xfe"), "\u{fffd}\u{fffd}");
     }
 }

@@ -63,13 +63,13 @@ fn a_polecat_is_shown_while_it_works_and_afterwards() {
 }
 
 #[test]
-fn a_process_has_no_session_to_attach_to() {
+fn a_process_that_has_ended_cannot_be_attached_to() {
     let town = town_with_trees("process");
     town.script("we-1", "echo one; echo two; echo three");
     town.work("we-1", &[]);
     let message = refusal(&town.gt(["polecat", "attach", "web/furiosa"]));
-    assert_says(&message, &["we-1#1 has no session", "process", "gt polecat log web/furiosa"]);
-    assert_says(&refusal(&town.gt(["attach", "furiosa"])), &["we-1#1 has no session"]);
+    assert_says(&message, &["we-1#1 is done", "gt polecat log web/furiosa"]);
+    assert_says(&refusal(&town.gt(["attach", "furiosa"])), &["we-1#1 is done"]);
     for polecat in ["web/furiosa", "web/polecats/furiosa", "furiosa", "we-1"] {
         for peek in [["polecat", "peek", polecat, "-n2"].as_slice(), &["peek", polecat, "-n2"]] {
             assert_eq!(town.gt(peek).ok().stdout, "two\nthree\n", "{peek:?}");

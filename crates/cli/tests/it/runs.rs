@@ -165,7 +165,7 @@ fn the_output_of_a_worker_is_kept_to_the_byte() {
     town.write("expected", b"a\x00\xff\x1b[31mred\r\nno end");
     let script = "\"$0\" run log we-a | cmp - expected && \"$0\" run log we-a -f | cmp - expected";
     town.command("bash").args(["-c", script]).args([town.gt_path()]).run().ok();
-    let log = town.gt_json(&["run", "log", "we-a"]);
+    let log = town.gt_json(&["run", "log", "we-a", "--raw"]);
     assert_eq!(
         (&log["bytes"], &log["is_text"], &log["state"]),
         (&json!(19), &json!(false), &json!("done"))
@@ -196,15 +196,19 @@ fn a_follower_sees_everything_and_ends_with_the_run() {
     town.bead("we-a", &[]);
     town.gt(["sling", "we-a"]).ok();
     let follower = town.start_gt(&["run", "log", "we-a", "-f"]).start();
-    let lines = town.start_gt(&["run", "log", "we-a", "-f", "--json"]).start();
+    let lines = town.start_gt(&["run", "log", "we-a", "-f", "--json", "--raw"]).start();
+    let events = town.start_gt(&["run", "log", "we-a", "-f", "--json"]).start();
     wait_until("the first line is shown", || follower.stdout() == "one\n");
-    wait_until("to both", || lines.stdout().contains("one"));
+    wait_until("to all", || lines.stdout().contains("one") && events.stdout().contains("one"));
 
     town.allow("go");
 
     assert_eq!(follower.wait().ok().stdout, "one\ntwo\n");
     let lines = lines.wait().ok().json_lines();
     assert_eq!(json!(lines), json!([{"line": "one"}, {"line": "two"}, {"state": "done"}]));
+    let text = |text| json!({"kind": "text", "text": text});
+    let expected = json!([text("one"), text("two"), {"state": "done"}]);
+    assert_eq!(json!(events.wait().ok().json_lines()), expected);
     town.assert_quiet();
 }
 

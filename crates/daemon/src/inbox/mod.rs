@@ -64,7 +64,8 @@ pub fn add_details(town: &Town, items: &mut [InboxItem]) -> Result<()> {
         let Some(bead) = &item.bead else { continue };
         // Without its output here the row is still right.
         if let Ok(output) = peek(town, bead.as_str(), LAST_LINES) {
-            item.context.detail = last_words(&output.text);
+            let words = gt_transcripts::last_words(output.format, &output.text);
+            item.context.detail = last_words(&words);
         }
     }
     for item in items.iter_mut().filter(|item| item.kind == InboxKind::Review).take(MEASURED_MAX) {

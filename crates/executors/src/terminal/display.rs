@@ -72,14 +72,23 @@ impl Display {
     }
 
     pub(super) fn at(path: &OsStr, when: OptionalActions) -> io::Result<Option<Self>> {
+        Self::with(path, when, Termios::make_raw)
+    }
+
+    /// The terminal at this path in another mode.
+    pub(super) fn with(
+        path: &OsStr,
+        when: OptionalActions,
+        change: impl FnOnce(&mut Termios),
+    ) -> io::Result<Option<Self>> {
         // Opened again, so that others who write to it are not made to write without waiting.
         let at_once = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits().cast_signed();
         let opened = File::options().read(true).write(true).custom_flags(at_once).open(path);
         let Ok(terminal) = opened else { return Ok(None) };
         let before = tcgetattr(&terminal)?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        tcsetattr(&terminal, when, &raw)?;
+        let mut changed = before.clone();
+        change(&mut changed);
+        tcsetattr(&terminal, when, &changed)?;
         Ok(Some(Self { terminal, before }))
     }
 

@@ -1,5 +1,7 @@
 //! `gt polecat`: the places where workers work.
 
+mod attach_transcript;
+mod input_line;
 mod list;
 mod remove;
 mod session_output;

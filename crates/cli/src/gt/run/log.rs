@@ -1,32 +1,39 @@
 //! `gt run log`.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use clap::Args;
-use gt_api::{RunLineDocument, RunLogDocument, RunStateDocument};
+use gt_api::{RunLineDocument, RunLogDocument, RunStateDocument, TranscriptEventDocument};
 use gt_core::schedule::{Run, RunId};
-use gt_execution::runs::RunOutput;
+use gt_execution::runs::{RunOutput, RunTranscript, has_plain_output};
 use gt_town::Town;
+use gt_transcripts::TranscriptEvent;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::Printer;
+use crate::output::{Printer, TranscriptView, plain_line};
 
 /// How often the file is read for new output.
 const OUTPUT_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// After so many reads the store is asked whether the run has ended, because that costs more.
 const POLLS_PER_STORE_READ: u32 = 3;
 const BUFFER_BYTES: usize = 64 * 1024;
+/// How many lines of an output are read for each line that is shown of its end.
+const OUTPUT_LINES_PER_LINE: usize = 4;
 
-/// Print what the worker of a run printed
+/// Print what the worker of a run did and said
 ///
-/// To a file or a pipe every byte comes as it was; on a terminal nothing that could change the terminal does.
+/// Events of an agent that prints them (see its runtime) are shown as lines for people; the output of other programs is printed as
+/// it is. With --json each event is an object on a line of its own. With --raw every byte comes as it was; on a terminal nothing that
+/// could change the terminal does.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt run log gt-abc
   gt run log gt-abc -f
   gt run log gt-abc#2 --tail 50
-  gt run log gt-abc > output.txt")]
+  gt run log gt-abc --json
+  gt run log gt-abc --raw > output.txt")]
 pub(super) struct LogArgs {
     /// A run such as gt-abc#2, or a bead for its live or last one
     run: String,
@@ -34,7 +41,7 @@ pub(super) struct LogArgs {
     how: LogOptions,
 }
 
-/// How much of an output is printed.
+/// How much of an output is printed, and how.
 #[derive(Debug, Args)]
 pub(in crate::gt) struct LogOptions {
     /// Go on until the run ends
@@ -43,6 +50,16 @@ pub(in crate::gt) struct LogOptions {
     /// Begin with the last so many lines
     #[arg(short = 'n', long, value_name = "LINES")]
     tail: Option<usize>,
+    /// Print the bytes of the output, not its events
+    #[arg(long)]
+    raw: bool,
+}
+
+impl LogOptions {
+    /// The end of an output, and what comes after it.
+    pub(in crate::gt) fn from_end(lines: usize) -> Self {
+        Self { follow: true, tail: Some(lines), raw: false }
+    }
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &LogArgs) -> Result<(), CliError> {
@@ -51,7 +68,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &LogArgs) -> Result<(), Cl
     print_log(context, &town, &run, &args.how)
 }
 
-/// Prints what the worker of a run printed.
+/// Prints what the worker of a run did and said.
 pub(in crate::gt) fn print_log(
     context: &CommandContext<'_>,
     town: &Town,
@@ -59,6 +76,12 @@ pub(in crate::gt) fn print_log(
     args: &LogOptions,
 ) -> Result<(), CliError> {
     let printer = context.printer;
+    if printer.json() && !args.raw {
+        return print_documents(printer, town, run, args);
+    }
+    if !args.raw && !has_plain_output(town, run) {
+        return print_events(printer, town, run, args);
+    }
     let mut output = RunOutput::of(town, run)?;
     if let Some(lines) = args.tail {
         output.skip_to_last(lines)?;
@@ -67,16 +90,19 @@ pub(in crate::gt) fn print_log(
         (true, false) => whole_as_json(printer, run, &mut output),
         (true, true) => {
             let mut lines = LineSplitter::default();
-            follow(printer, town, &run.id, &mut output, |bytes| {
-                lines.add(bytes).into_iter().try_for_each(|line| print_line(printer, &line))
+            follow(printer, town, &run.id, || {
+                copy(&mut output, |bytes| {
+                    lines.add(bytes).into_iter().try_for_each(|line| print_line(printer, &line))
+                })
             })?;
             lines.rest().into_iter().try_for_each(|line| print_line(printer, &line))?;
-            let ended = gt_beads::run_records::resolve(town, &run.id.to_string())?;
-            printer.json_line(&RunStateDocument { state: ended.state.as_str().to_owned() })
+            print_state(printer, town, run)
         }
         (false, true) => {
             let mut text = LineSplitter::default();
-            follow(printer, town, &run.id, &mut output, |bytes| print(printer, &mut text, bytes))?;
+            follow(printer, town, &run.id, || {
+                copy(&mut output, |bytes| print(printer, &mut text, bytes))
+            })?;
             finish(printer, text)
         }
         (false, false) => {
@@ -92,6 +118,87 @@ pub(in crate::gt) fn print_log(
             finish(printer, text)
         }
     }
+}
+
+/// Prints each event as a line of JSON; with `follow`, the state of the run in the end.
+fn print_documents(
+    printer: &Printer,
+    town: &Town,
+    run: &Run,
+    args: &LogOptions,
+) -> Result<(), CliError> {
+    let mut transcript = RunTranscript::of(town, run)?;
+    if let Some(lines) = args.tail {
+        transcript.skip_to_last(lines)?;
+    }
+    let print = |events: Vec<TranscriptEvent>| {
+        events.iter().try_for_each(|event| printer.json_line(&TranscriptEventDocument::from(event)))
+    };
+    read_events(printer, town, run, args, &mut transcript, print)?;
+    print(transcript.finish())?;
+    if args.follow { print_state(printer, town, run) } else { Ok(()) }
+}
+
+/// Prints the events as lines for people.
+fn print_events(
+    printer: &Printer,
+    town: &Town,
+    run: &Run,
+    args: &LogOptions,
+) -> Result<(), CliError> {
+    let mut transcript = RunTranscript::of(town, run)?;
+    let mut view = TranscriptView::default();
+    let mut any = false;
+    if let Some(count) = args.tail {
+        // Not every line of the output is shown, and some become several.
+        transcript.skip_to_last(count.saturating_mul(OUTPUT_LINES_PER_LINE))?;
+        let mut last = VecDeque::new();
+        while let Some(events) = transcript.read()? {
+            for line in events.iter().flat_map(|event| view.lines(event)) {
+                last.push_back(line);
+                if last.len() > count {
+                    last.pop_front();
+                }
+            }
+        }
+        any = !last.is_empty();
+        last.iter().try_for_each(|line| printer.styled(line))?;
+    }
+    read_events(printer, town, run, args, &mut transcript, |events| {
+        any |= !events.is_empty();
+        events.iter().flat_map(|event| view.lines(event)).try_for_each(|line| printer.styled(&line))
+    })?;
+    for event in transcript.finish() {
+        any = true;
+        view.lines(&event).iter().try_for_each(|line| printer.styled(line))?;
+    }
+    if !any {
+        printer.note(format!("{} has printed nothing", run.id));
+    }
+    view.finish().iter().try_for_each(|line| printer.styled(line))
+}
+
+/// Hands over the events so far, and with `follow` new ones until the run has ended.
+fn read_events(
+    printer: &Printer,
+    town: &Town,
+    run: &Run,
+    args: &LogOptions,
+    transcript: &mut RunTranscript,
+    mut each: impl FnMut(Vec<TranscriptEvent>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut copy = || {
+        while let Some(events) = transcript.read()? {
+            each(events)?;
+        }
+        Ok(())
+    };
+    if args.follow { follow(printer, town, &run.id, copy) } else { copy() }
+}
+
+fn print_state(printer: &Printer, town: &Town, run: &Run) -> Result<(), CliError> {
+    let ended = gt_beads::run_records::resolve(town, &run.id.to_string())?;
+    printer.json_line(&RunStateDocument { state: ended.state.as_str().to_owned() })
 }
 
 /// Hands over the output so far.
@@ -113,8 +220,7 @@ fn follow(
     printer: &Printer,
     town: &Town,
     id: &RunId,
-    output: &mut RunOutput,
-    mut each: impl FnMut(&[u8]) -> Result<(), CliError>,
+    mut copy: impl FnMut() -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     loop {
         // The store is asked before the file is read, so that no output before the end is missed.
@@ -124,7 +230,7 @@ fn follow(
             Err(error) => return Err(error.into()),
         };
         for _ in 0..POLLS_PER_STORE_READ {
-            copy(output, &mut each)?;
+            copy()?;
             if has_ended {
                 return Ok(());
             }
@@ -138,19 +244,11 @@ fn print(printer: &Printer, lines: &mut LineSplitter, bytes: &[u8]) -> Result<()
     if !printer.is_terminal() {
         return printer.bytes(bytes);
     }
-    lines.add(bytes).iter().try_for_each(|line| printer.line(plain(line)))
+    lines.add(bytes).iter().try_for_each(|line| printer.line(plain_line(line)))
 }
 
 fn finish(printer: &Printer, lines: LineSplitter) -> Result<(), CliError> {
-    lines.rest().iter().try_for_each(|line| printer.line(plain(line)))
-}
-
-/// A line without what colours it, and with what overwrote itself as it was in the end.
-pub(in crate::gt) fn plain(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(line);
-    let text = anstream::adapter::strip_str(&text).to_string();
-    let shown = text.trim_end_matches('\r');
-    shown.rsplit('\r').next().unwrap_or_default().to_owned()
+    lines.rest().iter().try_for_each(|line| printer.line(plain_line(line)))
 }
 
 fn print_line(printer: &Printer, line: &[u8]) -> Result<(), CliError> {
@@ -205,13 +303,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn escape_sequences_do_not_reach_a_terminal() {
-        assert_eq!(plain(b"\x1b[31mred\x1b[0m and \x1b]0;title\x07more\r"), "red and more");
-        assert_eq!(plain(b"10%\r50%\r100%"), "100%");
-        assert_eq!(plain(b"\xff\xfe"), "\u{fffd}\u{fffd}");
-    }
 
     proptest! {
         #[test]

@@ -13,7 +13,7 @@ use gt_core::time::format_duration;
 use crate::context::CommandContext;
 use crate::error::CliError;
 
-pub(super) use log::{LogOptions, plain, print_log};
+pub(super) use log::{LogOptions, print_log};
 
 pub(super) use cancel::{document as cancelled_document, sentence as cancelled_sentence};
 
