@@ -333,6 +333,7 @@ mod tests {
             ("PATCH", "/projects/{id}", &[TokenScope::Submit]),
             ("GET", "/api/v1/inbox", &[TokenScope::View]),
             ("GET", "/api/v1/reviews", &[TokenScope::View]),
+            ("GET", "/api/v1/runs/{id}/transcript", &[TokenScope::View]),
             ("POST", "/api/v1/merge-requests/{id}/retry", &[TokenScope::Operate]),
             ("POST", "/api/v1/queues/{rig}/pause", &[TokenScope::Operate]),
             ("POST", "/api/v1/reviews/{id}/approve", &[TokenScope::Review]),

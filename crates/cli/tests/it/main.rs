@@ -123,6 +123,7 @@ mod support;
 mod thirty_beads;
 mod tokens;
 mod town;
+mod transcripts;
 mod tree_faults;
 mod trees;
 mod triage;

@@ -96,6 +96,7 @@ fn every_route_of_a_town_needs_a_token_with_its_scope() {
         "/api/v1/merge-requests",
         "/api/v1/merge-requests/we-tea@1",
         "/api/v1/merge-requests/we-tea@1/diff",
+        "/api/v1/runs/we-tea/transcript",
     ];
     for path in views {
         // Also for a user of this machine, who needs none for work items.

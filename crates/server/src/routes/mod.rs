@@ -9,6 +9,7 @@ mod merge_requests;
 mod next;
 mod projects;
 mod reviews;
+mod transcripts;
 mod work;
 
 use axum::Router;
@@ -63,6 +64,7 @@ fn described() -> OpenApiRouter<SharedService> {
 fn described_of_town() -> OpenApiRouter<SharedService> {
     described()
         .routes(routes!(inbox::list))
+        .routes(routes!(transcripts::transcript))
         .routes(routes!(merge_requests::list))
         .routes(routes!(merge_requests::get))
         .routes(routes!(merge_requests::log))
@@ -110,8 +112,9 @@ async fn no_method(method: Method) -> PendingProblem {
 
 fn compression() -> CompressionLayer<impl tower_http::compression::Predicate> {
     // Events must not wait in a compressor.
-    let worthwhile =
-        SizeAbove::new(COMPRESSED_BYTES_MIN).and(NotForContentType::const_new("text/event-stream"));
+    let worthwhile = SizeAbove::new(COMPRESSED_BYTES_MIN)
+        .and(NotForContentType::const_new("text/event-stream"))
+        .and(NotForContentType::const_new("application/x-ndjson"));
     CompressionLayer::new().compress_when(worthwhile)
 }
 
