@@ -15,6 +15,7 @@ mod queue;
 mod ready;
 mod server;
 mod site;
+mod transcripts;
 mod workers;
 
 pub(crate) use contention::saturate;
@@ -112,6 +113,11 @@ pub(crate) const ALL: &[Benchmark] = &[
         name: "claims",
         about: "agents that ask for work on PostgreSQL against bare claims, and that nothing is given twice",
         run: http::run_claims,
+    },
+    Benchmark {
+        name: "transcripts",
+        about: "the events in the output of an agent against serde_json",
+        run: transcripts::run,
     },
     Benchmark {
         name: "memory",

@@ -8,6 +8,7 @@ mod hosting;
 mod plans;
 mod records;
 mod runtimes;
+mod transcripts;
 mod values;
 mod work;
 
@@ -83,6 +84,7 @@ pub const TARGETS: &[FuzzTarget] = &[
         &["[user]", "[include]", "name = ", "email=", "\\", "]"],
     ),
     target("runtime_file", runtimes::file, runtimes::KEYS).costing(4),
+    target("transcript", transcripts::output, transcripts::WORDS).costing(8),
     target("usage_limit", runtimes::limit, runtimes::LIMITS).costing(16),
     target("script", runtimes::script, runtimes::INSTRUCTIONS),
     target(
