@@ -59,6 +59,7 @@ pages! {
     ssh: "docs/guides/ssh.md",
     store: "docs/guides/store.md",
     towns_and_rigs: "docs/guides/towns-and-rigs.md",
+    transcripts: "docs/guides/transcripts.md",
     trees: "docs/guides/trees.md",
     troubleshooting: "docs/guides/troubleshooting.md",
     work_queue: "docs/guides/work-queue.md",
