@@ -45,7 +45,7 @@ enum KeyKind {
 }
 
 /// Every key, and the kind of its value.
-const KEYS: [(&str, KeyKind); 21] = [
+const KEYS: [(&str, KeyKind); 22] = [
     ("extends", KeyKind::Text),
     ("description", KeyKind::Text),
     ("command", KeyKind::Text),
