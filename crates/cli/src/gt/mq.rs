@@ -184,18 +184,16 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
             if printer.json() {
                 return printer.object(&document(&town, &request, None)?);
             }
-            match request.state {
-                RequestState::Landed => printer.done(format!(
+            if request.state == RequestState::Landed {
+                return printer.done(format!(
                     "✓ Reverted {} on {} as {}; it is open again",
                     request.id.bead,
                     request.target,
                     short_commit(&request.landed)
-                )),
-                _ => {
-                    let reason = local_times(&request.state_reason());
-                    printer.done(format!("✓ {reason}; {}", request.next_step()))
-                }
+                ));
             }
+            let reason = local_times(&request.state_reason());
+            printer.done(format!("✓ {reason}; {}", request.next_step()))
         }
     }
 }

@@ -612,7 +612,7 @@ pub(crate) mod tests {
     #[test]
     fn the_next_step_of_a_request_that_is_over_is_its_revert_or_nothing() {
         let next =
-            |state, purpose| MergeRequest { state, purpose, ..any_request("gt-a", 1) }.next_step();
+            |state, purpose| MergeRequest { purpose, state, ..any_request("gt-a", 1) }.next_step();
         let landed = next(RequestState::Landed, RequestPurpose::Work);
         assert_eq!(landed, "nothing; gt mq revert gt-a@1 -m <why> undoes it");
         assert_eq!(next(RequestState::Landed, RequestPurpose::Revert), "");

@@ -285,7 +285,7 @@ pub(super) fn a_queue_is_paused_and_its_target_red_until_told_otherwise(
     assert!(red(None));
     assert!(!red(None));
     assert_eq!(stop_of(&here), QueueStop::default());
-    assert_eq!(town.read(|reader| reader.merge_queues()).len(), 1);
+    assert_eq!(town.read(|reader| reader.merge_queues()).len(), 2);
 }
 
 pub(super) fn reviews_are_kept_in_their_order(subject: &dyn EngineUnderTest) {
