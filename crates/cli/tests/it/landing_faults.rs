@@ -210,7 +210,6 @@ fn kill_at_calls(step: usize, first_way: usize) {
     assert_eq!(state(&town, &bad), "failed");
     let calls = fs::read_to_string(town.stage("kills")).unwrap();
     assert!(kills >= 5, "only {kills} daemons were killed:\n{calls}");
-    eprintln!("{kills} daemons were killed");
 }
 
 /// A command that kills the daemon of a town, once for each name.
