@@ -8,9 +8,11 @@ use gt_core::Timestamp;
 use gt_core::cost::{TokenCounts, UsageRecord, UsageSource, book, totals};
 use gt_core::decide::learn_memory;
 use gt_core::runtime::{Runtime, SessionUsage};
-use gt_core::schedule::{ParkSubject, Run, Usage};
+use gt_core::schedule::{Money, ParkSubject, Run, Usage};
 use gt_store::{MemoryEstimate, Writer};
+use gt_transcripts::{ModelUsage, TranscriptEvent, TranscriptKind, UsageScope};
 
+use super::transcript::RunTranscript;
 use gt_scheduling::run_transitions::SESSION_SEPARATOR;
 use gt_scheduling::run_transitions::log_path;
 use gt_town::settings::{file_layers, layers_over};
@@ -23,13 +25,74 @@ const SPENDING_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What the output of a run says about its usage.
 pub(super) fn usage_in_output(town: &Town, run: &Run, runtime: &Runtime) -> Vec<UsageRecord> {
-    if runtime.usage.is_empty() {
-        return Vec::new();
+    // Events tell more than patterns. A log that cannot be read tells nothing.
+    let records = usage_in_events(town, run).unwrap_or_default();
+    if !records.is_empty() || runtime.usage.is_empty() {
+        return records;
     }
     let log = end_of_log(town, run).unwrap_or_default();
     sessions_of(&log)
         .filter_map(|(session, output)| record_of(session, runtime.usage.of_session(output)))
         .collect()
+}
+
+/// What the events of a run say about its usage.
+fn usage_in_events(town: &Town, run: &Run) -> Result<Vec<UsageRecord>> {
+    let mut sums = OutputSums { session: 1, records: Vec::new() };
+    let mut transcript = RunTranscript::of(town, run)?;
+    while let Some(events) = transcript.read()? {
+        sums.add(events);
+    }
+    sums.add(transcript.finish());
+    Ok(sums.records)
+}
+
+/// What events have told so far.
+struct OutputSums {
+    session: u32,
+    records: Vec<UsageRecord>,
+}
+
+impl OutputSums {
+    fn add(&mut self, events: Vec<TranscriptEvent>) {
+        for event in events {
+            match event.kind {
+                TranscriptKind::Text(text) => {
+                    let begun = text.strip_prefix(SESSION_SEPARATOR);
+                    let number = begun.and_then(|rest| rest.split(' ').next()?.parse().ok());
+                    self.session = number.unwrap_or(self.session);
+                }
+                TranscriptKind::Usage(usage) => self.count(&usage),
+                _ => {}
+            }
+        }
+    }
+
+    fn count(&mut self, usage: &ModelUsage) {
+        let mut record = UsageRecord {
+            session: self.session,
+            model: usage.model.clone(),
+            source: UsageSource::Output,
+            tokens: TokenCounts {
+                input: usage.input,
+                output: usage.output,
+                cache_read: usage.cache_read,
+                cache_write: usage.cache_write,
+                reasoning: usage.reasoning,
+            },
+            reported: usage.cost,
+            priced: None,
+        };
+        let place = self.records.iter().position(|known| known.is_same_counter(&record));
+        let Some(known) = place.map(|place| &mut self.records[place]) else {
+            return self.records.push(record);
+        };
+        if usage.scope == UsageScope::Request {
+            record.tokens = record.tokens.plus(known.tokens);
+            record.reported = Money::sum(record.reported.into_iter().chain(known.reported));
+        }
+        *known = record;
+    }
 }
 
 fn record_of(session: u32, said: SessionUsage) -> Option<UsageRecord> {
@@ -140,6 +203,27 @@ fn learn_in(writer: &mut Writer<'_>, run: &Run, peak_mb: u32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_of_a_session_are_added_up_and_totals_replace_each_other() {
+        let usage = |scope, input| {
+            let usage = ModelUsage { input, scope, ..ModelUsage::default() };
+            TranscriptEvent { at: None, kind: TranscriptKind::Usage(usage) }
+        };
+        let next = TranscriptKind::Text(format!("{SESSION_SEPARATOR}2 of gt-a#1 begins"));
+        let next = TranscriptEvent { at: None, kind: next };
+        let mut sums = OutputSums { session: 1, records: Vec::new() };
+        sums.add(vec![
+            usage(UsageScope::Request, 5),
+            usage(UsageScope::Request, 6),
+            next,
+            usage(UsageScope::Session, 7),
+            usage(UsageScope::Session, 9),
+        ]);
+        let counted: Vec<(u32, u64)> =
+            sums.records.iter().map(|record| (record.session, record.tokens.input)).collect();
+        assert_eq!(counted, [(1, 11), (2, 9)]);
+    }
 
     #[test]
     fn the_sessions_of_a_log_have_their_numbers() {
