@@ -12,7 +12,7 @@ use gt_core::schedule::{Money, ParkSubject, Run, Usage};
 use gt_store::{MemoryEstimate, Writer};
 use gt_transcripts::{ModelUsage, TranscriptEvent, TranscriptKind, UsageScope};
 
-use super::transcript::RunTranscript;
+use super::transcript::{RunTranscript, has_plain_output};
 use gt_scheduling::run_transitions::SESSION_SEPARATOR;
 use gt_scheduling::run_transitions::log_path;
 use gt_town::settings::{file_layers, layers_over};
@@ -39,6 +39,9 @@ pub(super) fn usage_in_output(town: &Town, run: &Run, runtime: &Runtime) -> Vec<
 /// What the events of a run say about its usage.
 fn usage_in_events(town: &Town, run: &Run) -> Result<Vec<UsageRecord>> {
     let mut sums = OutputSums { session: 1, records: Vec::new() };
+    if has_plain_output(town, run) {
+        return Ok(sums.records);
+    }
     let mut transcript = RunTranscript::of(town, run)?;
     while let Some(events) = transcript.read()? {
         sums.add(events);
