@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gt_core::RigSlug;
 use gt_core::checks::{parse_checks, parse_path_patterns};
+use gt_core::cost::PriceTable;
 use gt_core::hosting::PullRequestTrust;
 use gt_core::schedule::Money;
 use gt_core::settings::{
@@ -59,7 +60,9 @@ fn another(setting: &Setting) -> (String, String) {
             ("ada".to_owned(), format!("{:?}", PullRequestTrust::parse("ada").unwrap()))
         }
         SettingKind::HostingProvider | SettingKind::ForkOwner => quoted("another"),
-        SettingKind::Prices => quoted("another=1/2"),
+        SettingKind::Prices => {
+            ("another=1/2".to_owned(), format!("{:?}", PriceTable::parse("another=1/2").unwrap()))
+        }
         SettingKind::Networks => quoted("10.0.0.7"),
         SettingKind::Checks => {
             let value = r#"[{"name":"test","command":"npm test","timeout":"5m"}]"#;

@@ -107,6 +107,8 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("runs", 0),
             ("scheduler", 1),
             ("settings", 1),
+            ("spending", 0),
+            ("usage_records", 0),
             ("tokens", 0),
             ("trash", 0),
             ("candidate_checks", 0),
