@@ -132,6 +132,25 @@ fn an_agent_whose_supervisor_was_killed_is_never_joined_by_another() {
 }
 
 #[test]
+fn a_run_whose_supervisor_dies_while_it_is_cancelled_is_cancelled() {
+    let town = town_with_agent("trap '' TERM; wait_for never");
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    let supervisor = town.supervisor_of("we-a#1");
+    town.signal("STOP", &supervisor);
+    let cancelling = town.start_gt(&["run", "cancel", "we-a", "--actor", "ann"]).start();
+    wait_until("it is being cancelled", || town.run_of("we-a")["ended_by"] == "ann");
+
+    town.signal("KILL", &supervisor);
+
+    cancelling.wait().ok();
+    assert!(!is_alive(&town.agent_of("we-a")));
+    assert_eq!(town.reasons("we-a"), ["run-cancelled"]);
+    town.assert_quiet();
+}
+
+#[test]
 fn a_run_without_supervisor_can_be_cancelled() {
     let town = town_with_agent("trap '' TERM; wait_for never");
     town.bead("we-a", &[]);

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use gt_core::schedule::{Run, RunId};
-use gt_executors::runs::{AskResult, Liveness, RunFiles, ask_to_cancel, end_orphan, holders};
+use gt_executors::runs::{
+    AskResult, Liveness, RunFiles, ask_to_cancel, end_orphan, holders, unattended,
+};
 
 use gt_town::{OperationError, Result};
 
@@ -36,6 +38,10 @@ pub(crate) fn end_processes(files: &RunFiles, run: &Run, grace: Duration) -> Res
         if !told {
             // Either it is about to listen, or it is dead and its agent is not.
             end_orphan(files, grace).map_err(failed)?;
+        } else if unattended(files).map_err(failed)?.is_some() {
+            // It was killed before it could do what it was told.
+            told = false;
+            continue;
         }
         if began.elapsed() > limit {
             return Err(OperationError::rejected(does_not_end(files, &run.id)));
