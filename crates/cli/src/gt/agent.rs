@@ -47,9 +47,9 @@ enum AgentVerb {
     },
     /// Change one thing about a runtime, or make a new one
     #[command(after_help = "Keys:
-  extends, description, command, resume, prompt, paste.ready, paste.confirm, paste.bytes_max, interactive,
-  environment.NAME, account_variable, account_flag, exit_zero, memory_mb, max_runs, usage.tokens, usage.cost,
-  program, version_flag
+  extends, description, command, prompt, paste.ready, paste.confirm, paste.bytes_max, interactive,
+  environment.NAME, telemetry.NAME, account_variable, account_flag, exit_zero, transcript, memory_mb, max_runs,
+  usage.tokens, usage.cost, program, version_flag, tried_with, root_variable
 
 Examples:
   gt config agent set codex memory_mb 2048
