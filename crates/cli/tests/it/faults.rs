@@ -151,6 +151,21 @@ fn a_run_whose_supervisor_dies_while_it_is_cancelled_is_cancelled() {
 }
 
 #[test]
+fn an_agent_that_puts_a_pipe_in_the_place_of_its_log_holds_up_nothing() {
+    let town = town_with_agent(
+        "cd \"$GT_TOWN_ROOT/.gt/runs\"; rm \"$GT_RUN.log\"; mkfifo \"$GT_RUN.log\"; exit 1",
+    );
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+
+    wait_until("the run has failed", || town.states("we-a").contains(&"failed".to_owned()));
+
+    let shown = town.gt(["run", "log", "we-a#1"]);
+    assert_ne!(shown.code, 0, "{shown}");
+    assert_says(&shown.stderr, &["not a file"]);
+}
+
+#[test]
 fn a_run_without_supervisor_can_be_cancelled() {
     let town = town_with_agent("trap '' TERM; wait_for never");
     town.bead("we-a", &[]);

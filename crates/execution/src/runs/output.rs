@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gt_core::schedule::Run;
 
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
-use gt_scheduling::run_transitions::log_path;
+use gt_scheduling::run_transitions::{log_path, open_output};
 use gt_town::{OperationError, Result, Town};
 
 /// The output of a run, read from its beginning as it grows. It may not be there yet.
@@ -64,7 +64,7 @@ impl RunOutput {
 
     fn open(&mut self) -> io::Result<Option<&mut File>> {
         if self.file.is_none() {
-            self.file = match File::open(&self.path) {
+            self.file = match open_output(&self.path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
                 opened => Some(opened?),
             };

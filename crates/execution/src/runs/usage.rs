@@ -1,6 +1,5 @@
 //! The usage of a run: what its agents say, and what that costs.
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use gt_transcripts::{ModelUsage, TranscriptEvent, TranscriptKind, UsageScope};
 
 use super::transcript::{RunTranscript, has_plain_output};
 use gt_scheduling::run_transitions::SESSION_SEPARATOR;
-use gt_scheduling::run_transitions::log_path;
+use gt_scheduling::run_transitions::{log_path, open_output};
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{Result, Town};
 
@@ -125,7 +124,7 @@ fn sessions_of(log: &str) -> impl Iterator<Item = (u32, &str)> {
 }
 
 fn end_of_log(town: &Town, run: &Run) -> std::io::Result<String> {
-    let mut log = File::open(log_path(town, &run.id))?;
+    let mut log = open_output(&log_path(town, &run.id))?;
     let length = log.metadata()?.len();
     log.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
     let mut words = Vec::new();

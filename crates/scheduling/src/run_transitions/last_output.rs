@@ -1,8 +1,8 @@
 //! The end of a run's output.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use gt_core::runtime::TranscriptFormat;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
@@ -27,7 +27,7 @@ pub fn last_output(town: &Town, run: &RunId) -> String {
 
 fn end_of_output(town: &Town, run: &RunId, bytes_max: u64) -> String {
     let read = || -> std::io::Result<String> {
-        let mut log = File::open(log_path(town, run))?;
+        let mut log = open_output(&log_path(town, run))?;
         let length = log.metadata()?.len();
         log.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))?;
         let mut bytes = Vec::new();
@@ -37,6 +37,14 @@ fn end_of_output(town: &Town, run: &RunId, bytes_max: u64) -> String {
         Ok(last.to_owned())
     };
     read().unwrap_or_default()
+}
+
+/// Opens the output of a run. An agent can put a pipe in its place, which would be waited for without end.
+pub fn open_output(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    File::open(path)
 }
 
 /// The last words of the worker of a run, on one line: its last message or error, or the last line of an output that is
