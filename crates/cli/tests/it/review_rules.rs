@@ -3,7 +3,7 @@
 use gt_testkit::{Sandbox, wait_until};
 use serde_json::json;
 
-use crate::agents::Stage as _;
+use crate::agents::{Stage as _, has_supervisor};
 use crate::projects::{Origin as _, STAYS, Worker, project_agent, town_with_project};
 use crate::support::{Steps as _, assert_says, refusal};
 
@@ -146,6 +146,7 @@ fn a_process_of_a_run_reviews_nothing_under_another_name() {
     assert_eq!(town.gt_json(&["mq", "show", "we-a"])["state"], "review");
 
     // A person at a terminal stays a person, also in the tree of a worker.
+    wait_until("the agent has left its tree", || !has_supervisor(&town, "we-b#1"));
     project_agent(&town, STAYS);
     town.bead("we-c", &[]);
     town.gt(["sling", "we-c"]).ok();

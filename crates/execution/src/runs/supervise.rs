@@ -19,7 +19,7 @@ use super::spawner::{reopening, with_causes};
 use super::telemetry::RunTelemetry;
 use super::usage::{book_live_usage, note_usage, usage_in_output};
 use crate::trees::look_after;
-use crate::trees::{NotPrepared, Prepared, occupy, prepare};
+use crate::trees::{NotPrepared, Prepared, occupy_and_prepare};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _, strays_are_left};
 use gt_scheduling::run_transitions::Claim;
 use gt_scheduling::run_transitions::claim_with;
@@ -74,8 +74,7 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
         say_failed(&format!("{id} is {}", run.state.as_str()));
         return Ok(());
     }
-    let prepared = occupy(town, &rig, &run)
-        .and_then(|lock| Ok((lock, prepare(town, &rig, &run, &context.parameters, program)?)));
+    let prepared = occupy_and_prepare(town, &rig, &run, &context.parameters, program);
     let (_tree, Prepared { place, polecat }) = match prepared {
         Ok(prepared) => prepared,
         Err(NotPrepared::Busy(why)) => {

@@ -17,6 +17,7 @@ use gt_executors::git::{
 };
 use gt_executors::runs::{Liveness, RunFiles, Strays, Suspect, end_strays};
 
+use super::lock::{TreeLock, occupy};
 use super::rescue::commits_are_safe;
 use super::save;
 use super::setup::{TreeSetup, set_up};
@@ -59,9 +60,36 @@ pub(crate) struct Prepared {
     pub polecat: Option<Polecat>,
 }
 
+/// How long processes of the previous run may take to leave a tree before another tree is taken.
+const PROCESS_EXIT_WAIT_MAX: Duration = Duration::from_secs(3);
+/// How often that is checked.
+const PROCESS_EXIT_POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Takes the lock of the tree of a run, and makes the tree ready. A run is over when its work is, and its processes are
+/// gone a moment later: the tree is worth waiting for.
+pub(crate) fn occupy_and_prepare(
+    town: &Town,
+    rig: &Rig,
+    run: &Run,
+    parameters: &SlingParameters,
+    program: &Path,
+) -> std::result::Result<(Option<TreeLock>, Prepared), NotPrepared> {
+    let began = Instant::now();
+    loop {
+        let prepared = occupy(town, rig, run)
+            .and_then(|lock| Ok((lock, prepare(town, rig, run, parameters, program)?)));
+        if !matches!(prepared, Err(NotPrepared::Busy(_)))
+            || began.elapsed() >= PROCESS_EXIT_WAIT_MAX
+        {
+            return prepared;
+        }
+        std::thread::sleep(PROCESS_EXIT_POLL_INTERVAL);
+    }
+}
+
 /// Makes the tree of a run ready: on a fresh branch that begins where its base is now. The work of an earlier run
 /// there is saved, and moved away if the tree was not clean. Only the holder of the tree's lock calls this.
-pub(crate) fn prepare(
+fn prepare(
     town: &Town,
     rig: &Rig,
     run: &Run,
@@ -243,11 +271,6 @@ fn repair_of(
     Ok(Some((branch, accepted, request.base)))
 }
 
-/// How long processes of the previous run may take to leave a tree before another tree is taken.
-const PROCESS_EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
-/// How often that is checked.
-const PROCESS_EXIT_POLL_INTERVAL: Duration = Duration::from_millis(2);
-
 /// Gives a tree to a run only when no process of the last one is left in it.
 fn refuse_company(
     town: &Town,
@@ -258,12 +281,6 @@ fn refuse_company(
         return Ok(());
     };
     let files = RunFiles::of(&town.runs_directory(), &last.to_string());
-    // A run is over when its work is, and its processes are gone a moment later: the tree is worth waiting for.
-    let began = Instant::now();
-    while matches!(files.liveness(), Ok(Liveness::Held)) && began.elapsed() < PROCESS_EXIT_WAIT_MAX
-    {
-        std::thread::sleep(PROCESS_EXIT_POLL_INTERVAL);
-    }
     match files.liveness() {
         Ok(Liveness::Free | Liveness::NeverTaken) => refuse_strays(town, polecat, last, &files),
         Ok(Liveness::Held) => {
