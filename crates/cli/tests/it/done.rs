@@ -212,6 +212,7 @@ fn no_run_waits_for_a_polecat_whose_agent_is_still_leaving() {
     // then who needs no particular place gets another one, and who does waits without having failed.
     assert_says(&other.stdout, &["✓ Started we-b"]);
     assert_ne!(town.run_of("we-b")["agent"], json!(place));
+    assert_eq!(town.states("we-b"), ["running"], "no other run of it was written");
     assert_says(&same.stdout, &["✓ Scheduled we-c", "waiting: backoff"]);
     assert_says(&same.stderr, &["uses the tree of"]);
     let context = town.why("we-c")["context"].clone();

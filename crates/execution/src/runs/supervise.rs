@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gt_core::schedule::{Account, Context, Run, RunEnd, RunId, RunLoss, RunState, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
-    AskResult, Liveness, RunFiles, Supervision, SupervisorAnswer, ask_to_cancel, become_detached,
-    end_orphan, enter_control_group, say, tell_done,
+    AskResult, Liveness, RunFiles, RunLock, Supervision, SupervisorAnswer, ask_to_cancel,
+    become_detached, end_orphan, enter_control_group, say, tell_done,
 };
 
 use super::conclude::{conclude, not_continued};
@@ -43,7 +43,7 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     };
     become_detached().map_err(failed("detach from the terminal of"))?;
     let files = RunFiles::of(&town.runs_directory(), &id.to_string());
-    let Some(lock) = files.try_lock().map_err(failed("lock"))? else {
+    let Some(lock) = lock_after_previous(&files).map_err(failed("lock"))? else {
         say_failed(&format!("another supervisor has {id}"));
         return Ok(());
     };
@@ -153,6 +153,23 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     // The credentials of the origin are not kept longer than the run, however it ended.
     let _ = std::fs::remove_file(files.environment_path());
     Ok(())
+}
+
+/// How long the supervisor that found its place taken may need to end, when the run got another place.
+const SUPERVISOR_EXIT_WAIT_MAX: Duration = Duration::from_secs(3);
+/// How often that is checked.
+const SUPERVISOR_EXIT_POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Takes the lock of a run; nothing if another supervisor has it and does not end.
+fn lock_after_previous(files: &RunFiles) -> std::io::Result<Option<RunLock>> {
+    let began = Instant::now();
+    loop {
+        let lock = files.try_lock()?;
+        if lock.is_some() || began.elapsed() >= SUPERVISOR_EXIT_WAIT_MAX {
+            return Ok(lock);
+        }
+        std::thread::sleep(SUPERVISOR_EXIT_POLL_INTERVAL);
+    }
 }
 
 /// How often the usage of a live run is recorded, if it has grown.

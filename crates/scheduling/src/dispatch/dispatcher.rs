@@ -17,7 +17,7 @@ use super::merged_lanes::MergedLanes;
 use super::recipe::{Recipe, cook};
 use super::snapshot::{CycleCaller, SchedulingSnapshot};
 use super::spawner::{SpawnError, Spawner};
-use super::start::{Start, StartFailureCost, Starter, start_failed_in, start_in};
+use super::start::{Start, StartFailureCost, Starter, move_start_in, start_failed_in, start_in};
 use gt_beads::bead_facts::BeadFacts;
 use gt_core::jitter;
 use gt_town::scheduler_settings::Overrides;
@@ -748,32 +748,25 @@ impl<'a> Dispatcher<'a> {
             }
             let Err(error) = self.spawner.spawn(&run) else { return Ok(()) };
             // A context that did not ask for this very place need not wait for it.
-            let elsewhere = match (&error, &run.place) {
-                (SpawnError::Taken(_), Some(place)) if proposal.context.place.is_none() => {
-                    let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-                    taken.insert(place.clone())
-                }
-                _ => false,
-            };
+            if let (SpawnError::Taken(_), Some(place), None) =
+                (&error, &run.place, &proposal.context.place)
+                && self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone())
+            {
+                let moved = self.town.write(|writer| {
+                    let snapshot = self.snapshot(writer, &cycle.inputs)?;
+                    move_start_in(writer, &snapshot, &proposal.context, &run.id)
+                })?;
+                let Some(moved) = moved else { return Err(error.into()) };
+                proposal.reserved(Ok(Start::Begun(Box::new(moved))))?;
+                continue;
+            }
             let cost = match &error {
-                _ if elsewhere => StartFailureCost::Nothing,
                 SpawnError::Busy(_) | SpawnError::Taken(_) => StartFailureCost::Patience,
                 SpawnError::Failed(_) => StartFailureCost::Counted,
             };
             let (why, jitter) = (error.to_string(), jitter(&run.id.to_string()));
-            let again = self.town.write(|writer| {
-                let taken_back = start_failed_in(writer, &run, &why, &cost, jitter)?;
-                if !elsewhere || !taken_back {
-                    return Ok(None);
-                }
-                // In the same transaction, so that no other run takes its slot in between.
-                let mut snapshot = self.snapshot(writer, &cycle.inputs)?;
-                Ok(Some(self.begin(writer, &mut snapshot, proposal, cycle.starter)?))
-            })?;
-            match again {
-                Some(start) => proposal.reserved(Ok(start))?,
-                None => return Err(error.into()),
-            }
+            self.town.write(|writer| start_failed_in(writer, &run, &why, &cost, jitter))?;
+            return Err(error.into());
         }
     }
 }

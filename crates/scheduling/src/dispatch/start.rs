@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gt_core::decide::{AfterFailure, StartFailure, WaitReason, after_start_failure};
-use gt_core::schedule::{CloseReason, Context, Run, RunState};
+use gt_core::schedule::{CloseReason, Context, Run, RunId, RunState};
 use gt_core::{BeadId, EventKind, ExecutorKind, Status, Uid};
 use gt_store::Writer;
 
@@ -121,6 +121,31 @@ pub(crate) fn start_in(
     note_start(writer, snapshot, &run)?;
     snapshot.note_run(run.clone(), &context.convoys);
     Ok(Start::Begun(Box::new(run)))
+}
+
+/// Gives a run that is starting another place, because the previous run has not left its place yet. Nothing if it is
+/// not starting any more.
+pub(crate) fn move_start_in(
+    writer: &mut Writer<'_>,
+    snapshot: &SchedulingSnapshot,
+    context: &Context,
+    id: &RunId,
+) -> Result<Option<Run>> {
+    let (Some(run), Some(bead)) = (writer.run(id)?, writer.bead(&id.bead)?) else {
+        return Ok(None);
+    };
+    let Some(rig) = snapshot.rig(&run.rig) else { return Ok(None) };
+    if run.state != RunState::Starting {
+        return Ok(None);
+    }
+    let place = give_place(writer, snapshot, rig, context, &run.host, id)?;
+    let moved = Run { agent: place.to_string(), place: Some(place), ..run };
+    writer.move_start(&moved)?;
+    let mut hooked = bead.clone();
+    hooked.assignee.clone_from(&moved.agent);
+    hooked.updated_at = writer.now().max(bead.updated_at);
+    writer.save_bead(&bead, &hooked, EventKind::Updated)?;
+    Ok(Some(moved))
 }
 
 fn give_up(

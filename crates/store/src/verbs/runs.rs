@@ -64,6 +64,7 @@ statements! {
         account, gated, state, starter, formula, steps, created_at, created_by, session, tree, branch, \
         reason, ended_by, accepted_commit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
         ?14, ?15, ?16, ?17, ?18, '', '', '', '', '', '')";
+    MOVE_START = "UPDATE runs SET agent = ?3, place = ?4 WHERE bead = ?1 AND epoch = ?2 AND state = 'starting'";
     CLAIM = "UPDATE runs SET state = 'running', running_at = ?3, session = ?4, tree = ?5, branch = ?6, base = ?7, \
         base_commit = ?8 WHERE bead = ?1 AND epoch = ?2 AND state = 'starting'";
     ACCEPT = concat!("UPDATE runs SET said = ?3, accepted_commit = ?4 \
@@ -166,6 +167,17 @@ impl Writer<'_> {
         self.execute(INSERT, &params)?;
         self.record_run(run, EventPayload::RunStarting(taken_by(run, None)));
         Ok(())
+    }
+
+    /// Gives a run that is starting the place and the agent that `run` has. `false` if it is not starting any more.
+    pub fn move_start(&mut self, run: &Run) -> Result<bool, StoreError> {
+        let params = [
+            (&run.id.bead).into(),
+            i64::from(run.id.epoch).into(),
+            (&run.agent).into(),
+            run.place.as_ref().map_or("", WorkerPlace::as_str).into(),
+        ];
+        Ok(self.execute(MOVE_START, &params)? > 0)
     }
 
     /// The worker takes a run that is starting, in this place. `false` if it is not starting any more.
