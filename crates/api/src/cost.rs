@@ -1,6 +1,6 @@
 //! What runs have cost.
 
-use gt_core::cost::CostLine;
+use gt_core::cost::{CostLine, CountedUsage};
 use gt_core::schedule::Money;
 use serde::Serialize;
 
@@ -45,6 +45,48 @@ pub struct CostLineDocument {
 pub struct UnpricedDocument {
     pub model: String,
     pub tokens: u64,
+}
+
+/// What a run has used of one model in one session.
+#[derive(Debug, Clone, Serialize)]
+pub struct CountedUsageDocument {
+    pub session: u64,
+    /// The model; empty if no source names it.
+    pub model: String,
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub reasoning: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
+    /// `reported`, `priced` or `unknown`.
+    pub cost_source: String,
+    /// How many tokens a source has less than the one that counts.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub disagreement: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl From<&CountedUsage> for CountedUsageDocument {
+    fn from(usage: &CountedUsage) -> Self {
+        Self {
+            session: usage.session.into(),
+            model: usage.model.clone(),
+            input: usage.tokens.input,
+            output: usage.tokens.output,
+            cache_read: usage.tokens.cache_read,
+            cache_write: usage.tokens.cache_write,
+            reasoning: usage.tokens.reasoning,
+            cost: usage.cost.map(|cost| cost.to_string()),
+            cost_source: usage.cost_source.as_str().to_owned(),
+            disagreement: usage.disagreement,
+        }
+    }
 }
 
 impl From<&CostLine> for CostLineDocument {

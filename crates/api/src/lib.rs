@@ -62,7 +62,7 @@ pub use convoy::{
     FindingDocument, StagedBeadDocument, StagedDocument, StagedTaskDocument, StagedWaveDocument,
     StrandedDocument, TrackedDocument, WaveDocument,
 };
-pub use cost::{CostDocument, CostLineDocument, UnpricedDocument};
+pub use cost::{CostDocument, CostLineDocument, CountedUsageDocument, UnpricedDocument};
 pub use daemon::{
     DaemonStartedDocument, DaemonStoppedDocument, DeliveredDocument, DemoDocument, LatencyDocument,
     NotRunningDocument, NoticeDocument, ToldDocument, UnitDocument,
@@ -109,7 +109,7 @@ pub use store::{
 pub use token::{NewTokenDocument, TokenDocument};
 pub use town::{
     AdoptedHostDocument, CheckDocument, HostDocument, InstalledDocument, NoticeCountsDocument,
-    RigCountsDocument, RigDocument, TownSchedulerDocument, TownStatusDocument,
+    RigCountsDocument, RigDocument, SpentDocument, TownSchedulerDocument, TownStatusDocument,
 };
 pub use transcript::{ModelUsageDocument, TranscriptEventDocument};
 pub use utc_time::UtcTime;

@@ -5,7 +5,7 @@ use gt_core::decide::WaitReason;
 use gt_core::schedule::StepProgress;
 use serde::Serialize;
 
-use crate::{MessageDocument, NeedDocument, RawJson, UtcTime};
+use crate::{CountedUsageDocument, MessageDocument, NeedDocument, RawJson, UtcTime};
 
 /// A run, as every command shows it.
 #[derive(Debug, Clone, Serialize)]
@@ -90,6 +90,9 @@ pub struct ShownRunDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub away: Option<String>,
     pub needs_you: Vec<NeedDocument>,
+    /// What it has used, by session and model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<CountedUsageDocument>,
     /// The steps as they were when the run began.
     pub steps: RawJson,
     #[serde(skip_serializing_if = "Option::is_none")]

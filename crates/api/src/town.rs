@@ -60,9 +60,17 @@ pub struct TownStatusDocument {
     pub scheduler: TownSchedulerDocument,
     pub needs_you: Vec<InboxItemDocument>,
     pub running: Vec<ListedRunDocument>,
+    pub spent_24h: SpentDocument,
     pub convoys: Vec<ConvoyOverviewDocument>,
     pub rigs: Vec<RigCountsDocument>,
     pub recent_events: Vec<EventDocument>,
+}
+
+/// What was spent in a time. The cost is in dollars, as far as it is known.
+#[derive(Debug, Clone, Serialize)]
+pub struct SpentDocument {
+    pub tokens: u64,
+    pub cost: String,
 }
 
 /// Notices that have not arrived.

@@ -10,7 +10,7 @@ use gt_scheduling::costs::{CostReport, costs};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, local_date, plural};
+use crate::output::{Cell, Table, dollars, local_date, plural};
 use crate::values::instant_or_ago;
 
 /// Show what runs have used and cost
@@ -63,7 +63,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &CostArgs) -> Result<(), C
 }
 
 fn row(name: &str, line: &CostLine) -> Vec<Cell> {
-    let mut cost = dollars(line.spent.cost);
+    let mut cost = dollars_of(line.spent.cost);
     if line.spent.unpriced > 0 {
         cost.push('+');
     }
@@ -84,12 +84,12 @@ fn notes(report: &CostReport) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(each) = report.total.cost_of_done_bead() {
         let beads = plural(report.total.done_beads, "bead");
-        notes.push(format!("{beads} done, ${} each", cents(each)));
+        notes.push(format!("{beads} done, {} each", dollars(Money(each))));
     }
     if report.total.spent.priced > 0 {
         notes.push(format!(
             "{} of it by the prices of {}, because the agents report no cost",
-            dollars(report.total.spent.priced),
+            dollars_of(report.total.spent.priced),
             PriceTable::as_of(),
         ));
     }
@@ -106,17 +106,8 @@ fn notes(report: &CostReport) -> Vec<String> {
     notes
 }
 
-fn dollars(amount: i64) -> String {
-    format!("${}", cents(u64::try_from(amount).unwrap_or(0)))
-}
-
-/// An amount to the cent; small ones to a hundredth of a cent.
-fn cents(millionths: u64) -> String {
-    if millionths >= 1_000_000 || millionths == 0 {
-        let cents = millionths.saturating_add(5_000) / 10_000;
-        return format!("{}.{:02}", cents / 100, cents % 100);
-    }
-    Money((millionths / 100).max(1) * 100).to_string()
+fn dollars_of(amount: i64) -> String {
+    dollars(Money(u64::try_from(amount).unwrap_or(0)))
 }
 
 fn document(grouping: CostGrouping, report: &CostReport) -> CostDocument {
@@ -130,23 +121,5 @@ fn document(grouping: CostGrouping, report: &CostReport) -> CostDocument {
             .map(|(model, tokens)| UnpricedDocument { model: model.clone(), tokens: *tokens })
             .collect(),
         prices_as_of: PriceTable::as_of().to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_amounts_keep_more_digits() {
-        for (millionths, shown) in [
-            (0, "0.00"),
-            (1, "0.0001"),
-            (123_456, "0.1234"),
-            (1_235_000, "1.24"),
-            (99_999_999, "100.00"),
-        ] {
-            assert_eq!(cents(millionths), shown, "{millionths}");
-        }
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use gt_api::{
     ConvoyOverviewDocument, EventDocument, InboxItemDocument, NeedDocument, NoticeCountsDocument,
-    RigCountsDocument, TownSchedulerDocument, TownStatusDocument,
+    RigCountsDocument, SpentDocument, TownSchedulerDocument, TownStatusDocument,
 };
 use gt_beads::{beads, events, outbox};
 use gt_core::inbox::InboxItem;
@@ -13,6 +13,7 @@ use gt_daemon::inbox::inbox_with;
 use gt_execution::worker;
 use gt_execution::worker::RunningRun;
 use gt_scheduling::convoy_planning::ConvoyOverview;
+use gt_scheduling::costs::{SpentLately, spent_lately};
 use gt_scheduling::needs::Need;
 use gt_scheduling::queue;
 use gt_scheduling::queue::QueueStatus;
@@ -27,7 +28,7 @@ use super::watch::{WatchStep, watch};
 use crate::bd::event_line;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, local_times, plural, roughly};
+use crate::output::{Cell, Printer, Table, dollars, local_times, plural, roughly};
 
 const EVENTS_SHOWN: usize = 5;
 const NEEDS_SHOWN: usize = 10;
@@ -55,6 +56,7 @@ struct TownStatusFacts {
     recent: Vec<Event>,
     notices: UnsentNotices,
     running: Vec<RunningRun>,
+    spent: SpentLately,
     inbox: Vec<InboxItem>,
 }
 
@@ -81,6 +83,7 @@ impl TownStatusFacts {
             recent: events::latest(town, &EventFilter::default(), EVENTS_SHOWN)?,
             notices: outbox::unsent(town)?,
             running: worker::running(town)?,
+            spent: spent_lately(town)?,
         })
     }
 
@@ -153,6 +156,7 @@ fn document(town: &Town, shown: &TownStatusFacts) -> TownStatusDocument {
         },
         needs_you: shown.inbox.iter().map(InboxItemDocument::from).collect(),
         running: running_documents(&shown.running),
+        spent_24h: SpentDocument { tokens: shown.spent.tokens, cost: shown.spent.cost.to_string() },
         convoys: shown.convoys.iter().map(overview_document).collect(),
         rigs: rigs.collect(),
         recent_events: shown.recent.iter().map(EventDocument::from).collect(),
@@ -189,6 +193,13 @@ fn print(printer: &Printer, town: &Town, shown: &TownStatusFacts) -> Result<(), 
         numbers.with_status("closed")
     ))?;
     print_scheduler(printer, &shown.scheduler)?;
+    if shown.spent != SpentLately::default() {
+        printer.line(format!(
+            "Spent in 24 hours: {} for {} tokens (gt cost)",
+            dollars(shown.spent.cost),
+            shown.spent.tokens
+        ))?;
+    }
     let notices = &shown.notices;
     if notices.waiting + notices.given_up > 0 {
         printer.line(format!(

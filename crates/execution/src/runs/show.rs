@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use gt_core::cost::{CountedUsage, counted};
 use gt_core::schedule::{Context, Run, RunState, StepProgress};
 use gt_core::{Bead, RigSlug};
 use gt_executors::runs::RunFiles;
@@ -52,6 +53,8 @@ pub struct ShownRun {
     pub needs: Vec<Need>,
     /// Where its output is kept.
     pub log: PathBuf,
+    /// What counts of what its agents said about their usage.
+    pub usage: Vec<CountedUsage>,
 }
 
 impl ShownRun {
@@ -108,12 +111,13 @@ pub fn list(town: &Town, filter: &RunFilter) -> Result<Vec<ListedRun>> {
 
 /// One run with its related data.
 pub fn show(town: &Town, processes: &dyn ProcessProbe, input: &str) -> Result<ShownRun> {
-    let (run, steps, bead, context) = town.read(|reader| {
+    let (run, steps, bead, context, usage) = town.read(|reader| {
         let run = resolve_run(town, reader, input)?;
         let bead = reader.bead(&run.id.bead)?;
         let context = reader.context_by_number(run.context)?;
         let steps = steps_in(reader, run.clone())?;
-        Ok((run, steps, bead, context))
+        let usage = counted(&reader.usage_records(&run.id)?);
+        Ok((run, steps, bead, context, usage))
     })?;
     let alive = processes.worker_of(&run);
     let log = log_path(town, &run.id);
@@ -121,5 +125,5 @@ pub fn show(town: &Town, processes: &dyn ProcessProbe, input: &str) -> Result<Sh
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let elsewhere = remote_runs::elsewhere(&files).filter(|_| is_here);
     let needs = needs_of(town, &run)?;
-    Ok(ShownRun { run, steps, bead, context, alive, is_here, elsewhere, needs, log })
+    Ok(ShownRun { run, steps, bead, context, alive, is_here, elsewhere, needs, log, usage })
 }

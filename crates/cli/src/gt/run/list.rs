@@ -9,7 +9,7 @@ use gt_town::rigs;
 use super::lasted;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago, run_state_colour};
+use crate::output::{Cell, Table, ago, dollars, run_state_colour};
 
 /// So many of the past, unless said otherwise.
 const LIMIT: usize = 50;
@@ -80,18 +80,24 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), C
         });
     }
     let now = town.now();
-    let mut table =
-        Table::with_header(&["RUN", "STATE", "FOR", "STEPS", "AGENT", "BEGUN", "TITLE"]);
+    // Costs take room that titles need.
+    let has_cost = found.iter().any(|one| one.run.usage.cost.is_some());
+    let mut names = vec!["RUN", "STATE", "FOR", "STEPS", "AGENT", "BEGUN"];
+    names.extend(has_cost.then_some("COST"));
+    names.push("TITLE");
+    let mut table = Table::with_header(&names);
     for ListedRun { run, title, progress } in &found {
-        table.row(vec![
+        let mut row = vec![
             Cell::bold(run.id.to_string()),
             Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),
             Cell::new(lasted(run, now)),
             Cell::new(progress.map(|progress| progress.to_string()).unwrap_or_default()),
             Cell::new(run.agent.as_str()),
             Cell::new(ago(run.created_at, now)),
-            Cell::new(title.as_str()),
-        ]);
+        ];
+        row.extend(has_cost.then(|| Cell::new(run.usage.cost.map(dollars).unwrap_or_default())));
+        row.push(Cell::new(title.as_str()));
+        table.row(row);
     }
     printer.table(table)
 }

@@ -1,7 +1,8 @@
 //! `gt run show`.
 
 use clap::Args;
-use gt_api::{RawJson, RunContextDocument, ShownRunDocument};
+use gt_api::{CountedUsageDocument, RawJson, RunContextDocument, ShownRunDocument};
+use gt_core::cost::{CostSource, CountedUsage, TokenCounts};
 use gt_core::schedule::{Context as SlingContext, Run, Usage};
 use gt_execution::runs::{self, ShownRun};
 use gt_scheduling::processes::{Alive, LocalProcesses};
@@ -46,6 +47,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), C
     row("host", run.host_name().to_owned());
     row("account", run.account.clone());
     row("used", used(&run.usage));
+    for usage in &shown.usage {
+        row("", used_of_model(usage));
+    }
     row(
         "begun",
         format!("{} ({}) by {}", moment(run.created_at), ago(run.created_at, now), run.created_by),
@@ -90,6 +94,35 @@ fn used(usage: &Usage) -> String {
     known.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// What one model was used for, and whether the sources agree.
+fn used_of_model(usage: &CountedUsage) -> String {
+    let TokenCounts { input, output, cache_read, cache_write, reasoning } = usage.tokens;
+    let kinds = [
+        (input, "input"),
+        (output, "output"),
+        (reasoning, "thinking"),
+        (cache_read, "from the cache"),
+        (cache_write, "into the cache"),
+    ];
+    let kinds = kinds.iter().filter(|(count, _)| *count > 0);
+    let kinds: Vec<String> = kinds.map(|(count, kind)| format!("{count} {kind}")).collect();
+    let model = if usage.model.is_empty() { "a model without a name" } else { &usage.model };
+    let mut text = format!("session {}, {model}: {}", usage.session, kinds.join(", "));
+    match (usage.cost, usage.cost_source) {
+        (Some(cost), CostSource::Priced) => {
+            text.push_str(&format!("; {cost} by the table of prices"))
+        }
+        (Some(cost), CostSource::Reported | CostSource::Unknown) => {
+            text.push_str(&format!("; {cost}"));
+        }
+        (None, _) => text.push_str("; no price is known"),
+    }
+    if usage.disagreement > 0 {
+        text.push_str(&format!("; another source has {} tokens less", usage.disagreement));
+    }
+    text
+}
+
 fn state(shown: &ShownRun) -> String {
     let run = &shown.run;
     let what = run.state.as_str();
@@ -130,7 +163,7 @@ fn scheduled(context: &SlingContext) -> String {
 }
 
 fn document(shown: &ShownRun) -> ShownRunDocument {
-    let ShownRun { run, steps, bead, context, alive, elsewhere, needs, log, .. } = shown;
+    let ShownRun { run, steps, bead, context, alive, elsewhere, needs, log, usage, .. } = shown;
     let has_steps = !steps.steps.is_empty();
     let done = steps.steps.iter().filter(|view| view.done.is_some());
     ShownRunDocument {
@@ -145,6 +178,7 @@ fn document(shown: &ShownRun) -> ShownRunDocument {
         machine: elsewhere.as_ref().map(|elsewhere| elsewhere.machine.clone()),
         away: elsewhere.as_ref().map(|elsewhere| elsewhere.away.clone().unwrap_or_default()),
         needs_you: needs.iter().map(need_document).collect(),
+        usage: usage.iter().map(CountedUsageDocument::from).collect(),
         steps: RawJson::from(&run.steps),
         progress: has_steps.then(|| steps.progress.into()),
         steps_done: has_steps.then(|| done.map(|view| view.name.clone()).collect()),
