@@ -1,6 +1,7 @@
 //! Making convoys.
 
-use gt_core::decide::{INTEGRATION, IdSeed, integration_branch};
+use gt_core::decide::{INTEGRATION, IdSeed};
+use gt_core::merging::integration_branch;
 use gt_core::schedule::Merge;
 use gt_core::{Bead, BeadId, IssueType, Json, Prefix, Status, limits};
 use gt_store::Writer;

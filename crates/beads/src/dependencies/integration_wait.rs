@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use gt_core::bead::Carried;
-use gt_core::decide::{convoy_of_branch, integration_base, integration_branch};
+use gt_core::decide::integration_base;
 use gt_core::merging::RequestState;
+use gt_core::merging::{convoy_of_branch, integration_branch};
 use gt_core::{BeadId, Dependency, DependencyType, Status};
 use gt_store::Writer;
 

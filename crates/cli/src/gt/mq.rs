@@ -428,8 +428,13 @@ fn queue_stop(request: &MergeRequest) -> String {
     if let Some((since, by)) = request.waits_for_resume() {
         return format!("paused by {by} since {}", moment(*since));
     }
-    let check = request.waits_for_target();
-    check.map(|check| format!("{check} fails on {} itself", request.target)).unwrap_or_default()
+    if let Some(check) = request.waits_for_target() {
+        return format!("{check} fails on {} itself", request.target);
+    }
+    let blocker = request.queue_stop.blocker.as_ref();
+    blocker
+        .map(|blocker| format!("{blocker}, which it is built on, lands first"))
+        .unwrap_or_default()
 }
 
 fn log(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {

@@ -608,15 +608,24 @@ fn a_required_review_is_left_to_the_people_who_merge_and_they_are_told() {
 }
 
 #[test]
-fn an_origin_without_a_hosting_service_is_named() {
+fn an_origin_without_a_hosting_service_is_named_and_the_queue_can_be_chosen() {
     let town = crate::projects::town_with_project(STAYS);
-    let worker = Worker::begin(&town, "we-a", &["--merge", "pr"]);
+    town.bead("we-b", &[]);
+    let refused = town.gt(["sling", "we-b", "--merge", "pr"]).fails(1);
+    assert_says(&refused.stderr, &["the origin is a path", "--merge mr"]);
+    town.gt(["config", "set", "rig.web.merge", "pr"]).ok();
+    let worker = Worker::begin(&town, "we-a", &[]);
     worker.commit("tea", "tea\n", "Add tea");
-
-    let said = worker.gt(&["done"]).ok().stdout;
-
-    assert_says(&said, &["the origin is a path", "gt config set rig.web.merge mr"]);
+    let advice = "gt config set rig.web.merge mr";
+    assert_says(&worker.gt(&["done"]).ok().stdout, &["the origin is a path", advice]);
     worker.wait_until_gone();
+
+    town.gt(["config", "set", "rig.web.merge", "mr"]).ok();
+    town.gt(["mq", "retry", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
 }
 
 #[test]

@@ -66,6 +66,10 @@ fn work_starts_from_the_accepted_commit_of_its_blocker_and_lands_after_it() {
     worker.wait_until_gone();
     town.gt(["mq", "run"]).ok();
     assert_eq!(town.gt_json(&["mq", "show", "we-b"])["state"], "queued");
+    let shown = town.gt(["mq", "show", "we-b"]).ok().stdout;
+    assert_says(&shown, &["we-a, which it is built on, lands first", "gt mq show we-a"]);
+    let why = town.gt(["why", "we-b"]).ok().stdout;
+    assert_says(&why, &["waits until we-a, which it is built on, has landed"]);
     assert_eq!(town.landed("main"), ["First commit"]);
 
     town.gt(["review", "approve", "we-a"]).ok();

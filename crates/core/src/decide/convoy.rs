@@ -1,6 +1,6 @@
 //! The states of a convoy, and the statuses that can be set by hand.
 
-use crate::{Bead, BeadId, Json, Status};
+use crate::{Bead, Json, Status};
 
 /// Why a convoy is closed that has landed.
 pub const LANDED: &str = "landed";
@@ -51,19 +51,6 @@ pub fn is_bookkeeping(convoy: &Bead) -> bool {
 /// The metadata field of a convoy whose work lands on a branch of its own first.
 pub const INTEGRATION: &str = "integration";
 
-/// The beginning of the names of such branches.
-const INTEGRATION_PREFIX: &str = "integration/";
-
-/// The branch on which the work of a convoy comes together before it goes to its base.
-pub fn integration_branch(convoy: &BeadId) -> String {
-    format!("{INTEGRATION_PREFIX}{convoy}")
-}
-
-/// The convoy whose work comes together on a branch of this name.
-pub fn convoy_of_branch(branch: &str) -> Option<BeadId> {
-    branch.strip_prefix(INTEGRATION_PREFIX).and_then(|id| BeadId::parse(id).ok())
-}
-
 /// The branch to which the integration branch of a convoy is brought at the end: empty for that of each rig, nothing for a
 /// convoy without an integration branch.
 pub fn integration_base(convoy: &Bead) -> Option<String> {
@@ -97,15 +84,6 @@ pub fn refuse_convoy_status(state: ConvoyState, to: &Status) -> Option<&'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_branch_of_a_convoy_names_it() {
-        let convoy = BeadId::parse("hq-cv-x1y2z").unwrap();
-        assert_eq!(convoy_of_branch(&integration_branch(&convoy)), Some(convoy));
-        for other in ["main", "integration", "integration/", "feature/hq-cv-x1y2z"] {
-            assert_eq!(convoy_of_branch(other), None, "{other}");
-        }
-    }
 
     #[test]
     fn an_open_convoy_cannot_be_staged_and_a_staged_one_opens_by_launch() {

@@ -44,8 +44,8 @@ pub use containers::{
     convoy_change,
 };
 pub use convoy::{
-    ConvoyState, INTEGRATION, LANDED, convoy_of_branch, integration_base, integration_branch,
-    is_bookkeeping, is_owned, lands_by_itself, refuse_convoy_status,
+    ConvoyState, INTEGRATION, LANDED, integration_base, is_bookkeeping, is_owned, lands_by_itself,
+    refuse_convoy_status,
 };
 pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, OrderPosition, urgency};

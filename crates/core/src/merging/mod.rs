@@ -1,12 +1,14 @@
 //! Merge requests: accepted commits on their way to a target branch.
 
 mod candidate;
+mod integration_branch;
 mod order;
 mod request;
 mod review;
 mod transition;
 
 pub use candidate::{Candidate, CandidatePart, CandidateState};
+pub use integration_branch::{convoy_of_branch, integration_branch};
 pub use order::{BatchSearch, SearchStep, in_queue_order};
 #[cfg(test)]
 pub(crate) use request::tests;

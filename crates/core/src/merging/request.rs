@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::integration_branch::convoy_of_branch;
 use crate::schedule::{RunId, names};
 use crate::{BeadId, Invalid, RigSlug, Timestamp};
 
@@ -279,6 +280,8 @@ pub struct QueueStop {
     pub paused: Option<(Timestamp, String)>,
     /// The check that fails on the target itself.
     pub red_check: Option<String>,
+    /// A bead that blocks the bead of the request, and whose work for the same branch has not landed: it lands first.
+    pub blocker: Option<BeadId>,
 }
 
 /// Longer than any delay before a request is tried again.
@@ -419,6 +422,11 @@ impl MergeRequest {
         if let Some(check) = self.waits_for_target() {
             return format!("merging: {id} waits: {check} fails on {target} itself{words}");
         }
+        if let Some(blocker) = &self.queue_stop.blocker {
+            return format!(
+                "merging: {id} waits until {blocker}, which it is built on, has landed on {target}{words}"
+            );
+        }
         match self.state {
             RequestState::Queued => {
                 format!("merging: {id} waits for its turn to land on {target}{words}")
@@ -455,6 +463,9 @@ impl MergeRequest {
         }
         if self.waits_for_target().is_some() {
             return mend();
+        }
+        if let Some(blocker) = &self.queue_stop.blocker {
+            return format!("it lands by itself after that; gt mq show {blocker}");
         }
         match self.state {
             RequestState::Queued | RequestState::Building | RequestState::Checking => {
@@ -494,7 +505,11 @@ impl MergeRequest {
             ),
             RequestState::Held(_) => format!("gt mq retry {id} tries again now"),
             RequestState::Landed if self.purpose == RequestPurpose::Work => {
-                format!("nothing; gt mq revert {id} -m <why> undoes it")
+                match convoy_of_branch(target) {
+                    // The branch goes away when the convoy lands, and then nothing on it can be undone.
+                    Some(convoy) => format!("nothing; gt convoy status {convoy}"),
+                    None => format!("nothing; gt mq revert {id} -m <why> undoes it"),
+                }
             }
             RequestState::Landed | RequestState::Cancelled | RequestState::Superseded => {
                 String::new()
@@ -595,14 +610,19 @@ pub(crate) mod tests {
             let request = MergeRequest { state, queue_stop, ..any_request("gt-a", 1) };
             (request.state_reason(), request.next_step())
         };
-        let paused = QueueStop { paused: Some((since, "ann".to_owned())), red_check: None };
-        let red = QueueStop { paused: None, red_check: Some("test".to_owned()) };
+        let paused = QueueStop { paused: Some((since, "ann".to_owned())), ..QueueStop::default() };
+        let red = QueueStop { red_check: Some("test".to_owned()), ..QueueStop::default() };
         let (reason, next) = told(RequestState::Queued, &paused);
         assert!(reason.contains("main of web is paused by ann since 2026-"), "{reason}");
         assert_eq!(next, "gt mq resume web --branch main");
         let (reason, next) = told(RequestState::Queued, &red);
         assert_eq!(reason, "merging: gt-a@1 waits: test fails on main itself");
         assert!(next.contains("gt mq top <merge request> --fix"), "{next}");
+        let blocker = Some(BeadId::parse("gt-b").unwrap());
+        let stacked = QueueStop { blocker, ..QueueStop::default() };
+        let (reason, next) = told(RequestState::Queued, &stacked);
+        assert!(reason.contains("waits until gt-b, which it is built on, has landed"), "{reason}");
+        assert_eq!(next, "it lands by itself after that; gt mq show gt-b");
         // The origin answers a push, and a person a review, also while the queue stands still.
         for state in [RequestState::Landing, RequestState::Review] {
             assert_eq!(told(state, &paused), told(state, &QueueStop::default()));
@@ -615,6 +635,12 @@ pub(crate) mod tests {
             |state, purpose| MergeRequest { purpose, state, ..any_request("gt-a", 1) }.next_step();
         let landed = next(RequestState::Landed, RequestPurpose::Work);
         assert_eq!(landed, "nothing; gt mq revert gt-a@1 -m <why> undoes it");
+        let on_branch = MergeRequest {
+            state: RequestState::Landed,
+            target: "integration/hq-cv-1".to_owned(),
+            ..any_request("gt-a", 1)
+        };
+        assert_eq!(on_branch.next_step(), "nothing; gt convoy status hq-cv-1");
         assert_eq!(next(RequestState::Landed, RequestPurpose::Revert), "");
         assert_eq!(next(RequestState::Cancelled, RequestPurpose::Work), "");
         assert_eq!(next(RequestState::Superseded, RequestPurpose::Work), "");

@@ -13,6 +13,7 @@ use super::delivery_mode::DeliveryMode;
 use super::end::{AcceptedEnd, EndReport, end};
 use super::end_with_rescue::end_with_rescue;
 use crate::checks::protected_paths;
+use crate::merge_queue::merge_of_rig;
 use crate::trees::look_at_target;
 use gt_beads::acting::current_run;
 use gt_beads::review_rules::is_review_required;
@@ -254,9 +255,7 @@ impl LandingRules {
         let (layers, is_asked) = town.read(|reader| {
             Ok((layers_over(&files, reader)?, is_review_required(reader, bead, context)?))
         })?;
-        let of_rig = layers.rig_merge(&rig.slug)?;
-        let merge = if of_rig.is_empty() { layers.mq_merge()? } else { of_rig };
-        let merge = Merge::parse(&merge)?;
+        let merge = merge_of_rig(&layers, &rig.slug)?;
         let is_required = layers.rig_review(&rig.slug)? == "required";
         Ok(Self { merge, review: is_asked || is_required })
     }

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use gt_core::checks::CheckPurpose;
 use gt_core::merging::{
-    AcceptedBlocker, BatchSearch, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer,
-    RequestAction, RequestHold, RequestPurpose, RequestState, SearchStep, approval_of,
-    in_queue_order,
+    BatchSearch, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction,
+    RequestHold, RequestPurpose, RequestState, SearchStep, approval_of, in_queue_order,
 };
 use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOutcome, Signature};
 
@@ -72,15 +71,6 @@ pub(super) struct Batch {
     kind: BatchKind,
 }
 
-/// Whether a bead that blocks the bead of a request has work for the same branch that has not landed: it lands first.
-fn waits_for_blocker(reader: &Reader<'_>, request: &MergeRequest) -> Result<bool> {
-    let bead = std::slice::from_ref(&request.id.bead);
-    let accepted = reader.accepted_blockers_of(bead)?;
-    let is_for_target =
-        |blocker: &AcceptedBlocker| blocker.rig == request.rig && blocker.target == request.target;
-    Ok(accepted.get(&request.id.bead).is_some_and(|blockers| blockers.iter().any(is_for_target)))
-}
-
 /// The host of a run, which may be the only one that has its commit.
 struct CommitHost {
     name: String,
@@ -126,7 +116,7 @@ impl QueueBuilder<'_> {
                 if request.state != RequestState::Queued {
                     continue;
                 }
-                if waits_for_blocker(reader, &request)? {
+                if request.queue_stop.blocker.is_some() {
                     continue;
                 }
                 if request.review {

@@ -3,9 +3,11 @@
 use gt_core::RigSlug;
 use gt_core::decide::Right;
 use gt_core::merging::{
-    MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction, RequestHold,
-    RequestPurpose, RequestState, Review, ReviewDecision, next_state,
+    MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction,
+    RequestHold, RequestPurpose, RequestState, Review, ReviewDecision, next_state,
 };
+use gt_core::schedule::Merge;
+use gt_core::settings::Layers;
 use gt_core::{EventKind, Outcome, Status};
 use gt_executors::runs::{ProcessOwner, owner_of_this_process};
 use gt_store::{Reader, Writer};
@@ -47,6 +49,7 @@ pub fn pause(town: &Town, rig: &RigSlug, target: &str, is_paused: bool) -> Resul
 
 /// Tries a request again now, whatever holds it.
 pub fn retry(town: &Town, input: &str) -> Result<MergeRequest> {
+    let files = file_layers(town)?;
     town.write(|writer| {
         let request = resolve_request(town, writer, input)?;
         if let Some(run) = writer.live_run(&request.id.bead)? {
@@ -65,6 +68,7 @@ pub fn retry(town: &Town, input: &str) -> Result<MergeRequest> {
         }
         let note = RequestNote::default();
         let action = RequestAction::Requeue;
+        let request = with_method_of_rig(writer, &files, request)?;
         next_state(&request, action, OriginAnswer::Unknown).map_err(|refusal| {
             OperationError::rejected(format!("{} cannot be tried again: {refusal}", request.id))
         })?;
@@ -85,6 +89,45 @@ pub fn retry(town: &Town, input: &str) -> Result<MergeRequest> {
         let acted = act_in(writer, &request.id, action, OriginAnswer::Unknown, note)?;
         acted.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))
     })
+}
+
+/// How the work of a rig lands, unless its sling says otherwise.
+pub(crate) fn merge_of_rig(layers: &Layers, rig: &RigSlug) -> Result<Merge> {
+    let of_rig = layers.rig_merge(rig)?;
+    let merge = if of_rig.is_empty() { layers.mq_merge()? } else { of_rig };
+    Ok(Merge::parse(&merge)?)
+}
+
+/// As long as nothing of it was published, a request lands as its rig says now, unless its sling said otherwise: a person who
+/// is told that the rig has no hosting service can choose the merge queue.
+fn with_method_of_rig(
+    writer: &mut Writer<'_>,
+    files: &Layers,
+    request: MergeRequest,
+) -> Result<MergeRequest> {
+    if request.pull_request != PullRequestName::default() {
+        return Ok(request);
+    }
+    let run = match request.run() {
+        Some(run) => writer.run(&run)?,
+        None => None,
+    };
+    let context = match run {
+        Some(run) => writer.context_by_number(run.context)?,
+        None => None,
+    };
+    if context.is_none_or(|context| context.parameters.merge.is_some()) {
+        return Ok(request);
+    }
+    let layers = layers_over(files, writer)?;
+    let method = match merge_of_rig(&layers, &request.rig)? {
+        Merge::Pr => MergeMethod::PullRequest,
+        Merge::Direct if !request.review => MergeMethod::Direct,
+        Merge::Direct | Merge::Mr | Merge::Local => MergeMethod::Queue,
+    };
+    let request = MergeRequest { method, ..request };
+    writer.save_merge_request(request.state, &request)?;
+    Ok(request)
 }
 
 /// The bead of a request that is in line is in progress.

@@ -6,9 +6,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use gt_core::decide::{
-    ContainerChange, ConvoyState, convoy_change, integration_base, integration_branch,
-};
+use gt_core::decide::{ContainerChange, ConvoyState, convoy_change, integration_base};
+use gt_core::merging::integration_branch;
 use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction, RequestPurpose, RequestState};
 use gt_core::{Bead, DependencyType, Rig, RigSlug};
 use gt_executors::git::Commit;

@@ -22,6 +22,7 @@ mod submit;
 mod verify;
 mod views;
 
+pub(crate) use commands::merge_of_rig;
 pub use commands::{
     RequestReview, cancel_request, close_unmerged, comment, owner_of_caller, pause, put_on_top,
     retry, review,

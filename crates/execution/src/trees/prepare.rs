@@ -5,8 +5,9 @@ use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gt_core::decide::{convoy_of_branch, integration_base};
+use gt_core::decide::integration_base;
 use gt_core::merging::AcceptedBlocker;
+use gt_core::merging::convoy_of_branch;
 use gt_core::schedule::{
     Polecat, Run, RunId, SlingParameters, TreeState, WorkerPlace, Workplace, branch_name,
     session_name,

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use gt_core::decide::integration_branch;
-use gt_core::merging::MergeRequest;
-use gt_core::schedule::{Context, ContextOrigin, SlingParameters};
+use gt_core::hosting::HostedRepository;
+use gt_core::merging::{MergeRequest, integration_branch};
+use gt_core::schedule::{Context, ContextOrigin, Merge, SlingParameters};
 use gt_core::{Bead, BeadId, Json, Rig, RigSlug, Status};
 use gt_store::{BeadRow, NewContext, Pause, Reader, Unscheduled, Writer};
 
@@ -331,6 +331,15 @@ impl Scheduling<'_> {
             && let Some(Err(why)) = self.recipes.get(&rig.slug)
         {
             return Err(OperationError::Recipe(why.clone()));
+        }
+        if matches!(verdict, ScheduleVerdict::Go(_))
+            && self.parameters.merge == Some(Merge::Pr)
+            && let Err(why) = HostedRepository::of_origin(&rig.repo)
+        {
+            return Err(OperationError::rejected(format!(
+                "the work of {} cannot land by a pull request: {why}; say --merge mr, which lands through the merge queue",
+                bead.id
+            )));
         }
         Ok(verdict)
     }

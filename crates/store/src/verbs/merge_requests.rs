@@ -33,7 +33,12 @@ macro_rules! read_columns {
             ", (SELECT q.paused_at FROM merge_queues q WHERE q.rig = merge_requests.rig AND q.target = merge_requests.target), \
              (SELECT q.paused_by FROM merge_queues q WHERE q.rig = merge_requests.rig AND q.target = merge_requests.target), \
              (SELECT q.red_check FROM merge_queues q WHERE q.rig = merge_requests.rig AND q.target = merge_requests.target \
-             AND q.red_since IS NOT NULL)"
+             AND q.red_since IS NOT NULL), \
+             (SELECT MIN(m.bead) FROM dependencies d JOIN merge_requests m ON m.bead = d.depends_on_id \
+             AND m.purpose = 'work' AND m.rig = merge_requests.rig AND m.target = merge_requests.target \
+             AND m.state NOT IN ('landed', 'cancelled', 'superseded') \
+             WHERE d.issue_id = merge_requests.bead AND d.type = 'blocks' AND d.blocking = 1 \
+             AND merge_requests.state = 'queued')"
         )
     };
 }
@@ -79,7 +84,7 @@ statements! {
         ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)");
     SAVE = "UPDATE merge_requests SET accepted = ?3, review = ?4, state = ?5, held = ?6, detail = ?7, top = ?8, fix = ?9, \
         tries = ?10, rebuilds = ?11, candidate = ?12, landed = ?13, retry_at = ?14, pull_branch = ?15, pull_number = ?16, \
-        pull_address = ?17, changed_at = CASE WHEN state = ?5 AND held = ?6 THEN changed_at ELSE ?18 END, check_run = ?21, target = ?22 WHERE bead = ?1 AND number = ?2 AND state = ?19 AND held = ?20";
+        pull_address = ?17, changed_at = CASE WHEN state = ?5 AND held = ?6 THEN changed_at ELSE ?18 END, check_run = ?21, target = ?22, merge = ?23 WHERE bead = ?1 AND number = ?2 AND state = ?19 AND held = ?20";
     CANDIDATE = concat!("SELECT ", candidate_columns!(), " FROM candidates WHERE number = ?1");
     CANDIDATES_LANDING = concat!("SELECT ", candidate_columns!(), " FROM candidates WHERE rig = ?1 AND target = ?2 \
         AND state = 'landing' ORDER BY number");
@@ -374,7 +379,7 @@ impl Writer<'_> {
         request: &MergeRequest,
     ) -> Result<bool, StoreError> {
         let held = old.held().map_or("", |reason| reason.as_str());
-        let params: [Param<'_>; 22] = [
+        let params: [Param<'_>; 23] = [
             (&request.id.bead).into(),
             i64::from(request.id.number).into(),
             (&request.accepted).into(),
@@ -397,6 +402,7 @@ impl Writer<'_> {
             held.into(),
             request.check_run.map(as_int).into(),
             (&request.target).into(),
+            request.method.as_str().into(),
         ];
         if self.execute(SAVE, &params)? == 0 {
             return Ok(false);
@@ -671,6 +677,7 @@ fn request_from(row: &dyn Row) -> Result<MergeRequest, StoreError> {
         queue_stop: QueueStop {
             paused: instant(row, 28)?.zip(row.text_or_null(29)?.map(str::to_owned)),
             red_check: row.text_or_null(30)?.map(str::to_owned),
+            blocker: row.text_or_null(31)?.map(|_| id_from(row, 31)).transpose()?,
         },
     })
 }
