@@ -3,8 +3,8 @@
 use gt_core::decide::{IdSeed, TargetFacts};
 use gt_core::event::{BeadChanged, BeadCreated, BeadDeleted, ChangedFields, EdgeChange};
 use gt_core::{
-    Bead, BeadId, Carried, Dependency, EventKind, EventPayload, IssueType, Json, NewEvent, Outcome,
-    Prefix, Priority, RigSlug, Status, Timestamp, Title, Uid,
+    Bead, BeadId, Carried, Dependency, DependencyType, EventKind, EventPayload, IssueType, Json,
+    NewEvent, Outcome, Prefix, Priority, RigSlug, Status, Timestamp, Title, Uid,
 };
 
 use super::convoys::membership;
@@ -294,23 +294,27 @@ impl Writer<'_> {
         own: &[Dependency],
         others: Vec<Dependency>,
     ) -> Result<(), StoreError> {
-        // The edges of waiting beads go before those of the parts, or a waiting bead would be told of a family that
-        // is only just falling apart.
+        // It leaves its parents first, and the edges of waiting beads go before those of its parts: otherwise a waiting bead
+        // would be told of a family that is only just falling apart.
+        let (to_parents, own): (Vec<_>, Vec<_>) =
+            own.iter().partition(|edge| edge.kind == DependencyType::ParentChild);
+        for edge in to_parents {
+            self.leave_parent(edge)?;
+        }
         let (waiting, others): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|edge| edge.kind.can_block());
         for edge in waiting.iter().chain(&others) {
             self.take_edge_away(edge)?;
         }
-        // Its own edges go with it: nothing is unblocked by being deleted.
-        for member in own.iter().filter_map(membership).filter(|(_, member)| **member == bead.id) {
+        // Its other edges go with it: nothing is unblocked by being deleted.
+        for member in
+            own.into_iter().filter_map(membership).filter(|(_, member)| **member == bead.id)
+        {
             self.count_member(member, false)?;
         }
         self.lift_limits(bead)?;
         self.forget_requests(&bead.id)?;
         self.execute(DELETE, &[(&bead.id).into()])?;
-        for edge in own {
-            self.refresh_after_parting(&edge.kind, &edge.target)?;
-        }
         if let Some(space) = bead.id_space() {
             if let Some(known) = self.known() {
                 known.count_ids(space, -1);

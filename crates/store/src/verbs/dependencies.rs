@@ -345,6 +345,15 @@ impl Writer<'_> {
         self.take_away(edge, None)
     }
 
+    /// Takes the edge of a bead that is being deleted to its parent away. The bead itself is not unblocked by that.
+    pub(super) fn leave_parent(&mut self, edge: &Dependency) -> Result<(), StoreError> {
+        if let Some(member) = membership(edge).filter(|(_, member)| **member == edge.issue) {
+            self.count_member(member, false)?;
+        }
+        self.apply(DELETE, &[(&edge.issue).into(), (&edge.target).into()])?;
+        self.refresh_after_parting(&edge.kind, &edge.target)
+    }
+
     fn take_away(&mut self, edge: &Dependency, announce: Option<bool>) -> Result<(), StoreError> {
         let ends = [(&edge.issue).into(), (&edge.target).into()];
         let before = self.first(EDGE, &ends, |row| Ok((dependency_from(row, 0)?, row.flag(8)?)))?;
