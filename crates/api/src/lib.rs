@@ -108,8 +108,9 @@ pub use store::{
 };
 pub use token::{NewTokenDocument, TokenDocument};
 pub use town::{
-    AdoptedHostDocument, CheckDocument, HostDocument, InstalledDocument, NoticeCountsDocument,
-    RigCountsDocument, RigDocument, SpentDocument, TownSchedulerDocument, TownStatusDocument,
+    AdoptedHostDocument, CheckDocument, HostDocument, InitDocument, InstalledDocument,
+    NoticeCountsDocument, RigCountsDocument, RigDocument, SpentDocument, TownSchedulerDocument,
+    TownStatusDocument,
 };
 pub use transcript::{ModelUsageDocument, TranscriptEventDocument};
 pub use utc_time::UtcTime;

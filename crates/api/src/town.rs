@@ -21,6 +21,17 @@ pub struct InstalledDocument {
     pub joined: Option<bool>,
 }
 
+/// What `gt init` has set up.
+#[derive(Debug, Clone, Serialize)]
+pub struct InitDocument {
+    pub town: InstalledDocument,
+    pub rig: String,
+    pub repository: String,
+    pub agent: String,
+    pub max_polecats: String,
+    pub checks: Vec<String>,
+}
+
 /// A rig.
 #[derive(Debug, Clone, Serialize)]
 pub struct RigDocument {

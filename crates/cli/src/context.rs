@@ -56,6 +56,13 @@ impl<'p> CommandContext<'p> {
         self
     }
 
+    /// The same person and directory, in this town.
+    pub(crate) fn in_town(&self, root: &Path) -> Self {
+        let (environment, directory) = (self.environment.clone(), self.directory.clone());
+        let (place, actor) = (root.to_owned(), self.actor.clone());
+        Self { printer: self.printer, environment, directory, place, actor }
+    }
+
     /// The root of the town, if there is one.
     pub(crate) fn root(&self) -> Result<PathBuf, CliError> {
         Ok(Town::find(&self.place, &self.environment)?)

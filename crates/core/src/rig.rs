@@ -23,6 +23,9 @@ const RESERVED_SLUGS: [&str; 10] = [
     "refinery",
 ];
 
+/// The longest name of a rig.
+const SLUG_BYTES_MAX: usize = 50;
+
 impl RigSlug {
     /// The rig of work items that were submitted without a project.
     pub const INBOX: &str = "inbox";
@@ -32,9 +35,21 @@ impl RigSlug {
         Self(Self::INBOX.to_owned())
     }
 
+    /// A name for the rig of a repository in a directory of this name: one that no other rig has.
+    pub fn of_directory(name: &str, is_taken: impl Fn(&str) -> bool) -> Self {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        let plain: String = name.chars().map(plain).take(SLUG_BYTES_MAX - 4).collect();
+        let plain = plain.trim_matches(['-', '_']);
+        let plain = if plain.is_empty() { "project" } else { plain };
+        let numbered = (2..).map(|number: u32| format!("{plain}-{number}"));
+        let mut names = std::iter::once(plain.to_owned()).chain(numbered);
+        let free = names.find_map(|name| Self::parse(&name).ok().filter(|slug| !is_taken(&slug.0)));
+        free.unwrap_or_else(Self::inbox)
+    }
+
     /// Checks a name a person gave.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        let well_formed = (1..=50).contains(&text.len())
+        let well_formed = (1..=SLUG_BYTES_MAX).contains(&text.len())
             && text.starts_with(|c: char| c.is_ascii_alphanumeric())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
         let shown: String = text.chars().take(60).collect();
@@ -375,5 +390,20 @@ mod tests {
             let _ = Prefix::parse(&text);
             let _ = Prefix::derive(&text, |_| false);
         }
+    }
+
+    #[test]
+    fn a_directory_names_its_rig() {
+        let taken = |slug: &str| slug == "web";
+        for (directory, slug) in [
+            ("My App", "My-App"),
+            ("web", "web-2"),
+            (".config", "config"),
+            ("…", "project"),
+            ("gt", "gt"),
+        ] {
+            assert_eq!(RigSlug::of_directory(directory, taken).as_str(), slug, "{directory}");
+        }
+        assert_eq!(RigSlug::of_directory(&"x".repeat(300), |_| false).as_str().len(), 46);
     }
 }

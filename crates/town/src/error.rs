@@ -30,8 +30,8 @@ pub enum OperationError {
     },
     /// There is no town here.
     #[error(
-        "no town found in {} or above; name yours with GT_TOWN_ROOT, make one with gt install <dir>, or \
-         a stand-alone store with bd init", .0.display()
+        "no town found in {} or above; name yours with GT_TOWN_ROOT, make one for this repository with gt init or \
+         elsewhere with gt install <dir>, or a stand-alone store with bd init", .0.display()
     )]
     NoTown(PathBuf),
     /// A command that needs the directory of a town found only a database.

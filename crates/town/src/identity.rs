@@ -101,6 +101,12 @@ impl Environment {
         self.get(name).map(PathBuf::from)
     }
 
+    /// Where programs keep what they know about this user between calls; nothing if no variable says it.
+    pub fn state_directory(&self) -> Option<PathBuf> {
+        let home = || Some(self.path("HOME")?.join(".local").join("state"));
+        Some(self.path("XDG_STATE_HOME").or_else(home)?.join("gt"))
+    }
+
     /// The run whose worker this is, or was started by. The name is also used by others, with other values; and the
     /// command that a notice is sent to is told about a run, and is not its worker.
     pub fn acting_run(&self) -> Option<RunId> {

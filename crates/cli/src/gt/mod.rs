@@ -19,6 +19,7 @@ mod hook;
 mod host;
 mod import;
 mod inbox;
+mod init;
 mod install;
 mod mail;
 mod man;
@@ -74,6 +75,7 @@ pub(crate) struct Gt {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Demo(demo::DemoArgs),
+    Init(init::InitArgs),
     Install(install::InstallArgs),
     Rig(rig::RigArgs),
     Config(config::ConfigArgs),
@@ -129,6 +131,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
     let context = CommandContext::new(printer, environment, gt.common)?;
     match gt.verb {
         Verb::Demo(args) => demo::run(&context, &args),
+        Verb::Init(args) => init::run(&context, &args),
         Verb::Install(args) => install::run(&context, &args),
         Verb::Rig(args) => rig::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),

@@ -2,6 +2,7 @@
 
 mod json;
 mod progress;
+mod question;
 mod table;
 mod text;
 mod time;
@@ -9,6 +10,7 @@ mod transcript;
 
 pub(crate) use json::{JsonList, JsonSections};
 pub(crate) use progress::progress_bar;
+pub(crate) use question::{answer_or, can_ask, is_confirmed};
 pub(crate) use table::{Cell, Table};
 pub(crate) use text::{
     dollars, harmless, plain_line, plural, run_state_colour, size, status_colour,

@@ -59,6 +59,7 @@ mod import_fixtures;
 mod import_gas_town;
 mod import_problems;
 mod inbox;
+mod init;
 mod kv;
 mod labels_comments;
 mod landing;

@@ -1,7 +1,7 @@
 //! What checks need of git: the contents of a commit, and a worktree that is exactly at it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::call::{GitCall, entries};
 use super::commit::Commit;
@@ -92,6 +92,20 @@ pub fn files_of_checkout(
 ) -> Result<Vec<(String, String)>, GitError> {
     let call = GitCall::in_checkout(repository, format!("read files of {}", repository.display()));
     read_files(call, revision, names)
+}
+
+/// The checkout that a directory is in; nothing if it is in none.
+pub fn checkout_around(directory: &Path) -> Result<Option<PathBuf>, GitError> {
+    let call = GitCall::in_checkout(directory, format!("look at {}", directory.display()));
+    match call.args(["rev-parse", "--show-toplevel"]).done() {
+        Ok(output) => {
+            let path = String::from_utf8_lossy(&output);
+            let path = path.strip_suffix('\n').unwrap_or(&path);
+            Ok(Some(PathBuf::from(path)).filter(|path| path.is_absolute()))
+        }
+        Err(GitError::Failed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn read_files(

@@ -54,7 +54,7 @@ pub use candidate::{
     AppliedAs, CandidateBuild, CandidateMember, LandMethod, LandedRange, MemberOutcome,
     RevertCommit,
 };
-pub use checking::{TreeEntry, files_of_checkout};
+pub use checking::{TreeEntry, checkout_around, files_of_checkout};
 pub use checkout::{CheckoutInTheWay, CheckoutObstacle, checkouts_of};
 pub use commit::{Commit, Signature};
 pub use commit_object::CommitTrailer;

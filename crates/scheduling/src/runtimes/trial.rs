@@ -8,10 +8,11 @@ use gt_core::runtime::{
     Command, InvocationValues, LimitUntil, LoginState, Runtime, RuntimeName, TranscriptFormat,
     last_line,
 };
+use gt_core::schedule::Account;
 use gt_executors::process::{self, ProcessError};
 use gt_executors::trial::{ErrorStream, Trial, TrialResult};
 
-use super::{get, limit_in, words_in};
+use super::{KnownRuntime, get, limit_in, list, words_in};
 use gt_town::{OperationError, Result, Town};
 
 /// How long a program may take to tell its version.
@@ -115,6 +116,46 @@ pub fn examine(town: &Town, runtime: &Runtime, live: bool, gt: &Path) -> Result<
     tested
 }
 
+/// Whether runs of a runtime have this variable: from us, from the runtime or from an account.
+fn is_set(runtime: &Runtime, accounts: &[Account], name: &str) -> bool {
+    let of_accounts = accounts.iter().flat_map(|account| &account.environment);
+    let mut given = runtime.environment.iter().chain(of_accounts);
+    process::has_variable(name) || given.any(|(own, _)| own == name)
+}
+
+/// Whether the program of a runtime has a login or a key, as far as that can be seen without starting it.
+fn login_of(runtime: &Runtime, accounts: &[Account]) -> LoginState {
+    let login = runtime.login.find(|name| is_set(runtime, accounts, name), process::is_in_home);
+    // What an account keeps in its directory is known to the program alone.
+    match accounts.iter().find(|account| !account.config_dir.is_empty()) {
+        Some(account) if login == LoginState::Missing => {
+            LoginState::Found(format!("the account {}", account.handle))
+        }
+        _ => login,
+    }
+}
+
+/// The agents that most people have come first where nothing else tells agents apart.
+const WIDESPREAD: [&str; 2] = ["claude", "codex"];
+
+/// The runtimes whose programs are on this machine, with whether they have a login or key: those that are ready first.
+pub fn installed(town: &Town) -> Result<Vec<(RuntimeName, LoginState)>> {
+    let accounts = town.read(|reader| Ok(reader.accounts()?))?;
+    let mut found = Vec::new();
+    for (_, known) in list(town)? {
+        let Ok(KnownRuntime { runtime, .. }) = known else { continue };
+        let is_agent = runtime.command != Command::OfRig && runtime.program != "{gt}";
+        if is_agent && process::is_installed(&runtime.program) {
+            let login = login_of(&runtime, &accounts);
+            found.push((runtime.name, login));
+        }
+    }
+    found.sort_by_key(|(name, login)| {
+        (*login == LoginState::Missing, !WIDESPREAD.contains(&name.as_str()))
+    });
+    Ok(found)
+}
+
 fn try_out(
     runtime: &Runtime,
     town: &Town,
@@ -155,18 +196,7 @@ fn try_out(
         first(&tried.output).or_else(|| first(&tried.errors))
     };
     let accounts = town.read(|reader| Ok(reader.accounts()?))?;
-    let is_set = |name: &str| {
-        let of_accounts = accounts.iter().flat_map(|account| &account.environment);
-        let mut given = runtime.environment.iter().chain(of_accounts);
-        process::has_variable(name) || given.any(|(own, _)| own == name)
-    };
-    let mut login = runtime.login.find(is_set, process::is_in_home);
-    // What an account keeps in its directory is known to the program alone.
-    if login == LoginState::Missing
-        && let Some(account) = accounts.iter().find(|account| !account.config_dir.is_empty())
-    {
-        login = LoginState::Found(format!("the account {}", account.handle));
-    }
+    let login = login_of(runtime, &accounts);
     let needs = Some(&runtime.root_variable).filter(|name| !name.is_empty() && process::is_root());
     let tested = RuntimeTest {
         name: runtime.name.clone(),
@@ -174,7 +204,7 @@ fn try_out(
         version,
         login,
         login_places: runtime.login.names(),
-        root_variable: needs.filter(|name| !is_set(name)).cloned(),
+        root_variable: needs.filter(|name| !is_set(runtime, &accounts, name)).cloned(),
         answer: None,
     };
     if !live {

@@ -3,7 +3,7 @@
 mod change;
 mod checks;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gt_core::decide::Right;
 use gt_core::settings::{SettingName, checked};
@@ -163,6 +163,11 @@ fn repository(new: &NewRig<'_>, slug: &RigSlug) -> Result<(String, String)> {
         })?,
     };
     Ok((repository, branch))
+}
+
+/// The checkout of a git repository that a directory is in; nothing if it is in none.
+pub fn checkout_around(directory: &Path) -> Result<Option<PathBuf>> {
+    git::checkout_around(directory).map_err(|error| OperationError::rejected(error.to_string()))
 }
 
 /// Every rig, with how many beads of it have each status.

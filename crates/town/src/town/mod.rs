@@ -4,6 +4,7 @@ mod commit_hook;
 mod database;
 mod file;
 mod install;
+pub mod known_repositories;
 
 pub use commit_hook::{CommitFollower, CommitHook};
 pub use file::TownFile;
@@ -87,7 +88,7 @@ impl fmt::Debug for Town {
 
 impl Town {
     /// The root of the town around `directory`: the nearest one above it, else what the environment
-    /// names.
+    /// names, else the town of the repository.
     pub fn find(directory: &Path, environment: &Environment) -> Result<PathBuf> {
         if let Some(root) = enclosing_town(directory) {
             return Ok(root);
@@ -105,6 +106,9 @@ impl Town {
                     ))
                 });
             }
+        }
+        if let Some(root) = known_repositories::town_of(directory, environment) {
+            return Ok(root);
         }
         // The town that a server makes of a database has no directory.
         match TownDatabase::of_environment(environment, directory) {

@@ -7,6 +7,8 @@ mod status;
 
 pub(super) use absence::{absence_document, print_daemon_absence};
 
+use std::path::Path;
+
 use clap::{Args, Subcommand};
 use gt_api::{DaemonStartedDocument, DaemonStoppedDocument};
 use gt_core::decide::Right;
@@ -16,7 +18,7 @@ use gt_town::identity::CHECK;
 
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
-use crate::output::{local_times, plural};
+use crate::output::{Printer, local_times, plural};
 
 /// Run what keeps the town going by itself
 #[derive(Debug, Args)]
@@ -77,7 +79,10 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DaemonArgs) -> Result<(),
 }
 
 /// Refuses this change to a check, and to a worker that may not steer the queue. A daemon acts for the town and not for them.
-fn refuse_to_workers(context: &CommandContext<'_>, change: &str) -> Result<(), CliError> {
+pub(super) fn refuse_to_workers(
+    context: &CommandContext<'_>,
+    change: &str,
+) -> Result<(), CliError> {
     if context.environment.may_be_worker() || context.environment.get(CHECK).is_some() {
         context.town()?.require_right(Right::Queue, change)?;
     }
@@ -133,6 +138,15 @@ pub(super) fn up(context: &CommandContext<'_>) -> Result<(), CliError> {
             log: log.display().to_string(),
         });
     }
+    print_started(printer, &started, &log)
+}
+
+/// Says whether the daemon runs now.
+pub(super) fn print_started(
+    printer: &Printer,
+    started: &DaemonStart,
+    log: &Path,
+) -> Result<(), CliError> {
     match started {
         DaemonStart::Ready { pid } => {
             printer.done(format!("✓ The daemon runs (process {pid}); it logs to {}", log.display()))
@@ -143,7 +157,7 @@ pub(super) fn up(context: &CommandContext<'_>) -> Result<(), CliError> {
             log.display()
         )),
         DaemonStart::Already { pid, since } => {
-            printer.done(format!("The daemon already runs{}", who(pid, &since)))
+            printer.done(format!("The daemon already runs{}", who(*pid, since)))
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod check;
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, Subcommand};
 use gt_api::RigDocument;
 use gt_core::settings::rig_settings;
@@ -11,6 +13,7 @@ use gt_execution::merge_queue::remove_rig;
 use gt_scheduling::queue;
 use gt_town::rigs::{self, MayFetch, NewRig, RigChange};
 use gt_town::settings::{self, layers_in};
+use gt_town::town::known_repositories;
 
 use super::config;
 use crate::context::CommandContext;
@@ -164,6 +167,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RigArgs) -> Result<(), Cl
         RigVerb::Check(args) => check::run(context, args),
         RigVerb::Remove(args) => {
             let (rig, rescued) = remove_rig(&town, &args.name, args.force)?;
+            known_repositories::forget(&context.environment, &rig.repo, town.root())?;
             if printer.json() {
                 return printer.object(&RigDocument::from(&rig));
             }
@@ -190,6 +194,7 @@ fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Re
     };
     let rig = rigs::add(town, &new)?;
     let printer = context.printer;
+    let earlier = remember_repository(context, town, &rig)?;
     let is_accepted = args.checks == SuggestedChecks::Auto;
     let may_fetch = if is_accepted { MayFetch::Yes } else { MayFetch::No };
     let suggestions = match rigs::suggested_checks(town, &rig, may_fetch) {
@@ -204,20 +209,49 @@ fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Re
         }
         return printer.object(&RigDocument::from(&rig));
     }
+    print_added(printer, &rig, earlier.as_deref())?;
+    check::suggest(printer, town, &rig, &suggestions, is_accepted)?;
+    printer.done(format!("Next: gt bd create \"What is to be done\" --rig {}", rig.slug))?;
+    if matches!(rig.executor, ExecutorKind::Process | ExecutorKind::Ssh) {
+        let hint = format!("Then: gt config set rig.{}.command '<program> {{bead}}'", rig.slug);
+        printer.done(hint)?;
+    }
+    Ok(())
+}
+
+/// From now on commands in the repository of a rig mean its town. Gives the town that they meant before.
+pub(super) fn remember_repository(
+    context: &CommandContext<'_>,
+    town: &gt_town::Town,
+    rig: &Rig,
+) -> Result<Option<PathBuf>, CliError> {
+    if !rig.repo.starts_with('/') {
+        return Ok(None);
+    }
+    Ok(known_repositories::remember(&context.environment, &rig.repo, town.root())?)
+}
+
+/// Says that a rig was added, and what that means for the checkout of its user.
+pub(super) fn print_added(
+    printer: &Printer,
+    rig: &Rig,
+    earlier: Option<&Path>,
+) -> Result<(), CliError> {
     printer.done(format!("✓ Added the rig {} (prefix {})", rig.slug, rig.prefix))?;
-    if let Some(checkout) = landing_checkout(&rig) {
+    if let Some(earlier) = earlier {
+        printer.done(format!(
+            "Commands in {} mean this town from now on; before, {}",
+            rig.repo,
+            earlier.display()
+        ))?;
+    }
+    if let Some(checkout) = landing_checkout(rig) {
         printer.done(format!(
             "Work lands in your checkout {}: {} is checked out there, so gt runs git merge --ff-only in it. Your \
              uncommitted changes stay; where a landing would touch them, it waits",
             checkout.display(),
             rig.default_branch
         ))?;
-    }
-    check::suggest(printer, town, &rig, &suggestions, is_accepted)?;
-    printer.done(format!("Next: gt bd create \"What is to be done\" --rig {}", rig.slug))?;
-    if matches!(rig.executor, ExecutorKind::Process | ExecutorKind::Ssh) {
-        let hint = format!("Then: gt config set rig.{}.command '<program> {{bead}}'", rig.slug);
-        printer.done(hint)?;
     }
     Ok(())
 }

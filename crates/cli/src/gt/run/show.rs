@@ -107,20 +107,17 @@ fn used_of_model(usage: &CountedUsage) -> String {
     let kinds = kinds.iter().filter(|(count, _)| *count > 0);
     let kinds: Vec<String> = kinds.map(|(count, kind)| format!("{count} {kind}")).collect();
     let model = if usage.model.is_empty() { "a model without a name" } else { &usage.model };
-    let mut text = format!("session {}, {model}: {}", usage.session, kinds.join(", "));
-    match (usage.cost, usage.cost_source) {
-        (Some(cost), CostSource::Priced) => {
-            text.push_str(&format!("; {cost} by the table of prices"))
-        }
-        (Some(cost), CostSource::Reported | CostSource::Unknown) => {
-            text.push_str(&format!("; {cost}"));
-        }
-        (None, _) => text.push_str("; no price is known"),
-    }
-    if usage.disagreement > 0 {
-        text.push_str(&format!("; another source has {} tokens less", usage.disagreement));
-    }
-    text
+    let cost = match (usage.cost, usage.cost_source) {
+        (Some(cost), CostSource::Priced) => format!("{cost} by the table of prices"),
+        (Some(cost), CostSource::Reported | CostSource::Unknown) => cost.to_string(),
+        (None, _) => "no price is known".to_owned(),
+    };
+    let less = if usage.disagreement > 0 {
+        format!("; another source has {} tokens less", usage.disagreement)
+    } else {
+        String::new()
+    };
+    format!("session {}, {model}: {}; {cost}{less}", usage.session, kinds.join(", "))
 }
 
 fn state(shown: &ShownRun) -> String {

@@ -1,6 +1,5 @@
 //! `gt scheduler pause`, `resume`, `drain` and `clear`.
 
-use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,7 +13,7 @@ use gt_scheduling::queue;
 use super::run::note_unrecovered;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Printer, moment, plural};
+use crate::output::{is_confirmed, moment, plural};
 use crate::values::texts;
 
 /// Start nothing any more, and wait until nothing runs
@@ -123,26 +122,13 @@ fn names(running: &[Run]) -> String {
 /// How many beads a person on a terminal takes out of the queue without being asked.
 const CLEARED_UNASKED_MAX: u64 = 10;
 
-/// Asks a person on a terminal; anything but yes is no. Without a terminal to answer from, the answer is yes.
-fn confirmed(printer: &Printer, question: &str) -> Result<bool, CliError> {
-    if !std::io::stdin().is_terminal() {
-        return Ok(true);
-    }
-    printer.line(format!("{question} [y/N]"))?;
-    printer.flush()?;
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer);
-    read.map_err(|error| CliError::request(format!("cannot read: {error}")))?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
-}
-
 pub(super) fn clear(context: &CommandContext<'_>, args: &ClearArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
     if args.beads.is_empty() && !args.yes && printer.is_terminal() && !printer.json() {
         let queued = queue::status(&town)?.queued;
         let question = format!("Take all {} out of the queue?", plural(queued, "bead"));
-        if queued > CLEARED_UNASKED_MAX && !confirmed(printer, &question)? {
+        if queued > CLEARED_UNASKED_MAX && !is_confirmed(printer, &question)? {
             return printer.done("Nothing was changed");
         }
     }

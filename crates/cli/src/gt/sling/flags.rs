@@ -65,6 +65,9 @@ pub(in crate::gt) struct SlingFlags {
     /// Past a prefix of another rig, an assignee, or a hook without a run
     #[arg(long)]
     force: bool,
+    /// Start any number at once without being asked
+    #[arg(short, long)]
+    pub(super) yes: bool,
     /// Leave out names that are neither a bead nor a target, instead of stopping before anything is scheduled
     #[arg(long)]
     pub(super) skip_unknown: bool,
@@ -98,6 +101,7 @@ impl SlingFlags {
             self.no_convoy,
             self.no_boot,
             self.force,
+            self.yes,
             self.skip_unknown,
             self.dry_run,
             self.batch,

@@ -9,11 +9,12 @@ use clap::Args;
 use gt_daemon::{daemon, reconcile};
 use gt_scheduling::dispatch::{DispatchResult, NotStarted};
 use gt_scheduling::queue::why;
-use gt_scheduling::schedule::{ConvoyChoice, SlingOutcome, SlingReport, SlingRequest};
+use gt_scheduling::schedule::{ConvoyChoice, SlingEntry, SlingOutcome, SlingReport, SlingRequest};
 use gt_town::{Environment, Town};
 
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
+use crate::output::{can_ask, is_confirmed};
 
 pub(super) use flags::SlingFlags;
 pub(super) use report::verdict;
@@ -69,8 +70,34 @@ pub(super) fn sling_words(
         rehearsal: flags.dry_run,
     };
     let town = context.town()?;
+    if !flags.yes && !flags.dry_run && !queue && !is_wanted(context, &town, &request)? {
+        return context.printer.done("Nothing was started");
+    }
     let slung = carry_out(&town, &request)?;
     tell(context, &town, &slung, flags.dry_run, flags.no_boot)
+}
+
+/// How many agents a person on a terminal starts at once without being asked, in a town without a cap.
+const STARTED_UNASKED_MAX: usize = 5;
+
+/// Whether a person wants to start so many agents at once. Without a cap or a terminal nobody is asked.
+fn is_wanted(
+    context: &CommandContext<'_>,
+    town: &Town,
+    request: &SlingRequest,
+) -> Result<bool, CliError> {
+    if !can_ask(context.printer) || town.scheduler_settings()?.is_deferred() {
+        return Ok(true);
+    }
+    let rehearsal = SlingRequest { rehearsal: true, ..request.clone() };
+    let rehearsed = carry_out(town, &rehearsal)?;
+    let starts_now = |entry: &&SlingEntry| matches!(&entry.outcome, SlingOutcome::Scheduled(_, reasons) if reasons.is_empty());
+    let count = rehearsed.entries.iter().filter(starts_now).count();
+    let question = format!(
+        "This starts {count} agents at once, because the town has no cap (gt config set scheduler.max_polecats 3 sets \
+         one). Start them?"
+    );
+    Ok(count <= STARTED_UNASKED_MAX || is_confirmed(context.printer, &question)?)
 }
 
 /// Schedules what a request names, and starts what may start at once.

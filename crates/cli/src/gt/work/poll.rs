@@ -90,11 +90,7 @@ fn output(
     if let Some(directory) = &args.output {
         return Ok(context.directory.join(directory));
     }
-    let environment = &context.environment;
-    let state = || {
-        let home = || Some(environment.path("HOME")?.join(".local").join("state"));
-        Some(environment.path("XDG_STATE_HOME").or_else(home)?.join("gt").join("work"))
-    };
+    let state = || Some(context.environment.state_directory()?.join("work"));
     match client {
         WorkClient::Local(town) => Ok(town.root().join(".gt").join("work")),
         WorkClient::Remote(_) => state().ok_or_else(|| {

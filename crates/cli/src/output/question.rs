@@ -1,0 +1,39 @@
+//! Questions to the person at the terminal.
+
+use std::io::IsTerminal as _;
+
+use super::Printer;
+use crate::error::CliError;
+
+/// Whether a person can be asked.
+pub(crate) fn can_ask(printer: &Printer) -> bool {
+    printer.is_terminal() && !printer.json() && std::io::stdin().is_terminal()
+}
+
+/// Asks a person on a terminal; anything but yes is no. Without a terminal to answer from, the answer is yes.
+pub(crate) fn is_confirmed(printer: &Printer, question: &str) -> Result<bool, CliError> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(true);
+    }
+    let answer = answer_to(printer, &format!("{question} [y/N]"))?;
+    Ok(matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// The answer of a person, or what is taken if they only press return.
+pub(crate) fn answer_or(
+    printer: &Printer,
+    question: &str,
+    default: &str,
+) -> Result<String, CliError> {
+    let answer = answer_to(printer, &format!("{question} [{default}]"))?;
+    Ok(if answer.is_empty() { default.to_owned() } else { answer })
+}
+
+fn answer_to(printer: &Printer, question: &str) -> Result<String, CliError> {
+    printer.line(question)?;
+    printer.flush()?;
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.map_err(|error| CliError::request(format!("cannot read: {error}")))?;
+    Ok(answer.trim().to_owned())
+}

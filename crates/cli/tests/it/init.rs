@@ -1,0 +1,164 @@
+//! `gt init`: from a repository to agents that work on it, with one command; and commands from inside the repository.
+
+use std::fs;
+use std::path::PathBuf;
+
+use gt_testkit::{FinishedProgram, Sandbox, wait_until, write_program};
+use serde_json::{Value, json};
+
+use crate::support::{assert_says, nowhere, refusal};
+
+/// A user with a repository, and with a program `claude` that does every bead.
+struct NewUser {
+    sandbox: Sandbox,
+    path: String,
+}
+
+impl NewUser {
+    fn new() -> Self {
+        let sandbox = nowhere();
+        let repository = sandbox.git_repository("My App");
+        fs::create_dir(repository.join("notes")).unwrap();
+        let bin = sandbox.make_dir(sandbox.root().join("bin"));
+        let agent = "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 2.1.0; exit; fi\necho tea > tea\ngt done > /dev/null";
+        write_program(bin.join("claude"), agent);
+        let own = sandbox.gt_path().parent().unwrap().display().to_string();
+        let path = format!("{}:{own}:{}", bin.display(), std::env::var("PATH").unwrap());
+        Self { sandbox: sandbox.in_dir(repository), path }
+    }
+
+    fn repository(&self) -> PathBuf {
+        self.sandbox.cwd().to_owned()
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> FinishedProgram {
+        let command = self.sandbox.command(program).args(arguments);
+        command.env("PATH", &self.path).env("ANTHROPIC_API_KEY", "sk-test").run()
+    }
+
+    fn gt(&self, arguments: &[&str]) -> FinishedProgram {
+        self.run("gt", arguments)
+    }
+
+    /// The same for a person at a terminal who types this.
+    fn at_terminal(&self, line: &str, typed: &str) -> FinishedProgram {
+        let command = self.sandbox.command("script").args(["-qec", line, "/dev/null"]);
+        command.env("PATH", &self.path).stdin(typed).run()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let words: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
+        serde_json::from_str(&self.gt(&words).ok().stdout).unwrap()
+    }
+}
+
+#[test]
+fn one_command_sets_a_repository_up_and_work_lands_from_inside_it() {
+    let user = NewUser::new();
+
+    let said = user.gt(&["init", "--yes"]).ok().stdout;
+
+    assert_says(&said, &["✓ claude (ANTHROPIC_API_KEY)", "✓ Added the rig My-App (prefix ma)"]);
+    assert_says(&said, &["at most 3 at once", "✓ The daemon runs", "bd create", "gt sling <bead>"]);
+    let notes = user.sandbox.in_dir(user.repository().join("notes"));
+    let created = notes.command("bd").args(["create", "Make tea", "--json"]);
+    let created = created.env("PATH", &user.path).run().ok().stdout;
+    let created: Value = serde_json::from_str(&created).unwrap();
+    let bead = created["id"].as_str().unwrap();
+    assert!(bead.starts_with("ma-"), "{bead}");
+    user.gt(&["sling", bead]).ok();
+    wait_until("the work has landed", || user.repository().join("tea").exists());
+    user.gt(&["down"]).ok();
+}
+
+#[test]
+fn what_is_set_up_already_stays_and_nothing_is_asked_twice() {
+    let user = NewUser::new();
+    user.gt(&["init", "--yes", "--max", "7"]).ok();
+    user.gt(&["rig", "check", "add", "My-App", "test", "true"]).ok();
+
+    let again = user.json(&["init", "--yes"]);
+
+    assert_eq!((&again["rig"], &again["town"]["created"]), (&json!("My-App"), &json!(false)));
+    assert_eq!((&again["max_polecats"], &again["checks"]), (&json!("7"), &json!(["test"])));
+    let rigs = user.json(&["rig", "list"]);
+    assert_eq!(rigs.as_array().map(Vec::len), Some(1), "{rigs}");
+    user.gt(&["down"]).ok();
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_three_questions() {
+    let user = NewUser::new();
+    fs::write(user.repository().join("Makefile"), "test:\n\ttrue\n").unwrap();
+    for words in [["add", "--all"].as_slice(), &["commit", "--quiet", "--message", "Add make"]] {
+        user.run("git", words).ok();
+    }
+
+    let said = user.at_terminal("gt init", "scripted\n2\nn\n").ok().stdout;
+
+    let questions = ["Which agent does the work? [claude]", "How many may work at once? [3]"];
+    assert_says(&said, &questions);
+    assert_says(&said, &["make test? [y]", "scripted does the work, at most 2 at once"]);
+    assert_eq!(user.json(&["rig", "check", "list", "My-App"]), json!([]));
+    user.gt(&["down"]).ok();
+}
+
+#[test]
+fn init_is_refused_where_it_cannot_work() {
+    let user = NewUser::new();
+    let outside = user.sandbox.in_dir(user.sandbox.root());
+    assert_says(&refusal(&user.gt(&["init"])), &["no terminal", "gt init --yes"]);
+    assert_says(&refusal(&outside.gt(["init", "--yes"])), &["no git repository", "git init"]);
+    let unknown = user.gt(&["init", "--yes", "--agent", "claud"]).fails(1);
+    assert_says(&unknown.stderr, &["did you mean claude?"]);
+}
+
+#[test]
+fn commands_in_a_repository_mean_the_town_that_has_it_as_a_rig() {
+    let user = NewUser::new();
+    let home = user.sandbox.root().join("home");
+    let repository = user.repository();
+    let repository = repository.to_str().unwrap();
+    for town in ["one", "two"] {
+        let town = home.join(town);
+        let root = town.to_str().unwrap();
+        user.gt(&["install", root]).ok();
+        user.gt(&["-C", root, "rig", "add", "app", repository]).ok();
+    }
+    let here = || user.gt(&["status"]);
+
+    assert_says(&here().ok().stdout, &["home/two"]);
+    let two = home.join("two").display().to_string();
+    user.gt(&["-C", &two, "rig", "remove", "app"]).ok();
+    assert_says(&refusal(&here()), &["no town found"]);
+    let one = home.join("one").display().to_string();
+    let again = user.gt(&["-C", &one, "rig", "add", "other", repository]).ok();
+    assert!(!again.stdout.contains("before"), "{}", again.stdout);
+    assert_says(&here().ok().stdout, &["home/one"]);
+}
+
+#[test]
+fn many_starts_without_a_cap_are_asked_about_at_a_terminal_only() {
+    let user = NewUser::new();
+    user.gt(&["init", "--yes"]).ok();
+    user.gt(&["down"]).ok();
+    user.gt(&["config", "set", "worker.runtime", "scripted"]).ok();
+    user.gt(&["config", "unset", "scheduler.max_polecats"]).ok();
+    let create = |number: u32| {
+        let id = format!("ma-{number}");
+        user.run("bd", &["create", "Do it", "--id", &id]).ok();
+        id
+    };
+    let beads: Vec<String> = (1..=6).map(create).collect();
+    let line = format!("gt sling {}", beads.join(" "));
+
+    let said = user.at_terminal(&line, "n\n").ok().stdout;
+
+    assert_says(&said, &["This starts 6 agents at once", "[y/N]", "Nothing was started"]);
+    assert_eq!(user.json(&["scheduler", "list"]).as_array().map(Vec::len), Some(0));
+    let five = format!("gt sling {}", beads[..5].join(" "));
+    let unasked = user.at_terminal(&five, "").ok().stdout;
+    assert!(!unasked.contains("[y/N]"), "{unasked}");
+    let yes = user.at_terminal(&format!("{line} --yes"), "").ok().stdout;
+    assert!(!yes.contains("[y/N]"), "{yes}");
+}
