@@ -94,7 +94,7 @@ impl From<&TranscriptEvent> for TranscriptEventDocument {
             TranscriptKind::Usage(usage) => {
                 Self { kind: "usage", usage: Some(usage.into()), ..Self::default() }
             }
-            TranscriptKind::Limit { until, text } => {
+            TranscriptKind::Limit { until, text, .. } => {
                 Self { until: until.map(UtcTime), ..words("limit", text) }
             }
             TranscriptKind::Error(text) => words("error", text),

@@ -1,5 +1,7 @@
 //! The events of a transcript.
 
+use std::time::Duration;
+
 use gt_core::Timestamp;
 use gt_core::schedule::Money;
 
@@ -38,6 +40,8 @@ pub enum TranscriptKind {
     Limit {
         /// When the limit is over, if the service says so.
         until: Option<Timestamp>,
+        /// How long such a limit lasts at most, if that is known.
+        window: Option<Duration>,
         /// The words of the service.
         text: String,
     },

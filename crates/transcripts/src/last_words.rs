@@ -30,7 +30,7 @@ pub fn last_words(format: TranscriptFormat, end_of_output: &str) -> String {
 }
 
 /// Without the rest of an event whose beginning is missing.
-fn whole_lines(text: &str) -> &str {
+pub(crate) fn whole_lines(text: &str) -> &str {
     match text.split_once('\n') {
         Some((first, rest)) if !first.starts_with('{') && first.ends_with('}') => rest,
         None if !text.starts_with('{') && text.ends_with('}') => "",

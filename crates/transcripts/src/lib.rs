@@ -13,8 +13,10 @@ mod formats;
 mod input;
 mod last_words;
 mod parser;
+mod refusal;
 mod sink;
 
 pub use event::{ModelUsage, ToolUse, TranscriptEvent, TranscriptKind, UsageScope};
 pub use last_words::last_words;
 pub use parser::{LINE_BYTES_MAX, TranscriptParser};
+pub use refusal::{ServiceWords, ToldLimit, service_words};

@@ -1,11 +1,13 @@
 //! What agents print, and what is read of it.
 
+use std::time::Duration;
+
 use gt_core::Timestamp;
 use gt_core::runtime::TranscriptFormat;
 use gt_core::schedule::Money;
 use gt_transcripts::{
     LINE_BYTES_MAX, ModelUsage, ToolUse, TranscriptEvent, TranscriptKind, TranscriptParser,
-    UsageScope, last_words,
+    UsageScope, last_words, service_words,
 };
 use proptest::prelude::*;
 
@@ -75,6 +77,7 @@ fn claude_says_what_it_does_and_what_it_used() {
         scope: UsageScope::Session,
     };
     let until = Some(Timestamp::parse("2026-05-31T13:00:00Z").unwrap());
+    let window = Some(Duration::from_hours(5));
     assert_eq!(
         kinds(TranscriptFormat::Claude, output),
         [
@@ -84,7 +87,7 @@ fn claude_says_what_it_does_and_what_it_used() {
             call("t1", "Bash", "git status"),
             answer("t1", true, "not a repository"),
             TranscriptKind::ToolCall(edit),
-            TranscriptKind::Limit { until, text: "five hour".to_owned() },
+            TranscriptKind::Limit { until, window, text: "five hour".to_owned() },
             note("cacheReadInputTokens is -3, which is no number of tokens; it counts as 0"),
             TranscriptKind::Usage(usage),
             TranscriptKind::Result { is_error: false, text: "Done.".to_owned() },
@@ -292,4 +295,27 @@ fn every_beginning_of_a_recorded_output_is_read() {
             assert!(!is_cut || is_told || is_whole, "{name} cut at {end}");
         }
     }
+}
+
+#[test]
+fn only_the_words_of_the_service_tell_of_a_limit() {
+    let limited =
+        r#"{"type":"error","message":"You've hit your usage limit. Try again at 8:54 PM."}"#;
+    let printed = r#"{"type":"item.completed","item":{"id":"1","type":"command_execution","aggregated_output":"You've hit your usage limit.","exit_code":1}}"#;
+    let said = r#"{"type":"item.completed","item":{"id":"2","type":"agent_message","text":"You've hit your usage limit."}}"#;
+    let call =
+        r#"{"type":"item.started","item":{"id":"3","type":"command_execution","command":"ls"}}"#;
+    let words = |lines: &[&str]| service_words(TranscriptFormat::Codex, &lines.join("\n")).text;
+    assert!(words(&[printed, limited]).contains("8:54 PM"));
+    assert_eq!(words(&[printed, said]), "");
+    assert_eq!(words(&[limited, call]), "", "an agent that calls a tool goes on");
+    assert_eq!(words(&["ERROR usage limit reached"]), "ERROR usage limit reached\n");
+}
+
+#[test]
+fn the_event_of_a_limit_that_says_its_end_counts() {
+    let output = include_str!("fixtures/claude_limit.jsonl");
+    let limit = service_words(TranscriptFormat::Claude, output).limit.unwrap();
+    assert_eq!(limit.until, Some(Timestamp::from_nanos(1_794_948_884_000_000_000)));
+    assert_eq!(limit.window, Some(Duration::from_hours(5)));
 }

@@ -63,7 +63,7 @@ impl TranscriptView {
             }
             TranscriptKind::Usage(usage) if usage.scope == UsageScope::Request => self.sum(usage),
             TranscriptKind::Usage(usage) => page.usage(usage),
-            TranscriptKind::Limit { until, text } => page.limit(*until, text),
+            TranscriptKind::Limit { until, text, .. } => page.limit(*until, text),
             TranscriptKind::Error(text) => page.titled("error", text, LineStyle::Failed),
             TranscriptKind::Result { is_error: true, text } => {
                 page.titled("failed", text, LineStyle::Failed);

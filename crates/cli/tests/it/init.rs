@@ -23,7 +23,8 @@ impl NewUser {
         let agent = "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 2.1.0; exit; fi\necho tea > tea\ngt done > /dev/null";
         write_program(bin.join("claude"), agent);
         let own = sandbox.gt_path().parent().unwrap().display().to_string();
-        let path = format!("{}:{own}:{}", bin.display(), std::env::var_os("PATH").unwrap().display());
+        let path =
+            format!("{}:{own}:{}", bin.display(), std::env::var_os("PATH").unwrap().display());
         Self { sandbox: sandbox.in_dir(repository), path }
     }
 

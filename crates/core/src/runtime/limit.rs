@@ -12,6 +12,9 @@ pub const LIMIT_WAIT_MAX: Duration = Duration::from_hours(7 * 24);
 /// How long a limit holds whose end was not said, or has passed already.
 const LIMIT_WAIT_DEFAULT: Duration = Duration::from_mins(30);
 
+/// How long a limit holds that an event tells of without its end.
+const LIMIT_WAIT_UNTOLD: Duration = Duration::from_mins(5);
+
 /// How much of the end of an output is looked at, in bytes. A limit is the last thing that a program says.
 const TAIL_BYTES_MAX: usize = 8 * 1024;
 
@@ -48,6 +51,25 @@ pub struct LimitUntil {
     pub is_exact: bool,
     /// The line that the program printed.
     pub said: String,
+}
+
+impl LimitUntil {
+    /// A limit that an event tells of. A clock that is wrong does not make it longer than its window; where no end is told,
+    /// or that has passed, the agent is tried again soon.
+    pub fn told(
+        until: Option<Timestamp>,
+        window: Option<Duration>,
+        said: &str,
+        now: Timestamp,
+    ) -> Self {
+        let longest = now.plus(window.unwrap_or(LIMIT_WAIT_MAX).min(LIMIT_WAIT_MAX));
+        let told = until.filter(|at| *at > now).map(|at| at.min(longest));
+        Self {
+            at: told.unwrap_or_else(|| now.plus(LIMIT_WAIT_UNTOLD)),
+            is_exact: told.is_some(),
+            said: said.split_whitespace().collect::<Vec<_>>().join(" "),
+        }
+    }
 }
 
 impl Runtime {

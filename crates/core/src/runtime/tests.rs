@@ -270,6 +270,20 @@ fn a_limit_without_a_believable_time_is_guessed() {
 }
 
 #[test]
+fn a_wrong_clock_makes_no_limit_longer_than_its_window() {
+    let hours = |hours| now().plus(Duration::from_hours(hours));
+    let told = |until, window| LimitUntil::told(until, window, "limit", now());
+    let five = Some(Duration::from_hours(5));
+    assert_eq!(told(Some(hours(3)), five).at, hours(3));
+    assert_eq!(told(Some(hours(3000)), five).at, hours(5));
+    assert_eq!(told(Some(hours(3000)), None).at, hours(7 * 24));
+    for past in [None, Some(now())] {
+        let limit = told(past, five);
+        assert_eq!((limit.at, limit.is_exact), (now().plus(Duration::from_mins(5)), false));
+    }
+}
+
+#[test]
 fn the_last_word_counts_and_colours_do_not() {
     let runtime = with_limits(&["resets (?<until>.)"]);
     let output = "resets 5pm\nit went on\n\u{1b}[31mYou\u{2019}ve hit your limit · \u{1b}[1mresets 7pm\u{1b}[0m\nbye";

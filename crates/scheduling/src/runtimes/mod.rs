@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use gt_core::runtime::{CUSTOM, LimitUntil, Runtime, TranscriptFormat, Zones, last_line};
 use gt_core::{RigSlug, Timestamp};
-use gt_transcripts::last_words;
+use gt_transcripts::{ServiceWords, ToldLimit, last_words, service_words};
 use jiff::tz::TimeZone;
 
 use gt_town::scheduler_settings::SchedulerSettings;
@@ -73,10 +73,21 @@ pub fn learned_memory(town: &Town) -> Result<BTreeMap<String, u32>> {
     Ok(estimates.into_iter().map(|estimate| (estimate.name, estimate.memory_mb)).collect())
 }
 
-/// The usage limit that the end of an output tells of, if it does, with the time zones of this machine.
+/// The usage limit that the end of an output tells of, if it does, with the time zones of this machine. Of an output of
+/// events, only what the service says counts, and an event that says until when comes first.
 pub fn limit_in(runtime: &Runtime, output: &str, now: Timestamp) -> Option<LimitUntil> {
     let zones = Zones { local: TimeZone::system(), named: &|name| TimeZone::get(name).ok() };
-    runtime.limit_in(output, now, &zones)
+    let ServiceWords { limit, text } = service_words(runtime.transcript, output);
+    let in_words = || runtime.limit_in(&text, now, &zones);
+    match limit {
+        Some(ToldLimit { until: Some(until), window, text: said }) => {
+            Some(LimitUntil::told(Some(until), window, &said, now))
+        }
+        Some(ToldLimit { text: said, .. }) => {
+            Some(in_words().unwrap_or_else(|| LimitUntil::told(None, None, &said, now)))
+        }
+        None => in_words(),
+    }
 }
 
 #[cfg(test)]

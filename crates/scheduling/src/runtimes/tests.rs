@@ -218,6 +218,31 @@ fn ordinary_output_is_no_limit() {
 }
 
 #[test]
+fn the_limits_of_real_agents_are_found_in_their_events() {
+    let now = Timestamp::from_nanos(1_794_945_320_000_000_000);
+    for (name, output, is_exact) in [
+        ("claude", include_str!("../../../transcripts/tests/fixtures/claude_limit.jsonl"), true),
+        ("codex", include_str!("../../../transcripts/tests/fixtures/codex_limit.jsonl"), true),
+        ("gemini", include_str!("../../../transcripts/tests/fixtures/gemini_limit.jsonl"), false),
+    ] {
+        let found = limit_in(&runtime(name), output, now);
+        let found = found.unwrap_or_else(|| panic!("{name} reaches a limit"));
+        assert_eq!(found.is_exact, is_exact, "{name}: {found:?}");
+        assert!(found.at <= now.plus(std::time::Duration::from_hours(24)), "{name}: {found:?}");
+    }
+    for (name, output) in [
+        ("claude", include_str!("../../../transcripts/tests/fixtures/claude_fail.jsonl")),
+        ("codex", include_str!("../../../transcripts/tests/fixtures/codex_fail.jsonl")),
+        (
+            "claude",
+            r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"Claude usage limit reached|1794948884"}]}}"#,
+        ),
+    ] {
+        assert_eq!(limit_in(&runtime(name), output, now), None, "{name}");
+    }
+}
+
+#[test]
 fn the_runtime_of_a_rig_is_found() {
     let town = town();
     let (slug, prefix) = (RigSlug::parse("web").unwrap(), Prefix::parse("wb").unwrap());

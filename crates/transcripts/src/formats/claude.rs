@@ -1,5 +1,7 @@
 //! Claude Code, and Qwen Code, which prints the same.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::event::{ModelUsage, ToolUse, TranscriptKind, UsageScope};
@@ -12,9 +14,9 @@ pub(super) fn read(line: &Value, sink: &mut EventSink) {
         "assistant" => {
             if let Some(message) = line.get("message") {
                 said(message, sink);
-                if text(line, "error") == "billing_error" {
+                if matches!(text(line, "error"), "billing_error" | "rate_limit") {
                     let text = parts(message.get("content"));
-                    sink.add(TranscriptKind::Limit { until: None, text });
+                    sink.add(TranscriptKind::Limit { until: None, window: None, text });
                 }
             }
         }
@@ -84,8 +86,11 @@ fn heard(message: &Value, sink: &mut EventSink) {
 fn limit(line: &Value, sink: &mut EventSink) {
     let Some(info) = line.get("rate_limit_info") else { return };
     if text(info, "status") == "rejected" {
-        let text = text(info, "rateLimitType").replace('_', " ");
-        sink.add(TranscriptKind::Limit { until: time(info, "resetsAt"), text });
+        let kind = text(info, "rateLimitType");
+        // The others last a week.
+        let window = (kind == "five_hour").then_some(Duration::from_hours(5));
+        let (until, text) = (time(info, "resetsAt"), kind.replace('_', " "));
+        sink.add(TranscriptKind::Limit { until, window, text });
     }
 }
 
@@ -130,7 +135,8 @@ fn result(line: &Value, sink: &mut EventSink) {
     let words = [text(line, "result"), text(error, "message")];
     let words = words.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
     if line.get("api_error_status").and_then(Value::as_u64) == Some(429) {
-        sink.add(TranscriptKind::Limit { until: None, text: words.to_owned() });
+        let text = words.to_owned();
+        sink.add(TranscriptKind::Limit { until: None, window: None, text });
     }
     sink.add(TranscriptKind::Result { is_error: flag(line, "is_error"), text: words.to_owned() });
 }
