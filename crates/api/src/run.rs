@@ -29,6 +29,9 @@ pub struct FullRunDocument {
     pub tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
+    /// The limit of its own that it was over: `time`, `cost` or `tokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_limit: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub formula: String,
     pub created_at: UtcTime,
@@ -383,6 +386,7 @@ impl From<&Run> for FullRunDocument {
             peak_memory_mb: run.usage.peak_memory_mb.map(Into::into),
             tokens: run.usage.tokens,
             cost: run.usage.cost.map(|cost| cost.to_string()),
+            over_limit: run.over_limit.map(|limit| limit.as_str().to_owned()),
             formula: run.formula.clone(),
             created_at: run.created_at.into(),
             created_by: run.created_by.clone(),

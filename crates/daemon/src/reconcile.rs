@@ -8,7 +8,7 @@ use gt_core::decide::Right;
 
 use crate::{notice_helper, retention};
 use gt_execution::merge_queue::{self, PassReport};
-use gt_execution::message_delivery::deliver_waiting;
+use gt_execution::runs::message_delivery::deliver_waiting;
 use gt_execution::runs::stalls::StallReport;
 use gt_execution::runs::{Recovered, RunSpawner, recover, stalls};
 use gt_execution::stale_hooks::{StaleHook, release_stale_hooks};

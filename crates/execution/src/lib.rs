@@ -12,7 +12,6 @@ pub mod checks;
 pub mod drain;
 pub mod landing;
 pub mod merge_queue;
-pub mod message_delivery;
 pub mod polecats;
 pub mod runs;
 pub mod stale_hooks;

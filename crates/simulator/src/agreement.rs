@@ -197,6 +197,11 @@ impl Simulation {
             WaitReason::Escalated(_) => said(DoneStatus::Escalated),
             WaitReason::PutOff(_) => said(DoneStatus::Deferred),
             WaitReason::AttemptsUsedUp(_) => last == Some(RunState::Lost),
+            WaitReason::OverLimit(run, limit) => {
+                let is_it =
+                    |last: &&gt_core::Run| last.id == *run && last.over_limit == Some(*limit);
+                last == Some(RunState::Lost) && last_run.as_ref().is_some_and(is_it)
+            }
             WaitReason::RigParked(rig) => state_of(rig) == Some(RigState::Parked),
             WaitReason::Backoff(at) => {
                 *at > now && latest.is_some_and(|context| context.next_attempt_at == Some(*at))

@@ -172,6 +172,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::Quarantined(_)
         | WaitReason::RunCancelled(_)
         | WaitReason::AttemptsUsedUp(_)
+        | WaitReason::OverLimit(..)
         | WaitReason::Review
         | WaitReason::Escalated(_)
         | WaitReason::PutOff(_)

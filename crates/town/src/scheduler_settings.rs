@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use gt_core::decide::{BudgetKind, Caps, DispatchOrder, MemoryFloor, ReviewCap};
+use gt_core::decide::{BudgetKind, Caps, DispatchOrder, MemoryFloor, ReviewCap, RunLimits};
 use gt_core::runtime::{CUSTOM, DEFAULT};
 use gt_core::settings::Layers;
 use gt_core::{Rig, RigSlug};
@@ -54,6 +54,9 @@ pub struct SchedulerSettings {
     pub spreads_accounts: bool,
     /// The budgets of the town and of its rigs, with their periods.
     pub budgets: Vec<(BudgetKind, Option<RigSlug>, u64)>,
+    /// The limits of each run, and of each run in a rig that has limits of its own.
+    pub run_limits: RunLimits,
+    rig_run_limits: BTreeMap<RigSlug, RunLimits>,
     /// The memory that must stay free; nothing if it is not checked.
     pub memory_floor: Option<MemoryFloor>,
     /// How busy each core may be, in hundredths; 0 for no limit.
@@ -89,6 +92,15 @@ impl SchedulerSettings {
             (BudgetKind::TokensPerDay, None, layers.budget_tokens_per_day()?.unsigned_abs()),
             (BudgetKind::CostPerDay, None, layers.budget_cost_per_day()?.0),
         ];
+        let tokens = |number: i64| Some(number.unsigned_abs()).filter(|number| *number > 0);
+        let run_limits = RunLimits {
+            time: Some(layers.budget_run_time()?).filter(|time| !time.is_zero()),
+            cost: Some(layers.budget_run_cost()?).filter(|cost| cost.0 > 0),
+            tokens: tokens(layers.budget_run_tokens()?),
+            handoff_tokens: layers.budget_handoff_tokens()?.unsigned_abs(),
+            handoff_time: layers.budget_handoff_time()?,
+        };
+        let mut rig_run_limits = BTreeMap::new();
         let mut rig_caps = BTreeMap::new();
         let mut commands = BTreeMap::new();
         let mut runtimes = BTreeMap::new();
@@ -100,6 +112,13 @@ impl SchedulerSettings {
             rig_caps.extend(limit.map(|limit| (rig.clone(), limit)));
             let runs_per_hour = count(layers.rig_budget_runs_per_hour(&rig)?).into();
             budgets.push((BudgetKind::RunsPerHour, Some(rig.clone()), runs_per_hour));
+            let own = RunLimits {
+                time: Some(layers.rig_budget_run_time(&rig)?).filter(|time| !time.is_zero()),
+                cost: Some(layers.rig_budget_run_cost(&rig)?).filter(|cost| cost.0 > 0),
+                tokens: tokens(layers.rig_budget_run_tokens(&rig)?),
+                ..RunLimits::default()
+            };
+            rig_run_limits.insert(rig.clone(), own.or(&run_limits));
             let said = |value: String| Some(value).filter(|value| !value.trim().is_empty());
             let with_rig = |value: String| (rig.clone(), value);
             commands.extend(said(layers.rig_command(&rig)?).map(with_rig));
@@ -120,6 +139,8 @@ impl SchedulerSettings {
         Ok(Self {
             spreads_accounts: layers.accounts_spread()?,
             budgets,
+            run_limits,
+            rig_run_limits,
             memory_floor: layers.guard_memory()?.then_some(floor),
             load_per_core: layers.guard_load_per_core()?.0 / 10_000,
             max_polecats: positive(layers.scheduler_max_polecats()?),
@@ -164,6 +185,11 @@ impl SchedulerSettings {
             self.spawn_parallelism = parallelism(asked);
         }
         self
+    }
+
+    /// The limits of a run in a rig.
+    pub fn run_limits_in(&self, rig: &RigSlug) -> &RunLimits {
+        self.rig_run_limits.get(rig).unwrap_or(&self.run_limits)
     }
 
     /// Whether a rig knows how to run anything: a command or a runtime is set for it, or it has a repository, where

@@ -92,6 +92,7 @@ impl HookEvent {
             | EventKind::StartFailed
             | EventKind::Dispatched
             | EventKind::HandedOver
+            | EventKind::OverLimit
             | EventKind::RunSilent
             | EventKind::RunGoesOn
             | EventKind::RunDone

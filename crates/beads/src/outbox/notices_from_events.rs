@@ -137,6 +137,14 @@ fn message(kind: &str, event: &NewEvent) -> String {
             "{bead} was lost too often and is not tried again. See gt why {bead}, then gt scheduler \
              retry {bead}"
         ),
+        EventPayload::OverLimit(over) => {
+            let run = run.unwrap_or_default();
+            format!(
+                "{run} was over its limit of {} and was ended; its work is kept. See gt run log {run}, then gt \
+                 scheduler retry {bead}",
+                over.limit
+            )
+        }
         EventPayload::HelpWanted(MessageDetails { message, from, subject, severity, .. }) => {
             format!(
                 "{} asks for a person ({}): {subject}. Read it with gt mail read {message}",
@@ -207,6 +215,7 @@ fn kind_of(event: &NewEvent) -> Option<&'static str> {
         EventPayload::CircuitBroken(_) => Some("circuit-broken"),
         EventPayload::Quarantined(_) => Some("quarantined"),
         EventPayload::Escalated(_) => Some("escalated"),
+        EventPayload::OverLimit(_) => Some("over-limit"),
         EventPayload::RunFailed(_) => Some("failed"),
         EventPayload::RunBlocked(_) => Some("blocked"),
         // A user who dispatches work to agents elsewhere has nothing else to hear it by.

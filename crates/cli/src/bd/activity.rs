@@ -228,6 +228,7 @@ pub(crate) fn event_line(event: &Event) -> String {
         | EventKind::CircuitBroken
         | EventKind::Quarantined
         | EventKind::Parked
+        | EventKind::OverLimit
         | EventKind::Escalated => "✗",
         EventKind::Deleted
         | EventKind::RigRemoved
@@ -282,6 +283,7 @@ fn detail(event: &Event, details: &EventPayload) -> String {
         | EventPayload::RunLost(ended)
         | EventPayload::RunCancelled(ended) => joined(&[run, &ended.reason]),
         EventPayload::Escalated(_) => run.to_owned(),
+        EventPayload::OverLimit(over) => joined(&[run, &over.limit]),
         EventPayload::RunSilent(silent) | EventPayload::RunGoesOn(silent) => {
             joined(&[run, &time(Some(silent.since))])
         }

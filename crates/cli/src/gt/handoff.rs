@@ -38,7 +38,13 @@ pub(super) fn run(context: &CommandContext<'_>, args: &HandoffArgs) -> Result<()
     if printer.json() {
         return printer.object(&document(&handed_off));
     }
-    let HandedOff { run, note } = handed_off;
+    let HandedOff { run, over_limit, note } = handed_off;
+    if let Some(limit) = over_limit {
+        let kept = note.map(|note| format!("; the next run begins with {}", note.id));
+        let kept = kept.unwrap_or_default();
+        let limit = limit.as_str();
+        return printer.done(format!("✓ {run} ends here: it is over its limit of {limit}{kept}"));
+    }
     let kept = note.map(|note| format!(", and begins with {}", note.id)).unwrap_or_default();
     printer.done(format!("✓ A fresh session goes on with {run}{kept}"))
 }

@@ -6,7 +6,7 @@ use gt_beads::messages::{self, MessageToSend};
 use gt_core::Message;
 use gt_core::message::Receipt;
 use gt_core::time::parse_duration;
-use gt_execution::message_delivery::NudgeDelivery;
+use gt_execution::runs::message_delivery::NudgeDelivery;
 
 use super::mail::{role, words};
 use crate::context::CommandContext;
@@ -46,7 +46,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &NudgeArgs) -> Result<(), 
     let printer = context.printer;
     let letter = MessageToSend { subject: None, body, nudge: true };
     let mut message = messages::send(&town, role(context), &args.to, &letter)?;
-    let delivery = gt_execution::message_delivery::deliver(&town, &message)?;
+    let delivery = gt_execution::runs::message_delivery::deliver(&town, &message)?;
     if args.wait {
         if !printer.json() {
             printer.done(format!("{}; waiting until it is seen", how_far(&message, &delivery)))?;

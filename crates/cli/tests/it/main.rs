@@ -93,6 +93,7 @@ mod reverts;
 mod review_rules;
 mod rigs;
 mod run_identity;
+mod run_limits;
 mod runs;
 mod runtimes;
 mod scheduler;

@@ -22,6 +22,7 @@ mod outline;
 mod parking;
 mod readiness;
 mod redispatch;
+mod run_limit;
 mod scheduling_reasons;
 mod sessions;
 mod staging;
@@ -69,6 +70,7 @@ pub use parking::{
 };
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, LossCost, LossFacts, after_loss, loss_of};
+pub use run_limit::{LimitStep, LimitUse, RunLimits, RunProgress, limit_step};
 pub use scheduling_reasons::{
     RigFacts, SchedulerFacts, SchedulingFacts, context_reasons, is_stranded, offer_reasons,
     rig_reasons, unscheduled_reasons,

@@ -45,7 +45,7 @@ pub fn run_evidence(run: &Run, end: &RunEnd, now: Timestamp) -> RunEvidence {
     };
     match (end.state, end.loss) {
         (RunState::Done, _) => RunEvidence::Works,
-        (RunState::Lost, RunLoss::Host | RunLoss::Session | RunLoss::Limit)
+        (RunState::Lost, RunLoss::Host | RunLoss::Session | RunLoss::Limit | RunLoss::Budget)
         | (RunState::Cancelled | RunState::Starting | RunState::Running | RunState::Blocked, _) => {
             RunEvidence::Nothing
         }

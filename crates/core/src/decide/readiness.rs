@@ -7,7 +7,7 @@ use super::budget::Budget;
 use super::guard::LoadGuard;
 use super::parking::ParkHold;
 use crate::merging::{MergeRequest, RequestState};
-use crate::schedule::{RunId, WorkerPlace};
+use crate::schedule::{RunId, RunLimit, WorkerPlace};
 use crate::{BeadId, IssueType, RigSlug, Status, Timestamp};
 
 /// The facts that readiness depends on.
@@ -82,6 +82,8 @@ pub enum WaitReason {
     RunCancelled(String),
     /// It had so many runs, and none came to an end.
     AttemptsUsedUp(u32),
+    /// This run of it was over a limit of its own, and was ended.
+    OverLimit(RunId, RunLimit),
     /// The work is done outside any repository, and a person must review it.
     Review,
     /// Its worker asks for a person.
@@ -209,6 +211,7 @@ impl WaitReason {
             | Self::Quarantined(_)
             | Self::RunCancelled(_)
             | Self::AttemptsUsedUp(_)
+            | Self::OverLimit(..)
             | Self::Review
             | Self::ReviewsWaiting { .. }
             | Self::Escalated(_)
@@ -248,6 +251,7 @@ impl WaitReason {
             Self::Quarantined(_) => "quarantined",
             Self::RunCancelled(_) => "run-cancelled",
             Self::AttemptsUsedUp(_) => "attempts-used-up",
+            Self::OverLimit(..) => "over-limit",
             Self::Review => "review",
             Self::Escalated(_) => "escalated",
             Self::PutOff(_) => "put-off",
@@ -365,6 +369,9 @@ impl fmt::Display for WaitReason {
             Self::Merging(request) => f.write_str(&request.state_reason()),
             Self::CannotStart(why) => write!(f, "cannot start: {why}"),
             Self::AttemptsUsedUp(runs) => write!(f, "attempts used up ({runs})"),
+            Self::OverLimit(run, limit) => {
+                write!(f, "over limit: {run} was over {} and was ended", limit.setting())
+            }
             Self::RigGone(rig) => write!(f, "the rig {rig} is gone"),
             Self::RigParked(rig) => write!(f, "the rig {rig} is parked"),
             Self::RigDocked(rig) => write!(f, "the rig {rig} is docked"),

@@ -33,6 +33,8 @@ pub enum LossCost {
     Patience,
     /// Nothing at all: something else says when it goes on.
     Nothing,
+    /// Every attempt that is left: a person decides whether it is worth another one.
+    Person,
 }
 
 impl LossCost {
@@ -42,6 +44,7 @@ impl LossCost {
             RunLoss::Agent => Self::Attempt,
             RunLoss::Host | RunLoss::Session => Self::Patience,
             RunLoss::Limit => Self::Nothing,
+            RunLoss::Budget => Self::Person,
         }
     }
 }
@@ -56,6 +59,8 @@ pub enum AfterLoss {
         /// Not before this; none for at once.
         not_before: Option<Timestamp>,
     },
+    /// A person decides whether it gets another run.
+    AskPerson,
     /// It has had its runs; a person is asked.
     UsedUp {
         /// The number of attempts.
@@ -80,6 +85,7 @@ pub fn after_loss(
     let cool = cool.filter(|cool| *cool > now);
     match price {
         LossCost::Nothing => AfterLoss::Redispatch { attempts, not_before: None },
+        LossCost::Person => AfterLoss::AskPerson,
         LossCost::Patience => AfterLoss::Redispatch { attempts, not_before: cool },
         LossCost::Attempt => {
             let attempts = attempts.saturating_add(1);
@@ -152,11 +158,14 @@ mod tests {
         #[test]
         fn no_bead_waits_longer_than_the_cooldown_and_only_attempts_are_used_up(
             before in 0_u32..6, most in 0_u32..6, previous: Option<i64>, cooldown: u32, now: i64,
-            price in prop_oneof![Just(LossCost::Attempt), Just(LossCost::Patience), Just(LossCost::Nothing)],
+            price in prop_oneof![
+                Just(LossCost::Attempt), Just(LossCost::Patience), Just(LossCost::Nothing), Just(LossCost::Person)
+            ],
         ) {
             let (now, cooldown) = (Timestamp::from_nanos(now), Duration::from_secs(cooldown.into()));
             let previous = previous.map(Timestamp::from_nanos);
             match after_loss(price, before, most, previous, cooldown, now) {
+                AfterLoss::AskPerson => prop_assert_eq!(price, LossCost::Person),
                 AfterLoss::UsedUp { attempts } => {
                     prop_assert!(price == LossCost::Attempt && attempts == before + 1 && attempts >= most);
                 }

@@ -322,6 +322,9 @@ fn after_context(
                     }
                 }),
                 RunState::Done if context.is_reviewed_by_hand(run) => Some(WaitReason::Review),
+                RunState::Lost if run.over_limit.is_some() => {
+                    run.over_limit.map(|limit| WaitReason::OverLimit(run.id.clone(), limit))
+                }
                 RunState::Lost if context.attempts.saturating_add(1) >= max_attempts => {
                     Some(WaitReason::AttemptsUsedUp(context.attempts.saturating_add(1)))
                 }

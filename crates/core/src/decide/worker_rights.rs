@@ -223,6 +223,7 @@ pub fn right_needed(own: &RunId, event: &NewEvent, kinship: BeadRelation) -> Opt
         | EventKind::Landed
         | EventKind::Rescued
         | EventKind::Escalated
+        | EventKind::OverLimit
         | EventKind::StepDone => unless(is_own_run, Right::Queue),
         EventKind::Scheduled
         | EventKind::RetryNow

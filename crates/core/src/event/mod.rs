@@ -211,6 +211,8 @@ events! {
     TreePurged(TreePlace) = "tree_purged",
     /// A bead used up its attempts, and a person is asked.
     Escalated(AttemptsUsed) = "escalated",
+    /// A run was over a limit of its own and was ended, and a person is asked.
+    OverLimit(LimitReached) = "over_limit",
     /// Nothing is started any more.
     Paused(PauseChanged) = "paused",
     /// Work is started again.

@@ -447,6 +447,13 @@ payloads! {
         attempts: u32,
     }
 
+    /// A run that was over a limit of its own.
+    LimitReached {
+        /// The limit: `time`, `cost` or `tokens`.
+        #[serde(default)]
+        limit: String,
+    }
+
     /// A pause of all starts, or of one convoy.
     PauseChanged {
         /// The title of the convoy; left out if all starts are meant.

@@ -65,6 +65,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("tree_moved", r#"{"polecat":"toast","path":"/t","reason":"nuked"}"#),
     ("tree_due", r#"{"polecat":"toast","path":"/t","number":"3","until":"2026-11-17T04:02:34Z"}"#),
     ("escalated", r#"{"attempts":3}"#),
+    ("over_limit", r#"{"limit":"cost"}"#),
     ("paused", "{}"),
     ("resumed", r#"{"title":"T"}"#),
     (

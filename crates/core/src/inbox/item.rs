@@ -17,6 +17,8 @@ names! {
         Review = "review",
         /// Every attempt at a bead was lost.
         AttemptsUsedUp = "attempts-used-up",
+        /// A run was over a limit of its own, and was ended.
+        OverLimit = "over-limit",
         /// A bead failed to start too often.
         CircuitBroken = "circuit-broken",
         /// A bead can never start as it was scheduled.

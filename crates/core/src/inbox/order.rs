@@ -23,6 +23,7 @@ pub fn arrange_inbox(mut items: Vec<InboxItem>) -> Vec<InboxItem> {
             InboxKind::Question => !(is_from_refinery(item) && with_request.contains(bead)),
             InboxKind::Escalated => !with_request.contains(bead) && !with_question.contains(bead),
             InboxKind::AttemptsUsedUp
+            | InboxKind::OverLimit
             | InboxKind::CircuitBroken
             | InboxKind::Quarantined
             | InboxKind::PutOff => !with_request.contains(bead),

@@ -105,6 +105,7 @@ pub fn end_of_wait(reason: &WaitReason, around: &RequestSurroundings) -> WaitEnd
         WaitReason::CircuitBroken(_) => WaitEnd::Person(InboxKind::CircuitBroken),
         WaitReason::Quarantined(_) => WaitEnd::Person(InboxKind::Quarantined),
         WaitReason::AttemptsUsedUp(_) => WaitEnd::Person(InboxKind::AttemptsUsedUp),
+        WaitReason::OverLimit(..) => WaitEnd::Person(InboxKind::OverLimit),
         WaitReason::Review | WaitReason::ReviewsWaiting { .. } => WaitEnd::Person(InboxKind::Review),
         WaitReason::Escalated(_) => WaitEnd::Person(InboxKind::Escalated),
         WaitReason::PutOff(_) => WaitEnd::Person(InboxKind::PutOff),
@@ -216,17 +217,21 @@ mod tests {
     #[test]
     fn a_wait_that_passes_by_itself_asks_for_a_person_only_about_its_cause() {
         use crate::decide::{Budget, BudgetKind, ParkHold};
+        use crate::schedule::{RunId, RunLimit};
         use crate::{BeadId, RigSlug};
         let bead = || BeadId::parse("gt-a").unwrap();
         let rig = || RigSlug::parse("web").unwrap();
         let budget = Budget::new(BudgetKind::RunsPerHour, None, 0, &[], AROUND.now);
         let why = String::new;
+        let run = RunId { bead: bead(), epoch: 1 };
+        let over_limit = WaitReason::OverLimit(run, RunLimit::Time);
         let merging =
             |state| WaitReason::Merging(Box::new(MergeRequest { state, ..any_request("gt-a", 1) }));
         for (reason, expected) in [
             (WaitReason::CircuitBroken(why()), Some(InboxKind::CircuitBroken)),
             (WaitReason::Quarantined(why()), Some(InboxKind::Quarantined)),
             (WaitReason::AttemptsUsedUp(3), Some(InboxKind::AttemptsUsedUp)),
+            (over_limit, Some(InboxKind::OverLimit)),
             (WaitReason::Review, Some(InboxKind::Review)),
             (WaitReason::Escalated(why()), Some(InboxKind::Escalated)),
             (WaitReason::PutOff(why()), Some(InboxKind::PutOff)),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::context::names;
 use super::place::WorkerPlace;
-use super::usage::Usage;
+use super::usage::{Reserve, Usage};
 use crate::work::Lease;
 use crate::{BeadId, ExecutorKind, Invalid, Json, RigSlug, Timestamp, Uid};
 
@@ -79,6 +79,31 @@ names! {
         Session = "session",
         /// Its account, or its runtime, had reached its usage limit.
         Limit = "limit",
+        /// It was over a limit of its own, and was ended.
+        Budget = "budget",
+    }
+}
+
+names! {
+    /// A limit of a single run.
+    RunLimit, "a limit of a run" {
+        /// How long it may take.
+        Time = "time",
+        /// What it may cost.
+        Cost = "cost",
+        /// How many tokens it may use.
+        Tokens = "tokens",
+    }
+}
+
+impl RunLimit {
+    /// The name of its setting.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Time => "budget.run_time",
+            Self::Cost => "budget.run_cost",
+            Self::Tokens => "budget.run_tokens",
+        }
     }
 }
 
@@ -212,6 +237,10 @@ pub struct Run {
     pub lease: Option<Lease>,
     /// When the lease ends.
     pub lease_expires_at: Option<Timestamp>,
+    /// The limit of its own that it was over, if it was asked to hand over for that.
+    pub over_limit: Option<RunLimit>,
+    /// The share of the budgets that its start reserved.
+    pub reserved: Reserve,
 }
 
 impl Run {
@@ -255,6 +284,8 @@ impl Run {
             usage: Usage::default(),
             lease: None,
             lease_expires_at: None,
+            over_limit: None,
+            reserved: Reserve::default(),
         }
     }
 

@@ -20,6 +20,15 @@ impl Usage {
     }
 }
 
+/// The share of the budgets that a run is expected to need. Nothing is reserved of what is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reserve {
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// Money.
+    pub cost: Option<Money>,
+}
+
 /// An amount in the currency that the agent counts in, in millionths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Money(pub u64);

@@ -88,6 +88,11 @@ accessors! {
         budget_runs_per_hour: i64, "budget.runs_per_hour";
         budget_tokens_per_day: i64, "budget.tokens_per_day";
         budget_cost_per_day: Money, "budget.cost_per_day";
+        budget_run_time: Duration, "budget.run_time";
+        budget_run_cost: Money, "budget.run_cost";
+        budget_run_tokens: i64, "budget.run_tokens";
+        budget_handoff_tokens: i64, "budget.handoff_tokens";
+        budget_handoff_time: Duration, "budget.handoff_time";
         guard_memory: bool, "guard.memory";
         guard_memory_min_percent: i64, "guard.memory_min_percent";
         guard_memory_min_mb: i64, "guard.memory_min_mb";
@@ -122,6 +127,9 @@ accessors! {
         rig_pr_head: String, "rig.*.pr_head";
         rig_max_polecats: i64, "rig.*.max_polecats";
         rig_budget_runs_per_hour: i64, "rig.*.budget.runs_per_hour";
+        rig_budget_run_time: Duration, "rig.*.budget.run_time";
+        rig_budget_run_cost: Money, "rig.*.budget.run_cost";
+        rig_budget_run_tokens: i64, "rig.*.budget.run_tokens";
         rig_command: String, "rig.*.command";
         rig_runtime: String, "rig.*.runtime";
         rig_setup: String, "rig.*.setup";

@@ -118,6 +118,16 @@ settings! {
         "No starts after so many tokens in a day, as far as agents report them; 0 is no limit";
     "budget.cost_per_day": SettingKind::Decimal, "0",
         "No starts after so much money in a day, as far as agents report it; 0 is no limit";
+    "budget.run_time": SettingKind::Duration, "4h",
+        "How long a run may take before its worker is asked to hand over; 0 is no limit";
+    "budget.run_cost": SettingKind::Decimal, "0",
+        "What a run may cost before its worker is asked to hand over, as far as agents report it; 0 is no limit";
+    "budget.run_tokens": SettingKind::Integer { min: 0, max: 1_000_000_000_000 }, "0",
+        "How many tokens a run may use before its worker is asked to hand over, as far as agents report them; 0 is no limit";
+    "budget.handoff_tokens": SettingKind::Integer { min: 0, max: 1_000_000_000_000 }, "200000",
+        "How many more tokens a worker may use to hand over before its run is ended; 0 ends it at once";
+    "budget.handoff_time": SettingKind::Duration, "5m",
+        "How long a worker has to hand over before its run is ended";
     "guard.memory": SettingKind::Bool, "true",
         "Whether nothing starts while this machine has too little memory left";
     "guard.memory_min_percent": SettingKind::Integer { min: 0, max: 90 }, "5",
@@ -182,6 +192,12 @@ settings! {
         "Most live runs in this rig; 0 is no limit";
     "rig.*.budget.runs_per_hour": COUNT, "0",
         "Most starts per hour in this rig; 0 is no limit";
+    "rig.*.budget.run_time": SettingKind::Duration, "0s",
+        "How long a run in this rig may take; 0 is the limit of the town, budget.run_time";
+    "rig.*.budget.run_cost": SettingKind::Decimal, "0",
+        "What a run in this rig may cost; 0 is the limit of the town, budget.run_cost";
+    "rig.*.budget.run_tokens": SettingKind::Integer { min: 0, max: 1_000_000_000_000 }, "0",
+        "How many tokens a run in this rig may use; 0 is the limit of the town, budget.run_tokens";
     "rig.*.command": SettingKind::Text, "",
         "Command that works on a bead of this rig";
     "rig.*.runtime": SettingKind::Runtime, "",

@@ -86,6 +86,7 @@ pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
         | EventKind::HelpWanted
         | EventKind::RunBlocked
         | EventKind::TokenChanged
+        | EventKind::OverLimit
         | EventKind::RunSilent
         | EventKind::RunGoesOn
         | EventKind::ConvoyLanded

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gt_core::inbox::{InboxContext, InboxItem, InboxKind, InboxObject};
-use gt_core::schedule::DoneStatus;
+use gt_core::schedule::{DoneStatus, RunLimit};
 use gt_core::{Bead, BeadId, Run, RunState, Timestamp};
 use gt_store::Reader;
 
@@ -56,6 +56,7 @@ fn kind_of(
             let is_later = bead.defer_until.is_some_and(|until| until > now);
             (!is_later).then_some(InboxKind::PutOff)
         }
+        (RunState::Lost, _) => run.over_limit.map(|_| InboxKind::OverLimit),
         (RunState::Done, _) => {
             let context = reader.context_by_number(run.context)?;
             let is_reviewed = context.is_some_and(|context| context.parameters.review_only);
@@ -73,6 +74,16 @@ fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
             format!("escalated: {id} was given back by {} and asks for a person", run.agent),
             vec![format!("gt why {id}"), sling],
         ),
+        InboxKind::OverLimit => {
+            let setting = run.over_limit.map(RunLimit::setting).unwrap_or_default();
+            (
+                format!(
+                    "over limit: {} was over {setting} and was ended; its work is kept",
+                    run.id
+                ),
+                vec![format!("gt run log {}", run.id), format!("gt scheduler retry {id}")],
+            )
+        }
         InboxKind::PutOff => (
             format!("put off: {id} was put off by {}", run.agent),
             vec![format!("gt why {id}"), sling],

@@ -2,7 +2,9 @@
 
 use gt_core::Rig;
 use gt_core::runtime::{ExitZero, Runtime};
-use gt_core::schedule::{Context, DoneStatus, Run, RunEnd, RunLoss, RunState, WorkerPlace};
+use gt_core::schedule::{
+    Context, DoneStatus, Run, RunEnd, RunLimit, RunLoss, RunState, WorkerPlace,
+};
 use gt_executors::runs::{AgentEnd, RunFiles};
 
 use super::spawner::with_causes;
@@ -61,6 +63,10 @@ pub(super) fn conclude(
     end: AgentEnd,
 ) -> Result<()> {
     if run.workplace.tree.is_empty() {
+        let Some(run) = &live(town, run)? else { return Ok(()) };
+        if let Some(limit) = over_limit(run, Some(end)) {
+            return finish(town, &run.id, &ended_over(limit, Some(end))).map(drop);
+        }
         let end = run_end(end);
         if matches!(end.state, RunState::Failed | RunState::Lost)
             && let Some(limit) = limit_in(runtime, &last_output(town, &run.id), town.now())
@@ -94,7 +100,9 @@ pub(super) fn conclude_in_tree(
     let Some(run) = live(town, run)? else { return Ok(EndRecorded::Already) };
     let is_wanted = ending.end != Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
     let run = &run;
-    let meaning = if is_wanted {
+    let meaning = if let Some(limit) = over_limit(run, ending.end) {
+        EndMeaning::Ends(ended_over(limit, ending.end))
+    } else if is_wanted {
         meaning(town, run, ending)?
     } else {
         EndMeaning::Ends(cancelled(ending.end))
@@ -107,6 +115,7 @@ pub(super) fn conclude_in_tree(
     // A tree that cannot be saved now is saved before another run gets it.
     let saved = save(town, ending.rig, run);
     if end.state != RunState::Cancelled
+        && run.over_limit.is_none()
         && let Some(runtime) = ending.runtime
         && let Some(limit) = limit_in(runtime, &last_output(town, &run.id), town.now())
     {
@@ -187,6 +196,19 @@ fn meaning(town: &Town, run: &Run, ending: &EndFacts<'_>) -> Result<EndMeaning> 
     }
 }
 
+/// The limit that ended a run: it was over it, and its agent was ended for that, or handed over. An agent that ended by
+/// itself may have finished the work.
+fn over_limit(run: &Run, end: Option<AgentEnd>) -> Option<RunLimit> {
+    let is_ended = end == Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
+    run.over_limit.filter(|_| is_ended)
+}
+
+/// The end of a run that was over a limit of its own.
+fn ended_over(limit: RunLimit, end: Option<AgentEnd>) -> RunEnd {
+    let reason = format!("it was over its limit of {} and was ended", limit.as_str());
+    RunEnd { state: RunState::Lost, reason, loss: RunLoss::Budget, ..cancelled(end) }
+}
+
 /// The end of a run that was cancelled, however its agent ended.
 fn cancelled(end: Option<AgentEnd>) -> RunEnd {
     let cancelled = run_end(AgentEnd::Cancelled);
@@ -201,7 +223,7 @@ fn cancelled(end: Option<AgentEnd>) -> RunEnd {
 /// The cause of a loss, in words.
 pub(super) fn taken_by(loss: RunLoss) -> &'static str {
     match loss {
-        RunLoss::Agent | RunLoss::Limit => {
+        RunLoss::Agent | RunLoss::Limit | RunLoss::Budget => {
             "none of its processes is left, and none said how it ended"
         }
         RunLoss::Host => "the machine it ran on went down",

@@ -4,6 +4,8 @@ mod cancel;
 mod conclude;
 mod end_dead_run;
 mod launch_spec;
+mod limits;
+pub mod message_delivery;
 mod output;
 mod prompt;
 mod recover;

@@ -160,6 +160,10 @@ impl SessionInputs<'_> {
             let (Some(run), Some(bead)) = (run, bead) else {
                 return Ok(AfterSession::End(AgentEnd::Cancelled));
             };
+            if run.over_limit.is_some() {
+                // It was asked to hand over to the next run, not to a fresh session.
+                return Ok(AfterSession::End(AgentEnd::Cancelled));
+            }
             let begun = SessionBegun { session, why: why.to_owned(), head: head.clone() };
             writer.record_run(&run, EventPayload::HandedOver(begun));
             let (context, token) = (order.context.clone(), order.token.clone());

@@ -1,7 +1,7 @@
 //! The supervisor: our own process around an agent.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use gt_core::schedule::{Account, Context, Run, RunEnd, RunId, RunLoss, RunState, WorkerPlace};
@@ -12,12 +12,13 @@ use gt_executors::runs::{
 };
 
 use super::conclude::{conclude, not_continued};
+use super::limits::LimitWatch;
 use super::remote::{self, HomeSupervisor};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::sessions::{SessionInputs, SessionsEnd};
 use super::spawner::{reopening, with_causes};
 use super::telemetry::RunTelemetry;
-use super::usage::{book_live_usage, note_usage, usage_in_output};
+use super::usage::{note_usage, usage_in_output};
 use crate::trees::look_after;
 use crate::trees::{NotPrepared, Prepared, occupy_and_prepare};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _, strays_are_left};
@@ -120,8 +121,9 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     }
     let ended = std::thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
-        let (run, telemetry) = (&run, &telemetry);
-        scope.spawn(move || book_until(&end, town, run, telemetry));
+        let watch = LimitWatch::begin(town, &run, &files, &settings);
+        let telemetry = &telemetry;
+        scope.spawn(move || watch.watch_until(&end, Some(telemetry)));
         let result = shift.work(*order, &mut supervision);
         drop(ended);
         result
@@ -169,21 +171,6 @@ fn lock_after_previous(files: &RunFiles) -> std::io::Result<Option<RunLock>> {
             return Ok(lock);
         }
         std::thread::sleep(SUPERVISOR_EXIT_POLL_INTERVAL);
-    }
-}
-
-/// How often the usage of a live run is recorded, if it has grown.
-const LIVE_USAGE_INTERVAL: Duration = Duration::from_secs(2);
-
-/// Records what the agents of a run send, until the run is over.
-fn book_until(end: &Receiver<()>, town: &Town, run: &Run, telemetry: &RunTelemetry) {
-    let mut booked = Vec::new();
-    while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(LIVE_USAGE_INTERVAL) {
-        let records = telemetry.records();
-        // What cannot be recorded now is tried again: the counters contain it.
-        if records != booked && book_live_usage(town, run, &records).is_ok() {
-            booked = records;
-        }
     }
 }
 

@@ -158,13 +158,14 @@ pub(super) fn note_usage(
     })
 }
 
-/// Records the usage of a run that goes on.
-pub(super) fn book_live_usage(town: &Town, run: &Run, report: &[UsageRecord]) -> Result<()> {
+/// Records the usage of a run that goes on; all of it so far.
+pub(super) fn book_live_usage(town: &Town, run: &Run, report: &[UsageRecord]) -> Result<Usage> {
     let files = file_layers(town)?;
     town.write(|writer| {
         let prices = layers_over(&files, writer)?.cost_prices()?;
         let (usage, _) = book_in(writer, run, report.to_vec(), &prices)?;
-        Ok(writer.set_run_usage(&run.id, &usage)?)
+        writer.set_run_usage(&run.id, &usage)?;
+        Ok(usage)
     })
 }
 

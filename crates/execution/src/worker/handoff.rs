@@ -2,7 +2,7 @@
 
 use gt_core::decide::{SessionNews, sessions_in_vain};
 use gt_core::message::{HANDOVER, MessageBody, MessageKind, NewMessage, Severity};
-use gt_core::schedule::{Run, RunId, RunState};
+use gt_core::schedule::{Run, RunId, RunLimit, RunState};
 use gt_core::{Event, EventKind, EventPayload, ExecutorKind, Message, MessageAddress, Sender};
 use gt_executors::runs::{AskResult, RunFiles, ask_to_hand_over, has_listener};
 use gt_store::{EventFilter, Reader};
@@ -28,7 +28,9 @@ pub struct HandoffNote {
 pub struct HandedOff {
     /// The run.
     pub run: RunId,
-    /// The note for the next session, if there is one.
+    /// The limit that the run is over: then it ends, and no fresh session begins.
+    pub over_limit: Option<RunLimit>,
+    /// The note for the next session, or for the next run, if there is one.
     pub note: Option<Message>,
 }
 
@@ -78,7 +80,7 @@ pub fn hand_off(
         })?)
     };
     if begin_fresh_session(town, &run.id)? {
-        return Ok(HandedOff { run: run.id, note });
+        return Ok(HandedOff { run: run.id, over_limit: run.over_limit, note });
     }
     Err(no_supervisor(&run, note.as_ref()))
 }

@@ -377,7 +377,10 @@ fn is_blocked(reason: &WaitReason) -> bool {
 fn is_given_up(reason: &WaitReason) -> bool {
     matches!(
         reason,
-        WaitReason::CircuitBroken(_) | WaitReason::Quarantined(_) | WaitReason::AttemptsUsedUp(_)
+        WaitReason::CircuitBroken(_)
+            | WaitReason::Quarantined(_)
+            | WaitReason::AttemptsUsedUp(_)
+            | WaitReason::OverLimit(..)
     )
 }
 

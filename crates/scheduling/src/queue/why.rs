@@ -400,6 +400,10 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         WaitReason::CircuitBroken(_)
         | WaitReason::Quarantined(_)
         | WaitReason::AttemptsUsedUp(_) => format!("gt scheduler retry {id}"),
+        WaitReason::OverLimit(run, limit) => format!(
+            "see what it did with gt run log {run}; gt scheduler retry {id} goes on, gt config set {} <limit> allows more",
+            limit.setting()
+        ),
         WaitReason::Review => {
             format!("look at it, then bd close {id}, or gt sling {id} for another round")
         }

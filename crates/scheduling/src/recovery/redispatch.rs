@@ -112,6 +112,7 @@ fn is_for_a_person(reason: &WaitReason) -> bool {
             | WaitReason::CircuitBroken(_)
             | WaitReason::Quarantined(_)
             | WaitReason::RunCancelled(_)
+            | WaitReason::OverLimit(..)
             | WaitReason::Review
             | WaitReason::Escalated(_)
             | WaitReason::PutOff(_)

@@ -1,8 +1,8 @@
 //! The end of a run, and its consequences.
 
 use gt_core::decide::{AfterLoss, FailureCause, LossCost, after_loss};
-use gt_core::event::AttemptsUsed;
-use gt_core::schedule::{Context, ContextOrigin, Run, RunEnd, RunId, RunState};
+use gt_core::event::{AttemptsUsed, LimitReached};
+use gt_core::schedule::{Context, ContextOrigin, Run, RunEnd, RunId, RunLimit, RunLoss, RunState};
 use gt_core::{EventKind, EventPayload, Outcome, Status};
 use gt_store::{NewContext, Writer};
 
@@ -75,6 +75,10 @@ fn finish_as(
     let cancelled = is_wanted.then(|| RunEnd { state: RunState::Cancelled, ..end.clone() });
     let by = by.filter(|_| !is_wanted).unwrap_or(&run.ended_by);
     let end = cancelled.as_ref().unwrap_or(end);
+    // However its worker went, it went because it was asked to.
+    let over = run.over_limit.filter(|_| end.state == RunState::Lost);
+    let ended_over = over.map(|_| RunEnd { loss: RunLoss::Budget, ..end.clone() });
+    let end = ended_over.as_ref().unwrap_or(end);
     if !writer.end_run(run, end, by)? {
         return Ok(FinishEffect::Already);
     }
@@ -161,6 +165,11 @@ fn lost(
             next.next_attempt_at = not_before;
             writer.insert_contexts(vec![next])?;
             Ok(FinishEffect::Rescheduled)
+        }
+        AfterLoss::AskPerson => {
+            let limit = run.over_limit.map(RunLimit::as_str).unwrap_or_default().to_owned();
+            writer.record_run(run, EventPayload::OverLimit(LimitReached { limit }));
+            Ok(FinishEffect::Escalated)
         }
         AfterLoss::UsedUp { attempts } => {
             writer.record_run(run, EventPayload::Escalated(AttemptsUsed { attempts }));

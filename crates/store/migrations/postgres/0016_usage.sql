@@ -48,3 +48,10 @@ INSERT INTO spending (bead, epoch, model, at, rig, account, input, output, cache
     WHERE used_at IS NOT NULL AND (tokens IS NOT NULL OR cost IS NOT NULL);
 DROP INDEX runs_used;
 ALTER TABLE runs DROP COLUMN used_at;
+
+-- The limit of its own that a run was over, and what its start reserved in the budgets.
+ALTER TABLE runs ADD COLUMN over_limit TEXT COLLATE "C" CHECK (over_limit IN ('time', 'cost', 'tokens'));
+ALTER TABLE runs ADD COLUMN reserved_tokens BIGINT;
+ALTER TABLE runs ADD COLUMN reserved_cost BIGINT;
+
+CREATE INDEX runs_measured ON runs (ended_at) WHERE ended_at IS NOT NULL AND (tokens IS NOT NULL OR cost IS NOT NULL);

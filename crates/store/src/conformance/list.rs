@@ -412,6 +412,7 @@ macro_rules! for_each_conformance_case {
                 a_tree_is_moved_away_with_a_number_and_told_when_it_was,
                 the_rescue_of_a_run_is_kept_once,
                 the_silence_of_a_worker_is_written_down_once,
+                a_run_is_over_one_limit_and_keeps_its_reserve,
                 accepted_work_is_on_its_way_until_it_has_landed,
                 the_runs_of_a_host_that_is_gone_are_adopted,
                 writes_of_a_worker_are_checked_before_they_are_committed,

@@ -2,8 +2,8 @@
 
 use gt_core::decide::SilenceChange;
 use gt_core::schedule::{
-    DoneStatus, Landing, Polecat, Rescued, RunEnd, RunId, RunState, Silence, TrashState, Trashed,
-    TreeState, Workplace,
+    DoneStatus, Landing, Polecat, Rescued, Reserve, RunEnd, RunId, RunLimit, RunState, Silence,
+    TrashState, Trashed, TreeState, Workplace,
 };
 
 use gt_core::work::{RunToken, TokenHash};
@@ -147,6 +147,26 @@ pub(super) fn the_silence_of_a_worker_is_written_down_once(subject: &dyn EngineU
     });
 
     assert_eq!(story, ["run_silent gt-a", "run_goes_on gt-a"]);
+}
+
+pub(super) fn a_run_is_over_one_limit_and_keeps_its_reserve(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.add_open(&["gt-a"]);
+    let reserved = Reserve { tokens: Some(70_000), cost: None };
+    let run = begin(&town, "gt-a", |run| run.reserved = reserved);
+    let read = || town.read(|reader| reader.run(&run.id)).expect("the run is there");
+    assert_eq!((read().over_limit, read().reserved), (None, reserved));
+    let mark = |limit| town.write(|writer| writer.mark_over_limit(&run, limit));
+    assert!(mark(RunLimit::Cost));
+    // The first limit counts.
+    assert!(!mark(RunLimit::Time));
+    assert_eq!(read().over_limit, Some(RunLimit::Cost));
+    town.write(|writer| {
+        let end = RunEnd::without_status(RunState::Lost, "it was over its limit");
+        writer.end_run(&run, &end, "").map(drop)
+    });
+    assert_eq!((read().over_limit, read().reserved), (Some(RunLimit::Cost), reserved));
+    assert!(!mark(RunLimit::Time));
 }
 
 pub(super) fn accepted_work_is_on_its_way_until_it_has_landed(subject: &dyn EngineUnderTest) {

@@ -3,7 +3,8 @@
 use gt_core::decide::SilenceChange;
 use gt_core::event::{AcceptedWork, LandedWork, RunEnded, RunTaken, SilentSince};
 use gt_core::schedule::{
-    DoneStatus, Landing, Money, Run, RunEnd, RunId, RunState, Usage, WorkerPlace, Workplace,
+    DoneStatus, Landing, Money, Reserve, Run, RunEnd, RunId, RunLimit, RunState, Usage,
+    WorkerPlace, Workplace,
 };
 use gt_core::work::Lease;
 use gt_core::{BeadId, EventPayload, ExecutorKind, Json, NewEvent, RigSlug, Timestamp, Uid};
@@ -26,7 +27,8 @@ macro_rules! run_columns {
             $steps,
             ", created_at, created_by, running_at, ended_at, ended_by, exit_code, exit_signal, reason, \
              session, tree, branch, base, base_commit, said, accepted_commit, landing_commit, \
-             peak_memory_mb, tokens, cost, lease_s, lease_expires_at, silent_since"
+             peak_memory_mb, tokens, cost, lease_s, lease_expires_at, silent_since, \
+             over_limit, reserved_tokens, reserved_cost"
         )
     };
 }
@@ -50,20 +52,21 @@ statements! {
         ORDER BY c.bead";
     OUT_OF_ATTEMPTS = "SELECT c.bead, c.attempts + 1 FROM contexts c JOIN beads b ON b.id = c.bead \
         JOIN runs r ON r.context = c.number WHERE c.latest = 1 AND c.close_reason = 'dispatched' \
-        AND b.status = 'open' AND r.state = 'lost' \
+        AND b.status = 'open' AND r.state = 'lost' AND r.over_limit IS NULL \
         AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.bead = r.bead AND n.epoch > r.epoch) \
         ORDER BY c.bead LIMIT ?1";
     HANDED_BACK = "SELECT r.bead, r.epoch FROM contexts c JOIN beads b ON b.id = c.bead \
         JOIN runs r ON r.context = c.number WHERE c.latest = 1 AND c.close_reason = 'dispatched' \
         AND b.status IN ('open', 'blocked', 'deferred') \
-        AND ((r.state = 'cancelled' AND r.said IN ('escalated', 'deferred')) OR (r.state = 'done' AND b.status = 'open')) \
+        AND ((r.state = 'cancelled' AND r.said IN ('escalated', 'deferred')) OR (r.state = 'done' AND b.status = 'open') \
+        OR (r.state = 'lost' AND r.over_limit IS NOT NULL)) \
         AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.bead = r.bead AND n.epoch > r.epoch) \
         ORDER BY c.bead LIMIT ?1";
     LAST_EPOCH = "SELECT COALESCE(MAX(epoch), 0) FROM runs WHERE bead = ?1";
     INSERT = "INSERT INTO runs (bead, epoch, uid, context, rig, executor, runtime, agent, place, host, \
         account, gated, state, starter, formula, steps, created_at, created_by, session, tree, branch, \
-        reason, ended_by, accepted_commit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
-        ?14, ?15, ?16, ?17, ?18, '', '', '', '', '', '')";
+        reason, ended_by, accepted_commit, reserved_tokens, reserved_cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
+        ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, '', '', '', '', '', '', ?19, ?20)";
     MOVE_START = "UPDATE runs SET agent = ?3, place = ?4 WHERE bead = ?1 AND epoch = ?2 AND state = 'starting'";
     CLAIM = "UPDATE runs SET state = 'running', running_at = ?3, session = ?4, tree = ?5, branch = ?6, base = ?7, \
         base_commit = ?8 WHERE bead = ?1 AND epoch = ?2 AND state = 'starting'";
@@ -74,6 +77,8 @@ statements! {
         AND silent_since IS NULL";
     HEARD_AGAIN = "UPDATE runs SET silent_since = NULL WHERE bead = ?1 AND epoch = ?2 AND state = 'running' \
         AND silent_since = ?3";
+    OVER_LIMIT = concat!("UPDATE runs SET over_limit = ?3 WHERE bead = ?1 AND epoch = ?2 AND over_limit IS NULL AND ",
+        live!());
     INTEND = concat!("UPDATE runs SET ended_by = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
         exit_signal = ?7, reason = ?8, silent_since = NULL WHERE bead = ?1 AND epoch = ?2 AND ", live!());
@@ -121,8 +126,8 @@ impl Reader<'_> {
         })
     }
 
-    /// The last runs of beads that their workers gave back undecided and that were not scheduled since: escalated, put off, or
-    /// done while the bead is open.
+    /// The last runs of beads that their workers gave back undecided and that were not scheduled since: escalated, put off,
+    /// done while the bead is open, or ended because they were over a limit of their own.
     pub fn runs_handed_back(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.rows(HANDED_BACK, &[limit.into()], |row| {
@@ -163,6 +168,8 @@ impl Writer<'_> {
             run.steps.as_str().into(),
             run.created_at.into(),
             (&run.created_by).into(),
+            run.reserved.tokens.map(as_int).into(),
+            run.reserved.cost.map(|Money(cost)| as_int(cost)).into(),
         ];
         self.execute(INSERT, &params)?;
         self.record_run(run, EventPayload::RunStarting(taken_by(run, None)));
@@ -248,6 +255,14 @@ impl Writer<'_> {
         }
         self.record_run(run, kind(SilentSince { since: silence.since }));
         Ok(true)
+    }
+
+    /// Writes down that a live run is over a limit of its own. `false` if that is known, or it has ended already.
+    pub fn mark_over_limit(&mut self, run: &Run, limit: RunLimit) -> Result<bool, StoreError> {
+        let id = &run.id;
+        let params = [(&id.bead).into(), i64::from(id.epoch).into(), limit.as_str().into()];
+        self.touch_run(id)?;
+        Ok(self.execute(OVER_LIMIT, &params)? > 0)
     }
 
     /// Writes down the actor that wants a live run to end; the process that writes its end needs it.
@@ -375,5 +390,10 @@ pub(super) fn run_from(row: &dyn Row) -> Result<Run, StoreError> {
         lease: row.int_or_null(35)?.map(Lease::of_seconds).transpose()?,
         lease_expires_at: instant(36)?,
         silent_since: instant(37)?,
+        over_limit: row.text_or_null(38)?.map(RunLimit::parse).transpose()?,
+        reserved: Reserve {
+            tokens: row.int_or_null(39)?.map(count),
+            cost: row.int_or_null(40)?.map(|cost| Money(count(cost))),
+        },
     })
 }

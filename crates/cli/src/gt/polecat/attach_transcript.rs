@@ -8,7 +8,7 @@ use gt_beads::run_records::resolve;
 use gt_core::MessageId;
 use gt_core::message::Receipt;
 use gt_core::schedule::Run;
-use gt_execution::message_delivery::deliver;
+use gt_execution::runs::message_delivery::deliver;
 use gt_execution::runs::{KeyInput, RunTranscript};
 use gt_town::Town;
 use gt_transcripts::TranscriptEvent;

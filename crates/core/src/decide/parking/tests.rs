@@ -75,7 +75,7 @@ fn only_a_run_that_comes_to_nothing_at_once_counts() {
     }
     assert_eq!(run_evidence(&quick, &end(RunState::Done), NOW), RunEvidence::Works);
     assert_eq!(run_evidence(&quick, &end(RunState::Cancelled), NOW), RunEvidence::Nothing);
-    for loss in [RunLoss::Host, RunLoss::Session, RunLoss::Limit] {
+    for loss in [RunLoss::Host, RunLoss::Session, RunLoss::Limit, RunLoss::Budget] {
         let lost = RunEnd { loss, ..end(RunState::Lost) };
         assert_eq!(run_evidence(&quick, &lost, NOW), RunEvidence::Nothing, "{loss:?}");
     }

@@ -6,6 +6,7 @@ mod site;
 pub use remote_side::{attend_line, called_from, keep_run};
 
 use std::path::Path;
+use std::sync::mpsc;
 
 use gt_core::decide::home_call;
 use gt_core::runtime::Runtime;
@@ -19,6 +20,7 @@ use gt_executors::ssh::{
 
 use super::conclude::conclude;
 use super::launch_spec::{LaunchHost, LaunchSpec, environment_of, launch_spec};
+use super::limits::LimitWatch;
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::sessions::mark_told;
 use super::spawner::with_causes;
@@ -165,10 +167,18 @@ impl HomeSupervisor<'_> {
             is_cancelled: !it.run.ended_by.is_empty(),
         };
         let mut is_said = false;
-        let outcome = stay.to_the_end(line, &mut || {
-            if !std::mem::replace(&mut is_said, true) {
-                say(&SupervisorAnswer::Started);
-            }
+        let outcome = std::thread::scope(|scope| {
+            let (ended, end) = mpsc::channel::<()>();
+            let watch = LimitWatch::begin(town, &it.run, self.files, &it.settings);
+            // Its agent sends nothing home: only its time is known.
+            scope.spawn(move || watch.watch_until(&end, None));
+            let outcome = stay.to_the_end(line, &mut || {
+                if !std::mem::replace(&mut is_said, true) {
+                    say(&SupervisorAnswer::Started);
+                }
+            });
+            drop(ended);
+            outcome
         });
         let outcome = outcome.map_err(|source| self.failed(source))?;
         if self.lock.is_removed() {

@@ -9,7 +9,7 @@ use gt_executors::runs::{RunFiles, supervisor_at_work};
 use gt_executors::tmux::{Capture, Confirmation, Pasted, Tmux, TmuxError};
 use gt_store::Reader;
 
-use crate::runs::session_server;
+use super::session_server;
 use gt_beads::messages::delivered;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_scheduling::runtimes;
