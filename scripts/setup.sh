@@ -53,6 +53,8 @@ install_system_packages() {
     # The tests play the other machine themselves.
     PATH="$PATH:/usr/sbin" command -v sshd >/dev/null || missing+=(openssh-server)
     command -v ssh >/dev/null || missing+=(openssh-client)
+    # Workers of the tests are put into sandboxes.
+    command -v bwrap >/dev/null || missing+=(bubblewrap)
     # Projects of the tests keep large files.
     command -v git-lfs >/dev/null || missing+=(git-lfs)
     # Programs that check a container, and with which coding agents call the work queue.

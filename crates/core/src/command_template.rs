@@ -8,16 +8,20 @@ use crate::{Invalid, words};
 /// `{name}` stands for the value of that name, wherever it is in a word; a value never becomes several
 /// words, and no place is looked for in it. `{{` and `}}` are braces.
 pub fn expand(template: &str, values: &[(&str, &str)]) -> Result<Vec<String>, Invalid> {
-    let words = match array_of_words(template)? {
-        Some(words) => words,
-        None => words::split(template)?.into_iter().map(|word| word.text).collect(),
-    };
     let filled: Vec<String> =
-        words.iter().map(|word| fill(word, values)).collect::<Result<_, _>>()?;
+        words_of(template)?.iter().map(|word| fill(word, values)).collect::<Result<_, _>>()?;
     if filled.first().is_none_or(String::is_empty) {
         return Err(Invalid::new("the command names no program"));
     }
     Ok(filled)
+}
+
+/// The words of a template, with their places.
+pub(crate) fn words_of(template: &str) -> Result<Vec<String>, Invalid> {
+    match array_of_words(template)? {
+        Some(words) => Ok(words),
+        None => Ok(words::split(template)?.into_iter().map(|word| word.text).collect()),
+    }
 }
 
 /// The words of a template that is a JSON array. A line can begin with a bracket too, but not with one and a quote.
@@ -34,7 +38,27 @@ fn array_of_words(template: &str) -> Result<Option<Vec<String>>, Invalid> {
     })
 }
 
-fn fill(word: &str, values: &[(&str, &str)]) -> Result<String, Invalid> {
+/// A word with its places filled.
+pub(crate) fn fill(word: &str, values: &[(&str, &str)]) -> Result<String, Invalid> {
+    let value =
+        |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    fill_with(word, |name| value(name).ok_or_else(|| unknown(name, values)))
+}
+
+/// Whether a word has a place of this name.
+pub(crate) fn has_place(word: &str, wanted: &str) -> Result<bool, Invalid> {
+    let mut found = false;
+    fill_with(word, |name| {
+        found |= name == wanted;
+        Ok("")
+    })?;
+    Ok(found)
+}
+
+fn fill_with<'v>(
+    word: &str,
+    mut value: impl FnMut(&str) -> Result<&'v str, Invalid>,
+) -> Result<String, Invalid> {
     let mut filled = String::with_capacity(word.len());
     let mut rest = word;
     while let Some(at) = rest.find(['{', '}']) {
@@ -50,8 +74,7 @@ fn fill(word: &str, values: &[(&str, &str)]) -> Result<String, Invalid> {
             let Some((name, after)) = after.split_once('}') else {
                 return Err(Invalid::new("a { is never closed; write {{ to mean the brace itself"));
             };
-            let value = values.iter().find(|(known, _)| *known == name);
-            filled.push_str(value.ok_or_else(|| unknown(name, values))?.1);
+            filled.push_str(value(name)?);
             after
         } else {
             return Err(Invalid::new("a } closes nothing; write }} to mean the brace itself"));

@@ -17,3 +17,4 @@ pub mod runs;
 pub mod stale_hooks;
 pub mod trees;
 pub mod worker;
+mod wrap;

@@ -22,6 +22,9 @@ pub const RUN_TOKEN: &str = "GT_RUN_TOKEN";
 /// The variable with the check that a process belongs to.
 pub const CHECK: &str = "GT_CHECK";
 
+/// The variable that says that a program of the rig is around a worker.
+pub const WRAPPED: &str = "GT_WRAPPED";
+
 /// The run of a process that belongs to a check: none that there can be. The hooks of git take a caller without a run for a
 /// person.
 pub const RUN_OF_CHECK: &str = "gt-check#1";
@@ -30,7 +33,7 @@ pub const RUN_OF_CHECK: &str = "gt-check#1";
 pub const NOT_A_WORKER: [(&str, &str); 2] = [("GT_RUN", ""), (RUN_TOKEN, "")];
 
 /// Every variable we look at.
-const VARIABLES: [&str; 40] = [
+const VARIABLES: [&str; 41] = [
     "PATH",
     "PORT",
     "DATABASE_URL",
@@ -48,6 +51,7 @@ const VARIABLES: [&str; 40] = [
     "GT_INSECURE",
     "GT_MACHINE",
     "GT_NOTICE_KEY",
+    "GT_WRAPPED",
     "GT_WORK_URL",
     "GT_WORK_TOKEN",
     "NOTIFY_SOCKET",
@@ -113,6 +117,11 @@ impl Environment {
         let is_told = self.get("GT_NOTICE_KEY").is_some() && self.get(RUN_TOKEN).is_none();
         let run = self.get("GT_RUN").filter(|_| !is_told);
         run.and_then(|run| RunId::parse(run).ok())
+    }
+
+    /// Whether a program of the rig is around this worker: a sandbox from which an origin need not be in reach.
+    pub fn is_wrapped(&self) -> bool {
+        self.get(WRAPPED).is_some()
     }
 
     /// Whether this is, or may be, a worker: it has the name of a run, or a token.

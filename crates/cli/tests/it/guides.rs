@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use gt_testkit::{Cluster, Sandbox, write_program};
 
+use crate::sandboxes::has_bubblewrap;
 use crate::support::nowhere;
 
 /// The pages, each with the name of its test.
@@ -54,6 +55,7 @@ pages! {
     recovery: "docs/guides/recovery.md",
     runs: "docs/guides/runs.md",
     runtimes: "docs/guides/runtimes.md",
+    sandboxes: "docs/guides/sandboxes.md",
     scheduler_contexts: "docs/guides/scheduler-contexts.md",
     scheduling: "docs/guides/scheduling.md",
     ssh: "docs/guides/ssh.md",
@@ -78,7 +80,7 @@ case " $* " in *" --version "*) echo "1.0.0 (test)"; exit;; esac
 if [ -z "$GT_RUN" ]; then cat > /dev/null; echo ready; exit; fi
 echo "working on $GT_RUN"
 looks=0
-while [ ! -e "$HOME/.agents-may-end" ] && [ -d "$HOME" ] && [ $looks -lt 3000 ]; do
+while [ ! -e "$HOME/.agents-may-end" ] && [ ! -e "$GT_TOWN_ROOT/.gt/agents-may-end" ] && [ -d "$HOME" ] && [ $looks -lt 3000 ]; do
     looks=$((looks + 1)); sleep 0.02
 done
 echo "$GT_RUN" > "work-${GT_RUN%#*}.txt"
@@ -88,7 +90,7 @@ exec gt done -m "Work of $GT_RUN"
 /// Programs that pages start, beside agents. They do nothing, unless a page needs more.
 const PROGRAMS: &[(&str, &str)] = &[
     ("createdb", "exit 0"),
-    ("docker", "exit 0"),
+    ("docker", DOCKER),
     ("loginctl", "exit 0"),
     ("notify-send", "cat > /dev/null"),
     ("run-tests", "echo \"all pass\""),
@@ -96,6 +98,21 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("systemctl", "exit 0"),
     ("ssh", SSH),
 ];
+
+/// Runs the command that is meant for a container on this machine.
+const DOCKER: &str = r#"
+while [ $# -gt 0 ]; do
+    case "$1" in my-agents:1) shift; exec "$@";; esac
+    shift
+done
+"#;
+
+/// Runs the command that is meant for a sandbox without one.
+const BUBBLEWRAP: &str = r#"
+while [ "$1" != -- ]; do shift; done
+shift
+exec "$@"
+"#;
 
 /// Runs the command that is meant for the other machine on this one.
 const SSH: &str = r#"
@@ -216,6 +233,8 @@ fn script(page: &str, text: &str) -> String {
             writeln!(script, "at '{page}:{line}'").unwrap();
             if WAITS.iter().any(|words| text.contains(words)) {
                 script.push_str("touch ~/.agents-may-end\n");
+                // The home directory of an agent in a sandbox is another one.
+                script.push_str("for town in ~/*/.gt; do touch \"$town/agents-may-end\"; done\n");
             }
             if comment.contains("Ctrl-C") {
                 writeln!(script, ": > ~/.followed\n( exec {text}\n) > ~/.followed 2>&1 &").unwrap();
@@ -255,12 +274,17 @@ fn home() -> Sandbox {
     for (name, text) in PROGRAMS {
         program(name, &format!("#!/bin/sh\n{text}\n"));
     }
+    if !has_bubblewrap(&sandbox, "the sandbox of docs/guides/sandboxes.md") {
+        program("bwrap", &format!("#!/bin/sh\n{BUBBLEWRAP}\n"));
+    }
     sandbox
 }
 
 /// Replaces the places that a page names by those of this test.
 fn in_the_sandbox(text: &str, port: u16) -> String {
     let text = text.replace("localhost:8080", &format!("localhost:{port}"));
+    // The programs of a test are there.
+    let text = text.replace(" --tmpfs /tmp ", " ");
     if text.contains("postgres://gt@db.example/town") {
         return text.replace("postgres://gt@db.example/town", &Cluster::shared().fresh_database());
     }

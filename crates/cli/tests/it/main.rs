@@ -96,6 +96,7 @@ mod run_identity;
 mod run_limits;
 mod runs;
 mod runtimes;
+mod sandboxes;
 mod scheduler;
 mod search_stats;
 mod serve;

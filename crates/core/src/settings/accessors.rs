@@ -80,6 +80,7 @@ accessors! {
         worker_inherit_credentials: bool, "worker.inherit_credentials";
         worker_runtime: String, "worker.runtime";
         worker_rights: String, "worker.rights";
+        worker_wrap: String, "worker.wrap";
         work_stale_after: Duration, "work.stale_after";
         work_claim: String, "work.claim";
         checks_max: i64, "checks.max";
@@ -134,6 +135,7 @@ accessors! {
         rig_runtime: String, "rig.*.runtime";
         rig_setup: String, "rig.*.setup";
         rig_overlay: String, "rig.*.overlay";
+        rig_wrap: String, "rig.*.wrap";
         rig_ssh_host: String, "rig.*.ssh.host";
         rig_ssh_directory: String, "rig.*.ssh.directory";
         rig_ssh_gt: String, "rig.*.ssh.gt";

@@ -20,7 +20,8 @@ pub struct Setting {
 }
 
 /// The settings that files cannot set, because a worker can write those files.
-const STORE_ONLY: &[&str] = &["cost.prices", "worker.rights", "rig.*.checks", "rig.*.protect"];
+const STORE_ONLY: &[&str] =
+    &["cost.prices", "worker.rights", "worker.wrap", "rig.*.wrap", "rig.*.checks", "rig.*.protect"];
 
 impl Setting {
     /// Whether only the store sets it.
@@ -102,6 +103,8 @@ settings! {
         "Program that works on beads; without one, the rig's command if it has one, else claude";
     "worker.rights": SettingKind::WorkerRights, "worker",
         "What workers may change beside their own work: worker is nothing, operator everything, or a list of beads, queue, reviews, rigs, settings, accounts, tokens and store";
+    "worker.wrap": SettingKind::CommandWrap, "",
+        "Program around every agent, setup command and check, such as a sandbox, with {command}, {tree}, {repository}, {town}, {rig}, {run} and {variable}";
     "work.stale_after": SettingKind::Duration, "30m",
         "Silence after which a work item taken over HTTP is blocked";
     "work.claim": SettingKind::Choice(&["any", "dispatched"]), "any",
@@ -206,6 +209,8 @@ settings! {
         "Shell command that is run in a tree of this rig before a worker gets it";
     "rig.*.overlay": SettingKind::Text, "",
         "Directory whose files every tree of this rig gets besides those of the repository";
+    "rig.*.wrap": SettingKind::CommandWrap, "",
+        "Program around the agents, setup commands and checks of this rig, instead of worker.wrap; none is no program";
     "rig.*.ssh.host": SettingKind::Text, "",
         "Machine on which the runs of this rig are carried out, as ssh calls it";
     "rig.*.ssh.directory": SettingKind::Text, "gt-work",

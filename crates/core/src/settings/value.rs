@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::checks::{parse_checks, parse_path_patterns, write_checks, write_path_patterns};
+use crate::command_wrap::CommandWrap;
 use crate::cost::PriceTable;
 use crate::decide::WorkerRights;
 use crate::hosting::{PullRequestTrust, is_repository_owner};
@@ -35,6 +36,8 @@ pub enum SettingKind {
     Text,
     /// A command line whose words can be told apart, or nothing.
     Command,
+    /// The program around commands, or nothing.
+    CommandWrap,
     /// The name of a runtime, or nothing.
     Runtime,
     /// The address of a web service, or nothing.
@@ -98,7 +101,9 @@ impl SettingKind {
             ),
             Self::Choice(words) if words.contains(&text) => Ok(text.to_owned()),
             Self::Choice(words) => invalid(&format!("one of {}", words.join(", "))),
-            Self::Text | Self::Command if text.contains('\0') => invalid("text without NUL"),
+            Self::Text | Self::Command | Self::CommandWrap if text.contains('\0') => {
+                invalid("text without NUL")
+            }
             Self::Command => match words::split(text)?.first() {
                 Some(program) if program.text.is_empty() => invalid("a command; name a program"),
                 _ => Ok(text.to_owned()),
@@ -117,6 +122,10 @@ impl SettingKind {
             Self::ForkOwner => invalid(
                 "the owner of a fork; write it as the address has it: ada or group/subgroup",
             ),
+            Self::CommandWrap => {
+                CommandWrap::parse(text)?;
+                Ok(text.trim().to_owned())
+            }
             Self::Runtime => Ok(RuntimeName::parse(text)?.to_string()),
             Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
             Self::WorkerRights => Ok(WorkerRights::parse(text)?.to_string()),
@@ -145,6 +154,7 @@ impl SettingKind {
             Self::Choice(words) => words.join(" or "),
             Self::Text => "text".to_owned(),
             Self::Command => "command line".to_owned(),
+            Self::CommandWrap => "command line with `{command}`, or none".to_owned(),
             Self::Runtime => "name of a runtime".to_owned(),
             Self::WebAddress => "address (`https://example.com/path`)".to_owned(),
             Self::WorkerRights => "worker, operator or a list of rights".to_owned(),
@@ -178,6 +188,7 @@ impl SettingKind {
             | Self::Choice(_)
             | Self::Text
             | Self::Command
+            | Self::CommandWrap
             | Self::Runtime
             | Self::WorkerRights
             | Self::Networks
@@ -286,6 +297,7 @@ mod tests {
                 SettingKind::Choice(&["a", "b"]),
                 SettingKind::Text,
                 SettingKind::Command,
+                SettingKind::CommandWrap,
                 SettingKind::Runtime,
                 SettingKind::WorkerRights,
                 SettingKind::WebAddress,

@@ -35,6 +35,7 @@ pub(super) struct FinishedCheckCommand {
 /// What one run of a command needs.
 pub(super) struct CheckCommand<'a> {
     pub(super) check: &'a CheckDefinition,
+    pub(super) argv: &'a [String],
     pub(super) tree: &'a CheckTree,
     pub(super) program: &'a Path,
     pub(super) environment: &'a [(String, String)],
@@ -60,7 +61,6 @@ impl CheckCommand<'_> {
             // The receiver is gone when the output did not end in time.
             let _ = done.send(log::keep(reader, log));
         });
-        let argv = ["sh", "-c", &self.check.command].map(str::to_owned);
         let environment: Vec<(&str, String)> =
             self.environment.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         let began = Instant::now();
@@ -70,7 +70,7 @@ impl CheckCommand<'_> {
                     program: self.program.to_owned(),
                     arguments: vec![ATTEND.into()],
                 },
-                argv: &argv,
+                argv: self.argv,
                 directory: self.tree.tree().path(),
                 environment: &environment,
                 without: self.without,

@@ -231,8 +231,11 @@ impl Runner<'_> {
         if let Err(error) = prepared {
             return self.not_run(planned, CheckError::Setup, with_causes(&error));
         }
+        let argv = ["sh", "-c", &planned.check.command].map(str::to_owned);
+        let argv = self.trees.wrapped(tree, &environment, argv.into())?;
         let command = CheckCommand {
             check: &planned.check,
+            argv: &argv,
             tree,
             program: self.order.program,
             environment: &environment,

@@ -12,8 +12,10 @@ use gt_executors::terminal::Launcher;
 
 use super::prompt::prompt;
 use crate::trees::{path_with_us, put_behind_fence};
+use crate::wrap::{WrappedCommand, wrap_of};
 use gt_scheduling::run_transitions::ClaimedRun;
-use gt_town::identity::RUN_TOKEN;
+use gt_town::identity::{RUN_TOKEN, WRAPPED};
+use gt_town::settings::layers;
 use gt_town::{OperationError, Result, Town};
 
 /// The program that works on a run, and its prompt.
@@ -125,6 +127,30 @@ pub(super) fn launch_spec(
         prompter,
     };
     Ok(LaunchSpec { agent, told, prompt_file })
+}
+
+/// Puts the program of the rig around an agent whose environment is complete. `is_here` says whether it is started on this
+/// machine.
+pub(super) fn wrap_agent(
+    town: &Town,
+    rig: &Rig,
+    run: &Run,
+    agent: &mut Agent,
+    is_here: bool,
+) -> Result<()> {
+    let wrap = wrap_of(&layers(town)?, rig)?;
+    if wrap.is_some() {
+        agent.environment.push((WRAPPED.to_owned(), "1".to_owned()));
+    }
+    let run = run.id.to_string();
+    let wrapped = WrappedCommand {
+        rig,
+        place: is_here.then_some((town, agent.directory.as_path())),
+        run: &run,
+        environment: &agent.environment,
+    };
+    agent.argv = wrapped.argv(wrap.as_ref(), std::mem::take(&mut agent.argv))?;
+    Ok(())
 }
 
 /// The command that types the prompt into the session of a run: this program, once more.

@@ -12,7 +12,7 @@ use gt_executors::runs::{
     AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, SupervisorAnswer, say,
 };
 
-use super::launch_spec::{LaunchHost, LaunchSpec, launch_spec};
+use super::launch_spec::{LaunchHost, LaunchSpec, launch_spec, wrap_agent};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::spawner::with_causes;
 use super::telemetry::RunTelemetry;
@@ -117,6 +117,8 @@ impl SessionInputs<'_> {
         let LaunchSpec { mut agent, told, .. } = launched.map_err(|error| with_causes(&error))?;
         let telemetry = self.telemetry.begin_session(session, runtime, &agent.environment);
         agent.environment.extend(telemetry);
+        wrap_agent(self.town, self.rig, &order.run, &mut agent, true)
+            .map_err(|error| with_causes(&error))?;
         let started = || {
             if session == 1 {
                 say(&SupervisorAnswer::Started);

@@ -11,6 +11,7 @@ use gt_executors::git::{Commit, Repository, Tree};
 use gt_executors::runs::ProcessMark;
 
 use super::setup::TreeSetup;
+use crate::wrap::WrappedCommand;
 use gt_town::settings::layers;
 use gt_town::tree_paths::{Trees, git_failed};
 use gt_town::{OperationError, Result, Town};
@@ -63,6 +64,21 @@ impl<'a> CheckTrees<'a> {
         self.setup.hash()
     }
 
+    /// The words of a command in a tree, with the program of the rig around them.
+    pub(crate) fn wrapped(
+        &self,
+        tree: &CheckTree,
+        environment: &[(String, String)],
+        argv: Vec<String>,
+    ) -> Result<Vec<String>> {
+        let Trees { town, rig } = self.trees;
+        let place = Some((town, tree.tree.path()));
+        // A container has to be told that this one is given too.
+        let environment = [environment, &[(MARK.to_owned(), String::new())]].concat();
+        WrappedCommand { rig, place, run: "", environment: &environment }
+            .argv(self.setup.wrap(), argv)
+    }
+
     /// Waits for a tree that no other process uses; nothing if `keep_going` says no before.
     pub(crate) fn take(&self, keep_going: &dyn Fn() -> bool) -> Result<Option<CheckTree>> {
         loop {
@@ -106,7 +122,6 @@ impl<'a> CheckTrees<'a> {
         environment: &[(String, String)],
         without: &[&str],
     ) -> Result<()> {
-        let rig = self.trees.rig;
         let ready = tree.home.join("ready");
         let wanted = format!("{tree_hash}\n{}\n", self.setup.hash()?);
         let is_reset = self.reset(tree, repository, commit)?;
@@ -116,7 +131,7 @@ impl<'a> CheckTrees<'a> {
         }
         let failed = |source| OperationError::File { action: "write", path: ready.clone(), source };
         let _ = fs::remove_file(&ready);
-        self.setup.run_command(rig, &tree.tree, environment, without)?;
+        self.setup.run_command(&self.trees, &tree.tree, "", environment, without)?;
         fs::write(&ready, wanted).map_err(failed)
     }
 

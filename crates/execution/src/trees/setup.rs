@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use gt_core::Rig;
 use gt_core::checks::hash_parts;
+use gt_core::command_wrap::CommandWrap;
 use gt_core::time::format_duration;
 use gt_executors::git::{Commit, Tree};
 use gt_executors::trial::{ErrorStream, Trial};
 
 use super::overlay::{files_below, lay_over};
+use crate::wrap::{WrappedCommand, wrap_of};
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::layers_in;
 use gt_town::tree_paths::{Trees, git_failed};
@@ -28,6 +30,8 @@ pub(super) struct TreeSetup {
     overlay: Option<PathBuf>,
     /// The command that is run in each.
     command: Option<String>,
+    /// The program around that command.
+    wrap: Option<CommandWrap>,
     /// The time limit: that of a start.
     limit: Duration,
 }
@@ -42,6 +46,7 @@ impl TreeSetup {
             Ok(Self {
                 overlay: overlay.map(|overlay| town.root().join(overlay)),
                 command: said(layers.rig_setup(&rig.slug)?),
+                wrap: wrap_of(&layers, rig)?,
                 limit: SchedulerSettings::of(&layers)?.start_timeout,
             })
         })
@@ -51,6 +56,8 @@ impl TreeSetup {
     /// now.
     pub(super) fn mark(&self, base: &Commit) -> Result<String> {
         let mut mark = format!("{base}\n{}\n", self.command.as_deref().unwrap_or_default());
+        // Writing to a string does not fail.
+        let _ = self.wrap.iter().try_for_each(|wrap| writeln!(mark, "{:?}", wrap.words()));
         let Some(overlay) = &self.overlay else { return Ok(mark) };
         for file in files_below(overlay)? {
             let path = overlay.join(&file);
@@ -60,7 +67,6 @@ impl TreeSetup {
                 source,
             })?;
             let (seconds, nanos) = (data.mtime(), data.mtime_nsec());
-            // Writing to a string does not fail.
             let _ = writeln!(
                 mark,
                 "{} {} {seconds}.{nanos} {:o}",
@@ -73,13 +79,14 @@ impl TreeSetup {
     }
 }
 
-/// Lays the overlay of the rig over the tree, and runs its command in it, for an agent on a branch. The branch is
-/// empty for a warm tree.
+/// Lays the overlay of the rig over the tree, and runs its command in it, for an agent on a branch. The run and the branch
+/// are empty for a warm tree.
 pub(super) fn set_up(
     trees: &Trees<'_>,
     wishes: &TreeSetup,
     tree: &Tree,
     agent: &str,
+    run: &str,
     branch: &str,
 ) -> Result<()> {
     let (town, rig) = (trees.town, trees.rig);
@@ -92,7 +99,7 @@ pub(super) fn set_up(
     ];
     let environment: Vec<_> =
         environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    wishes.run_command(rig, tree, &environment, &[])
+    wishes.run_command(trees, tree, run, &environment, &[])
 }
 
 impl TreeSetup {
@@ -107,13 +114,17 @@ impl TreeSetup {
     /// Runs the command of the rig in a tree, with these variables besides ours and without others of ours.
     pub(super) fn run_command(
         &self,
-        rig: &Rig,
+        trees: &Trees<'_>,
         tree: &Tree,
+        run: &str,
         environment: &[(String, String)],
         without: &[&str],
     ) -> Result<()> {
         let Some(command) = &self.command else { return Ok(()) };
+        let (rig, place) = (trees.rig, Some((trees.town, tree.path())));
+        let wrapped = WrappedCommand { rig, place, run, environment };
         let argv = ["/bin/sh", "-c", command].map(str::to_owned);
+        let argv = wrapped.argv(self.wrap.as_ref(), argv.into())?;
         let limit = self.limit;
         let tried = Trial {
             argv: &argv,
@@ -134,9 +145,16 @@ impl TreeSetup {
         }
     }
 
-    /// A hash of the command and of the contents of the overlay: equal ones set a tree up alike.
+    /// The program around commands in the tree.
+    pub(super) fn wrap(&self) -> Option<&CommandWrap> {
+        self.wrap.as_ref()
+    }
+
+    /// A hash of the commands and of the contents of the overlay: equal ones set a tree up alike.
     pub(super) fn hash(&self) -> Result<String> {
         let mut parts = vec![self.command.clone().unwrap_or_default().into_bytes()];
+        let wrap = self.wrap.iter().flat_map(CommandWrap::words);
+        parts.extend(wrap.map(|word| word.clone().into_bytes()));
         if let Some(overlay) = &self.overlay {
             for file in files_below(overlay)? {
                 let path = overlay.join(&file);

@@ -2,6 +2,7 @@
 
 use gt_core::bead::{NewDependency, check_label, check_name, check_text};
 use gt_core::command_template::expand;
+use gt_core::command_wrap::CommandWrap;
 use gt_core::decide::resolve_partial;
 use gt_core::message::{MessageBody, WrittenAddress};
 use gt_core::query::Query;
@@ -228,6 +229,13 @@ pub(super) fn words(input: &[u8]) {
 /// The command of a rig.
 pub(super) fn command_template(input: &[u8]) {
     let Some(template) = text(input) else { return };
+    if let Some(Some(wrap)) = accepted(CommandWrap::parse(template)) {
+        let command = ["{command}".to_owned(), "{".to_owned()];
+        let values = ["tree", "repository", "town", "rig", "run"].map(|name| (name, "}{"));
+        let filled = wrap.around(&command, &values, &[]);
+        let filled = filled.expect("a template that is accepted can be filled");
+        assert!(filled.windows(2).any(|words| words == command), "the command is not in it");
+    }
     let values = [("bead", "gt-1"), ("title", "{bead} 'a b' }")];
     let Some(filled) = accepted(expand(template, &values)) else { return };
     let words = split(template).expect("a template that is accepted has words");

@@ -59,7 +59,6 @@ fn another(setting: &Setting) -> (String, String) {
         SettingKind::PullRequestTrust => {
             ("ada".to_owned(), format!("{:?}", PullRequestTrust::parse("ada").unwrap()))
         }
-        SettingKind::HostingProvider | SettingKind::ForkOwner => quoted("another"),
         SettingKind::Prices => {
             ("another=1/2".to_owned(), format!("{:?}", PriceTable::parse("another=1/2").unwrap()))
         }
@@ -72,9 +71,13 @@ fn another(setting: &Setting) -> (String, String) {
             "src/**,*.lock".to_owned(),
             format!("{:?}", parse_path_patterns("src/**,*.lock").unwrap()),
         ),
-        SettingKind::Text | SettingKind::Command | SettingKind::Runtime | SettingKind::Secret => {
-            quoted("another")
-        }
+        SettingKind::HostingProvider
+        | SettingKind::ForkOwner
+        | SettingKind::Text
+        | SettingKind::Command
+        | SettingKind::CommandWrap
+        | SettingKind::Runtime
+        | SettingKind::Secret => quoted("another"),
     }
 }
 

@@ -19,7 +19,7 @@ use gt_executors::ssh::{
 };
 
 use super::conclude::conclude;
-use super::launch_spec::{LaunchHost, LaunchSpec, environment_of, launch_spec};
+use super::launch_spec::{LaunchHost, LaunchSpec, environment_of, launch_spec, wrap_agent};
 use super::limits::LimitWatch;
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::sessions::mark_told;
@@ -106,14 +106,15 @@ impl HomeSupervisor<'_> {
         let (program, prompt_file) = (Path::new(&ready.gt), Path::new(&ready.prompt_file));
         let ground = LaunchHost::There { program, prompt_file };
         let (runtime, account) = (self.runtime_of(it)?, it.account.as_ref());
-        let LaunchSpec { agent, told, prompt_file } =
+        let LaunchSpec { mut agent, told, prompt_file } =
             launch_spec(self.town, &it.rig, order, &runtime, account, &ground, 1)?;
-        let mut environment = agent.environment;
         // The town is not there: calls to it go through the line. No secret leaves home: the line proves whose calls
         // they are, and home adds the token to them.
-        environment.retain(|(name, _)| name != "GT_TOWN_ROOT" && name != RUN_TOKEN);
+        agent.environment.retain(|(name, _)| name != "GT_TOWN_ROOT" && name != RUN_TOKEN);
+        wrap_agent(self.town, &it.rig, &order.run, &mut agent, false)?;
         let terminal = agent.terminal.is_some();
-        let order = RemoteOrder { argv: agent.argv, environment, terminal, prompt_file };
+        let (argv, environment) = (agent.argv, agent.environment);
+        let order = RemoteOrder { argv, environment, terminal, prompt_file };
         // A line that broke may have brought it there; that is found out with the next.
         let _ = ssh::order(line, order, &agent.prompt);
         mark_told(self.town, &told);
