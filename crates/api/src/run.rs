@@ -88,6 +88,9 @@ pub struct ShownRunDocument {
     /// Null if that cannot be seen from this host.
     pub alive: Option<bool>,
     pub log: String,
+    /// The last lines of the setup command of its tree, if it failed because of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup_output: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

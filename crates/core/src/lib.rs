@@ -29,6 +29,7 @@ pub mod merging;
 pub mod message;
 pub mod networks;
 pub mod plan;
+pub mod port_range;
 pub mod query;
 pub mod queue_block;
 pub mod rig;

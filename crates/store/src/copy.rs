@@ -316,6 +316,11 @@ pub const TABLES: &[CopiedTable] = &[
         "rig, name",
     ),
     CopiedTable::new(
+        "port_ranges",
+        &[("number", Number), ("rig", Text), ("place", Text)],
+        "number",
+    ),
+    CopiedTable::new(
         "trash",
         &[
             ("number", Number),

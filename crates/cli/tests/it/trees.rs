@@ -343,6 +343,11 @@ fn a_setup_command_and_an_overlay_come_before_the_worker() {
     town.bead("we-2", &[]);
     let ran = town.gt(["sling", "we-2"]);
     assert_says(&format!("{ran}"), &["rig.web.setup failed", "4", "no such compiler"]);
+    let shown = town.gt(["run", "show", "we-2"]).ok().stdout;
+    assert_says(&shown, &["Setup of its tree", "  first\n  no such compiler\n"]);
+    assert_eq!(town.gt_json(&["run", "show", "we-2"])["setup_output"], "first\nno such compiler\n");
+    assert_eq!(town.gt(["run", "log", "we-2"]).ok().stdout, "first\nno such compiler\n");
+    assert_says(&town.gt(["why", "we-2"]).ok().stdout, &["no such compiler", "gt run log we-2#1"]);
     town.gt(["config", "set", "rig.web.setup", "echo more >> README.md"]).ok();
     town.bead("we-3", &[]);
     let ran = town.gt(["sling", "we-3"]);
@@ -353,6 +358,86 @@ fn a_setup_command_and_an_overlay_come_before_the_worker() {
     let ran = town.gt(["sling", "we-4"]);
     assert_says(&format!("{ran}"), &["rig.web.overlay", "README.md is in the repository too"]);
     assert_eq!(texts(&town.polecats(), "name"), ["furiosa"]);
+}
+
+#[test]
+fn ignored_files_that_a_checkout_names_are_in_every_tree() {
+    let town = town();
+    let checkout = town.git_repository("checkout");
+    let files = [
+        (".gitignore", ".env*\ncache/\n"),
+        (".worktreeinclude", ".env*\n/cache/\nlink/\nnotes.txt\n"),
+        (".env", "KEY=1\n"),
+        ("app/.env.local", "KEY=2\n"),
+        ("cache/a", "cached\n"),
+        ("notes.txt", "not ignored\n"),
+    ];
+    for (path, text) in files {
+        fs::create_dir_all(checkout.join(path).parent().unwrap()).unwrap();
+        fs::write(checkout.join(path), text).unwrap();
+    }
+    git(&town, &checkout, &["add", ".gitignore", ".worktreeinclude"]);
+    git(&town, &checkout, &["commit", "--quiet", "--message", "Name local files"]);
+    add_web(&town, &checkout, "process");
+    town.write("overlay/.env", "KEY=overlay\n");
+    town.gt(["config", "set", "rig.web.overlay", "overlay"]).ok();
+    town.gt(["rig", "check", "add", "web", "files", "cat .env cache/a"]).ok();
+    let script =
+        "cat .env app/.env.local cache/a; ls notes.txt; git status --porcelain; echo x > x.txt";
+    town.script("we-1", script);
+    assert_eq!(town.work("we-1", &[]), "done");
+    wait_until_landed(&town);
+    let printed = town.gt(["run", "log", "we-1"]).ok().stdout;
+    assert_says(&printed, &["KEY=overlay\nKEY=2\ncached\n"]);
+    assert!(printed.ends_with("No such file or directory\n"), "{printed}");
+    let landed = git(&town, &checkout, &["ls-tree", "-r", "--name-only", "main"]);
+    assert_eq!(landed, ".gitignore\n.worktreeinclude\nREADME.md\nx.txt");
+
+    // The checkout of a rig whose origin is elsewhere is a setting.
+    let other = town.git_repository("other");
+    for (path, text) in
+        [(".gitignore", ".env\n"), (".worktreeinclude", ".env\n"), (".env", "KEY=3\n")]
+    {
+        fs::write(other.join(path), text).unwrap();
+    }
+    town.gt(["config", "unset", "rig.web.overlay"]).ok();
+    town.gt(["config", "set", "rig.web.checkout", &other.display().to_string()]).ok();
+    town.script("we-2", "cat .env; echo y > y.txt");
+    assert_eq!(town.work("we-2", &[]), "done");
+    assert_eq!(town.gt(["run", "log", "we-2"]).ok().stdout, "KEY=3\n");
+}
+
+#[test]
+fn each_tree_has_ports_of_its_own() {
+    let town = town_with_trees("process");
+    town.gt(["config", "set", "ports.base", "30000"]).ok();
+    town.gt([
+        "config",
+        "set",
+        "rig.web.setup",
+        "echo setup $GT_PORT_BASE $GT_PORT_COUNT > setup.log",
+    ])
+    .ok();
+    town.gt(["rig", "check", "add", "web", "port", "echo check $GT_PORT_BASE $GT_PORT_COUNT"]).ok();
+    let works = "cat setup.log; echo agent $GT_PORT_BASE $GT_PORT_COUNT; echo x > begun; \
+        while [ ! -e \"$GT_TOWN_ROOT/go\" ]; do sleep 0.05; done; rm begun; echo x > x.txt";
+    town.script("we-1", works);
+    town.script("we-2", works);
+    town.begin("we-1");
+    town.begin("we-2");
+    town.write("go", "");
+    wait_until_landed(&town);
+    let printed = |run: &str| town.gt(["run", "log", run]).ok().stdout;
+    assert_eq!(printed("we-1"), "setup 30000 10\nagent 30000 10\n");
+    assert_eq!(printed("we-2"), "setup 30010 10\nagent 30010 10\n");
+    let checked = town.gt(["rig", "check", "run", "main", "--rig", "web", "--json"]).ok().json();
+    let log = fs::read_to_string(town.cwd().join(checked[0]["log"].as_str().unwrap())).unwrap();
+    assert_says(&log, &["check 30020 10"]);
+
+    town.gt(["config", "set", "ports.count", "0"]).ok();
+    town.script("we-3", "echo \"none: ${GT_PORT_BASE-none}\"");
+    assert_eq!(town.work("we-3", &[]), "done");
+    assert_says(&printed("we-3"), &["none: none"]);
 }
 
 #[test]

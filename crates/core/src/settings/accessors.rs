@@ -104,6 +104,8 @@ accessors! {
         store_lock_timeout: Duration, "store.lock_timeout";
         serve_bind: String, "serve.bind";
         server_trusted_proxies: String, "server.trusted_proxies";
+        ports_base: i64, "ports.base";
+        ports_count: i64, "ports.count";
         events_keep: Duration, "events.keep";
         trash_keep: Duration, "trash.keep";
         hooks_enabled: bool, "hooks.enabled";
@@ -136,6 +138,7 @@ accessors! {
         rig_setup: String, "rig.*.setup";
         rig_overlay: String, "rig.*.overlay";
         rig_wrap: String, "rig.*.wrap";
+        rig_checkout: String, "rig.*.checkout";
         rig_ssh_host: String, "rig.*.ssh.host";
         rig_ssh_directory: String, "rig.*.ssh.directory";
         rig_ssh_gt: String, "rig.*.ssh.gt";

@@ -151,6 +151,10 @@ settings! {
         "Where the daemon serves the work queue over HTTP, such as 127.0.0.1:8080; nothing means that it does not";
     "server.trusted_proxies": SettingKind::Networks, "",
         "Addresses of reverse proxies whose X-Forwarded-For is believed, such as 10.0.0.7,192.168.0.0/16";
+    "ports.base": SettingKind::Integer { min: 1, max: 65_535 }, "20000",
+        "First port of the ranges that trees get, each its own (GT_PORT_BASE)";
+    "ports.count": SettingKind::Integer { min: 0, max: 10_000 }, "10",
+        "How many ports each tree gets (GT_PORT_COUNT); 0 is none";
     "events.keep": SettingKind::Duration, "90d",
         "How long events are kept";
     "trash.keep": SettingKind::Duration, "30d",
@@ -211,6 +215,8 @@ settings! {
         "Directory whose files every tree of this rig gets besides those of the repository";
     "rig.*.wrap": SettingKind::CommandWrap, "",
         "Program around the agents, setup commands and checks of this rig, instead of worker.wrap; none is no program";
+    "rig.*.checkout": SettingKind::Text, "",
+        "Your checkout of this rig, whose ignored files every tree gets that its .worktreeinclude names; without one, the origin if it is a directory";
     "rig.*.ssh.host": SettingKind::Text, "",
         "Machine on which the runs of this rig are carried out, as ssh calls it";
     "rig.*.ssh.directory": SettingKind::Text, "gt-work",

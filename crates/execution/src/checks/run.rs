@@ -14,7 +14,7 @@ use gt_executors::machine::free_bytes;
 use super::command::{CheckCommand, FinishedCheckCommand};
 use super::environment::{environment_of, withheld};
 use super::log;
-use crate::trees::{CheckTree, CheckTrees};
+use crate::trees::{CheckTree, CheckTrees, ports_of_checks};
 use gt_town::hosts::host_of;
 use gt_town::rigs::checks;
 use gt_town::settings::layers;
@@ -210,7 +210,7 @@ impl Runner<'_> {
     /// Runs a check, again after a failure as often as it says. `taken` is the tree, once there is one.
     fn check(&self, planned: &PlannedCheck, taken: &mut Option<CheckTree>) -> Result<CheckReport> {
         let label = format!("{}/{}", self.order.rig.slug, planned.check.name);
-        let environment =
+        let mut environment =
             environment_of(self.town, self.order.rig, self.repository, self.order.program, &label)?;
         let without = withheld();
         let is_first = taken.is_none();
@@ -221,6 +221,7 @@ impl Runner<'_> {
             let why = "the caller gave up before a worktree for checks was free".to_owned();
             return self.not_run(planned, CheckError::Killed, why);
         };
+        environment.extend(ports_of_checks(self.town, self.order.rig, tree.number())?);
         if is_first {
             // Another process may have run it while we waited.
             if let Some(report) = self.cached(planned)? {

@@ -11,7 +11,7 @@ use gt_executors::runs::{Agent, Prompter, RunFiles};
 use gt_executors::terminal::Launcher;
 
 use super::prompt::prompt;
-use crate::trees::{path_with_us, put_behind_fence};
+use crate::trees::{path_with_us, ports_of_polecat, put_behind_fence};
 use crate::wrap::{WrappedCommand, wrap_of};
 use gt_scheduling::run_transitions::ClaimedRun;
 use gt_town::identity::{RUN_TOKEN, WRAPPED};
@@ -112,6 +112,9 @@ pub(super) fn launch_spec(
     let prompter = prompter.transpose()?;
     let typed = paste.map(|paste| paste.text.into_bytes());
     let mut environment = environment_of(town, run, context, program, token)?;
+    if let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) {
+        environment.extend(ports_of_polecat(town, rig, name)?);
+    }
     environment.extend(of_runtime);
     environment.extend(account.into_iter().flat_map(|account| account.environment.clone()));
     put_behind_fence(town, rig, &run.id, runtime.name.as_str(), &mut environment)?;

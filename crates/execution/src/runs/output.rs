@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use gt_core::schedule::Run;
+use gt_executors::runs::RunFiles;
 
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_scheduling::run_transitions::{log_path, open_output};
@@ -15,6 +16,17 @@ use gt_town::{OperationError, Result, Town};
 pub struct RunOutput {
     path: PathBuf,
     file: Option<File>,
+}
+
+/// The output of the setup command of the tree of a run that failed because of it.
+pub(super) fn setup_path(town: &Town, run: &Run) -> Option<PathBuf> {
+    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    Some(files.setup_path()).filter(|path| run.running_at.is_none() && path.exists())
+}
+
+/// Where the output of a run is. No agent of a run has printed anything whose tree could not be set up.
+pub(super) fn output_path(town: &Town, run: &Run) -> PathBuf {
+    setup_path(town, run).unwrap_or_else(|| log_path(town, &run.id))
 }
 
 /// How many bytes are read in one step backwards from the end.
@@ -36,7 +48,7 @@ impl RunOutput {
                 run.host_name()
             )));
         }
-        Ok(Self { path: log_path(town, &run.id), file: None })
+        Ok(Self { path: output_path(town, run), file: None })
     }
 
     /// The file.

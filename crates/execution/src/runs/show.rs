@@ -7,6 +7,7 @@ use gt_core::schedule::{Context, Run, RunState, StepProgress};
 use gt_core::{Bead, RigSlug};
 use gt_executors::runs::RunFiles;
 
+use super::output::{RunOutput, output_path, setup_path};
 use gt_beads::lookup::resolve_in;
 use gt_beads::run_records::resolve_run;
 use gt_beads::steps::{StepsOfRun, progress_in, progress_of_live, steps_in};
@@ -14,7 +15,6 @@ use gt_scheduling::needs::{Need, needs_of};
 use gt_scheduling::processes::RemoteLocation;
 use gt_scheduling::processes::remote_runs;
 use gt_scheduling::processes::{Alive, ProcessProbe};
-use gt_scheduling::run_transitions::log_path;
 use gt_town::{Result, Town};
 
 /// A filter for runs.
@@ -53,6 +53,8 @@ pub struct ShownRun {
     pub needs: Vec<Need>,
     /// Where its output is kept.
     pub log: PathBuf,
+    /// The last lines of the setup command of its tree, if that failed.
+    pub setup_output: Option<String>,
     /// What counts of what its agents said about their usage.
     pub usage: Vec<CountedUsage>,
 }
@@ -120,10 +122,38 @@ pub fn show(town: &Town, processes: &dyn ProcessProbe, input: &str) -> Result<Sh
         Ok((run, steps, bead, context, usage))
     })?;
     let alive = processes.worker_of(&run);
-    let log = log_path(town, &run.id);
+    let log = output_path(town, &run);
+    let setup_output = setup_path(town, &run).map(|_| last_lines(town, &run)).transpose()?;
     let is_here = run.is_on(processes.host());
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let elsewhere = remote_runs::elsewhere(&files).filter(|_| is_here);
     let needs = needs_of(town, &run)?;
-    Ok(ShownRun { run, steps, bead, context, alive, is_here, elsewhere, needs, log, usage })
+    Ok(ShownRun {
+        run,
+        steps,
+        bead,
+        context,
+        alive,
+        is_here,
+        elsewhere,
+        needs,
+        log,
+        setup_output,
+        usage,
+    })
+}
+
+/// How many lines of the output of a setup command are shown.
+const SETUP_LINES_SHOWN: usize = 20;
+
+fn last_lines(town: &Town, run: &Run) -> Result<String> {
+    let mut output = RunOutput::of(town, run)?;
+    output.skip_to_last(SETUP_LINES_SHOWN)?;
+    let (mut text, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
+    loop {
+        match output.read(&mut buffer)? {
+            0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            count => text.extend_from_slice(&buffer[..count]),
+        }
+    }
 }

@@ -5,6 +5,7 @@ use gt_core::schedule::Run;
 use gt_transcripts::{TranscriptEvent, TranscriptParser};
 
 use super::RunOutput;
+use super::output::setup_path;
 use gt_scheduling::runtimes::transcript_format;
 use gt_town::{Result, Town};
 
@@ -23,7 +24,7 @@ impl RunTranscript {
     /// The events of this run, if this machine has its output.
     pub fn of(town: &Town, run: &Run) -> Result<Self> {
         let output = RunOutput::of(town, run)?;
-        let parser = TranscriptParser::new(transcript_format(town, &run.runtime));
+        let parser = TranscriptParser::new(format_of(town, run));
         Ok(Self { output, parser, buffer: vec![0; BUFFER_BYTES] })
     }
 
@@ -48,5 +49,12 @@ impl RunTranscript {
 
 /// Whether the output of a run is text for people, which is shown as it is.
 pub fn has_plain_output(town: &Town, run: &Run) -> bool {
-    transcript_format(town, &run.runtime) == TranscriptFormat::Plain
+    format_of(town, run) == TranscriptFormat::Plain
+}
+
+fn format_of(town: &Town, run: &Run) -> TranscriptFormat {
+    match setup_path(town, run) {
+        Some(_) => TranscriptFormat::Plain,
+        None => transcript_format(town, &run.runtime),
+    }
 }

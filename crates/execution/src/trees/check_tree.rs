@@ -32,6 +32,7 @@ pub(crate) struct CheckTrees<'a> {
 /// A tree that this process uses alone.
 pub(crate) struct CheckTree {
     tree: Tree,
+    number: u32,
     home: PathBuf,
     // Closing it releases the lock.
     _lock: File,
@@ -106,7 +107,7 @@ impl<'a> CheckTrees<'a> {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        let tree = CheckTree { tree: self.trees.check_tree(number), home, _lock: lock };
+        let tree = CheckTree { tree: self.trees.check_tree(number), number, home, _lock: lock };
         // Processes of a check whose runner and attendant were both killed.
         Ok(tree.mark(|mark| mark.end_all(Duration::ZERO)).then_some(tree))
     }
@@ -131,7 +132,7 @@ impl<'a> CheckTrees<'a> {
         }
         let failed = |source| OperationError::File { action: "write", path: ready.clone(), source };
         let _ = fs::remove_file(&ready);
-        self.setup.run_command(&self.trees, &tree.tree, "", environment, without)?;
+        self.setup.run_command(&self.trees, &tree.tree, None, environment, without)?;
         fs::write(&ready, wanted).map_err(failed)
     }
 
@@ -160,6 +161,11 @@ impl CheckTree {
     /// The tree.
     pub(crate) fn tree(&self) -> &Tree {
         &self.tree
+    }
+
+    /// Its number among the trees for checks of its rig on this host.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
     /// Calls `work` with the mark of the processes of checks in this tree.

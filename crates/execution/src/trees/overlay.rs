@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gt_core::Rig;
-use gt_executors::git::Tree;
+use gt_executors::git::{Tree, included_files};
 
 use gt_town::tree_paths::{Trees, git_failed};
 use gt_town::{OperationError, Result, Town};
@@ -16,20 +16,85 @@ use gt_town::{OperationError, Result, Town};
 const BEGIN: &str = "# The overlay of the rig; gt writes this.";
 const END: &str = "# The end of the overlay.";
 
-/// Copies everything below `overlay` into the tree.
-pub(super) fn lay_over(trees: &Trees<'_>, rig: &Rig, tree: &Tree, overlay: &Path) -> Result<()> {
-    let refused =
-        |why: String| OperationError::rejected(format!("rig.{}.overlay: {why}", rig.slug));
+/// The most files of a checkout that are copied into a tree. Git reads a line for each.
+const CHECKOUT_FILES_MAX: usize = 10_000;
+
+/// The files of a checkout of the user that its `.worktreeinclude` names.
+#[derive(Debug, Default)]
+pub(super) struct CheckoutFiles {
+    pub(super) checkout: PathBuf,
+    pub(super) files: BTreeSet<PathBuf>,
+}
+
+impl CheckoutFiles {
+    /// Those of a checkout.
+    pub(super) fn of(rig: &Rig, checkout: PathBuf) -> Result<Self> {
+        let files = included_files(&checkout).map_err(git_failed(rig))?;
+        if files.len() > CHECKOUT_FILES_MAX {
+            return Err(OperationError::rejected(format!(
+                "the .worktreeinclude in {} names {} files, and {CHECKOUT_FILES_MAX} can be copied into each tree; have a \
+                 command make the others: gt config set rig.{}.setup <command>",
+                checkout.display(),
+                files.len(),
+                rig.slug
+            )));
+        }
+        Ok(Self { checkout, files })
+    }
+}
+
+/// Copies the files of a checkout and everything below `overlay` into the tree. Where both have a file, that of the overlay
+/// counts.
+pub(super) fn lay_over(
+    trees: &Trees<'_>,
+    tree: &Tree,
+    overlay: Option<&Path>,
+    included: &CheckoutFiles,
+) -> Result<()> {
+    if overlay.is_none() && included.files.is_empty() {
+        return Ok(());
+    }
+    let of_overlay = overlay.map(|overlay| overlay_files(trees.rig, overlay)).transpose()?;
+    let of_overlay = of_overlay.unwrap_or_default();
+    exclude(trees, &of_overlay.union(&included.files).cloned().collect())?;
+    let tracked = tracked(trees, tree, &included.files)?;
+    let wanted = |file: &&PathBuf| !of_overlay.contains(*file) && !tracked.contains(*file);
+    for file in included.files.iter().filter(wanted) {
+        // The person did not choose this tree, in which a directory may be a link.
+        if !leads_out(tree, file) {
+            copy(&included.checkout.join(file), &tree.path().join(file))?;
+        }
+    }
+    match overlay {
+        Some(overlay) => copy_overlay(trees.rig, tree, overlay, &of_overlay),
+        None => Ok(()),
+    }
+}
+
+fn refused(rig: &Rig, why: &str) -> OperationError {
+    OperationError::rejected(format!("rig.{}.overlay: {why}", rig.slug))
+}
+
+fn overlay_files(rig: &Rig, overlay: &Path) -> Result<BTreeSet<PathBuf>> {
     if !overlay.is_dir() {
         let why = format!("{} is not a directory; make it, or set another", overlay.display());
-        return Err(refused(why));
+        return Err(refused(rig, &why));
     }
     let files = files_below(overlay)?;
-    if let Some(inside) = files.iter().find(|file| file.starts_with(".git")) {
-        return Err(refused(format!("{} belongs to git; take it out", inside.display())));
+    match files.iter().find(|file| file.starts_with(".git")) {
+        Some(inside) => {
+            Err(refused(rig, &format!("{} belongs to git; take it out", inside.display())))
+        }
+        None => Ok(files),
     }
-    exclude(trees, &files)?;
-    for file in &files {
+}
+
+fn copy_overlay(rig: &Rig, tree: &Tree, overlay: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
+    for file in files {
+        if leads_out(tree, file) {
+            let why = format!("a directory of {} is a link in the repository", file.display());
+            return Err(refused(rig, &why));
+        }
         copy(&overlay.join(file), &tree.path().join(file))?;
     }
     if files.is_empty() {
@@ -38,13 +103,30 @@ pub(super) fn lay_over(trees: &Trees<'_>, rig: &Rig, tree: &Tree, overlay: &Path
     let changes = tree.status().map_err(git_failed(rig))?.changes;
     match changes.paths().find(|path| files.contains(*path)) {
         // Git would commit it with everything else.
-        Some(path) => Err(refused(format!(
-            "{} is in the repository too; take it out of {}",
-            path.display(),
-            overlay.display()
-        ))),
+        Some(path) => {
+            let (path, overlay) = (path.display(), overlay.display());
+            Err(refused(rig, &format!("{path} is in the repository too; take it out of {overlay}")))
+        }
         None => Ok(()),
     }
+}
+
+/// Those of these files that the commit in the tree has.
+fn tracked(trees: &Trees<'_>, tree: &Tree, files: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>> {
+    let failed = git_failed(trees.rig);
+    if files.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let Some(head) = tree.head().map_err(&failed)? else { return Ok(BTreeSet::new()) };
+    let entries = trees.repository().entries_of(&head).map_err(&failed)?;
+    let paths = entries.into_iter().map(|entry| PathBuf::from(entry.path));
+    Ok(paths.filter(|path| files.contains(path)).collect())
+}
+
+/// Whether a file would be written through a link, which may lead out of the tree.
+fn leads_out(tree: &Tree, file: &Path) -> bool {
+    let mut directories = file.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
+    directories.any(|directory| tree.path().join(directory).is_symlink())
 }
 
 /// Everything below a directory that is not a directory itself, as paths from there.

@@ -165,7 +165,7 @@ fn make_tree(
     }
     // A warm tree has all of this, if it is still at the same commit.
     if !is_reused || mark != Some(wishes.mark(&start)?) {
-        set_up(trees, &wishes, &tree, &run.agent, &run.id.to_string(), &branch)?;
+        set_up(trees, &wishes, &tree, (name, &run.agent), Some(&run.id), &branch)?;
     }
     let place = Workplace {
         session: match run.executor {

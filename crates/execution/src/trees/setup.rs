@@ -1,5 +1,6 @@
 //! The setup that a rig wants in a tree before a worker gets it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -8,11 +9,14 @@ use std::time::Duration;
 use gt_core::Rig;
 use gt_core::checks::hash_parts;
 use gt_core::command_wrap::CommandWrap;
+use gt_core::schedule::RunId;
 use gt_core::time::format_duration;
 use gt_executors::git::{Commit, Tree};
+use gt_executors::runs::RunFiles;
 use gt_executors::trial::{ErrorStream, Trial};
 
-use super::overlay::{files_below, lay_over};
+use super::overlay::{CheckoutFiles, files_below, lay_over};
+use super::ports::ports_of_polecat;
 use crate::wrap::{WrappedCommand, wrap_of};
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::layers_in;
@@ -20,7 +24,7 @@ use gt_town::tree_paths::{Trees, git_failed};
 use gt_town::{OperationError, Result, Town};
 
 /// How much of the output of the command is kept, and how many lines of it are reported.
-const OUTPUT_BYTES_MAX: u64 = 4_000;
+const OUTPUT_BYTES_MAX: u64 = 256 * 1024;
 const LINES_TOLD: usize = 5;
 
 /// The setup that a rig wants in its trees.
@@ -28,6 +32,8 @@ const LINES_TOLD: usize = 5;
 pub(super) struct TreeSetup {
     /// The directory whose files every tree has.
     overlay: Option<PathBuf>,
+    /// The files of a checkout of the user that every tree has.
+    included: CheckoutFiles,
     /// The command that is run in each.
     command: Option<String>,
     /// The program around that command.
@@ -39,17 +45,40 @@ pub(super) struct TreeSetup {
 impl TreeSetup {
     /// The setup of this rig.
     pub(super) fn of(town: &Town, rig: &Rig) -> Result<Self> {
-        town.read(|reader| {
+        let (mut setup, checkout) = town.read(|reader| {
             let layers = layers_in(town.root(), reader)?;
             let said = |value: String| Some(value).filter(|value| !value.trim().is_empty());
             let overlay = said(layers.rig_overlay(&rig.slug)?);
-            Ok(Self {
+            let checkout = said(layers.rig_checkout(&rig.slug)?);
+            let setup = Self {
+                included: CheckoutFiles::default(),
                 overlay: overlay.map(|overlay| town.root().join(overlay)),
                 command: said(layers.rig_setup(&rig.slug)?),
                 wrap: wrap_of(&layers, rig)?,
                 limit: SchedulerSettings::of(&layers)?.start_timeout,
-            })
-        })
+            };
+            Ok((setup, checkout))
+        })?;
+        let checkout = match checkout {
+            Some(checkout) => town.root().join(checkout),
+            None => PathBuf::from(rig.repo.strip_prefix("file://").unwrap_or(&rig.repo)),
+        };
+        if checkout.is_absolute() {
+            setup.included = CheckoutFiles::of(rig, checkout)?;
+        }
+        Ok(setup)
+    }
+
+    /// The files that every tree has besides those of the repository, each with its path in the tree.
+    fn files(&self) -> Result<BTreeMap<PathBuf, PathBuf>> {
+        let CheckoutFiles { checkout, files } = &self.included;
+        let mut all: BTreeMap<PathBuf, PathBuf> =
+            files.iter().map(|file| (file.clone(), checkout.join(file))).collect();
+        if let Some(overlay) = &self.overlay {
+            let files = files_below(overlay)?.into_iter();
+            all.extend(files.map(|file| (file.clone(), overlay.join(file))));
+        }
+        Ok(all)
     }
 
     /// The mark of a tree that was set up like this at this commit: the command, and the overlay files as they are
@@ -58,9 +87,7 @@ impl TreeSetup {
         let mut mark = format!("{base}\n{}\n", self.command.as_deref().unwrap_or_default());
         // Writing to a string does not fail.
         let _ = self.wrap.iter().try_for_each(|wrap| writeln!(mark, "{:?}", wrap.words()));
-        let Some(overlay) = &self.overlay else { return Ok(mark) };
-        for file in files_below(overlay)? {
-            let path = overlay.join(&file);
+        for (file, path) in self.files()? {
             let data = path.symlink_metadata().map_err(|source| OperationError::File {
                 action: "read",
                 path,
@@ -79,14 +106,14 @@ impl TreeSetup {
     }
 }
 
-/// Lays the overlay of the rig over the tree, and runs its command in it, for an agent on a branch. The run and the branch
-/// are empty for a warm tree.
+/// Lays the overlay of the rig over the tree, and runs its command in it, for an agent on a branch. A warm tree has no
+/// run and no branch.
 pub(super) fn set_up(
     trees: &Trees<'_>,
     wishes: &TreeSetup,
     tree: &Tree,
-    agent: &str,
-    run: &str,
+    (polecat, agent): (&str, &str),
+    run: Option<&RunId>,
     branch: &str,
 ) -> Result<()> {
     let (town, rig) = (trees.town, trees.rig);
@@ -97,18 +124,16 @@ pub(super) fn set_up(
         ("GT_ROLE", agent.to_owned()),
         ("GT_BRANCH", branch.to_owned()),
     ];
-    let environment: Vec<_> =
+    let mut environment: Vec<_> =
         environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    environment.extend(ports_of_polecat(town, rig, polecat)?);
     wishes.run_command(trees, tree, run, &environment, &[])
 }
 
 impl TreeSetup {
-    /// Lays the overlay of the rig over a tree.
+    /// Lays the files of the user's checkout and the overlay of the rig over a tree.
     pub(super) fn lay_over(&self, trees: &Trees<'_>, tree: &Tree) -> Result<()> {
-        match &self.overlay {
-            Some(overlay) => lay_over(trees, trees.rig, tree, overlay),
-            None => Ok(()),
-        }
+        lay_over(trees, tree, self.overlay.as_deref(), &self.included)
     }
 
     /// Runs the command of the rig in a tree, with these variables besides ours and without others of ours.
@@ -116,13 +141,14 @@ impl TreeSetup {
         &self,
         trees: &Trees<'_>,
         tree: &Tree,
-        run: &str,
+        run: Option<&RunId>,
         environment: &[(String, String)],
         without: &[&str],
     ) -> Result<()> {
         let Some(command) = &self.command else { return Ok(()) };
         let (rig, place) = (trees.rig, Some((trees.town, tree.path())));
-        let wrapped = WrappedCommand { rig, place, run, environment };
+        let run_name = run.map(RunId::to_string).unwrap_or_default();
+        let wrapped = WrappedCommand { rig, place, run: &run_name, environment };
         let argv = ["/bin/sh", "-c", command].map(str::to_owned);
         let argv = wrapped.argv(self.wrap.as_ref(), argv.into())?;
         let limit = self.limit;
@@ -138,6 +164,10 @@ impl TreeSetup {
         }
         .run();
         let tried = tried.map_err(|error| failed(rig, &error.to_string(), ""))?;
+        let is_successful = tried.status.is_some_and(|status| status.success());
+        if let Some(run) = run.filter(|_| !is_successful) {
+            keep_output(trees.town, run, &tried.output);
+        }
         match tried.status {
             Some(status) if status.success() => settled(rig, tree),
             Some(status) => Err(failed(rig, &status.to_string(), &tried.output)),
@@ -155,24 +185,27 @@ impl TreeSetup {
         let mut parts = vec![self.command.clone().unwrap_or_default().into_bytes()];
         let wrap = self.wrap.iter().flat_map(CommandWrap::words);
         parts.extend(wrap.map(|word| word.clone().into_bytes()));
-        if let Some(overlay) = &self.overlay {
-            for file in files_below(overlay)? {
-                let path = overlay.join(&file);
-                let failed =
-                    |source| OperationError::File { action: "read", path: path.clone(), source };
-                let mode = path.symlink_metadata().map_err(failed)?.mode();
-                let content = if path.is_symlink() {
-                    std::fs::read_link(&path).map_err(failed)?.into_os_string().into_encoded_bytes()
-                } else {
-                    std::fs::read(&path).map_err(failed)?
-                };
-                parts.push(file.into_os_string().into_encoded_bytes());
-                parts.push(format!("{mode:o}").into_bytes());
-                parts.push(content);
-            }
+        for (file, path) in self.files()? {
+            let failed =
+                |source| OperationError::File { action: "read", path: path.clone(), source };
+            let mode = path.symlink_metadata().map_err(failed)?.mode();
+            let content = if path.is_symlink() {
+                std::fs::read_link(&path).map_err(failed)?.into_os_string().into_encoded_bytes()
+            } else {
+                std::fs::read(&path).map_err(failed)?
+            };
+            parts.push(file.into_os_string().into_encoded_bytes());
+            parts.push(format!("{mode:o}").into_bytes());
+            parts.push(content);
         }
         Ok(hash_parts(parts.iter().map(Vec::as_slice)))
     }
+}
+
+/// Keeps the output of a command that failed, for people. The reason of the start has its last lines in any case.
+fn keep_output(town: &Town, run: &RunId, output: &str) {
+    let files = RunFiles::of(&town.runs_directory(), &run.to_string());
+    let _ = gt_executors::private::write(&files.setup_path(), output);
 }
 
 fn too_long(limit: Duration) -> String {

@@ -342,7 +342,7 @@ impl WarmTreeKeeper<'_> {
     /// Sets up a tree, and then records that it is there.
     fn finish(&self, name: &str, standard: &WarmTreeState) -> Result<()> {
         let (tree, place) = (self.trees.tree(name), self.place(name)?);
-        set_up(self.trees, &standard.wishes, &tree, &place.to_string(), "", "")?;
+        set_up(self.trees, &standard.wishes, &tree, (name, &place.to_string()), None, "")?;
         tree.remember().map_err(git_failed(self.rig()))?;
         let path = mark_path(self.trees, name);
         let failed = |source| OperationError::File { action: "write", path: path.clone(), source };

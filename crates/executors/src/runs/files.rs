@@ -98,6 +98,11 @@ impl RunFiles {
         self.file(".log")
     }
 
+    /// The output of the setup command of the tree, if it failed.
+    pub fn setup_path(&self) -> PathBuf {
+        self.file(".setup")
+    }
+
     /// When the agent printed something last, if it ever did.
     pub fn last_output(&self) -> io::Result<Option<Timestamp>> {
         changed_at(&self.output_path())
@@ -301,8 +306,9 @@ impl RunLock {
 }
 
 /// The suffixes of the files of a run; the lock comes last, so that it is removed last.
-const ENDINGS: [&str; 11] = [
+const ENDINGS: [&str; 12] = [
     ".log",
+    ".setup",
     ".voice",
     ".prompt",
     ".environment",

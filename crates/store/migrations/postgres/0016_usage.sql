@@ -55,3 +55,12 @@ ALTER TABLE runs ADD COLUMN reserved_tokens BIGINT;
 ALTER TABLE runs ADD COLUMN reserved_cost BIGINT;
 
 CREATE INDEX runs_measured ON runs (ended_at) WHERE ended_at IS NOT NULL AND (tokens IS NOT NULL OR cost IS NOT NULL);
+
+-- The range of ports of a tree, by its number among all trees of the town, also those of other hosts.
+CREATE TABLE port_ranges (
+    number BIGINT PRIMARY KEY NOT NULL,
+    rig    TEXT COLLATE "C" NOT NULL REFERENCES rigs (slug) ON DELETE CASCADE,
+    -- `polecats/<name>`, or `<host>/checks/<number>`.
+    place  TEXT COLLATE "C" NOT NULL,
+    UNIQUE (rig, place)
+);

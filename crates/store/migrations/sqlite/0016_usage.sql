@@ -55,3 +55,12 @@ ALTER TABLE runs ADD COLUMN reserved_tokens INTEGER;
 ALTER TABLE runs ADD COLUMN reserved_cost INTEGER;
 
 CREATE INDEX runs_measured ON runs (ended_at) WHERE ended_at IS NOT NULL AND (tokens IS NOT NULL OR cost IS NOT NULL);
+
+-- The range of ports of a tree, by its number among all trees of the town, also those of other hosts.
+CREATE TABLE port_ranges (
+    number INTEGER PRIMARY KEY NOT NULL,
+    rig    TEXT NOT NULL REFERENCES rigs (slug) ON DELETE CASCADE,
+    -- `polecats/<name>`, or `<host>/checks/<number>`.
+    place  TEXT NOT NULL,
+    UNIQUE (rig, place)
+) STRICT;

@@ -409,6 +409,7 @@ macro_rules! for_each_conformance_case {
             }
             workplaces {
                 polecats_are_kept_by_name_and_the_rested_come_first,
+                each_tree_has_a_range_of_ports_and_the_smallest_free_one_is_next,
                 a_tree_is_moved_away_with_a_number_and_told_when_it_was,
                 the_rescue_of_a_run_is_kept_once,
                 the_silence_of_a_worker_is_written_down_once,

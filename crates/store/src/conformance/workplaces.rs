@@ -55,6 +55,31 @@ pub(super) fn polecats_are_kept_by_name_and_the_rested_come_first(subject: &dyn 
     assert_eq!(town.read(|reader| reader.polecat(&slug("gear"), "toast")), None);
 }
 
+pub(super) fn each_tree_has_a_range_of_ports_and_the_smallest_free_one_is_next(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
+    town.write(|writer| writer.insert_rig(&rig("gear", "ge")));
+    let number = |place: &str| town.read(|reader| reader.port_range(&slug("gear"), place));
+    assert_eq!(number("polecats/nux"), None);
+    for name in ["nux", "toast", "nux"] {
+        town.write(|writer| writer.put_polecat(&polecat(name, 1)));
+    }
+    town.write(|writer| writer.take_port_range(&slug("gear"), "here/checks/1"));
+    assert_eq!(number("polecats/nux"), Some(0));
+    assert_eq!(number("polecats/toast"), Some(1));
+    assert_eq!(number("here/checks/1"), Some(2));
+
+    for (gone, next, freed) in [("toast", "ace", 1), ("nux", "dag", 0)] {
+        town.write(|writer| writer.delete_polecat(&slug("gear"), gone));
+        assert_eq!(number(&format!("polecats/{gone}")), None);
+        town.write(|writer| writer.put_polecat(&polecat(next, 1)));
+        assert_eq!(number(&format!("polecats/{next}")), Some(freed));
+    }
+    town.write(|writer| writer.put_polecat(&polecat("late", 1)));
+    assert_eq!(number("polecats/late"), Some(3));
+}
+
 pub(super) fn a_tree_is_moved_away_with_a_number_and_told_when_it_was(
     subject: &dyn EngineUnderTest,
 ) {

@@ -25,6 +25,7 @@ mod outbox;
 mod parameters;
 mod parks;
 mod polecats;
+mod port_ranges;
 mod pull;
 mod pull_requests;
 mod query;
@@ -103,6 +104,7 @@ pub fn all_statements() -> Vec<&'static str> {
         parks::STATEMENTS,
         convoy_status::STATEMENTS,
         polecats::STATEMENTS,
+        port_ranges::STATEMENTS,
         pull::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,

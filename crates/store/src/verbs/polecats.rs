@@ -1,5 +1,6 @@
 //! Polecats: named places for workers.
 
+use gt_core::port_range::polecat_place;
 use gt_core::schedule::{Polecat, RunId, TreeState};
 use gt_core::{RigSlug, Timestamp};
 
@@ -41,8 +42,9 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Writes a polecat, new or changed.
+    /// Writes a polecat, new or changed. Its tree has a range of ports from then on.
     pub fn put_polecat(&mut self, polecat: &Polecat) -> Result<(), StoreError> {
+        self.take_port_range(&polecat.rig, &polecat_place(&polecat.name))?;
         let last_run = polecat.last_run.as_ref().map(ToString::to_string).unwrap_or_default();
         self.apply(
             PUT,
@@ -61,6 +63,7 @@ impl Writer<'_> {
 
     /// Forgets a polecat, whose name is free then. Its tree was moved away before.
     pub fn delete_polecat(&mut self, rig: &RigSlug, name: &str) -> Result<(), StoreError> {
+        self.free_port_range(rig, &polecat_place(name))?;
         self.apply(DELETE, &[rig.as_str().into(), name.into()])
     }
 }

@@ -12,7 +12,7 @@ use super::super::step::print_steps;
 use super::{landed_commit, lasted};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago, moment, short_commit};
+use crate::output::{Cell, Table, ago, moment, plain_line, short_commit};
 
 /// Show everything about a run
 #[derive(Debug, Args)]
@@ -76,6 +76,13 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), C
     row("output", log.display().to_string());
     printer.table(table)?;
     print_needs(printer, &shown.needs)?;
+    if let Some(output) = shown.setup_output.as_deref().filter(|output| !output.is_empty()) {
+        printer.line("")?;
+        printer.heading("Setup of its tree", &format!("  rig.{}.setup printed", run.rig))?;
+        output
+            .lines()
+            .try_for_each(|line| printer.line(format!("  {}", plain_line(line.as_bytes()))))?;
+    }
     if shown.steps.steps.is_empty() {
         return Ok(());
     }
@@ -172,6 +179,7 @@ fn document(shown: &ShownRun) -> ShownRunDocument {
             Alive::Unknown => None,
         },
         log: log.display().to_string(),
+        setup_output: shown.setup_output.clone(),
         machine: elsewhere.as_ref().map(|elsewhere| elsewhere.machine.clone()),
         away: elsewhere.as_ref().map(|elsewhere| elsewhere.away.clone().unwrap_or_default()),
         needs_you: needs.iter().map(need_document).collect(),

@@ -98,6 +98,7 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("outbox", 0),
             ("parks", 0),
             ("polecats", 0),
+            ("port_ranges", 0),
             ("prefixes", 2),
             ("requests", 0),
             ("rescues", 0),
