@@ -82,7 +82,8 @@ fn usage(town: &TrialTown) -> Result<(), String> {
 }
 
 fn limit(town: &TrialTown) -> Result<(), String> {
-    // Agents wait by themselves for a limit that ends within minutes.
+    // Agents wait by themselves for a limit that ends within minutes, and some try again without end.
+    town.gt(&["config", "set", "worker.limit_patience", "20s"]).ok();
     town.sling("we-limit", &format!("limit 3600\nnext run\n{}", work(town, "we-limit")));
     town.wait("we-limit", "the first run has met the limit", || {
         let runs = town.runs("we-limit");

@@ -38,6 +38,8 @@ pub struct SchedulerSettings {
     pub stale_hooks: Duration,
     /// Time between asking a worker to end and ending it.
     pub kill_grace: Duration,
+    /// How long an agent may wait for the end of a usage limit before it is ended; 0 for ever.
+    pub limit_patience: Duration,
     /// Whether a run has a control group, where those can be had.
     pub control_groups: bool,
     /// Most live runs in each rig that has a limit.
@@ -155,6 +157,7 @@ impl SchedulerSettings {
             cooldown: layers.recovery_cooldown()?,
             stale_hooks: layers.recovery_stale_hooks()?,
             kill_grace: layers.worker_kill_grace()?,
+            limit_patience: layers.worker_limit_patience()?,
             control_groups: layers.worker_control_groups()?,
             review_max: positive(layers.review_max()?),
             reviewed_rigs,

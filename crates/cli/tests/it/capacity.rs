@@ -71,6 +71,24 @@ fn a_usage_limit_is_a_schedule_and_not_a_failure() {
 }
 
 #[test]
+fn an_agent_that_waits_in_a_limit_is_ended_and_its_account_parked() {
+    let town = gastown_with("echo 'try again in 2h'; while :; do sleep 0.1; done");
+    understand_output(&town);
+    town.gt(["config", "account", "add", "work"]).ok();
+    town.gt(["config", "account", "default", "work"]).ok();
+    town.gt(["config", "set", "worker.limit_patience", "1s"]).ok();
+    town.gt(["config", "set", "worker.kill_grace", "300ms"]).ok();
+    scheduled(&town, &["gt-a"]);
+
+    town.cycle().ok();
+
+    states_end(&town, "gt-a", "lost");
+    let why = town.why("gt-a");
+    assert_eq!(why["reasons"][0]["code"], "account-limited", "{why}");
+    assert_eq!(why["attempts"], 0);
+}
+
+#[test]
 fn a_budget_of_runs_queues_what_is_beyond_it_and_says_until_when() {
     let town = gastown_with("exit 0");
     town.gt(["config", "set", "budget.runs_per_hour", "2"]).ok();

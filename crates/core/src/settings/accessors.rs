@@ -76,6 +76,7 @@ accessors! {
         worker_stall_after: Duration, "worker.stall_after";
         worker_max_handoffs: i64, "worker.max_handoffs";
         worker_kill_grace: Duration, "worker.kill_grace";
+        worker_limit_patience: Duration, "worker.limit_patience";
         worker_control_groups: bool, "worker.control_groups";
         worker_inherit_credentials: bool, "worker.inherit_credentials";
         worker_runtime: String, "worker.runtime";

@@ -95,6 +95,8 @@ settings! {
         "Handoffs of a run in a row without a commit or a step before a person is asked; 0 is no limit";
     "worker.kill_grace": SettingKind::Duration, "10s",
         "Time between asking a worker to end and ending it";
+    "worker.limit_patience": SettingKind::Duration, "5m",
+        "How long an agent may wait for the end of a usage limit before it is ended and its account is parked; 0 for ever";
     "worker.control_groups": SettingKind::Bool, "true",
         "Whether the processes of each run are kept in a control group of the kernel, where those can be had";
     "worker.inherit_credentials": SettingKind::Bool, "false",

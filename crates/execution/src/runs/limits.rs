@@ -7,9 +7,10 @@ use gt_core::decide::{LimitStep, LimitUse, RunLimits, RunProgress, limit_step};
 use gt_core::message::{MessageBody, MessageKind, NewMessage};
 use gt_core::schedule::{Run, RunLimit, Usage};
 use gt_core::{Message, MessageAddress, Sender};
-use gt_executors::runs::{RunFiles, ask_to_cancel};
+use gt_executors::runs::{AskResult, RunFiles, ask_to_cancel};
 
 use super::message_delivery::deliver;
+use super::service_limit::ServiceLimitWatch;
 use super::telemetry::RunTelemetry;
 use super::usage::book_live_usage;
 use gt_town::scheduler_settings::SchedulerSettings;
@@ -32,6 +33,7 @@ pub(super) struct LimitWatch<'a> {
     age: Duration,
     usage: Usage,
     asked: Option<RunProgress>,
+    service: ServiceLimitWatch,
 }
 
 impl<'a> LimitWatch<'a> {
@@ -51,12 +53,18 @@ impl<'a> LimitWatch<'a> {
             age: run.running_at.map(|at| town.now().since(at)).unwrap_or_default(),
             usage: run.usage,
             asked: None,
+            service: ServiceLimitWatch::of(town, run, settings.limit_patience),
         }
     }
 
     /// Records the usage that the agents of the run send, if they send any, and applies the limits of the run until it is
-    /// over.
-    pub(super) fn watch_until(mut self, end: &Receiver<()>, telemetry: Option<&RunTelemetry>) {
+    /// over. Says whether the agent was ended because it waited for the end of a usage limit.
+    pub(super) fn watch_until(
+        mut self,
+        end: &Receiver<()>,
+        telemetry: Option<&RunTelemetry>,
+    ) -> bool {
+        let mut is_limited = false;
         let mut booked = Vec::new();
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(self.interval()) {
             let records = telemetry.map(RunTelemetry::records).unwrap_or_default();
@@ -69,7 +77,11 @@ impl<'a> LimitWatch<'a> {
             }
             // A store that does not answer is asked again.
             let _ = self.apply();
+            if self.asked.is_none() && self.service.is_over(self.town, self.run) {
+                is_limited |= matches!(ask_to_cancel(self.files), Ok(AskResult::Told));
+            }
         }
+        is_limited
     }
 
     fn interval(&self) -> Duration {

@@ -12,6 +12,7 @@ mod recover;
 mod remote;
 mod retry_while_unreachable;
 mod run_cleanup;
+mod service_limit;
 mod sessions;
 mod show;
 mod spawner;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gt_core::schedule::{Account, Context, Run, RunEnd, RunId, RunLoss, RunState, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
 use gt_executors::runs::{
-    AskResult, Liveness, RunFiles, RunLock, Supervision, SupervisorAnswer, ask_to_cancel,
+    AgentEnd, AskResult, Liveness, RunFiles, RunLock, Supervision, SupervisorAnswer, ask_to_cancel,
     become_detached, end_orphan, enter_control_group, say, tell_done,
 };
 
@@ -119,14 +119,15 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     if run.executor == ExecutorKind::Tmux {
         supervision.reopen_with(reopening(town, &run, &rig, program));
     }
-    let ended = std::thread::scope(|scope| {
+    let (ended, is_limited) = std::thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
         let watch = LimitWatch::begin(town, &run, &files, &settings);
         let telemetry = &telemetry;
-        scope.spawn(move || watch.watch_until(&end, Some(telemetry)));
+        let watching = scope.spawn(move || watch.watch_until(&end, Some(telemetry)));
         let result = shift.work(*order, &mut supervision);
         drop(ended);
-        result
+        let is_limited = watching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        result.map(|result| (result, is_limited))
     })?;
     if lock.is_removed() {
         end_without_town(town, id);
@@ -134,6 +135,9 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     }
     match ended {
         SessionsEnd::Ended(end, runtime) => {
+            // Nobody asked for this end: the limit in its output says what becomes of the run.
+            let is_for_limit = is_limited && end == AgentEnd::Cancelled;
+            let end = if is_for_limit { AgentEnd::Signalled(TERM) } else { end };
             let mut usage = usage_in_output(town, &run, &runtime);
             usage.extend(telemetry.records());
             let problems = telemetry.problems();
@@ -156,6 +160,9 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     let _ = std::fs::remove_file(files.environment_path());
     Ok(())
 }
+
+/// The signal by which agents are asked to end.
+const TERM: i32 = 15;
 
 /// How long the supervisor that found its place taken may need to end, when the run got another place.
 const SUPERVISOR_EXIT_WAIT_MAX: Duration = Duration::from_secs(3);

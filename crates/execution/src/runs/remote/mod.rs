@@ -172,7 +172,9 @@ impl HomeSupervisor<'_> {
             let (ended, end) = mpsc::channel::<()>();
             let watch = LimitWatch::begin(town, &it.run, self.files, &it.settings);
             // Its agent sends nothing home: only its time is known.
-            scope.spawn(move || watch.watch_until(&end, None));
+            scope.spawn(move || {
+                watch.watch_until(&end, None);
+            });
             let outcome = stay.to_the_end(line, &mut || {
                 if !std::mem::replace(&mut is_said, true) {
                     say(&SupervisorAnswer::Started);
