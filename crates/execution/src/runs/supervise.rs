@@ -135,7 +135,7 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     }
     match ended {
         SessionsEnd::Ended(end, runtime) => {
-            // Nobody asked for this end: the limit in its output says what becomes of the run.
+            // No person asked for this end: the limit in its output says what becomes of the run.
             let is_for_limit = is_limited && end == AgentEnd::Cancelled;
             let end = if is_for_limit { AgentEnd::Signalled(TERM) } else { end };
             let mut usage = usage_in_output(town, &run, &runtime);

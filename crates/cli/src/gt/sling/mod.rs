@@ -80,7 +80,7 @@ pub(super) fn sling_words(
 /// How many agents a person on a terminal starts at once without being asked, in a town without a cap.
 const STARTED_UNASKED_MAX: usize = 5;
 
-/// Whether a person wants to start so many agents at once. Without a cap or a terminal nobody is asked.
+/// Whether a person wants to start so many agents at once. With a cap, or without a terminal, the answer is yes.
 fn is_wanted(
     context: &CommandContext<'_>,
     town: &Town,
