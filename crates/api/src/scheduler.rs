@@ -1,6 +1,6 @@
 //! The scheduler and its queue.
 
-use gt_core::decide::{Budget, BudgetKind, WaitReason};
+use gt_core::decide::{Budget, BudgetScope, WaitReason};
 use gt_core::schedule::Money;
 use serde::Serialize;
 
@@ -106,8 +106,12 @@ pub struct BudgetDocument {
     pub setting: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rig: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
     pub limit: AmountDocument,
     pub used: AmountDocument,
+    /// What live runs have reserved and not used yet.
+    pub held: AmountDocument,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<UtcTime>,
 }
@@ -389,16 +393,26 @@ impl From<&WaitReason> for WaitReasonDocument {
 
 impl From<&Budget> for BudgetDocument {
     fn from(budget: &Budget) -> Self {
-        let amount = |amount: u64| match budget.kind {
-            BudgetKind::CostPerDay => AmountDocument::Money(Money(amount).to_string()),
-            BudgetKind::RunsPerHour | BudgetKind::TokensPerDay => AmountDocument::Count(amount),
+        let amount = |amount: u64| {
+            if budget.set.kind.is_money() {
+                AmountDocument::Money(Money(amount).to_string())
+            } else {
+                AmountDocument::Count(amount)
+            }
+        };
+        let (rig, account) = match &budget.set.scope {
+            BudgetScope::All => (None, None),
+            BudgetScope::Rig(rig) => (Some(rig.to_string()), None),
+            BudgetScope::Account(account) => (None, Some(account.clone())),
         };
         Self {
-            setting: budget.kind.setting().to_owned(),
-            rig: budget.rig.as_ref().map(ToString::to_string),
-            limit: amount(budget.limit),
+            setting: budget.set.kind.setting().to_owned(),
+            rig,
+            account,
+            limit: amount(budget.set.limit),
             used: amount(budget.used),
-            until: budget.is_spent().then_some(UtcTime(budget.until)),
+            held: amount(budget.held),
+            until: budget.until.filter(|_| budget.is_spent()).map(UtcTime),
         }
     }
 }

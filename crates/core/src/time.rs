@@ -95,6 +95,26 @@ impl Timestamp {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
     }
 
+    /// The first moment of its month, in UTC.
+    #[must_use]
+    pub fn start_of_month(self) -> Self {
+        let date = jiff::tz::TimeZone::UTC.to_datetime(self.to_jiff()).date();
+        Self::of_date(date.first_of_month()).unwrap_or(self)
+    }
+
+    /// The first moment of the next month, in UTC.
+    #[must_use]
+    pub fn start_of_next_month(self) -> Self {
+        let date = jiff::tz::TimeZone::UTC.to_datetime(self.to_jiff()).date();
+        let next = date.last_of_month().tomorrow().ok();
+        next.and_then(Self::of_date).unwrap_or(self)
+    }
+
+    fn of_date(date: jiff::civil::Date) -> Option<Self> {
+        let start = jiff::tz::TimeZone::UTC.to_timestamp(date.at(0, 0, 0, 0)).ok()?;
+        Self::from_jiff(start)
+    }
+
     fn midnight(self) -> Self {
         let day = 24 * 60 * 60 * 1_000_000_000;
         Self(self.0 - self.0.rem_euclid(day))

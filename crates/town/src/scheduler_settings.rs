@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use gt_core::decide::{BudgetKind, Caps, DispatchOrder, MemoryFloor, ReviewCap, RunLimits};
+use gt_core::decide::{
+    BudgetKind, BudgetLimit, BudgetScope, Caps, DispatchOrder, MemoryFloor, ReviewCap, RunLimits,
+};
 use gt_core::runtime::{CUSTOM, DEFAULT};
 use gt_core::settings::Layers;
 use gt_core::{Rig, RigSlug};
@@ -54,8 +56,10 @@ pub struct SchedulerSettings {
     pub runtime: Option<String>,
     /// Whether work that names no account gets another one while the default has no room.
     pub spreads_accounts: bool,
-    /// The budgets of the town and of its rigs, with their periods.
-    pub budgets: Vec<(BudgetKind, Option<RigSlug>, u64)>,
+    /// The budgets of the town and of its rigs.
+    pub budgets: Vec<BudgetLimit>,
+    /// What each account may cost in a day, in millionths; 0 for no limit.
+    pub account_cost_per_day: u64,
     /// The limits of each run, and of each run in a rig that has limits of its own.
     pub run_limits: RunLimits,
     rig_run_limits: BTreeMap<RigSlug, RunLimits>,
@@ -89,11 +93,14 @@ impl SchedulerSettings {
     pub fn of(layers: &Layers) -> Result<Self> {
         let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
         let positive = |number: i64| Some(count(number)).filter(|number| *number > 0);
-        let mut budgets = vec![
-            (BudgetKind::RunsPerHour, None, count(layers.budget_runs_per_hour()?).into()),
-            (BudgetKind::TokensPerDay, None, layers.budget_tokens_per_day()?.unsigned_abs()),
-            (BudgetKind::CostPerDay, None, layers.budget_cost_per_day()?.0),
-        ];
+        let mut budgets = [
+            (BudgetKind::RunsPerHour, count(layers.budget_runs_per_hour()?).into()),
+            (BudgetKind::TokensPerDay, layers.budget_tokens_per_day()?.unsigned_abs()),
+            (BudgetKind::CostPerDay, layers.budget_cost_per_day()?.0),
+            (BudgetKind::CostPerMonth, layers.budget_cost_per_month()?.0),
+        ]
+        .map(|(kind, limit)| BudgetLimit { kind, scope: BudgetScope::All, limit })
+        .to_vec();
         let tokens = |number: i64| Some(number.unsigned_abs()).filter(|number| *number > 0);
         let run_limits = RunLimits {
             time: Some(layers.budget_run_time()?).filter(|time| !time.is_zero()),
@@ -112,8 +119,16 @@ impl SchedulerSettings {
         for rig in layers.rigs() {
             let limit = positive(layers.rig_max_polecats(&rig)?);
             rig_caps.extend(limit.map(|limit| (rig.clone(), limit)));
-            let runs_per_hour = count(layers.rig_budget_runs_per_hour(&rig)?).into();
-            budgets.push((BudgetKind::RunsPerHour, Some(rig.clone()), runs_per_hour));
+            let of_rig = [
+                (BudgetKind::RunsPerHour, count(layers.rig_budget_runs_per_hour(&rig)?).into()),
+                (BudgetKind::TokensPerDay, layers.rig_budget_tokens_per_day(&rig)?.unsigned_abs()),
+                (BudgetKind::CostPerDay, layers.rig_budget_cost_per_day(&rig)?.0),
+            ];
+            budgets.extend(of_rig.map(|(kind, limit)| BudgetLimit {
+                kind,
+                scope: BudgetScope::Rig(rig.clone()),
+                limit,
+            }));
             let own = RunLimits {
                 time: Some(layers.rig_budget_run_time(&rig)?).filter(|time| !time.is_zero()),
                 cost: Some(layers.rig_budget_run_cost(&rig)?).filter(|cost| cost.0 > 0),
@@ -133,7 +148,7 @@ impl SchedulerSettings {
                 stacking_rigs.insert(rig.clone());
             }
         }
-        budgets.retain(|(_, _, limit)| *limit > 0);
+        budgets.retain(|budget| budget.limit > 0);
         let floor = MemoryFloor {
             percent: count(layers.guard_memory_min_percent()?),
             mb: count(layers.guard_memory_min_mb()?).into(),
@@ -141,6 +156,7 @@ impl SchedulerSettings {
         Ok(Self {
             spreads_accounts: layers.accounts_spread()?,
             budgets,
+            account_cost_per_day: layers.budget_account_cost_per_day()?.0,
             run_limits,
             rig_run_limits,
             memory_floor: layers.guard_memory()?.then_some(floor),

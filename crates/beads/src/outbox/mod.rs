@@ -50,7 +50,7 @@ pub struct NewNotice<'a> {
 
 /// Writes a notice for every configured channel; none, if none is. Returns whether there is something to send now,
 /// which [`Town::write`] does by itself after the commit.
-pub(crate) fn notify_in(
+pub fn notify_in(
     writer: &mut Writer<'_>,
     settings: &Layers,
     notice: &NewNotice<'_>,

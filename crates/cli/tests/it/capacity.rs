@@ -135,6 +135,114 @@ fn the_reported_usage_of_an_agent_is_kept_and_counts() {
 }
 
 #[test]
+fn live_runs_hold_the_share_of_a_budget_that_they_may_need() {
+    // Given a budget for two runs of a dollar and a half of one,
+    let town = gastown_that_takes_time();
+    town.gt(["config", "set", "budget.cost_per_day", "2.5"]).ok();
+    scheduled(&town, &["gt-a", "gt-b", "gt-c"]);
+
+    // two start, because nothing is known of them but that they are runs,
+    town.cycle().ok();
+    assert_eq!(
+        (town.states("gt-a"), town.states("gt-b")),
+        (vec!["running".into()], vec!["running".into()])
+    );
+    assert_eq!(town.reasons("gt-c"), ["budget"]);
+    let budget = &town.gt_json(&["scheduler", "status"])["budgets"][0];
+    assert_eq!((&budget["used"], &budget["held"]), (&json!("0.00"), &json!("2.00")));
+    assert_says(
+        &town.gt(["why", "gt-c"]).ok().stdout,
+        &[
+            "budget until a live run ends",
+            "live runs hold 2.00",
+            "gt config set budget.cost_per_day",
+        ],
+    );
+
+    // and the next one when they have ended, without any cost.
+    let_work_end(&town);
+    for bead in ["gt-a", "gt-b"] {
+        wait_for_status(&town, bead, "closed");
+    }
+    town.cycle().ok();
+    wait_for_status(&town, "gt-c", "closed");
+}
+
+#[test]
+fn a_run_reserves_what_runs_like_it_have_cost() {
+    // Given a run that cost a quarter, and room for two more like it,
+    let script = r#"echo 'cost: 0.25'; [ $GT_RUN = gt-a#1 ] && exit 0
+while [ ! -e "$GT_TOWN_ROOT/go" ] && [ -d "$GT_TOWN_ROOT" ]; do sleep 0.02; done"#;
+    let town = gastown_with(script);
+    understand_output(&town);
+    scheduled(&town, &["gt-a"]);
+    town.cycle().ok();
+    wait_for_status(&town, "gt-a", "closed");
+    wait_until("its cost is known", || town.run_of("gt-a#1")["cost"] == "0.25");
+    town.gt(["config", "set", "rig.gastown.budget.cost_per_day", "0.8"]).ok();
+    town.gt(["config", "set", "budget.account_cost_per_day", "0.1"]).ok();
+
+    scheduled(&town, &["gt-b", "gt-c", "gt-d"]);
+    town.cycle().ok();
+
+    // two start, and no third.
+    assert_eq!(town.reasons("gt-d"), ["budget"]);
+    let said = town.gt(["scheduler", "status"]).ok().stdout;
+    assert_says(
+        &said,
+        &["the rig gastown has spent 0.25 of 0.80 in a day, and live runs hold 0.50"],
+    );
+    assert_says(&town.gt(["why", "gt-d"]).ok().stdout, &["rig.gastown.budget.cost_per_day"]);
+    let_work_end(&town);
+}
+
+#[test]
+fn people_are_told_once_that_a_budget_is_nearly_spent() {
+    let town = gastown_with("echo 'cost: 0.25'");
+    understand_output(&town);
+    // A notice that does not arrive stays in the list.
+    town.gt(["config", "set", "notify.command", "false"]).ok();
+    town.gt(["config", "set", "budget.cost_per_day", "0.6"]).ok();
+    for bead in ["gt-a", "gt-b"] {
+        scheduled(&town, &[bead]);
+        town.cycle().ok();
+        wait_for_status(&town, bead, "closed");
+        wait_until("its cost is known", || town.run_of(bead)["cost"] == "0.25");
+    }
+    let notices = || -> Vec<String> {
+        let notices = town.gt_json(&["outbox", "list"]);
+        let keys = notices.as_array().unwrap().iter().map(|notice| notice["key"].to_string());
+        keys.filter(|key| key.contains("budget")).collect()
+    };
+    assert_eq!(notices().len(), 1, "{:?}", notices());
+    assert_says(&notices()[0], &["budget:budget.cost_per_day:20"]);
+
+    // More of it is no news on the same day.
+    town.gt(["config", "set", "budget.cost_per_day", "0.75"]).ok();
+    scheduled(&town, &["gt-c"]);
+    town.cycle().ok();
+    wait_for_status(&town, "gt-c", "closed");
+    wait_until("its cost is known", || town.run_of("gt-c")["cost"] == "0.25");
+    assert_eq!(notices().len(), 1, "{:?}", notices());
+}
+
+#[test]
+fn a_month_is_a_budget_until_the_next_one() {
+    let town = gastown_with("echo 'cost: 0.25'");
+    understand_output(&town);
+    scheduled(&town, &["gt-a"]);
+    town.cycle().ok();
+    wait_until("its cost is known", || town.run_of("gt-a#1")["cost"] == "0.25");
+    town.gt(["config", "set", "budget.cost_per_month", "0.4"]).ok();
+    scheduled(&town, &["gt-b"]);
+    town.cycle().ok();
+    assert_eq!(town.reasons("gt-b"), ["budget"]);
+    let until = town.gt_json(&["scheduler", "list"])[0]["reasons"][0]["until"].clone();
+    assert_says(until.as_str().unwrap(), &["-01T00:00:00Z"]);
+    assert_says(&town.gt(["why", "gt-b"]).ok().stdout, &["spent 0.25 of 0.40 this month"]);
+}
+
+#[test]
 fn nothing_starts_while_memory_is_short_unless_nothing_runs() {
     // Given a machine with 100 MB left of 10,000 MB,
     let town = gastown_that_takes_time();

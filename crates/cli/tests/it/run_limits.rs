@@ -165,3 +165,14 @@ fn a_worker_that_finishes_when_it_is_asked_is_done() {
     assert_eq!(wait_until_ended(&town, "gt-a#1")["state"], "done");
     assert_eq!(town.gt_json(&["inbox"]), json!([]));
 }
+
+#[test]
+fn the_doctor_names_runtimes_that_tell_nothing_while_they_work() {
+    let town = gastown_with("exit 0");
+    let told = || town.gt(["doctor"]).ok().stdout;
+    assert!(!told().contains("budget.run_time"), "{}", told());
+    set(&town, &[("budget.run_cost", "5")]);
+    assert_says(&told(), &["gastown (its own command): the usage is known when a run has ended"]);
+    tells_calls(&town);
+    assert!(!told().contains("budget.run_time"), "{}", told());
+}

@@ -7,7 +7,7 @@ use super::budget::Budget;
 use super::guard::{LoadGuard, MemoryGuard};
 use super::parking::ParkHold;
 use super::readiness::WaitReason;
-use crate::schedule::{ParkSubject, ParkSubjectKind, RunId, WorkerPlace};
+use crate::schedule::{ParkSubject, ParkSubjectKind, Reserve, RunId, WorkerPlace};
 use crate::{BeadId, ExecutorKind, RigSlug};
 
 /// A cap that is in force.
@@ -114,8 +114,10 @@ impl Caps {
         if !ask.executor.takes_slot() {
             return;
         }
-        for budget in self.budgets.iter_mut().filter(|budget| budget.covers(ask.rig)) {
-            budget.note_start();
+        for budget in &mut self.budgets {
+            if budget.set.covers(ask.rig, ask.account) {
+                budget.note_start(&ask.reserve);
+            }
         }
         for (means, hold) in &mut self.parked {
             if *hold == ParkHold::Once && ask.needs(means) {
@@ -147,6 +149,8 @@ pub struct AdmissionRequest<'a> {
     pub is_new_work: bool,
     /// The megabytes that it will take of this machine beyond what can be measured already; nothing if it runs on another.
     pub here: Option<u64>,
+    /// The share of the budgets that it is expected to need.
+    pub reserve: Reserve,
 }
 
 impl AdmissionRequest<'_> {
@@ -287,8 +291,10 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &AdmissionRequest<'_>) -> 
         let (waiting, limit) = (cap.waiting, cap.limit);
         reasons.push(WaitReason::ReviewsWaiting { waiting, limit });
     }
-    let spent = caps.budgets.iter().filter(|budget| budget.covers(ask.rig) && budget.is_spent());
-    reasons.extend(spent.cloned().map(WaitReason::Budget));
+    let covers = |budget: &&Budget| budget.set.covers(ask.rig, ask.account);
+    let spent =
+        caps.budgets.iter().filter(covers).filter_map(|budget| budget.refusal(&ask.reserve));
+    reasons.extend(spent.map(WaitReason::Budget));
     // A machine that is full of other things must not stop the town for good.
     if ask.here.is_some() && occupancy.here > 0 {
         let short = caps.memory.filter(|guard| guard.is_shut(occupancy.pledged_mb));
@@ -303,9 +309,12 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &AdmissionRequest<'_>) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::decide::BudgetLimit;
 
     fn rig(name: &str) -> RigSlug {
         RigSlug::parse(name).unwrap()
@@ -323,6 +332,7 @@ mod tests {
             convoys: &[],
             is_new_work: true,
             here: None,
+            reserve: Reserve::default(),
         }
     }
 
@@ -431,7 +441,8 @@ mod tests {
         let (web, api) = (rig("web"), rig("api"));
         let now = crate::Timestamp::from_nanos(0);
         let kind = crate::decide::BudgetKind::RunsPerHour;
-        let budget = Budget::new(kind, Some(web.clone()), 1, &[], now);
+        let scope = crate::decide::BudgetScope::Rig(web.clone());
+        let budget = Budget::new(BudgetLimit { kind, scope, limit: 1 }, &[], 0, now);
         let mut caps = Caps { budgets: vec![budget], ..Caps::default() };
         let occupancy = Occupancy::default();
         assert_eq!(admit(&caps, &occupancy, &ask(&web)), []);
@@ -440,7 +451,10 @@ mod tests {
 
         let reasons = admit(&caps, &occupancy, &ask(&web));
         let [reason] = reasons.as_slice() else { panic!("{reasons:?}") };
-        assert_eq!((reason.code(), reason.until()), ("budget", Some(now.plus(kind.window()))));
+        assert_eq!(
+            (reason.code(), reason.until()),
+            ("budget", Some(now.plus(Duration::from_hours(1))))
+        );
         assert_eq!(admit(&caps, &occupancy, &ask(&api)), []);
         let person = AdmissionRequest { executor: ExecutorKind::None, ..ask(&web) };
         assert_eq!(admit(&caps, &occupancy, &person), []);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::schedule::{Reserve, Run};
 use crate::{RigSlug, Timestamp};
 
 /// The unit and the period of a budget.
@@ -14,14 +15,17 @@ pub enum BudgetKind {
     TokensPerDay,
     /// Millionths of the currency in which runs report their cost, in a day.
     CostPerDay,
+    /// The same in a month of the calendar, in UTC.
+    CostPerMonth,
 }
 
 impl BudgetKind {
-    /// The time over which it is counted, up to now.
-    pub fn window(self) -> Duration {
+    /// The first moment that counts.
+    pub fn counts_from(self, now: Timestamp) -> Timestamp {
         match self {
-            Self::RunsPerHour => Duration::from_hours(1),
-            Self::TokensPerDay | Self::CostPerDay => Duration::from_hours(24),
+            Self::RunsPerHour => now.minus(HOUR),
+            Self::TokensPerDay | Self::CostPerDay => now.minus(DAY),
+            Self::CostPerMonth => now.start_of_month(),
         }
     }
 
@@ -31,6 +35,67 @@ impl BudgetKind {
             Self::RunsPerHour => "budget.runs_per_hour",
             Self::TokensPerDay => "budget.tokens_per_day",
             Self::CostPerDay => "budget.cost_per_day",
+            Self::CostPerMonth => "budget.cost_per_month",
+        }
+    }
+
+    /// Whether it counts money.
+    pub fn is_money(self) -> bool {
+        matches!(self, Self::CostPerDay | Self::CostPerMonth)
+    }
+
+    /// The part of a reserve that it counts.
+    fn of(self, reserve: &Reserve) -> u64 {
+        match self {
+            Self::RunsPerHour => 1,
+            Self::TokensPerDay => reserve.tokens.unwrap_or(0),
+            Self::CostPerDay | Self::CostPerMonth => reserve.cost.unwrap_or_default().0,
+        }
+    }
+}
+
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+
+/// The runs that a budget is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BudgetScope {
+    /// All runs of the town.
+    All,
+    /// The runs in a rig.
+    Rig(RigSlug),
+    /// The runs on an account; each account has the same budget.
+    Account(String),
+}
+
+/// A budget that is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BudgetLimit {
+    /// The unit and the period.
+    pub kind: BudgetKind,
+    /// The runs that it is for.
+    pub scope: BudgetScope,
+    /// How much may be used in its time.
+    pub limit: u64,
+}
+
+impl BudgetLimit {
+    /// The name of its setting.
+    pub fn setting(&self) -> String {
+        let name = self.kind.setting();
+        match &self.scope {
+            BudgetScope::All => name.to_owned(),
+            BudgetScope::Rig(rig) => format!("rig.{rig}.{name}"),
+            BudgetScope::Account(_) => name.replacen("budget.", "budget.account_", 1),
+        }
+    }
+
+    /// Whether it is for runs in this rig and on this account.
+    pub fn covers(&self, rig: &RigSlug, account: Option<&str>) -> bool {
+        match &self.scope {
+            BudgetScope::All => true,
+            BudgetScope::Rig(own) => own == rig,
+            BudgetScope::Account(own) => account == Some(own.as_str()),
         }
     }
 }
@@ -38,77 +103,131 @@ impl BudgetKind {
 /// A budget that is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
-    /// The unit and the period.
-    pub kind: BudgetKind,
-    /// The rig that it is for; nothing for the town.
-    pub rig: Option<RigSlug>,
-    /// How much may be used in its time.
-    pub limit: u64,
+    /// What is set.
+    pub set: BudgetLimit,
     /// The amount used.
     pub used: u64,
-    /// When something of that is long enough ago for one more, as far as is known now.
-    pub until: Timestamp,
+    /// The amount that live runs have reserved and not used yet.
+    pub held: u64,
+    /// When there is room for one more by time alone, as far as is known now. Nothing if live runs hold all of it.
+    pub until: Option<Timestamp>,
+    /// When the oldest amounts leave. Of a month, all leave at once.
+    leaves: Vec<(Timestamp, u64)>,
 }
 
 impl Budget {
-    /// A budget with these amounts used at these times, in any order. An amount older than the period does not
-    /// count. Neither does one that a clock that jumped has dated further into the future than the period.
-    pub fn new(
-        kind: BudgetKind,
-        rig: Option<RigSlug>,
-        limit: u64,
-        uses: &[(Timestamp, u64)],
-        now: Timestamp,
-    ) -> Self {
-        let window = kind.window();
-        let counts = |at: Timestamp| at.plus(window) > now && at <= now.plus(window);
-        let mut counted: Vec<_> = uses.iter().filter(|(at, _)| counts(*at)).copied().collect();
-        counted.sort_unstable();
-        let used = counted.iter().fold(0, |sum: u64, (_, amount)| sum.saturating_add(*amount));
-        // The oldest amounts leave first. If none can leave, an amount used now stays for the whole period.
-        let mut left = used;
-        let leaves = counted.iter().find(|(_, amount)| {
+    /// A budget with these amounts used at these times, in any order, and with the amount that live runs hold. An amount
+    /// older than the period does not count. Neither does one that a clock that jumped has dated further into the future
+    /// than the period.
+    pub fn new(set: BudgetLimit, uses: &[(Timestamp, u64)], held: u64, now: Timestamp) -> Self {
+        let leaving_at = |at: Timestamp| match set.kind {
+            BudgetKind::RunsPerHour => at.plus(HOUR),
+            BudgetKind::TokensPerDay | BudgetKind::CostPerDay => at.plus(DAY),
+            BudgetKind::CostPerMonth => at.start_of_next_month(),
+        };
+        let counts = |at: Timestamp| leaving_at(at) > now && at <= leaving_at(now);
+        let mut leaves: Vec<_> = uses
+            .iter()
+            .filter(|(at, _)| counts(*at))
+            .map(|(at, amount)| (leaving_at((*at).min(now)), *amount))
+            .collect();
+        leaves.sort_unstable();
+        let used = leaves.iter().fold(0, |sum: u64, (_, amount)| sum.saturating_add(*amount));
+        // An amount used now stays for the whole period.
+        leaves.push((leaving_at(now), 0));
+        let mut budget = Self { set, used, held, until: None, leaves };
+        budget.until = budget.room_at(1);
+        budget
+    }
+
+    /// When there is room for so much by time alone.
+    fn room_at(&self, wanted: u64) -> Option<Timestamp> {
+        if self.held.saturating_add(wanted) > self.set.limit && self.held > 0 {
+            return None;
+        }
+        let mut left = self.used.saturating_add(self.held).saturating_add(wanted);
+        let fits = self.leaves.iter().find(|(_, amount)| {
             left = left.saturating_sub(*amount);
-            left < limit
+            left <= self.set.limit
         });
-        let until = leaves.map_or(now, |(at, _)| *at).min(now).plus(window);
-        Self { kind, rig, limit, used, until }
+        fits.or(self.leaves.last()).map(|(at, _)| *at)
     }
 
     /// Whether nothing of it is left.
     pub fn is_spent(&self) -> bool {
-        self.used >= self.limit
+        self.used.saturating_add(self.held) >= self.set.limit
     }
 
-    /// Whether it is for runs in this rig.
-    pub fn covers(&self, rig: &RigSlug) -> bool {
-        self.rig.as_ref().is_none_or(|own| own == rig)
+    /// Whether four fifths of it are used.
+    pub fn is_nearly_spent(&self) -> bool {
+        u128::from(self.used) * 5 >= u128::from(self.set.limit) * 4
+    }
+
+    /// The budget as the reason why a run that reserves this does not start; nothing if it may. A run that is expected to
+    /// need more than there ever is starts when nothing else is used.
+    pub fn refusal(&self, reserve: &Reserve) -> Option<Self> {
+        let wanted = self.set.kind.of(reserve).clamp(1, self.set.limit.max(1));
+        let total = self.used.saturating_add(self.held).saturating_add(wanted);
+        if total <= self.set.limit {
+            return None;
+        }
+        Some(Self { until: self.room_at(wanted), leaves: Vec::new(), ..self.clone() })
     }
 
     /// Counts one more start.
-    pub fn note_start(&mut self) {
-        if self.kind == BudgetKind::RunsPerHour {
-            self.used = self.used.saturating_add(1);
+    pub fn note_start(&mut self, reserve: &Reserve) {
+        let amount = self.set.kind.of(reserve);
+        match self.set.kind {
+            BudgetKind::RunsPerHour => self.used = self.used.saturating_add(amount),
+            BudgetKind::TokensPerDay | BudgetKind::CostPerDay | BudgetKind::CostPerMonth => {
+                self.held = self.held.saturating_add(amount);
+            }
         }
+        self.until = self.room_at(1);
     }
+}
+
+/// The amounts that live runs have reserved in a budget of this kind and not used yet.
+pub fn held_by<'a>(kind: BudgetKind, live: impl IntoIterator<Item = &'a Run>) -> u64 {
+    let rest = |run: &Run| match kind {
+        BudgetKind::RunsPerHour => 0,
+        BudgetKind::TokensPerDay => {
+            run.reserved.tokens.unwrap_or(0).saturating_sub(run.usage.tokens.unwrap_or(0))
+        }
+        BudgetKind::CostPerDay | BudgetKind::CostPerMonth => {
+            let spent = run.usage.cost.unwrap_or_default().0;
+            run.reserved.cost.unwrap_or_default().0.saturating_sub(spent)
+        }
+    };
+    live.into_iter().fold(0, |sum: u64, run| sum.saturating_add(rest(run)))
 }
 
 impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(rig) = &self.rig {
-            write!(f, "the rig {rig} has ")?;
+        match &self.set.scope {
+            BudgetScope::All => {}
+            BudgetScope::Rig(rig) => write!(f, "the rig {rig} has ")?,
+            BudgetScope::Account(account) => write!(f, "the account {account} has ")?,
         }
-        match self.kind {
-            BudgetKind::RunsPerHour => {
-                write!(f, "started {} of {} runs in an hour", self.used, self.limit)
-            }
-            BudgetKind::TokensPerDay => {
-                write!(f, "used {} of {} tokens in a day", self.used, self.limit)
-            }
+        let (used, limit) = (self.used, self.set.limit);
+        let money = crate::schedule::Money;
+        match self.set.kind {
+            BudgetKind::RunsPerHour => write!(f, "started {used} of {limit} runs in an hour")?,
+            BudgetKind::TokensPerDay => write!(f, "used {used} of {limit} tokens in a day")?,
             BudgetKind::CostPerDay => {
-                let money = crate::schedule::Money;
-                write!(f, "spent {} of {} in a day", money(self.used), money(self.limit))
+                write!(f, "spent {} of {} in a day", money(used), money(limit))?;
             }
+            BudgetKind::CostPerMonth => {
+                write!(f, "spent {} of {} this month", money(used), money(limit))?;
+            }
+        }
+        if self.held == 0 {
+            return Ok(());
+        }
+        if self.set.kind.is_money() {
+            write!(f, ", and live runs hold {}", money(self.held))
+        } else {
+            write!(f, ", and live runs hold {}", self.held)
         }
     }
 }
@@ -125,43 +244,110 @@ mod tests {
         Timestamp::from_nanos(minutes * MINUTE)
     }
 
+    fn town(kind: BudgetKind, limit: u64) -> BudgetLimit {
+        BudgetLimit { kind, scope: BudgetScope::All, limit }
+    }
+
     fn runs(limit: u64, starts: &[i64], now: i64) -> Budget {
         let uses: Vec<_> = starts.iter().map(|start| (at(*start), 1)).collect();
-        Budget::new(BudgetKind::RunsPerHour, None, limit, &uses, at(now))
+        Budget::new(town(BudgetKind::RunsPerHour, limit), &uses, 0, at(now))
+    }
+
+    fn tokens(tokens: u64) -> Reserve {
+        Reserve { tokens: Some(tokens), cost: None }
     }
 
     #[test]
     fn a_spent_budget_says_when_the_oldest_leaves() {
         let budget = runs(2, &[100, 130], 150);
         assert!(budget.is_spent());
-        assert_eq!(budget.until, at(160));
+        assert_eq!(budget.until, Some(at(160)));
         assert!(!runs(2, &[100, 130], 160).is_spent());
     }
 
     #[test]
     fn a_budget_that_was_made_smaller_waits_for_several_to_leave() {
         let budget = runs(1, &[100, 110, 120], 150);
-        assert_eq!((budget.used, budget.until), (3, at(180)));
+        assert_eq!((budget.used, budget.until), (3, Some(at(180))));
     }
 
     #[test]
     fn a_new_start_counts_and_then_the_oldest_is_waited_for() {
         let mut budget = runs(2, &[130], 150);
         assert!(!budget.is_spent());
-        budget.note_start();
+        budget.note_start(&Reserve::default());
         assert!(budget.is_spent());
-        assert_eq!(budget.until, at(190));
+        assert_eq!(budget.until, Some(at(190)));
         let mut fresh = runs(1, &[], 150);
-        fresh.note_start();
-        assert_eq!(fresh.until, at(210));
+        fresh.note_start(&Reserve::default());
+        assert_eq!(fresh.until, Some(at(210)));
     }
 
     #[test]
     fn tokens_count_by_usage() {
         let uses = [(at(10), 400), (at(20), 500), (at(30), 200)];
-        let budget = Budget::new(BudgetKind::TokensPerDay, None, 1_000, &uses, at(60));
+        let budget = Budget::new(town(BudgetKind::TokensPerDay, 1_000), &uses, 0, at(60));
         assert_eq!((budget.used, budget.is_spent()), (1_100, true));
-        assert_eq!(budget.until, at(10 + 24 * 60));
+        assert_eq!(budget.until, Some(at(10 + 24 * 60)));
+    }
+
+    #[test]
+    fn a_start_must_fit_beside_what_is_used_and_held() {
+        let uses = [(at(10), 400), (at(20), 100)];
+        let budget = Budget::new(town(BudgetKind::TokensPerDay, 1_000), &uses, 200, at(60));
+        assert_eq!(budget.refusal(&tokens(300)), None);
+        // The oldest amount has to leave first.
+        let refusal = budget.refusal(&tokens(301)).unwrap();
+        assert_eq!(refusal.until, Some(at(10 + 24 * 60)));
+        assert_eq!(refusal.to_string(), "used 500 of 1000 tokens in a day, and live runs hold 200");
+        // No time makes room for that while the others are live.
+        assert_eq!(budget.refusal(&tokens(801)).unwrap().until, None);
+        // Nothing is known of this one, so any room is enough.
+        assert_eq!(budget.refusal(&Reserve::default()), None);
+    }
+
+    #[test]
+    fn a_run_that_may_need_more_than_the_budget_starts_when_nothing_is_used() {
+        let empty = Budget::new(town(BudgetKind::TokensPerDay, 100), &[], 0, at(60));
+        assert_eq!(empty.refusal(&tokens(5_000)), None);
+        let mut taken = empty;
+        taken.note_start(&tokens(5_000));
+        assert!(taken.refusal(&tokens(1)).is_some_and(|refusal| refusal.until.is_none()));
+    }
+
+    #[test]
+    fn a_month_ends_with_the_calendar() {
+        let now = Timestamp::parse("2026-12-17T04:00:00Z").unwrap();
+        let uses = ["2026-11-30T23:59:59Z", "2026-12-01T00:00:00Z", "2026-12-05T00:00:00Z"];
+        let uses = uses.map(|at| (Timestamp::parse(at).unwrap(), 5));
+        let budget = Budget::new(town(BudgetKind::CostPerMonth, 10), &uses, 0, now);
+        assert_eq!((budget.used, budget.is_spent()), (10, true));
+        assert_eq!(budget.until, Some(Timestamp::parse("2027-01-01T00:00:00Z").unwrap()));
+    }
+
+    #[test]
+    fn four_fifths_are_nearly_all() {
+        let spent =
+            |used| Budget::new(town(BudgetKind::CostPerDay, 10), &[(at(5), used)], 9, at(6));
+        assert!(!spent(7).is_nearly_spent() && spent(8).is_nearly_spent());
+    }
+
+    #[test]
+    fn each_scope_has_its_runs_and_its_setting() {
+        let rig = RigSlug::parse("web").unwrap();
+        let other = RigSlug::parse("api").unwrap();
+        for (scope, setting, of_rig, of_account) in [
+            (BudgetScope::All, "budget.cost_per_day", true, true),
+            (BudgetScope::Rig(rig.clone()), "rig.web.budget.cost_per_day", true, false),
+            (BudgetScope::Account("work".into()), "budget.account_cost_per_day", false, true),
+        ] {
+            let set = BudgetLimit { kind: BudgetKind::CostPerDay, scope, limit: 1 };
+            assert_eq!(set.setting(), setting);
+            assert_eq!(
+                (set.covers(&rig, None), set.covers(&other, Some("work"))),
+                (of_rig, of_account)
+            );
+        }
     }
 
     proptest! {
@@ -171,9 +357,10 @@ mod tests {
         ) {
             let starts: Vec<i64> = starts.into_iter().filter(|start| *start <= now).collect();
             let budget = runs(limit, &starts, now);
-            prop_assert!(budget.until > at(now) && budget.until <= at(now + 60));
+            let until = budget.until.unwrap();
+            prop_assert!(until > at(now) && until <= at(now + 60));
             if budget.is_spent() {
-                let then = budget.until.as_nanos() / MINUTE;
+                let then = until.as_nanos() / MINUTE;
                 prop_assert!(!runs(limit, &starts, then).is_spent());
                 prop_assert!(runs(limit, &starts, then - 1).is_spent());
             }

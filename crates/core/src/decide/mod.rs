@@ -28,6 +28,7 @@ mod sessions;
 mod staging;
 mod stalls;
 mod transition;
+mod usage_history;
 mod wait_class;
 mod waits;
 mod worker_rights;
@@ -39,7 +40,7 @@ pub use breaker::{
     AfterFailure, BACKOFF_MAX, START_FAILURES_MAX, StartFailure, after_start_failure, backoff,
     is_due_within,
 };
-pub use budget::{Budget, BudgetKind};
+pub use budget::{Budget, BudgetKind, BudgetLimit, BudgetScope, held_by};
 pub use containers::{
     ContainerChange, ContainerRules, Members, PARTS_DONE, STEPS_DONE, container_change,
     convoy_change,
@@ -85,6 +86,7 @@ pub use transition::{
     LiveRun, RunEffect, Transition, TransitionFacts, Verb, VerbActor, VerbDecision, VerbRefusal,
     decide,
 };
+pub use usage_history::UsageHistory;
 pub use wait_class::{ContextWait, WaitClass, context_wait};
 pub use waits::{WaitEdge, waits};
 pub use worker_rights::{

@@ -164,7 +164,7 @@ impl WaitReason {
                 ParkHold::Until(until) | ParkHold::Ramp(_, until) => Some(*until),
                 ParkHold::Once | ParkHold::Trial(_) => None,
             },
-            Self::Budget(budget) => Some(budget.until),
+            Self::Budget(budget) => budget.until,
             _ => None,
         }
     }
@@ -388,7 +388,10 @@ impl fmt::Display for WaitReason {
             Self::NoSlot(cap) => write!(f, "no slot: {cap} is reached"),
             Self::RuntimeParked(name, hold) => write!(f, "runtime {name} parked {hold}"),
             Self::AccountLimited(handle, hold) => write!(f, "account {handle} limited {hold}"),
-            Self::Budget(budget) => write!(f, "budget until {}: {budget}", budget.until),
+            Self::Budget(budget) => match budget.until {
+                Some(until) => write!(f, "budget until {until}: {budget}"),
+                None => write!(f, "budget until a live run ends: {budget}"),
+            },
             Self::ReviewsWaiting { waiting, limit } => {
                 write!(f, "reviews waiting: {waiting}, and review.max is {limit}")
             }

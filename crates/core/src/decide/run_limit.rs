@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::schedule::{Money, Reserve, RunLimit};
+use crate::schedule::{Money, RunLimit};
 use crate::time::format_duration;
 
 /// The limits of a run. One that is absent does not limit.
@@ -37,11 +37,6 @@ impl RunLimits {
     /// Whether the usage of the run matters.
     pub fn limit_usage(&self) -> bool {
         self.cost.is_some() || self.tokens.is_some()
-    }
-
-    /// The share of the budgets that a run without predecessors may need.
-    pub fn reserve(&self) -> Reserve {
-        Reserve { tokens: self.tokens, cost: self.cost }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::decide::BudgetKind;
 use crate::merging::{MergeRequest, MergeRequestId, RequestHold, RequestState};
 use crate::message::MessageTopic;
 use crate::schedule::{ParkSubject, RunId, names};
@@ -101,8 +100,8 @@ pub enum InboxObject {
     Rig(RigSlug),
     /// A runtime or an account.
     Means(ParkSubject),
-    /// A budget; of the town if no rig is named.
-    Budget(BudgetKind, Option<RigSlug>),
+    /// A budget, by its setting, and its account if each account has one.
+    Budget(String, Option<String>),
     /// The town as a whole.
     Town,
 }
@@ -134,8 +133,8 @@ impl fmt::Display for InboxObject {
             Self::Queue(rig, target) => write!(f, "{rig}/{target}"),
             Self::Rig(rig) => rig.fmt(f),
             Self::Means(subject) => f.write_str(&subject.name),
-            Self::Budget(kind, None) => f.write_str(kind.setting()),
-            Self::Budget(kind, Some(rig)) => write!(f, "rig.{rig}.{}", kind.setting()),
+            Self::Budget(setting, None) => f.write_str(setting),
+            Self::Budget(setting, Some(account)) => write!(f, "{setting}/{account}"),
             Self::Town => f.write_str("town"),
         }
     }

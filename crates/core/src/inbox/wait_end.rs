@@ -216,12 +216,13 @@ mod tests {
 
     #[test]
     fn a_wait_that_passes_by_itself_asks_for_a_person_only_about_its_cause() {
-        use crate::decide::{Budget, BudgetKind, ParkHold};
+        use crate::decide::{Budget, BudgetKind, BudgetLimit, BudgetScope, ParkHold};
         use crate::schedule::{RunId, RunLimit};
         use crate::{BeadId, RigSlug};
         let bead = || BeadId::parse("gt-a").unwrap();
         let rig = || RigSlug::parse("web").unwrap();
-        let budget = Budget::new(BudgetKind::RunsPerHour, None, 0, &[], AROUND.now);
+        let (kind, scope) = (BudgetKind::RunsPerHour, BudgetScope::All);
+        let budget = Budget::new(BudgetLimit { kind, scope, limit: 0 }, &[], 0, AROUND.now);
         let why = String::new;
         let run = RunId { bead: bead(), epoch: 1 };
         let over_limit = WaitReason::OverLimit(run, RunLimit::Time);

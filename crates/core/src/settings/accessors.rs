@@ -90,6 +90,8 @@ accessors! {
         budget_runs_per_hour: i64, "budget.runs_per_hour";
         budget_tokens_per_day: i64, "budget.tokens_per_day";
         budget_cost_per_day: Money, "budget.cost_per_day";
+        budget_cost_per_month: Money, "budget.cost_per_month";
+        budget_account_cost_per_day: Money, "budget.account_cost_per_day";
         budget_run_time: Duration, "budget.run_time";
         budget_run_cost: Money, "budget.run_cost";
         budget_run_tokens: i64, "budget.run_tokens";
@@ -131,6 +133,8 @@ accessors! {
         rig_pr_head: String, "rig.*.pr_head";
         rig_max_polecats: i64, "rig.*.max_polecats";
         rig_budget_runs_per_hour: i64, "rig.*.budget.runs_per_hour";
+        rig_budget_tokens_per_day: i64, "rig.*.budget.tokens_per_day";
+        rig_budget_cost_per_day: Money, "rig.*.budget.cost_per_day";
         rig_budget_run_time: Duration, "rig.*.budget.run_time";
         rig_budget_run_cost: Money, "rig.*.budget.run_cost";
         rig_budget_run_tokens: i64, "rig.*.budget.run_tokens";

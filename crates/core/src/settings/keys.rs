@@ -123,6 +123,10 @@ settings! {
         "No starts after so many tokens in a day, as far as agents report them; 0 is no limit";
     "budget.cost_per_day": SettingKind::Decimal, "0",
         "No starts after so much money in a day, as far as agents report it; 0 is no limit";
+    "budget.cost_per_month": SettingKind::Decimal, "0",
+        "No starts after so much money in a month of the calendar (UTC), as far as agents report it; 0 is no limit";
+    "budget.account_cost_per_day": SettingKind::Decimal, "0",
+        "No starts on an account after so much money in a day on it; 0 is no limit";
     "budget.run_time": SettingKind::Duration, "4h",
         "How long a run may take before its worker is asked to hand over; 0 is no limit";
     "budget.run_cost": SettingKind::Decimal, "0",
@@ -201,6 +205,10 @@ settings! {
         "Most live runs in this rig; 0 is no limit";
     "rig.*.budget.runs_per_hour": COUNT, "0",
         "Most starts per hour in this rig; 0 is no limit";
+    "rig.*.budget.tokens_per_day": SettingKind::Integer { min: 0, max: 1_000_000_000_000 }, "0",
+        "No starts in this rig after so many tokens in a day; 0 is no limit";
+    "rig.*.budget.cost_per_day": SettingKind::Decimal, "0",
+        "No starts in this rig after so much money in a day; 0 is no limit";
     "rig.*.budget.run_time": SettingKind::Duration, "0s",
         "How long a run in this rig may take; 0 is the limit of the town, budget.run_time";
     "rig.*.budget.run_cost": SettingKind::Decimal, "0",

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use gt_core::decide::BudgetKind;
 use gt_core::runtime::{CUSTOM, Command, Runtime};
 use gt_core::{ExecutorKind, Rig, RigState, words};
 use gt_executors::{git, process};
@@ -29,6 +30,7 @@ pub(super) fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
         rigs.iter().filter(|rig| is_in_service(rig)).filter_map(|rig| unchecked(town, rig)),
     );
     checks.extend(reviews(town, &rigs)?);
+    checks.extend(blind_budgets(town, &rigs)?);
     Ok(checks)
 }
 
@@ -62,6 +64,32 @@ fn reviews(town: &Town, all: &[Rig]) -> Result<Option<HealthCheck>> {
     );
     let fix = "if that is not enough, let its workers run elsewhere (gt rig set <rig> executor ssh --host <machine>)";
     Ok((!names.is_empty()).then(|| HealthCheck::bad("review", CheckGrade::Good, detail, fix)))
+}
+
+/// The rigs whose agents tell nothing while they work, if a limit of tokens or money is set: a fact, and no problem.
+fn blind_budgets(town: &Town, all: &[Rig]) -> Result<Option<HealthCheck>> {
+    let settings = town.scheduler_settings()?;
+    let is_counted = |kind| kind != BudgetKind::RunsPerHour;
+    let is_set = settings.account_cost_per_day > 0
+        || settings.budgets.iter().any(|budget| is_counted(budget.kind))
+        || all.iter().any(|rig| settings.run_limits_in(&rig.slug).limit_usage());
+    let mut names = Vec::new();
+    for rig in all.iter().filter(|rig| is_set && is_in_service(rig) && settings.knows_how(rig)) {
+        let is_told = runs_here(rig)
+            && runtimes::resolve(town, &settings, &rig.slug, None)
+                .is_ok_and(|runtime| !runtime.telemetry.is_empty());
+        if !is_told && rig.executor.takes_slot() {
+            let runtime = settings.runtime_in(&rig.slug, None);
+            let runtime = if runtime.is_empty() { "its own command" } else { runtime };
+            names.push(format!("{} ({runtime})", rig.slug));
+        }
+    }
+    let detail = format!(
+        "{}: the usage is known when a run has ended, so its limits are what its start reserves, and budget.run_time",
+        names.join(", ")
+    );
+    let fix = "gt config set budget.run_time <time>; a runtime with [telemetry] tells its usage while it works";
+    Ok((!names.is_empty()).then(|| HealthCheck::bad("budgets", CheckGrade::Good, detail, fix)))
 }
 
 fn is_in_service(rig: &Rig) -> bool {

@@ -9,7 +9,7 @@ mod request_rows;
 
 use std::collections::HashMap;
 
-use gt_core::decide::Budget;
+use gt_core::decide::{Budget, BudgetScope};
 use gt_core::inbox::{
     ChangeSize, InboxContext, InboxItem, InboxKind, InboxObject, arrange_inbox, last_words,
 };
@@ -122,22 +122,28 @@ fn rig_of(sender: &Sender) -> Option<RigSlug> {
 
 /// Spent budgets that work waits for.
 fn budget_rows(status: &QueueStatus) -> Vec<InboxItem> {
-    let queued = |budget: &Budget| match &budget.rig {
-        None => status.queued,
-        Some(rig) => status.rigs.get(rig.as_str()).map_or(0, |rig| rig.queued),
+    let queued = |budget: &Budget| match &budget.set.scope {
+        BudgetScope::All | BudgetScope::Account(_) => status.queued,
+        BudgetScope::Rig(rig) => status.rigs.get(rig.as_str()).map_or(0, |rig| rig.queued),
     };
     let spent = status.budgets.iter().filter(|budget| budget.is_spent() && queued(budget) > 0);
     let row = |budget: &Budget| {
-        let object = InboxObject::Budget(budget.kind, budget.rig.clone());
+        let (rig, account) = match &budget.set.scope {
+            BudgetScope::All => (None, None),
+            BudgetScope::Rig(rig) => (Some(rig.clone()), None),
+            BudgetScope::Account(account) => (None, Some(account.clone())),
+        };
+        let setting = budget.set.setting();
         let waiting = queued(budget);
         let beads = if waiting == 1 { "bead waits" } else { "beads wait" };
-        let until = budget.until;
-        let raise = format!("gt config set {object} <n>");
+        let until = budget.until.map_or("a live run ends".to_owned(), |until| until.to_string());
+        let raise = format!("gt config set {setting} <n>");
+        let object = InboxObject::Budget(setting, account);
         InboxItem {
             what: format!("the budget is reached: {budget}; {waiting} {beads} until {until}"),
             remedy: format!("{raise} raises it"),
             commands: vec![raise, "gt scheduler status".to_owned()],
-            rig: budget.rig.clone(),
+            rig,
             ..plain(InboxKind::Budget, object)
         }
     };

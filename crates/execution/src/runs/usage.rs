@@ -8,10 +8,12 @@ use gt_core::cost::{TokenCounts, UsageRecord, UsageSource, book, totals};
 use gt_core::decide::learn_memory;
 use gt_core::runtime::{Runtime, SessionUsage};
 use gt_core::schedule::{Money, ParkSubject, Run, Usage};
+use gt_core::settings::Layers;
 use gt_store::{MemoryEstimate, Writer};
 use gt_transcripts::{ModelUsage, TranscriptEvent, TranscriptKind, UsageScope};
 
 use super::transcript::{RunTranscript, has_plain_output};
+use gt_scheduling::dispatch::tell_of_nearly_spent;
 use gt_scheduling::run_transitions::SESSION_SEPARATOR;
 use gt_scheduling::run_transitions::{log_path, open_output};
 use gt_town::settings::{file_layers, layers_over};
@@ -143,8 +145,8 @@ pub(super) fn note_usage(
 ) -> Result<()> {
     let files = file_layers(town)?;
     town.write(|writer| {
-        let prices = layers_over(&files, writer)?.cost_prices()?;
-        let (usage, left_out) = book_in(writer, run, report.to_vec(), &prices)?;
+        let layers = layers_over(&files, writer)?;
+        let (usage, left_out) = book_in(writer, run, report.to_vec(), &layers)?;
         let usage = Usage { peak_memory_mb, ..usage };
         let mut notes = problems.to_vec();
         if left_out > 0 {
@@ -162,8 +164,8 @@ pub(super) fn note_usage(
 pub(super) fn book_live_usage(town: &Town, run: &Run, report: &[UsageRecord]) -> Result<Usage> {
     let files = file_layers(town)?;
     town.write(|writer| {
-        let prices = layers_over(&files, writer)?.cost_prices()?;
-        let (usage, _) = book_in(writer, run, report.to_vec(), &prices)?;
+        let layers = layers_over(&files, writer)?;
+        let (usage, _) = book_in(writer, run, report.to_vec(), &layers)?;
         writer.set_run_usage(&run.id, &usage)?;
         Ok(usage)
     })
@@ -174,16 +176,19 @@ fn book_in(
     writer: &mut Writer<'_>,
     run: &Run,
     report: Vec<UsageRecord>,
-    prices: &gt_core::cost::PriceTable,
+    layers: &Layers,
 ) -> Result<(Usage, usize)> {
     let known = writer.usage_records(&run.id)?;
-    let (booking, left_out) = book(&known, report, prices);
+    let (booking, left_out) = book(&known, report, &layers.cost_prices()?);
     for record in &booking.records {
         writer.keep_usage_record(&run.id, record)?;
     }
     let at = rounded(writer.now());
     for change in &booking.changes {
         writer.add_spending(run, at, change)?;
+    }
+    if !booking.changes.is_empty() {
+        tell_of_nearly_spent(writer, layers)?;
     }
     let totals = totals(&booking.counted);
     let tokens = Some(totals.tokens.total()).filter(|tokens| *tokens > 0);

@@ -1,5 +1,6 @@
 //! From scheduled to started: who goes next, the one door to a slot, and the cycle around it.
 
+mod budgets;
 mod cycle;
 mod dispatch_inputs;
 mod dispatcher;
@@ -13,6 +14,7 @@ mod snapshot;
 mod spawner;
 mod start;
 
+pub use budgets::tell_of_nearly_spent;
 pub use cycle::{CycleReport, DispatchCycle};
 pub use dispatch_inputs::DispatchInputs;
 pub use dispatcher::{DispatchResult, Dispatcher, NotStarted, StartedRun};

@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gt_core::decide::{
-    AdmissionRequest, BACKOFF_MAX, Budget, BudgetKind, Caps, DispatchOrder, LoadGuard,
-    MEMORY_GROWTH_TIME, MemoryGuard, Occupancy, OrderPosition, ParkHold, RigFacts, SchedulerFacts,
+    AdmissionRequest, BACKOFF_MAX, BudgetKind, Caps, DispatchOrder, LoadGuard, MEMORY_GROWTH_TIME,
+    MemoryGuard, Occupancy, OrderPosition, ParkHold, RigFacts, SchedulerFacts, UsageHistory,
     WaitReason, admit, context_reasons, hold, ramp, rig_reasons, unscheduled_reasons,
 };
-use gt_core::schedule::{Account, Context, ContextOrigin, Park, ParkSubject, Run, WorkerPlace};
+use gt_core::schedule::{
+    Account, Context, ContextOrigin, Park, ParkSubject, Reserve, Run, WorkerPlace,
+};
 use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, Timestamp};
 use gt_store::{Guard, Lane, Reader};
 
+use super::budgets::read_budgets;
 use super::dispatch_inputs::DispatchInputs;
 use super::parks::Parked;
 use crate::runtimes::{RuntimeNumbers, memory_of_preset};
@@ -18,6 +21,9 @@ use gt_beads::bead_facts::BeadFacts;
 use gt_core::runtime::CUSTOM;
 use gt_town::Result;
 use gt_town::scheduler_settings::{Overrides, SchedulerSettings};
+
+/// How many of the last runs tell what the next ones will use.
+const HISTORY_RUNS: u32 = 500;
 
 /// The kind of caller that runs a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +58,8 @@ pub struct SchedulingSnapshot {
     /// The town's settings for runtimes, and the learned estimates of their memory.
     runtimes: BTreeMap<String, RuntimeNumbers>,
     estimates: BTreeMap<String, u32>,
+    /// The usage of earlier runs, if a budget of tokens or money is in force.
+    history: Option<UsageHistory>,
     /// The live run of each bead that has one.
     runs: HashMap<BeadId, Run>,
     /// The convoys with a cap that the bead of a live run is in.
@@ -93,7 +101,10 @@ impl SchedulingSnapshot {
             LoadGuard::new(load, settings.load_per_core, shut.contains(&Guard::Load))
         });
         let estimates = if memory.is_some() { reader.estimates()? } else { Vec::new() };
-        let budgets = budgets(reader, &settings.budgets, now)?;
+        let live = reader.live_runs()?;
+        let budgets = read_budgets(reader, &settings, &accounts, &live, now)?;
+        let reserves = budgets.iter().any(|budget| budget.set.kind != BudgetKind::RunsPerHour);
+        let history = if reserves { Some(reader.usage_history(HISTORY_RUNS)?) } else { None };
         let mut snapshot = Self {
             host: inputs.host.clone(),
             runtimes: inputs.runtimes.clone(),
@@ -103,6 +114,7 @@ impl SchedulingSnapshot {
                 gate_open: caller == CycleCaller::Hand || settings.queue_enabled,
                 longest_wait: BACKOFF_MAX.max(settings.cooldown),
             },
+            history,
             settings,
             caps,
             occupancy: Occupancy::default(),
@@ -116,7 +128,7 @@ impl SchedulingSnapshot {
             paused: HashMap::new(),
         };
         snapshot.read_convoys(reader)?;
-        for run in reader.live_runs()? {
+        for run in live {
             let convoys = snapshot.capped.get(&run.id.bead).cloned().unwrap_or_default();
             snapshot.note_run(run, &convoys);
         }
@@ -172,7 +184,16 @@ impl SchedulingSnapshot {
             is_new_work: false,
             here: is_here
                 .then(|| if is_young { self.memory_of(&run.runtime, &run.rig) } else { 0 }),
+            reserve: run.reserved,
         }
+    }
+
+    /// The share of the budgets that the run of a context is expected to need; nothing if no budget asks for it.
+    pub(crate) fn reserve_of(&self, context: &Context) -> Reserve {
+        let Some(history) = self.history.as_ref() else { return Reserve::default() };
+        let formula = context.parameters.formula.as_deref().unwrap_or_default();
+        let limits = self.settings.run_limits_in(&context.rig);
+        history.reserve(formula, self.runtime_of(context), &context.rig, limits)
     }
 
     /// How much memory a run with this runtime is expected to take, in megabytes: what was learned, else what the town's
@@ -341,6 +362,10 @@ impl SchedulingSnapshot {
     /// Every cap that admits none of a lane now, whichever runtime it wants.
     pub(crate) fn lane_reasons(&self, lane: &Lane) -> Vec<WaitReason> {
         let executor = self.executor_at(&lane.rig, lane.place.as_ref());
+        let limits = self.settings.run_limits_in(&lane.rig);
+        // Those of one lane may need more.
+        let reserve = self.history.as_ref().map(|history| history.smallest(limits));
+        let reserve = reserve.unwrap_or_default();
         let ask = |account| AdmissionRequest {
             rig: &lane.rig,
             executor,
@@ -353,6 +378,7 @@ impl SchedulingSnapshot {
             // A repair may stand in it.
             is_new_work: false,
             here: runs_here(executor).then_some(0),
+            reserve,
         };
         self.choose(lane.account.as_deref(), ask).err().unwrap_or_default()
     }
@@ -433,6 +459,7 @@ impl SchedulingSnapshot {
                 | ContextOrigin::Adopted => true,
             },
             here: runs_here(executor).then(|| self.memory_of(runtime, &context.rig)),
+            reserve: self.reserve_of(context),
         }
     }
 
@@ -492,6 +519,7 @@ impl SchedulingSnapshot {
             convoys: &[],
             is_new_work: false,
             here: Some(0),
+            reserve: Reserve::default(),
         };
         let mut reasons = admit(&self.caps, &self.occupancy, &ask);
         reasons.retain(|reason| matches!(reason, WaitReason::Memory { .. } | WaitReason::Load(_)));
@@ -520,38 +548,4 @@ fn runs_here(executor: ExecutorKind) -> bool {
         ExecutorKind::Tmux | ExecutorKind::Process => true,
         ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => false,
     }
-}
-
-/// The budgets in force, with what was used of each.
-fn budgets(
-    reader: &Reader<'_>,
-    settings: &[(BudgetKind, Option<RigSlug>, u64)],
-    now: Timestamp,
-) -> Result<Vec<Budget>> {
-    let has = |kinds: &[BudgetKind]| settings.iter().any(|(kind, ..)| kinds.contains(kind));
-    let since = |kind: BudgetKind| now.minus(kind.window());
-    let starts = if has(&[BudgetKind::RunsPerHour]) {
-        reader.starts_since(since(BudgetKind::RunsPerHour))?
-    } else {
-        Vec::new()
-    };
-    let spent = if has(&[BudgetKind::TokensPerDay, BudgetKind::CostPerDay]) {
-        reader.spent_since(since(BudgetKind::TokensPerDay))?
-    } else {
-        Vec::new()
-    };
-    let budget = |(kind, rig, limit): &(BudgetKind, Option<RigSlug>, u64)| {
-        let uses: Vec<(Timestamp, u64)> = match kind {
-            BudgetKind::RunsPerHour => {
-                let counts = |in_rig: &RigSlug| rig.as_ref().is_none_or(|rig| rig == in_rig);
-                starts.iter().filter(|(_, rig)| counts(rig)).map(|(at, _)| (*at, 1)).collect()
-            }
-            BudgetKind::TokensPerDay => {
-                spent.iter().map(|spent| (spent.at, spent.tokens)).collect()
-            }
-            BudgetKind::CostPerDay => spent.iter().map(|spent| (spent.at, spent.cost.0)).collect(),
-        };
-        Budget::new(*kind, rig.clone(), *limit, &uses, now)
-    };
-    Ok(settings.iter().map(budget).collect())
 }

@@ -103,6 +103,7 @@ pub(crate) fn start_in(
         starter: starter.lock.to_owned(),
         formula: recipe.formula.clone(),
         steps: recipe.steps.clone(),
+        reserved: snapshot.reserve_of(&context),
         created_by: writer.actor().to_owned(),
         ..Run::begun(id, uid, context.number, context.rig.clone(), executor, writer.now())
     };

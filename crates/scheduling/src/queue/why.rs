@@ -442,10 +442,10 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
             format!("it starts by itself; gt config account resume {handle} ends it sooner")
         }
         WaitReason::Budget(budget) => {
-            let rig = budget.rig.as_ref().map(|rig| format!("rig.{rig}.")).unwrap_or_default();
+            let when = if budget.until.is_some() { "that time has come" } else { "a run has ended" };
             format!(
-                "it starts by itself when that time has come; gt config set {rig}{} <n> changes the budget",
-                budget.kind.setting()
+                "it starts by itself when {when}; gt config set {} <n> changes the budget",
+                budget.set.setting()
             )
         }
         WaitReason::ReviewsWaiting { .. } => {

@@ -1,6 +1,7 @@
 //! The usage of runs, the estimates for them, and the guards that hold up starts.
 
 use gt_core::cost::{SpendingChange, TokenCounts, UsageRecord, UsageSource};
+use gt_core::decide::RunLimits;
 use gt_core::schedule::{Account, Money, Run, RunEnd, RunState, Usage};
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, Status};
 
@@ -59,6 +60,9 @@ pub(super) fn spending_is_added_up_and_outlives_its_bead(subject: &dyn EngineUnd
         spent(0).iter().map(|spent| (spent.tokens, spent.cost)).collect();
     assert_eq!(amounts, [(100, Money(0)), (30, Money(7)), (7, Money(1))]);
     assert_eq!(spent(2).len(), 1);
+    assert_eq!((&spent(2)[0].rig, spent(2)[0].account.as_str()), (&b.rig, ""));
+    let cost_since = |from| town.read(|reader| reader.cost_since(at(from)));
+    assert_eq!([0, 3, 4].map(cost_since), [Money(8), Money(1), Money(0)]);
     let entries = |from, until| town.read(|reader| reader.spending(at(from), at(until)));
     let second = entries(2, 3);
     assert_eq!(
@@ -75,6 +79,32 @@ pub(super) fn spending_is_added_up_and_outlives_its_bead(subject: &dyn EngineUnd
         writer.delete_bead(&bead)
     });
     assert_eq!(entries(0, 9).len(), 4);
+}
+
+pub(super) fn runs_that_have_ended_tell_what_the_next_may_use(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-c"]);
+    let none = RunLimits::default();
+    let reserve = |runs| {
+        let history = town.read(|reader| reader.usage_history(runs));
+        history.reserve("tea", "claude", &slug("gear"), &none).cost
+    };
+    let unknown = reserve(9);
+    for (bead, cost, expected) in [("gt-a", 500, 500), ("gt-b", 900, 900), ("gt-c", 100, 900)] {
+        let run = begin(&town, bead, |run| {
+            "tea".clone_into(&mut run.formula);
+            "claude".clone_into(&mut run.runtime);
+        });
+        let usage = Usage { cost: Some(Money(cost)), ..Usage::default() };
+        town.write(|writer| writer.set_run_usage(&run.id, &usage));
+        // A live run may use more.
+        assert!(reserve(9) == unknown || bead != "gt-a");
+        let end = RunEnd::without_status(RunState::Lost, "");
+        town.write(|writer| writer.end_run(&run, &end, ""));
+        assert_eq!(reserve(9), Some(Money(expected)), "{bead}");
+    }
+    // The last ones count.
+    assert_eq!(reserve(0), unknown);
 }
 
 pub(super) fn beads_of_a_bill_are_found_with_their_convoys(subject: &dyn EngineUnderTest) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use gt_core::cost::{SpendingChange, TokenCounts, UsageRecord, UsageSource};
+use gt_core::decide::UsageHistory;
 use gt_core::event::RunUsage;
 use gt_core::schedule::{Money, Run, RunId, Usage};
 use gt_core::{BeadId, EventPayload, RigSlug, Timestamp};
@@ -17,8 +18,11 @@ use crate::{Reader, StoreError, Writer};
 statements! {
     STARTS = "SELECT created_at, rig FROM runs WHERE created_at > ?1 AND executor IN ('tmux', 'process', 'ssh') \
         AND (running_at IS NOT NULL OR state = 'starting')";
-    SPENT = "SELECT at, CAST(SUM(input + output + cache_read + cache_write + reasoning) AS BIGINT), \
-        CAST(SUM(cost) AS BIGINT) FROM spending WHERE at > ?1 GROUP BY at ORDER BY at";
+    SPENT = "SELECT at, rig, account, CAST(SUM(input + output + cache_read + cache_write + reasoning) AS BIGINT), \
+        CAST(SUM(cost) AS BIGINT) FROM spending WHERE at > ?1 GROUP BY at, rig, account ORDER BY at, rig, account";
+    COST_SINCE = "SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM spending WHERE at >= ?1";
+    MEASURED = "SELECT formula, runtime, rig, tokens, cost FROM runs WHERE ended_at IS NOT NULL \
+        AND (tokens IS NOT NULL OR cost IS NOT NULL) ORDER BY ended_at DESC LIMIT ?1";
     SPENDING = "SELECT bead, epoch, rig, account, model, at, input, output, cache_read, cache_write, reasoning, cost, \
         priced, unpriced FROM spending WHERE at >= ?1 AND at < ?2 ORDER BY at, bead, epoch, model";
     SPEND = "INSERT INTO spending (bead, epoch, rig, account, model, at, input, output, cache_read, cache_write, \
@@ -46,10 +50,14 @@ statements! {
 }
 
 /// Something that was used at some moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageAt {
     /// When it was recorded.
     pub at: Timestamp,
+    /// The rig.
+    pub rig: RigSlug,
+    /// The account; empty for none.
+    pub account: String,
     /// The tokens.
     pub tokens: u64,
     /// The cost as far as it is known.
@@ -114,10 +122,35 @@ impl Reader<'_> {
         self.rows(SPENT, &[from.into()], |row| {
             Ok(UsageAt {
                 at: Timestamp::from_nanos(row.int(0)?),
-                tokens: count(row.int(1)?),
-                cost: Money(count(row.int(2)?)),
+                rig: RigSlug::trusted(row.text(1)?.to_owned()),
+                account: row.text(2)?.to_owned(),
+                tokens: count(row.int(3)?),
+                cost: Money(count(row.int(4)?)),
             })
         })
+    }
+
+    /// The money that runs have used from a moment on, as far as it is known.
+    pub fn cost_since(&self, from: Timestamp) -> Result<Money, StoreError> {
+        Ok(Money(count(self.number(COST_SINCE, &[from.into()])?)))
+    }
+
+    /// The usage of the last runs that have ended and told of it.
+    pub fn usage_history(&self, runs: u32) -> Result<UsageHistory, StoreError> {
+        let rows = self.rows(MEASURED, &[i64::from(runs).into()], |row| {
+            let usage = Usage {
+                peak_memory_mb: None,
+                tokens: row.int_or_null(3)?.map(count),
+                cost: row.int_or_null(4)?.map(|cost| Money(count(cost))),
+            };
+            let rig = RigSlug::trusted(row.text(2)?.to_owned());
+            Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned(), rig, usage))
+        })?;
+        let mut history = UsageHistory::default();
+        for (formula, runtime, rig, usage) in rows {
+            history.add(&formula, &runtime, &rig, &usage);
+        }
+        Ok(history)
     }
 
     /// What was spent from one moment until before another, the oldest first.

@@ -89,8 +89,11 @@ fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliE
 
 /// The used part of a budget, and the end of a spent one.
 pub(in super::super) fn budget_line(budget: &Budget) -> String {
-    let until =
-        if budget.is_spent() { format!("; until {}", moment(budget.until)) } else { String::new() };
+    let until = budget
+        .until
+        .filter(|_| budget.is_spent())
+        .map(|until| format!("; until {}", moment(until)));
+    let until = until.unwrap_or_default();
     format!("Budget: {budget}{until}")
 }
 
