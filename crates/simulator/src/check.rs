@@ -91,6 +91,7 @@ impl Simulation {
         self.check_prices(&snapshot);
         self.check_ends(&snapshot);
         self.check_starts(&snapshot);
+        self.check_run_costs(&snapshot.runs);
         self.check_convoys(&snapshot);
         self.check_merging(&snapshot);
         for (id, row) in &snapshot.beads {
@@ -245,6 +246,9 @@ impl Simulation {
         }
         self.check_convoy_starts(snapshot, &new);
         self.check_caps(snapshot, &settings, &new);
+        if new.iter().any(|run| run.executor.takes_slot()) {
+            self.check_budget(&settings, &snapshot.runs);
+        }
     }
 
     fn check_start(&self, snapshot: &StoreSnapshot, settings: &SchedulerSettings, run: &Run) {
@@ -448,6 +452,8 @@ impl Simulation {
                 // Accepted work is not given up because its repair failed.
                 RunState::Failed if snapshot.open_request(id).is_some() => true,
                 RunState::Failed => over && !run.reason.starts_with("it did not start"),
+                // A person decides about a run that was over its limit.
+                RunState::Lost if run.over_limit.is_some() => true,
                 RunState::Lost => context.attempts + 1 >= max_attempts,
                 RunState::Cancelled
                 | RunState::Starting

@@ -27,6 +27,7 @@ impl Simulation {
         let town = self.town_without_seam("caretaker");
         self.certain("resume", queue::resume(&town));
         self.state().sick = false;
+        self.lift_budgets();
         for rig in &self.rigs {
             self.certain(
                 "unpark",

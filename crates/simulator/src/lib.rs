@@ -31,6 +31,7 @@ mod origin;
 mod person;
 mod planted;
 mod simulation;
+mod spending;
 mod stores;
 mod supervisor;
 mod violation;

@@ -125,6 +125,7 @@ impl Simulation {
         if self.choose(0, 3) == 0 {
             set("recovery.cooldown", "40m")?;
         }
+        self.set_budgets(&town)?;
         if self.choose(0, 2) == 0 {
             let account = Account {
                 handle: ACCOUNT.to_owned(),

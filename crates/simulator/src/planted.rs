@@ -24,6 +24,8 @@ pub enum Planted {
     StandingOutsideTransaction,
     /// A start does not ask whether its runtime or account is parked.
     ParkIgnored,
+    /// A supervisor does not apply the limits of its run.
+    LimitIgnored,
     /// The context is closed when its worker is spawned, not when that has taken the run.
     ContextClosedBeforeSwap,
     /// The supervisor executes the agent, and asks afterwards.

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use gt_core::decide::LossFacts;
+use gt_core::decide::{LossFacts, RunProgress};
 use gt_core::merging::MergeRequestId;
 use gt_core::{BeadId, MessageId, RigSlug};
 use gt_execution::merge_queue::QueueName;
@@ -86,6 +86,8 @@ pub(crate) struct SimulationState {
     pub(crate) turns: BTreeSet<(&'static str, RigSlug)>,
     /// The commits that a person has approved.
     pub(crate) approved: BTreeSet<(MergeRequestId, String)>,
+    /// The progress of the runs whose agents were asked to hand over, in that moment.
+    pub(crate) asked_to_hand_over: BTreeMap<gt_core::RunId, RunProgress>,
 }
 
 /// One simulated town with everything that happens to it.
@@ -107,6 +109,8 @@ enum Action {
     Supervise(ProcessId),
     AgentEnds,
     AgentActs,
+    /// An agent makes a model call.
+    AgentSpends,
     Cycle,
     Recover,
     /// The daemon looks after all convoys.
@@ -171,6 +175,7 @@ impl Simulation {
                 queue_locks: BTreeSet::new(),
                 turns: BTreeSet::new(),
                 approved: BTreeSet::new(),
+                asked_to_hand_over: BTreeMap::new(),
             }),
             me: Weak::clone(me),
         })
@@ -347,7 +352,9 @@ impl Simulation {
             let supervisors = state.world.idle_supervisors();
             actions.extend(supervisors.into_iter().map(|id| (6, Action::Supervise(id))));
             if state.world.agents().next().is_some() {
-                actions.extend([(4, Action::AgentEnds), (3, Action::AgentActs)]);
+                let agents =
+                    [(4, Action::AgentEnds), (3, Action::AgentActs), (8, Action::AgentSpends)];
+                actions.extend(agents);
             }
             if state.random.one_in(150) {
                 actions = vec![(1, Action::PowerCut), (1, Action::ServerDies)];
@@ -358,6 +365,7 @@ impl Simulation {
             Some(Action::Supervise(id)) => self.supervise(id),
             Some(Action::AgentEnds) => self.agent_ends(),
             Some(Action::AgentActs) => self.agent_acts(),
+            Some(Action::AgentSpends) => self.agent_spends(),
             Some(Action::Cycle) => self.cycle(),
             Some(Action::Recover) => self.recover(),
             Some(Action::Scan) => self.scan_convoys(),

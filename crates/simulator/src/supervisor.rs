@@ -201,7 +201,7 @@ impl Simulation {
         } else {
             self.certain(
                 "finish",
-                gt_scheduling::run_transitions::finish(&town, run, &end.run_end()),
+                gt_scheduling::run_transitions::finish(&town, run, &self.end_of(run, end)),
             )
         };
         self.tell(format!("{id} writes the end of {run}: {end:?}, {followed:?}"));

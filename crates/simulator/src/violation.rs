@@ -19,6 +19,8 @@ pub enum Invariant {
     AgentHasRun,
     /// No run starts unless every cap in force admits it.
     Cap,
+    /// No start goes beyond a budget, and no run beyond its limit but for the call under way and the handoff.
+    Budget,
     /// Nothing starts while the scheduler, or a convoy of it, is paused.
     Pause,
     /// Nothing starts with a parked runtime or account, but for the one run that tries it.
@@ -75,6 +77,7 @@ impl Invariant {
             Self::Said => "said",
             Self::AgentHasRun => "agent-has-run",
             Self::Cap => "cap",
+            Self::Budget => "budget",
             Self::Pause => "pause",
             Self::Parked => "parked",
             Self::Price => "price",

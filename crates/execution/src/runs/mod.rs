@@ -42,4 +42,5 @@ pub use supervise::{say_failed, supervise};
 pub use transcript::{RunTranscript, has_plain_output};
 pub use typing::{TypedPrompt, type_prompt};
 pub use unsling::{Unslung, unsling};
+pub use usage::book_live_usage;
 pub use wait::{BeadProgress, WaitRequest, WaitResult, WaitUpdate, WatchedBead, wait};

@@ -161,7 +161,7 @@ pub(super) fn note_usage(
 }
 
 /// Records the usage of a run that goes on; all of it so far.
-pub(super) fn book_live_usage(town: &Town, run: &Run, report: &[UsageRecord]) -> Result<Usage> {
+pub fn book_live_usage(town: &Town, run: &Run, report: &[UsageRecord]) -> Result<Usage> {
     let files = file_layers(town)?;
     town.write(|writer| {
         let layers = layers_over(&files, writer)?;

@@ -40,6 +40,11 @@ fn a_start_that_ignores_parked_runtimes_and_accounts() {
 }
 
 #[test]
+fn a_supervisor_that_ignores_the_limits_of_its_run() {
+    assert_found(Planted::LimitIgnored, &[Invariant::Budget]);
+}
+
+#[test]
 fn a_context_that_is_closed_before_the_swap() {
     assert_found(Planted::ContextClosedBeforeSwap, &[Invariant::Context, Invariant::Kept]);
 }
