@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use gt_core::schedule::Money;
+
 /// The upper bounds of the buckets that durations are counted in, in seconds.
 const BUCKETS: [(f64, &str); 12] = [
     (0.001, "0.001"),
@@ -91,8 +93,8 @@ impl Metrics {
         }
     }
 
-    /// All of it, as text. `last_event` is the number of the last event that was seen.
-    pub(crate) fn render(&self, last_event: u64) -> String {
+    /// All of it, as text. `last_event` is the number of the last event that was seen, and `spent` what runs have used.
+    pub(crate) fn render(&self, last_event: u64, spent: Option<(u64, Money)>) -> String {
         let mut out = String::new();
         let routes = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         begin(&mut out, "gt_http_requests_total", "counter", "Requests that were answered.");
@@ -147,6 +149,15 @@ impl Metrics {
         }
         begin(&mut out, "gt_last_event_number", "gauge", "The last event that was seen.");
         let _ = writeln!(out, "gt_last_event_number {last_event}");
+        // While the store does not answer, the numbers are left out: a counter never goes down.
+        if let Some((tokens, cost)) = spent {
+            let name = "gt_run_tokens_total";
+            begin(&mut out, name, "counter", "Tokens that runs have used.");
+            let _ = writeln!(out, "{name} {tokens}");
+            let name = "gt_run_cost_dollars_total";
+            begin(&mut out, name, "counter", "What runs have cost, as far as it is known.");
+            let _ = writeln!(out, "{name} {cost}");
+        }
         out
     }
 }
@@ -181,7 +192,7 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered("/work", "POST", 201, Duration::from_millis(2));
         metrics.answered("/work", "BREW", 405, Duration::from_mins(1));
-        let text = metrics.render(7);
+        let text = metrics.render(7, Some((1200, Money(1_250_000))));
         for line in [
             "gt_http_requests_total{route=\"/work\",method=\"POST\",status=\"201\"} 1",
             "gt_http_requests_total{route=\"/work\",method=\"OTHER\",status=\"405\"} 1",
@@ -189,6 +200,8 @@ mod tests {
             "gt_http_request_duration_seconds_bucket{route=\"/work\",le=\"0.0025\"} 1",
             "gt_http_request_duration_seconds_bucket{route=\"/work\",le=\"+Inf\"} 2",
             "gt_last_event_number 7",
+            "gt_run_tokens_total 1200",
+            "gt_run_cost_dollars_total 1.25",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }

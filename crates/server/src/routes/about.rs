@@ -78,6 +78,8 @@ pub(super) fn unreadable() -> Box<RequestProblem> {
     responses((status = 200, description = "The numbers.", content_type = "text/plain"))
 )]
 pub(super) async fn metrics(State(service): State<SharedService>) -> Response {
-    let text = service.metrics.render(service.news.reached());
+    let spent = service
+        .ask(|town| town.read(|reader| Ok(reader.spent_in_all()?)).map_err(|_| unreadable()));
+    let text = service.metrics.render(service.news.reached(), spent.await.ok());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

@@ -20,6 +20,8 @@ statements! {
         AND (running_at IS NOT NULL OR state = 'starting')";
     SPENT = "SELECT at, rig, account, CAST(SUM(input + output + cache_read + cache_write + reasoning) AS BIGINT), \
         CAST(SUM(cost) AS BIGINT) FROM spending WHERE at > ?1 GROUP BY at, rig, account ORDER BY at, rig, account";
+    SPENT_IN_ALL = "SELECT CAST(COALESCE(SUM(input + output + cache_read + cache_write + reasoning), 0) AS BIGINT), \
+        CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM spending";
     COST_SINCE = "SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM spending WHERE at >= ?1";
     MEASURED = "SELECT formula, runtime, rig, tokens, cost FROM runs WHERE ended_at IS NOT NULL \
         AND (tokens IS NOT NULL OR cost IS NOT NULL) ORDER BY ended_at DESC LIMIT ?1";
@@ -128,6 +130,13 @@ impl Reader<'_> {
                 cost: Money(count(row.int(4)?)),
             })
         })
+    }
+
+    /// All tokens and all money that runs have used, as far as the money is known.
+    pub fn spent_in_all(&self) -> Result<(u64, Money), StoreError> {
+        let spent = self
+            .first(SPENT_IN_ALL, &[], |row| Ok((count(row.int(0)?), Money(count(row.int(1)?)))))?;
+        Ok(spent.unwrap_or_default())
     }
 
     /// The money that runs have used from a moment on, as far as it is known.
