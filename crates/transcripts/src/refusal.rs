@@ -42,7 +42,9 @@ pub fn service_words(format: TranscriptFormat, end_of_output: &str) -> ServiceWo
             let mut parser = TranscriptParser::new(format);
             let mut events = parser.read(line.as_bytes());
             events.extend(parser.finish());
-            events.into_iter().for_each(|event| found.note(event.kind));
+            for event in events {
+                found.note(event.kind);
+            }
         } else {
             found.say(line);
         }
