@@ -35,6 +35,7 @@ pub mod queue_block;
 pub mod rig;
 pub mod runtime;
 pub mod schedule;
+pub mod secret_mask;
 pub mod server_events;
 pub mod settings;
 pub mod similar_names;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use gt_core::runtime::TranscriptFormat;
 use gt_core::schedule::{Polecat, Run, TreeState, WorkerPlace, session_name};
+use gt_core::secret_mask::SecretMask;
 use gt_core::{ExecutorKind, Prefix, Rig, RigSlug};
 use gt_executors::git::TreeStatus;
 use gt_executors::tmux::{AttachCommand, Capture, Tmux, TmuxError};
@@ -258,6 +259,8 @@ pub fn peek(town: &Town, input: &str, lines: u32) -> Result<WorkerOutput> {
             && !text.trim().is_empty()
         {
             let format = TranscriptFormat::Plain;
+            let mask = SecretMask::of_accounts(&town.read(|reader| Ok(reader.accounts()?))?);
+            let text = mask.mask(&text).into_owned();
             return Ok(WorkerOutput { run, session: Some(name), format, text });
         }
     }

@@ -5,6 +5,7 @@ use gt_core::{BeadId, Message, MessageAddress, Sender, Status};
 use gt_store::{Reader, Writer};
 
 use super::party::MessageParty;
+use super::send::send_in;
 use crate::lookup::resolve_in;
 use gt_town::{OperationError, Result, Town};
 
@@ -68,7 +69,7 @@ fn tell_in(
 ) -> Result<Message> {
     let (kind, to) = (MessageKind::Escalation(severity), MessageAddress::Mayor);
     let new = NewMessage { kind, from, to, subject: None, body, bead, topic, reply_to: None };
-    Ok(writer.send_message(new)?)
+    send_in(writer, new)
 }
 
 /// Requests for a person that were not acknowledged yet, the most severe first. Requests about closed work do not

@@ -16,5 +16,5 @@ pub use inbox::{Inbox, delivered, inbox, mark_seen, read, show, undelivered_for}
 pub use inbox::{put_before_in, unread_in};
 pub use party::MessageParty;
 pub use send::subject;
-pub use send::{MessageToSend, reply, send};
+pub use send::{MessageToSend, reply, send, send_in};
 pub use wait::wait_until_seen;

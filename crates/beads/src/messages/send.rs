@@ -1,7 +1,9 @@
 //! Writing messages.
 
 use gt_core::message::{MessageBody, MessageKind, NewMessage};
+use gt_core::secret_mask::SecretMask;
 use gt_core::{BeadId, Message, MessageAddress, MessageId, Title};
+use gt_store::Writer;
 
 use super::address::{check, resolve_address};
 use super::inbox::{is_for, require};
@@ -44,8 +46,17 @@ pub fn send(town: &Town, role: Option<&str>, to: &str, letter: &MessageToSend) -
         let bead = topic(&party, &to);
         let (kind, from) = (letter.kind(), party.sender(town));
         let new = NewMessage { kind, from, to, subject, body, bead, topic: None, reply_to: None };
-        Ok(writer.send_message(new)?)
+        send_in(writer, new)
     })
+}
+
+/// Stores a message, without the keys of accounts that stand in it: mail is read and passed on by others.
+pub fn send_in(writer: &mut Writer<'_>, mut new: NewMessage) -> Result<Message> {
+    let mask = SecretMask::of_accounts(&writer.accounts()?);
+    new.body = MessageBody::parse(&mask.mask(new.body.as_str()))?;
+    new.subject =
+        new.subject.map(|subject| Title::parse(&mask.mask(subject.as_str()))).transpose()?;
+    Ok(writer.send_message(new)?)
 }
 
 /// Answers a message. An answer to the caller's own message goes to the same receiver; a message to the caller counts
@@ -67,16 +78,8 @@ pub fn reply(town: &Town, role: Option<&str>, id: &str, letter: &MessageToSend) 
         let subject = given.clone().or_else(|| subject_of_answer(&answered));
         let bead = answered.bead.clone().or_else(|| topic(&party, &to));
         let (kind, reply_to) = (letter.kind(), Some(id));
-        let sent = writer.send_message(NewMessage {
-            kind,
-            from,
-            to,
-            subject,
-            body,
-            bead,
-            topic: None,
-            reply_to,
-        })?;
+        let new = NewMessage { kind, from, to, subject, body, bead, topic: None, reply_to };
+        let sent = send_in(writer, new)?;
         if mine {
             writer.message_seen(&answered)?;
         }

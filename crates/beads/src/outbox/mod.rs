@@ -17,7 +17,10 @@ pub use deliver::{Delivered, SEND_TIME_MAX, deliver};
 pub use notice_sender::NoticeSender;
 pub use notices_from_events::write_event_notices;
 
+use std::borrow::Cow;
+
 use gt_core::schedule::{Notice, NoticeChannel, NoticeState};
+use gt_core::secret_mask::SecretMask;
 use gt_core::settings::Layers;
 use gt_core::{BeadId, Json, RigSlug, RunId, Timestamp, WebAddress, words};
 use gt_store::{UnsentNotices, Writer};
@@ -58,7 +61,8 @@ pub fn notify_in(
     let mut written = false;
     for channel in NoticeChannel::ALL {
         if target_of(settings, *channel)?.is_some() {
-            let payload = payload(notice, writer.now());
+            let mask = SecretMask::of_accounts(&writer.accounts()?);
+            let payload = payload(&masked(notice, &mask), writer.now());
             written |= writer.put_notice(&notice.key, *channel, &payload)?;
         }
     }
@@ -71,6 +75,16 @@ pub fn notify(town: &Town, notice: &NewNotice<'_>) -> Result<bool> {
         let settings = layers_in(town.root(), writer)?;
         notify_in(writer, &settings, notice)
     })
+}
+
+/// A notice without the keys of accounts: it may have the last words of a worker.
+fn masked<'a>(notice: &NewNotice<'a>, mask: &SecretMask) -> NewNotice<'a> {
+    let details = match mask.mask(notice.details.as_str()) {
+        Cow::Borrowed(_) => notice.details.clone(),
+        // A key that is a number is one outside of strings too, and leaves no JSON.
+        Cow::Owned(details) => Json::parse(&details).unwrap_or_else(|_| Json::object(&[])),
+    };
+    NewNotice { message: mask.mask(&notice.message).into_owned(), details, ..notice.clone() }
 }
 
 fn payload(notice: &NewNotice<'_>, at: Timestamp) -> Json {

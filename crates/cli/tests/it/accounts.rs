@@ -1,8 +1,12 @@
 //! `gt config account`: the accounts that runs are charged to.
 
+use std::fs;
+
+use gt_testkit::wait_until;
 use serde_json::json;
 
 use crate::support::{Steps as _, assert_says, json_refusal, keys, refusal, strings, texts, town};
+use crate::trees::{Trees as _, town_with_trees};
 
 #[test]
 fn accounts_are_added_listed_and_removed() {
@@ -147,4 +151,48 @@ fn accounts_that_came_with_a_gas_town_are_taken_over_when_asked() {
     assert!(directory.starts_with(town.root().to_str().unwrap()), "{directory}");
     assert!(directory.ends_with(".claude-accounts/work"), "{directory}");
     assert_eq!(list[1]["default"], true);
+}
+
+#[test]
+fn keys_of_accounts_are_masked_where_text_is_shown_or_sent() {
+    const KEY: &str = "sk-test-0123456789";
+    let town = town_with_trees("process");
+    let told = town.cwd().join("told.txt");
+    let program = town.write_script("tell.sh", &format!("cat >> '{}'\n", told.display()));
+    town.gt(["config", "set", "notify.command", &program.display().to_string()]).ok();
+    let environment = format!("API_KEY={KEY}");
+    town.gt(["config", "account", "add", "work", "--env", &environment, "--env", "MODE=fast"]).ok();
+    town.script(
+        "we-1",
+        "gt mail send mayor -s \"The key is $API_KEY\"; gt escalate \"What is $API_KEY for?\"; \
+         echo \"fast $API_KEY\" | tee key.txt; exit 3",
+    );
+    assert_eq!(town.work("we-1", &["--account", "work"]), "failed");
+    wait_until("a person was told", || {
+        fs::read_to_string(&told).is_ok_and(|told| told.contains("What is"))
+    });
+    let shown = [
+        town.gt(["run", "log", "we-1"]).ok().stdout,
+        town.gt(["run", "log", "we-1", "--raw"]).ok().stdout,
+        town.gt(["run", "log", "we-1", "--json"]).ok().stdout,
+        town.gt(["run", "log", "we-1", "--raw", "--json"]).ok().stdout,
+        town.gt(["peek", "we-1"]).ok().stdout,
+        town.gt(["run", "show", "we-1"]).ok().stdout,
+        town.gt_json(&["mail", "inbox", "mayor"]).to_string(),
+        fs::read_to_string(&told).unwrap(),
+    ];
+    for text in &shown {
+        assert!(!text.contains(KEY), "{text}");
+    }
+    for text in &shown[..6] {
+        assert_says(text, &["fast [masked]"]);
+    }
+    assert_says(&shown[6], &["The key is [masked]"]);
+    assert_says(&shown[7], &["What is [masked] for?"]);
+    // All other places: what the town keeps, and what it tells others.
+    for command in [["feed", "--json"], ["inbox", "--json"], ["why", "we-1"], ["status", "--json"]]
+    {
+        let printed = town.gt(command).ok().stdout;
+        assert!(!printed.contains(KEY), "{printed}");
+    }
 }

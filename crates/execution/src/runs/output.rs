@@ -5,17 +5,21 @@ use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use gt_core::schedule::Run;
+use gt_core::secret_mask::{MaskedStream, SecretMask};
 use gt_executors::runs::RunFiles;
 
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_scheduling::run_transitions::{log_path, open_output};
 use gt_town::{OperationError, Result, Town};
 
-/// The output of a run, read from its beginning as it grows. It may not be there yet.
+/// The output of a run, read from its beginning as it grows, without the keys of accounts. It may not be there yet.
 #[derive(Debug)]
 pub struct RunOutput {
     path: PathBuf,
     file: Option<File>,
+    masked: MaskedStream,
+    /// Bytes that were read and masked, and not returned yet.
+    ready: Vec<u8>,
 }
 
 /// The output of the setup command of the tree of a run that failed because of it.
@@ -48,7 +52,13 @@ impl RunOutput {
                 run.host_name()
             )));
         }
-        Ok(Self { path: output_path(town, run), file: None })
+        let mask = SecretMask::of_accounts(&town.read(|reader| Ok(reader.accounts()?))?);
+        Ok(Self {
+            path: output_path(town, run),
+            file: None,
+            masked: MaskedStream::new(mask),
+            ready: Vec::new(),
+        })
     }
 
     /// The file.
@@ -70,8 +80,20 @@ impl RunOutput {
 
     /// The next bytes; 0 if there are none yet.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let read = self.open().and_then(|file| file.map_or(Ok(0), |file| file.read(buffer)));
-        read.map_err(|error| self.failed(error))
+        while self.ready.is_empty() {
+            let read = self.open().and_then(|file| file.map_or(Ok(0), |file| file.read(buffer)));
+            match read.map_err(|error| self.failed(error))? {
+                0 => {
+                    self.ready = self.masked.end();
+                    break;
+                }
+                count => self.ready = self.masked.next(&buffer[..count]),
+            }
+        }
+        let count = self.ready.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.ready[..count]);
+        self.ready.drain(..count);
+        Ok(count)
     }
 
     fn open(&mut self) -> io::Result<Option<&mut File>> {

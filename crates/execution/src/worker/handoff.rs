@@ -9,7 +9,7 @@ use gt_store::{EventFilter, Reader};
 
 use crate::runs::head_of;
 use gt_beads::acting::chosen_run;
-use gt_beads::messages::{MessageParty, escalate_in, needs_you_in, subject};
+use gt_beads::messages::{MessageParty, escalate_in, needs_you_in, send_in, subject};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{OperationError, Result, Town};
@@ -67,7 +67,7 @@ pub fn hand_off(
                     }
                 }
             }
-            Ok(writer.send_message(NewMessage {
+            let note = NewMessage {
                 kind: MessageKind::Mail,
                 from: party.sender(town),
                 bead: Some(run.id.bead),
@@ -76,7 +76,8 @@ pub fn hand_off(
                 body: body.clone(),
                 topic: None,
                 reply_to: None,
-            })?)
+            };
+            send_in(writer, note)
         })?)
     };
     if begin_fresh_session(town, &run.id)? {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gt_core::runtime::TranscriptFormat;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
+use gt_core::secret_mask::SecretMask;
 use gt_executors::runs::RunFiles;
 
 use crate::runtimes::{transcript_format, words_in};
@@ -26,6 +27,9 @@ pub fn last_output(town: &Town, run: &RunId) -> String {
 }
 
 fn end_of_output(town: &Town, run: &RunId, bytes_max: u64) -> String {
+    // It ends up in reasons and notices. Without the accounts it is not known what to leave out.
+    let Ok(accounts) = town.read(|reader| Ok(reader.accounts()?)) else { return String::new() };
+    let mask = SecretMask::of_accounts(&accounts);
     let read = || -> std::io::Result<String> {
         let mut log = open_output(&log_path(town, run))?;
         let length = log.metadata()?.len();
@@ -33,6 +37,7 @@ fn end_of_output(town: &Town, run: &RunId, bytes_max: u64) -> String {
         let mut bytes = Vec::new();
         log.read_to_end(&mut bytes)?;
         let text = String::from_utf8_lossy(&bytes);
+        let text = mask.mask(&text);
         let last = text.rfind(SESSION_SEPARATOR).map_or(text.as_ref(), |begins| &text[begins..]);
         Ok(last.to_owned())
     };

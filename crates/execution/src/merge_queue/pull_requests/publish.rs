@@ -12,6 +12,7 @@ use gt_core::merging::{
     RequestState,
 };
 use gt_core::message::{MessageBody, Severity};
+use gt_core::secret_mask::SecretMask;
 use gt_core::{MessageAddress, Sender, Timestamp};
 use gt_executors::git::{CandidateMember, Commit, GitError, LandMethod, MemberOutcome, Push};
 use gt_executors::hosting::{HostingError, NewPullRequest};
@@ -438,7 +439,9 @@ impl QueueBuilder<'_> {
             details: &details,
             marker: &marker,
         };
+        let mask = SecretMask::of_accounts(&self.town.read(|reader| Ok(reader.accounts()?))?);
         let (title, body) = (text.title(), text.body());
+        let (title, body) = (mask.mask(&title), mask.mask(&body));
         let tool = hosted.tool(self.town);
         if let Some(number) = name.number {
             return Ok(tool.update(number, &title, &body)?);
