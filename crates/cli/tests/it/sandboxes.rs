@@ -9,6 +9,7 @@ use crate::support::{Steps as _, assert_says, refusal};
 use crate::trees::{Trees as _, git, town_with_trees};
 
 /// Whether bubblewrap can make a sandbox here. Where it cannot, the test says so.
+#[expect(clippy::print_stderr, reason = "the log must show which test was skipped")]
 pub(crate) fn has_bubblewrap(town: &Sandbox, test: &str) -> bool {
     let tried = town.command("sh").args(["-c", "bwrap --ro-bind / / --unshare-pid true"]).run();
     if tried.code != 0 {
