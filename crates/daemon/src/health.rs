@@ -8,6 +8,7 @@ use gt_core::decide::{HostVerdict, shown_path};
 use gt_core::schedule::{TrashState, Trashed};
 use gt_core::{BeadId, ExecutorKind};
 use gt_executors::git::LargeFiles;
+use gt_executors::machine::{UsedRoom, free_megabytes, used_room};
 use gt_executors::process;
 use gt_executors::runs::control_groups_missing;
 
@@ -69,6 +70,7 @@ pub fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
         checks.push(file_system(town));
     }
     checks.extend(private_files(town));
+    checks.extend(room(town)?);
     checks.push(copies(town)?);
     checks.extend(database_warnings(town)?);
     checks.push(derived_values(town)?);
@@ -105,6 +107,42 @@ fn settings(town: &Town) -> HealthCheck {
             HealthCheck::bad("settings", CheckGrade::Problem, error.to_string(), fix)
         }
     }
+}
+
+/// The room that the town takes on its disk, and the room that is left.
+fn room(town: &Town) -> Result<Option<HealthCheck>> {
+    let Some(free_mb) = free_megabytes(town.root()).filter(|_| town.has_directory()) else {
+        return Ok(None);
+    };
+    let rigs = town.read(|reader| Ok(reader.rigs()?))?;
+    let of_rigs = |names: &[&str]| {
+        let directories = rigs.iter().map(|rig| town.root().join(&rig.path));
+        let inside = directories.flat_map(|rig| names.iter().map(move |name| rig.join(name)));
+        shown_room(used_room(inside.collect()))
+    };
+    let logs = used_room(vec![town.runs_directory()]);
+    let checks = used_room(vec![town.root().join(gt_town::town::DIRECTORY).join("checks")]);
+    let detail = format!(
+        "{free_mb} MB free; trees take {}, the trash {}, logs of runs {}, logs of checks {}",
+        of_rigs(&["polecats", "checks"]),
+        of_rigs(&[".trash"]),
+        shown_room(logs),
+        shown_room(checks)
+    );
+    // A setting that cannot be read is a finding of its own.
+    let settings = gt_town::settings::layers(town).ok();
+    let minimum = settings.and_then(|settings| settings.guard_disk_min_mb().ok()).unwrap_or(0);
+    if free_mb >= u64::try_from(minimum).unwrap_or(0) {
+        return Ok(Some(HealthCheck::good("room", detail)));
+    }
+    let detail = format!("{detail}; nothing starts below {minimum} MB (guard.disk_min_mb)");
+    let fix = "make room: gt polecat purge, or remove other files of this disk";
+    Ok(Some(HealthCheck::bad("room", CheckGrade::Problem, detail, fix)))
+}
+
+fn shown_room(room: UsedRoom) -> String {
+    let more = if room.is_more { "more than " } else { "" };
+    format!("{more}{} MB", room.bytes.div_ceil(1 << 20))
 }
 
 /// Whether other users can read secret files.

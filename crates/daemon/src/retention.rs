@@ -11,6 +11,7 @@ use std::time::Duration;
 use gt_core::schedule::{RunId, TrashState, Trashed};
 use gt_core::settings::Layers;
 use gt_core::{Status, Timestamp};
+use gt_executors::machine::free_megabytes;
 use gt_executors::runs::{RunFiles, runs_with_files, sweep_control_groups};
 use gt_store::{Reader, SettingScope, Writer};
 
@@ -19,7 +20,7 @@ use gt_execution::checks::forget_check_logs;
 use gt_execution::trees::{PURGE_NOTICE_PERIOD, delete_for_good, is_due_soon};
 use gt_scheduling::Consequences;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
-use gt_town::settings::{file_layers, history_kept, layers_over};
+use gt_town::settings::{file_layers, history_kept, layers, layers_over};
 use gt_town::{Actor, Environment, OperationError, Result, StoreOptions, SystemClock, Town};
 
 /// The first argument that makes a program the helper; the town follows.
@@ -30,6 +31,9 @@ const EVENTS_AT_ONCE: u32 = 5_000;
 
 /// How many runs are asked for at a time.
 const RUNS_AT_ONCE: usize = 500;
+
+/// The outputs of younger checks are not removed to make room: a merge request may name them.
+const CHECK_LOG_AGE_MIN: Duration = Duration::from_hours(24);
 
 /// How often retention runs.
 const RETENTION_INTERVAL: Duration = Duration::from_hours(24);
@@ -53,6 +57,9 @@ pub struct RetentionResult {
 
 /// Starts the helper, if there are old records and no process has run retention today.
 pub fn catch_up(town: &Town, host: &str) -> Result<()> {
+    if town.has_directory() {
+        make_room(town)?;
+    }
     if !town.has_directory() || !town.read(|reader| has_old(town, reader, host))? {
         return Ok(());
     }
@@ -99,22 +106,44 @@ pub fn apply_retention(town: &Town) -> Result<RetentionResult> {
     let Some((messages, announced, due)) = found else { return Ok(RetentionResult::default()) };
     let purged = delete_for_good(town, due)?;
     let runs = forget_run_files(town)?;
-    let before = town.read(|reader| forgotten_before(town, reader, &files))?;
+    let before = town.read(|reader| logs_forgotten_before(town, reader, &files))?;
     let check_logs = forget_check_logs(town, before)?;
     let events = forget_events(town)?;
     Ok(RetentionResult { announced, purged, messages, events, runs, check_logs })
 }
 
-/// Removes the files of runs that are over and have not changed for as long as events are kept; returns the number of
-/// runs. The latest run of a bead that is not closed keeps them, and so does the last run of a polecat.
+/// Removes the files of runs that are over and have not changed for `logs.keep`; returns the number of runs. The latest run of
+/// a bead that is not closed keeps them, and so does the last run of a polecat.
 pub fn forget_run_files(town: &Town) -> Result<u64> {
+    sweep_control_groups(&town.runs_directory());
+    let files = file_layers(town)?;
+    let before = town.read(|reader| logs_forgotten_before(town, reader, &files))?;
+    remove_run_files(town, before, || false)
+}
+
+/// Removes the oldest files of runs that are over, and outputs of checks, until the disk of the town has as much room as
+/// `guard.disk_min_mb` says; returns the number of runs. Nothing happens on a disk with room.
+pub fn make_room(town: &Town) -> Result<u64> {
+    let minimum_mb = layers(town)?.guard_disk_min_mb()?;
+    let minimum_mb = u64::try_from(minimum_mb).unwrap_or(0);
+    let has_room = || free_megabytes(town.root()).is_none_or(|free| free >= minimum_mb);
+    if minimum_mb == 0 || has_room() {
+        return Ok(0);
+    }
+    let gone = remove_run_files(town, town.now(), has_room)?;
+    if !has_room() {
+        forget_check_logs(town, town.now().minus(CHECK_LOG_AGE_MIN))?;
+    }
+    Ok(gone)
+}
+
+/// Removes the files of runs that may be forgotten and have not changed since `before`, the oldest first, until `is_enough`.
+fn remove_run_files(town: &Town, before: Timestamp, is_enough: impl Fn() -> bool) -> Result<u64> {
     let runs_directory = town.runs_directory();
     let failed =
         |source| OperationError::File { action: "clean", path: runs_directory.clone(), source };
-    sweep_control_groups(&runs_directory);
-    let files = file_layers(town)?;
-    let before = town.read(|reader| forgotten_before(town, reader, &files))?;
-    let all = runs_with_files(&runs_directory).map_err(failed)?;
+    let mut all = runs_with_files(&runs_directory).map_err(failed)?;
+    all.sort_by_key(|(_, changed)| *changed);
     let old = all.into_iter().filter(|(_, changed)| *changed < before);
     let old: Vec<RunId> = old.filter_map(|(run, _)| RunId::parse(&run).ok()).collect();
     let mut gone = 0;
@@ -131,6 +160,9 @@ pub fn forget_run_files(town: &Town) -> Result<u64> {
             Ok(forgotten)
         })?;
         for run in forgotten {
+            if is_enough() {
+                return Ok(gone);
+            }
             let files = RunFiles::of(&runs_directory, &run.to_string());
             gone += u64::from(files.remove().map_err(failed)?);
         }
@@ -210,7 +242,9 @@ fn is_due(town: &Town, reader: &Reader<'_>, files: &Layers, host: &str) -> Resul
     let now = town.now();
     let forgotten_before = forgotten_before(town, reader, files)?;
     let oldest = [reader.oldest_message_at()?, reader.oldest_event_at()?];
-    let any_old = oldest.into_iter().flatten().any(|at| at < forgotten_before);
+    // A run and a check leave events, so that logs are not older than the oldest event.
+    let before = forgotten_before.max(logs_forgotten_before(town, reader, files)?);
+    let any_old = oldest.into_iter().flatten().any(|at| at < before);
     if !any_old && soon(reader, host, now)?.is_empty() {
         return Ok(false);
     }
@@ -228,6 +262,11 @@ fn mark_of(host: &str) -> String {
 /// Events before this time, and messages read before it, need not be found any more.
 fn forgotten_before(town: &Town, reader: &Reader<'_>, files: &Layers) -> Result<Timestamp> {
     Ok(town.now().minus(history_kept(&layers_over(files, reader)?)?))
+}
+
+/// The files of runs and the outputs of checks that have not changed since this time need not be kept.
+fn logs_forgotten_before(town: &Town, reader: &Reader<'_>, files: &Layers) -> Result<Timestamp> {
+    Ok(town.now().minus(layers_over(files, reader)?.logs_keep()?))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The machine's state as the kernel reports it: how much memory is left, and how busy it is.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use gt_core::decide::{MachineFacts, MachineLoad, MachineMemory};
@@ -11,13 +12,50 @@ const MEGABYTE: u64 = 1 << 20;
 /// Reads the facts of the machine whose `/proc` and `/sys` are below `root`. Facts that cannot be
 /// read are unknown.
 pub fn look_at(root: &Path) -> MachineFacts {
-    MachineFacts { memory: memory(root), load: load(root) }
+    MachineFacts { memory: memory(root), load: load(root), disk_free_mb: None }
 }
 
 /// How many bytes this user can still write to the file system of a path.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let system = rustix::fs::statvfs(path).ok()?;
     system.f_bavail.checked_mul(system.f_frsize)
+}
+
+/// The same in megabytes.
+pub fn free_megabytes(path: &Path) -> Option<u64> {
+    free_bytes(path).map(|bytes| bytes / MEGABYTE)
+}
+
+/// The most files that are counted below a directory.
+const COUNTED_FILES_MAX: u64 = 500_000;
+
+/// The room that everything below some directories takes on the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UsedRoom {
+    /// In bytes.
+    pub bytes: u64,
+    /// Whether there were too many files to count all.
+    pub is_more: bool,
+}
+
+/// The room that these directories take. What cannot be read is not counted.
+pub fn used_room(directories: Vec<PathBuf>) -> UsedRoom {
+    let (mut room, mut files, mut open) = (UsedRoom::default(), 0, directories);
+    while let Some(directory) = open.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        for entry in entries.flatten() {
+            let Ok(data) = entry.metadata() else { continue };
+            room.bytes = room.bytes.saturating_add(data.blocks().saturating_mul(512));
+            if data.is_dir() {
+                open.push(entry.path());
+            }
+            files += 1;
+            if files >= COUNTED_FILES_MAX {
+                return UsedRoom { is_more: true, ..room };
+            }
+        }
+    }
+    room
 }
 
 /// The memory of the machine, or of the narrowest control group around us that has less than that.
@@ -123,6 +161,19 @@ mod tests {
         "MemTotal:       16384000 kB\nMemFree:  1 kB\nMemAvailable:    8192000 kB\n";
 
     /// A machine of files.
+    #[test]
+    fn room_is_counted_through_directories_and_not_through_links() {
+        let top = tempfile::tempdir().unwrap();
+        let (one, other) = (top.path().join("one"), top.path().join("other"));
+        fs::create_dir_all(one.join("deep")).unwrap();
+        fs::create_dir_all(&other).unwrap();
+        fs::write(one.join("deep/file"), vec![b'x'; 100_000]).unwrap();
+        std::os::unix::fs::symlink(&one, other.join("link")).unwrap();
+        let room = used_room(vec![one, top.path().join("missing")]);
+        assert!((100_000..1_000_000).contains(&room.bytes) && !room.is_more, "{room:?}");
+        assert!(used_room(vec![other]).bytes < 100_000);
+    }
+
     fn machine(files: &[(&str, &str)]) -> MachineFacts {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {

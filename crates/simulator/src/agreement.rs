@@ -251,6 +251,7 @@ impl Simulation {
             | WaitReason::RigGone(_)
             | WaitReason::RigCannotRun(_)
             | WaitReason::Memory { .. }
+            | WaitReason::Disk { .. }
             | WaitReason::Load(_)
             | WaitReason::WaitsForPullAgent => false,
         }

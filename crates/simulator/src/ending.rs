@@ -198,6 +198,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::AccountLimited(..)
         | WaitReason::Budget(_)
         | WaitReason::Memory { .. }
+        | WaitReason::Disk { .. }
         | WaitReason::Load(_) => false,
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gt_core::decide::MachineFacts;
+use gt_executors::machine::free_megabytes;
 
 /// Tells how much memory is left and how busy the machine is. A test or a simulator has a machine of its own.
 pub trait Machine: Send + Sync {
@@ -20,13 +21,15 @@ const FACTS_CACHE_TIME: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct RealMachine {
     root: PathBuf,
+    /// A directory on the disk that must have room.
+    disk: PathBuf,
     seen: Mutex<Option<(Instant, MachineFacts)>>,
 }
 
 impl RealMachine {
-    /// The machine whose `/proc` and `/sys` are below `root`.
-    pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), seen: Mutex::default() }
+    /// The machine whose `/proc` and `/sys` are below `root`, with the disk of this directory.
+    pub fn at(root: impl Into<PathBuf>, disk: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), disk: disk.into(), seen: Mutex::default() }
     }
 }
 
@@ -38,7 +41,10 @@ impl Machine for RealMachine {
         {
             return facts;
         }
-        let facts = gt_executors::machine::look_at(&self.root);
+        let facts = MachineFacts {
+            disk_free_mb: free_megabytes(&self.disk),
+            ..gt_executors::machine::look_at(&self.root)
+        };
         *seen = Some((Instant::now(), facts));
         facts
     }

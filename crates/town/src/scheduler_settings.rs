@@ -67,6 +67,8 @@ pub struct SchedulerSettings {
     pub memory_floor: Option<MemoryFloor>,
     /// How busy each core may be, in hundredths; 0 for no limit.
     pub load_per_core: u64,
+    /// The megabytes of the disk that must stay free; 0 for no limit.
+    pub disk_min_mb: u64,
     /// While so many merge requests wait for a review, nothing new starts in rigs that require reviews.
     pub review_max: Option<u32>,
     /// The rigs that require reviews.
@@ -160,6 +162,7 @@ impl SchedulerSettings {
             run_limits,
             rig_run_limits,
             memory_floor: layers.guard_memory()?.then_some(floor),
+            disk_min_mb: count(layers.guard_disk_min_mb()?).into(),
             load_per_core: layers.guard_load_per_core()?.0 / 10_000,
             max_polecats: positive(layers.scheduler_max_polecats()?),
             batch_size: count(layers.scheduler_batch_size()?),

@@ -243,6 +243,33 @@ fn a_month_is_a_budget_until_the_next_one() {
 }
 
 #[test]
+fn nothing_starts_while_the_disk_is_short_and_old_logs_go_first() {
+    let town = gastown_with("echo working");
+    scheduled(&town, &["gt-a"]);
+    town.cycle().ok();
+    wait_for_status(&town, "gt-a", "closed");
+    let log = town.cwd().join(".gt/runs/gt-a#1.log");
+    town.cycle().ok();
+    assert!(log.exists(), "there is room");
+
+    // No disk has so much room.
+    town.gt(["config", "set", "guard.disk_min_mb", "100000000"]).ok();
+    scheduled(&town, &["gt-b"]);
+    town.cycle().ok();
+    assert_eq!(town.reasons("gt-b"), ["disk"]);
+    assert!(!log.exists(), "the oldest logs of ended runs are removed");
+    let why = town.gt(["why", "gt-b"]).ok().stdout;
+    assert_says(&why, &["MB free of the 100000000 MB", "gt doctor", "guard.disk_min_mb"]);
+    assert_says(&town.gt(["scheduler", "status"]).ok().stdout, &["100000000 MB"]);
+    let examined = town.gt(["doctor"]).fails(1).stdout;
+    assert_says(&examined, &["room", "trees take", "logs of runs", "logs of checks"]);
+
+    town.gt(["config", "set", "guard.disk_min_mb", "0"]).ok();
+    town.cycle().ok();
+    wait_for_status(&town, "gt-b", "closed");
+}
+
+#[test]
 fn nothing_starts_while_memory_is_short_unless_nothing_runs() {
     // Given a machine with 100 MB left of 10,000 MB,
     let town = gastown_that_takes_time();

@@ -24,6 +24,8 @@ fn a_disk_that_is_full_under_a_town_stops_it_and_loses_nothing() {
     sandbox.gt(["install", root.to_str().unwrap()]).ok();
     let town = sandbox.in_dir(&root);
     town.gt(["rig", "add", "web"]).ok();
+    // The guard would not let it come to that.
+    town.gt(["config", "set", "guard.disk_min_mb", "0"]).ok();
     set_agent(&town, "wait_for go");
     town.gt(["config", "set", "scheduler.max_polecats", "2"]).ok();
     town.gt(["up"]).ok();

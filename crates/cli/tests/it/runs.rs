@@ -425,7 +425,7 @@ fn files_of_runs_that_are_over_are_removed_when_they_are_old() {
     town.gt(["__keep-house", &root]).ok();
     assert!(all.iter().all(|run| has_files(run)), "none of them is old");
 
-    town.gt(["config", "set", "events.keep", "0s"]).ok();
+    town.gt(["config", "set", "logs.keep", "0s"]).ok();
     town.gt(["__keep-house", &root]).ok();
     assert_eq!(all.map(has_files), [false, false, true, true]);
     town.allow("go");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::budget::Budget;
-use super::guard::{LoadGuard, MemoryGuard};
+use super::guard::{DiskGuard, LoadGuard, MemoryGuard};
 use super::parking::ParkHold;
 use super::readiness::WaitReason;
 use crate::schedule::{ParkSubject, ParkSubjectKind, Reserve, RunId, WorkerPlace};
@@ -94,6 +94,8 @@ pub struct Caps {
     pub memory: Option<MemoryGuard>,
     /// How busy this machine may be.
     pub load: Option<LoadGuard>,
+    /// How much room must be left on the disk of this machine.
+    pub disk: Option<DiskGuard>,
 }
 
 impl Caps {
@@ -295,6 +297,13 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &AdmissionRequest<'_>) -> 
     let spent =
         caps.budgets.iter().filter(covers).filter_map(|budget| budget.refusal(&ask.reserve));
     reasons.extend(spent.map(WaitReason::Budget));
+    if ask.here.is_some() {
+        let short = caps.disk.filter(DiskGuard::is_shut);
+        reasons.extend(short.map(|DiskGuard { available_mb, minimum_mb }| WaitReason::Disk {
+            available_mb,
+            wanted_mb: minimum_mb,
+        }));
+    }
     // A machine that is full of other things must not stop the town for good.
     if ask.here.is_some() && occupancy.here > 0 {
         let short = caps.memory.filter(|guard| guard.is_shut(occupancy.pledged_mb));

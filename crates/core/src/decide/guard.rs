@@ -33,6 +33,8 @@ pub struct MachineFacts {
     pub memory: Option<MachineMemory>,
     /// Its load.
     pub load: Option<MachineLoad>,
+    /// The megabytes that can still be written to the file system of the town.
+    pub disk_free_mb: Option<u64>,
 }
 
 /// How much must be left, as settings say it.
@@ -76,6 +78,29 @@ impl MemoryGuard {
     /// Whether nothing may start, if so much of the available memory is promised.
     pub fn is_shut(&self, pledged_mb: u64) -> bool {
         self.available_mb.saturating_sub(pledged_mb) < self.wanted_mb()
+    }
+}
+
+/// The disk guard as it stands at one moment.
+///
+/// It holds up starts also when nothing runs: a run that cannot write its files only fails, and the store with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskGuard {
+    /// The megabytes that are free.
+    pub available_mb: u64,
+    /// Nothing starts while less than this is free.
+    pub minimum_mb: u64,
+}
+
+impl DiskGuard {
+    /// The guard over a disk; nothing if it is switched off with a minimum of 0.
+    pub fn new(available_mb: u64, minimum_mb: u64) -> Option<Self> {
+        (minimum_mb > 0).then_some(Self { available_mb, minimum_mb })
+    }
+
+    /// Whether nothing may start.
+    pub fn is_shut(&self) -> bool {
+        self.available_mb < self.minimum_mb
     }
 }
 
@@ -156,6 +181,13 @@ mod tests {
                 .is_shut(0)
         };
         assert!(small(949) && !small(950));
+    }
+
+    #[test]
+    fn the_disk_guard_is_shut_below_its_minimum_and_off_at_zero() {
+        let shut = |free| DiskGuard::new(free, 512).unwrap().is_shut();
+        assert!(shut(0) && shut(511) && !shut(512));
+        assert_eq!(DiskGuard::new(0, 0), None);
     }
 
     #[test]

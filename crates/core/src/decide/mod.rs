@@ -55,8 +55,8 @@ pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
 pub use forecast::{Forecast, ForecastJob, ForecastLimits, RunDurations, critical_path, forecast};
 pub use graph::{cycles, find_path, find_path_to, shown_path, waves};
 pub use guard::{
-    LoadGuard, MEMORY_GROWTH_TIME, MachineFacts, MachineLoad, MachineMemory, MemoryFloor,
-    MemoryGuard, learn_memory,
+    DiskGuard, LoadGuard, MEMORY_GROWTH_TIME, MachineFacts, MachineLoad, MachineMemory,
+    MemoryFloor, MemoryGuard, learn_memory,
 };
 pub use home_call::home_call;
 pub use host::{HostPlace, HostVerdict, OldPlace, judge_host};

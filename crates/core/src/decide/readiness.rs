@@ -136,6 +136,13 @@ pub enum WaitReason {
     },
     /// This machine is too busy for one more.
     Load(LoadGuard),
+    /// The disk of the town has too little room left for one more.
+    Disk {
+        /// The megabytes that are free.
+        available_mb: u64,
+        /// The megabytes that must be.
+        wanted_mb: u64,
+    },
 }
 
 impl WaitReason {
@@ -151,6 +158,7 @@ impl WaitReason {
                 | Self::ReviewsWaiting { .. }
                 | Self::Memory { .. }
                 | Self::Load(_)
+                | Self::Disk { .. }
         )
     }
 
@@ -190,7 +198,8 @@ impl WaitReason {
             | Self::AccountLimited(..)
             | Self::Budget(_)
             | Self::Memory { .. }
-            | Self::Load(_) => true,
+            | Self::Load(_)
+            | Self::Disk { .. } => true,
             Self::BlockedBy(_)
             | Self::BlockerFailed(_)
             | Self::WithCrew(..)
@@ -285,6 +294,7 @@ impl WaitReason {
             Self::ReviewsWaiting { .. } => "reviews-waiting",
             Self::Memory { .. } => "memory",
             Self::Load(_) => "load",
+            Self::Disk { .. } => "disk",
         }
     }
 }
@@ -397,6 +407,9 @@ impl fmt::Display for WaitReason {
             }
             Self::Memory { available_mb, wanted_mb } => {
                 write!(f, "memory: {available_mb} MB left of the {wanted_mb} MB that must be")
+            }
+            Self::Disk { available_mb, wanted_mb } => {
+                write!(f, "disk: {available_mb} MB free of the {wanted_mb} MB that must be")
             }
             Self::Load(guard) => {
                 let decimal = |hundredths| format!("{}.{:02}", hundredths / 100, hundredths % 100);

@@ -96,6 +96,7 @@ pub fn end_of_wait(reason: &WaitReason, around: &RequestSurroundings) -> WaitEnd
         | WaitReason::AccountLimited(..)
         | WaitReason::Memory { .. }
         | WaitReason::Load(_)
+        | WaitReason::Disk { .. }
         // The next cycle gives it up, and then it is quarantined.
         | WaitReason::CannotStart(_)
         | WaitReason::RigGone(_) => WaitEnd::ByItself,

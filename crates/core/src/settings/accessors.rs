@@ -101,6 +101,7 @@ accessors! {
         guard_memory_min_percent: i64, "guard.memory_min_percent";
         guard_memory_min_mb: i64, "guard.memory_min_mb";
         guard_load_per_core: Money, "guard.load_per_core";
+        guard_disk_min_mb: i64, "guard.disk_min_mb";
         host_grace: Duration, "host.grace";
         daemon_scan_every: Duration, "daemon.scan_every";
         daemon_log_size: u64, "daemon.log_size";
@@ -110,6 +111,7 @@ accessors! {
         ports_base: i64, "ports.base";
         ports_count: i64, "ports.count";
         events_keep: Duration, "events.keep";
+        logs_keep: Duration, "logs.keep";
         trash_keep: Duration, "trash.keep";
         hooks_enabled: bool, "hooks.enabled";
         hooks_timeout: Duration, "hooks.timeout";

@@ -145,6 +145,8 @@ settings! {
         "How many megabytes of memory must be left";
     "guard.load_per_core": SettingKind::Decimal, "0",
         "No starts while the load for each core is at least this; 0 is no limit";
+    "guard.disk_min_mb": SettingKind::Integer { min: 0, max: 100_000_000 }, "512",
+        "No starts while fewer megabytes are free on the disk of the town, and the oldest logs of ended runs are removed; 0 is no limit";
     "host.grace": SettingKind::Duration, "15m",
         "How long a host may be out of sight before its runs are lost";
     "daemon.scan_every": SettingKind::Duration, "30s",
@@ -163,6 +165,8 @@ settings! {
         "How many ports each tree gets (GT_PORT_COUNT); 0 is none";
     "events.keep": SettingKind::Duration, "90d",
         "How long events are kept";
+    "logs.keep": SettingKind::Duration, "90d",
+        "How long the files of ended runs and the outputs of checks are kept";
     "trash.keep": SettingKind::Duration, "30d",
         "How long removed trees are kept";
     "hooks.enabled": SettingKind::Bool, "true",

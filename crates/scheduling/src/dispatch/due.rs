@@ -60,7 +60,7 @@ fn room_by_time(snapshot: &SchedulingSnapshot, lanes: &[Lane]) -> Option<Timesta
     });
     let full = lanes.iter().flat_map(|lane| snapshot.lane_reasons(lane));
     let full = full.filter_map(|reason| match reason {
-        WaitReason::Memory { .. } | WaitReason::Load(_) => {
+        WaitReason::Memory { .. } | WaitReason::Load(_) | WaitReason::Disk { .. } => {
             Some(snapshot.now.plus(MACHINE_POLL_INTERVAL))
         }
         reason => reason.until(),

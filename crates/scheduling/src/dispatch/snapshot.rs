@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gt_core::decide::{
-    AdmissionRequest, BACKOFF_MAX, BudgetKind, Caps, DispatchOrder, LoadGuard, MEMORY_GROWTH_TIME,
-    MemoryGuard, Occupancy, OrderPosition, ParkHold, RigFacts, SchedulerFacts, UsageHistory,
-    WaitReason, admit, context_reasons, hold, ramp, rig_reasons, unscheduled_reasons,
+    AdmissionRequest, BACKOFF_MAX, BudgetKind, Caps, DiskGuard, DispatchOrder, LoadGuard,
+    MEMORY_GROWTH_TIME, MemoryGuard, Occupancy, OrderPosition, ParkHold, RigFacts, SchedulerFacts,
+    UsageHistory, WaitReason, admit, context_reasons, hold, ramp, rig_reasons, unscheduled_reasons,
 };
 use gt_core::schedule::{
     Account, Context, ContextOrigin, Park, ParkSubject, Reserve, Run, WorkerPlace,
@@ -100,6 +100,8 @@ impl SchedulingSnapshot {
         caps.load = load.and_then(|load| {
             LoadGuard::new(load, settings.load_per_core, shut.contains(&Guard::Load))
         });
+        let disk = inputs.machine.disk_free_mb;
+        caps.disk = disk.and_then(|free| DiskGuard::new(free, settings.disk_min_mb));
         let estimates = if memory.is_some() { reader.estimates()? } else { Vec::new() };
         let live = reader.live_runs()?;
         let budgets = read_budgets(reader, &settings, &accounts, &live, now)?;
@@ -522,7 +524,12 @@ impl SchedulingSnapshot {
             reserve: Reserve::default(),
         };
         let mut reasons = admit(&self.caps, &self.occupancy, &ask);
-        reasons.retain(|reason| matches!(reason, WaitReason::Memory { .. } | WaitReason::Load(_)));
+        reasons.retain(|reason| {
+            matches!(
+                reason,
+                WaitReason::Memory { .. } | WaitReason::Load(_) | WaitReason::Disk { .. }
+            )
+        });
         reasons
     }
 

@@ -457,6 +457,11 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
              guard.memory_min_percent <n> change how much must be left"
                 .to_owned()
         }
+        WaitReason::Disk { .. } => {
+            "it starts by itself when there is room: the oldest logs of ended runs are removed first; gt doctor shows what takes \
+             the room, gt polecat purge empties the trash, and gt config set guard.disk_min_mb <n> changes how much must be free"
+                .to_owned()
+        }
         WaitReason::Load(_) => {
             "it starts by itself when this machine is less busy; gt config set guard.load_per_core <n> \
              changes how busy it may be"

@@ -161,6 +161,7 @@ impl Town {
             bell: Some(bell_path(&root.join(DIRECTORY))),
             machine: Some(Arc::new(RealMachine::at(
                 environment.path(MACHINE).unwrap_or_else(|| PathBuf::from("/")),
+                root,
             ))),
         })
     }
