@@ -66,6 +66,7 @@ impl CommandWrap {
                 filled.extend_from_slice(command);
                 is_placed = true;
             } else if has_place(word, "command")? {
+                let word = word.escape_debug();
                 return Err(Invalid(format!(
                     "{COMMAND} stands for several words, so it is a word by itself, not a part of {word}"
                 )));

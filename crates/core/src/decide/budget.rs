@@ -129,12 +129,12 @@ impl Budget {
         let mut leaves: Vec<_> = uses
             .iter()
             .filter(|(at, _)| counts(*at))
-            .map(|(at, amount)| (leaving_at((*at).min(now)), *amount))
+            .map(|(at, amount)| (leaving_at(*at), *amount))
             .collect();
-        leaves.sort_unstable();
         let used = leaves.iter().fold(0, |sum: u64, (_, amount)| sum.saturating_add(*amount));
         // An amount used now stays for the whole period.
         leaves.push((leaving_at(now), 0));
+        leaves.sort_unstable();
         let mut budget = Self { set, used, held, until: None, leaves };
         budget.until = budget.room_at(1);
         budget
