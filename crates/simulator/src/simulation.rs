@@ -353,7 +353,7 @@ impl Simulation {
             actions.extend(supervisors.into_iter().map(|id| (6, Action::Supervise(id))));
             if state.world.agents().next().is_some() {
                 let agents =
-                    [(4, Action::AgentEnds), (3, Action::AgentActs), (8, Action::AgentSpends)];
+                    [(4, Action::AgentEnds), (3, Action::AgentActs), (3, Action::AgentSpends)];
                 actions.extend(agents);
             }
             if state.random.one_in(150) {

@@ -5,10 +5,22 @@ use gt_simulator::{Invariant, Planted, Stores, simulate};
 /// So many seeds must be enough to find a planted fault.
 const SEEDS: u64 = 1000;
 
+/// The seeds that found rare faults the last time; the search begins with them, which saves minutes.
+const FOUND_BY: [(Planted, u64); 7] = [
+    (Planted::CapOutsideTransaction, 84),
+    (Planted::ConvoyCapIgnored, 43),
+    (Planted::EarlierIgnored, 42),
+    (Planted::LimitIgnored, 117),
+    (Planted::PauseOutsideTransaction, 46),
+    (Planted::StandingOutsideTransaction, 216),
+    (Planted::TreeIgnored, 96),
+];
+
 /// The simulation finds the planted fault, and names the violated invariant. Which seed finds it changes with every
 /// change of the engine, so there are far more than are needed.
 fn assert_found(planted: Planted, names: &[Invariant]) {
-    for seed in 1..=SEEDS {
+    let first = FOUND_BY.iter().find(|(fault, _)| *fault == planted).map(|(_, seed)| *seed);
+    for seed in first.into_iter().chain(1..=SEEDS) {
         let outcome = Stores::Memory
             .with_store(|store| simulate(seed, store, Some(planted)))
             .expect("the store can be made");
