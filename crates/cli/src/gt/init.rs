@@ -200,7 +200,7 @@ fn add_rig(
             host: None,
         },
     )?;
-    let earlier = remember_repository(context, town, &rig)?;
+    let earlier = remember_repository(context, town, &rig);
     print_added(context.printer, &rig, earlier.as_deref())?;
     if rig.executor != ExecutorKind::Tmux {
         context.printer.done("tmux is not here, so agents work without a screen of their own")?;

@@ -139,6 +139,22 @@ fn commands_in_a_repository_mean_the_town_that_has_it_as_a_rig() {
 }
 
 #[test]
+fn a_rig_is_added_although_its_repository_cannot_be_written_down() {
+    let user = NewUser::new();
+    let root = user.sandbox.root().join("home/one").display().to_string();
+    user.gt(&["install", &root]).ok();
+    let file = user.sandbox.root().join("no-directory");
+    fs::write(&file, "").unwrap();
+    let repository = user.repository().display().to_string();
+    let add = user.sandbox.command("gt").args(["-C", &root, "rig", "add", "app", &repository]);
+
+    let added = add.env("PATH", &user.path).env("XDG_STATE_HOME", &file).run().ok();
+
+    assert_says(&added.stdout, &["✓ Added the rig app"]);
+    assert_says(&added.stderr, &["only from inside", "no-directory"]);
+}
+
+#[test]
 fn many_starts_without_a_cap_are_asked_about_at_a_terminal_only() {
     let user = NewUser::new();
     user.gt(&["init", "--yes"]).ok();
@@ -157,9 +173,11 @@ fn many_starts_without_a_cap_are_asked_about_at_a_terminal_only() {
 
     assert_says(&said, &["This starts 6 agents at once", "[y/N]", "Nothing was started"]);
     assert_eq!(user.json(&["scheduler", "list"]).as_array().map(Vec::len), Some(0));
-    let five = format!("gt sling {}", beads[..5].join(" "));
-    let unasked = user.at_terminal(&five, "").ok().stdout;
+    let unasked = user.at_terminal(&format!("{line} --yes"), "").stdout;
+    assert_says(&unasked, &["Started ma-1"]);
     assert!(!unasked.contains("[y/N]"), "{unasked}");
-    let yes = user.at_terminal(&format!("{line} --yes"), "").ok().stdout;
-    assert!(!yes.contains("[y/N]"), "{yes}");
+    let others: Vec<String> = (11..=15).map(create).collect();
+    let five = user.at_terminal(&format!("gt sling {}", others.join(" ")), "").stdout;
+    assert_says(&five, &["ma-15"]);
+    assert!(!five.contains("[y/N]"), "{five}");
 }

@@ -14,6 +14,7 @@ use gt_scheduling::queue;
 use gt_town::rigs::{self, MayFetch, NewRig, RigChange};
 use gt_town::settings::{self, layers_in};
 use gt_town::town::known_repositories;
+use gt_town::with_causes;
 
 use super::config;
 use crate::context::CommandContext;
@@ -167,7 +168,8 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RigArgs) -> Result<(), Cl
         RigVerb::Check(args) => check::run(context, args),
         RigVerb::Remove(args) => {
             let (rig, rescued) = remove_rig(&town, &args.name, args.force)?;
-            known_repositories::forget(&context.environment, &rig.repo, town.root())?;
+            // What stays there is ignored: the town has no such rig any more.
+            let _ = known_repositories::forget(&context.environment, &rig.repo, town.root());
             if printer.json() {
                 return printer.object(&RigDocument::from(&rig));
             }
@@ -194,7 +196,7 @@ fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Re
     };
     let rig = rigs::add(town, &new)?;
     let printer = context.printer;
-    let earlier = remember_repository(context, town, &rig)?;
+    let earlier = remember_repository(context, town, &rig);
     let is_accepted = args.checks == SuggestedChecks::Auto;
     let may_fetch = if is_accepted { MayFetch::Yes } else { MayFetch::No };
     let suggestions = match rigs::suggested_checks(town, &rig, may_fetch) {
@@ -219,16 +221,24 @@ fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Re
     Ok(())
 }
 
-/// From now on commands in the repository of a rig mean its town. Gives the town that they meant before.
+/// From now on commands in the repository of a rig mean its town. Gives the town that they meant before. The rig is there
+/// also if that cannot be written down.
 pub(super) fn remember_repository(
     context: &CommandContext<'_>,
     town: &gt_town::Town,
     rig: &Rig,
-) -> Result<Option<PathBuf>, CliError> {
+) -> Option<PathBuf> {
     if !rig.repo.starts_with('/') {
-        return Ok(None);
+        return None;
     }
-    Ok(known_repositories::remember(&context.environment, &rig.repo, town.root())?)
+    let remembered = known_repositories::remember(&context.environment, &rig.repo, town.root());
+    remembered.unwrap_or_else(|error| {
+        let why = with_causes(&error);
+        context
+            .printer
+            .note(format!("gt finds the town only from inside {}: {why}", town.root().display()));
+        None
+    })
 }
 
 /// Says that a rig was added, and what that means for the checkout of its user.
