@@ -14,8 +14,12 @@ const PRELUDE: &str = r#"
 bead=$1
 run=$2
 is_alive() {
-    kill -0 "$1" 2>/dev/null || return 1
-    [ ! -e "/proc/$1/status" ] || ! grep -q '^State:.[ZX]' "/proc/$1/status"
+    # One look: a process that has ended may disappear between two.
+    if [ -e /proc/self/status ]; then
+        grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null
+    else
+        kill -0 "$1" 2>/dev/null
+    fi
 }
 if ! mkdir "$stage/$bead" 2>/dev/null; then
     other=$(cat "$stage/$bead/pid" 2>/dev/null)
@@ -77,7 +81,7 @@ pub(crate) trait Stage {
     fn supervisor_of(&self, run: &str) -> String;
     /// `gt` with these arguments, ready to be started.
     fn start_gt(&self, arguments: &[&str]) -> SandboxCommand;
-    /// Sends a signal to a process, which may be gone.
+    /// Sends a signal to a process, which may be gone. Waits until a process that was killed is gone.
     fn signal(&self, signal: &str, process: &str);
     /// A run as `gt run show` has it.
     fn run_of(&self, run: &str) -> Value;
@@ -144,6 +148,10 @@ impl Stage for Sandbox {
     fn signal(&self, signal: &str, process: &str) {
         let script = format!("kill -{signal} {process} 2>/dev/null || true");
         self.command("/bin/sh").args(["-c", &script]).run().ok();
+        // A busy machine may deliver it later than the next step, which would meet a process that still answers.
+        if signal == "KILL" && !process.starts_with('-') {
+            wait_until("the killed process is gone", || !is_alive(process));
+        }
     }
 
     fn start_gt_later(&self, arguments: &[&str], seconds: i64) -> SandboxCommand {
