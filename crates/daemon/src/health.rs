@@ -349,7 +349,13 @@ fn moved_trees(town: &Town) -> Result<HealthCheck> {
 
 fn rig_directories(town: &Town) -> Result<Vec<HealthCheck>> {
     let mut checks = Vec::new();
+    let here = gt_town::hosts::host_of(town)?;
     for (rig, _) in gt_town::rigs::list(town)? {
+        if let Some(host) = gt_town::hosts::other_host_of(town, &rig.slug, &here)? {
+            let detail = format!("{} ({}); only {host} works on it", rig.slug, rig.state.as_str());
+            checks.push(HealthCheck::good("rig", detail));
+            continue;
+        }
         let directory = town.root().join(&rig.path);
         let is_local = rig.repo.starts_with('/');
         // Agents that pull work have directories of their own.

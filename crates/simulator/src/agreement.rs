@@ -250,6 +250,7 @@ impl Simulation {
             | WaitReason::CannotStart(_)
             | WaitReason::RigGone(_)
             | WaitReason::RigCannotRun(_)
+            | WaitReason::OtherHost(..)
             | WaitReason::Memory { .. }
             | WaitReason::Disk { .. }
             | WaitReason::Load(_)

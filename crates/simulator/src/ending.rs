@@ -192,6 +192,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::Paused(..)
         | WaitReason::QueueGate
         | WaitReason::WaitsForPullAgent
+        | WaitReason::OtherHost(..)
         | WaitReason::OnePerAgent(..)
         | WaitReason::NoSlot(_)
         | WaitReason::RuntimeParked(..)

@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
+use gt_core::RigSlug;
 use gt_core::decide::{HostVerdict, Right};
-use gt_core::schedule::Run;
+use gt_core::schedule::{Run, is_host_named};
+use gt_core::settings::checked;
 use gt_executors::process::host_name;
 use gt_executors::runs::{
     FormerHost, HostIdentity, forget_former_host, host_identity, incarnation,
 };
 use gt_store::{HostRow, StoreAddress};
 
+use crate::settings::{file_layers, layers_over, put, stored};
 use crate::town::DIRECTORY;
 use crate::{OperationError, Result, Town};
 
@@ -66,6 +69,13 @@ pub fn host_of(town: &Town) -> Result<String> {
     Ok(format!("{name}/{}", identity(town)?.id))
 }
 
+/// The host that alone works on a rig, if it is not `host`.
+pub fn other_host_of(town: &Town, rig: &RigSlug, host: &str) -> Result<Option<String>> {
+    let files = file_layers(town)?;
+    let name = town.read(|reader| Ok(layers_over(&files, reader)?.rig_host(rig)?))?;
+    Ok(Some(name).filter(|name| !name.is_empty() && !is_host_named(host, name)))
+}
+
 /// Refuses an identity that another host uses: each would declare the runs of the other lost.
 fn refuse_other_incarnation(town: &Town, given: &str) -> Result<()> {
     let own = incarnation(town.root());
@@ -83,10 +93,14 @@ fn refuse_other_incarnation(town: &Town, given: &str) -> Result<()> {
     }
 }
 
+/// Whether other hosts can work on the same store.
+pub(crate) fn is_shared(town: &Town) -> bool {
+    matches!(town.store().address(), Some(StoreAddress::Server(_)))
+}
+
 /// Records in the store that this directory is at work, if others can work on the same store.
 pub fn renew(town: &Town) -> Result<()> {
-    let is_shared = matches!(town.store().address(), Some(StoreAddress::Server(_)));
-    if !town.has_directory() || (!is_shared && town.host_id().is_none()) {
+    if !town.has_directory() || (!is_shared(town) && town.host_id().is_none()) {
         return Ok(());
     }
     let found = identity(town)?;
@@ -170,7 +184,17 @@ pub fn adopt(town: &Town, force: bool) -> Result<AdoptedHost> {
         )));
     }
     let host = host_of(town)?;
-    let runs = town.write(|writer| Ok(writer.adopt_host(id, &host)?))?;
+    let runs = town.write(|writer| {
+        for rig in writer.rigs()? {
+            let (name, value) = checked(&format!("rig.{}.host", rig.slug), &host)?;
+            if stored(writer, &name)?
+                .is_some_and(|pinned| is_host_named(&format!("/{id}"), &pinned))
+            {
+                put(writer, &name, Some(&value))?;
+            }
+        }
+        Ok(writer.adopt_host(id, &host)?)
+    })?;
     let path = path(town);
     forget_former_host(&path).map_err(|source| OperationError::File {
         action: "write",

@@ -71,6 +71,8 @@ pub struct SchedulerSettings {
     pub disk_min_mb: u64,
     /// While so many merge requests wait for a review, nothing new starts in rigs that require reviews.
     pub review_max: Option<u32>,
+    /// The rigs that only one host works on, and that host.
+    pub rig_hosts: BTreeMap<RigSlug, String>,
     /// The rigs that require reviews.
     pub reviewed_rigs: BTreeSet<RigSlug>,
     /// The rigs whose work may start from the accepted commit of its blocker.
@@ -116,6 +118,7 @@ impl SchedulerSettings {
         let mut commands = BTreeMap::new();
         let mut runtimes = BTreeMap::new();
         let mut hosts = BTreeMap::new();
+        let mut rig_hosts = BTreeMap::new();
         let mut reviewed_rigs = BTreeSet::new();
         let mut stacking_rigs = BTreeSet::new();
         for rig in layers.rigs() {
@@ -143,6 +146,7 @@ impl SchedulerSettings {
             commands.extend(said(layers.rig_command(&rig)?).map(with_rig));
             runtimes.extend(said(layers.rig_runtime(&rig)?).map(with_rig));
             hosts.extend(said(layers.rig_ssh_host(&rig)?).map(with_rig));
+            rig_hosts.extend(said(layers.rig_host(&rig)?).map(with_rig));
             if layers.rig_review(&rig)? == "required" {
                 reviewed_rigs.insert(rig.clone());
             }
@@ -179,6 +183,7 @@ impl SchedulerSettings {
             limit_patience: layers.worker_limit_patience()?,
             control_groups: layers.worker_control_groups()?,
             review_max: positive(layers.review_max()?),
+            rig_hosts,
             reviewed_rigs,
             stacking_rigs,
             rig_caps,

@@ -201,7 +201,7 @@ fn add_rig(
         },
     )?;
     let earlier = remember_repository(context, town, &rig);
-    print_added(context.printer, &rig, earlier.as_deref())?;
+    print_added(context.printer, town, &rig, earlier.as_deref())?;
     if rig.executor != ExecutorKind::Tmux {
         context.printer.done("tmux is not here, so agents work without a screen of their own")?;
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::agents::{Stage as _, has_supervisor};
 use crate::daemon::process;
 use crate::projects::{Origin as _, project_agent, town_with_project};
-use crate::support::{Steps as _, assert_says, nowhere};
+use crate::support::{Steps as _, assert_says, nowhere, refusal};
 use crate::tree_faults::SmallDisk;
 
 /// Passes unless the tree has a file `broken`.
@@ -555,9 +555,63 @@ fn two_hosts() -> [Sandbox; 2] {
 }
 
 #[test]
+fn only_the_host_of_a_directory_works_on_its_rig() {
+    let [one, two] = two_hosts();
+    let name = one.gt_json(&["host", "show"])["host"].as_str().unwrap().to_owned();
+    one.bead("we-a", &[]);
+
+    two.gt(["sling", "we-a"]).ok();
+    two.cycle().ok();
+
+    let why = two.why("we-a");
+    assert_eq!(why["reasons"][0]["code"], "other-host");
+    assert_says(&two.gt(["why", "we-a"]).ok().stdout, &[&name, "gt config unset rig.web.host"]);
+    let refused = refusal(&two.gt(["rig", "check", "run", "main", "--rig", "web"]));
+    assert_says(&refused, &["only the host", &name]);
+
+    one.gt(["mq", "pause", "web"]).ok();
+    one.cycle().ok();
+    wait_until("the work is done", || one.show("we-a")["status"] == "in_progress");
+    wait_until("it waits to land", || {
+        one.gt_json(&["mq", "list"]).as_array().is_some_and(|list| list.len() == 1)
+    });
+    one.gt(["mq", "resume", "web"]).ok();
+    assert_says(&two.gt(["mq", "run"]).ok().stderr, &["nothing lands on main", &name]);
+    assert_says(&two.gt(["why", "we-a"]).ok().stdout, &["waits for its turn", &name]);
+    assert!(one.landed_file("we-a").is_none());
+
+    one.gt(["mq", "run"]).ok();
+
+    assert_landed_once(&one, &["we-a".to_owned()]);
+}
+
+#[test]
+fn a_host_without_the_repository_does_not_land_a_convoy_for_another() {
+    let [one, two] = two_hosts();
+    one.gt(["config", "unset", "rig.web.host"]).ok();
+    one.gt(["mq", "pause", "web"]).ok();
+    one.bead("we-a", &[]);
+    one.gt(["convoy", "create", "Breakfast", "we-a", "--integration"]).ok();
+    wait_until("its part is on the branch of the convoy", || {
+        one.cycle().ok();
+        one.show("we-a")["status"] == "closed"
+    });
+    assert!(one.landed_file("we-a").is_none());
+
+    two.gt(["mq", "run"]).ok();
+    assert!(one.landed_file("we-a").is_none());
+    two.gt(["mq", "resume", "web"]).ok();
+    two.gt(["mq", "run"]).ok();
+
+    assert_eq!(one.landed_file("we-a").as_deref(), Some("we-a\n"));
+}
+
+#[test]
 fn work_of_two_hosts_with_one_origin_lands_once() {
     let hosts = two_hosts();
     let [one, two] = &hosts;
+    // Both hosts have the directory.
+    one.gt(["config", "unset", "rig.web.host"]).ok();
     one.origin_git(&["config", "core.logAllRefUpdates", "always"]).ok();
     one.gt(["rig", "check", "add", "web", "whole", NOT_BROKEN]).ok();
     for host in &hosts {

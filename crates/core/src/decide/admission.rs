@@ -78,6 +78,8 @@ pub struct Caps {
     pub queue: Option<u32>,
     /// Most live runs in each rig.
     pub rigs: BTreeMap<RigSlug, u32>,
+    /// The rigs that only another host works on, and that host.
+    pub elsewhere: BTreeMap<RigSlug, String>,
     /// Most live runs for each account.
     pub accounts: BTreeMap<String, u32>,
     /// Most live runs with each runtime.
@@ -272,6 +274,9 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &AdmissionRequest<'_>) -> 
         let cap = caps.convoys.get(convoy).map(|limit| Cap::Convoy(convoy.clone(), *limit));
         check(cap, occupancy.convoys.get(convoy).copied().unwrap_or(0));
     }
+    if let Some(host) = caps.elsewhere.get(ask.rig) {
+        reasons.push(WaitReason::OtherHost(ask.rig.clone(), host.clone()));
+    }
     if let Some((place, run)) = ask.place.and_then(|place| occupancy.places.get_key_value(place)) {
         reasons.push(WaitReason::OnePerAgent(place.clone(), run.clone()));
     }
@@ -347,6 +352,16 @@ mod tests {
 
     fn convoy(id: &str) -> BeadId {
         BeadId::parse(id).unwrap()
+    }
+
+    #[test]
+    fn a_rig_of_another_host_starts_nothing_here() {
+        let (web, api) = (rig("web"), rig("api"));
+        let elsewhere = BTreeMap::from([(web.clone(), "builder/0a1b".to_owned())]);
+        let caps = Caps { elsewhere, ..Caps::default() };
+        let reasons = admit(&caps, &Occupancy::default(), &ask(&web));
+        assert_eq!(reasons, [WaitReason::OtherHost(web, "builder/0a1b".to_owned())]);
+        assert!(admit(&caps, &Occupancy::default(), &ask(&api)).is_empty());
     }
 
     #[test]

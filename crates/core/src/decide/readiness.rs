@@ -102,6 +102,8 @@ pub enum WaitReason {
     RigDocked(RigSlug),
     /// Its rig does not know how to run it.
     RigCannotRun(RigSlug),
+    /// Only this other host works on its rig.
+    OtherHost(RigSlug, String),
     /// A start failed or a run was lost, and the next one waits until then.
     Backoff(Timestamp),
     /// Nothing is started: by whom, since when.
@@ -159,6 +161,7 @@ impl WaitReason {
                 | Self::Memory { .. }
                 | Self::Load(_)
                 | Self::Disk { .. }
+                | Self::OtherHost(..)
         )
     }
 
@@ -192,6 +195,7 @@ impl WaitReason {
             | Self::StartInProgress(_)
             | Self::Backoff(_)
             | Self::WaitsForPullAgent
+            | Self::OtherHost(..)
             | Self::OnePerAgent(..)
             | Self::NoSlot(_)
             | Self::RuntimeParked(..)
@@ -282,6 +286,7 @@ impl WaitReason {
             Self::RigParked(_) => "rig-parked",
             Self::RigDocked(_) => "rig-docked",
             Self::RigCannotRun(_) => "rig-cannot-run",
+            Self::OtherHost(..) => "other-host",
             Self::Backoff(_) => "backoff",
             Self::Paused(..) => "paused",
             Self::QueueGate => "queue-gate",
@@ -386,6 +391,9 @@ impl fmt::Display for WaitReason {
             Self::RigParked(rig) => write!(f, "the rig {rig} is parked"),
             Self::RigDocked(rig) => write!(f, "the rig {rig} is docked"),
             Self::RigCannotRun(rig) => write!(f, "the rig {rig} has no command"),
+            Self::OtherHost(rig, host) => {
+                write!(f, "other host: only {host} works on the rig {rig}")
+            }
             Self::Backoff(until) => write!(f, "backoff until {until}"),
             Self::Paused(who, since) => write!(f, "paused by {who} since {since}"),
             Self::QueueGate => write!(f, "queue gate: waits for a run by hand"),

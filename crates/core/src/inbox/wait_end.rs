@@ -91,6 +91,7 @@ pub fn end_of_wait(reason: &WaitReason, around: &RequestSurroundings) -> WaitEnd
         | WaitReason::StartInProgress(_)
         | WaitReason::Backoff(_)
         | WaitReason::WaitsForPullAgent
+        | WaitReason::OtherHost(..)
         | WaitReason::OnePerAgent(..)
         | WaitReason::NoSlot(_)
         | WaitReason::AccountLimited(..)

@@ -24,7 +24,9 @@ pub use polecat::{
     Polecat, Rescued, TrashState, Trashed, TreeState, branch_name, check_polecat_name,
     free_polecat_name, session_name,
 };
-pub use run::{DoneStatus, Landing, Run, RunEnd, RunId, RunLimit, RunLoss, RunState, Workplace};
+pub use run::{
+    DoneStatus, Landing, Run, RunEnd, RunId, RunLimit, RunLoss, RunState, Workplace, is_host_named,
+};
 pub use silence::Silence;
 pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};
 pub use usage::{Money, Reserve, Usage};

@@ -301,8 +301,7 @@ impl Run {
 
     /// Whether it runs on this machine. Names do not count if there is more: they change, and need not differ.
     pub fn is_on(&self, host: &str) -> bool {
-        let identity = |host| str::rsplit_once(host, '/').map_or(host, |(_, identity)| identity);
-        identity(&self.host) == identity(host)
+        host_identity(&self.host) == host_identity(host)
     }
 
     /// The name of the machine it runs on, for people.
@@ -311,11 +310,33 @@ impl Run {
     }
 }
 
+/// The identity in the name that runs give their host: `<machine>/<identity>`.
+fn host_identity(host: &str) -> &str {
+    host.rsplit_once('/').map_or(host, |(_, identity)| identity)
+}
+
+/// Whether `name` means `host`: it has the same identity, or it is only the name of the machine.
+pub fn is_host_named(host: &str, name: &str) -> bool {
+    let machine = host.rsplit_once('/').map_or(host, |(machine, _)| machine);
+    host_identity(host) == host_identity(name) || machine == name
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_host_is_named_by_its_identity_or_by_its_machine() {
+        let host = "builder/0a1b";
+        for name in ["builder/0a1b", "0a1b", "builder", "renamed/0a1b"] {
+            assert!(is_host_named(host, name), "{name}");
+        }
+        for name in ["builder/ffff", "build", "0a1", "builder/", "other"] {
+            assert!(!is_host_named(host, name), "{name}");
+        }
+    }
 
     #[test]
     fn a_run_is_named_by_bead_and_epoch() {

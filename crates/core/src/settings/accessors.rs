@@ -133,6 +133,7 @@ accessors! {
         rig_land: String, "rig.*.land";
         rig_hosting: String, "rig.*.hosting";
         rig_pr_head: String, "rig.*.pr_head";
+        rig_host: String, "rig.*.host";
         rig_max_polecats: i64, "rig.*.max_polecats";
         rig_budget_runs_per_hour: i64, "rig.*.budget.runs_per_hour";
         rig_budget_tokens_per_day: i64, "rig.*.budget.tokens_per_day";

@@ -205,6 +205,8 @@ settings! {
         "Hosting service of this rig's origin: gh, glab or a file of your own; without one, the address of the origin says it";
     "rig.*.pr_head": SettingKind::ForkOwner, "",
         "Owner of the fork that branches of pull requests of this rig are pushed to; without one, the origin itself";
+    "rig.*.host": SettingKind::Text, "",
+        "Host that alone starts, checks and lands the work of this rig, as gt host show names it; empty is every host. A rig gets it when its origin is a directory and other hosts share the store";
     "rig.*.max_polecats": COUNT, "0",
         "Most live runs in this rig; 0 is no limit";
     "rig.*.budget.runs_per_hour": COUNT, "0",

@@ -8,6 +8,7 @@ use gt_store::{Reader, Worker};
 use crate::trees::use_environment_of_supervisor;
 use gt_beads::acting::current_run;
 use gt_beads::lookup;
+use gt_town::hosts::{host_of, other_host_of};
 use gt_town::rig_names::require;
 use gt_town::tree_paths::{Trees, git_failed, rig_with_trees};
 use gt_town::{OperationError, Result, Town};
@@ -142,6 +143,12 @@ fn rig_meant(town: &Town, name: Option<&str>) -> Result<Option<Rig>> {
 /// The commit of a rig that a text names; the origin is asked if it is not here.
 fn of_rig(town: &Town, rig: &Rig, text: &str) -> Result<Commit> {
     let rig = rig_with_trees(town, rig.slug.as_str())?;
+    if let Some(host) = other_host_of(town, &rig.slug, &host_of(town)?)? {
+        return Err(OperationError::rejected(format!(
+            "only the host {host} works on the rig {}; run the checks there",
+            rig.slug
+        )));
+    }
     let trees = Trees { town, rig: &rig };
     let failed = git_failed(&rig);
     let path = trees.repository().path().to_owned();

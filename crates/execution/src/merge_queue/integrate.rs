@@ -10,7 +10,7 @@ use gt_core::decide::{ContainerChange, ConvoyState, convoy_change, integration_b
 use gt_core::merging::integration_branch;
 use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction, RequestPurpose, RequestState};
 use gt_core::{Bead, DependencyType, Rig, RigSlug};
-use gt_executors::git::Commit;
+use gt_executors::git::{Commit, Repository, ask_origin};
 use gt_store::{Reader, Writer};
 
 use super::pass::PassReport;
@@ -19,6 +19,7 @@ use crate::checks::protected_paths;
 use gt_beads::containers::land_integrated;
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_beads::review_rules::metadata_requires_review;
+use gt_town::hosts::other_host_of;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::{Trees, git_failed, shared_repository};
 use gt_town::{OperationError, Result, Town, with_causes};
@@ -38,13 +39,21 @@ enum RigStep {
 
 /// Makes the last request of each convoy whose work is done, and lands the convoys whose branches have arrived. Returns the
 /// queues that have a new request.
-pub(super) fn integrate_convoys(town: &Town, report: &mut PassReport) -> Result<Vec<QueueName>> {
+pub(super) fn integrate_convoys(
+    town: &Town,
+    host: &str,
+    report: &mut PassReport,
+) -> Result<Vec<QueueName>> {
     let town = &town.as_system();
     let mut opened = Vec::new();
     for (convoy, rigs) in town.read(complete_convoys)? {
         let mut is_over = true;
         for rig in &rigs {
-            match bring(town, &convoy, rig) {
+            let brought = match other_host_of(town, &rig.slug, host)? {
+                Some(_) => Ok(RigStep::Waits),
+                None => bring(town, &convoy, rig),
+            };
+            match brought {
                 Ok(RigStep::Nothing) => continue,
                 Ok(RigStep::Opened(queue)) => opened.push(queue),
                 Ok(RigStep::Waits) => {}
@@ -109,11 +118,14 @@ fn complete_convoys(reader: &Reader<'_>) -> Result<Vec<(Bead, Vec<Rig>)>> {
 /// Brings the integration branch of a convoy to its base in one rig.
 fn bring(town: &Town, convoy: &Bead, rig: &Rig) -> Result<RigStep> {
     let Some(trees) = Trees::of(town, rig) else { return Ok(RigStep::Nothing) };
-    let (repository, failed) = (trees.repository(), git_failed(rig));
-    if !repository.exists() {
+    let failed = git_failed(rig);
+    let branch = integration_branch(&convoy.id);
+    if !trees.repository().exists() && !ask_origin(&rig.repo).map_err(&failed)?.contains(&branch) {
         return Ok(RigStep::Nothing);
     }
-    let branch = integration_branch(&convoy.id);
+    // Another host may have landed the work of the convoy, and this one never had the repository.
+    let path = trees.repository().path().to_owned();
+    let repository = Repository::clone_from(&rig.repo, path).map_err(&failed)?;
     let base = integration_base(convoy).filter(|base| !base.is_empty());
     let target = base.unwrap_or_else(|| rig.default_branch.clone());
     repository.fetch().map_err(&failed)?;

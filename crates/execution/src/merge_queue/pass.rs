@@ -20,6 +20,7 @@ use super::pull_requests::{follow_due, next_poll};
 use super::queue_name::QueueName;
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_store::Reader;
+use gt_town::hosts::other_host_of;
 use gt_town::rigs::move_request_in;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::git_failed;
@@ -115,7 +116,7 @@ fn work_on_convoys(
     report: &mut PassReport,
 ) -> Result<()> {
     loop {
-        let queues = integrate_convoys(town, report)?;
+        let queues = integrate_convoys(town, &machine.host(town)?, report)?;
         if queues.is_empty() {
             return Ok(());
         }
@@ -202,6 +203,14 @@ fn work_on(
     };
     let town = &town.as_system();
     let builder = machine.host(town)?;
+    if let Some(host) = other_host_of(town, &rig.slug, &builder)? {
+        // A caller that comes back would say so each time.
+        if scope == PassScope::Everything(BuilderWait::Waits) {
+            let why = format!("only the host {host} works on this rig");
+            report.problems.push((name.clone(), why));
+        }
+        return Ok(());
+    }
     let mut lock = machine.lock_queue(town, name, BuilderWait::Skips)?;
     if lock.is_none() {
         // The other process has the lease of this host, and may be running checks. Direct requests do not wait for them.

@@ -15,7 +15,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gt_core::rig::RigState;
-use gt_core::schedule::{Polecat, RunState, TreeState, WorkerPlace, free_polecat_name};
+use gt_core::schedule::{
+    Polecat, RunState, TreeState, WorkerPlace, free_polecat_name, is_host_named,
+};
 use gt_core::{ExecutorKind, Rig, RigSlug, Timestamp};
 use gt_executors::git::{Commit, Repository};
 use gt_executors::runs::{Liveness, RunFiles};
@@ -83,6 +85,10 @@ fn rigs(town: &Town, host: &str) -> Result<Vec<(Rig, usize)>> {
         for rig in reader.rigs()? {
             // Workers on other machines make their own trees.
             if !matches!(rig.executor, ExecutorKind::Tmux | ExecutorKind::Process) {
+                continue;
+            }
+            let only = layers.rig_host(&rig.slug)?;
+            if !only.is_empty() && !is_host_named(host, &only) {
                 continue;
             }
             let wanted = usize::try_from(layers.rig_warm_worktrees(&rig.slug)?).unwrap_or(0);

@@ -8,7 +8,7 @@ use gt_core::decide::{
     UsageHistory, WaitReason, admit, context_reasons, hold, ramp, rig_reasons, unscheduled_reasons,
 };
 use gt_core::schedule::{
-    Account, Context, ContextOrigin, Park, ParkSubject, Reserve, Run, WorkerPlace,
+    Account, Context, ContextOrigin, Park, ParkSubject, Reserve, Run, WorkerPlace, is_host_named,
 };
 use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, Timestamp};
 use gt_store::{Guard, Lane, Reader};
@@ -88,6 +88,9 @@ impl SchedulingSnapshot {
         caps.accounts = capped.map(|account| (account.handle.clone(), account.max_runs)).collect();
         let capped = inputs.runtimes.iter().filter(|(_, numbers)| numbers.max_runs > 0);
         caps.runtimes = capped.map(|(name, numbers)| (name.clone(), numbers.max_runs)).collect();
+        let elsewhere = settings.rig_hosts.iter();
+        let elsewhere = elsewhere.filter(|(_, name)| !is_host_named(&inputs.host, name));
+        caps.elsewhere = elsewhere.map(|(rig, name)| (rig.clone(), name.clone())).collect();
         if let Some(review) = &mut caps.review {
             review.waiting = u32::try_from(reader.waiting_reviews()?).unwrap_or(u32::MAX);
         }

@@ -206,7 +206,7 @@ fn scheduling_state(
     let is_open = context.as_ref().is_some_and(|context| context.closed.is_none());
     let is_live = run.as_ref().is_some_and(|run| run.state.is_live());
     let scheduled = context.as_ref().filter(|_| is_open && !is_live);
-    let (reasons, outlook) = if let Some(context) = scheduled {
+    let (mut reasons, outlook) = if let Some(context) = scheduled {
         let facts = BeadFacts::of_bead(reader, bead)?;
         let own = snapshot.reasons(context, bead, &facts);
         // A bead that cannot start anyway stands in no line that would have to be walked.
@@ -219,6 +219,12 @@ fn scheduling_state(
         let staged = reader.staged_convoys_of(std::slice::from_ref(&bead.id))?.remove(&bead.id);
         (snapshot.reasons_unscheduled(reader, bead, staged.as_ref())?, None)
     };
+    let merging = reasons.iter().find_map(|reason| match reason {
+        WaitReason::Merging(request) => Some(request.rig.clone()),
+        _ => None,
+    });
+    let elsewhere = merging.and_then(|rig| snapshot.caps.elsewhere.get_key_value(&rig));
+    reasons.extend(elsewhere.map(|(rig, host)| WaitReason::OtherHost(rig.clone(), host.clone())));
     Ok(BeadSchedulingState { context, run, is_open, reasons, outlook })
 }
 
@@ -426,6 +432,9 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         WaitReason::RigCannotRun(rig) => {
             format!("gt config set rig.{rig}.command '<program> {{bead}}'")
         }
+        WaitReason::OtherHost(rig, _) => format!(
+            "it goes on there; gt config unset rig.{rig}.host lets every host work on the rig"
+        ),
         WaitReason::Paused(..) => "gt scheduler resume".to_owned(),
         WaitReason::QueueGate => {
             "gt queue run starts it; gt config set queue.enabled true lets the daemon do it"

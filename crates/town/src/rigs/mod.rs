@@ -47,11 +47,12 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
     // Before its directory is made.
     town.require_right(Right::Rigs, "a change of the town's rigs")?;
     let slug = RigSlug::parse(new.name)?;
-    let host = host_of(new, &slug)?;
+    let ssh_host = ssh_host_of(new, &slug)?;
     let prefix = new.prefix.map(Prefix::parse).transpose()?;
     // Before the transaction: git may take its time.
     town.read(|reader| check_free(reader, &slug, prefix.as_ref()))?;
     let (repo, default_branch) = repository(new, &slug)?;
+    let host = host_of_directory(town, &slug, &repo)?;
     // Before the rig, because a directory without a rig does no harm.
     make_directory(town, &slug)?;
     town.write(|writer| {
@@ -70,7 +71,7 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
         };
         rig.check_executor()?;
         writer.insert_rig(&rig)?;
-        if let Some((name, value)) = &host {
+        for (name, value) in ssh_host.iter().chain(&host) {
             crate::settings::put(writer, name, Some(value))?;
         }
         Ok(rig)
@@ -78,7 +79,7 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
 }
 
 /// The setting that says on which machine the runs of a new rig are carried out, if that is another one.
-fn host_of(new: &NewRig<'_>, slug: &RigSlug) -> Result<Option<(SettingName, String)>> {
+fn ssh_host_of(new: &NewRig<'_>, slug: &RigSlug) -> Result<Option<(SettingName, String)>> {
     let host = new.host.map(str::trim).filter(|host| !host.is_empty());
     match (new.executor, host) {
         (ExecutorKind::Ssh, None) => Err(OperationError::rejected(
@@ -93,6 +94,20 @@ fn host_of(new: &NewRig<'_>, slug: &RigSlug) -> Result<Option<(SettingName, Stri
         ))),
         (_, None) => Ok(None),
     }
+}
+
+/// The setting that names this host for a rig whose origin is a directory of it, if other hosts work on the same store:
+/// they have another directory of that name, or none.
+fn host_of_directory(
+    town: &Town,
+    slug: &RigSlug,
+    repository: &str,
+) -> Result<Option<(SettingName, String)>> {
+    if !repository.starts_with('/') || !crate::hosts::is_shared(town) {
+        return Ok(None);
+    }
+    let host = crate::hosts::host_of(town)?;
+    Ok(Some(checked(&format!("rig.{slug}.host"), &host)?))
 }
 
 /// The executor of a new rig if none is named: agents that work in a repository get a session each, where sessions can

@@ -211,7 +211,7 @@ fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Re
         }
         return printer.object(&RigDocument::from(&rig));
     }
-    print_added(printer, &rig, earlier.as_deref())?;
+    print_added(printer, town, &rig, earlier.as_deref())?;
     check::suggest(printer, town, &rig, &suggestions, is_accepted)?;
     printer.done(format!("Next: gt bd create \"What is to be done\" --rig {}", rig.slug))?;
     if matches!(rig.executor, ExecutorKind::Process | ExecutorKind::Ssh) {
@@ -244,6 +244,7 @@ pub(super) fn remember_repository(
 /// Says that a rig was added, and what that means for the checkout of its user.
 pub(super) fn print_added(
     printer: &Printer,
+    town: &gt_town::Town,
     rig: &Rig,
     earlier: Option<&Path>,
 ) -> Result<(), CliError> {
@@ -253,6 +254,13 @@ pub(super) fn print_added(
             "Commands in {} mean this town from now on; before, {}",
             rig.repo,
             earlier.display()
+        ))?;
+    }
+    let host = settings::get(town, &format!("rig.{}.host", rig.slug))?;
+    if !host.value.is_empty() {
+        printer.done(format!(
+            "Its repository is a directory of this host, so only this host works on it (rig.{}.host)",
+            rig.slug
         ))?;
     }
     if let Some(checkout) = landing_checkout(rig) {

@@ -26,6 +26,7 @@ use super::super::settle::land_in;
 use super::hosted_rig::{HostedRig, HostingFailure, NoHosting};
 use super::publish::{CLOSED, base_changed, hold_changed_in};
 use gt_beads::merge_requests::{RequestNote, act_in};
+use gt_town::hosts::other_host_of;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::{Trees, git_failed};
 use gt_town::{OperationError, Result, Town, with_causes};
@@ -143,6 +144,9 @@ fn follow(
         let now = town.now();
         let is_due = followed.iter().any(|one| one.pull.due_at <= now);
         if which == PullRequestPoll::Due && !is_due {
+            continue;
+        }
+        if other_host_of(town, &slug, &machine.host(town)?)?.is_some() {
             continue;
         }
         // Requests for all branches are looked at with one call.
