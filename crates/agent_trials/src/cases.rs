@@ -41,7 +41,7 @@ pub(crate) const CASES: [TrialCase; 9] = [
 ];
 
 /// The script that writes a file with the name of the bead and finishes.
-fn work(town: &TrialTown, id: &str) -> String {
+pub(crate) fn work(town: &TrialTown, id: &str) -> String {
     if town.agent.has_tools() {
         format!(
             "say I write the file.\nwrite {id}.txt Hello\nshell git add --all && git commit --quiet -m 'Add {id}'\n\

@@ -8,6 +8,7 @@
 
 mod agents;
 mod cases;
+mod convoy;
 mod table;
 mod town;
 
@@ -22,6 +23,7 @@ use gt_testkit::FakeModel;
 
 use agents::{PinnedAgent, pinned};
 use cases::{CASES, TrialCase};
+use convoy::convoy_of_ten;
 use table::{AgentVerdicts, Verdict, page};
 use town::TrialTown;
 
@@ -46,6 +48,9 @@ struct TrialOptions {
     /// Keep the town of an agent that failed
     #[arg(long)]
     keep: bool,
+    /// Only let Claude Code and Codex work on a convoy of ten beads, and show it
+    #[arg(long, conflicts_with_all = ["agents", "cases", "table"])]
+    convoy: bool,
     /// Only start the fake model, with its requests in this file, until interrupted
     #[arg(long, value_name = "FILE", conflicts_with_all = ["agents", "cases", "table"])]
     serve: Option<PathBuf>,
@@ -69,6 +74,9 @@ fn run(options: &TrialOptions, out: &mut impl Write) -> io::Result<ExitCode> {
         }
     }
     let gt = std::env::current_exe()?.with_file_name("gt");
+    if options.convoy {
+        return show_convoy(options, &gt, out);
+    }
     let agents = choose(pinned(), &options.agents, |agent| agent.name)?;
     let cases = choose(CASES.to_vec(), &options.cases, |case| case.name)?;
     let mut results = Vec::new();
@@ -86,6 +94,23 @@ fn run(options: &TrialOptions, out: &mut impl Write) -> io::Result<ExitCode> {
         (failed.count(), results.iter().filter(|result| result.skipped.is_some()).count());
     writeln!(out, "{failed} failed, {skipped} of {} agents skipped", results.len())?;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn show_convoy(options: &TrialOptions, gt: &Path, out: &mut impl Write) -> io::Result<ExitCode> {
+    let installed = |name: &str| {
+        let agent = pinned().into_iter().find(|agent| agent.name == name);
+        agent.and_then(|agent| agent.installed(&options.cache).map(|program| (agent, program)))
+    };
+    let Some((claude, codex)) = installed("claude").zip(installed("codex")) else {
+        return Err(io::Error::other("claude and codex must be installed for the convoy"));
+    };
+    match convoy_of_ten(gt, (&claude.0, &claude.1), (&codex.0, &codex.1), out) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(why) => {
+            writeln!(out, "failed: {why}")?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
 }
 
 /// Those that are named, or all.

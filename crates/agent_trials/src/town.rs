@@ -38,33 +38,31 @@ impl TrialTown {
         let sandbox = Sandbox::town(gt);
         let model = FakeModel::start(&sandbox.root().join("requests.jsonl"));
         let programs = sandbox.make_dir(sandbox.root().join("programs"));
-        symlink(program, programs.join(agent.program)).expect("link the agent's program");
         let town = Self { sandbox, model, agent: agent.clone(), programs };
-        town.point_at_model();
-        let origin = town.make_origin();
-        town.command("gt")
-            .args(["rig", "add", RIG])
-            .arg(origin)
-            .args(["--prefix", "we"])
-            .run()
-            .ok();
-        for (key, value) in [
-            ("worker.runtime", agent.name),
-            ("scheduler.max_polecats", "5"),
-            ("recovery.cooldown", "0s"),
-        ] {
+        town.add_rig(RIG, "we", agent, program);
+        for (key, value) in [("scheduler.max_polecats", "5"), ("recovery.cooldown", "0s")] {
             town.gt(&["config", "set", key, value]).ok();
         }
         town.gt(&["up"]).ok();
         town
     }
 
+    /// Adds a rig whose beads an agent works on.
+    pub(crate) fn add_rig(&self, rig: &str, prefix: &str, agent: &PinnedAgent, program: &Path) {
+        symlink(program, self.programs.join(agent.program)).expect("link the agent's program");
+        self.point_at_model(agent);
+        let origin = self.make_origin(rig);
+        let add = self.command("gt").args(["rig", "add", rig]).arg(origin);
+        add.args(["--prefix", prefix]).run().ok();
+        self.gt(&["config", "set", &format!("rig.{rig}.runtime"), agent.name]).ok();
+    }
+
     /// Gives the agent its settings: variables through its runtime, and files of its home.
-    fn point_at_model(&self) {
-        let setup = self.agent.setup(&self.model);
+    fn point_at_model(&self, agent: &PinnedAgent) {
+        let setup = agent.setup(&self.model);
         for (name, value) in &setup.environment {
             let key = format!("environment.{name}");
-            self.gt(&["config", "agent", "set", self.agent.name, &key, value]).ok();
+            self.gt(&["config", "agent", "set", agent.name, &key, value]).ok();
         }
         let home = self.sandbox.root().join("home");
         for (path, text) in &setup.files {
@@ -73,20 +71,20 @@ impl TrialTown {
             fs::write(path, text).expect("write a setting of the agent");
         }
         if !setup.first_call.is_empty() {
-            self.command(self.agent.program).args(&setup.first_call).run().ok();
+            self.command(agent.program).args(&setup.first_call).run().ok();
         }
     }
 
-    fn make_origin(&self) -> PathBuf {
-        let seed = self.sandbox.git_repository("seed");
-        let origin = self.origin();
+    fn make_origin(&self, rig: &str) -> PathBuf {
+        let seed = self.sandbox.git_repository(&format!("{rig}-seed"));
+        let origin = self.origin(rig);
         let clone = self.sandbox.command("git").args(["clone", "--quiet", "--bare"]);
         clone.arg(&seed).arg(&origin).run().ok();
         origin
     }
 
-    fn origin(&self) -> PathBuf {
-        self.sandbox.root().join("origin.git")
+    fn origin(&self, rig: &str) -> PathBuf {
+        self.sandbox.root().join(format!("{rig}-origin.git"))
     }
 
     /// A program that finds the agent.
@@ -109,11 +107,16 @@ impl TrialTown {
         self.command("gt").args(arguments).arg("--json").run().ok().json()
     }
 
-    /// Writes a bead with this script for the model and slings it.
-    pub(crate) fn sling(&self, id: &str, script: &str) {
+    /// Writes a bead with this script for the model.
+    pub(crate) fn bead(&self, id: &str, title: &str, script: &str) {
         let description = format!("fake-model:\n{script}\nend of script");
-        let create = self.command("bd").args(["create", &format!("Trial {id}"), "--id", id]);
+        let create = self.command("bd").args(["create", title, "--id", id]);
         create.args(["--description", &description]).run().ok();
+    }
+
+    /// The same, and slings it.
+    pub(crate) fn sling(&self, id: &str, script: &str) {
+        self.bead(id, &format!("Trial {id}"), script);
         self.gt(&["sling", id, RIG]).ok();
     }
 
@@ -134,7 +137,12 @@ impl TrialTown {
 
     /// The content of a file on the main branch of the origin.
     pub(crate) fn landed(&self, path: &str) -> Option<String> {
-        let shown = self.command("git").arg("--git-dir").arg(self.origin());
+        self.landed_in(RIG, path)
+    }
+
+    /// The same in another rig.
+    pub(crate) fn landed_in(&self, rig: &str, path: &str) -> Option<String> {
+        let shown = self.command("git").arg("--git-dir").arg(self.origin(rig));
         let shown = shown.args(["show", &format!("main:{path}")]).run();
         (shown.code == 0).then_some(shown.stdout)
     }
