@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{OrderedMap, RawJson, ReasonTextDocument, UtcTime};
+use crate::{OrderedMap, RawJson, ReasonTextDocument, SpentDocument, UtcTime};
 
 /// A convoy.
 #[derive(Debug, Clone, Serialize)]
@@ -54,6 +54,9 @@ pub struct ConvoyStatusDocument {
     /// The request that brings its integration branch to the base, while that is not over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge_request: Option<String>,
+    /// What the runs of all its beads have used; left out if nothing was reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spent: Option<SpentDocument>,
     pub tracked: Vec<TrackedDocument>,
 }
 
@@ -111,6 +114,9 @@ pub struct TrackedDocument {
     pub reasons: Vec<ReasonTextDocument>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub failure: String,
+    /// What its runs have used; left out if nothing was reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spent: Option<SpentDocument>,
 }
 
 /// A convoy whose beads are not scheduled.

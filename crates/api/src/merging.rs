@@ -126,7 +126,10 @@ pub struct MergeRequestStoryDocument {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub comments: Vec<ShownCommentDocument>,
-    /// The cost of the runs that led to it, as their agents reported it; left out if none of them did.
+    /// The tokens that the runs which led to it have used; left out if none are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// What those runs have cost, in dollars; left out if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
 }

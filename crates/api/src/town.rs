@@ -1,6 +1,7 @@
 //! A town, its rigs and its state.
 
 use gt_core::Rig;
+use gt_core::cost::Spent;
 use serde::Serialize;
 
 use crate::{
@@ -82,6 +83,22 @@ pub struct TownStatusDocument {
 pub struct SpentDocument {
     pub tokens: u64,
     pub cost: String,
+    /// The tokens whose cost is unknown.
+    pub unpriced: u64,
+}
+
+impl SpentDocument {
+    /// The sum, if there is any.
+    pub fn of(spent: &Spent) -> Option<Self> {
+        (!spent.is_nothing()).then(|| spent.into())
+    }
+}
+
+impl From<&Spent> for SpentDocument {
+    fn from(spent: &Spent) -> Self {
+        let Spent { tokens, cost, unpriced } = *spent;
+        Self { tokens, cost: cost.to_string(), unpriced }
+    }
 }
 
 /// Notices that have not arrived.

@@ -3,8 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use gt_core::cost::{CostGrouping, CostLine, SpentItem, cost_report};
-use gt_core::schedule::Money;
+use gt_core::cost::{CostGrouping, CostLine, Spent, SpentItem, cost_report};
 use gt_core::{BeadId, Timestamp};
 use gt_store::SpendingEntry;
 use gt_town::{Result, Town};
@@ -21,22 +20,9 @@ pub struct CostReport {
 }
 
 /// What was spent in the last 24 hours.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SpentLately {
-    /// The tokens.
-    pub tokens: u64,
-    /// The cost as far as it is known.
-    pub cost: Money,
-}
-
-/// What was spent in the last 24 hours.
-pub fn spent_lately(town: &Town) -> Result<SpentLately> {
+pub fn spent_lately(town: &Town) -> Result<Spent> {
     let from = town.now().minus(Duration::from_hours(24));
-    let spent = town.read(|reader| Ok(reader.spent_since(from)?))?;
-    Ok(SpentLately {
-        tokens: spent.iter().fold(0, |sum: u64, one| sum.saturating_add(one.tokens)),
-        cost: Money::sum(spent.iter().map(|one| one.cost)).unwrap_or_default(),
-    })
+    town.read(|reader| Ok(reader.spent_from(from)?))
 }
 
 /// What was spent from one moment until before another. `day_of` names the day of a moment where the reader is.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use gt_core::schedule::Money;
+use gt_core::cost::Spent;
 
 /// The upper bounds of the buckets that durations are counted in, in seconds.
 const BUCKETS: [(f64, &str); 12] = [
@@ -94,7 +94,7 @@ impl Metrics {
     }
 
     /// All of it, as text. `last_event` is the number of the last event that was seen, and `spent` what runs have used.
-    pub(crate) fn render(&self, last_event: u64, spent: Option<(u64, Money)>) -> String {
+    pub(crate) fn render(&self, last_event: u64, spent: Option<Spent>) -> String {
         let mut out = String::new();
         let routes = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         begin(&mut out, "gt_http_requests_total", "counter", "Requests that were answered.");
@@ -150,7 +150,7 @@ impl Metrics {
         begin(&mut out, "gt_last_event_number", "gauge", "The last event that was seen.");
         let _ = writeln!(out, "gt_last_event_number {last_event}");
         // While the store does not answer, the numbers are left out: a counter never goes down.
-        if let Some((tokens, cost)) = spent {
+        if let Some(Spent { tokens, cost, .. }) = spent {
             let name = "gt_run_tokens_total";
             begin(&mut out, name, "counter", "Tokens that runs have used.");
             let _ = writeln!(out, "{name} {tokens}");
@@ -185,6 +185,8 @@ impl<M: std::ops::Deref<Target = Metrics>> Drop for GaugeGuard<M> {
 
 #[cfg(test)]
 mod tests {
+    use gt_core::schedule::Money;
+
     use super::*;
 
     #[test]
@@ -192,7 +194,8 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered("/work", "POST", 201, Duration::from_millis(2));
         metrics.answered("/work", "BREW", 405, Duration::from_mins(1));
-        let text = metrics.render(7, Some((1200, Money(1_250_000))));
+        let spent = Spent { tokens: 1200, cost: Money(1_250_000), unpriced: 0 };
+        let text = metrics.render(7, Some(spent));
         for line in [
             "gt_http_requests_total{route=\"/work\",method=\"POST\",status=\"201\"} 1",
             "gt_http_requests_total{route=\"/work\",method=\"OTHER\",status=\"405\"} 1",

@@ -19,6 +19,7 @@ pub use notices_from_events::write_event_notices;
 
 use std::borrow::Cow;
 
+use gt_core::cost::Spent;
 use gt_core::schedule::{Notice, NoticeChannel, NoticeState};
 use gt_core::secret_mask::SecretMask;
 use gt_core::settings::Layers;
@@ -49,6 +50,8 @@ pub struct NewNotice<'a> {
     pub message: String,
     /// Details for a program, an object.
     pub details: Json,
+    /// What the runs that it is about have used, if it tells of their end.
+    pub spent: Spent,
 }
 
 /// Writes a notice for every configured channel; none, if none is. Returns whether there is something to send now,
@@ -102,6 +105,19 @@ fn payload(notice: &NewNotice<'_>, at: Timestamp) -> Json {
         ("rig", text(notice.rig.map(ToString::to_string))),
         ("run", text(notice.run.map(ToString::to_string))),
         ("schema_version", Json::trusted(SCHEMA_VERSION.to_owned())),
+        ("spent", spent_json(&notice.spent)),
+    ];
+    Json::object(&fields.map(|(name, value)| (name.to_owned(), value)))
+}
+
+fn spent_json(spent: &Spent) -> Json {
+    if spent.is_nothing() {
+        return Json::trusted("null".to_owned());
+    }
+    let fields = [
+        ("cost", Json::string(&spent.cost.to_string())),
+        ("tokens", Json::trusted(spent.tokens.to_string())),
+        ("unpriced", Json::trusted(spent.unpriced.to_string())),
     ];
     Json::object(&fields.map(|(name, value)| (name.to_owned(), value)))
 }
@@ -201,6 +217,7 @@ pub fn test(
         run: None,
         message: "This is a test; nothing needs you".to_owned(),
         details: Json::object(&[]),
+        spent: Spent::default(),
     };
     let mut tried = Vec::new();
     for channel in NoticeChannel::ALL {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gt_core::cost::Spent;
 use gt_core::event::{ConvoyTotals, MessageDetails, ParkBegun, ParkEnded, TreeDeadline};
 use gt_core::schedule::{ContextOrigin, RunState};
 use gt_core::settings::Layers;
@@ -40,14 +41,16 @@ pub fn write_event_notices(writer: &mut Writer<'_>, files: &Layers) -> Result<()
     }
     let settings = layers_over(files, writer)?;
     for (kind, event) in &news {
+        let spent = spent(writer, event)?;
         let notice = NewNotice {
             key: format!("{kind}:{}", subject(event)),
             kind,
             bead: event.bead.as_ref(),
             rig: event.rig.as_ref(),
             run: event.run.as_ref(),
-            message: message(kind, event),
+            message: message(kind, event, &spent),
             details: event.payload.to_json()?,
+            spent,
         };
         if matches!(event.payload, EventPayload::ConvoyLanded(_))
             && let Some(convoy) =
@@ -58,6 +61,22 @@ pub fn write_event_notices(writer: &mut Writer<'_>, files: &Layers) -> Result<()
         notify_in(writer, &settings, &notice)?;
     }
     Ok(())
+}
+
+/// What was spent on work that has ended: by the run, by all runs of a bead that is over, or for a convoy.
+fn spent(reader: &Reader<'_>, event: &NewEvent) -> Result<Spent> {
+    Ok(match (&event.payload, &event.bead, &event.run) {
+        (EventPayload::ConvoyLanded(_), Some(convoy), _) => reader.spent_by_members(convoy)?,
+        (EventPayload::OverLimit(_), _, Some(run)) => {
+            reader.spent_by_runs(&run.bead, run.epoch..=run.epoch)?
+        }
+        (
+            EventPayload::RunFailed(_) | EventPayload::RunDone(_) | EventPayload::Escalated(_),
+            Some(bead),
+            _,
+        ) => reader.spent_by_runs(bead, 0..=u32::MAX)?,
+        _ => Spent::default(),
+    })
 }
 
 /// The thing that a notice is about. A context and a run are given up once, and a message is sent once; so the key is
@@ -90,14 +109,15 @@ fn bead_of(event: &NewEvent) -> String {
 }
 
 /// The text of a notice of this kind.
-fn message(kind: &str, event: &NewEvent) -> String {
+fn message(kind: &str, event: &NewEvent, spent: &Spent) -> String {
     let bead = bead_of(event);
     let run = event.run.as_ref().map(ToString::to_string);
     let because = |why: &str| if why.is_empty() { String::new() } else { format!(": {why}") };
+    let cost = if spent.is_nothing() { String::new() } else { format!(" ({spent})") };
     match &event.payload {
         EventPayload::RunFailed(ended) => {
             let why = because(&ended.reason);
-            format!("{bead} failed{why}. Try it again with gt scheduler retry {bead}")
+            format!("{bead} failed{cost}{why}. Try it again with gt scheduler retry {bead}")
         }
         EventPayload::RunBlocked(waits) => format!(
             "{bead} is blocked{}. gt work show {bead} says more; gt work update {bead} --status in_progress lets {} \
@@ -107,11 +127,11 @@ fn message(kind: &str, event: &NewEvent) -> String {
         ),
         EventPayload::RunDone(ended) if kind == "completed" => {
             let agent = ended.pulled_by.as_deref().unwrap_or_default();
-            format!("{bead} is completed by {agent}{}", because(&ended.reason))
+            format!("{bead} is completed by {agent}{cost}{}", because(&ended.reason))
         }
         EventPayload::RunDone(_) => {
             let run = run.unwrap_or_default();
-            format!("{bead} is done after all ({run}); it had failed before")
+            format!("{bead} is done after all ({run}){cost}; it had failed before")
         }
         EventPayload::Parked(ParkBegun { kind, name, reason, until, .. }) => {
             let until = until.map(|until| until.to_string()).unwrap_or_default();
@@ -134,13 +154,13 @@ fn message(kind: &str, event: &NewEvent) -> String {
             format!("{bead} goes on; it had said nothing since {}", silent.since)
         }
         EventPayload::Escalated(_) => format!(
-            "{bead} was lost too often and is not tried again. See gt why {bead}, then gt scheduler \
+            "{bead} was lost too often{cost} and is not tried again. See gt why {bead}, then gt scheduler \
              retry {bead}"
         ),
         EventPayload::OverLimit(over) => {
             let run = run.unwrap_or_default();
             format!(
-                "{run} was over its limit of {} and was ended; its work is kept. See gt run log {run}, then gt \
+                "{run} was over its limit of {} and was ended{cost}; its work is kept. See gt run log {run}, then gt \
                  scheduler retry {bead}",
                 over.limit
             )
@@ -160,7 +180,7 @@ fn message(kind: &str, event: &NewEvent) -> String {
                 queue.red_check, queue.target
             )
         }
-        EventPayload::ConvoyLanded(totals) => landing_text(&bead, totals),
+        EventPayload::ConvoyLanded(totals) => landing_text(&bead, totals, &cost),
         EventPayload::TreeDue(TreeDeadline { path, number, until, .. }) => format!(
             "the tree {path} is deleted for good after {until}. Bring it back with gt polecat undelete {number}"
         ),
@@ -173,7 +193,7 @@ fn message(kind: &str, event: &NewEvent) -> String {
 }
 
 /// The text about a convoy that has landed.
-fn landing_text(convoy: &str, totals: &ConvoyTotals) -> String {
+fn landing_text(convoy: &str, totals: &ConvoyTotals, cost: &str) -> String {
     let ConvoyTotals { title, members, failed, open, seconds, .. } = totals;
     let rest = match (failed, open) {
         (0, 0) => "none failed".to_owned(),
@@ -183,7 +203,7 @@ fn landing_text(convoy: &str, totals: &ConvoyTotals) -> String {
     let done = members.saturating_sub(*failed).saturating_sub(*open);
     let took = format_duration(Duration::from_secs(*seconds));
     format!(
-        "{convoy} \"{title}\" has landed after {took}: {done} of {members} beads are done, {rest}. gt convoy status \
+        "{convoy} \"{title}\" has landed after {took}{cost}: {done} of {members} beads are done, {rest}. gt convoy status \
          {convoy} shows them"
     )
 }

@@ -80,6 +80,7 @@ fn tell(town: &Town, key: &str) -> bool {
         run: None,
         message: "gt-abc could not be started 3 times".to_owned(),
         details: Json::parse(r#"{"failures":3}"#).unwrap(),
+        spent: gt_core::cost::Spent::default(),
     };
     notify(town, &notice).unwrap()
 }

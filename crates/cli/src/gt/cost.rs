@@ -10,7 +10,7 @@ use gt_scheduling::costs::{CostReport, costs};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, dollars, local_date, plural};
+use crate::output::{Cell, Table, local_date, plural};
 use crate::values::instant_or_ago;
 
 /// Show what runs have used and cost
@@ -84,7 +84,7 @@ fn notes(report: &CostReport) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(each) = report.total.cost_of_done_bead() {
         let beads = plural(report.total.done_beads, "bead");
-        notes.push(format!("{beads} done, {} each", dollars(Money(each))));
+        notes.push(format!("{beads} done, {} each", Money(each).dollars()));
     }
     if report.total.spent.priced > 0 {
         notes.push(format!(
@@ -107,7 +107,7 @@ fn notes(report: &CostReport) -> Vec<String> {
 }
 
 fn dollars_of(amount: i64) -> String {
-    dollars(Money(u64::try_from(amount).unwrap_or(0)))
+    Money(u64::try_from(amount).unwrap_or(0)).dollars()
 }
 
 fn document(grouping: CostGrouping, report: &CostReport) -> CostDocument {

@@ -353,7 +353,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         reviews,
         pull_request_waits_for,
         pull_request_texts,
-        cost,
+        spent,
     } = merge_queue::story(town, input)?;
     let check_documents = || {
         let check = |check: &CandidateCheck| CandidateCheckDocument {
@@ -370,7 +370,8 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
             waits_for: pull_request_waits_for,
             comments: pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
-            cost: cost.map(|cost| cost.to_string()),
+            tokens: spent.known_tokens(),
+            cost: spent.known_cost().map(|cost| cost.to_string()),
         });
     }
     printer.heading(&request.id.to_string(), &format!("  {title}"))?;
@@ -393,7 +394,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
     row("accepted", short_commit(&request.accepted).to_owned());
     row("landed", short_commit(&request.landed).to_owned());
     row("run", request.run().map(|run| run.to_string()).unwrap_or_default());
-    row("cost", cost.map(|cost| cost.to_string()).unwrap_or_default());
+    row("cost", if spent.is_nothing() { String::new() } else { spent.to_string() });
     row("made", moment(request.created_at));
     row("since", moment(request.changed_at));
     if let Some(candidate) = &candidate {

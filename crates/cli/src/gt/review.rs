@@ -189,7 +189,7 @@ fn size_of(change: &RequestChangeSize) -> String {
 
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let RequestStory { request, title, reviews, pull_request_texts, cost, .. } =
+    let RequestStory { request, title, reviews, pull_request_texts, spent, .. } =
         merge_queue::story(town, input)?;
     if printer.json() {
         return printer.object(&gt_api::MergeRequestStoryDocument {
@@ -198,7 +198,8 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
             waits_for: String::new(),
             comments: pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
-            cost: cost.map(|cost| cost.to_string()),
+            tokens: spent.known_tokens(),
+            cost: spent.known_cost().map(|cost| cost.to_string()),
         });
     }
     let change = merge_queue::change_size(town, &request)?;

@@ -6,6 +6,7 @@ use gt_api::{
     RigCountsDocument, SpentDocument, TownSchedulerDocument, TownStatusDocument,
 };
 use gt_beads::{beads, events, outbox};
+use gt_core::cost::Spent;
 use gt_core::inbox::InboxItem;
 use gt_core::{Event, Rig};
 use gt_daemon::daemon::{self, DaemonAbsence};
@@ -13,7 +14,7 @@ use gt_daemon::inbox::inbox_with;
 use gt_execution::worker;
 use gt_execution::worker::RunningRun;
 use gt_scheduling::convoy_planning::ConvoyOverview;
-use gt_scheduling::costs::{SpentLately, spent_lately};
+use gt_scheduling::costs::spent_lately;
 use gt_scheduling::needs::Need;
 use gt_scheduling::queue;
 use gt_scheduling::queue::QueueStatus;
@@ -28,7 +29,7 @@ use super::watch::{WatchStep, watch};
 use crate::bd::event_line;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, dollars, local_times, plural, roughly};
+use crate::output::{Cell, Printer, Table, local_times, plural, roughly};
 
 const EVENTS_SHOWN: usize = 5;
 const NEEDS_SHOWN: usize = 10;
@@ -56,7 +57,7 @@ struct TownStatusFacts {
     recent: Vec<Event>,
     notices: UnsentNotices,
     running: Vec<RunningRun>,
-    spent: SpentLately,
+    spent: Spent,
     inbox: Vec<InboxItem>,
 }
 
@@ -156,7 +157,7 @@ fn document(town: &Town, shown: &TownStatusFacts) -> TownStatusDocument {
         },
         needs_you: shown.inbox.iter().map(InboxItemDocument::from).collect(),
         running: running_documents(&shown.running),
-        spent_24h: SpentDocument { tokens: shown.spent.tokens, cost: shown.spent.cost.to_string() },
+        spent_24h: SpentDocument::from(&shown.spent),
         convoys: shown.convoys.iter().map(overview_document).collect(),
         rigs: rigs.collect(),
         recent_events: shown.recent.iter().map(EventDocument::from).collect(),
@@ -193,12 +194,8 @@ fn print(printer: &Printer, town: &Town, shown: &TownStatusFacts) -> Result<(), 
         numbers.with_status("closed")
     ))?;
     print_scheduler(printer, &shown.scheduler)?;
-    if shown.spent != SpentLately::default() {
-        printer.line(format!(
-            "Spent in 24 hours: {} for {} tokens (gt cost)",
-            dollars(shown.spent.cost),
-            shown.spent.tokens
-        ))?;
+    if !shown.spent.is_nothing() {
+        printer.line(format!("Spent in 24 hours: {} (gt cost)", shown.spent))?;
     }
     let notices = &shown.notices;
     if notices.waiting + notices.given_up > 0 {

@@ -12,9 +12,7 @@ pub(crate) use json::{JsonList, JsonSections};
 pub(crate) use progress::progress_bar;
 pub(crate) use question::{answer_or, can_ask, is_confirmed};
 pub(crate) use table::{Cell, Table};
-pub(crate) use text::{
-    dollars, harmless, plain_line, plural, run_state_colour, size, status_colour,
-};
+pub(crate) use text::{harmless, plain_line, plural, run_state_colour, size, status_colour};
 pub(crate) use time::{ago, local_date, local_times, moment, roughly, short_commit, span};
 pub(crate) use transcript::{LineStyle, StyledLine, TranscriptView};
 

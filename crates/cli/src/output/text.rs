@@ -4,21 +4,11 @@ use std::borrow::Cow;
 
 use comfy_table::Color;
 use gt_core::Status;
-use gt_core::schedule::{Money, RunState};
+use gt_core::schedule::RunState;
 
 /// `1 bead`, `2 beads`.
 pub(crate) fn plural(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
-}
-
-/// An amount to the cent; less than a dollar to a hundredth of a cent.
-pub(crate) fn dollars(amount: Money) -> String {
-    let millionths = amount.0;
-    if millionths >= 1_000_000 || millionths == 0 {
-        let cents = millionths.saturating_add(5_000) / 10_000;
-        return format!("${}.{:02}", cents / 100, cents % 100);
-    }
-    format!("${}", Money((millionths / 100).max(1) * 100))
 }
 
 /// So many bytes, in the largest unit.
@@ -69,19 +59,6 @@ pub(crate) fn run_state_colour(state: RunState) -> Color {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn small_amounts_keep_more_digits() {
-        for (millionths, shown) in [
-            (0, "$0.00"),
-            (1, "$0.0001"),
-            (123_456, "$0.1234"),
-            (1_235_000, "$1.24"),
-            (99_999_999, "$100.00"),
-        ] {
-            assert_eq!(dollars(Money(millionths)), shown, "{millionths}");
-        }
-    }
 
     #[test]
     fn escape_sequences_do_not_reach_a_terminal() {

@@ -49,6 +49,49 @@ fn what_agents_report_is_a_bill_by_bead_day_model_and_convoy() {
 }
 
 #[test]
+fn a_convoy_and_the_notices_tell_what_its_runs_have_cost() {
+    // Given one bead that is done and one that fails, in a convoy,
+    let town = gastown_with(
+        "echo 'tokens used: 600'; echo 'cost: 0.25'; case $GT_RUN in gt-b*) exit 1;; esac",
+    );
+    understand_output(&town);
+    let program = town.write_script("tell", "cat >> told; echo >> told");
+    town.gt(["config", "set", "notify.command", &format!("'{}'", program.display())]).ok();
+    for bead in ["gt-a", "gt-b"] {
+        town.bead(bead, &[]);
+    }
+    let convoy = town.gt_json(&["convoy", "create", "Tea", "gt-a", "gt-b"])["convoy"].clone();
+    let convoy = convoy.as_str().unwrap();
+    assert_eq!(town.gt_json(&["convoy", "status", convoy]).get("spent"), None);
+
+    town.gt(["sling", "gt-a"]).ok();
+    town.gt(["sling", "gt-b"]).ok();
+    town.gt(["wait", "gt-a"]).ok();
+    assert_eq!(town.gt(["wait", "gt-b"]).code, 1);
+
+    // Then its status has the sum and the share of each bead,
+    let status = town.gt_json(&["convoy", "status", convoy]);
+    let one = json!({"tokens": 600, "cost": "0.25", "unpriced": 0});
+    assert_eq!(status["spent"], json!({"tokens": 1200, "cost": "0.50", "unpriced": 0}));
+    assert_eq!((&status["tracked"][0]["spent"], &status["tracked"][1]["spent"]), (&one, &one));
+    let text = town.gt(["convoy", "status", convoy]).ok().stdout;
+    assert_says(&text, &["Spent: $0.50 for 1200 tokens", "$0.25"]);
+
+    // and people read it in what they are told.
+    let told = || -> Vec<serde_json::Value> {
+        let told = std::fs::read_to_string(town.cwd().join("told")).unwrap_or_default();
+        told.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    };
+    let of = |kind: &str| told().into_iter().find(|notice| notice["kind"] == kind);
+    wait_until("people are told", || of("failed").is_some() && of("convoy-landed").is_some());
+    let (failed, landed) = (of("failed").unwrap(), of("convoy-landed").unwrap());
+    assert_eq!(failed["spent"], one);
+    assert_says(failed["message"].as_str().unwrap(), &["gt-b failed ($0.25 for 600 tokens)"]);
+    assert_eq!(landed["details"]["cost"], "0.50");
+    assert_says(landed["message"].as_str().unwrap(), &["($0.50 for 1200 tokens): 1 of 2 beads"]);
+}
+
+#[test]
 fn telemetry_tells_the_usage_of_a_run_while_it_goes_on() {
     // Given an agent that tells of a request twice, one stranger, and a record that makes no sense,
     let town = gastown_with(

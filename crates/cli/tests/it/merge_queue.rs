@@ -63,16 +63,20 @@ fn work_lands_checked_and_its_bead_closes_with_it() {
 #[test]
 fn a_request_tells_the_cost_of_its_runs() {
     let town = town_with_project(
-        "echo tea > tea; git add tea; git commit --quiet -m tea; echo 'cost: 0.25'; gt done",
+        "echo tea > tea; git add tea; git commit --quiet -m tea; echo 'cost: 0.25'; echo 'tokens: 90'; gt done",
     );
-    town.write(".gt/runtimes/custom.toml", "[usage]\ncost = 'cost: (\\S+)'\n");
+    town.write(
+        ".gt/runtimes/custom.toml",
+        "[usage]\ncost = 'cost: (\\S+)'\ntokens = 'tokens: (\\d+)'\n",
+    );
     town.bead("we-a", &[]);
     town.gt(["sling", "we-a"]).ok();
 
     wait_until("the cost is known", || town.run_of("we-a#1")["cost"] == "0.25");
 
-    assert_eq!(request(&town, "we-a")["cost"], "0.25");
-    assert_says(&town.gt(["mq", "show", "we-a"]).ok().stdout, &["cost", "0.25"]);
+    let story = request(&town, "we-a");
+    assert_eq!((&story["cost"], &story["tokens"]), (&json!("0.25"), &json!(90)));
+    assert_says(&town.gt(["mq", "show", "we-a"]).ok().stdout, &["cost", "$0.25 for 90 tokens"]);
 }
 
 #[test]

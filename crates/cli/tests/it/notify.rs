@@ -163,6 +163,7 @@ fn something_needs_a_person(town: &Sandbox, key: &str) {
         run: None,
         message: "gt-abc could not be started".to_owned(),
         details: Json::object(&[]),
+        spent: gt_core::cost::Spent::default(),
     };
     assert!(notify(&opened, &notice).unwrap());
 }

@@ -5,6 +5,7 @@ mod counted;
 mod prices;
 mod record;
 mod report;
+mod spent;
 mod telemetry;
 
 pub use booking::{Booking, SpendingChange, book};
@@ -12,4 +13,5 @@ pub use counted::{CostSource, CountedUsage, UsageTotals, counted, totals};
 pub use prices::{Price, PriceTable};
 pub use record::{TokenCounts, UsageRecord, UsageSource};
 pub use report::{CostGrouping, CostLine, SpentItem, cost_report};
+pub use spent::Spent;
 pub use telemetry::{RequestUsage, TelemetryUsage, usage_in_logs};

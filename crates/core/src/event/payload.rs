@@ -314,6 +314,12 @@ payloads! {
         /// The seconds since then.
         #[serde(default)]
         seconds: u64,
+        /// The tokens that the runs of its beads have used; left out if none are known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
+        /// What they have cost, in dollars; left out if it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<String>,
     }
 
     /// Work of a run that was accepted.
@@ -334,6 +340,12 @@ payloads! {
         /// The commit.
         #[serde(default)]
         commit: String,
+        /// The tokens that the runs which led to it have used so far; left out if none are known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
+        /// What they have cost so far, in dollars; left out if it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<String>,
     }
 
     /// A merge request in a new state.

@@ -56,6 +56,17 @@ impl Money {
     }
 }
 
+impl Money {
+    /// The amount for people: to the cent, less than a dollar to a hundredth of a cent.
+    pub fn dollars(self) -> String {
+        if self.0 >= MILLION || self.0 == 0 {
+            let cents = self.0.saturating_add(5_000) / 10_000;
+            return format!("${}.{:02}", cents / 100, cents % 100);
+        }
+        format!("${}", Self((self.0 / 100).max(1) * 100))
+    }
+}
+
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = format!("{:06}", self.0 % MILLION);
@@ -86,6 +97,19 @@ mod tests {
         }
         for wrong in ["", ".", "-1", "1e3", "a", "1.2.3", "99999999999999999999"] {
             assert_eq!(Money::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn small_amounts_keep_more_digits() {
+        for (millionths, shown) in [
+            (0, "$0.00"),
+            (1, "$0.0001"),
+            (123_456, "$0.1234"),
+            (1_235_000, "$1.24"),
+            (99_999_999, "$100.00"),
+        ] {
+            assert_eq!(Money(millionths).dollars(), shown, "{millionths}");
         }
     }
 

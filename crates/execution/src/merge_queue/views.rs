@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use gt_core::checks::CheckRun;
+use gt_core::cost::Spent;
 use gt_core::hosting::ShownFeedback;
 use gt_core::merging::{
     Candidate, MergeRequest, MergeRequestId, RequestState, Review, in_queue_order,
 };
-use gt_core::schedule::Money;
 use gt_core::{Priority, Rig};
 use gt_executors::git::{Commit, DiffOptions, Repository};
 use gt_store::{CandidateCheck, MergeQueueRow, Reader, RequestFilter};
@@ -98,8 +98,8 @@ pub struct RequestStory {
     pub pull_request_waits_for: String,
     /// The texts on its pull request that start no repair.
     pub pull_request_texts: Vec<ShownFeedback>,
-    /// The cost of the runs that led to it, as their agents reported it; nothing if none of them did.
-    pub cost: Option<Money>,
+    /// What the runs that led to it have used.
+    pub spent: Spent,
 }
 
 /// The story of a request, of the last request of a bead, or of the request that landed as a commit.
@@ -126,11 +126,13 @@ pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
             Some(pull) => reader.pull_request_texts(&pull.bead, &pull.branch)?,
             None => Vec::new(),
         };
-        let mut runs = reader.runs_of(&request.id.bead)?;
-        runs.retain(|run| request.epoch.is_some_and(|last| run.id.epoch <= last));
+        let spent = match request.epoch {
+            Some(last) => reader.spent_by_runs(&request.id.bead, 0..=last)?,
+            None => Spent::default(),
+        };
         Ok(RequestStory {
             title: title.unwrap_or_default(),
-            cost: Money::sum(runs.iter().filter_map(|run| run.usage.cost)),
+            spent,
             candidate,
             checks,
             reviews,

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use gt_core::cost::Spent;
 use gt_core::decide::{ConvoyState, StageFacts, WaitReason, stage};
 use gt_core::merging::{MergeRequest, RequestState};
 use gt_core::schedule::{Context, Run, RunState};
@@ -98,6 +99,8 @@ pub struct TrackedBead {
     pub reasons: Vec<WaitReason>,
     /// The last failure; empty if there was none.
     pub failure: String,
+    /// What its runs have used.
+    pub spent: Spent,
 }
 
 impl TrackedBead {
@@ -128,6 +131,8 @@ pub struct ConvoyStatus {
     pub critical_path: Vec<usize>,
     /// How long the rest takes; none if nothing was done before by which that could be told, or nothing is left.
     pub estimate: Option<DurationEstimate>,
+    /// What the runs of all its beads have used.
+    pub spent: Spent,
     /// When it was looked at.
     pub as_of: Timestamp,
 }
@@ -155,7 +160,7 @@ impl ConvoyStatus {
             };
             a.row.bead == b.row.bead
                 && (a.state, a.wave, a.place) == (b.state, b.wave, b.place)
-                && (&a.blocked_by, &a.failure) == (&b.blocked_by, &b.failure)
+                && (&a.blocked_by, &a.failure, a.spent) == (&b.blocked_by, &b.failure, b.spent)
                 && (codes(a), run(a), request(a)) == (codes(b), run(b), request(b))
         };
         let (a, b) = (&self.convoy, &other.convoy);
@@ -231,9 +236,11 @@ fn build_status(
     let as_of = snapshot.now;
     find_queue_places(town, reader, snapshot, seen.awake, &mut tracked)?;
     let request = reader.open_merge_request(&convoy.bead.id)?;
+    let spent = reader.spent_by_members(&convoy.bead.id)?;
     Ok(ConvoyStatus {
         convoy,
         request,
+        spent,
         waves: plan.waves,
         critical_path: outlook.critical_path,
         estimate: outlook.estimate,
@@ -272,6 +279,8 @@ struct ConvoyFacts {
     staged: HashMap<BeadId, BeadId>,
     /// The line of the whole town, if it was read already.
     awake: Option<Vec<Context>>,
+    /// What the runs of each bead have used.
+    spent: HashMap<BeadId, Spent>,
 }
 
 impl ConvoyFacts {
@@ -298,7 +307,9 @@ impl ConvoyFacts {
         let alone: Vec<BeadId> = ids.iter().filter(is_alone).cloned().collect();
         let runs = reader.last_runs_of(&alone)?;
         let staged = reader.staged_convoys_of(&alone)?;
-        Ok(Self { facts, contexts, runs, staged, awake })
+        let all: Vec<BeadId> = rows.iter().map(|row| row.bead.id.clone()).collect();
+        let spent = reader.spent_by_beads(&all)?;
+        Ok(Self { facts, contexts, runs, staged, awake, spent })
     }
 
     /// The line of the whole town, if it is not much longer than what is asked about anyway.
@@ -333,7 +344,8 @@ impl ConvoyFacts {
         };
         let request = facts.and_then(|facts| facts.request().cloned());
         let (wave, place) = (None, None);
-        TrackedBead { row, state, run, request, wave, place, blocked_by, reasons, failure }
+        let spent = self.spent.get(&bead.id).copied().unwrap_or_default();
+        TrackedBead { row, state, run, request, wave, place, blocked_by, reasons, failure, spent }
     }
 }
 

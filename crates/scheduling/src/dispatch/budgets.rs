@@ -1,6 +1,7 @@
 //! The budgets in force: what is set, what was used of it, and the news that one is nearly spent.
 
 use gt_beads::outbox::{NewNotice, notify_in};
+use gt_core::cost::Spent;
 use gt_core::decide::{Budget, BudgetKind, BudgetLimit, BudgetScope, held_by};
 use gt_core::schedule::{Account, Money, Run};
 use gt_core::settings::Layers;
@@ -38,7 +39,7 @@ pub(super) fn read_budgets(
         Vec::new()
     };
     let this_month = if has(&[BudgetKind::CostPerMonth]) {
-        reader.cost_since(BudgetKind::CostPerMonth.counts_from(now))?
+        reader.spent_from(BudgetKind::CostPerMonth.counts_from(now))?.cost
     } else {
         Money::default()
     };
@@ -100,6 +101,7 @@ pub fn tell_of_nearly_spent(writer: &mut Writer<'_>, layers: &Layers) -> Result<
                  <n> changes it"
             ),
             details: Json::object(&[("setting".to_owned(), Json::string(&setting))]),
+            spent: Spent::default(),
         };
         notify_in(writer, layers, &notice)?;
     }

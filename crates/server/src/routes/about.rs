@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use gt_api::HealthDocument;
 use gt_beads::events::last_number;
+use gt_core::Timestamp;
 
 use super::description::description as described_as_json;
 use crate::answer::json;
@@ -78,8 +79,10 @@ pub(super) fn unreadable() -> Box<RequestProblem> {
     responses((status = 200, description = "The numbers.", content_type = "text/plain"))
 )]
 pub(super) async fn metrics(State(service): State<SharedService>) -> Response {
-    let spent = service
-        .ask(|town| town.read(|reader| Ok(reader.spent_in_all()?)).map_err(|_| unreadable()));
+    let ever = Timestamp::from_nanos(i64::MIN);
+    let spent = service.ask(move |town| {
+        town.read(|reader| Ok(reader.spent_from(ever)?)).map_err(|_| unreadable())
+    });
     let text = service.metrics.render(service.news.reached(), spent.await.ok());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

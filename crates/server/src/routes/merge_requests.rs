@@ -163,7 +163,8 @@ pub(super) async fn get(
         reviews: story.reviews.iter().map(ReviewDocument::from).collect(),
         waits_for: story.pull_request_waits_for,
         comments: story.pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
-        cost: story.cost.map(|cost| cost.to_string()),
+        tokens: story.spent.known_tokens(),
+        cost: story.spent.known_cost().map(|cost| cost.to_string()),
     };
     Ok(json(StatusCode::OK, &story))
 }

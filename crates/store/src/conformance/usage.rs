@@ -1,6 +1,6 @@
 //! The usage of runs, the estimates for them, and the guards that hold up starts.
 
-use gt_core::cost::{SpendingChange, TokenCounts, UsageRecord, UsageSource};
+use gt_core::cost::{SpendingChange, Spent, TokenCounts, UsageRecord, UsageSource};
 use gt_core::decide::RunLimits;
 use gt_core::schedule::{Account, Money, Run, RunEnd, RunState, Usage};
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, Status};
@@ -61,8 +61,9 @@ pub(super) fn spending_is_added_up_and_outlives_its_bead(subject: &dyn EngineUnd
     assert_eq!(amounts, [(100, Money(0)), (30, Money(7)), (7, Money(1))]);
     assert_eq!(spent(2).len(), 1);
     assert_eq!((&spent(2)[0].rig, spent(2)[0].account.as_str()), (&b.rig, ""));
-    let cost_since = |from| town.read(|reader| reader.cost_since(at(from)));
-    assert_eq!([0, 3, 4].map(cost_since), [Money(8), Money(1), Money(0)]);
+    let spent_from = |from| town.read(|reader| reader.spent_from(at(from)));
+    let spent = |tokens, cost| Spent { tokens, cost: Money(cost), unpriced: 0 };
+    assert_eq!([0, 3, 4].map(spent_from), [spent(137, 8), spent(7, 1), Spent::default()]);
     let entries = |from, until| town.read(|reader| reader.spending(at(from), at(until)));
     let second = entries(2, 3);
     assert_eq!(
@@ -132,6 +133,57 @@ pub(super) fn beads_of_a_bill_are_found_with_their_convoys(subject: &dyn EngineU
     let expected =
         [("gt-a", "hq-cv-x"), ("gt-a", "hq-cv-y"), ("gt-c", "hq-cv-x"), ("gt-c", "hq-cv-y")];
     assert_eq!(pairs, expected);
+}
+
+pub(super) fn spending_is_summed_by_runs_beads_and_convoys(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-c"]);
+    let change = |input, cost, unpriced| SpendingChange {
+        model: "opus".to_owned(),
+        input,
+        cost,
+        unpriced,
+        ..SpendingChange::default()
+    };
+    let first = begin(&town, "gt-a", |_| ());
+    town.write(|writer| writer.add_spending(&first, at(1), &change(100, 5, 0)));
+    town.write(|writer| writer.end_run(&first, &RunEnd::without_status(RunState::Lost, ""), ""));
+    let [second, other] = ["gt-a", "gt-b"].map(|bead| begin(&town, bead, |_| ()));
+    town.write(|writer| {
+        writer.add_spending(&second, at(2), &change(30, 2, 0))?;
+        writer.add_spending(&other, at(2), &change(7, 0, 7))
+    });
+    let convoy = town.add(Bead { issue_type: kind("convoy"), ..bead("hq-cv-x") });
+    let ids = ["gt-a", "gt-b", "gt-c"].map(|id| BeadId::trusted(id.to_owned()));
+    town.write(|writer| writer.track(&convoy.id, &ids));
+
+    let spent = |tokens, cost, unpriced| Spent { tokens, cost: Money(cost), unpriced };
+    let by_runs = |epochs| town.read(|reader| reader.spent_by_runs(&ids[0], epochs));
+    assert_eq!(by_runs(0..=1), spent(100, 5, 0));
+    assert_eq!(by_runs(2..=2), spent(30, 2, 0));
+    assert_eq!(by_runs(3..=u32::MAX), Spent::default());
+    let by_beads = town.read(|reader| reader.spent_by_beads(&ids));
+    let expected =
+        [(ids[0].clone(), spent(130, 7, 0)), (ids[1].clone(), spent(7, 0, 7))].into_iter();
+    assert_eq!(by_beads, expected.collect());
+    assert_eq!(town.read(|reader| reader.spent_by_members(&convoy.id)), spent(137, 7, 7));
+
+    // What lands tells what its runs have cost until then, and a convoy what all of its beads have.
+    let before = town.last_event();
+    town.write(|writer| writer.confirm_landing(&second, "main", "f00"));
+    town.write(|writer| {
+        let old = writer.bead(&convoy.id)?.expect("it is there");
+        let new = Bead { status: Status::Closed, closed_at: Some(at(5)), ..old.clone() };
+        writer.land_convoy(&old, &new)
+    });
+    let events = town.events_since(before);
+    let payload = |kind| {
+        let found = events.iter().find(|event| event.kind == kind).expect("it is told");
+        found.payload.to_string()
+    };
+    let landed = r#"{"branch":"main","commit":"f00","tokens":130,"cost":"0.000007"}"#;
+    assert_eq!(payload(EventKind::Landed), landed);
+    assert!(payload(EventKind::ConvoyLanded).ends_with(r#""tokens":137,"cost":"0.000007"}"#));
 }
 
 pub(super) fn what_sources_say_about_usage_is_kept_by_counter(subject: &dyn EngineUnderTest) {

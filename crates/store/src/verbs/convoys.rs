@@ -420,6 +420,7 @@ impl Writer<'_> {
         let landings = tally.landings + 1;
         self.put_tally(&ConvoyTally { landings, ..tally.clone() })?;
         self.save_bead(old, new, EventKind::Closed)?;
+        let spent = self.spent_by_members(&old.id)?;
         let payload = EventPayload::ConvoyLanded(ConvoyTotals {
             title: old.title.to_string(),
             landing: landings,
@@ -428,6 +429,8 @@ impl Writer<'_> {
             open: tally.members.open,
             since: old.created_at,
             seconds: self.now().since(old.created_at).as_secs(),
+            tokens: spent.known_tokens(),
+            cost: spent.known_cost().map(|cost| cost.to_string()),
         });
         self.record(NewEvent { bead: Some(old.id.clone()), rig: None, run: None, payload });
         Ok(())

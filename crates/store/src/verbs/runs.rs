@@ -237,8 +237,14 @@ impl Writer<'_> {
     ) -> Result<(), StoreError> {
         let params = [(&run.id.bead).into(), i64::from(run.id.epoch).into(), commit.into()];
         self.apply(LAND, &params)?;
-        let (branch, commit) = (branch.to_owned(), commit.to_owned());
-        self.record_run(run, EventPayload::Landed(LandedWork { branch, commit }));
+        let spent = self.spent_by_runs(&run.id.bead, 0..=run.id.epoch)?;
+        let landed = LandedWork {
+            branch: branch.to_owned(),
+            commit: commit.to_owned(),
+            tokens: spent.known_tokens(),
+            cost: spent.known_cost().map(|cost| cost.to_string()),
+        };
+        self.record_run(run, EventPayload::Landed(landed));
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 //! The usage of runs, the estimates for them, and the guards that hold up starts on a machine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 
-use gt_core::cost::{SpendingChange, TokenCounts, UsageRecord, UsageSource};
+use gt_core::cost::{SpendingChange, Spent, TokenCounts, UsageRecord, UsageSource};
 use gt_core::decide::UsageHistory;
 use gt_core::event::RunUsage;
 use gt_core::schedule::{Money, Run, RunId, Usage};
@@ -15,14 +16,23 @@ use super::statements;
 use crate::engine::Row;
 use crate::{Reader, StoreError, Writer};
 
+/// The sums of [`Spent`].
+macro_rules! spent_columns {
+    () => {
+        "CAST(COALESCE(SUM(input + output + cache_read + cache_write + reasoning), 0) AS BIGINT), \
+         CAST(COALESCE(SUM(cost), 0) AS BIGINT), CAST(COALESCE(SUM(unpriced), 0) AS BIGINT)"
+    };
+}
+
 statements! {
     STARTS = "SELECT created_at, rig FROM runs WHERE created_at > ?1 AND executor IN ('tmux', 'process', 'ssh') \
         AND (running_at IS NOT NULL OR state = 'starting')";
     SPENT = "SELECT at, rig, account, CAST(SUM(input + output + cache_read + cache_write + reasoning) AS BIGINT), \
         CAST(SUM(cost) AS BIGINT) FROM spending WHERE at > ?1 GROUP BY at, rig, account ORDER BY at, rig, account";
-    SPENT_IN_ALL = "SELECT CAST(COALESCE(SUM(input + output + cache_read + cache_write + reasoning), 0) AS BIGINT), \
-        CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM spending";
-    COST_SINCE = "SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM spending WHERE at >= ?1";
+    SPENT_FROM = concat!("SELECT ", spent_columns!(), " FROM spending WHERE at >= ?1");
+    SPENT_BY_RUNS = concat!("SELECT ", spent_columns!(), " FROM spending WHERE bead = ?1 AND epoch BETWEEN ?2 AND ?3");
+    SPENT_BY_MEMBERS = concat!("SELECT ", spent_columns!(), " FROM dependencies d JOIN spending ON bead = d.depends_on_id \
+        WHERE d.issue_id = ?1 AND d.type = 'tracks'");
     MEASURED = "SELECT formula, runtime, rig, tokens, cost FROM runs WHERE ended_at IS NOT NULL \
         AND (tokens IS NOT NULL OR cost IS NOT NULL) ORDER BY ended_at DESC LIMIT ?1";
     SPENDING = "SELECT bead, epoch, rig, account, model, at, input, output, cache_read, cache_write, reasoning, cost, \
@@ -132,16 +142,41 @@ impl Reader<'_> {
         })
     }
 
-    /// All tokens and all money that runs have used, as far as the money is known.
-    pub fn spent_in_all(&self) -> Result<(u64, Money), StoreError> {
-        let spent = self
-            .first(SPENT_IN_ALL, &[], |row| Ok((count(row.int(0)?), Money(count(row.int(1)?)))))?;
-        Ok(spent.unwrap_or_default())
+    /// What runs have used from a moment on.
+    pub fn spent_from(&self, from: Timestamp) -> Result<Spent, StoreError> {
+        Ok(self.first(SPENT_FROM, &[from.into()], |row| spent_at(row, 0))?.unwrap_or_default())
     }
 
-    /// The money that runs have used from a moment on, as far as it is known.
-    pub fn cost_since(&self, from: Timestamp) -> Result<Money, StoreError> {
-        Ok(Money(count(self.number(COST_SINCE, &[from.into()])?)))
+    /// What the runs of a bead with these epochs have used.
+    pub fn spent_by_runs(
+        &self,
+        bead: &BeadId,
+        epochs: RangeInclusive<u32>,
+    ) -> Result<Spent, StoreError> {
+        let params =
+            [bead.into(), i64::from(*epochs.start()).into(), i64::from(*epochs.end()).into()];
+        Ok(self.first(SPENT_BY_RUNS, &params, |row| spent_at(row, 0))?.unwrap_or_default())
+    }
+
+    /// What all runs of each of these beads have used; beads of which nothing was reported are left out.
+    pub fn spent_by_beads(&self, beads: &[BeadId]) -> Result<HashMap<BeadId, Spent>, StoreError> {
+        let mut found = HashMap::new();
+        for page in beads.chunks(IDS_PER_STATEMENT) {
+            let (list, params) = placeholders(page);
+            let columns = spent_columns!();
+            let sql = format!(
+                "SELECT bead, {columns} FROM spending WHERE bead IN ({list}) GROUP BY bead"
+            );
+            found
+                .extend(self.rows(&sql, &params, |row| Ok((id_from(row, 0)?, spent_at(row, 1)?)))?);
+        }
+        Ok(found)
+    }
+
+    /// What the runs of all beads that a convoy tracks have used.
+    pub fn spent_by_members(&self, convoy: &BeadId) -> Result<Spent, StoreError> {
+        let spent = self.first(SPENT_BY_MEMBERS, &[convoy.into()], |row| spent_at(row, 0))?;
+        Ok(spent.unwrap_or_default())
     }
 
     /// The usage of the last runs that have ended and told of it.
@@ -245,6 +280,15 @@ impl Reader<'_> {
             .filter(|guard| kinds.iter().any(|kind| kind == guard.as_str()))
             .collect())
     }
+}
+
+/// The sums in three columns from this one on.
+fn spent_at(row: &dyn Row, column: usize) -> Result<Spent, StoreError> {
+    Ok(Spent {
+        tokens: count(row.int(column)?),
+        cost: Money(count(row.int(column + 1)?)),
+        unpriced: count(row.int(column + 2)?),
+    })
 }
 
 impl Writer<'_> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::Args;
 use comfy_table::Color;
 use gt_api::{
-    ConvoyStatusDocument, EstimateDocument, ReasonTextDocument, TrackedDocument, WaveDocument,
+    ConvoyStatusDocument, EstimateDocument, ReasonTextDocument, SpentDocument, TrackedDocument,
+    WaveDocument,
 };
 use gt_beads::convoys::ConvoyFilter;
 use gt_core::Timestamp;
@@ -91,7 +92,7 @@ pub(super) fn show(context: &CommandContext<'_>, town: &Town, id: &str) -> Resul
 /// How many waves or beads are named in a line before it says how many more there are.
 const NAMED_PER_LINE_MAX: usize = 8;
 /// The most lines that are printed above and below the beads.
-const SURROUNDING_LINES_MAX: usize = 8;
+const SURROUNDING_LINES_MAX: usize = 9;
 
 /// Prints it in so many lines, if it is long.
 fn print(printer: &Printer, convoy_status: &ConvoyStatus, height: usize) -> Result<(), CliError> {
@@ -118,6 +119,9 @@ fn print(printer: &Printer, convoy_status: &ConvoyStatus, height: usize) -> Resu
         printer.line("Its work comes together on a branch of its own, which lands at the end")?;
     }
     print_outlook(printer, convoy_status)?;
+    if !convoy_status.spent.is_nothing() {
+        printer.line(format!("Spent: {} (gt cost --by bead)", convoy_status.spent))?;
+    }
     let mut shown: Vec<&TrackedBead> = convoy_status.tracked.iter().collect();
     shown.sort_by_key(|one| (order(one.state), one.place, one.wave.unwrap_or(usize::MAX)));
     let room = height.saturating_sub(SURROUNDING_LINES_MAX).max(1);
@@ -228,6 +232,7 @@ fn row(one: &TrackedBead, now: Timestamp) -> Vec<Cell> {
         Cell::coloured(word, colour),
         Cell::new(one.wave.map(|wave| format!("wave {wave}")).unwrap_or_default()),
         Cell::new(one.run.as_ref().map(|run| lasted(run, now)).unwrap_or_default()),
+        Cell::new(if one.spent.is_nothing() { String::new() } else { one.spent.dollars() }),
         Cell::new(who),
         Cell::new(why(one)),
         Cell::new(bead.title.as_str()),
@@ -292,6 +297,7 @@ pub(super) fn convoy_status_document(convoy_status: &ConvoyStatus) -> ConvoyStat
             .as_ref()
             .map(|estimate| estimate_document(estimate, convoy_status.eta())),
         merge_request: convoy_status.request.as_ref().map(|request| request.id.to_string()),
+        spent: SpentDocument::of(&convoy_status.spent),
         tracked: convoy_status
             .tracked
             .iter()
@@ -335,5 +341,6 @@ fn tracked(one: &TrackedBead, now: Timestamp) -> TrackedDocument {
         blocked_by: texts(&one.blocked_by),
         reasons: one.reasons.iter().map(ReasonTextDocument::from).collect(),
         failure: one.failure.clone(),
+        spent: SpentDocument::of(&one.spent),
     }
 }

@@ -2,14 +2,14 @@
 
 use clap::Args;
 use gt_api::{ListedRunDocument, StepProgressDocument};
-use gt_core::schedule::RunState;
+use gt_core::schedule::{Money, RunState};
 use gt_execution::runs::{self, ListedRun, RunFilter};
 use gt_town::rigs;
 
 use super::lasted;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago, dollars, run_state_colour};
+use crate::output::{Cell, Table, ago, run_state_colour};
 
 /// So many of the past, unless said otherwise.
 const LIMIT: usize = 50;
@@ -95,7 +95,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), C
             Cell::new(run.agent.as_str()),
             Cell::new(ago(run.created_at, now)),
         ];
-        row.extend(has_cost.then(|| Cell::new(run.usage.cost.map(dollars).unwrap_or_default())));
+        row.extend(
+            has_cost.then(|| Cell::new(run.usage.cost.map(Money::dollars).unwrap_or_default())),
+        );
         row.push(Cell::new(title.as_str()));
         table.row(row);
     }
