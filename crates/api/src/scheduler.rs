@@ -108,6 +108,10 @@ pub struct BudgetDocument {
     pub rig: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bead: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convoy: Option<String>,
     pub limit: AmountDocument,
     pub used: AmountDocument,
     /// What live runs have reserved and not used yet.
@@ -400,15 +404,22 @@ impl From<&Budget> for BudgetDocument {
                 AmountDocument::Count(amount)
             }
         };
-        let (rig, account) = match &budget.set.scope {
-            BudgetScope::All => (None, None),
-            BudgetScope::Rig(rig) => (Some(rig.to_string()), None),
-            BudgetScope::Account(account) => (None, Some(account.clone())),
+        let of = |is_meant: fn(&BudgetScope) -> bool| {
+            budget.set.scope.one_of_many().filter(|_| is_meant(&budget.set.scope))
+        };
+        let rig = match &budget.set.scope {
+            BudgetScope::Rig(rig) => Some(rig.to_string()),
+            _ => None,
         };
         Self {
-            setting: budget.set.kind.setting().to_owned(),
+            setting: match budget.set.scope.is_work() {
+                true => budget.set.setting(),
+                false => budget.set.kind.setting().to_owned(),
+            },
             rig,
-            account,
+            account: of(|scope| matches!(scope, BudgetScope::Account(_))),
+            bead: of(|scope| matches!(scope, BudgetScope::Bead(_))),
+            convoy: of(|scope| matches!(scope, BudgetScope::Convoy(_))),
             limit: amount(budget.set.limit),
             used: amount(budget.used),
             held: amount(budget.held),

@@ -248,6 +248,7 @@ impl Simulation {
         self.check_caps(snapshot, &settings, &new);
         if new.iter().any(|run| run.executor.takes_slot()) {
             self.check_budget(&settings, &snapshot.runs);
+            self.check_bead_budgets(&settings, &new);
         }
     }
 

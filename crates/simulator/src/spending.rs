@@ -29,7 +29,9 @@ impl Simulation {
         let set = |name: &str, value: &str| {
             settings::set(town, name, value, gt_scheduling::runtimes::check_name).map(|_| ())
         };
-        set("budget.cost_per_day", &self.choose(4, 9).to_string())?;
+        let day = self.choose(4, 9);
+        set("budget.cost_per_day", &day.to_string())?;
+        set("budget.bead_cost", &(day - 2).to_string())?;
         set("budget.run_cost", &self.choose(1, 3).to_string())?;
         set(
             "budget.handoff_tokens",
@@ -41,7 +43,9 @@ impl Simulation {
     pub(crate) fn lift_budgets(&self) {
         let town = self.town_without_seam("caretaker");
         let check = gt_scheduling::runtimes::check_name;
-        self.certain("lift", settings::set(&town, "budget.cost_per_day", "0", check).map(drop));
+        for budget in ["budget.cost_per_day", "budget.bead_cost"] {
+            self.certain("lift", settings::set(&town, budget, "0", check).map(drop));
+        }
     }
 
     /// An agent makes a model call. Its supervisor books it, and applies the limits of the run.
@@ -126,6 +130,21 @@ impl Simulation {
             if cost.0 >= limit.0 + calls * CALL_MAX {
                 let found = format!("{} has spent {cost} of {limit}", run.id);
                 self.violated(Invariant::Budget, found);
+            }
+        }
+    }
+
+    /// No run starts for a bead whose earlier runs have used its budget.
+    pub(crate) fn check_bead_budgets(&self, settings: &SchedulerSettings, new: &[&Run]) {
+        for (_, limit) in settings.bead_budgets.iter().filter(|(kind, _)| kind.is_money()) {
+            for run in new.iter().filter(|run| run.executor.takes_slot() && run.id.epoch > 1) {
+                let RunId { bead, epoch } = &run.id;
+                let spent = self.read(|reader| reader.spent_by_runs(bead, 0..=epoch - 1));
+                if spent.cost.0 >= *limit {
+                    let (spent, limit) = (spent.cost, Money(*limit));
+                    let found = format!("{} starts, and {spent} of {limit} are spent", run.id);
+                    self.violated(Invariant::Budget, found);
+                }
             }
         }
     }

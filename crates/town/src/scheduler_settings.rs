@@ -7,6 +7,7 @@ use gt_core::decide::{
     BudgetKind, BudgetLimit, BudgetScope, Caps, DispatchOrder, MemoryFloor, ReviewCap, RunLimits,
 };
 use gt_core::runtime::{CUSTOM, DEFAULT};
+use gt_core::schedule::Money;
 use gt_core::settings::Layers;
 use gt_core::{Rig, RigSlug};
 
@@ -60,6 +61,10 @@ pub struct SchedulerSettings {
     pub budgets: Vec<BudgetLimit>,
     /// What each account may cost in a day, in millionths; 0 for no limit.
     pub account_cost_per_day: u64,
+    /// What all runs of each bead may use.
+    pub bead_budgets: Vec<(BudgetKind, u64)>,
+    /// What all runs of the beads of each convoy may use.
+    pub convoy_budgets: Vec<(BudgetKind, u64)>,
     /// The limits of each run, and of each run in a rig that has limits of its own.
     pub run_limits: RunLimits,
     rig_run_limits: BTreeMap<RigSlug, RunLimits>,
@@ -91,6 +96,12 @@ pub struct Overrides {
 }
 
 const PARALLELISM_DEFAULT: usize = 5;
+
+/// The budgets without a window that are set.
+fn in_all(tokens: i64, cost: Money) -> Vec<(BudgetKind, u64)> {
+    let all = [(BudgetKind::TokensInAll, tokens.unsigned_abs()), (BudgetKind::CostInAll, cost.0)];
+    all.into_iter().filter(|(_, limit)| *limit > 0).collect()
+}
 
 impl SchedulerSettings {
     /// The settings in the layers. Every value in them was checked when it was read.
@@ -162,6 +173,8 @@ impl SchedulerSettings {
         Ok(Self {
             spreads_accounts: layers.accounts_spread()?,
             budgets,
+            bead_budgets: in_all(layers.budget_bead_tokens()?, layers.budget_bead_cost()?),
+            convoy_budgets: in_all(layers.budget_convoy_tokens()?, layers.budget_convoy_cost()?),
             account_cost_per_day: layers.budget_account_cost_per_day()?.0,
             run_limits,
             rig_run_limits,

@@ -227,6 +227,76 @@ fn people_are_told_once_that_a_budget_is_nearly_spent() {
 }
 
 #[test]
+fn a_bead_that_has_used_its_budget_waits_until_that_is_raised() {
+    // Given a bead that failed and has used more than a bead may,
+    let town = gastown_with("echo 'cost: 0.25'; [ $GT_RUN != gt-a#1 ]");
+    understand_output(&town);
+    town.gt(["config", "set", "notify.command", "false"]).ok();
+    town.gt(["config", "set", "budget.bead_cost", "0.2"]).ok();
+    scheduled(&town, &["gt-a"]);
+    town.cycle().ok();
+    wait_until("its cost is known", || town.run_of("gt-a#1")["cost"] == "0.25");
+    wait_for_status(&town, "gt-a", "closed");
+    let notices = town.gt_json(&["outbox", "list"]).to_string();
+    assert_says(&notices, &["budget:budget.bead_cost/gt-a:200000"]);
+
+    // it does not start again, and others do.
+    town.gt(["scheduler", "retry", "gt-a"]).ok();
+    scheduled(&town, &["gt-b"]);
+    town.cycle().ok();
+    wait_for_status(&town, "gt-b", "closed");
+    assert_eq!(town.reasons("gt-a"), ["budget"]);
+    assert_says(
+        &town.gt(["why", "gt-a"]).ok().stdout,
+        &[
+            "budget until it is raised: the bead gt-a has spent 0.25 of 0.20",
+            "gt config set budget.bead_cost <n>",
+        ],
+    );
+    let listed = &town.gt_json(&["scheduler", "list"])[0]["reasons"][0];
+    assert_eq!(listed.get("until"), None);
+    let budget = &town.gt_json(&["scheduler", "status"])["budgets"][0];
+    assert_eq!((&budget["setting"], &budget["bead"]), (&json!("budget.bead_cost"), &json!("gt-a")));
+    let inbox = town.gt_json(&["inbox"]).to_string();
+    assert_says(&inbox, &["budget:budget.bead_cost/gt-a", "it waits until it is raised"]);
+
+    town.gt(["config", "set", "budget.bead_cost", "0.3"]).ok();
+    town.cycle().ok();
+    wait_for_status(&town, "gt-a", "closed");
+    assert_eq!(town.states("gt-a"), ["done", "failed"]);
+}
+
+#[test]
+fn a_convoy_that_has_used_its_budget_starts_none_of_its_beads() {
+    let town = gastown_that_takes_time();
+    town.gt(["config", "set", "scheduler.max_polecats", "9"]).ok();
+    town.gt(["config", "set", "budget.convoy_cost", "1.5"]).ok();
+    for bead in ["gt-a", "gt-b", "gt-c"] {
+        town.bead(bead, &[]);
+    }
+    town.gt(["convoy", "create", "Tea", "gt-a", "gt-b"]).ok();
+    for bead in ["gt-a", "gt-b", "gt-c"] {
+        town.gt(["sling", bead]).ok();
+    }
+
+    // Two runs of a dollar each do not fit; the bead beside the convoy starts.
+    town.cycle().ok();
+    let (running, waiting) = (town.states("gt-a"), town.reasons("gt-b"));
+    assert_eq!((running, waiting), (vec!["running".to_owned()], vec!["budget".to_owned()]));
+    assert_eq!(town.states("gt-c"), ["running"]);
+    assert_says(
+        &town.gt(["why", "gt-b"]).ok().stdout,
+        &["budget until a live run ends: the convoy", "and live runs hold 1.00"],
+    );
+
+    // The first one has cost nothing, so the second one starts.
+    let_work_end(&town);
+    wait_for_status(&town, "gt-a", "closed");
+    town.cycle().ok();
+    wait_for_status(&town, "gt-b", "closed");
+}
+
+#[test]
 fn a_month_is_a_budget_until_the_next_one() {
     let town = gastown_with("echo 'cost: 0.25'");
     understand_output(&town);

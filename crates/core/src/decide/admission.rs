@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::budget::Budget;
+use super::budget::{Budget, BudgetLimit, BudgetScope};
 use super::guard::{DiskGuard, LoadGuard, MemoryGuard};
 use super::parking::ParkHold;
 use super::readiness::WaitReason;
@@ -119,7 +119,7 @@ impl Caps {
             return;
         }
         for budget in &mut self.budgets {
-            if budget.set.covers(ask.rig, ask.account) {
+            if ask.is_under(&budget.set) {
                 budget.note_start(&ask.reserve);
             }
         }
@@ -148,6 +148,10 @@ pub struct AdmissionRequest<'a> {
     pub runtime: Option<&'a str>,
     /// Of the bead of these convoys, those that have a cap.
     pub convoys: &'a [BeadId],
+    /// Of this bead; nothing if any would do.
+    pub bead: Option<&'a BeadId>,
+    /// The convoys that track it and have a budget.
+    pub budget_convoys: &'a [BeadId],
     /// Whether it begins work, and does not resume or repair work that was begun. The cap on waiting reviews holds up
     /// nothing else.
     pub is_new_work: bool,
@@ -160,6 +164,17 @@ pub struct AdmissionRequest<'a> {
 impl AdmissionRequest<'_> {
     fn needs(&self, means: &ParkSubject) -> bool {
         means.serves(self.rig, self.runtime, self.account)
+    }
+
+    /// Whether a budget is for this run.
+    fn is_under(&self, budget: &BudgetLimit) -> bool {
+        match &budget.scope {
+            BudgetScope::Bead(bead) => self.bead == Some(bead),
+            BudgetScope::Convoy(convoy) => self.budget_convoys.contains(convoy),
+            BudgetScope::All | BudgetScope::Rig(_) | BudgetScope::Account(_) => {
+                budget.covers(self.rig, self.account)
+            }
+        }
     }
 }
 
@@ -298,9 +313,8 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &AdmissionRequest<'_>) -> 
         let (waiting, limit) = (cap.waiting, cap.limit);
         reasons.push(WaitReason::ReviewsWaiting { waiting, limit });
     }
-    let covers = |budget: &&Budget| budget.set.covers(ask.rig, ask.account);
-    let spent =
-        caps.budgets.iter().filter(covers).filter_map(|budget| budget.refusal(&ask.reserve));
+    let own = caps.budgets.iter().filter(|budget| ask.is_under(&budget.set));
+    let spent = own.filter_map(|budget| budget.refusal(&ask.reserve));
     reasons.extend(spent.map(WaitReason::Budget));
     if ask.here.is_some() {
         let short = caps.disk.filter(DiskGuard::is_shut);
@@ -328,7 +342,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decide::BudgetLimit;
 
     fn rig(name: &str) -> RigSlug {
         RigSlug::parse(name).unwrap()
@@ -344,6 +357,8 @@ mod tests {
             gated: false,
             runtime: Some(""),
             convoys: &[],
+            bead: None,
+            budget_convoys: &[],
             is_new_work: true,
             here: None,
             reserve: Reserve::default(),
@@ -482,6 +497,42 @@ mod tests {
         assert_eq!(admit(&caps, &occupancy, &ask(&api)), []);
         let person = AdmissionRequest { executor: ExecutorKind::None, ..ask(&web) };
         assert_eq!(admit(&caps, &occupancy, &person), []);
+    }
+
+    #[test]
+    fn a_budget_of_a_bead_or_a_convoy_holds_up_its_own_work_only() {
+        let web = rig("web");
+        let (bead, other, convoy) = (convoy("web-1"), convoy("web-2"), convoy("hq-cv-a"));
+        let budget = |scope| {
+            let kind = crate::decide::BudgetKind::CostInAll;
+            let now = crate::Timestamp::from_nanos(0);
+            Budget::new(BudgetLimit { kind, scope, limit: 10 }, &[(now, 10)], 0, now)
+        };
+        let caps = Caps {
+            budgets: vec![
+                budget(BudgetScope::Bead(bead.clone())),
+                budget(BudgetScope::Convoy(convoy.clone())),
+            ],
+            ..Caps::default()
+        };
+        let convoys = [convoy];
+        let of_bead = AdmissionRequest { bead: Some(&bead), ..ask(&web) };
+        let of_other = AdmissionRequest { bead: Some(&other), ..ask(&web) };
+        let member = AdmissionRequest { budget_convoys: &convoys, ..of_other };
+        let settings = |ask: &AdmissionRequest<'_>| -> Vec<String> {
+            let reasons = admit(&caps, &Occupancy::default(), ask);
+            reasons
+                .iter()
+                .map(|reason| match reason {
+                    WaitReason::Budget(budget) => budget.set.setting(),
+                    other => panic!("{other}"),
+                })
+                .collect()
+        };
+        assert_eq!(settings(&of_bead), ["budget.bead_cost"]);
+        assert_eq!(settings(&member), ["budget.convoy_cost"]);
+        // Another bead, and a lane, which is asked without a bead.
+        assert_eq!((settings(&of_other), settings(&ask(&web))), (vec![], vec![]));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::schedule::{Reserve, Run};
-use crate::{RigSlug, Timestamp};
+use crate::{BeadId, RigSlug, Timestamp};
 
 /// The unit and the period of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,12 +17,17 @@ pub enum BudgetKind {
     CostPerDay,
     /// The same in a month of the calendar, in UTC.
     CostPerMonth,
+    /// Tokens, from the first run on. Nothing of it comes back by time.
+    TokensInAll,
+    /// The cost, from the first run on.
+    CostInAll,
 }
 
 impl BudgetKind {
     /// The first moment that counts.
     pub fn counts_from(self, now: Timestamp) -> Timestamp {
         match self {
+            Self::TokensInAll | Self::CostInAll => Timestamp::from_nanos(i64::MIN),
             Self::RunsPerHour => now.minus(HOUR),
             Self::TokensPerDay | Self::CostPerDay => now.minus(DAY),
             Self::CostPerMonth => now.start_of_month(),
@@ -36,20 +41,29 @@ impl BudgetKind {
             Self::TokensPerDay => "budget.tokens_per_day",
             Self::CostPerDay => "budget.cost_per_day",
             Self::CostPerMonth => "budget.cost_per_month",
+            Self::TokensInAll => "budget.tokens",
+            Self::CostInAll => "budget.cost",
         }
     }
 
     /// Whether it counts money.
     pub fn is_money(self) -> bool {
-        matches!(self, Self::CostPerDay | Self::CostPerMonth)
+        matches!(self, Self::CostPerDay | Self::CostPerMonth | Self::CostInAll)
+    }
+
+    /// Whether it has no window: what is used stays used.
+    pub fn is_for_good(self) -> bool {
+        matches!(self, Self::TokensInAll | Self::CostInAll)
     }
 
     /// The part of a reserve that it counts.
     fn of(self, reserve: &Reserve) -> u64 {
         match self {
             Self::RunsPerHour => 1,
-            Self::TokensPerDay => reserve.tokens.unwrap_or(0),
-            Self::CostPerDay | Self::CostPerMonth => reserve.cost.unwrap_or_default().0,
+            Self::TokensPerDay | Self::TokensInAll => reserve.tokens.unwrap_or(0),
+            Self::CostPerDay | Self::CostPerMonth | Self::CostInAll => {
+                reserve.cost.unwrap_or_default().0
+            }
         }
     }
 }
@@ -66,6 +80,26 @@ pub enum BudgetScope {
     Rig(RigSlug),
     /// The runs on an account; each account has the same budget.
     Account(String),
+    /// The runs of a bead; each bead has the same budget.
+    Bead(BeadId),
+    /// The runs of all beads that a convoy tracks; each convoy has the same budget.
+    Convoy(BeadId),
+}
+
+impl BudgetScope {
+    /// The one of many that have the same budget by one setting.
+    pub fn one_of_many(&self) -> Option<String> {
+        match self {
+            Self::All | Self::Rig(_) => None,
+            Self::Account(account) => Some(account.clone()),
+            Self::Bead(bead) | Self::Convoy(bead) => Some(bead.to_string()),
+        }
+    }
+
+    /// Whether it is for one bead or one convoy.
+    pub fn is_work(&self) -> bool {
+        matches!(self, Self::Bead(_) | Self::Convoy(_))
+    }
 }
 
 /// A budget that is set.
@@ -87,17 +121,31 @@ impl BudgetLimit {
             BudgetScope::All => name.to_owned(),
             BudgetScope::Rig(rig) => format!("rig.{rig}.{name}"),
             BudgetScope::Account(_) => name.replacen("budget.", "budget.account_", 1),
+            BudgetScope::Bead(_) => name.replacen("budget.", "budget.bead_", 1),
+            BudgetScope::Convoy(_) => name.replacen("budget.", "budget.convoy_", 1),
         }
     }
 
-    /// Whether it is for runs in this rig and on this account.
+    /// Whether it is for all runs in this rig and on this account.
     pub fn covers(&self, rig: &RigSlug, account: Option<&str>) -> bool {
         match &self.scope {
             BudgetScope::All => true,
             BudgetScope::Rig(own) => own == rig,
             BudgetScope::Account(own) => account == Some(own.as_str()),
+            BudgetScope::Bead(_) | BudgetScope::Convoy(_) => false,
         }
     }
+}
+
+/// What makes room in a budget that is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetEnd {
+    /// Time: at this moment enough was used long enough ago.
+    At(Timestamp),
+    /// The end of a live run, which gives back what it holds and does not use.
+    LiveRun,
+    /// Only a person who raises it.
+    Raised,
 }
 
 /// A budget that is in force.
@@ -124,6 +172,7 @@ impl Budget {
             BudgetKind::RunsPerHour => at.plus(HOUR),
             BudgetKind::TokensPerDay | BudgetKind::CostPerDay => at.plus(DAY),
             BudgetKind::CostPerMonth => at.start_of_next_month(),
+            BudgetKind::TokensInAll | BudgetKind::CostInAll => Timestamp::from_nanos(i64::MAX),
         };
         let counts = |at: Timestamp| leaving_at(at) > now && at <= leaving_at(now);
         let mut leaves: Vec<_> = uses
@@ -142,7 +191,8 @@ impl Budget {
 
     /// When there is room for so much by time alone.
     fn room_at(&self, wanted: u64) -> Option<Timestamp> {
-        if self.held.saturating_add(wanted) > self.set.limit && self.held > 0 {
+        let is_held = self.held.saturating_add(wanted) > self.set.limit && self.held > 0;
+        if is_held || self.set.kind.is_for_good() {
             return None;
         }
         let mut left = self.used.saturating_add(self.held).saturating_add(wanted);
@@ -163,10 +213,24 @@ impl Budget {
         u128::from(self.used) * 5 >= u128::from(self.set.limit) * 4
     }
 
+    /// What makes room in it, if it is the reason why a run does not start.
+    pub fn end(&self) -> BudgetEnd {
+        match self.until {
+            Some(until) => BudgetEnd::At(until),
+            None if self.set.kind.is_for_good() && self.used >= self.set.limit => BudgetEnd::Raised,
+            None => BudgetEnd::LiveRun,
+        }
+    }
+
     /// The budget as the reason why a run that reserves this does not start; nothing if it may. A run that is expected to
-    /// need more than there ever is starts when nothing else is used.
+    /// need more than there ever is starts when nothing else is used. A budget without a window gives nothing back, so
+    /// there a run starts if anything is left and no live run holds a part of it.
     pub fn refusal(&self, reserve: &Reserve) -> Option<Self> {
-        let wanted = self.set.kind.of(reserve).clamp(1, self.set.limit.max(1));
+        let wanted = if self.set.kind.is_for_good() && self.held == 0 {
+            1
+        } else {
+            self.set.kind.of(reserve).clamp(1, self.set.limit.max(1))
+        };
         let total = self.used.saturating_add(self.held).saturating_add(wanted);
         if total <= self.set.limit {
             return None;
@@ -179,9 +243,11 @@ impl Budget {
         let amount = self.set.kind.of(reserve);
         match self.set.kind {
             BudgetKind::RunsPerHour => self.used = self.used.saturating_add(amount),
-            BudgetKind::TokensPerDay | BudgetKind::CostPerDay | BudgetKind::CostPerMonth => {
-                self.held = self.held.saturating_add(amount);
-            }
+            BudgetKind::TokensPerDay
+            | BudgetKind::CostPerDay
+            | BudgetKind::CostPerMonth
+            | BudgetKind::TokensInAll
+            | BudgetKind::CostInAll => self.held = self.held.saturating_add(amount),
         }
         self.until = self.room_at(1);
     }
@@ -191,10 +257,10 @@ impl Budget {
 pub fn held_by<'a>(kind: BudgetKind, live: impl IntoIterator<Item = &'a Run>) -> u64 {
     let rest = |run: &Run| match kind {
         BudgetKind::RunsPerHour => 0,
-        BudgetKind::TokensPerDay => {
+        BudgetKind::TokensPerDay | BudgetKind::TokensInAll => {
             run.reserved.tokens.unwrap_or(0).saturating_sub(run.usage.tokens.unwrap_or(0))
         }
-        BudgetKind::CostPerDay | BudgetKind::CostPerMonth => {
+        BudgetKind::CostPerDay | BudgetKind::CostPerMonth | BudgetKind::CostInAll => {
             let spent = run.usage.cost.unwrap_or_default().0;
             run.reserved.cost.unwrap_or_default().0.saturating_sub(spent)
         }
@@ -208,6 +274,8 @@ impl fmt::Display for Budget {
             BudgetScope::All => {}
             BudgetScope::Rig(rig) => write!(f, "the rig {rig} has ")?,
             BudgetScope::Account(account) => write!(f, "the account {account} has ")?,
+            BudgetScope::Bead(bead) => write!(f, "the bead {bead} has ")?,
+            BudgetScope::Convoy(convoy) => write!(f, "the convoy {convoy} has ")?,
         }
         let (used, limit) = (self.used, self.set.limit);
         let money = crate::schedule::Money;
@@ -220,6 +288,8 @@ impl fmt::Display for Budget {
             BudgetKind::CostPerMonth => {
                 write!(f, "spent {} of {} this month", money(used), money(limit))?;
             }
+            BudgetKind::TokensInAll => write!(f, "used {used} of {limit} tokens")?,
+            BudgetKind::CostInAll => write!(f, "spent {} of {}", money(used), money(limit))?,
         }
         if self.held == 0 {
             return Ok(());
@@ -330,6 +400,28 @@ mod tests {
         let spent =
             |used| Budget::new(town(BudgetKind::CostPerDay, 10), &[(at(5), used)], 9, at(6));
         assert!(!spent(7).is_nearly_spent() && spent(8).is_nearly_spent());
+    }
+
+    #[test]
+    fn a_budget_without_a_window_ends_when_it_is_raised() {
+        let bead = crate::BeadId::parse("gt-a").unwrap();
+        let set = |limit| BudgetLimit {
+            kind: BudgetKind::TokensInAll,
+            scope: BudgetScope::Convoy(bead.clone()),
+            limit,
+        };
+        let budget = |limit, held| Budget::new(set(limit), &[(at(10), 400)], held, at(60));
+        assert_eq!(set(1).setting(), "budget.convoy_tokens");
+        // A part is left: one run may start, whatever it is expected to need.
+        assert_eq!(budget(500, 0).refusal(&tokens(900)), None);
+        // Beside a live run it must fit.
+        assert_eq!(budget(500, 50).refusal(&tokens(50)), None);
+        let beside = budget(500, 50).refusal(&tokens(51)).unwrap();
+        assert_eq!((beside.end(), beside.until), (BudgetEnd::LiveRun, None));
+        // However long ago it was used.
+        let spent = budget(400, 0).refusal(&Reserve::default()).unwrap();
+        assert_eq!((spent.end(), spent.until), (BudgetEnd::Raised, None));
+        assert_eq!(spent.to_string(), "the convoy gt-a has used 400 of 400 tokens");
     }
 
     #[test]

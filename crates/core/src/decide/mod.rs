@@ -40,7 +40,7 @@ pub use breaker::{
     AfterFailure, BACKOFF_MAX, START_FAILURES_MAX, StartFailure, after_start_failure, backoff,
     is_due_within,
 };
-pub use budget::{Budget, BudgetKind, BudgetLimit, BudgetScope, held_by};
+pub use budget::{Budget, BudgetEnd, BudgetKind, BudgetLimit, BudgetScope, held_by};
 pub use containers::{
     ContainerChange, ContainerRules, Members, PARTS_DONE, STEPS_DONE, container_change,
     convoy_change,

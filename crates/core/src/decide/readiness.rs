@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::admission::Cap;
-use super::budget::Budget;
+use super::budget::{Budget, BudgetEnd};
 use super::guard::LoadGuard;
 use super::parking::ParkHold;
 use crate::merging::{MergeRequest, RequestState};
@@ -200,10 +200,10 @@ impl WaitReason {
             | Self::NoSlot(_)
             | Self::RuntimeParked(..)
             | Self::AccountLimited(..)
-            | Self::Budget(_)
             | Self::Memory { .. }
             | Self::Load(_)
             | Self::Disk { .. } => true,
+            Self::Budget(budget) => budget.end() != BudgetEnd::Raised,
             Self::BlockedBy(_)
             | Self::BlockerFailed(_)
             | Self::WithCrew(..)
@@ -406,9 +406,10 @@ impl fmt::Display for WaitReason {
             Self::NoSlot(cap) => write!(f, "no slot: {cap} is reached"),
             Self::RuntimeParked(name, hold) => write!(f, "runtime {name} parked {hold}"),
             Self::AccountLimited(handle, hold) => write!(f, "account {handle} limited {hold}"),
-            Self::Budget(budget) => match budget.until {
-                Some(until) => write!(f, "budget until {until}: {budget}"),
-                None => write!(f, "budget until a live run ends: {budget}"),
+            Self::Budget(budget) => match budget.end() {
+                BudgetEnd::At(until) => write!(f, "budget until {until}: {budget}"),
+                BudgetEnd::LiveRun => write!(f, "budget until a live run ends: {budget}"),
+                BudgetEnd::Raised => write!(f, "budget until it is raised: {budget}"),
             },
             Self::ReviewsWaiting { waiting, limit } => {
                 write!(f, "reviews waiting: {waiting}, and review.max is {limit}")

@@ -100,7 +100,7 @@ pub enum InboxObject {
     Rig(RigSlug),
     /// A runtime or an account.
     Means(ParkSubject),
-    /// A budget, by its setting, and its account if each account has one.
+    /// A budget, by its setting, and its account, bead or convoy if each has one.
     Budget(String, Option<String>),
     /// The town as a whole.
     Town,
@@ -134,7 +134,7 @@ impl fmt::Display for InboxObject {
             Self::Rig(rig) => rig.fmt(f),
             Self::Means(subject) => f.write_str(&subject.name),
             Self::Budget(setting, None) => f.write_str(setting),
-            Self::Budget(setting, Some(account)) => write!(f, "{setting}/{account}"),
+            Self::Budget(setting, Some(one)) => write!(f, "{setting}/{one}"),
             Self::Town => f.write_str("town"),
         }
     }

@@ -92,6 +92,10 @@ accessors! {
         budget_cost_per_day: Money, "budget.cost_per_day";
         budget_cost_per_month: Money, "budget.cost_per_month";
         budget_account_cost_per_day: Money, "budget.account_cost_per_day";
+        budget_bead_tokens: i64, "budget.bead_tokens";
+        budget_bead_cost: Money, "budget.bead_cost";
+        budget_convoy_tokens: i64, "budget.convoy_tokens";
+        budget_convoy_cost: Money, "budget.convoy_cost";
         budget_run_time: Duration, "budget.run_time";
         budget_run_cost: Money, "budget.run_cost";
         budget_run_tokens: i64, "budget.run_tokens";

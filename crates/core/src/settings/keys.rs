@@ -127,6 +127,14 @@ settings! {
         "No starts after so much money in a month of the calendar (UTC), as far as agents report it; 0 is no limit";
     "budget.account_cost_per_day": SettingKind::Decimal, "0",
         "No starts on an account after so much money in a day on it; 0 is no limit";
+    "budget.bead_tokens": SettingKind::Integer { min: 0, max: 1_000_000_000_000 }, "0",
+        "No starts for a bead after so many tokens of all its runs; 0 is no limit";
+    "budget.bead_cost": SettingKind::Decimal, "0",
+        "No starts for a bead after so much money for all its runs; 0 is no limit";
+    "budget.convoy_tokens": SettingKind::Integer { min: 0, max: 1_000_000_000_000 }, "0",
+        "No starts for the beads of a convoy after so many tokens of all their runs; 0 is no limit";
+    "budget.convoy_cost": SettingKind::Decimal, "0",
+        "No starts for the beads of a convoy after so much money for all their runs; 0 is no limit";
     "budget.run_time": SettingKind::Duration, "4h",
         "How long a run may take before its worker is asked to hand over; 0 is no limit";
     "budget.run_cost": SettingKind::Decimal, "0",

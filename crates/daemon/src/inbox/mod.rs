@@ -9,7 +9,7 @@ mod request_rows;
 
 use std::collections::HashMap;
 
-use gt_core::decide::{Budget, BudgetScope};
+use gt_core::decide::{Budget, BudgetEnd, BudgetScope};
 use gt_core::inbox::{
     ChangeSize, InboxContext, InboxItem, InboxKind, InboxObject, arrange_inbox, last_words,
 };
@@ -125,22 +125,33 @@ fn budget_rows(status: &QueueStatus) -> Vec<InboxItem> {
     let queued = |budget: &Budget| match &budget.set.scope {
         BudgetScope::All | BudgetScope::Account(_) => status.queued,
         BudgetScope::Rig(rig) => status.rigs.get(rig.as_str()).map_or(0, |rig| rig.queued),
+        // They are read for scheduled beads only.
+        BudgetScope::Bead(_) | BudgetScope::Convoy(_) => 1.min(status.queued),
     };
     let spent = status.budgets.iter().filter(|budget| budget.is_spent() && queued(budget) > 0);
     let row = |budget: &Budget| {
-        let (rig, account) = match &budget.set.scope {
-            BudgetScope::All => (None, None),
+        let (rig, bead) = match &budget.set.scope {
+            BudgetScope::All | BudgetScope::Account(_) => (None, None),
             BudgetScope::Rig(rig) => (Some(rig.clone()), None),
-            BudgetScope::Account(account) => (None, Some(account.clone())),
+            BudgetScope::Bead(bead) | BudgetScope::Convoy(bead) => (None, Some(bead.clone())),
         };
         let setting = budget.set.setting();
-        let waiting = queued(budget);
-        let beads = if waiting == 1 { "bead waits" } else { "beads wait" };
-        let until = budget.until.map_or("a live run ends".to_owned(), |until| until.to_string());
+        let waiting = match (&budget.set.scope, queued(budget)) {
+            (BudgetScope::Bead(_), _) => "it waits".to_owned(),
+            (BudgetScope::Convoy(_), _) => "its beads wait".to_owned(),
+            (_, 1) => "1 bead waits".to_owned(),
+            (_, several) => format!("{several} beads wait"),
+        };
+        let until = match budget.end() {
+            BudgetEnd::At(until) => until.to_string(),
+            BudgetEnd::LiveRun => "a live run ends".to_owned(),
+            BudgetEnd::Raised => "it is raised".to_owned(),
+        };
         let raise = format!("gt config set {setting} <n>");
-        let object = InboxObject::Budget(setting, account);
+        let object = InboxObject::Budget(setting, budget.set.scope.one_of_many());
         InboxItem {
-            what: format!("the budget is reached: {budget}; {waiting} {beads} until {until}"),
+            what: format!("the budget is reached: {budget}; {waiting} until {until}"),
+            bead,
             remedy: format!("{raise} raises it"),
             commands: vec![raise, "gt scheduler status".to_owned()],
             rig,

@@ -188,7 +188,7 @@ fn book_in(
         writer.add_spending(run, at, change)?;
     }
     if !booking.changes.is_empty() {
-        tell_of_nearly_spent(writer, layers)?;
+        tell_of_nearly_spent(writer, layers, &run.id.bead)?;
     }
     let totals = totals(&booking.counted);
     let tokens = Some(totals.tokens.total()).filter(|tokens| *tokens > 0);

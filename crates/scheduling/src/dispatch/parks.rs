@@ -85,7 +85,7 @@ pub(crate) fn note_start(
     if snapshot.parks.is_empty() {
         return Ok(());
     }
-    for means in snapshot.caps.tried_by(&snapshot.ask_of(run, &[])) {
+    for means in snapshot.caps.tried_by(&snapshot.ask_of(run, &[], &[])) {
         writer.set_trial(means, &run.id)?;
     }
     note_ramps(writer, snapshot, run)?;

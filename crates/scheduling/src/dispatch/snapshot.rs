@@ -13,7 +13,7 @@ use gt_core::schedule::{
 use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, Timestamp};
 use gt_store::{Guard, Lane, Reader};
 
-use super::budgets::read_budgets;
+use super::budgets::{WorkBudgets, read_budgets};
 use super::dispatch_inputs::DispatchInputs;
 use super::parks::Parked;
 use crate::runtimes::{RuntimeNumbers, memory_of_preset};
@@ -64,6 +64,8 @@ pub struct SchedulingSnapshot {
     runs: HashMap<BeadId, Run>,
     /// The convoys with a cap that the bead of a live run is in.
     capped: HashMap<BeadId, Vec<BeadId>>,
+    /// The convoys with a budget that a scheduled bead or the bead of a live run is in.
+    budget_convoys: HashMap<BeadId, Vec<BeadId>>,
     /// The beads of convoys that are paused: which one, by whom, since when.
     paused: HashMap<BeadId, (BeadId, String, Timestamp)>,
 }
@@ -107,7 +109,9 @@ impl SchedulingSnapshot {
         caps.disk = disk.and_then(|free| DiskGuard::new(free, settings.disk_min_mb));
         let estimates = if memory.is_some() { reader.estimates()? } else { Vec::new() };
         let live = reader.live_runs()?;
-        let budgets = read_budgets(reader, &settings, &accounts, &live, now)?;
+        let mut budgets = read_budgets(reader, &settings, &accounts, &live, now)?;
+        let work = WorkBudgets::read(reader, &settings, &live, now)?;
+        budgets.extend(work.budgets);
         let reserves = budgets.iter().any(|budget| budget.set.kind != BudgetKind::RunsPerHour);
         let history = if reserves { Some(reader.usage_history(HISTORY_RUNS)?) } else { None };
         let mut snapshot = Self {
@@ -130,6 +134,7 @@ impl SchedulingSnapshot {
             rigs: reader.rigs()?.into_iter().map(|rig| (rig.slug.clone(), rig)).collect(),
             runs: HashMap::new(),
             capped: HashMap::new(),
+            budget_convoys: work.convoys,
             paused: HashMap::new(),
         };
         snapshot.read_convoys(reader)?;
@@ -173,7 +178,12 @@ impl SchedulingSnapshot {
     }
 
     /// The demand that a run made on the caps.
-    pub(crate) fn ask_of<'a>(&self, run: &'a Run, convoys: &'a [BeadId]) -> AdmissionRequest<'a> {
+    pub(crate) fn ask_of<'a>(
+        &self,
+        run: &'a Run,
+        convoys: &'a [BeadId],
+        budget_convoys: &'a [BeadId],
+    ) -> AdmissionRequest<'a> {
         let is_here = runs_here(run.executor) && run.is_on(&self.host);
         // The memory that it has taken since is measured. A date in the future means that a clock was set back.
         let is_young =
@@ -186,6 +196,8 @@ impl SchedulingSnapshot {
             gated: run.gated,
             runtime: Some(&run.runtime),
             convoys,
+            bead: Some(&run.id.bead),
+            budget_convoys,
             is_new_work: false,
             here: is_here
                 .then(|| if is_young { self.memory_of(&run.runtime, &run.rig) } else { 0 }),
@@ -215,11 +227,11 @@ impl SchedulingSnapshot {
 
     /// Counts a run that has just been admitted, or was live before; its bead is in these convoys that have a cap.
     pub(crate) fn note_run(&mut self, run: Run, convoys: &[BeadId]) {
+        let budget_convoys = self.budget_convoys_of(&run.id.bead).to_vec();
+        let ask = self.ask_of(&run, convoys, &budget_convoys);
         if run.holds_slot() {
-            let ask = self.ask_of(&run, convoys);
             self.occupancy.add(&ask, 1);
         }
-        let ask = self.ask_of(&run, convoys);
         self.caps.note_start(&ask, &run.id);
         if let Some(place) = run.place.clone().filter(|_| run.executor.takes_slot()) {
             self.occupancy.occupy(place, run.id.clone());
@@ -228,6 +240,10 @@ impl SchedulingSnapshot {
             self.capped.insert(run.id.bead.clone(), convoys.to_vec());
         }
         self.runs.insert(run.id.bead.clone(), run);
+    }
+
+    fn budget_convoys_of(&self, bead: &BeadId) -> &[BeadId] {
+        self.budget_convoys.get(bead).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether the bead of a live run is in this convoy, which has a cap.
@@ -380,6 +396,9 @@ impl SchedulingSnapshot {
             // Those of one lane may have different ones.
             runtime: None,
             convoys: &lane.convoys,
+            // Those of one lane are different beads.
+            bead: None,
+            budget_convoys: &[],
             // A repair may stand in it.
             is_new_work: false,
             here: runs_here(executor).then_some(0),
@@ -455,6 +474,8 @@ impl SchedulingSnapshot {
             gated: context.gated,
             runtime: Some(runtime),
             convoys: &context.convoys,
+            bead: Some(&context.bead),
+            budget_convoys: self.budget_convoys_of(&context.bead),
             is_new_work: match context.origin {
                 ContextOrigin::Repair | ContextOrigin::Recovery => false,
                 ContextOrigin::Sling
@@ -522,6 +543,8 @@ impl SchedulingSnapshot {
             gated: false,
             runtime: None,
             convoys: &[],
+            bead: None,
+            budget_convoys: &[],
             is_new_work: false,
             here: Some(0),
             reserve: Reserve::default(),

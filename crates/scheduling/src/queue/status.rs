@@ -111,9 +111,15 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
             last_dispatch: state.last_dispatch,
             rigs,
             parked: snapshot.parked(),
-            budgets: snapshot.caps.budgets.clone(),
+            budgets: shown_budgets(&snapshot.caps.budgets),
             short: snapshot.machine_reasons(),
             settings: snapshot.settings,
         })
     })
+}
+
+/// The budgets to show. There is one for each bead that was worked on, so of those only the nearly spent ones.
+fn shown_budgets(all: &[Budget]) -> Vec<Budget> {
+    let shown = all.iter().filter(|budget| !budget.set.scope.is_work() || budget.is_nearly_spent());
+    shown.cloned().collect()
 }

@@ -1,6 +1,6 @@
 //! Why a bead is not running, completely and in order.
 
-use gt_core::decide::{Cap, WaitReason};
+use gt_core::decide::{BudgetEnd, Cap, WaitReason};
 use gt_core::merging::MergeRequest;
 use gt_core::schedule::{Context, ContextId, Run, RunState, StepProgress};
 use gt_core::{Bead, BeadId, DependencyType, Message, Outcome, RigSlug, Status};
@@ -451,11 +451,16 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
             format!("it starts by itself; gt config account resume {handle} ends it sooner")
         }
         WaitReason::Budget(budget) => {
-            let when = if budget.until.is_some() { "that time has come" } else { "a run has ended" };
-            format!(
-                "it starts by itself when {when}; gt config set {} <n> changes the budget",
-                budget.set.setting()
-            )
+            let raise = format!("gt config set {} <n>", budget.set.setting());
+            match budget.end() {
+                BudgetEnd::At(_) => {
+                    format!("it starts by itself when that time has come; {raise} changes the budget")
+                }
+                BudgetEnd::LiveRun => {
+                    format!("it starts by itself when a run has ended; {raise} changes the budget")
+                }
+                BudgetEnd::Raised => format!("{raise} raises the budget, 0 lifts it"),
+            }
         }
         WaitReason::ReviewsWaiting { .. } => {
             "gt review lists what waits; gt config set review.max <n> lets more wait, 0 any number"

@@ -12,6 +12,7 @@ use gt_core::{BeadId, EventPayload, RigSlug, Timestamp};
 use super::beads::id_from;
 use super::contexts::{as_int, count};
 use super::hydrate::{IDS_PER_STATEMENT, placeholders};
+use super::runs::live;
 use super::statements;
 use crate::engine::Row;
 use crate::{Reader, StoreError, Writer};
@@ -33,6 +34,15 @@ statements! {
     SPENT_BY_RUNS = concat!("SELECT ", spent_columns!(), " FROM spending WHERE bead = ?1 AND epoch BETWEEN ?2 AND ?3");
     SPENT_BY_MEMBERS = concat!("SELECT ", spent_columns!(), " FROM dependencies d JOIN spending ON bead = d.depends_on_id \
         WHERE d.issue_id = ?1 AND d.type = 'tracks'");
+    SPENT_BY_QUEUED = concat!("SELECT bead, ", spent_columns!(), " FROM spending \
+        WHERE bead IN (SELECT bead FROM contexts WHERE closed_at IS NULL) GROUP BY bead ORDER BY bead");
+    SPENT_BY_CONVOYS = concat!("SELECT d.issue_id, ", spent_columns!(), " FROM beads v \
+        JOIN dependencies d ON d.issue_id = v.id LEFT JOIN spending ON bead = d.depends_on_id \
+        WHERE v.issue_type = 'convoy' AND v.status = 'open' AND d.type = 'tracks' GROUP BY d.issue_id ORDER BY d.issue_id");
+    IN_OPEN_CONVOYS = concat!("SELECT d.depends_on_id, d.issue_id FROM dependencies d JOIN beads v ON v.id = d.issue_id \
+        WHERE d.type = 'tracks' AND v.issue_type = 'convoy' AND v.status = 'open' AND d.depends_on_id IN \
+        (SELECT bead FROM contexts WHERE closed_at IS NULL UNION SELECT bead FROM runs WHERE ", live!(), ") \
+        ORDER BY d.depends_on_id, d.issue_id");
     MEASURED = "SELECT formula, runtime, rig, tokens, cost FROM runs WHERE ended_at IS NOT NULL \
         AND (tokens IS NOT NULL OR cost IS NOT NULL) ORDER BY ended_at DESC LIMIT ?1";
     SPENDING = "SELECT bead, epoch, rig, account, model, at, input, output, cache_read, cache_write, reasoning, cost, \
@@ -167,10 +177,24 @@ impl Reader<'_> {
             let sql = format!(
                 "SELECT bead, {columns} FROM spending WHERE bead IN ({list}) GROUP BY bead"
             );
-            found
-                .extend(self.rows(&sql, &params, |row| Ok((id_from(row, 0)?, spent_at(row, 1)?)))?);
+            found.extend(self.rows(&sql, &params, bead_and_spent)?);
         }
         Ok(found)
+    }
+
+    /// What the runs of each scheduled bead have used; beads of which nothing was reported are left out.
+    pub fn spent_by_scheduled_beads(&self) -> Result<Vec<(BeadId, Spent)>, StoreError> {
+        self.rows(SPENT_BY_QUEUED, &[], bead_and_spent)
+    }
+
+    /// What the runs of all beads that an open convoy tracks have used, for each open convoy.
+    pub fn spent_by_open_convoys(&self) -> Result<Vec<(BeadId, Spent)>, StoreError> {
+        self.rows(SPENT_BY_CONVOYS, &[], bead_and_spent)
+    }
+
+    /// Each bead that is scheduled or has a live run, with each open convoy that tracks it.
+    pub fn active_members_of_open_convoys(&self) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        self.rows(IN_OPEN_CONVOYS, &[], |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))
     }
 
     /// What the runs of all beads that a convoy tracks have used.
@@ -280,6 +304,10 @@ impl Reader<'_> {
             .filter(|guard| kinds.iter().any(|kind| kind == guard.as_str()))
             .collect())
     }
+}
+
+fn bead_and_spent(row: &dyn Row) -> Result<(BeadId, Spent), StoreError> {
+    Ok((id_from(row, 0)?, spent_at(row, 1)?))
 }
 
 /// The sums in three columns from this one on.
