@@ -79,7 +79,10 @@ pub fn act_in(
         },
         retry_at: note.retry_at,
         landed: note.landed.unwrap_or_default(),
-        check_run: note.check_run,
+        // Its output stays readable after the repair.
+        check_run: note
+            .check_run
+            .or(request.check_run.filter(|_| state == RequestState::Superseded)),
         candidate: request.candidate.filter(|_| state == RequestState::Landed),
         changed_at: if state == request.state { request.changed_at } else { writer.now() },
         ..request.clone()

@@ -111,6 +111,7 @@ fn work_that_breaks_a_check_goes_back_and_lands_when_it_is_mended() {
         (state(&town, "we-a@1"), state(&town, "we-a@2")),
         ("superseded".into(), "landed".into())
     );
+    assert_says(&town.gt(["mq", "log", "we-a"]).ok().stdout, &["broken is here"]);
 }
 
 #[test]

@@ -161,13 +161,15 @@ pub(super) fn find(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Merg
     resolve_request(town, reader, input)
 }
 
-/// The run of the check that failed with a request, and its output.
+/// The run of the check that failed with a request, or with the last request of its bead before it, and its output.
 pub fn failed_check(town: &Town, input: &str) -> Result<(CheckRun, String)> {
     let run = town.read(|reader| {
         let request = find(town, reader, input)?;
-        let run = match request.check_run {
-            Some(id) => reader.check_run(id)?,
-            None => None,
+        let until_it = reader.merge_requests_of(&request.id.bead)?.into_iter();
+        let until_it = until_it.filter(|one| one.id.number <= request.id.number);
+        let run = match until_it.max_by_key(|one| (one.check_run.is_some(), one.id.number)) {
+            Some(MergeRequest { check_run: Some(id), .. }) => reader.check_run(id)?,
+            _ => None,
         };
         run.ok_or_else(|| {
             OperationError::rejected(format!("no check has failed with {}", request.id))
