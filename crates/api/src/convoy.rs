@@ -1,5 +1,6 @@
 //! Convoys.
 
+use gt_core::convoy_graph::GraphLayout;
 use serde::Serialize;
 
 use crate::{OrderedMap, RawJson, ReasonTextDocument, SpentDocument, UtcTime};
@@ -117,6 +118,77 @@ pub struct TrackedDocument {
     /// What its runs have used; left out if nothing was reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<SpentDocument>,
+}
+
+/// The beads of a convoy as a graph.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConvoyGraphDocument {
+    pub id: String,
+    pub title: String,
+    /// How many columns the drawing has.
+    pub layers: u64,
+    /// How many rows the longest column has.
+    pub rows: u64,
+    pub nodes: Vec<GraphNodeDocument>,
+    pub edges: Vec<GraphEdgeDocument>,
+}
+
+/// A bead at its place in the drawing of a convoy.
+#[derive(Debug, Clone, Serialize)]
+pub struct GraphNodeDocument {
+    pub id: String,
+    pub title: String,
+    pub state: String,
+    /// Whether it is on the longest chain of what is left.
+    pub critical: bool,
+    pub layer: u64,
+    pub row: u64,
+}
+
+/// A bead that waits, or has waited, for another.
+#[derive(Debug, Clone, Serialize)]
+pub struct GraphEdgeDocument {
+    /// The bead that comes first.
+    pub from: String,
+    /// The bead that waits for it.
+    pub to: String,
+    /// The row in each column between them that is left free for the line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<u64>,
+}
+
+impl ConvoyGraphDocument {
+    /// The document of a drawing.
+    pub fn of(id: String, title: String, graph: &GraphLayout) -> Self {
+        let name = |at: usize| graph.nodes[at].node.id.to_string();
+        Self {
+            id,
+            title,
+            layers: graph.layers as u64,
+            rows: graph.rows as u64,
+            nodes: graph
+                .nodes
+                .iter()
+                .map(|one| GraphNodeDocument {
+                    id: one.node.id.to_string(),
+                    title: one.node.title.clone(),
+                    state: one.node.state.as_str().to_owned(),
+                    critical: one.node.is_critical,
+                    layer: one.layer as u64,
+                    row: one.row as u64,
+                })
+                .collect(),
+            edges: graph
+                .edges
+                .iter()
+                .map(|line| GraphEdgeDocument {
+                    from: name(line.edge.from),
+                    to: name(line.edge.to),
+                    via: line.via.iter().map(|row| *row as u64).collect(),
+                })
+                .collect(),
+        }
+    }
 }
 
 /// A convoy whose beads are not scheduled.

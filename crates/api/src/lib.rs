@@ -58,9 +58,9 @@ pub use config::{
     TestedRuntimeDocument, UsagePatternsDocument,
 };
 pub use convoy::{
-    ConvoyDocument, ConvoyOverviewDocument, ConvoyStatusDocument, EstimateDocument,
-    FindingDocument, StagedBeadDocument, StagedDocument, StagedTaskDocument, StagedWaveDocument,
-    StrandedDocument, TrackedDocument, WaveDocument,
+    ConvoyDocument, ConvoyGraphDocument, ConvoyOverviewDocument, ConvoyStatusDocument,
+    EstimateDocument, FindingDocument, StagedBeadDocument, StagedDocument, StagedTaskDocument,
+    StagedWaveDocument, StrandedDocument, TrackedDocument, WaveDocument,
 };
 pub use cost::{CostDocument, CostLineDocument, CountedUsageDocument, UnpricedDocument};
 pub use daemon::{

@@ -13,6 +13,7 @@ pub mod bead;
 pub mod checks;
 pub mod command_template;
 pub mod command_wrap;
+pub mod convoy_graph;
 pub mod cost;
 pub mod decide;
 pub mod event;

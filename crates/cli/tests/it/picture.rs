@@ -361,3 +361,40 @@ fn waves_of_plan(staged: &Value) -> Vec<usize> {
     let waves = staged["waves"].as_array().unwrap();
     waves.iter().map(|wave| wave["tasks"].as_array().unwrap().len()).collect()
 }
+
+#[test]
+fn a_convoy_is_drawn_with_what_is_done_and_what_is_left() {
+    let town = town_with_two_slots();
+    let convoy = convoy_with_everything(&town);
+    town.cycle().ok();
+    town.wait_for_agent("we-a#1");
+    town.allow("go-we-a");
+    wait_until("we-a is done", || town.show("we-a")["status"] == "closed");
+    town.bd(["update", "we-d", "--title", "<b>Last</b> & least"]).ok();
+
+    let graph = town.gt_json(&["convoy", "graph", &convoy]);
+
+    let place = |bead: &str| {
+        let nodes = graph["nodes"].as_array().unwrap();
+        let node = nodes.iter().find(|node| node["id"] == bead).expect("it is drawn");
+        (node["layer"].as_u64().unwrap(), node["state"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(place("we-a"), (0, "done".to_owned()), "what is done keeps its place");
+    assert_eq!((place("we-b").0, place("we-c").0, place("we-d").0), (1, 1, 2));
+    assert_eq!(place("we-x").0, 0);
+    assert_eq!(graph["edges"].as_array().unwrap().len(), 4);
+
+    let drawn = town.gt(["convoy", "graph", &convoy]).ok().stdout;
+    assert_says(&drawn, &["<svg xmlns=", "✓ we-a", "&lt;b&gt;Last&lt;/b&gt; &amp; least"]);
+    let said = town.gt(["convoy", "graph", &convoy, "--output", "convoy.svg"]).ok().stdout;
+    assert_says(&said, &["Drew", "convoy.svg"]);
+    assert_eq!(std::fs::read_to_string(town.cwd().join("convoy.svg")).unwrap(), drawn);
+    for bead in ["we-b", "we-c", "we-d", "we-x", "we-y", "we-z"] {
+        town.allow(&format!("go-{bead}"));
+    }
+    wait_until("all is done", || {
+        town.cycle().ok();
+        town.show("we-d")["status"] == "closed" && town.show("we-z")["status"] == "closed"
+    });
+    town.assert_quiet();
+}

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use gt_core::convoy_graph::TrackedState;
 use gt_core::cost::Spent;
 use gt_core::decide::{ConvoyState, StageFacts, WaitReason, stage};
 use gt_core::merging::{MergeRequest, RequestState};
@@ -19,64 +20,6 @@ use gt_beads::bead_facts::BeadFacts;
 use gt_beads::convoys::{Convoy, require};
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
-
-/// Where a bead of a convoy stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TrackedState {
-    /// It is over, and did not fail.
-    Done,
-    /// It failed, or could not be started too often: a person is asked.
-    Failed,
-    /// A worker has it.
-    Running,
-    /// Its worker is done and gone, and what it did has not landed.
-    Landing,
-    /// A worker is about to have it.
-    Starting,
-    /// It is scheduled, and waits for nothing but its turn.
-    Queued,
-    /// Something has to be done first.
-    Blocked,
-    /// Something else keeps it: a date, its rig, an agent or a person who has it.
-    Waiting,
-    /// It is not scheduled.
-    Idle,
-}
-
-impl TrackedState {
-    /// Every one, in the order in which they are counted.
-    pub const ALL: [Self; 9] = [
-        Self::Done,
-        Self::Failed,
-        Self::Running,
-        Self::Landing,
-        Self::Starting,
-        Self::Queued,
-        Self::Blocked,
-        Self::Waiting,
-        Self::Idle,
-    ];
-
-    /// A short name that programs can rely on.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Running => "running",
-            Self::Landing => "landing",
-            Self::Starting => "starting",
-            Self::Queued => "queued",
-            Self::Blocked => "blocked",
-            Self::Waiting => "waiting",
-            Self::Idle => "idle",
-        }
-    }
-
-    /// Whether it has a live run.
-    pub const fn is_live(self) -> bool {
-        matches!(self, Self::Running | Self::Starting)
-    }
-}
 
 /// A bead that a convoy tracks, and how it stands.
 #[derive(Debug, Clone)]

@@ -171,12 +171,28 @@ impl Reader<'_> {
 
     /// Every edge of these beads that blocks now: the bead, and its blocker.
     pub fn edges_that_block(&self, ids: &[BeadId]) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        self.edges_where(ids, "blocking = 1")
+    }
+
+    /// Every edge of these beads that blocks, or did before its blocker was done: the bead, and its blocker.
+    pub fn edges_that_can_block(
+        &self,
+        ids: &[BeadId],
+    ) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
+        self.edges_where(ids, "type IN ('blocks', 'conditional-blocks', 'waits-for')")
+    }
+
+    fn edges_where(
+        &self,
+        ids: &[BeadId],
+        condition: &str,
+    ) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
         let mut found = Vec::new();
         for page in ids.chunks(IDS_PER_STATEMENT) {
             let (list, params) = placeholders(page);
             let sql = format!(
                 "SELECT issue_id, depends_on_id FROM dependencies WHERE issue_id IN ({list}) \
-                 AND blocking = 1 ORDER BY issue_id, depends_on_id"
+                 AND {condition} ORDER BY issue_id, depends_on_id"
             );
             found.extend(self.rows(&sql, &params, |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))?);
         }

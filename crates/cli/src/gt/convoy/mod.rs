@@ -1,6 +1,7 @@
 //! `gt convoy`.
 
 mod change;
+mod graph;
 mod stage;
 mod status;
 mod stranded;
@@ -30,6 +31,7 @@ Examples:
   gt convoy launch hq-cv-x7k2p
   gt convoy list
   gt convoy status hq-cv-x7k2p --watch
+  gt convoy graph hq-cv-x7k2p --output convoy.svg
   gt convoy list --all --json
   gt convoy create \"Search\" web-1 web-2 --notify
   gt convoy pause hq-cv-x7k2p
@@ -49,6 +51,7 @@ enum ConvoyVerb {
     /// List the convoys that are under way
     List(ListArgs),
     Status(status::StatusArgs),
+    Graph(graph::GraphArgs),
     Stage(stage::StageArgs),
     Launch(stage::LaunchArgs),
     Create(change::CreateArgs),
@@ -120,6 +123,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ConvoyArgs) -> Result<(),
         ConvoyVerb::Land(args) => change::land(context, args),
         ConvoyVerb::Stranded(args) => stranded::run(context, args),
         ConvoyVerb::Status(args) => status::run(context, args),
+        ConvoyVerb::Graph(args) => graph::run(context, args),
         ConvoyVerb::Stage(args) => stage::stage(context, args),
         ConvoyVerb::Launch(args) => stage::launch(context, args),
         ConvoyVerb::Check(args) => check(context, args),
