@@ -5,7 +5,7 @@ use super::limit::plain;
 use crate::Invalid;
 use crate::schedule::Money;
 
-/// The patterns of a program's messages about its usage. The first group of each pattern is the number.
+/// The patterns of a program's messages about its usage. The groups of a pattern are the numbers, which are added up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageReport {
     /// How it says how many tokens it used.
@@ -29,12 +29,13 @@ impl UsageReport {
         self.tokens.is_none() && self.cost.is_none()
     }
 
-    /// What the output of a session says. Programs count up, so the last numbers count.
+    /// What the output of a session says. Most programs count up, so the last message counts. If a group of the pattern is
+    /// named `each`, the program tells of each message alone, and all of them count.
     pub fn of_session(&self, output: &str) -> SessionUsage {
         let text = plain(output);
         SessionUsage {
-            tokens: last(self.tokens.as_ref(), &text, number),
-            cost: last(self.cost.as_ref(), &text, Money::parse),
+            tokens: told(self.tokens.as_ref(), &text, number),
+            cost: told(self.cost.as_ref(), &text, |text| Some(Money::parse(text)?.0)).map(Money),
         }
     }
 }
@@ -48,9 +49,20 @@ pub struct SessionUsage {
     pub cost: Option<Money>,
 }
 
-fn last<T>(pattern: Option<&Pattern>, text: &str, read: fn(&str) -> Option<T>) -> Option<T> {
-    let captures = pattern?.regex().captures_iter(text);
-    captures.filter_map(|captures| read(captures.get(1)?.as_str())).last()
+/// The name of a group whose number is about one message.
+const EACH: &str = "each";
+
+fn told(pattern: Option<&Pattern>, text: &str, read: fn(&str) -> Option<u64>) -> Option<u64> {
+    let regex = pattern?.regex();
+    let messages = regex.captures_iter(text).filter_map(|captures| {
+        let groups = captures.iter().skip(1).flatten();
+        groups.filter_map(|group| read(group.as_str())).reduce(u64::saturating_add)
+    });
+    if regex.capture_names().flatten().any(|name| name == EACH) {
+        messages.reduce(u64::saturating_add)
+    } else {
+        messages.last()
+    }
 }
 
 /// Reads `12345`, `12,345`, `12_345`, `2.5k` and `1.2M`.
@@ -86,6 +98,19 @@ mod tests {
         let second = "\u{1b}[1mTokens used: 300\u{1b}[0m\n";
         assert_eq!(report.of_session(second), SessionUsage { tokens: Some(300), cost: None });
         assert_eq!(report.of_session("tokens used: ,\n"), SessionUsage::default());
+    }
+
+    #[test]
+    fn the_numbers_of_a_message_are_added_up_and_those_of_each_message_if_asked() {
+        let copilot = report(r"tokens\s+↑\s*([\d.]+k?).*?↓\s*([\d.]+k?)", "(x)");
+        let output = "Tokens ↑ 1.0k • ↓ 50\nTokens ↑ 2.0k (600 cached) • ↓ 100\n";
+        assert_eq!(copilot.of_session(output).tokens, Some(2_100));
+        let aider =
+            report(r"(?<each>[\d.]+k?) sent, .*?([\d.]+k?) received", r"\$([\d.]+) session");
+        let output = "Tokens: 2.0k sent, 1k cache hit, 100 received. Cost: $0.01 message, $0.01 session.\n\
+                      Tokens: 500 sent, 7 received. Cost: $0.02 message, $0.03 session.\n";
+        let used = SessionUsage { tokens: Some(2_607), cost: Some(Money(30_000)) };
+        assert_eq!(aider.of_session(output), used);
     }
 
     #[test]

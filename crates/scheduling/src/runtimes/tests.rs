@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gt_core::runtime::{Command, ExitZero, InvocationValues, Runtime};
+use gt_core::schedule::Money;
 use gt_core::{Prefix, Rig, RigSlug, Timestamp};
 
 use super::*;
@@ -239,6 +240,38 @@ fn the_limits_of_real_agents_are_found_in_their_events() {
         ),
     ] {
         assert_eq!(limit_in(&runtime(name), output, now), None, "{name}");
+    }
+}
+
+#[test]
+fn usage_is_found_in_what_programs_print() {
+    for (name, output, tokens, cost) in [
+        ("copilot", "Changes +1 -0\nTokens ↑ 2.0k (600 cached) • ↓ 100\n", 2_100, None),
+        (
+            "aider",
+            "Tokens: 2.0k sent, 100 received. Cost: $0.01 message, $0.01 session.\nTokens: 3k sent, 1k cache hit, 50 \
+             received. Cost: $0.02 message, $0.03 session.\n",
+            5_150,
+            Some(30_000),
+        ),
+        (
+            "cline",
+            r#"{"type":"run_result","usage":{"inputTokens":1200,"outputTokens":34,"cacheReadTokens":0,"totalCost":0.25}}"#,
+            1_234,
+            Some(250_000),
+        ),
+        (
+            "pi",
+            r#"{"type":"message_end","message":{"role":"user","content":[]}}
+{"type":"message_end","message":{"role":"assistant","usage":{"input":100,"output":20,"cacheRead":3,"cacheWrite":4,"totalTokens":127,"cost":{"input":0.01,"total":0.02}}}}
+{"type":"turn_end","message":{"role":"assistant","usage":{"input":100,"output":20,"cacheRead":3,"cacheWrite":4,"cost":{"total":0.02}}}}
+{"type":"message_end","message":{"role":"assistant","usage":{"input":200,"output":1,"cacheRead":0,"cacheWrite":0,"cost":{"input":0.01,"total":0.03}}}}"#,
+            328,
+            Some(50_000),
+        ),
+    ] {
+        let told = runtime(name).usage.of_session(output);
+        assert_eq!((told.tokens, told.cost), (Some(tokens), cost.map(Money)), "{name}");
     }
 }
 
