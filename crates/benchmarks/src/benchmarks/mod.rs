@@ -120,6 +120,11 @@ pub(crate) const ALL: &[Benchmark] = &[
         run: transcripts::run,
     },
     Benchmark {
+        name: "telemetry",
+        about: "the receiver of telemetry against a bare server that reads the body",
+        run: http::run_telemetry,
+    },
+    Benchmark {
         name: "memory",
         about: "the peak memory of commands in a large town",
         run: memory::run,

@@ -6,12 +6,14 @@ mod client;
 mod crowd;
 mod fill;
 mod serving;
+mod telemetry;
 
 use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use bare::serve_file;
 pub(crate) use claims::{ONE_BY_ONE, TOGETHER, run as run_claims, serve_claims};
+pub(crate) use telemetry::run as run_telemetry;
 
 use self::client::{ask_all, request};
 use self::fill::{OF_AGENT, agent_of, fill_file, uid_of};
