@@ -1,5 +1,6 @@
 //! Settings, runtimes and accounts.
 
+use gt_core::cost::SeenWindow;
 use gt_core::schedule::Account;
 use serde::Serialize;
 
@@ -25,6 +26,43 @@ pub struct AccountDocument {
     pub max_runs: u64,
     pub default: bool,
     pub created_at: UtcTime,
+    /// The windows of its subscription, as its service told of them last; left out if it told of none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<UsageWindowDocument>,
+}
+
+/// A window of a subscription.
+#[derive(Debug, Clone, Serialize)]
+pub struct UsageWindowDocument {
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_percent: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<UtcTime>,
+    pub seen_at: UtcTime,
+}
+
+impl From<&SeenWindow> for UsageWindowDocument {
+    fn from(seen: &SeenWindow) -> Self {
+        let window = &seen.window;
+        Self {
+            name: window.name.clone(),
+            used_percent: window.used_percent.map(Into::into),
+            length_seconds: window.length.map(|length| length.as_secs()),
+            resets_at: window.resets_at.map(Into::into),
+            seen_at: seen.seen_at.into(),
+        }
+    }
+}
+
+impl AccountDocument {
+    /// The same with the windows of its subscription.
+    #[must_use]
+    pub fn with_windows<'w>(self, windows: impl Iterator<Item = &'w SeenWindow>) -> Self {
+        Self { windows: windows.map(UsageWindowDocument::from).collect(), ..self }
+    }
 }
 
 /// The default account.
@@ -144,6 +182,7 @@ impl From<&Account> for AccountDocument {
             max_runs: account.max_runs.into(),
             default: account.is_default,
             created_at: account.created_at.into(),
+            windows: Vec::new(),
         }
     }
 }

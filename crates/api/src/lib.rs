@@ -55,7 +55,7 @@ pub use clearable::Clearable;
 pub use config::{
     AccountDocument, BrokenRuntimeDocument, DefaultAccountDocument, LimitPatternDocument,
     LoginPlacesDocument, PasteDocument, RuntimeDocument, RuntimeEntryDocument, SettingDocument,
-    TestedRuntimeDocument, UsagePatternsDocument,
+    TestedRuntimeDocument, UsagePatternsDocument, UsageWindowDocument,
 };
 pub use convoy::{
     ConvoyDocument, ConvoyGraphDocument, ConvoyOverviewDocument, ConvoyStatusDocument,

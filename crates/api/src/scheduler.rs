@@ -412,9 +412,10 @@ impl From<&Budget> for BudgetDocument {
             _ => None,
         };
         Self {
-            setting: match budget.set.scope.is_work() {
-                true => budget.set.setting(),
-                false => budget.set.kind.setting().to_owned(),
+            setting: if budget.set.scope.is_work() {
+                budget.set.setting()
+            } else {
+                budget.set.kind.setting().to_owned()
             },
             rig,
             account: of(|scope| matches!(scope, BudgetScope::Account(_))),

@@ -9,7 +9,7 @@ use crate::UtcTime;
 /// One thing that an agent did or said.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub struct TranscriptEventDocument {
-    /// `prompt`, `text`, `thinking`, `tool_call`, `tool_result`, `usage`, `limit`, `error`, `result` or `note`.
+    /// `prompt`, `text`, `thinking`, `tool_call`, `tool_result`, `usage`, `limit`, `window`, `session`, `error`, `result` or `note`.
     #[schema(example = "tool_call")]
     pub kind: &'static str,
     /// When; left out if the agent does not say it.
@@ -97,6 +97,11 @@ impl From<&TranscriptEvent> for TranscriptEventDocument {
             TranscriptKind::Limit { until, text, .. } => {
                 Self { until: until.map(UtcTime), ..words("limit", text) }
             }
+            TranscriptKind::Window(window) => {
+                let document = words("window", &window.to_string());
+                Self { until: window.resets_at.map(UtcTime), ..document }
+            }
+            TranscriptKind::Session(name) => words("session", name),
             TranscriptKind::Error(text) => words("error", text),
             TranscriptKind::Result { is_error, text } => {
                 Self { is_error: Some(*is_error), ..words("result", text) }

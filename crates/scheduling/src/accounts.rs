@@ -125,6 +125,7 @@ pub fn remove(town: &Town, handle: &str) -> Result<Account> {
         }
         writer.delete_account(handle)?;
         forget(writer, &ParkSubject::account(handle))?;
+        writer.forget_usage_windows(&ParkSubject::account(handle))?;
         Ok(account)
     })
 }

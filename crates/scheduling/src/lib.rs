@@ -18,5 +18,6 @@ pub mod recovery;
 pub mod run_transitions;
 pub mod runtimes;
 pub mod schedule;
+pub mod usage_windows;
 
 pub use consequences::Consequences;

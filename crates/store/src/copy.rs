@@ -386,6 +386,19 @@ pub const TABLES: &[CopiedTable] = &[
         "number",
     ),
     CopiedTable::new(
+        "usage_windows",
+        &[
+            ("kind", Text),
+            ("name", Text),
+            ("window_name", Text),
+            ("used_percent", Number),
+            ("length_s", Number),
+            ("resets_at", Number),
+            ("seen_at", Number),
+        ],
+        "kind, name, window_name",
+    ),
+    CopiedTable::new(
         "parks",
         &[
             ("kind", Text),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gt_core::Timestamp;
+use gt_core::cost::UsageWindow;
 use gt_core::schedule::Money;
 
 /// One thing that an agent did or said.
@@ -45,6 +46,10 @@ pub enum TranscriptKind {
         /// The words of the service.
         text: String,
     },
+    /// The service tells how much of a window of the subscription is used.
+    Window(UsageWindow),
+    /// The agent names its session.
+    Session(String),
     /// Something went wrong in the agent.
     Error(String),
     /// The agent is done with what it was asked.

@@ -33,6 +33,14 @@ fn rounded(number: f64) -> Option<Money> {
     (0.0..1e9).contains(&number).then(|| Money::parse(&format!("{number:.6}")))?
 }
 
+/// The number at a key as whole percents, rounded down; nothing if it is no share.
+pub(crate) fn percent(value: &Value, key: &str, per_percent: f64) -> Option<u32> {
+    let percent = value.get(key)?.as_f64()? * per_percent;
+    // More than all of it may be used, if the service lets it. Binary fractions may be a little too small.
+    let whole = (percent + 1e-6).floor();
+    (0.0..10_000.0).contains(&whole).then(|| format!("{whole:.0}").parse().ok())?
+}
+
 /// A time in seconds since 1970, or as a date.
 pub(crate) fn time(value: &Value, key: &str) -> Option<Timestamp> {
     match value.get(key)? {

@@ -24,6 +24,8 @@ pub fn last_words(format: TranscriptFormat, end_of_output: &str) -> String {
         | TranscriptKind::ToolCall(_)
         | TranscriptKind::ToolResult { .. }
         | TranscriptKind::Usage(_)
+        | TranscriptKind::Window(_)
+        | TranscriptKind::Session(_)
         | TranscriptKind::Note(_) => None,
     });
     words.unwrap_or_default()

@@ -8,6 +8,7 @@
 //!   stays readable.
 //! - What cannot be read is told by a [`TranscriptKind::Note`].
 
+mod codex_session;
 mod event;
 mod formats;
 mod input;
@@ -16,6 +17,7 @@ mod parser;
 mod refusal;
 mod sink;
 
+pub use codex_session::CodexSession;
 pub use event::{ModelUsage, ToolUse, TranscriptEvent, TranscriptKind, UsageScope};
 pub use last_words::last_words;
 pub use parser::{LINE_BYTES_MAX, TranscriptParser};

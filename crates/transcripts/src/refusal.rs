@@ -71,6 +71,8 @@ impl ServiceWords {
             | TranscriptKind::Thinking(_)
             | TranscriptKind::ToolResult { .. }
             | TranscriptKind::Usage(_)
+            | TranscriptKind::Window(_)
+            | TranscriptKind::Session(_)
             | TranscriptKind::Result { is_error: false, .. }
             | TranscriptKind::Note(_) => {}
         }

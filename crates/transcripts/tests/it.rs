@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use gt_core::Timestamp;
+use gt_core::cost::UsageWindow;
 use gt_core::runtime::TranscriptFormat;
 use gt_core::schedule::Money;
 use gt_transcripts::{
-    LINE_BYTES_MAX, ModelUsage, ToolUse, TranscriptEvent, TranscriptKind, TranscriptParser,
-    UsageScope, last_words, service_words,
+    CodexSession, LINE_BYTES_MAX, ModelUsage, ToolUse, TranscriptEvent, TranscriptKind,
+    TranscriptParser, UsageScope, last_words, service_words,
 };
 use proptest::prelude::*;
 
@@ -111,6 +112,7 @@ fn codex_says_what_it_does_and_what_it_used() {
     assert_eq!(
         kinds(TranscriptFormat::Codex, output),
         [
+            TranscriptKind::Session("x".to_owned()),
             TranscriptKind::Thinking("hm".to_owned()),
             call("1", "shell", "ls"),
             answer("1", false, "a\n"),
@@ -276,6 +278,70 @@ fn recorded_outputs_of_agents_are_read() {
         let expected = std::fs::read_to_string(&path).unwrap();
         assert_eq!(read, expected, "{name}; UPDATE_REFERENCES=1 writes what is read");
     }
+}
+
+#[test]
+fn a_session_file_of_codex_tells_usage_and_windows() {
+    let mut session = CodexSession::default();
+    assert_eq!((session.usage(), session.windows()), (None, &[][..]));
+    for line in include_str!("fixtures/codex_session.jsonl").lines() {
+        session.read_line(line.as_bytes());
+    }
+
+    let usage = ModelUsage {
+        model: "gpt-5-codex".to_owned(),
+        input: 400,
+        output: 60,
+        cache_read: 600,
+        reasoning: 40,
+        scope: UsageScope::Session,
+        ..ModelUsage::default()
+    };
+    assert_eq!(session.usage(), Some(usage.clone()));
+    let told: Vec<String> = session
+        .windows()
+        .iter()
+        .map(|seen| {
+            let UsageWindow { length, resets_at, .. } = &seen.window;
+            let hours = length.map(|length| length.as_secs() / 3600);
+            format!("{} {hours:?} {}", seen.window, resets_at.unwrap())
+        })
+        .collect();
+    let expected = [
+        "secondary: 40 % used Some(168) 2026-11-17T21:13:20Z",
+        "primary: 96 % used Some(5) 2026-11-17T12:00:01Z",
+    ];
+    assert_eq!(told, expected);
+
+    // A session that counts anew has used no less.
+    let anew = r#"{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":5}}}}"#;
+    session.read_line(anew.as_bytes());
+    session.read_line(b"{\"type\":\"event_msg\",\"payload\":7}");
+    session.read_line(b"no JSON");
+    assert_eq!(session.usage(), Some(usage));
+}
+
+#[test]
+fn claude_tells_how_much_of_its_windows_is_used() {
+    let line = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","resetsAt":1794950000,"rateLimitType":"seven_day","utilization":0.86,"unifiedWindows":{"five_hour":{"utilization":0.07,"resetsAt":1794948884},"seven_day":{"utilization":0.86,"resetsAt":1794950000}}}}
+{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","resetsAt":1794948884,"rateLimitType":"five_hour"}}
+{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","isUsingOverage":false}}
+{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","rateLimitType":"bad name","utilization":-1}}
+"#;
+    let window = |name: &str, used_percent, resets_at: i64, hours| {
+        TranscriptKind::Window(UsageWindow {
+            name: name.to_owned(),
+            used_percent,
+            length: Some(Duration::from_hours(hours)),
+            resets_at: Some(Timestamp::from_nanos(resets_at * 1_000_000_000)),
+        })
+    };
+    let expected = [
+        window("five_hour", Some(7), 1_794_948_884, 5),
+        window("seven_day", Some(86), 1_794_950_000, 7 * 24),
+        window("five_hour", None, 1_794_948_884, 5),
+    ];
+    assert_eq!(kinds(TranscriptFormat::Claude, line), expected);
 }
 
 #[test]

@@ -2,13 +2,15 @@
 
 use clap::{Args, Subcommand};
 use gt_api::{AccountDocument, DefaultAccountDocument};
-use gt_core::schedule::Account;
+use gt_core::cost::SeenWindow;
+use gt_core::schedule::{Account, ParkSubject};
 use gt_scheduling::accounts::{self, NewAccount};
+use gt_scheduling::usage_windows::current_windows;
 
 use super::deacon::resume_account;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, plural};
+use crate::output::{Cell, Table, ago, moment, plural};
 
 /// Accounts that runs are charged to
 #[derive(Debug, Args)]
@@ -111,10 +113,15 @@ fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let printer = context.printer;
     let accounts = accounts::list(&town)?;
+    let windows = current_windows(&town)?;
+    let windows_of = |account: &Account| {
+        let means = ParkSubject::account(&account.handle);
+        windows.iter().filter(move |(of, _)| *of == means).map(|(_, seen)| seen)
+    };
     if printer.json() {
         let mut list = printer.list();
         for account in &accounts {
-            list.push(&AccountDocument::from(account))?;
+            list.push(&AccountDocument::from(account).with_windows(windows_of(account)))?;
         }
         return list.finish();
     }
@@ -142,6 +149,17 @@ fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
             ]);
         }
         printer.table(table)?;
+    }
+    for account in &accounts {
+        for SeenWindow { window, seen_at } in windows_of(account) {
+            let reset = window.resets_at.map(|at| format!(", resets {}", moment(at)));
+            let seen = ago(*seen_at, town.now());
+            printer.line(format!(
+                "{}  {window}{}, told {seen}",
+                account.handle,
+                reset.unwrap_or_default()
+            ))?;
+        }
     }
     let kept = accounts::kept(&town)?;
     if !kept.is_empty() {

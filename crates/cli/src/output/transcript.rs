@@ -64,6 +64,8 @@ impl TranscriptView {
             TranscriptKind::Usage(usage) if usage.scope == UsageScope::Request => self.sum(usage),
             TranscriptKind::Usage(usage) => page.usage(usage),
             TranscriptKind::Limit { until, text, .. } => page.limit(*until, text),
+            // gt config account list shows the windows, and only programs need the names of sessions.
+            TranscriptKind::Window(_) | TranscriptKind::Session(_) => {}
             TranscriptKind::Error(text) => page.titled("error", text, LineStyle::Failed),
             TranscriptKind::Result { is_error: true, text } => {
                 page.titled("failed", text, LineStyle::Failed);

@@ -131,6 +131,7 @@ mod tree_faults;
 mod trees;
 mod triage;
 mod update;
+mod usage_windows;
 mod wait;
 mod warm_trees;
 mod why;

@@ -75,7 +75,7 @@ fn events_are_lines_for_people_objects_for_programs_and_bytes_for_both() {
     assert_eq!(town.raw_log(), EVENTS);
     let events = town.gt(["run", "log", "we-a", "--json"]).ok().json_lines();
     let kinds: Vec<&str> = events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds[..4], ["error", "text", "tool_call", "tool_result"]);
+    assert_eq!(kinds[..5], ["session", "error", "text", "tool_call", "tool_result"]);
     let last = json!({"kind": "result", "is_error": true, "text": LAST_WORDS});
     assert_eq!(events.last(), Some(&last));
     town.assert_quiet();

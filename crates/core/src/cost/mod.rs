@@ -7,6 +7,7 @@ mod record;
 mod report;
 mod spent;
 mod telemetry;
+mod window;
 
 pub use booking::{Booking, SpendingChange, book};
 pub use counted::{CostSource, CountedUsage, UsageTotals, counted, totals};
@@ -15,3 +16,4 @@ pub use record::{TokenCounts, UsageRecord, UsageSource};
 pub use report::{CostGrouping, CostLine, SpentItem, cost_report};
 pub use spent::Spent;
 pub use telemetry::{RequestUsage, TelemetryUsage, usage_in_logs};
+pub use window::{SeenWindow, UsageWindow};

@@ -86,6 +86,7 @@ accessors! {
         work_claim: String, "work.claim";
         checks_max: i64, "checks.max";
         accounts_spread: bool, "accounts.spread";
+        accounts_park_percent: i64, "accounts.park_percent";
         cost_prices: PriceTable, "cost.prices";
         budget_runs_per_hour: i64, "budget.runs_per_hour";
         budget_tokens_per_day: i64, "budget.tokens_per_day";

@@ -115,6 +115,8 @@ settings! {
         "Most checks of a rig that run at once on a host, each in a worktree of its own";
     "accounts.spread": SettingKind::Bool, "false",
         "Whether work that names no account gets another one while the default has no room";
+    "accounts.park_percent": SettingKind::Integer { min: 0, max: 100 }, "95",
+        "No starts on an account once so many percent of a window of its subscription are used, until that begins anew; 0 is never";
     "cost.prices": SettingKind::Prices, "",
         "Prices of models beside the built-in ones, in dollars for a million tokens: model=input/output or model=input/output/cache-read/cache-write, separated by commas";
     "budget.runs_per_hour": COUNT, "0",

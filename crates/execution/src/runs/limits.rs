@@ -11,8 +11,10 @@ use gt_executors::runs::{AskResult, RunFiles, ask_to_cancel};
 
 use super::message_delivery::deliver;
 use super::service_limit::ServiceLimitWatch;
+use super::session_reports::SessionReports;
 use super::telemetry::RunTelemetry;
 use super::usage::book_live_usage;
+use gt_scheduling::usage_windows::note_windows;
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::{Result, Town};
 
@@ -34,6 +36,9 @@ pub(super) struct LimitWatch<'a> {
     usage: Usage,
     asked: Option<RunProgress>,
     service: ServiceLimitWatch,
+    reports: Option<&'a SessionReports<'a>>,
+    /// When the reports of the sessions were read last.
+    reported: Instant,
 }
 
 impl<'a> LimitWatch<'a> {
@@ -43,6 +48,7 @@ impl<'a> LimitWatch<'a> {
         run: &'a Run,
         files: &'a RunFiles,
         settings: &SchedulerSettings,
+        reports: Option<&'a SessionReports<'a>>,
     ) -> Self {
         Self {
             town,
@@ -54,6 +60,8 @@ impl<'a> LimitWatch<'a> {
             usage: run.usage,
             asked: None,
             service: ServiceLimitWatch::of(town, run, settings.limit_patience),
+            reports,
+            reported: Instant::now(),
         }
     }
 
@@ -66,8 +74,20 @@ impl<'a> LimitWatch<'a> {
     ) -> bool {
         let mut is_limited = false;
         let mut booked = Vec::new();
+        let (mut in_files, mut windows) = (Vec::new(), Vec::new());
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(self.interval()) {
-            let records = telemetry.map(RunTelemetry::records).unwrap_or_default();
+            if let Some(reports) =
+                self.reports.filter(|_| self.reported.elapsed() >= LIVE_USAGE_INTERVAL)
+            {
+                self.reported = Instant::now();
+                let (records, told) = reports.look();
+                in_files = records;
+                if told != windows && note_windows(self.town, self.run, &told).is_ok() {
+                    windows = told;
+                }
+            }
+            let mut records = telemetry.map(RunTelemetry::records).unwrap_or_default();
+            records.extend(in_files.iter().cloned());
             // What cannot be recorded now is tried again: the counters contain it.
             if records != booked
                 && let Ok(usage) = book_live_usage(self.town, self.run, &records)

@@ -13,6 +13,7 @@ mod remote;
 mod retry_while_unreachable;
 mod run_cleanup;
 mod service_limit;
+mod session_reports;
 mod sessions;
 mod show;
 mod spawner;

@@ -14,6 +14,7 @@ use gt_executors::runs::{
 
 use super::launch_spec::{LaunchHost, LaunchSpec, launch_spec, wrap_agent};
 use super::retry_while_unreachable::retry_while_unreachable;
+use super::session_reports::SessionReports;
 use super::spawner::with_causes;
 use super::telemetry::RunTelemetry;
 use crate::trees::ignore_files;
@@ -32,6 +33,7 @@ const NO_STEPS: StepProgress = StepProgress { done: 0, total: 0 };
 /// The data that the sessions of a run share.
 pub(super) struct SessionInputs<'a> {
     pub(super) telemetry: &'a RunTelemetry,
+    pub(super) reports: &'a SessionReports<'a>,
     pub(super) town: &'a Town,
     pub(super) rig: &'a Rig,
     pub(super) settings: &'a SchedulerSettings,
@@ -115,6 +117,7 @@ impl SessionInputs<'_> {
             retry_while_unreachable(self.lock, launch_spec)
         };
         let LaunchSpec { mut agent, told, .. } = launched.map_err(|error| with_causes(&error))?;
+        self.reports.begin_session(&agent.environment);
         let telemetry = self.telemetry.begin_session(session, runtime, &agent.environment);
         agent.environment.extend(telemetry);
         wrap_agent(self.town, self.rig, &order.run, &mut agent, true)

@@ -15,6 +15,7 @@ use super::conclude::{conclude, not_continued};
 use super::limits::LimitWatch;
 use super::remote::{self, HomeSupervisor};
 use super::retry_while_unreachable::retry_while_unreachable;
+use super::session_reports::SessionReports;
 use super::sessions::{SessionInputs, SessionsEnd};
 use super::spawner::{reopening, with_causes};
 use super::telemetry::RunTelemetry;
@@ -25,6 +26,7 @@ use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _, strays_are_lef
 use gt_scheduling::run_transitions::Claim;
 use gt_scheduling::run_transitions::claim_with;
 use gt_scheduling::run_transitions::{exec_failed, finish};
+use gt_scheduling::usage_windows::note_windows;
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{OperationError, Result, Town};
@@ -106,8 +108,10 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     let run = order.run.clone();
     let context = order.context.clone();
     let telemetry = RunTelemetry::start(&order.token);
+    let reports = SessionReports::of(town, &run);
     let shift = SessionInputs {
         telemetry: &telemetry,
+        reports: &reports,
         town,
         rig: &rig,
         settings: &settings,
@@ -121,7 +125,7 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     }
     let (ended, is_limited) = std::thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
-        let watch = LimitWatch::begin(town, &run, &files, &settings);
+        let watch = LimitWatch::begin(town, &run, &files, &settings, Some(&reports));
         let telemetry = &telemetry;
         let watching = scope.spawn(move || watch.watch_until(&end, Some(telemetry)));
         let result = shift.work(*order, &mut supervision);
@@ -140,6 +144,9 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
             let end = if is_for_limit { AgentEnd::Signalled(TERM) } else { end };
             let mut usage = usage_in_output(town, &run, &runtime);
             usage.extend(telemetry.records());
+            let (in_files, windows) = reports.look();
+            usage.extend(in_files);
+            retry_while_unreachable(&lock, || note_windows(town, &run, &windows))?;
             let problems = telemetry.problems();
             let peak_mb = supervision.take_peak_mb();
             // Before the end, so that a process that waits for the end finds it.

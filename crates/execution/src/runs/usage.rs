@@ -51,6 +51,11 @@ fn usage_in_events(town: &Town, run: &Run) -> Result<Vec<UsageRecord>> {
     Ok(sums.records)
 }
 
+/// The number of the session that begins with this line of ours.
+pub(super) fn session_begun(line: &str) -> Option<u32> {
+    line.strip_prefix(SESSION_SEPARATOR)?.split(' ').next()?.parse().ok()
+}
+
 /// What events have told so far.
 struct OutputSums {
     session: u32,
@@ -62,9 +67,7 @@ impl OutputSums {
         for event in events {
             match event.kind {
                 TranscriptKind::Text(text) => {
-                    let begun = text.strip_prefix(SESSION_SEPARATOR);
-                    let number = begun.and_then(|rest| rest.split(' ').next()?.parse().ok());
-                    self.session = number.unwrap_or(self.session);
+                    self.session = session_begun(&text).unwrap_or(self.session);
                 }
                 TranscriptKind::Usage(usage) => self.count(&usage),
                 _ => {}

@@ -85,6 +85,7 @@ pub const TARGETS: &[FuzzTarget] = &[
     ),
     target("runtime_file", runtimes::file, runtimes::KEYS).costing(4),
     target("transcript", transcripts::output, transcripts::WORDS).costing(8),
+    target("codex_session", transcripts::session_file, transcripts::SESSION_WORDS),
     target("usage_limit", runtimes::limit, runtimes::LIMITS).costing(16),
     target("script", runtimes::script, runtimes::INSTRUCTIONS),
     target(

@@ -1,8 +1,9 @@
 //! The output of agents.
 
+use gt_core::cost::UsageWindow;
 use gt_core::formula::WordSet as _;
 use gt_core::runtime::TranscriptFormat;
-use gt_transcripts::{TranscriptEvent, TranscriptKind, TranscriptParser, last_words};
+use gt_transcripts::{CodexSession, TranscriptEvent, TranscriptKind, TranscriptParser, last_words};
 
 pub(super) const WORDS: &[&str] = &[
     "{\"type\":\"assistant\",\"message\":{\"content\":[",
@@ -31,6 +32,28 @@ pub(super) fn output(input: &[u8]) {
             }
         }
         let _ = last_words(*format, &String::from_utf8_lossy(input));
+    }
+}
+
+pub(super) const SESSION_WORDS: &[&str] = &[
+    "{\"timestamp\":\"2026-06-01T10:00:00Z\",\"type\":\"event_msg\",\"payload\":{\"type\":\"token_count\",",
+    "\"info\":{\"total_token_usage\":{\"input_tokens\":12,\"cached_input_tokens\":99}}",
+    "\"rate_limits\":{\"primary\":{\"used_percent\":1e9,\"window_minutes\":300,\"resets_at\":-1}}",
+    "{\"type\":\"turn_context\",\"payload\":{\"model\":\"m\"}}\n",
+    "}}\n",
+];
+
+/// A session file of Codex, line by line. Nothing that is told before is lost.
+pub(super) fn session_file(input: &[u8]) {
+    let mut session = CodexSession::default();
+    for line in input.split(|byte| *byte == b'\n') {
+        let before = session.clone();
+        session.read_line(line);
+        assert!(before.usage().is_none() || session.usage().is_some());
+        assert!(before.windows().len() <= session.windows().len());
+    }
+    for seen in session.windows() {
+        assert_eq!(UsageWindow::name_from(&seen.window.name).as_ref(), Some(&seen.window.name));
     }
 }
 

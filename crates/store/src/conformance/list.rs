@@ -365,6 +365,7 @@ macro_rules! for_each_conformance_case {
                 what_sources_say_about_usage_is_kept_by_counter,
                 beads_of_a_bill_are_found_with_their_convoys,
                 spending_is_summed_by_runs_beads_and_convoys,
+                the_last_words_of_a_service_about_a_window_are_kept,
                 runs_that_have_ended_tell_what_the_next_may_use,
                 starts_are_counted_unless_they_failed,
                 estimates_and_guards_read_back_as_they_were_written,

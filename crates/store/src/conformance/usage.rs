@@ -1,8 +1,12 @@
 //! The usage of runs, the estimates for them, and the guards that hold up starts.
 
-use gt_core::cost::{SpendingChange, Spent, TokenCounts, UsageRecord, UsageSource};
+use std::time::Duration;
+
+use gt_core::cost::{
+    SeenWindow, SpendingChange, Spent, TokenCounts, UsageRecord, UsageSource, UsageWindow,
+};
 use gt_core::decide::RunLimits;
-use gt_core::schedule::{Account, Money, Run, RunEnd, RunState, Usage};
+use gt_core::schedule::{Account, Money, ParkSubject, Run, RunEnd, RunState, Usage};
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, Status};
 
 use super::EngineUnderTest;
@@ -265,6 +269,35 @@ pub(super) fn estimates_and_guards_read_back_as_they_were_written(subject: &dyn 
     let shut = |host| town.read(|reader| reader.shut_guards(host));
     assert_eq!((shut("here"), shut("there")), (vec![Guard::Memory], vec![Guard::Memory]));
     assert_eq!(shut("elsewhere"), []);
+}
+
+pub(super) fn the_last_words_of_a_service_about_a_window_are_kept(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    let seen = |name: &str, used_percent, seen_at| SeenWindow {
+        window: UsageWindow {
+            name: name.to_owned(),
+            used_percent,
+            length: used_percent.map(|_| Duration::from_hours(5)),
+            resets_at: Some(at(99)),
+        },
+        seen_at: at(seen_at),
+    };
+    let (work, lab) = (ParkSubject::account("work"), ParkSubject::account("lab"));
+    for (means, seen) in [
+        (&work, seen("primary", Some(40), 5)),
+        (&work, seen("primary", Some(60), 7)),
+        (&work, seen("primary", Some(50), 6)),
+        (&work, seen("secondary", None, 5)),
+        (&lab, seen("primary", Some(1), 5)),
+    ] {
+        town.write(|writer| writer.keep_usage_window(means, &seen));
+    }
+    let all = || town.read(|reader| reader.usage_windows());
+    let of_work =
+        [(work.clone(), seen("primary", Some(60), 7)), (work, seen("secondary", None, 5))];
+    assert_eq!(all(), [&[(lab.clone(), seen("primary", Some(1), 5))][..], &of_work].concat());
+    town.write(|writer| writer.forget_usage_windows(&lab));
+    assert_eq!(all(), of_work);
 }
 
 fn account(handle: &str) -> Account {

@@ -57,6 +57,7 @@ migrations! {
     (15, 15, "0015_merge_requests.sql"),
     // An older program would record usage that no budget sees.
     (16, 16, "0016_usage.sql"),
+    (17, 16, "0017_usage_windows.sql"),
 }
 
 /// The schema this program knows.

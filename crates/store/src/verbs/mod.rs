@@ -40,6 +40,7 @@ mod tokens;
 mod trash;
 mod upkeep;
 mod usage;
+mod usage_windows;
 mod waits;
 mod work;
 mod workers;
@@ -117,6 +118,7 @@ pub fn all_statements() -> Vec<&'static str> {
         trash::STATEMENTS,
         upkeep::STATEMENTS,
         usage::STATEMENTS,
+        usage_windows::STATEMENTS,
         waits::STATEMENTS,
         work::STATEMENTS,
         workers::STATEMENTS,

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use gt_core::cost::UsageWindow;
 use serde_json::Value;
 
 use crate::event::{ModelUsage, ToolUse, TranscriptKind, UsageScope};
-use crate::input::{about, change, flag, list, money, parts, text, time};
+use crate::input::{about, change, flag, list, money, parts, percent, text, time};
 use crate::sink::EventSink;
 
 pub(super) fn read(line: &Value, sink: &mut EventSink) {
@@ -85,12 +86,44 @@ fn heard(message: &Value, sink: &mut EventSink) {
 
 fn limit(line: &Value, sink: &mut EventSink) {
     let Some(info) = line.get("rate_limit_info") else { return };
+    let windows = info.get("unifiedWindows").and_then(Value::as_object);
+    let mut told: Vec<UsageWindow> =
+        windows.into_iter().flatten().filter_map(|(name, one)| window(name, one)).collect();
+    let named = window(text(info, "rateLimitType"), info);
+    let is_new = |named: &UsageWindow| told.iter().all(|one| one.name != named.name);
+    let is_warned = text(info, "status") == "allowed_warning";
+    let says_more = |named: &UsageWindow| named.used_percent.is_some() || is_warned;
+    told.extend(named.filter(|named| is_new(named) && says_more(named)));
+    for window in told {
+        sink.add(TranscriptKind::Window(window));
+    }
     if text(info, "status") == "rejected" {
         let kind = text(info, "rateLimitType");
         // The others last a week.
-        let window = (kind == "five_hour").then_some(Duration::from_hours(5));
+        let window = length(kind).filter(|length| *length < WEEK);
         let (until, text) = (time(info, "resetsAt"), kind.replace('_', " "));
         sink.add(TranscriptKind::Limit { until, window, text });
+    }
+}
+
+/// A window of the subscription.
+fn window(name: &str, told: &Value) -> Option<UsageWindow> {
+    Some(UsageWindow {
+        name: UsageWindow::name_from(name)?,
+        used_percent: percent(told, "utilization", 100.0),
+        length: length(name),
+        resets_at: time(told, "resetsAt"),
+    })
+}
+
+const WEEK: Duration = Duration::from_hours(7 * 24);
+
+/// How long a window of this name lasts, if that is known.
+fn length(name: &str) -> Option<Duration> {
+    match name {
+        "five_hour" => Some(Duration::from_hours(5)),
+        _ if name.starts_with("seven_day") => Some(WEEK),
+        _ => None,
     }
 }
 

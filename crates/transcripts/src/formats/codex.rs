@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::event::{ModelUsage, ToolUse, TranscriptKind, UsageScope};
+use crate::codex_session::read_usage;
+use crate::event::{ToolUse, TranscriptKind};
 use crate::input::{about, list, parts, shell_command, text};
 use crate::sink::EventSink;
 
@@ -21,22 +22,7 @@ pub(super) fn read(line: &Value, sink: &mut EventSink) {
         }
         "turn.completed" => {
             let usage = line.get("usage").unwrap_or(&Value::Null);
-            let cache_read = sink.tokens(usage, "cached_input_tokens");
-            let cache_write = sink.tokens(usage, "cache_write_input_tokens");
-            let reasoning = sink.tokens(usage, "reasoning_output_tokens");
-            let usage = ModelUsage {
-                // Both numbers contain their special parts.
-                input: sink
-                    .tokens(usage, "input_tokens")
-                    .saturating_sub(cache_read)
-                    .saturating_sub(cache_write),
-                output: sink.tokens(usage, "output_tokens").saturating_sub(reasoning),
-                cache_read,
-                cache_write,
-                reasoning,
-                scope: UsageScope::Request,
-                ..ModelUsage::default()
-            };
+            let usage = read_usage(usage, sink);
             sink.add(TranscriptKind::Usage(usage));
         }
         "turn.failed" => {
@@ -45,6 +31,9 @@ pub(super) fn read(line: &Value, sink: &mut EventSink) {
             sink.add(TranscriptKind::Result { is_error: true, text });
         }
         "error" => sink.add(TranscriptKind::Error(text(line, "message").to_owned())),
+        "thread.started" if !text(line, "thread_id").is_empty() => {
+            sink.add(TranscriptKind::Session(text(line, "thread_id").to_owned()));
+        }
         "thread.started" | "turn.started" | "item.updated" => {}
         other => sink.unknown_type("the event", other),
     }

@@ -170,7 +170,7 @@ impl HomeSupervisor<'_> {
         let mut is_said = false;
         let outcome = std::thread::scope(|scope| {
             let (ended, end) = mpsc::channel::<()>();
-            let watch = LimitWatch::begin(town, &it.run, self.files, &it.settings);
+            let watch = LimitWatch::begin(town, &it.run, self.files, &it.settings, None);
             // Its agent sends nothing home: only its time is known.
             scope.spawn(move || {
                 watch.watch_until(&end, None);

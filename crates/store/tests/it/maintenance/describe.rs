@@ -110,6 +110,7 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("settings", 1),
             ("spending", 0),
             ("usage_records", 0),
+            ("usage_windows", 0),
             ("tokens", 0),
             ("trash", 0),
             ("candidate_checks", 0),
