@@ -7,7 +7,7 @@ use std::time::Duration;
 use gt_core::checks::{CheckDefinition, CheckResult, CheckRun, check_cache_key};
 use gt_core::inbox::InboxKind;
 use gt_core::merging::{MergeRequest, RequestHold, RequestState};
-use gt_core::schedule::{ContextOrigin, Run};
+use gt_core::schedule::{CloseReason, ContextOrigin, Run};
 use gt_core::{ExecutorKind, Prefix, Priority, Rig, RigSlug, Uid};
 use gt_daemon::inbox::inbox;
 use gt_execution::checks::CheckReport;
@@ -18,10 +18,12 @@ use gt_executors::git::{
     AppliedAs, CandidateBuild, CandidateMember, Commit, GitError, LandMethod, MemberOutcome, Push,
     Signature,
 };
+use gt_scheduling::schedule::retry;
 use gt_store::{HostRow, NewContext};
 use gt_town::{Result, Town, rigs};
 
 use crate::inbox::request_at;
+use crate::scheduling::town_with_rig;
 use crate::town::town;
 
 const REQUESTS: u64 = 32;
@@ -318,5 +320,35 @@ fn one_culprit_in_a_batch_of_8_costs_at_most_4_more_check_runs() {
         let batches = before / 8 + 1 + after.div_ceil(8);
         let extra = u64::from(machine.check_runs.get()) - batches;
         assert!(extra <= 4, "{culprit}: {extra} more than {batches} batches");
+    }
+}
+
+#[test]
+fn work_in_the_queue_is_not_tried_again_by_another_run() {
+    for (state, is_tried) in [
+        (RequestState::Queued, false),
+        (RequestState::Building, false),
+        (RequestState::Held(RequestHold::OriginUnreachable), false),
+        (RequestState::Failed, true),
+        (RequestState::Conflict, true),
+    ] {
+        let town = town_with_rig(None);
+        let bead = request_at(&town, "web-1", state, &commit(1)).id.bead;
+        // The repair that was scheduled before did not start.
+        let rig = RigSlug::parse("web").unwrap();
+        let origin = ContextOrigin::Repair;
+        town.write(|writer| {
+            let new = NewContext::plain(bead.clone(), rig, Priority::default(), origin);
+            for context in writer.insert_contexts(vec![new])? {
+                writer.close_context(&context, CloseReason::CircuitBroken, "no such program")?;
+            }
+            Ok(())
+        })
+        .unwrap();
+        let retried = retry(&town, &[bead.to_string()], false, false).unwrap().remove(0);
+        assert_eq!(retried.is_ok(), is_tried, "{state}: {retried:?}");
+        if let Err(refused) = retried {
+            assert!(refused.to_string().contains("web-1@1"), "{refused}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Another try for what was given up.
 
-use gt_core::merging::RequestState;
+use gt_core::merging::{MergeRequest, RequestState};
 use gt_core::schedule::{CloseReason, Context, ContextOrigin, RunState};
 use gt_core::{Bead, BeadId, ExecutorKind, Outcome, Status};
 use gt_store::{NewContext, Writer};
@@ -156,6 +156,11 @@ fn retry_in(
             run.id, run.id
         ));
     }
+    let request = writer.open_merge_request(&id)?;
+    // The queue schedules the repair of work that it sends back, and a bead has one context at a time.
+    if let Some(open) = request.as_ref().filter(|request| !is_sent_back(request)) {
+        return not_needed(format!("{}; {}", open.state_reason(), open.next_step()));
+    }
     let reopened = bead.status == Status::Closed;
     if reopened && bead.outcome != Some(Outcome::Failed) {
         return not_needed(format!(
@@ -185,7 +190,7 @@ fn retry_in(
     if reopened {
         reopen_in(town, writer, id.as_str(), None)?;
     }
-    if bead.status == Status::Blocked && is_sent_back(writer, &id)? {
+    if bead.status == Status::Blocked && request.is_some() {
         // Its repair was given up, which has blocked it.
         release_in(writer, &id)?;
     }
@@ -202,10 +207,7 @@ fn retry_in(
     Ok(RetryResult::Again(Box::new(Retried { bead: id, context, reopened, hastened: false })))
 }
 
-/// Whether the merge request of a bead needs a repair.
-fn is_sent_back(writer: &Writer<'_>, bead: &BeadId) -> Result<bool> {
-    let request = writer.open_merge_request(bead)?;
-    Ok(request.is_some_and(|request| {
-        matches!(request.state, RequestState::Conflict | RequestState::Failed)
-    }))
+/// Whether an open merge request needs a repair.
+fn is_sent_back(request: &MergeRequest) -> bool {
+    matches!(request.state, RequestState::Conflict | RequestState::Failed)
 }
