@@ -5,12 +5,12 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use gt_core::cost::{SeenWindow, TokenCounts, UsageRecord, UsageSource};
+use gt_core::cost::{SeenWindow, UsageRecord};
 use gt_core::schedule::Run;
 use gt_transcripts::{CodexSession, LINE_BYTES_MAX, TranscriptEvent, TranscriptKind};
 
 use super::transcript::{RunTranscript, has_plain_output};
-use super::usage::session_begun;
+use super::usage::{output_record, session_begun};
 use gt_scheduling::run_transitions::open_output;
 use gt_town::{Environment, Town};
 
@@ -165,22 +165,8 @@ impl SessionFile {
     }
 
     fn record(&self) -> Option<UsageRecord> {
-        let usage = self.content.usage()?;
-        Some(UsageRecord {
-            session: self.session,
-            model: usage.model,
-            // The file is another record of the same output. It names the model, and the output does not.
-            source: UsageSource::Output,
-            tokens: TokenCounts {
-                input: usage.input,
-                output: usage.output,
-                cache_read: usage.cache_read,
-                cache_write: usage.cache_write,
-                reasoning: usage.reasoning,
-            },
-            reported: None,
-            priced: None,
-        })
+        // The file is another record of the same output. It names the model, and the output does not.
+        Some(output_record(self.session, &self.content.usage()?))
     }
 }
 

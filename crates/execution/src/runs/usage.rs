@@ -76,20 +76,7 @@ impl OutputSums {
     }
 
     fn count(&mut self, usage: &ModelUsage) {
-        let mut record = UsageRecord {
-            session: self.session,
-            model: usage.model.clone(),
-            source: UsageSource::Output,
-            tokens: TokenCounts {
-                input: usage.input,
-                output: usage.output,
-                cache_read: usage.cache_read,
-                cache_write: usage.cache_write,
-                reasoning: usage.reasoning,
-            },
-            reported: usage.cost,
-            priced: None,
-        };
+        let mut record = output_record(self.session, usage);
         let place = self.records.iter().position(|known| known.is_same_counter(&record));
         let Some(known) = place.map(|place| &mut self.records[place]) else {
             return self.records.push(record);
@@ -99,6 +86,24 @@ impl OutputSums {
             record.reported = Money::sum(record.reported.into_iter().chain(known.reported));
         }
         *known = record;
+    }
+}
+
+/// The record of what the output of a session says about a model.
+pub(super) fn output_record(session: u32, usage: &ModelUsage) -> UsageRecord {
+    UsageRecord {
+        session,
+        model: usage.model.clone(),
+        source: UsageSource::Output,
+        tokens: TokenCounts {
+            input: usage.input,
+            output: usage.output,
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+            reasoning: usage.reasoning,
+        },
+        reported: usage.cost,
+        priced: None,
     }
 }
 
