@@ -71,10 +71,6 @@ pub fn host_of(town: &Town) -> Result<String> {
 
 /// The host that alone works on a rig, if it is not `host`.
 pub fn other_host_of(town: &Town, rig: &RigSlug, host: &str) -> Result<Option<String>> {
-    // It has no settings.
-    if rig.as_str() == RigSlug::INBOX {
-        return Ok(None);
-    }
     let files = file_layers(town)?;
     let name = town.read(|reader| Ok(layers_over(&files, reader)?.rig_host(rig)?))?;
     Ok(Some(name).filter(|name| !name.is_empty() && !is_host_named(host, name)))

@@ -266,6 +266,8 @@ fn why_and_doctor_know_items() {
     assert_says(&town.gt(["why", bead(&item)]).ok().stdout, &["waits for an agent to ask for it"]);
     town.gt(["work", "next", "--agent", "ann"]).ok();
     assert_says(&town.gt(["why", bead(&item)]).ok().stdout, &["is running as"]);
+    town.gt(["rig", "check", "list"]).ok();
+    town.gt(["rig", "status", "inbox"]).ok();
     let doctor = town.gt(["doctor"]).ok();
     assert_says(&doctor.stdout, &["inbox (active)", "all as they should be"]);
     assert_says(&town.gt(["run", "list"]).ok().stdout, &["ann"]);

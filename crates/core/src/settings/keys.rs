@@ -273,7 +273,10 @@ pub fn lookup(name: &str) -> Result<(&'static Setting, SettingName), Invalid> {
             // No name has a point: it belongs to another setting that ends the same way.
             && !slug.contains('.')
         {
-            RigSlug::parse(slug)?;
+            // The inbox is a rig as well, although no person may add one of that name.
+            if slug != RigSlug::INBOX {
+                RigSlug::parse(slug)?;
+            }
             return Ok((setting, SettingName(name.to_owned())));
         }
     }
