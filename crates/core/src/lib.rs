@@ -10,6 +10,7 @@
 //!   [`event`] know how they stand in the log.
 
 pub mod bead;
+pub mod board;
 pub mod checks;
 pub mod command_template;
 pub mod command_wrap;
@@ -33,9 +34,11 @@ pub mod plan;
 pub mod port_range;
 pub mod query;
 pub mod queue_block;
+pub mod record_merge;
 pub mod rig;
 pub mod runtime;
 pub mod schedule;
+pub mod screen;
 pub mod secret_mask;
 pub mod server_events;
 pub mod settings;

@@ -17,6 +17,8 @@ pub const REQUEST_KEY_BYTES_MAX: usize = 200;
 pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Longest message, in bytes; more than a worker should have to read at once.
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+/// How much of the end of a run's output the store keeps for other hosts, in bytes.
+pub const RUN_OUTPUT_KEPT_BYTES: u64 = 64 * 1024;
 /// Most jobs that one write transaction takes together.
 pub const WRITE_GROUP_MAX: usize = 256;
 /// The same on a server, where others wait meanwhile.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use crate::schedule::Account;
 
 /// Shorter values are not masked: they are words that stand in any text.
@@ -9,6 +11,26 @@ const SECRET_BYTES_MIN: usize = 8;
 
 /// The text in the place of a value. It needs no escape in JSON.
 const MASK: &[u8] = b"[masked]";
+
+/// Parts of the name of a variable that holds a key.
+const SECRET_WORDS: [&str; 10] = [
+    "AUTH",
+    "BEARER",
+    "COOKIE",
+    "CREDENTIAL",
+    "KEY",
+    "PASS",
+    "PRIVATE",
+    "SECRET",
+    "TOKEN",
+    "WEBHOOK",
+];
+
+/// Last words in the names of variables whose values are names that people read in any output.
+const PUBLIC_WORDS: [&str; 2] = ["MODEL", "REGION"];
+
+/// A part of the path of an address that is at least this long may be a key.
+const PATH_PART_BYTES_MAX: usize = 20;
 
 /// The values that must not be shown.
 #[derive(Debug, Clone, Default)]
@@ -18,10 +40,14 @@ pub struct SecretMask {
 }
 
 impl SecretMask {
-    /// The values of the environments of these accounts, also as they stand in JSON.
+    /// The values of the environments of these accounts that may be keys, also as they stand in JSON.
     pub fn of_accounts(accounts: &[Account]) -> Self {
-        let values = accounts.iter().flat_map(|account| &account.environment);
-        Self::of_values(values.map(|(_, value)| value.as_str()))
+        let variables = accounts.iter().flat_map(|account| &account.environment);
+        let mut values = Vec::new();
+        for (name, value) in variables {
+            collect_secrets(name, value, &mut values);
+        }
+        Self::of_values(values.iter().map(String::as_str))
     }
 
     fn of_values<'v>(values: impl Iterator<Item = &'v str>) -> Self {
@@ -42,6 +68,11 @@ impl SecretMask {
         self.secrets.is_empty()
     }
 
+    /// The length of the longest value. A reader that begins in the middle of a text begins so many bytes earlier.
+    pub fn longest(&self) -> usize {
+        self.secrets.first().map_or(0, Vec::len)
+    }
+
     /// A text without the values.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if !self.secrets.iter().any(|secret| contains(text.as_bytes(), secret)) {
@@ -53,14 +84,32 @@ impl SecretMask {
         Cow::Owned(String::from_utf8_lossy(&masked).into_owned())
     }
 
+    /// The end of a longer text, without the values. Its first bytes may be the end of a value, so the first
+    /// [`Self::longest`] bytes are left out.
+    pub fn mask_end(&self, end: &[u8]) -> String {
+        let (mut masked, rest) = self.mask_whole(end, false);
+        masked.extend_from_slice(rest);
+        // A mask is never longer than its value, so all bytes of a value that was cut are among these.
+        masked.drain(..self.longest().min(masked.len()));
+        String::from_utf8_lossy(&masked).into_owned()
+    }
+
     /// Masks the values in bytes. With `goes_on`, the end of the bytes that may be the beginning of a value is returned
     /// separately, as it is.
     fn mask_whole<'b>(&self, bytes: &'b [u8], goes_on: bool) -> (Vec<u8>, &'b [u8]) {
+        let mut begins = [false; 256];
+        for first in self.secrets.iter().filter_map(|secret| secret.first()) {
+            begins[usize::from(*first)] = true;
+        }
         let mut masked = Vec::with_capacity(bytes.len());
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
-            if let Some(secret) = self.secrets.iter().find(|secret| rest.starts_with(secret)) {
+            if !begins[usize::from(bytes[at])] {
+                masked.push(bytes[at]);
+                at += 1;
+            } else if let Some(secret) = self.secrets.iter().find(|secret| rest.starts_with(secret))
+            {
                 masked.extend_from_slice(MASK);
                 at += secret.len();
             } else if goes_on && self.secrets.iter().any(|secret| secret.starts_with(rest)) {
@@ -72,6 +121,75 @@ impl SecretMask {
         }
         (masked, &[])
     }
+}
+
+/// The parts of a value that may be keys: all of it, each of its lines, the password of an address, and the fields of
+/// JSON whose names say so.
+fn collect_secrets(name: &str, value: &str, secrets: &mut Vec<String>) {
+    if !is_secret_name(name) && is_harmless(name, value) {
+        return;
+    }
+    secrets.push(value.to_owned());
+    // A terminal and a reader of the last lines see the lines of a key one by one.
+    secrets.extend(value.lines().filter(|line| line.len() < value.len()).map(str::to_owned));
+    if let Some((_, password)) = credentials(value).and_then(|both| both.split_once(':')) {
+        secrets.push(password.to_owned());
+    }
+    if let Ok(document @ Value::Object(_)) = serde_json::from_str(value) {
+        collect_fields("", &document, secrets);
+    }
+}
+
+fn collect_fields(name: &str, document: &Value, secrets: &mut Vec<String>) {
+    match document {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, field)| collect_fields(name, field, secrets));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_fields(name, item, secrets)),
+        Value::String(text) if is_secret_name(name) => secrets.push(text.clone()),
+        _ => {}
+    }
+}
+
+/// Whether the name of a variable or field says that its value is a key.
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+/// Whether a value is no key, as far as it shows: a path, an address without a password, a number, yes or no.
+fn is_harmless(name: &str, value: &str) -> bool {
+    let is_public = PUBLIC_WORDS.iter().any(|word| name.to_ascii_uppercase().ends_with(word));
+    let is_word = ["true", "false", "enabled", "disabled"]
+        .iter()
+        .any(|word| value.eq_ignore_ascii_case(word));
+    let is_path = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
+    is_public
+        || is_word
+        || value.parse::<f64>().is_ok()
+        || (is_path && !value.contains(char::is_whitespace))
+        || is_open_address(value)
+}
+
+/// Whether this is an address that contains no key: no name and password, no query, no long part in its path.
+fn is_open_address(value: &str) -> bool {
+    let Some((scheme, rest)) = value.split_once("://") else { return false };
+    let is_scheme = !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric());
+    let mut parts = rest.split('/');
+    // The host may be long.
+    let host = parts.next().unwrap_or_default();
+    is_scheme
+        && !host.is_empty()
+        && !rest.contains(['@', '?', '#'])
+        && !rest.contains(char::is_whitespace)
+        && parts.all(|part| part.len() < PATH_PART_BYTES_MAX)
+}
+
+/// The name and the password in an address.
+fn credentials(value: &str) -> Option<&str> {
+    let (_, rest) = value.split_once("://")?;
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    host.rsplit_once('@').map(|(credentials, _)| credentials)
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
@@ -135,6 +253,63 @@ mod tests {
         ] {
             assert_eq!(mask.mask(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn only_values_that_may_be_keys_are_masked() {
+        let is_masked = |name: &str, value: &str| {
+            let mut secrets = Vec::new();
+            collect_secrets(name, value, &mut secrets);
+            secrets.iter().any(|secret| secret == value)
+        };
+        for (name, value) in [
+            ("API_KEY", "/looks/like/a/path"),
+            ("DB_PASSWORD", "12345678"),
+            ("PLAIN", "sk-test-0123456789"),
+            ("BASE_URL", "https://user:0123456789@example.com/v1"),
+            ("BASE_URL", "https://example.com/v1?sig=0123456789"),
+            ("HOOK", "https://hooks.example.com/services/T00000000/0123456789abcdefghij"),
+            ("PLAIN", "/not a path"),
+        ] {
+            assert!(is_masked(name, value), "{name}={value}");
+        }
+        for (name, value) in [
+            ("CLAUDE_CONFIG_DIR", "/srv/lab/.claude"),
+            ("STATE", "~/.local/state"),
+            ("ANTHROPIC_BASE_URL", "https://llm-gateway.internal.example.com:8443/anthropic/v1"),
+            ("ANTHROPIC_MODEL", "claude-sonnet-4-5-20250929"),
+            ("AWS_REGION", "eu-central-1"),
+            ("TIMEOUT_MS", "1800000000"),
+            ("TRACING", "disabled"),
+        ] {
+            assert!(!is_masked(name, value), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_value_are_masked_where_they_stand_alone() {
+        let mut secrets = Vec::new();
+        collect_secrets(
+            "CONFIG",
+            r#"{"p": {"apiKey": "sk-0123456789", "url": "https://e.com"}}"#,
+            &mut secrets,
+        );
+        collect_secrets("PROXY_URL", "http://ada:pass-word-1@proxy:3128/", &mut secrets);
+        collect_secrets("PEM", "-----BEGIN-----\n0123456789abcdef\n-----END-----", &mut secrets);
+        let mask = SecretMask::of_values(secrets.iter().map(String::as_str));
+        assert_eq!(mask.mask("sk-0123456789 pass-word-1"), "[masked] [masked]");
+        assert_eq!(mask.mask("| 0123456789abcdef |\nhttps://e.com"), "| [masked] |\nhttps://e.com");
+    }
+
+    #[test]
+    fn the_end_of_a_text_does_not_begin_with_the_end_of_a_value() {
+        let mask = mask(&["0123456789abcdef"]);
+        for cut in 0..16 {
+            let end = &b"0123456789abcdef, then 0123456789abcdef and more text"[cut..];
+            let shown = mask.mask_end(end);
+            assert!(!shown.contains('f') && shown.ends_with(" and more text"), "{shown}");
+        }
+        assert_eq!(mask.mask_end(b"short"), "");
     }
 
     #[test]

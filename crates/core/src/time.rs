@@ -40,8 +40,8 @@ impl Timestamp {
         Self::from_jiff(instant).ok_or_else(beyond)
     }
 
-    /// Reads a point in time as a person writes it: a timestamp, a date, `+2d`, `today`,
-    /// `tomorrow`. Dates mean midnight UTC.
+    /// Reads a point in time as a person writes it: a timestamp, a date, `+2d` or `2d`, `today`, `tomorrow`,
+    /// `next monday`, `2 days ago`. Dates and days mean midnight UTC.
     pub fn parse_relative(text: &str, now: Self) -> Result<Self, Invalid> {
         let day = Duration::from_hours(24);
         if let Some(rest) = text.strip_prefix('+') {
@@ -51,7 +51,17 @@ impl Timestamp {
             "now" => return Ok(now),
             "today" => return Ok(now.midnight()),
             "tomorrow" => return Ok(now.midnight().plus(day)),
+            "yesterday" => return Ok(now.midnight().minus(day)),
             _ => {}
+        }
+        if let Some(ago) = text.strip_prefix('-').and_then(|rest| parse_duration(rest).ok()) {
+            return Ok(now.minus(ago));
+        }
+        if let Ok(ahead) = parse_duration(text) {
+            return Ok(now.plus(ahead));
+        }
+        if let Some(instant) = parse_phrase(text, now) {
+            return Ok(instant);
         }
         if text.len() == 10
             && let Ok(instant) = Self::parse(&format!("{text}T00:00:00Z"))
@@ -63,7 +73,7 @@ impl Timestamp {
                 return error;
             }
             Invalid(format!(
-                "\"{}\" is not a time; write 2026-05-31, 2026-05-31T12:34:56Z, tomorrow or +2d",
+                "\"{}\" is not a time; write 2026-05-31, 2026-05-31T12:34:56Z, tomorrow, next monday, 2 days ago or +2d",
                 text.escape_debug()
             ))
         })
@@ -81,6 +91,41 @@ impl Timestamp {
     pub fn minus(self, duration: Duration) -> Self {
         let nanos = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(nanos))
+    }
+
+    /// This instant moved by so many units of the calendar; nothing for a word that is no unit, or out of range.
+    fn shifted(self, amount: i64, unit: &str) -> Option<Self> {
+        let span = jiff::Span::new();
+        let span = match unit.strip_suffix('s').unwrap_or(unit) {
+            "second" | "sec" => span.try_seconds(amount),
+            "minute" | "min" => span.try_minutes(amount),
+            "hour" => span.try_hours(amount),
+            "day" => span.try_days(amount),
+            "week" => span.try_weeks(amount),
+            "month" => span.try_months(amount),
+            "year" => span.try_years(amount),
+            _ => return None,
+        };
+        let utc = jiff::tz::TimeZone::UTC;
+        let moved = utc.to_datetime(self.to_jiff()).checked_add(span.ok()?).ok()?;
+        Self::from_jiff(utc.to_timestamp(moved).ok()?)
+    }
+
+    /// The next day of this name after today, in UTC.
+    fn next_weekday(self, name: &str) -> Option<Self> {
+        use jiff::civil::Weekday;
+        let weekday = match name {
+            "monday" | "mon" => Weekday::Monday,
+            "tuesday" | "tue" => Weekday::Tuesday,
+            "wednesday" | "wed" => Weekday::Wednesday,
+            "thursday" | "thu" => Weekday::Thursday,
+            "friday" | "fri" => Weekday::Friday,
+            "saturday" | "sat" => Weekday::Saturday,
+            "sunday" | "sun" => Weekday::Sunday,
+            _ => return None,
+        };
+        let today = jiff::tz::TimeZone::UTC.to_datetime(self.to_jiff()).date();
+        Self::of_date(today.nth_weekday(1, weekday).ok()?)
     }
 
     /// The second in which this is.
@@ -155,6 +200,24 @@ const UNITS: [(&str, u64); 8] = [
     ("d", 86_400_000_000_000),
     ("w", 604_800_000_000_000),
 ];
+
+/// A point in time in words: `next monday`, `2 days ago`, `in 3 weeks`.
+fn parse_phrase(text: &str, now: Timestamp) -> Option<Timestamp> {
+    let lower = text.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    let number = |word: &str| match word {
+        "a" | "an" | "one" => Some(1),
+        digits => digits.parse::<u32>().ok().map(i64::from),
+    };
+    match words.as_slice() {
+        ["next", unit @ ("week" | "month" | "year")] => now.midnight().shifted(1, unit),
+        ["last", unit @ ("week" | "month" | "year")] => now.midnight().shifted(-1, unit),
+        [day] | ["next", day] => now.next_weekday(day),
+        ["in", amount, unit] | [amount, unit, "from", "now"] => now.shifted(number(amount)?, unit),
+        [amount, unit, "ago"] => now.shifted(-number(amount)?, unit),
+        _ => None,
+    }
+}
 
 /// Reads `2s`, `3m`, `1h30m`, `500ms`, `2d`, `1w`, or `0`.
 pub fn parse_duration(text: &str) -> Result<Duration, Invalid> {
@@ -236,6 +299,26 @@ mod tests {
             ("2026-07-01", "2026-07-01T00:00:00Z"),
         ] {
             assert_eq!(Timestamp::parse_relative(given, now).unwrap().to_string(), expected);
+        }
+        for (given, expected) in [
+            ("yesterday", "2026-05-30T00:00:00Z"),
+            ("2d", "2026-06-02T12:34:56Z"),
+            ("-1d", "2026-05-30T12:34:56Z"),
+            ("2 days ago", "2026-05-29T12:34:56Z"),
+            ("an hour ago", "2026-05-31T11:34:56Z"),
+            ("In 2 Weeks", "2026-06-14T12:34:56Z"),
+            ("3 days from now", "2026-06-03T12:34:56Z"),
+            ("next monday", "2026-06-01T00:00:00Z"),
+            ("Sunday", "2026-06-07T00:00:00Z"),
+            ("next week", "2026-06-07T00:00:00Z"),
+            ("next month", "2026-06-30T00:00:00Z"),
+            ("last year", "2025-05-31T00:00:00Z"),
+        ] {
+            let read = Timestamp::parse_relative(given, now).map(|read| read.to_string());
+            assert_eq!(read.as_deref(), Ok(expected), "{given}");
+        }
+        for given in ["next", "next moon", "2 moons ago", "-3 days ago", "99999999999 years ago"] {
+            assert!(Timestamp::parse_relative(given, now).is_err(), "{given}");
         }
         for given in ["", "yesterdayish", "+", "+2", "2026-13-01", "+99999999999999999999d"] {
             assert!(Timestamp::parse_relative(given, now).is_err(), "{given}");

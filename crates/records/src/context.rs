@@ -29,6 +29,7 @@ pub fn context_json(context: &Context) -> String {
         owned,
         ralph,
         retries: _,
+        host: _,
     } = &context.parameters;
     let vars: Vec<String> = vars.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let said = |text: &Option<String>| text.clone().unwrap_or_default();

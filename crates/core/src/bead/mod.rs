@@ -3,6 +3,7 @@
 mod dependency;
 mod id;
 mod kind;
+mod label_pattern;
 mod link;
 mod request;
 mod status;
@@ -11,6 +12,7 @@ mod text;
 pub use dependency::{Dependency, DependencyType, Gate};
 pub use id::{BeadId, Uid};
 pub use kind::IssueType;
+pub use label_pattern::LabelPattern;
 pub use link::{Direction, NewDependency};
 pub use request::RequestKey;
 pub use status::{CustomStatus, Outcome, Priority, Status};

@@ -59,7 +59,7 @@ impl Status {
         if !well_formed {
             let shown: String = text.chars().take(60).collect();
             return Err(Invalid(format!(
-                "\"{}\" is not a status; known: {}",
+                "invalid status: \"{}\" is not a status; known: {}",
                 shown.escape_debug(),
                 Self::BUILT_IN.map(|status| status.as_str().to_owned()).join(", ")
             )));

@@ -13,7 +13,7 @@ impl Title {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(Invalid::new("a title may not be empty"));
+            return Err(Invalid::new("a title cannot be empty"));
         }
         if text.len() > limits::TITLE_BYTES_MAX {
             return Err(Invalid(format!(
@@ -35,7 +35,7 @@ impl Title {
     pub fn imported(text: &str) -> Result<Self, Invalid> {
         check_text("title", text)?;
         match text.len() {
-            0 => Err(Invalid::new("a title may not be empty")),
+            0 => Err(Invalid::new("a title cannot be empty")),
             1..=limits::TITLE_BYTES_MAX => Ok(Self(text.to_owned())),
             length => Err(Invalid(format!(
                 "a title has at most {} bytes, this one has {length}",
@@ -85,10 +85,10 @@ pub fn check_name(what: &str, name: &str) -> Result<(), Invalid> {
 
 /// Checks a label, an assignee or an actor.
 pub fn check_label(what: &str, text: &str) -> Result<(), Invalid> {
-    if text.trim().is_empty()
-        || text.len() > limits::LABEL_BYTES_MAX
-        || text.chars().any(char::is_control)
-    {
+    if text.trim().is_empty() {
+        return Err(Invalid(format!("\"\" is not a valid {what}: it cannot be empty")));
+    }
+    if text.len() > limits::LABEL_BYTES_MAX || text.chars().any(char::is_control) {
         let shown: String = text.chars().take(60).collect();
         return Err(Invalid(format!(
             "\"{}\" is not a valid {what}; use 1 to {} printable characters",

@@ -6,8 +6,9 @@ use std::fmt;
 use super::budget::{Budget, BudgetLimit, BudgetScope};
 use super::guard::{DiskGuard, LoadGuard, MemoryGuard};
 use super::parking::ParkHold;
+use super::placement::{Fleet, PlacementNeeds};
 use super::readiness::WaitReason;
-use crate::schedule::{ParkSubject, ParkSubjectKind, Reserve, RunId, WorkerPlace};
+use crate::schedule::{ParkSubject, ParkSubjectKind, Reserve, RunId, WorkerPlace, host_identity};
 use crate::{BeadId, ExecutorKind, RigSlug};
 
 /// A cap that is in force.
@@ -80,6 +81,8 @@ pub struct Caps {
     pub rigs: BTreeMap<RigSlug, u32>,
     /// The rigs that only another host works on, and that host.
     pub elsewhere: BTreeMap<RigSlug, String>,
+    /// The hosts of the town, if its store is shared.
+    pub fleet: Option<Fleet>,
     /// Most live runs for each account.
     pub accounts: BTreeMap<String, u32>,
     /// Most live runs with each runtime.
@@ -159,11 +162,20 @@ pub struct AdmissionRequest<'a> {
     pub here: Option<u64>,
     /// The share of the budgets that it is expected to need.
     pub reserve: Reserve,
+    /// The host that it runs on, or would run on, as runs name it.
+    pub on_host: &'a str,
+    /// The host that a person asked for.
+    pub asked_host: Option<&'a str>,
 }
 
 impl AdmissionRequest<'_> {
     fn needs(&self, means: &ParkSubject) -> bool {
         means.serves(self.rig, self.runtime, self.account)
+    }
+
+    /// What it needs of a host.
+    pub fn placement(&self) -> PlacementNeeds<'_> {
+        PlacementNeeds { rig: self.rig, host: self.asked_host, runtime: self.runtime }
     }
 
     /// Whether a budget is for this run.
@@ -189,6 +201,8 @@ pub struct Occupancy {
     runtimes: BTreeMap<String, u32>,
     convoys: BTreeMap<BeadId, u32>,
     places: BTreeMap<WorkerPlace, RunId>,
+    /// By the host that they are on.
+    hosts: BTreeMap<String, u32>,
     /// Those on this machine.
     here: u32,
     /// The megabytes that started runs will still take and that cannot be measured yet.
@@ -215,6 +229,11 @@ impl Occupancy {
         counts.get(&means.name).copied().unwrap_or(0)
     }
 
+    /// So many live runs are on this host.
+    pub fn live_on(&self, host: &str) -> u32 {
+        self.hosts.get(host_identity(host)).copied().unwrap_or(0)
+    }
+
     /// So many live runs are on this machine.
     pub fn here(&self) -> u32 {
         self.here
@@ -239,6 +258,7 @@ impl Occupancy {
         if let Some(runtime) = ask.runtime {
             more(self.runtimes.entry(ParkSubject::runtime(runtime, ask.rig).name).or_default());
         }
+        more(self.hosts.entry(host_identity(ask.on_host).to_owned()).or_default());
         for convoy in ask.convoys {
             more(self.convoys.entry(convoy.clone()).or_default());
         }
@@ -291,6 +311,9 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &AdmissionRequest<'_>) -> 
     }
     if let Some(host) = caps.elsewhere.get(ask.rig) {
         reasons.push(WaitReason::OtherHost(ask.rig.clone(), host.clone()));
+    } else if let Some(fleet) = &caps.fleet {
+        let answer = fleet.place(&ask.placement(), |host| occupancy.live_on(host));
+        reasons.extend(answer.map(|answer| WaitReason::Placement(Box::new(answer))));
     }
     if let Some((place, run)) = ask.place.and_then(|place| occupancy.places.get_key_value(place)) {
         reasons.push(WaitReason::OnePerAgent(place.clone(), run.clone()));
@@ -318,9 +341,9 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &AdmissionRequest<'_>) -> 
     reasons.extend(spent.map(WaitReason::Budget));
     if ask.here.is_some() {
         let short = caps.disk.filter(DiskGuard::is_shut);
-        reasons.extend(short.map(|DiskGuard { available_mb, minimum_mb }| WaitReason::Disk {
-            available_mb,
-            wanted_mb: minimum_mb,
+        reasons.extend(short.map(|guard| WaitReason::Disk {
+            available_mb: guard.available_mb,
+            wanted_mb: guard.wanted_mb(),
         }));
     }
     // A machine that is full of other things must not stop the town for good.
@@ -362,6 +385,8 @@ mod tests {
             is_new_work: true,
             here: None,
             reserve: Reserve::default(),
+            on_host: "",
+            asked_host: None,
         }
     }
 
@@ -377,6 +402,44 @@ mod tests {
         let reasons = admit(&caps, &Occupancy::default(), &ask(&web));
         assert_eq!(reasons, [WaitReason::OtherHost(web, "builder/0a1b".to_owned())]);
         assert!(admit(&caps, &Occupancy::default(), &ask(&api)).is_empty());
+    }
+
+    #[test]
+    fn a_draining_host_and_a_full_host_start_nothing() {
+        use crate::decide::{HostFacts, HostState};
+        let web = rig("web");
+        let facts = |state| HostFacts {
+            host: "a/id".to_owned(),
+            state,
+            labels: BTreeSet::new(),
+            cap: Some(1),
+            rigs: BTreeSet::new(),
+            runtimes: None,
+            warm: BTreeSet::new(),
+            has_daemon: true,
+            is_short_of_memory: false,
+        };
+        let caps = |state| {
+            let fleet =
+                Fleet { here: "a/id".into(), hosts: vec![facts(state)], ..Fleet::default() };
+            Caps { fleet: Some(fleet), ..Caps::default() }
+        };
+        let ask = AdmissionRequest { on_host: "a/id", ..ask(&web) };
+        let mut occupancy = Occupancy::default();
+        assert_eq!(admit(&caps(HostState::Active), &occupancy, &ask), []);
+        for state in [HostState::Draining, HostState::Away, HostState::Removed] {
+            let reasons = admit(&caps(state), &occupancy, &ask);
+            assert!(matches!(reasons.as_slice(), [WaitReason::Placement(_)]), "{reasons:?}");
+        }
+        occupancy.add(&ask, 1);
+        let reasons = admit(&caps(HostState::Active), &occupancy, &ask);
+        assert_eq!(
+            reasons[0].to_string(),
+            "no host can run it: a has 1 live runs, which is its cap"
+        );
+        // People take no slot of a host.
+        let person = AdmissionRequest { executor: ExecutorKind::None, ..ask };
+        assert_eq!(admit(&caps(HostState::Removed), &occupancy, &person), []);
     }
 
     #[test]

@@ -192,6 +192,7 @@ fn parameters(fields: &QueueFields) -> Result<SlingParameters, String> {
         owned: fields.owned,
         ralph,
         retries: 0,
+        host: None,
     })
 }
 

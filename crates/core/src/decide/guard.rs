@@ -26,6 +26,15 @@ pub struct MachineLoad {
     pub cores: u32,
 }
 
+/// The disk of a town, in megabytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachineDisk {
+    /// All of it.
+    pub total_mb: u64,
+    /// The room that can still be written to.
+    pub free_mb: u64,
+}
+
 /// The facts about a machine; an unknown fact holds up nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MachineFacts {
@@ -33,8 +42,8 @@ pub struct MachineFacts {
     pub memory: Option<MachineMemory>,
     /// Its load.
     pub load: Option<MachineLoad>,
-    /// The megabytes that can still be written to the file system of the town.
-    pub disk_free_mb: Option<u64>,
+    /// The file system of the town.
+    pub disk: Option<MachineDisk>,
 }
 
 /// How much must be left, as settings say it.
@@ -90,17 +99,30 @@ pub struct DiskGuard {
     pub available_mb: u64,
     /// Nothing starts while less than this is free.
     pub minimum_mb: u64,
+    /// It held up starts at the last check, so it takes clearly more to let them go on.
+    pub was_shut: bool,
+    /// The megabytes from which a closed guard opens again. Logs are removed until so much is free.
+    pub reopens_mb: u64,
 }
 
 impl DiskGuard {
     /// The guard over a disk; nothing if it is switched off with a minimum of 0.
-    pub fn new(available_mb: u64, minimum_mb: u64) -> Option<Self> {
-        (minimum_mb > 0).then_some(Self { available_mb, minimum_mb })
+    pub fn new(disk: MachineDisk, minimum_mb: u64, was_shut: bool) -> Option<Self> {
+        // A quarter more, but never more than an empty disk could have.
+        let above = disk.total_mb.saturating_sub(minimum_mb) / 4;
+        let reopens_mb = minimum_mb.saturating_add(above.min(minimum_mb / 4));
+        let available_mb = disk.free_mb;
+        (minimum_mb > 0).then_some(Self { available_mb, minimum_mb, was_shut, reopens_mb })
+    }
+
+    /// The megabytes that must be free now.
+    pub fn wanted_mb(&self) -> u64 {
+        if self.was_shut { self.reopens_mb } else { self.minimum_mb }
     }
 
     /// Whether nothing may start.
     pub fn is_shut(&self) -> bool {
-        self.available_mb < self.minimum_mb
+        self.available_mb < self.wanted_mb()
     }
 }
 
@@ -185,9 +207,23 @@ mod tests {
 
     #[test]
     fn the_disk_guard_is_shut_below_its_minimum_and_off_at_zero() {
-        let shut = |free| DiskGuard::new(free, 512).unwrap().is_shut();
+        let shut = |free_mb| {
+            let disk = MachineDisk { total_mb: 100_000, free_mb };
+            DiskGuard::new(disk, 512, false).unwrap().is_shut()
+        };
         assert!(shut(0) && shut(511) && !shut(512));
-        assert_eq!(DiskGuard::new(0, 0), None);
+        assert_eq!(DiskGuard::new(MachineDisk { total_mb: 0, free_mb: 0 }, 0, true), None);
+    }
+
+    #[test]
+    fn a_shut_disk_guard_opens_only_when_there_is_clearly_more_room() {
+        let shut = |total_mb, free_mb| {
+            DiskGuard::new(MachineDisk { total_mb, free_mb }, 512, true).unwrap().is_shut()
+        };
+        assert!(shut(100_000, 639) && !shut(100_000, 640));
+        // Also where the minimum is nearly all of the disk, or more than it has.
+        assert!(shut(612, 536) && !shut(612, 537));
+        assert!(shut(400, 400) && shut(400, 511) && !shut(400, 512));
     }
 
     #[test]
@@ -232,6 +268,27 @@ mod tests {
             if now.minimum_mb <= total {
                 prop_assert!(!guard(total, true).is_shut(0));
             }
+        }
+
+        #[test]
+        fn the_disk_guard_does_not_alternate_around_its_minimum(
+            total in 0_u64..1 << 40, minimum in 1_u64..1 << 40, steps in prop::collection::vec(0_u64..1 << 40, 0..20),
+        ) {
+            let guard = |free_mb, was_shut| {
+                DiskGuard::new(MachineDisk { total_mb: total, free_mb }, minimum, was_shut).unwrap()
+            };
+            let mut was_shut = false;
+            for free in steps {
+                let now = guard(free, was_shut);
+                // It changes only across the whole distance between its two levels.
+                match (was_shut, now.is_shut()) {
+                    (false, true) => prop_assert!(free < minimum),
+                    (true, false) => prop_assert!(free >= now.reopens_mb && free >= minimum),
+                    _ => {}
+                }
+                was_shut = now.is_shut();
+            }
+            prop_assert!(minimum > total || !guard(total, true).is_shut());
         }
 
         #[test]

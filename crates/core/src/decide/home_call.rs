@@ -1,12 +1,56 @@
-//! Which commands of `gt` and `bd` an agent on another machine may have done at home.
+//! Which commands of `gt` and `bd` a worker may have carried out by a process that has the store.
 
 use crate::Invalid;
+
+/// Where a worker is that calls a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallerMachine {
+    /// On the machine of the town, where files mean the same for both. The rights of workers decide about changes.
+    Same,
+    /// On another one, which may be less trusted.
+    Other,
+}
 
 /// The verbs of `gt` that a worker needs.
 const GT_VERBS: [&str; 14] = [
     "bd", "done", "escalate", "feed", "handoff", "help", "hook", "mail", "nudge", "prime",
     "status", "step", "unsling", "why",
 ];
+
+/// Further verbs of `gt` for workers on the machine of the town: they look at its state, or change it as far as
+/// `worker.rights` allows.
+const GT_VERBS_HERE: [&str; 24] = [
+    "config",
+    "convoy",
+    "cost",
+    "deacon",
+    "deck",
+    "doctor",
+    "formula",
+    "host",
+    "inbox",
+    "mcp",
+    "mq",
+    "outbox",
+    "peek",
+    "polecat",
+    "queue",
+    "rescue",
+    "review",
+    "rig",
+    "run",
+    "scheduler",
+    "sling",
+    "token",
+    "wait",
+    "work",
+];
+
+/// Verbs of `bd` that are for no worker: they make a store.
+const BD_VERBS_REFUSED: [&str; 1] = ["init"];
+
+/// The call of the hook that git asks before a worker changes a reference.
+const FENCE: [&str; 2] = ["worker", "fence"];
 
 /// The verbs of `bd` that a worker needs.
 const BD_VERBS: [&str; 28] = [
@@ -26,9 +70,13 @@ const FILE_FLAGS: [&str; 6] =
 const GLOBAL: [(&str, bool); 5] =
     [("--json", false), ("-q", false), ("--quiet", false), ("--version", false), ("--actor", true)];
 
-/// The arguments of `gt` at home for a command that an agent called as `program` on another machine. That machine may be
-/// less trusted than home: verbs that a worker does not need, and arguments that name files or towns at home, are refused.
-pub fn home_call(program: &str, arguments: Vec<String>) -> Result<Vec<String>, Invalid> {
+/// The arguments of `gt` for a command that a worker called as `program`. Verbs that a worker does not need are refused. Another
+/// machine may be less trusted than home: arguments of it that name files or towns at home are refused too.
+pub fn home_call(
+    program: &str,
+    arguments: Vec<String>,
+    caller: CallerMachine,
+) -> Result<Vec<String>, Invalid> {
     let is_bd = program == "bd";
     let mut words = arguments.iter().map(String::as_str);
     let mut verb = verb_in(&mut words);
@@ -39,13 +87,22 @@ pub fn home_call(program: &str, arguments: Vec<String>) -> Result<Vec<String>, I
         }
         _ => is_bd,
     };
-    let known: &[&str] = if is_bd { &BD_VERBS } else { &GT_VERBS };
-    if let Some(verb) = verb.filter(|verb| !verb.starts_with('-') && !known.contains(verb)) {
+    let next = words.next();
+    let refused = verb.filter(|verb| !verb.starts_with('-') && !is_for(caller, is_bd, verb));
+    if let Some(verb) = refused.filter(|verb| !is_fence(caller, is_bd, verb, next)) {
         let called = if is_bd { "bd" } else { "gt" };
+        let (workers, place) = match caller {
+            CallerMachine::Same => ("workers", "in a shell of your own"),
+            CallerMachine::Other => ("workers on other machines", "on the machine of the town"),
+        };
         return Err(Invalid(format!(
-            "{called} {} is not for workers on other machines; run it on the machine of the town",
+            "{called} {} is not for {workers}; run it {place}",
             verb.escape_debug()
         )));
+    }
+    let bd = (program == "bd").then(|| "bd".to_owned());
+    if caller == CallerMachine::Same {
+        return Ok(bd.into_iter().chain(arguments).collect());
     }
     let reads_file = is_bd && verb.is_some_and(|verb| READS_FILE.contains(&verb));
     let mut rest = arguments.iter().map(String::as_str).peekable();
@@ -55,8 +112,20 @@ pub fn home_call(program: &str, arguments: Vec<String>) -> Result<Vec<String>, I
         }
         check_word(word, rest.peek().copied(), reads_file)?;
     }
-    let bd = (program == "bd").then(|| "bd".to_owned());
     Ok(bd.into_iter().chain(arguments).collect())
+}
+
+fn is_for(caller: CallerMachine, is_bd: bool, verb: &str) -> bool {
+    match (caller, is_bd) {
+        (CallerMachine::Other, true) => BD_VERBS.contains(&verb),
+        (CallerMachine::Other, false) => GT_VERBS.contains(&verb),
+        (CallerMachine::Same, true) => !BD_VERBS_REFUSED.contains(&verb),
+        (CallerMachine::Same, false) => GT_VERBS.contains(&verb) || GT_VERBS_HERE.contains(&verb),
+    }
+}
+
+fn is_fence(caller: CallerMachine, is_bd: bool, verb: &str, next: Option<&str>) -> bool {
+    caller == CallerMachine::Same && !is_bd && [Some(verb), next] == FENCE.map(Some)
 }
 
 /// The command itself, behind the flags that all of them take; another flag, if one stands before it.
@@ -109,8 +178,41 @@ mod tests {
     fn call(line: &str) -> Result<String, String> {
         let mut words = line.split(' ').map(str::to_owned);
         let program = words.next().unwrap();
-        let done = home_call(&program, words.collect());
+        let done = home_call(&program, words.collect(), CallerMachine::Other);
         done.map(|words| words.join(" ")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_worker_on_the_same_machine_may_name_files_and_use_its_rights() {
+        let here = |line: &str| {
+            let mut words = line.split(' ').map(str::to_owned);
+            let program = words.next().unwrap();
+            home_call(&program, words.collect(), CallerMachine::Same)
+        };
+        for allowed in [
+            "gt done",
+            "gt sling we-b web",
+            "gt --json run show we-a",
+            "gt worker fence prepared",
+            "gt bd import x.jsonl",
+            "bd create Tea --body-file plan.md",
+            "bd -C /somewhere list",
+        ] {
+            assert!(here(allowed).is_ok(), "{allowed}");
+        }
+        for refused in [
+            "gt worker exec we-a#1",
+            "gt worker",
+            "gt up",
+            "gt daemon stop",
+            "gt store backup",
+            "gt install x",
+            "bd init",
+            "gt bd init",
+        ] {
+            let error = here(refused).unwrap_err().to_string();
+            assert!(error.contains("is not for workers; run it in a shell"), "{error}");
+        }
     }
 
     #[test]
@@ -156,10 +258,11 @@ mod tests {
     proptest! {
         #[test]
         fn an_allowed_call_keeps_its_arguments(
-            bd in any::<bool>(), words in prop::collection::vec("[a-zC -]{0,8}|--|-C|bd|list|done", 0..6)
+            bd in any::<bool>(), same in any::<bool>(), words in prop::collection::vec("[a-zC -]{0,8}|--|-C|bd|list|done", 0..6)
         ) {
             let program = if bd { "bd" } else { "gt" };
-            if let Ok(done) = home_call(program, words.clone()) {
+            let caller = if same { CallerMachine::Same } else { CallerMachine::Other };
+            if let Ok(done) = home_call(program, words.clone(), caller) {
                 let given: Vec<String> =
                     bd.then(|| "bd".to_owned()).into_iter().chain(words).collect();
                 prop_assert_eq!(done, given);

@@ -16,10 +16,12 @@ mod guard;
 mod home_call;
 mod host;
 mod identity;
+mod lease;
 mod lint;
 mod mention;
 mod outline;
 mod parking;
+mod placement;
 mod readiness;
 mod redispatch;
 mod run_limit;
@@ -55,12 +57,13 @@ pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
 pub use forecast::{Forecast, ForecastJob, ForecastLimits, RunDurations, critical_path, forecast};
 pub use graph::{cycles, find_path, find_path_to, shown_path, waves};
 pub use guard::{
-    DiskGuard, LoadGuard, MEMORY_GROWTH_TIME, MachineFacts, MachineLoad, MachineMemory,
-    MemoryFloor, MemoryGuard, learn_memory,
+    DiskGuard, LoadGuard, MEMORY_GROWTH_TIME, MachineDisk, MachineFacts, MachineLoad,
+    MachineMemory, MemoryFloor, MemoryGuard, learn_memory,
 };
-pub use home_call::home_call;
+pub use home_call::{CallerMachine, home_call};
 pub use host::{HostPlace, HostVerdict, OldPlace, judge_host};
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
+pub use lease::{HOST_CLOCK_DIFFERENCE_MAX, HostMode, HostState, LeaseTimes, WorkerStep};
 pub use lint::{BeadSection, missing_sections};
 pub use mention::mentions;
 pub use outline::outline;
@@ -69,6 +72,7 @@ pub use parking::{
     RunEvidence, STRIKE_WITHIN, STRIKES_MAX, USAGE_LIMIT_MIN, after_run, hold, limited, proven_at,
     ramp, run_evidence,
 };
+pub use placement::{Fleet, HostFacts, HostRefusal, PlacementAnswer, PlacementNeeds};
 pub use readiness::{ReadinessFacts, WaitReason, wait_reasons};
 pub use redispatch::{AfterLoss, LossCost, LossFacts, after_loss, loss_of};
 pub use run_limit::{LimitStep, LimitUse, RunLimits, RunProgress, limit_step};

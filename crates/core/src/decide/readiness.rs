@@ -6,6 +6,7 @@ use super::admission::Cap;
 use super::budget::{Budget, BudgetEnd};
 use super::guard::LoadGuard;
 use super::parking::ParkHold;
+use super::placement::PlacementAnswer;
 use crate::merging::{MergeRequest, RequestState};
 use crate::schedule::{RunId, RunLimit, WorkerPlace};
 use crate::{BeadId, IssueType, RigSlug, Status, Timestamp};
@@ -104,6 +105,10 @@ pub enum WaitReason {
     RigCannotRun(RigSlug),
     /// Only this other host works on its rig.
     OtherHost(RigSlug, String),
+    /// This host does not start it; the answers of all hosts.
+    Placement(Box<PlacementAnswer>),
+    /// Another host should start it, and has the first try until then.
+    PreferredHost(String, Timestamp),
     /// A start failed or a run was lost, and the next one waits until then.
     Backoff(Timestamp),
     /// Nothing is started: by whom, since when.
@@ -162,15 +167,18 @@ impl WaitReason {
                 | Self::Load(_)
                 | Self::Disk { .. }
                 | Self::OtherHost(..)
+                | Self::Placement(_)
+                | Self::PreferredHost(..)
         )
     }
 
     /// The moment at which it ends, if that is known.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
-            Self::DeferredUntil(until) | Self::ParentDeferred(_, until) | Self::Backoff(until) => {
-                Some(*until)
-            }
+            Self::DeferredUntil(until)
+            | Self::ParentDeferred(_, until)
+            | Self::Backoff(until)
+            | Self::PreferredHost(_, until) => Some(*until),
             Self::RuntimeParked(_, hold) | Self::AccountLimited(_, hold) => match hold {
                 ParkHold::Until(until) | ParkHold::Ramp(_, until) => Some(*until),
                 ParkHold::Once | ParkHold::Trial(_) => None,
@@ -196,6 +204,8 @@ impl WaitReason {
             | Self::Backoff(_)
             | Self::WaitsForPullAgent
             | Self::OtherHost(..)
+            | Self::Placement(_)
+            | Self::PreferredHost(..)
             | Self::OnePerAgent(..)
             | Self::NoSlot(_)
             | Self::RuntimeParked(..)
@@ -286,7 +296,9 @@ impl WaitReason {
             Self::RigParked(_) => "rig-parked",
             Self::RigDocked(_) => "rig-docked",
             Self::RigCannotRun(_) => "rig-cannot-run",
-            Self::OtherHost(..) => "other-host",
+            Self::Placement(answer) if answer.willing().is_empty() => "no-host",
+            Self::OtherHost(..) | Self::Placement(_) => "other-host",
+            Self::PreferredHost(..) => "preferred-host",
             Self::Backoff(_) => "backoff",
             Self::Paused(..) => "paused",
             Self::QueueGate => "queue-gate",
@@ -393,6 +405,10 @@ impl fmt::Display for WaitReason {
             Self::RigCannotRun(rig) => write!(f, "the rig {rig} has no command"),
             Self::OtherHost(rig, host) => {
                 write!(f, "other host: only {host} works on the rig {rig}")
+            }
+            Self::Placement(answer) => write!(f, "{answer}"),
+            Self::PreferredHost(host, until) => {
+                write!(f, "{host} has the first try until {until}")
             }
             Self::Backoff(until) => write!(f, "backoff until {until}"),
             Self::Paused(who, since) => write!(f, "paused by {who} since {since}"),

@@ -114,8 +114,8 @@ pub fn hear_worker(
         WorkerProof::Valid => {}
         WorkerProof::Missing => {
             return Err(Invalid(format!(
-                "GT_RUN says that you are the worker of {id}, but GT_RUN_TOKEN, which proves it, is missing; keep both \
-                 variables of the worker's environment, or act as a person from a shell outside of it"
+                "GT_RUN says that you are the worker of {id}, but GT_RUN_TOKEN, which proves it, is missing; keep \
+                 GT_SOCKET of the worker's environment, or act as a person from a shell outside of it"
             )));
         }
         WorkerProof::Wrong => {
@@ -241,6 +241,7 @@ pub fn right_needed(own: &RunId, event: &NewEvent, kinship: BeadRelation) -> Opt
         | EventKind::Limited
         | EventKind::Unparked
         | EventKind::HookReleased
+        | EventKind::HostChanged
         | EventKind::RequestOpened
         | EventKind::RequestChanged
         | EventKind::QueueChanged => Some(Right::Queue),
@@ -274,6 +275,7 @@ pub fn table_right(table: &str) -> Option<Right> {
         | "trash"
         | "rescues"
         | "hosts"
+        | "left_runs"
         | "candidates"
         | "candidate_requests"
         | "candidate_checks"

@@ -1,6 +1,7 @@
 //! Events: a record of each change.
 
 mod changed_fields;
+pub mod convoy_replay;
 mod payload;
 pub mod replay;
 #[cfg(test)]
@@ -243,6 +244,8 @@ events! {
     HelpWanted(MessageDetails) = "help_wanted",
     /// A token was made or revoked.
     TokenChanged(TokenChange) = "token_changed",
+    /// A host changed its mode, was declared gone, or came back.
+    HostChanged(HostChange) = "host_changed",
 }
 
 impl fmt::Display for EventKind {

@@ -242,6 +242,25 @@ payloads! {
         pulled_by: Option<String>,
     }
 
+    /// A host of a town.
+    HostChange {
+        /// Its identity.
+        #[serde(default)]
+        host: String,
+        /// Its name.
+        #[serde(default)]
+        name: String,
+        /// `active`, `draining`, `removed`, `gone`, or `back` after it was gone.
+        #[serde(default)]
+        new: String,
+        /// The runs that were declared lost, or that it has cleared away.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        runs: Vec<String>,
+        /// Those of them whose work was saved.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        saved: Vec<String>,
+    }
+
     /// A fresh session of a run.
     SessionBegun {
         /// The number of the session.

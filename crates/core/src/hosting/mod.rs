@@ -21,7 +21,7 @@ pub use pull_request::{
 };
 pub use quoting::{FEEDBACK_CHARACTERS_MAX, quote_feedback, quote_text};
 pub use repository::{HostedRepository, NoHostingService, fork_address, is_repository_owner};
-pub use tracking::{PullRequestTip, TrackedPullRequest};
+pub use tracking::{LOOK_DELAY_MAX, PullRequestTip, TrackedPullRequest};
 pub use trust::{FeedbackTrust, PullRequestTrust};
 pub use verdict::{
     CHECKS_GRACE, FEEDBACK_QUIET, PullRequestNext, PullRequestRecord, PullRequestRepair,

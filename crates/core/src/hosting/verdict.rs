@@ -227,9 +227,10 @@ fn while_open(
     wait(what, true)
 }
 
-/// Whether that long has passed; what has no time is taken as old.
+/// Whether that long has passed. What has no time is taken as old, and so is a time that is further ahead than that: then our
+/// clock was set back.
 fn is_older(at: Option<Timestamp>, now: Timestamp, than: Duration) -> bool {
-    at.is_none_or(|at| now.since(at) >= than)
+    at.is_none_or(|at| now.since(at) >= than || at.since(now) > than)
 }
 
 #[cfg(test)]

@@ -70,6 +70,8 @@ names! {
         Parked = "parked",
         /// Work is ready, and no daemon runs.
         DaemonAway = "daemon-away",
+        /// A host is out of sight, and runs are live on it as far as the store knows.
+        HostAway = "host-away",
         /// An origin has not answered for long.
         OriginAway = "origin-away",
         /// The checkout of a person is in the way of finished work.

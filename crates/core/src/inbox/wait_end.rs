@@ -92,6 +92,8 @@ pub fn end_of_wait(reason: &WaitReason, around: &RequestSurroundings) -> WaitEnd
         | WaitReason::Backoff(_)
         | WaitReason::WaitsForPullAgent
         | WaitReason::OtherHost(..)
+        | WaitReason::Placement(_)
+        | WaitReason::PreferredHost(..)
         | WaitReason::OnePerAgent(..)
         | WaitReason::NoSlot(_)
         | WaitReason::AccountLimited(..)

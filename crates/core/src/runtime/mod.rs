@@ -150,6 +150,8 @@ pub enum TranscriptFormat {
     Codex,
     /// `--output-format stream-json` of Gemini CLI.
     Gemini,
+    /// `run --output-format stream-json` of goose.
+    Goose,
     /// `run --format json` of opencode.
     Opencode,
     /// Text for people.
@@ -163,6 +165,7 @@ impl WordSet for TranscriptFormat {
         ("claude", Self::Claude),
         ("codex", Self::Codex),
         ("gemini", Self::Gemini),
+        ("goose", Self::Goose),
         ("opencode", Self::Opencode),
         ("plain", Self::Plain),
     ];
@@ -229,6 +232,13 @@ pub struct Runtime {
     pub root_variable: String,
     /// Patterns of files of its own that it leaves in the tree, and that are never committed.
     pub ignore: Vec<String>,
+}
+
+impl Runtime {
+    /// Whether its usage is known while it works: it sends telemetry, or keeps a file about its session.
+    pub fn tells_live_usage(&self) -> bool {
+        !self.telemetry.is_empty() || self.transcript == TranscriptFormat::Codex
+    }
 }
 
 /// Where a program finds its login or key. One of the places is enough.

@@ -25,7 +25,8 @@ pub use polecat::{
     free_polecat_name, session_name,
 };
 pub use run::{
-    DoneStatus, Landing, Run, RunEnd, RunId, RunLimit, RunLoss, RunState, Workplace, is_host_named,
+    DoneStatus, Landing, Run, RunEnd, RunId, RunLimit, RunLoss, RunState, Workplace, host_identity,
+    is_host_named,
 };
 pub use silence::Silence;
 pub use steps::{RunStep, RunSteps, StepProgress, StepRefusal};

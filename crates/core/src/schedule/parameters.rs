@@ -72,4 +72,6 @@ pub struct SlingParameters {
     pub ralph: bool,
     /// How often a run that failed is tried again.
     pub retries: u32,
+    /// The host that is to start it, as runs name hosts.
+    pub host: Option<String>,
 }

@@ -311,7 +311,7 @@ impl Run {
 }
 
 /// The identity in the name that runs give their host: `<machine>/<identity>`.
-fn host_identity(host: &str) -> &str {
+pub fn host_identity(host: &str) -> &str {
     host.rsplit_once('/').map_or(host, |(_, identity)| identity)
 }
 

@@ -108,11 +108,19 @@ accessors! {
         guard_load_per_core: Money, "guard.load_per_core";
         guard_disk_min_mb: i64, "guard.disk_min_mb";
         host_grace: Duration, "host.grace";
+        host_name: String, "host.name";
+        host_address: String, "host.address";
+        host_labels: String, "host.labels";
+        host_rigs: String, "host.rigs";
+        host_max_polecats: i64, "host.max_polecats";
         daemon_scan_every: Duration, "daemon.scan_every";
         daemon_log_size: u64, "daemon.log_size";
         store_lock_timeout: Duration, "store.lock_timeout";
         serve_bind: String, "serve.bind";
         server_trusted_proxies: String, "server.trusted_proxies";
+        deck_enabled: bool, "deck.enabled";
+        deck_port: i64, "deck.port";
+        deck_url: String, "deck.url";
         ports_base: i64, "ports.base";
         ports_count: i64, "ports.count";
         events_keep: Duration, "events.keep";
@@ -139,6 +147,7 @@ accessors! {
         rig_hosting: String, "rig.*.hosting";
         rig_pr_head: String, "rig.*.pr_head";
         rig_host: String, "rig.*.host";
+        rig_host_labels: String, "rig.*.host_labels";
         rig_max_polecats: i64, "rig.*.max_polecats";
         rig_budget_runs_per_hour: i64, "rig.*.budget.runs_per_hour";
         rig_budget_tokens_per_day: i64, "rig.*.budget.tokens_per_day";

@@ -23,7 +23,16 @@ pub struct Setting {
 const STORE_ONLY: &[&str] =
     &["cost.prices", "worker.rights", "worker.wrap", "rig.*.wrap", "rig.*.checks", "rig.*.protect"];
 
+/// The settings that only the files of a host set, because they describe that host.
+const FILE_ONLY: &[&str] =
+    &["host.name", "host.address", "host.labels", "host.rigs", "host.max_polecats"];
+
 impl Setting {
+    /// Whether only the file of a host sets it.
+    pub fn is_file_only(&self) -> bool {
+        FILE_ONLY.contains(&self.name)
+    }
+
     /// Whether only the store sets it.
     pub fn is_store_only(&self) -> bool {
         STORE_ONLY.contains(&self.name)
@@ -158,7 +167,17 @@ settings! {
     "guard.disk_min_mb": SettingKind::Integer { min: 0, max: 100_000_000 }, "512",
         "No starts while fewer megabytes are free on the disk of the town, and the oldest logs of ended runs are removed; 0 is no limit";
     "host.grace": SettingKind::Duration, "15m",
-        "How long a host may be out of sight before its runs are lost";
+        "How long a host may be out of sight before its runs are lost; its own workers stop after two thirds of it";
+    "host.name": SettingKind::PlainName, "",
+        "Name of this host, in its own settings/config.json; without one, the name of its machine";
+    "host.address": SettingKind::Text, "",
+        "Address by which people and other hosts reach this host, in its own settings/config.json";
+    "host.labels": SettingKind::PlainNames, "",
+        "Labels of this host, in its own settings/config.json; rigs ask for them with rig.<name>.host_labels";
+    "host.rigs": SettingKind::PlainNames, "",
+        "Rigs that this host works on, in its own settings/config.json; empty is all";
+    "host.max_polecats": COUNT, "0",
+        "Most live runs on this host, in its own settings/config.json; 0 is no limit";
     "daemon.scan_every": SettingKind::Duration, "30s",
         "How often the daemon checks everything, even if it was told of no change";
     "daemon.log_size": SettingKind::Bytes, "8MiB",
@@ -169,6 +188,12 @@ settings! {
         "Where the daemon serves the work queue over HTTP, such as 127.0.0.1:8080; nothing means that it does not";
     "server.trusted_proxies": SettingKind::Networks, "",
         "Addresses of reverse proxies whose X-Forwarded-For is believed, such as 10.0.0.7,192.168.0.0/16";
+    "deck.enabled": SettingKind::Bool, "true",
+        "Whether the daemon serves the flight deck on this machine (gt deck opens it)";
+    "deck.port": SettingKind::Integer { min: 0, max: 65_535 }, "0",
+        "Port of the flight deck on this machine; 0 lets the daemon choose one, which it keeps";
+    "deck.url": SettingKind::WebAddress, "",
+        "Address by which people reach the flight deck through a proxy, such as https://town.example/gt/deck/; links use it";
     "ports.base": SettingKind::Integer { min: 1, max: 65_535 }, "20000",
         "First port of the ranges that trees get, each its own (GT_PORT_BASE)";
     "ports.count": SettingKind::Integer { min: 0, max: 10_000 }, "10",
@@ -217,6 +242,8 @@ settings! {
         "Owner of the fork that branches of pull requests of this rig are pushed to; without one, the origin itself";
     "rig.*.host": SettingKind::Text, "",
         "Host that alone starts, checks and lands the work of this rig, as gt host show names it; empty is every host. A rig gets it when its origin is a directory and other hosts share the store";
+    "rig.*.host_labels": SettingKind::PlainNames, "",
+        "Labels that a host must have to start work of this rig; empty is every host";
     "rig.*.max_polecats": COUNT, "0",
         "Most live runs in this rig; 0 is no limit";
     "rig.*.budget.runs_per_hour": COUNT, "0",

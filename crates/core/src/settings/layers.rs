@@ -46,7 +46,8 @@ impl Layers {
     ) -> Result<(), Invalid> {
         for (name, text) in values {
             let (setting, name) = lookup(&name)?;
-            if setting.is_store_only() && *origin != SettingOrigin::Store {
+            let is_store = *origin == SettingOrigin::Store;
+            if (setting.is_store_only() && !is_store) || (setting.is_file_only() && is_store) {
                 continue;
             }
             let value = setting

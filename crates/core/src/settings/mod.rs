@@ -10,4 +10,4 @@ pub use accessors::{ACCESSORS, Accessor};
 pub use keys::{KEYS, Setting, SettingName, lookup, rig_settings, shown, suggest};
 pub use layers::{Layers, Resolved, SettingOrigin};
 pub use text::{checked, parse_text};
-pub use value::{SettingKind, parse_bytes, parse_decimal};
+pub use value::{SettingKind, parse_bytes, parse_decimal, plain_names};

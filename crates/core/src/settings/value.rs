@@ -1,6 +1,7 @@
 //! Typed values.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::checks::{parse_checks, parse_path_patterns, write_checks, write_path_patterns};
 use crate::command_wrap::CommandWrap;
@@ -60,6 +61,23 @@ pub enum SettingKind {
     ForkOwner,
     /// The prices of models, separated by commas, or nothing.
     Prices,
+    /// A name of letters, digits, `.`, `_` and `-`, or nothing.
+    PlainName,
+    /// Such names, separated by commas, or nothing.
+    PlainNames,
+}
+
+/// The longest name in a list of plain names, in bytes.
+const PLAIN_NAME_BYTES_MAX: usize = 64;
+
+fn is_plain_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    !name.is_empty() && name.len() <= PLAIN_NAME_BYTES_MAX && name.bytes().all(is_plain)
+}
+
+/// The names in a list of plain names.
+pub fn plain_names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
 /// Longest secret, in bytes.
@@ -122,6 +140,21 @@ impl SettingKind {
             Self::ForkOwner => invalid(
                 "the owner of a fork; write it as the address has it: ada or group/subgroup",
             ),
+            Self::PlainName if text.is_empty() || is_plain_name(text) => Ok(text.to_owned()),
+            Self::PlainName => {
+                invalid("a name; use up to 64 letters, digits, dots, dashes and underscores")
+            }
+            Self::PlainNames => {
+                let names: BTreeSet<&str> = plain_names(text).collect();
+                match names.iter().find(|name| !is_plain_name(name)) {
+                    Some(wrong) => Err(Invalid(format!(
+                        "\"{}\" is not a name; separate names with commas, each of up to 64 letters, digits, dots, \
+                         dashes and underscores",
+                        wrong.chars().take(60).collect::<String>().escape_debug()
+                    ))),
+                    None => Ok(names.into_iter().collect::<Vec<_>>().join(",")),
+                }
+            }
             Self::CommandWrap => {
                 CommandWrap::parse(text)?;
                 Ok(text.trim().to_owned())
@@ -165,6 +198,8 @@ impl SettingKind {
             Self::HostingProvider => "gh, glab or the name of a file".to_owned(),
             Self::ForkOwner => "owner of a fork".to_owned(),
             Self::Prices => "prices of models (`gpt-5=1.25/10`)".to_owned(),
+            Self::PlainName => "name".to_owned(),
+            Self::PlainNames => "names (`gpu,linux`)".to_owned(),
             Self::Networks => "addresses and networks (`10.0.0.7,192.168.0.0/16`)".to_owned(),
         }
     }
@@ -198,6 +233,8 @@ impl SettingKind {
             | Self::HostingProvider
             | Self::ForkOwner
             | Self::Prices
+            | Self::PlainName
+            | Self::PlainNames
             | Self::Secret => Cow::Borrowed(value),
         }
     }
@@ -307,6 +344,8 @@ mod tests {
                 SettingKind::PullRequestTrust,
                 SettingKind::HostingProvider,
                 SettingKind::ForkOwner,
+                SettingKind::PlainName,
+                SettingKind::PlainNames,
             ] {
                 if let Ok(once) = kind.canonical(&text) {
                     prop_assert_eq!(kind.canonical(&once).unwrap(), once);

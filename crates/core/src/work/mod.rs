@@ -18,7 +18,10 @@ pub use item::{
 pub use lease::Lease;
 pub use reference::{ItemRef, ProjectRef, RunRef};
 pub use status::WorkStatus;
-pub use token::{RunToken, Scopes, Token, TokenHash, TokenId, TokenScope, TokenSecret};
+pub use token::{
+    LOGIN_AGE_MAX, PageProof, RunToken, SESSION_AGE_MAX, SESSION_IDLE_MAX, Scopes, Token,
+    TokenHash, TokenId, TokenScope, TokenSecret, TokenUse,
+};
 pub use transition::{
     AgentChange, ItemHolder, WorkChange, WorkFacts, WorkRefusal, WorkStep, allowed_from, decide,
 };

@@ -1,6 +1,7 @@
 //! Tokens and their scopes: the rights of clients.
 
 use std::fmt;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
@@ -10,7 +11,7 @@ use crate::{Invalid, Timestamp};
 
 names! {
     /// A right of the holder of a token.
-    TokenScope, "a scope; write read, submit, work, view, operate, review or admin" {
+    TokenScope, "a scope; write read, submit, work, view, operate, review, type or admin" {
         /// Look at everything.
         Read = "read",
         /// Submit work, change and cancel it, and give it to agents.
@@ -23,10 +24,31 @@ names! {
         Operate = "operate",
         /// Comment, approve and reject finished work.
         Review = "review",
+        /// Type into the sessions of workers.
+        Type = "type",
         /// Everything.
         Admin = "admin",
     }
 }
+
+names! {
+    /// How the secret of a token is shown, and for how long.
+    TokenUse, "a use of a token; write token, login or session" {
+        /// In a header, by a program.
+        Bearer = "token",
+        /// Once, in the address of a login.
+        Login = "login",
+        /// In a cookie, by a browser that has logged in.
+        Session = "session",
+    }
+}
+
+/// How long a login link can be used.
+pub const LOGIN_AGE_MAX: Duration = Duration::from_mins(1);
+/// How long a session lasts in which nothing is asked for.
+pub const SESSION_IDLE_MAX: Duration = Duration::from_hours(12);
+/// How long a session lasts at most.
+pub const SESSION_AGE_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// The rights of the holder of a token, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +61,7 @@ impl Scopes {
         let scopes: Vec<TokenScope> = TokenScope::ALL.iter().filter(given).copied().collect();
         if scopes.is_empty() {
             return Err(Invalid::new(
-                "a token needs a scope: read, submit, work, view, operate, review or admin",
+                "a token needs a scope: read, submit, work, view, operate, review, type or admin",
             ));
         }
         Ok(Self(scopes))
@@ -51,13 +73,13 @@ impl Scopes {
         Self::of(&names.map(TokenScope::parse).collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// Whether the holder may do this. A holder that may submit or do work may also read, and one that may operate or
-    /// review may also view; an administrator may do everything.
+    /// Whether the holder may do this. A holder that may submit or do work may also read, and one that may operate,
+    /// review or type may also view; an administrator may do everything.
     pub fn allow(&self, wanted: TokenScope) -> bool {
         self.0.iter().any(|scope| match scope {
             TokenScope::Admin => true,
             TokenScope::Submit | TokenScope::Work => *scope == wanted || wanted == TokenScope::Read,
-            TokenScope::Operate | TokenScope::Review => {
+            TokenScope::Operate | TokenScope::Review | TokenScope::Type => {
                 *scope == wanted || wanted == TokenScope::View
             }
             TokenScope::Read | TokenScope::View => *scope == wanted,
@@ -104,6 +126,32 @@ impl TokenSecret {
     /// The part of it that is stored.
     pub fn hash(&self) -> TokenHash {
         TokenHash(Sha256::digest(self.0).into())
+    }
+
+    /// The text that a page must send along with its cookie. Only a page of the same origin can have read it. It says
+    /// nothing about the secret.
+    pub fn page_proof(&self) -> PageProof {
+        let hash = Sha256::new().chain_update(PAGE_PROOF_PURPOSE).chain_update(self.0).finalize();
+        PageProof(TokenHash(hash.into()))
+    }
+}
+
+/// Hashed before a secret, so that the result has one use.
+const PAGE_PROOF_PURPOSE: &[u8] = b"gt page proof";
+
+/// The proof that a request of a session comes from a page of the deck.
+#[derive(Debug, Clone, Copy)]
+pub struct PageProof(TokenHash);
+
+impl PageProof {
+    /// The text that the page sends.
+    pub fn digits(&self) -> String {
+        self.0.digits()
+    }
+
+    /// Whether this text is the proof, in a time that does not depend on its contents.
+    pub fn matches(&self, text: &str) -> bool {
+        TokenHash::from_digits(text).is_some_and(|shown| shown.matches(&self.0))
     }
 }
 
@@ -226,6 +274,8 @@ impl fmt::Display for TokenId {
 pub struct Token {
     /// The public id.
     pub id: TokenId,
+    /// How its secret is shown.
+    pub shown_as: TokenUse,
     /// The holder.
     pub name: String,
     /// The hash of its secret.
@@ -240,14 +290,26 @@ pub struct Token {
     pub created_by: String,
     /// When it ends by itself.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// When it was revoked, or used if it can be used once.
     pub revoked_at: Option<Timestamp>,
+    /// When a session was last seen in use, to within some minutes.
+    pub used_at: Option<Timestamp>,
 }
 
 impl Token {
     /// Whether its holder may still use it.
     pub fn is_valid(&self, now: Timestamp) -> bool {
-        self.revoked_at.is_none() && self.expires_at.is_none_or(|until| now < until)
+        self.revoked_at.is_none() && self.ends_at().is_none_or(|until| now < until)
+    }
+
+    /// When it ends by itself if it is not used any more.
+    pub fn ends_at(&self) -> Option<Timestamp> {
+        let idle_until = (self.shown_as == TokenUse::Session)
+            .then(|| self.used_at.unwrap_or(self.created_at).plus(SESSION_IDLE_MAX));
+        match (self.expires_at, idle_until) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
     }
 }
 
@@ -260,14 +322,15 @@ mod tests {
     #[test]
     fn no_scope_of_work_items_includes_one_of_merge_requests() {
         let table = [
-            ("read", [true, false, false, false, false, false, false]),
-            ("submit", [true, true, false, false, false, false, false]),
-            ("work", [true, false, true, false, false, false, false]),
-            ("submit,work", [true, true, true, false, false, false, false]),
-            ("view", [false, false, false, true, false, false, false]),
-            ("operate", [false, false, false, true, true, false, false]),
-            ("review", [false, false, false, true, false, true, false]),
-            ("admin", [true, true, true, true, true, true, true]),
+            ("read", [true, false, false, false, false, false, false, false]),
+            ("submit", [true, true, false, false, false, false, false, false]),
+            ("work", [true, false, true, false, false, false, false, false]),
+            ("submit,work", [true, true, true, false, false, false, false, false]),
+            ("view", [false, false, false, true, false, false, false, false]),
+            ("operate", [false, false, false, true, true, false, false, false]),
+            ("review", [false, false, false, true, false, true, false, false]),
+            ("type", [false, false, false, true, false, false, true, false]),
+            ("admin", [true, true, true, true, true, true, true, true]),
         ];
         for (text, allowed) in table {
             let scopes = Scopes::parse(text).unwrap();
@@ -292,11 +355,22 @@ mod tests {
     }
 
     #[test]
+    fn the_proof_of_a_page_belongs_to_one_secret_and_does_not_reveal_it() {
+        let (one, other) = (TokenSecret::from_random([1; 32]), TokenSecret::from_random([2; 32]));
+        let proof = one.page_proof().digits();
+        assert!(one.page_proof().matches(&proof) && !other.page_proof().matches(&proof));
+        assert!(!one.page_proof().matches("") && !one.page_proof().matches(&one.reveal()));
+        assert_ne!(proof, one.hash().digits());
+    }
+
+    #[test]
     fn a_token_is_valid_until_it_expires_or_is_revoked() {
         let at = Timestamp::from_nanos;
         let secret = TokenSecret::from_random([1; 32]);
         let token = Token {
             agent: None,
+            shown_as: TokenUse::Bearer,
+            used_at: None,
             id: secret.hash().id(),
             name: "ci".to_owned(),
             hash: secret.hash(),
@@ -308,7 +382,19 @@ mod tests {
         };
         assert!(token.is_valid(at(9)));
         assert!(!token.is_valid(at(10)));
-        assert!(!Token { revoked_at: Some(at(2)), ..token }.is_valid(at(9)));
+        assert!(!Token { revoked_at: Some(at(2)), ..token.clone() }.is_valid(at(9)));
+        let hours = |hours: u64| at(1).plus(Duration::from_hours(hours));
+        let session = Token {
+            shown_as: TokenUse::Session,
+            expires_at: Some(at(1).plus(SESSION_AGE_MAX)),
+            ..token
+        };
+        assert!(session.is_valid(hours(11)));
+        assert!(!session.is_valid(hours(12)), "it was not used for too long");
+        let used = Token { used_at: Some(hours(10)), ..session.clone() };
+        assert!(used.is_valid(hours(21)) && !used.is_valid(hours(22)));
+        let busy = Token { used_at: Some(hours(7 * 24)), ..session };
+        assert!(!busy.is_valid(hours(7 * 24)), "no use makes it last longer than that");
     }
 
     proptest! {

@@ -60,6 +60,7 @@ pub const TARGETS: &[FuzzTarget] = &[
     target("query", values::query, values::QUERIES),
     target("settings", values::settings, values::SETTINGS).costing(2),
     target("record_line", records::record_line, records::FIELDS),
+    target("record_merge", records::record_merge, records::FIELDS),
     target("table_rows", records::tables, records::FIELDS),
     target(
         "dependency_lines",

@@ -1,6 +1,7 @@
 //! Lines of files that hold beads, and rows of tables that do.
 
 use gt_core::Timestamp;
+use gt_core::record_merge::merge_records;
 use gt_records::{
     BeadView, IssueRecord, RecordLine, RowParts, comment_row, config_row, dependency_row,
     export_line, export_memory_line, issue_row, label_row, parse_line, pretty, row_id,
@@ -37,6 +38,24 @@ pub(super) const FIELDS: &[&str] = &[
     "},{",
     ",",
 ];
+
+/// Three files of records, apart by a line with a dash, merge into one that the order of the sides does not change, and that
+/// merges again without a change.
+pub(super) fn record_merge(input: &[u8]) {
+    let Some(whole) = text(input) else { return };
+    let mut parts = whole.split("\n-\n");
+    let mut next = || parts.next().unwrap_or_default();
+    let (base, ours, theirs) = (next(), next(), next());
+    let Ok(merged) = merge_records(base, ours, theirs) else {
+        assert!(
+            merge_records(base, theirs, ours).is_err(),
+            "only one order of the sides is refused"
+        );
+        return;
+    };
+    assert_eq!(merge_records(base, theirs, ours).as_ref(), Ok(&merged), "the sides matter");
+    assert_eq!(merge_records(base, &merged, &merged).as_ref(), Ok(&merged), "it changes again");
+}
 
 /// When everything that does not say when it happened has happened.
 const IMPORTED_AT: Timestamp = Timestamp::from_nanos(1_780_230_896_000_000_000);

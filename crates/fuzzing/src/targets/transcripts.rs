@@ -11,6 +11,8 @@ pub(super) const WORDS: &[&str] = &[
     "{\"type\":\"result\",\"is_error\":true,\"usage\":{\"input_tokens\":\"12\"}}\n",
     "{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\"a\"}}\n",
     "{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"a\",\"delta\":true}\n",
+    "{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"created\":1,\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}}\n",
+    "{\"type\":\"complete\",\"input_tokens\":12,\"output_tokens\":-1}\n",
     "{\"type\":\"step_finish\",\"part\":{\"tokens\":{\"input\":-1}}}\n",
     "\"timestamp\":\"2026-06-01T10:00:00Z\"",
     "\n",

@@ -55,6 +55,7 @@ fn full() -> Context {
             owned: true,
             ralph: true,
             retries: 0,
+            host: None,
         },
         failures: 2,
         last_failure: "no room".to_owned(),
