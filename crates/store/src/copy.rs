@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::StoreError;
 use crate::engine::{Param, Row, SqlSession};
 use crate::transaction::Reader;
@@ -264,6 +266,17 @@ pub const TABLES: &[CopiedTable] = &[
         "bead, epoch",
     ),
     CopiedTable::new(
+        "run_outputs",
+        &[
+            ("bead", Text),
+            ("epoch", Number),
+            ("bytes", Number),
+            ("tail", Bytes),
+            ("kept_at", Number),
+        ],
+        "bead, epoch",
+    ),
+    CopiedTable::new(
         "scheduler",
         &[
             ("one", Number),
@@ -423,8 +436,27 @@ pub const TABLES: &[CopiedTable] = &[
             ("path", Text),
             ("incarnation", Text),
             ("seen_at_s", Number),
+            ("address", Text),
+            ("version", Text),
+            ("labels", Text),
+            ("max_runs", Number),
+            ("rigs", Text),
+            ("runtimes", Text),
+            ("memory_mb", Number),
+            ("memory_free_mb", Number),
+            ("load_hundredths", Number),
+            ("cores", Number),
+            ("grace_ms", Number),
+            ("daemon_at_s", Number),
+            ("mode", Text),
+            ("is_gone", Number),
         ],
         "id",
+    ),
+    CopiedTable::new(
+        "left_runs",
+        &[("bead", Text), ("epoch", Number), ("host", Text)],
+        "bead, epoch",
     ),
     CopiedTable::new(
         "estimates",
@@ -482,6 +514,8 @@ pub const TABLES: &[CopiedTable] = &[
             ("expires_at", Number),
             ("revoked_at", Number),
             ("agent", Text),
+            ("shown_as", Text),
+            ("used_at", Number),
         ],
         "id",
     ),
@@ -704,30 +738,101 @@ impl CopiedTable {
     }
 }
 
+/// The number of rows of a table, and a checksum of their values that does not depend on their order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct TableTally {
+    pub(crate) rows: u64,
+    checksum: u128,
+}
+
+impl TableTally {
+    /// Adds a row. The engines sort texts differently in queries of people, so the sum must not depend on the order.
+    fn add(&mut self, values: &[Param<'_>]) {
+        let mut hash = Sha256::new();
+        for value in values {
+            let (kind, bytes): (u8, &[u8]) = match value {
+                Param::Null => (0, &[]),
+                Param::Int(number) => (1, &number.to_be_bytes()),
+                Param::Text(text) => (2, text.as_bytes()),
+                Param::Blob(bytes) => (3, bytes),
+            };
+            hash.update([kind]);
+            hash.update((bytes.len() as u64).to_be_bytes());
+            hash.update(bytes);
+        }
+        let digest = hash.finalize();
+        let mut first = [0; 16];
+        first.copy_from_slice(&digest[..16]);
+        self.rows += 1;
+        self.checksum = self.checksum.wrapping_add(u128::from_be_bytes(first));
+    }
+}
+
 /// Copies every row. Both sessions are in a transaction: the rows read are one state of the store, and
-/// the rows written are committed by the caller or not at all. Rows that the schema itself put into
-/// `to` are replaced.
+/// the rows written are committed by the caller or not at all. Rows that `to` holds already are replaced. Gives the
+/// tally of each table as it was read.
 pub(crate) fn copy_rows(
     from: &dyn SqlSession,
     to: &dyn SqlSession,
     progress: OnCopyProgress<'_>,
-) -> Result<(), StoreError> {
+) -> Result<Vec<TableTally>, StoreError> {
     let mut total = 0;
     for table in TABLES {
         total += Reader::new(from).count_rows(table)?;
+    }
+    // The rows that refer to others go first.
+    for table in TABLES.iter().rev() {
         to.execute(&format!("DELETE FROM {}", table.name), &[])?;
     }
     let mut done = 0;
+    let mut tallies = Vec::with_capacity(TABLES.len());
     for table in TABLES {
         let insert = table.insert();
+        let mut tally = TableTally::default();
         from.stream(&table.select(), &[], &mut |row| {
-            to.apply(&insert, &table.values(row)?)?;
+            let values = table.values(row)?;
+            to.apply(&insert, &values)?;
+            tally.add(&values);
             done += 1;
             if done % ROWS_PER_REPORT == 0 {
                 progress(done, total);
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        tallies.push(tally);
+    }
+    progress(done, total);
+    Ok(tallies)
+}
+
+/// Compares what `to` holds with the tallies of what was read from `from`, table by table. `from` is asked for a sign of
+/// life meanwhile: a server ends a transaction that is silent for long.
+pub(crate) fn verify_rows(
+    from: &dyn SqlSession,
+    to: &dyn SqlSession,
+    expected: &[TableTally],
+    progress: OnCopyProgress<'_>,
+) -> Result<(), StoreError> {
+    let total: u64 = expected.iter().map(|tally| tally.rows).sum();
+    let mut done = 0;
+    for (table, expected) in TABLES.iter().zip(expected) {
+        let mut found = TableTally::default();
+        to.stream(&table.select(), &[], &mut |row| {
+            found.add(&table.values(row)?);
+            done += 1;
+            if done % ROWS_PER_REPORT == 0 {
+                from.query("SELECT 1", &[], &mut |_| Ok(ControlFlow::Continue(())))?;
+                progress(done, total);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if found != *expected {
+            let (name, rows) = (table.name, found.rows);
+            return Err(StoreError::Corrupt(format!(
+                "the copy of {name} has {rows} rows and another checksum than the {} that were read",
+                expected.rows
+            )));
+        }
     }
     progress(done, total);
     Ok(())

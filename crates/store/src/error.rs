@@ -48,6 +48,19 @@ pub enum StoreError {
         /// The process, if it is known.
         Option<String>,
     ),
+    /// The store is not the one that its town uses: it moved elsewhere, or a move into it is not finished.
+    #[error("{0}")]
+    Fenced(String),
+    /// A store that a town should move to is not empty.
+    #[error(
+        "{place} {why}; nothing was changed. Name an empty database, another schema (?schema=), or another file"
+    )]
+    NotEmpty {
+        /// The file or database.
+        place: String,
+        /// What it holds, as a verb with its object.
+        why: String,
+    },
     /// No room.
     #[error("the disk is full; nothing was changed. Free some space and try again")]
     Full,

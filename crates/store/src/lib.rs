@@ -21,6 +21,7 @@ pub mod engine;
 mod error;
 mod group;
 mod maintenance;
+mod relocation;
 mod store;
 mod transaction;
 mod verbs;
@@ -33,6 +34,7 @@ pub use engine::{EngineFacts, LongWaitCallback};
 pub use error::StoreError;
 pub use group::Ticket;
 pub use maintenance::{Backup, StoreCheckResult, StoreDescription, TableSize, VacuumResult};
+pub use relocation::{CopiedRows, StoreFence};
 pub(crate) use store::WriteMode;
 pub use store::{
     Authorship, LeaseClock, Options, Proof, SCHEMA_LEVEL, SettingsBelow, Store, StoreAddress,
@@ -42,10 +44,12 @@ pub use store::{
 pub use transaction::statements_run_by_this_thread;
 pub use transaction::{Reader, Writer};
 pub use verbs::{
-    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, Bulk, CandidateCheck, ConvoyTally,
-    CountGroup, DependencyChange, Difference, DoneStep, DueNotices, EventFilter, Growth, Guard,
-    HostRow, Lane, LiveSteps, Member, MemberRow, MemoryEstimate, MergeQueueRow, NewContext, Offer,
-    Offered, Pause, PullQuery, QueuedMember, Readiness, RedTarget, RequestFilter, RigCounts,
-    SchedulerState, SettingScope, SpendingEntry, Statistics, StatusFilter, Totals,
-    TouchedContainer, Unscheduled, UnsentNotices, UsageAt, all_statements, differing_fields,
+    BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, BoardFilter, Bulk, CandidateCheck,
+    CheckNumbers, ConvoyTally, CountGroup, DependencyChange, Difference, DoneStep, DueNotices,
+    EventFilter, Growth, Guard, HostDeclaration, HostRecord, HostRow, Lane, LiveSteps, Member,
+    MemberRow, MemoryEstimate, MergeQueueRow, NewContext, Offer, Offered, Pause, PullQuery,
+    QueueNumbers, QueuedMember, Readiness, RedTarget, RequestFilter, RigCounts, RunNumbers,
+    RunOutputTail, RunPage, SchedulerState, SettingScope, SpendingEntry, Statistics, StatusFilter,
+    StoreMarks, Totals, TouchedContainer, TownNumbers, Unscheduled, UnsentNotices, UsageAt,
+    all_statements, differing_fields,
 };

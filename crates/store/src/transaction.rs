@@ -408,6 +408,11 @@ impl<'c> Group<'c> {
         Ok(group)
     }
 
+    /// The connection, for work on the store as a whole.
+    pub(crate) fn link(&self) -> &'c dyn TransactionConnection {
+        self.link
+    }
+
     fn reader(&self) -> Reader<'_> {
         Reader { known: Some(&self.known), ..Reader::new(self.link) }
     }

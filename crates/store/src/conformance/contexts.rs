@@ -54,6 +54,7 @@ pub(super) fn a_context_reads_back_exactly_as_it_was_written(subject: &dyn Engin
             convoy: Some(id("hq-cv-a")),
             ralph: true,
             retries: 2,
+            host: Some("builder/0a1b".to_owned()),
             ..SlingParameters::default()
         },
         enqueued_at: Some(at(5)),

@@ -169,6 +169,8 @@ pub(super) fn events_are_filtered_by_each_field(subject: &dyn EngineUnderTest) {
         (EventFilter { kinds: vec![EventKind::Created, EventKind::RigAdded], ..none() }, 3),
         (EventFilter { since: Some(at(20_000)), ..none() }, 2),
         (EventFilter { since: Some(at(30_001)), ..none() }, 0),
+        (EventFilter { of_beads: true, ..none() }, 3),
+        (EventFilter { actor: Some("a stranger".to_owned()), ..none() }, 0),
         (
             EventFilter { bead: Some(id("hq-b")), kinds: vec![EventKind::StatusChanged], ..none() },
             1,
@@ -223,4 +225,25 @@ pub(super) fn old_events_go_from_the_beginning_and_the_last_one_stays(
     assert_eq!(kept(), [12, 13]);
     town.label("gt-0", "blue");
     assert_eq!(kept(), [12, 13, 14], "numbers go on");
+}
+
+pub(super) fn the_history_of_several_beads_is_read_at_once(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.add_open(&["gt-a", "gt-b", "gt-c"]);
+    let pause = crate::Pause { by: "ann".to_owned(), at: at(1) };
+    town.write(|writer| writer.set_paused(Some(&pause)));
+    town.close("gt-a");
+    let (history, pauses, oldest) = town.read(|reader| {
+        let history = reader.events_of(&[id("gt-c"), id("gt-a")])?;
+        Ok((history, reader.pause_events()?, reader.oldest_event()?))
+    });
+    let told: Vec<(u64, &str)> = history
+        .iter()
+        .map(|event| (event.number, event.bead.as_ref().map_or("", |bead| bead.as_str())))
+        .collect();
+    assert_eq!(told, [(1, "gt-a"), (3, "gt-c"), (5, "gt-a")]);
+    assert_eq!(pauses.iter().map(|event| event.number).collect::<Vec<_>>(), [4]);
+    assert_eq!(oldest.map(|(number, _)| number), Some(1));
+    let times = town.read(|reader| Ok([reader.event_time(4)?, reader.event_time(6)?]));
+    assert_eq!(times, [Some(pauses[0].at), None]);
 }

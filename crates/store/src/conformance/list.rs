@@ -134,6 +134,7 @@ macro_rules! for_each_conformance_case {
                 a_new_bead_with_two_edges_to_the_same_target_is_refused,
             }
             events {
+                the_history_of_several_beads_is_read_at_once,
                 an_empty_store_has_no_events,
                 numbers_are_gapless_and_in_order,
                 a_write_that_fails_leaves_no_event_and_no_gap,
@@ -262,6 +263,13 @@ macro_rules! for_each_conformance_case {
                 the_durations_of_good_runs_are_read_newest_first,
                 member_rows_come_in_the_order_that_was_asked_for,
             }
+            board {
+                each_bead_is_in_the_lane_where_it_stands,
+                a_lane_is_narrowed_by_rig_and_convoy,
+                a_long_lane_shows_its_first_beads_and_counts_all,
+                runs_are_listed_page_by_page_the_newest_first,
+                spending_is_summed_by_hour_and_by_run,
+            }
             queries {
                 each_condition_admits_what_it_says,
                 a_negation_admits_exactly_the_rest,
@@ -312,6 +320,9 @@ macro_rules! for_each_conformance_case {
                 rows_come_in_the_order_asked_for_without_the_absent,
                 rows_are_read_in_pages_of_any_number,
             }
+            run_outputs {
+                the_end_of_an_output_is_kept_until_it_is_old,
+            }
             runs {
                 a_run_reads_back_exactly_as_it_was_written,
                 a_bead_has_one_live_run,
@@ -348,6 +359,9 @@ macro_rules! for_each_conformance_case {
                 metadata_that_is_no_object_has_no_fields,
                 names_of_fields_are_taken_literally,
                 long_and_strange_texts_read_back_exactly,
+            }
+            town_numbers {
+                a_town_is_counted_by_rig_host_and_state,
             }
             transactions {
                 a_writer_sees_what_it_has_written,
@@ -409,6 +423,7 @@ macro_rules! for_each_conformance_case {
                 of_two_agents_that_ask_at_once_one_gets_the_item,
                 an_agent_that_asks_twice_at_once_gets_one_item,
                 a_token_is_kept_without_its_secret_and_revoked_once,
+                a_login_link_is_used_once_and_sessions_that_are_over_are_forgotten,
             }
             workplaces {
                 polecats_are_kept_by_name_and_the_rested_come_first,
@@ -419,6 +434,9 @@ macro_rules! for_each_conformance_case {
                 a_run_is_over_one_limit_and_keeps_its_reserve,
                 accepted_work_is_on_its_way_until_it_has_landed,
                 the_runs_of_a_host_that_is_gone_are_adopted,
+                a_host_renews_its_lease_with_its_declarations,
+                the_mode_of_a_host_outlives_its_renewals,
+                runs_of_a_gone_host_are_left_until_it_clears_them,
                 writes_of_a_worker_are_checked_before_they_are_committed,
             }
         }

@@ -55,7 +55,7 @@ fn town(subject: &dyn EngineUnderTest) -> CheckedStore {
     town
 }
 
-fn put(town: &CheckedStore, bead: &str, target: &str) -> MergeRequest {
+pub(super) fn put(town: &CheckedStore, bead: &str, target: &str) -> MergeRequest {
     town.write(|writer| writer.insert_merge_request(request(bead, target)))
 }
 

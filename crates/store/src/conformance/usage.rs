@@ -263,11 +263,15 @@ pub(super) fn estimates_and_guards_read_back_as_they_were_written(subject: &dyn 
         ("here", Guard::Memory, true),
         ("there", Guard::Memory, true),
         ("here", Guard::Load, false),
+        ("there", Guard::Disk, true),
     ] {
         town.write(|writer| writer.set_guard(host, guard, is_shut));
     }
     let shut = |host| town.read(|reader| reader.shut_guards(host));
-    assert_eq!((shut("here"), shut("there")), (vec![Guard::Memory], vec![Guard::Memory]));
+    assert_eq!(
+        (shut("here"), shut("there")),
+        (vec![Guard::Memory], vec![Guard::Memory, Guard::Disk])
+    );
     assert_eq!(shut("elsewhere"), []);
 }
 

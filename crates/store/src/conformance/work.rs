@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use gt_core::schedule::{CloseReason, ContextOrigin, Run, RunId, RunState, WorkerPlace};
 use gt_core::work::{
-    ItemRef, Lease, Position, Scopes, Token, TokenSecret, WorkFilter, WorkItem, WorkStatus,
+    ItemRef, Lease, Position, Scopes, Token, TokenSecret, TokenUse, WorkFilter, WorkItem,
+    WorkStatus,
 };
 use gt_core::{
     Bead, DependencyType, EventKind, ExecutorKind, Outcome, Rig, RigSlug, RigState, Status,
@@ -562,6 +563,8 @@ pub(super) fn a_token_is_kept_without_its_secret_and_revoked_once(subject: &dyn 
         created_by: ACTOR.to_owned(),
         expires_at: Some(NOW),
         revoked_at: None,
+        shown_as: TokenUse::Bearer,
+        used_at: None,
     };
     assert!(!town.read(|reader| reader.any_token(at(2))));
     let story = town.story_of(|town| {
@@ -583,4 +586,45 @@ pub(super) fn a_token_is_kept_without_its_secret_and_revoked_once(subject: &dyn 
     assert!(town.read(|reader| reader.tokens())[0].revoked_at.is_some());
     let told = town.events_since(0);
     assert!(told.iter().all(|event| !event.payload.as_str().contains("0707")));
+}
+
+pub(super) fn a_login_link_is_used_once_and_sessions_that_are_over_are_forgotten(
+    subject: &dyn EngineUnderTest,
+) {
+    let town = CheckedStore::new(subject);
+    let made = |seed: u8, shown_as: TokenUse, until: Timestamp| {
+        let hash = TokenSecret::from_random([seed; 32]).hash();
+        Token {
+            id: hash.id(),
+            shown_as,
+            name: "ann".to_owned(),
+            hash,
+            scopes: Scopes::parse("view,type").expect("valid scopes"),
+            agent: None,
+            created_at: at(1),
+            created_by: ACTOR.to_owned(),
+            expires_at: Some(until),
+            revoked_at: None,
+            used_at: None,
+        }
+    };
+    let (login, session) = (made(1, TokenUse::Login, at(60)), made(2, TokenUse::Session, NOW));
+    let story = town.story_of(|town| {
+        town.write(|writer| writer.insert_token(&login));
+        assert!(town.write(|writer| writer.use_login(&login)));
+        assert!(!town.write(|writer| writer.use_login(&login)), "it is used up");
+        town.write(|writer| writer.insert_token(&session));
+        town.write(|writer| writer.use_session(&session.id));
+    });
+    assert_eq!(story, ["token_changed", "token_changed"]);
+    assert!(!town.read(|reader| reader.any_token(at(2))), "a server needs a token of another kind");
+    let kept = town.read(|reader| reader.token(&session.id)).expect("it is there");
+    assert_eq!(kept.shown_as, TokenUse::Session);
+    assert!(kept.used_at.is_some());
+    assert_eq!(town.write(|writer| writer.forget_sessions(at(61))), 1);
+    let left = town.read(|reader| reader.tokens());
+    assert_eq!(
+        left.iter().map(|token| token.id.as_str()).collect::<Vec<_>>(),
+        [session.id.as_str()]
+    );
 }

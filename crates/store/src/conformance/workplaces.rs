@@ -1,18 +1,23 @@
 //! Polecats, the trees that were moved away, rescues, and the landing of work.
 
-use gt_core::decide::SilenceChange;
+use std::time::Duration;
+
+use gt_core::decide::{HostMode, HostState, SilenceChange};
 use gt_core::schedule::{
     DoneStatus, Landing, Polecat, Rescued, Reserve, RunEnd, RunId, RunLimit, RunState, Silence,
     TrashState, Trashed, TreeState, Workplace,
 };
 
 use gt_core::work::{RunToken, TokenHash};
-use gt_core::{Bead, BeadId, DependencyType, EventKind, Status, Title};
+use gt_core::{Bead, BeadId, DependencyType, EventKind, EventPayload, Status, Title};
 
 use super::EngineUnderTest;
 use super::kit::{CheckedStore, at, bead, by, edge, id, rig, slug};
 use super::runs::{begin, set_status};
-use crate::{Authorship, HostRow, Proof, SettingScope, StoreError, Worker, Writer};
+use crate::{
+    Authorship, EventFilter, HostDeclaration, HostRow, Proof, SettingScope, StoreError, Worker,
+    Writer,
+};
 
 fn polecat(name: &str, second: i64) -> Polecat {
     Polecat {
@@ -259,6 +264,118 @@ pub(super) fn the_runs_of_a_host_that_is_gone_are_adopted(subject: &dyn EngineUn
     assert_eq!(host_of(&gone.id), "there/4567");
     assert_eq!(host_of(&other.id), "here/9999");
     assert_eq!(town.read(|reader| reader.hosts()), []);
+}
+
+fn host_row(id: &str) -> HostRow {
+    let text = str::to_owned;
+    HostRow {
+        id: text(id),
+        name: text("builder"),
+        machine: text("m"),
+        path: text("/town"),
+        incarnation: text("1"),
+    }
+}
+
+pub(super) fn a_host_renews_its_lease_with_its_declarations(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    let declared = HostDeclaration {
+        address: "10.0.0.7".to_owned(),
+        version: "1.2".to_owned(),
+        labels: vec!["gpu".to_owned(), "linux".to_owned()],
+        max_runs: 4,
+        rigs: vec!["web".to_owned()],
+        runtimes: vec!["claude".to_owned(), "codex".to_owned()],
+        memory_mb: 64_000,
+        memory_free_mb: 32_000,
+        load_hundredths: 150,
+        cores: 8,
+        grace: Duration::from_mins(15),
+    };
+    let [one, two] = ["0123", "4567"].map(host_row);
+    // An older program declares nothing, and is never gone.
+    town.write(|writer| writer.host_seen(&two));
+    town.write(|writer| writer.renew_host(&one, &declared, true));
+    let fleet = town.read(|reader| reader.fleet());
+    let [first, second] = fleet.as_slice() else { panic!("{fleet:?}") };
+    assert_eq!((&first.host, &first.declared), (&one, &declared));
+    assert_eq!((&second.host, &second.declared), (&two, &HostDeclaration::default()));
+    assert_eq!((first.state(), second.state()), (HostState::Active, HostState::Active));
+    assert!(first.has_daemon() && !second.has_daemon());
+    assert_eq!((first.times().is_some(), second.times()), (true, None));
+    let clock = town.read(|reader| reader.store_clock_s());
+    assert!((0..600).contains(&(clock - first.seen_at_s)), "{clock} {first:?}");
+
+    // A renewal by a command does not speak for the daemon.
+    town.write(|writer| writer.host_daemon_left(&one.id));
+    town.write(|writer| writer.renew_host(&one, &declared, false));
+    assert!(!town.read(|reader| reader.fleet())[0].has_daemon());
+}
+
+pub(super) fn the_mode_of_a_host_outlives_its_renewals(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    let host = host_row("0123");
+    let state = || town.read(|reader| reader.fleet())[0].state();
+    town.write(|writer| writer.host_seen(&host));
+    assert!(town.write(|writer| writer.set_host_mode(&host, HostMode::Draining)));
+    assert!(!town.write(|writer| writer.set_host_mode(&host, HostMode::Draining)));
+    assert_eq!(state(), HostState::Draining);
+    town.write(|writer| writer.host_seen(&host));
+    assert_eq!(state(), HostState::Draining);
+    assert!(town.write(|writer| writer.set_host_mode(&host, HostMode::Removed)));
+    town.write(|writer| writer.host_seen(&host));
+    assert_eq!(state(), HostState::Removed);
+    assert!(town.write(|writer| writer.set_host_mode(&host, HostMode::Active)));
+    assert_eq!(state(), HostState::Active);
+    let last = town.read(|reader| reader.latest_events(&EventFilter::default(), 1));
+    assert!(matches!(
+        last[0].details(),
+        EventPayload::HostChanged(change) if change.new == "active" && change.host == "0123"
+    ));
+}
+
+pub(super) fn runs_of_a_gone_host_are_left_until_it_clears_them(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.add_open(&["gt-a", "gt-b"]);
+    let host = host_row("0123");
+    town.write(|writer| writer.host_seen(&host));
+    let runs = ["gt-a", "gt-b"]
+        .map(|bead| begin(&town, bead, |run| "builder/0123".clone_into(&mut run.host)));
+    for run in &runs {
+        // Twice: the process that declares it lost may have died before it could tell of it.
+        town.write(|writer| writer.leave_run(run, "0123"));
+        town.write(|writer| writer.leave_run(run, "0123"));
+    }
+    let left = |id: &str| town.read(|reader| reader.left_runs(id));
+    let ids: Vec<RunId> = runs.iter().map(|run| run.id.clone()).collect();
+    assert_eq!((left("0123"), left("other")), (ids.clone(), vec![]));
+    assert!(town.write(|writer| writer.set_host_gone(&host)));
+    assert!(!town.write(|writer| writer.set_host_gone(&host)));
+    assert!(town.read(|reader| reader.fleet())[0].is_declared_gone);
+    let change = || {
+        let last = town.read(|reader| reader.latest_events(&EventFilter::default(), 1));
+        match last[0].details() {
+            EventPayload::HostChanged(change) => change,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        (change().new.as_str(), change().runs),
+        ("gone", vec!["gt-a#1".into(), "gt-b#1".into()])
+    );
+
+    town.write(|writer| writer.host_seen(&host));
+    assert!(!town.read(|reader| reader.fleet())[0].is_declared_gone);
+    town.write(|writer| writer.clear_left_runs(&host, &ids, &ids[..1]));
+    let back = change();
+    assert_eq!(
+        (back.new.as_str(), back.runs.len(), back.saved),
+        ("back", 2, vec!["gt-a#1".into()])
+    );
+    // Clearing again tells of nothing.
+    town.write(|writer| writer.clear_left_runs(&host, &ids, &ids));
+    assert_eq!(left("0123"), []);
+    assert_eq!(change().saved, ["gt-a#1"]);
 }
 
 fn retitle(writer: &mut Writer<'_>, bead: &str, title: &str) -> Result<bool, StoreError> {

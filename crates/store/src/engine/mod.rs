@@ -151,4 +151,9 @@ pub(crate) trait TransactionConnection: SqlSession + fmt::Debug + Send {
     /// Whether a transaction is under way that can still be committed. Databases end one by
     /// themselves when they cannot write.
     fn in_transaction(&self) -> bool;
+    /// Makes the database refuse all later writes to these tables for `reason`, also those of processes that have it
+    /// open already and of older programs.
+    fn raise_fence(&self, tables: &[&str], reason: &str) -> Result<(), StoreError>;
+    /// Lets writes in again. Without a fence, nothing happens.
+    fn lower_fence(&self, tables: &[&str]) -> Result<(), StoreError>;
 }

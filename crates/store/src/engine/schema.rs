@@ -58,6 +58,12 @@ migrations! {
     // An older program would record usage that no budget sees.
     (16, 16, "0016_usage.sql"),
     (17, 16, "0017_usage_windows.sql"),
+    (18, 16, "0018_board.sql"),
+    // An older program would take a login link and a session for a token.
+    (19, 19, "0019_deck_sessions.sql"),
+    (20, 19, "0020_disk_guard.sql"),
+    (21, 19, "0021_fleet.sql"),
+    (22, 19, "0022_run_outputs.sql"),
 }
 
 /// The schema this program knows.

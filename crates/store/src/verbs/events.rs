@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use gt_core::event::PurgeCount;
 use gt_core::{BeadId, Event, EventKind, EventPayload, Json, RigSlug, Timestamp};
 
+use super::hydrate::{IDS_PER_STATEMENT, placeholders};
 use super::statements;
 use crate::engine::{Param, Row};
 use crate::{Reader, StoreError, Writer};
@@ -24,6 +25,9 @@ statements! {
     OLDEST = "SELECT number, at FROM events ORDER BY number LIMIT 1";
     KEPT_FROM = "SELECT number FROM events WHERE at >= ?1 OR number >= ?2 ORDER BY number LIMIT 1";
     PURGE = "DELETE FROM events WHERE number < ?1";
+    AT = "SELECT at FROM events WHERE number = ?1";
+    PAUSES = concat!("SELECT ", event_columns!(), " FROM events WHERE type IN ('paused', 'resumed') AND bead IS NULL \
+        ORDER BY number");
     COUNT_OF_BEAD = "SELECT COUNT(*) FROM events WHERE bead = ?1";
 }
 
@@ -38,6 +42,10 @@ pub struct EventFilter {
     pub kinds: Vec<EventKind>,
     /// Not before this.
     pub since: Option<Timestamp>,
+    /// Only events of this actor.
+    pub actor: Option<String>,
+    /// Only events of a bead.
+    pub of_beads: bool,
 }
 
 impl EventFilter {
@@ -46,6 +54,8 @@ impl EventFilter {
             && self.rig.as_ref().is_none_or(|rig| event.rig.as_ref() == Some(rig))
             && (self.kinds.is_empty() || self.kinds.contains(&event.kind))
             && self.since.is_none_or(|since| event.at >= since)
+            && self.actor.as_ref().is_none_or(|actor| event.actor == *actor)
+            && (!self.of_beads || event.bead.is_some())
     }
 }
 
@@ -58,6 +68,37 @@ impl Reader<'_> {
     /// When the oldest event happened that is kept.
     pub fn oldest_event_at(&self) -> Result<Option<Timestamp>, StoreError> {
         self.first(OLDEST, &[], |row| Ok(Timestamp::from_nanos(row.int(1)?)))
+    }
+
+    /// The number and the time of the oldest event that is kept.
+    pub fn oldest_event(&self) -> Result<Option<(u64, Timestamp)>, StoreError> {
+        self.first(OLDEST, &[], |row| {
+            Ok((u64::try_from(row.int(0)?).unwrap_or(0), Timestamp::from_nanos(row.int(1)?)))
+        })
+    }
+
+    /// When the event of this number happened; nothing if it is not kept.
+    pub fn event_time(&self, number: u64) -> Result<Option<Timestamp>, StoreError> {
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        self.first(AT, &[number.into()], |row| Ok(Timestamp::from_nanos(row.int(0)?)))
+    }
+
+    /// The pauses of all starts and their ends, the oldest first.
+    pub fn pause_events(&self) -> Result<Vec<Event>, StoreError> {
+        self.rows(PAUSES, &[], event_from)
+    }
+
+    /// The events of these beads, the oldest first.
+    pub fn events_of(&self, beads: &[BeadId]) -> Result<Vec<Event>, StoreError> {
+        let mut found = Vec::new();
+        for page in beads.chunks(IDS_PER_STATEMENT) {
+            let (list, params) = placeholders(page);
+            let columns = event_columns!();
+            let sql = format!("SELECT {columns} FROM events WHERE bead IN ({list})");
+            found.extend(self.rows(&sql, &params, event_from)?);
+        }
+        found.sort_by_key(|event| event.number);
+        Ok(found)
     }
 
     /// How many events of a bead there are.

@@ -3,6 +3,7 @@
 mod accounts;
 mod beads;
 mod blocking;
+mod board;
 mod bulk;
 mod check;
 mod check_runs;
@@ -18,6 +19,7 @@ mod find;
 mod hosts;
 mod hydrate;
 mod labels;
+mod marks;
 mod merge_requests;
 mod messages;
 mod old_queues;
@@ -31,12 +33,14 @@ mod pull_requests;
 mod query;
 mod requests;
 mod rigs;
+mod run_outputs;
 mod runs;
 mod scheduler;
 mod settings;
 mod statistics;
 mod steps;
 mod tokens;
+mod town_numbers;
 mod trash;
 mod upkeep;
 mod usage;
@@ -46,6 +50,7 @@ mod work;
 mod workers;
 
 pub use beads::{BlockerFacts, differing_fields};
+pub use board::BoardFilter;
 pub use bulk::Bulk;
 pub use check::Difference;
 pub use contexts::{Lane, NewContext};
@@ -54,16 +59,22 @@ pub use convoys::{ConvoyTally, TouchedContainer, Unscheduled};
 pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
-pub use hosts::HostRow;
+pub use hosts::{HostDeclaration, HostRecord, HostRow};
 pub use hydrate::BeadRow;
+pub use marks::StoreMarks;
+pub(crate) use marks::{FENCE_KEY, TOWN_KEY};
 pub use merge_requests::{CandidateCheck, MergeQueueRow, RedTarget, RequestFilter};
 pub use outbox::{DueNotices, UnsentNotices};
 pub use pull::{Offer, Offered, PullQuery};
 pub use rigs::RigCounts;
+pub use run_outputs::RunOutputTail;
+pub use runs::RunPage;
 pub use scheduler::{Pause, SchedulerState};
 pub use settings::SettingScope;
+pub(crate) use settings::{PUT_MARK, REMOVE_MARK};
 pub use statistics::Statistics;
 pub use steps::{DoneStep, LiveSteps};
+pub use town_numbers::{CheckNumbers, QueueNumbers, RunNumbers, TownNumbers};
 pub use upkeep::{Growth, Totals};
 pub use usage::{Guard, MemoryEstimate, SpendingEntry, UsageAt};
 pub(crate) use workers::WorkerGuard;
@@ -97,6 +108,7 @@ pub fn all_statements() -> Vec<&'static str> {
         find::STATEMENTS,
         hosts::STATEMENTS,
         labels::STATEMENTS,
+        marks::STATEMENTS,
         merge_requests::STATEMENTS,
         pull_requests::STATEMENTS,
         messages::STATEMENTS,
@@ -109,12 +121,14 @@ pub fn all_statements() -> Vec<&'static str> {
         pull::STATEMENTS,
         requests::STATEMENTS,
         rigs::STATEMENTS,
+        run_outputs::STATEMENTS,
         runs::STATEMENTS,
         scheduler::STATEMENTS,
         settings::STATEMENTS,
         statistics::STATEMENTS,
         steps::STATEMENTS,
         tokens::STATEMENTS,
+        town_numbers::STATEMENTS,
         trash::STATEMENTS,
         upkeep::STATEMENTS,
         usage::STATEMENTS,

@@ -22,6 +22,7 @@ pub(super) fn parameters_text(parameters: &SlingParameters) -> String {
         owned,
         ralph,
         retries,
+        host,
     } = parameters;
     let mut fields: Vec<(String, Json)> = Vec::new();
     let mut text = |key: &str, value: Option<&str>| {
@@ -33,6 +34,7 @@ pub(super) fn parameters_text(parameters: &SlingParameters) -> String {
     text("convoy", convoy.as_ref().map(BeadId::as_str));
     text("base_branch", base_branch.as_deref());
     text("runtime", runtime.as_deref());
+    text("host", host.as_deref());
     for (key, flag) in [
         ("no_merge", no_merge),
         ("review_only", review_only),
@@ -83,6 +85,7 @@ pub(super) fn parameters_from(text: &str) -> Result<SlingParameters, StoreError>
         owned: flag("owned"),
         ralph: flag("ralph"),
         retries: field("retries").and_then(|value| value.as_str().parse().ok()).unwrap_or(0),
+        host: json.string_field("host"),
     })
 }
 
@@ -112,6 +115,7 @@ mod tests {
             owned: true,
             ralph: true,
             retries: 2,
+            host: Some("builder/0a1b".to_owned()),
         };
         for parameters in [SlingParameters::default(), full] {
             let text = parameters_text(&parameters);

@@ -11,6 +11,7 @@ use gt_core::{BeadId, EventPayload, ExecutorKind, Json, NewEvent, RigSlug, Times
 
 use super::beads::id_from;
 use super::contexts::{as_int, count};
+use super::find::{Clauses, FilterValue};
 use super::statements;
 use crate::engine::{Param, Row};
 use crate::{Reader, StoreError, Writer};
@@ -84,7 +85,83 @@ statements! {
         exit_signal = ?7, reason = ?8, silent_since = NULL WHERE bead = ?1 AND epoch = ?2 AND ", live!());
 }
 
+/// A page of the runs that were ever begun, the newest first.
+#[derive(Debug, Clone, Default)]
+pub struct RunPage {
+    /// Only those that are live, or only those that have ended.
+    pub live: Option<bool>,
+    /// Only those of this rig.
+    pub rig: Option<RigSlug>,
+    /// Only those after this one in the list.
+    pub after: Option<(Timestamp, RunId)>,
+    /// The most runs.
+    pub limit: usize,
+}
+
+impl RunPage {
+    fn clauses(&self) -> Clauses {
+        let mut clauses = Clauses::default();
+        match self.live {
+            Some(true) => clauses.add(live!()),
+            Some(false) => clauses.add("state NOT IN ('starting', 'running', 'blocked')"),
+            None => {}
+        }
+        if let Some(rig) = &self.rig {
+            let rig = clauses.text(rig.as_str());
+            clauses.add(format!("rig = {rig}"));
+        }
+        clauses
+    }
+}
+
 impl Reader<'_> {
+    /// A page of runs, the newest first.
+    pub fn runs_page(&self, page: &RunPage) -> Result<Vec<Run>, StoreError> {
+        let mut clauses = page.clauses();
+        if let Some((at, RunId { bead, epoch })) = &page.after {
+            let at = clauses.bind(FilterValue::Int(at.as_nanos()));
+            let bead = clauses.text(bead.as_str());
+            let epoch = clauses.bind(FilterValue::Int(i64::from(*epoch)));
+            clauses.add(format!("(created_at, bead, epoch) < ({at}, {bead}, {epoch})"));
+        }
+        let condition = clauses.where_clause();
+        let newest_first = |a: &Run, b: &Run| {
+            let order = b.created_at.cmp(&a.created_at);
+            order.then_with(|| b.id.bead.cmp(&a.id.bead)).then_with(|| b.id.epoch.cmp(&a.id.epoch))
+        };
+        if page.live == Some(true) {
+            let columns = run_columns!();
+            let sql = format!("SELECT {columns} FROM runs WHERE {condition}");
+            let mut live = self.rows(&sql, &clauses.params(), run_from)?;
+            // Not by the database: SQLite would rather walk through every run there ever was, in this order.
+            live.sort_by(newest_first);
+            live.truncate(page.limit);
+            return Ok(live);
+        }
+        let limit = clauses.bind(FilterValue::Int(i64::try_from(page.limit).unwrap_or(i64::MAX)));
+        let columns = run_columns!();
+        let sql = format!(
+            "SELECT {columns} FROM runs WHERE {condition} \
+             ORDER BY created_at DESC, bead DESC, epoch DESC LIMIT {limit}"
+        );
+        self.rows(&sql, &clauses.params(), run_from)
+    }
+
+    /// How many runs all pages have together.
+    pub fn count_runs(&self, page: &RunPage) -> Result<u64, StoreError> {
+        let counted = |live: Option<bool>| {
+            let clauses = RunPage { live, ..page.clone() }.clauses();
+            let sql = format!("SELECT COUNT(*) FROM runs WHERE {}", clauses.where_clause());
+            self.number(&sql, &clauses.params())
+        };
+        // An index counts all runs, and another one those that are live.
+        let runs = match page.live {
+            Some(false) => counted(None)? - counted(Some(true))?,
+            live => counted(live)?,
+        };
+        Ok(count(runs))
+    }
+
     /// The run of this name.
     pub fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         self.first(ONE, &[(&id.bead).into(), i64::from(id.epoch).into()], run_from)

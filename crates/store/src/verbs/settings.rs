@@ -15,7 +15,16 @@ statements! {
         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (scope, key) DO UPDATE SET \
         value = excluded.value, updated_at = excluded.updated_at, updated_by = excluded.updated_by";
     DELETE = "DELETE FROM settings WHERE scope = ?1 AND key = ?2";
+    MARKS = "SELECT key, value FROM settings WHERE scope = 'store' AND key IN ('town', 'fence')";
+    PUT_MARK_SQL = "INSERT INTO settings (scope, key, value, updated_at, updated_by) VALUES ('store', ?1, ?2, ?3, 'gt') \
+        ON CONFLICT (scope, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at";
+    REMOVE_MARK_SQL = "DELETE FROM settings WHERE scope = 'store' AND key = ?1";
 }
+
+/// Writes one of the store's own facts.
+pub(crate) const PUT_MARK: &str = PUT_MARK_SQL;
+/// Removes one of the store's own facts.
+pub(crate) const REMOVE_MARK: &str = REMOVE_MARK_SQL;
 
 /// The owner of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Tokens of the clients of the server.
 
 use gt_core::event::TokenChange;
-use gt_core::work::{Scopes, Token, TokenHash, TokenId};
+use gt_core::work::{Scopes, Token, TokenHash, TokenId, TokenUse};
 use gt_core::{EventPayload, Timestamp};
 
 use super::statements;
@@ -11,16 +11,18 @@ use crate::{Reader, StoreError, Writer};
 /// The columns of a token, in the order [`token_from`] reads them.
 macro_rules! token_columns {
     () => {
-        "id, name, hash, scopes, created_at, created_by, expires_at, revoked_at, agent"
+        "id, name, hash, scopes, created_at, created_by, expires_at, revoked_at, agent, shown_as, used_at"
     };
 }
 
 statements! {
     ALL = concat!("SELECT ", token_columns!(), " FROM tokens ORDER BY created_at, id");
     ONE = concat!("SELECT ", token_columns!(), " FROM tokens WHERE id = ?1");
-    ANY = "SELECT 1 FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1) LIMIT 1";
-    INSERT = concat!("INSERT INTO tokens (", token_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+    ANY = "SELECT 1 FROM tokens WHERE shown_as = 'token' AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1) LIMIT 1";
+    INSERT = concat!("INSERT INTO tokens (", token_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
     REVOKE = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
+    USE = "UPDATE tokens SET used_at = ?2 WHERE id = ?1 AND revoked_at IS NULL AND (used_at IS NULL OR used_at < ?2)";
+    FORGET = "DELETE FROM tokens WHERE shown_as <> 'token' AND (expires_at < ?1 OR revoked_at < ?1)";
 }
 
 impl Reader<'_> {
@@ -34,7 +36,7 @@ impl Reader<'_> {
         self.first(ONE, &[id.as_str().into()], token_from)
     }
 
-    /// Whether any token is valid now.
+    /// Whether any token that programs show is valid now.
     pub fn any_token(&self, now: Timestamp) -> Result<bool, StoreError> {
         self.any(ANY, &[now.into()])
     }
@@ -54,10 +56,33 @@ impl Writer<'_> {
             token.expires_at.into(),
             token.revoked_at.into(),
             token.agent.as_deref().into(),
+            token.shown_as.as_str().into(),
+            token.used_at.into(),
         ];
         self.execute(INSERT, &params)?;
-        self.record_token(token, "created");
+        let change = match token.shown_as {
+            TokenUse::Bearer => "created",
+            TokenUse::Login => "login link made",
+            TokenUse::Session => "logged in",
+        };
+        self.record_token(token, change);
         Ok(())
+    }
+
+    /// Ends a login link because it is used; `false` if it had ended already, so that it is used once.
+    pub fn use_login(&mut self, login: &Token) -> Result<bool, StoreError> {
+        Ok(self.execute(REVOKE, &[login.id.as_str().into(), self.now().into()])? > 0)
+    }
+
+    /// Records that a session is in use. That is no event.
+    pub fn use_session(&mut self, id: &TokenId) -> Result<(), StoreError> {
+        self.execute(USE, &[id.as_str().into(), self.now().into()])?;
+        Ok(())
+    }
+
+    /// Forgets the login links and sessions that ended before this time.
+    pub fn forget_sessions(&mut self, before: Timestamp) -> Result<u64, StoreError> {
+        self.execute(FORGET, &[before.into()])
     }
 
     /// Ends a token; `false` if it had ended already.
@@ -98,5 +123,7 @@ fn token_from(row: &dyn Row) -> Result<Token, StoreError> {
         expires_at: instant(6)?,
         revoked_at: instant(7)?,
         agent: row.text_or_null(8)?.map(str::to_owned),
+        shown_as: TokenUse::parse(row.text(9)?)?,
+        used_at: instant(10)?,
     })
 }

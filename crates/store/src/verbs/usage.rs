@@ -31,6 +31,8 @@ statements! {
     SPENT = "SELECT at, rig, account, CAST(SUM(input + output + cache_read + cache_write + reasoning) AS BIGINT), \
         CAST(SUM(cost) AS BIGINT) FROM spending WHERE at > ?1 GROUP BY at, rig, account ORDER BY at, rig, account";
     SPENT_FROM = concat!("SELECT ", spent_columns!(), " FROM spending WHERE at >= ?1");
+    SPENT_BY_HOUR = concat!("SELECT (at - ?1) / 3600000000000, ", spent_columns!(), " FROM spending WHERE at >= ?1 \
+        GROUP BY (at - ?1) / 3600000000000 ORDER BY 1");
     SPENT_BY_RUNS = concat!("SELECT ", spent_columns!(), " FROM spending WHERE bead = ?1 AND epoch BETWEEN ?2 AND ?3");
     SPENT_BY_MEMBERS = concat!("SELECT ", spent_columns!(), " FROM dependencies d JOIN spending ON bead = d.depends_on_id \
         WHERE d.issue_id = ?1 AND d.type = 'tracks'");
@@ -119,6 +121,8 @@ pub enum Guard {
     Memory,
     /// Over its load.
     Load,
+    /// Over its disk.
+    Disk,
 }
 
 impl Guard {
@@ -127,6 +131,7 @@ impl Guard {
         match self {
             Self::Memory => "memory",
             Self::Load => "load",
+            Self::Disk => "disk",
         }
     }
 }
@@ -250,6 +255,33 @@ impl Reader<'_> {
         })
     }
 
+    /// What was spent in each hour since a moment, by the number of the hour from then; hours without anything are left out.
+    pub fn spent_by_hour(&self, from: Timestamp) -> Result<Vec<(u64, Spent)>, StoreError> {
+        self.rows(SPENT_BY_HOUR, &[from.into()], |row| Ok((count(row.int(0)?), spent_at(row, 1)?)))
+    }
+
+    /// What each run of these beads has used, as far as it was reported, and the part of its cost that is by the prices.
+    pub fn spent_by_runs_of(
+        &self,
+        beads: &[BeadId],
+    ) -> Result<HashMap<RunId, (Spent, Money)>, StoreError> {
+        let mut found = HashMap::new();
+        for page in beads.chunks(IDS_PER_STATEMENT) {
+            let (list, params) = placeholders(page);
+            let columns = spent_columns!();
+            let sql = format!(
+                "SELECT bead, epoch, CAST(COALESCE(SUM(priced), 0) AS BIGINT), {columns} FROM spending \
+                 WHERE bead IN ({list}) GROUP BY bead, epoch"
+            );
+            found.extend(self.rows(&sql, &params, |row| {
+                let epoch = u32::try_from(row.int(1)?).unwrap_or(u32::MAX);
+                let run = RunId { bead: id_from(row, 0)?, epoch };
+                Ok((run, (spent_at(row, 3)?, Money(count(row.int(2)?)))))
+            })?);
+        }
+        Ok(found)
+    }
+
     /// Those of these beads that are closed, and neither failed nor cancelled.
     pub fn done_among(&self, beads: &[BeadId]) -> Result<BTreeSet<BeadId>, StoreError> {
         let mut found = BTreeSet::new();
@@ -298,7 +330,7 @@ impl Reader<'_> {
     /// The guards that hold up starts on a machine.
     pub fn shut_guards(&self, host: &str) -> Result<Vec<Guard>, StoreError> {
         let kinds = self.rows(GUARDS, &[host.into()], |row| Ok(row.text(0)?.to_owned()))?;
-        let guards = [Guard::Memory, Guard::Load];
+        let guards = [Guard::Memory, Guard::Load, Guard::Disk];
         Ok(guards
             .into_iter()
             .filter(|guard| kinds.iter().any(|kind| kind == guard.as_str()))

@@ -122,11 +122,17 @@ fn reading(work: impl Fn(&Reader<'_>) -> Result<(), StoreError>) {
     }
 }
 
-/// Runs everything that can be asked with a filter.
-fn ask(reader: &Reader<'_>, filter: &BeadFilter) -> Result<(), StoreError> {
+/// Lists and counts with a filter.
+fn list_and_count(reader: &Reader<'_>, filter: &BeadFilter) -> Result<(), StoreError> {
     reader.prepare(&reader.statement_of(filter)?)?;
     assert_eq!(reader.find(filter)?, []);
     assert_eq!(reader.count(filter)?, 0);
+    Ok(())
+}
+
+/// Runs everything that can be asked with a filter.
+fn ask(reader: &Reader<'_>, filter: &BeadFilter) -> Result<(), StoreError> {
+    list_and_count(reader, filter)?;
     for group in GROUPS {
         assert_eq!(reader.count_by(filter, group)?, []);
     }
@@ -153,12 +159,18 @@ fn a_statement_that_is_not_understood_is_noticed() {
 #[test]
 fn every_pair_of_fields_makes_a_statement_that_is_understood() {
     reading(|reader| {
-        for first in CHANGES {
-            for second in CHANGES {
+        // A filter does not know in which order its fields were set, and each field meets each group in
+        // `every_order_makes_a_statement_that_is_understood`; a pair meets one of them.
+        let mut groups = GROUPS.into_iter().cycle();
+        for (place, first) in CHANGES.iter().enumerate() {
+            for second in &CHANGES[place..] {
                 let mut filter = BeadFilter::default();
                 first(&mut filter);
                 second(&mut filter);
-                ask(reader, &filter)?;
+                list_and_count(reader, &filter)?;
+                if let Some(group) = groups.next() {
+                    assert_eq!(reader.count_by(&filter, group)?, []);
+                }
             }
         }
         Ok(())

@@ -125,6 +125,28 @@ impl PostgresAddress {
         Ok(server)
     }
 
+    /// A URL without its password, and the password, if it has one.
+    pub fn split_password(url: &str) -> (String, Option<String>) {
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut base, mut password) = (base.to_owned(), None);
+        if let Some((scheme, rest)) = base.split_once("://")
+            && let Some((login, host)) = rest.rsplit_once('@')
+            && let Some((user, secret)) = login.split_once(':')
+        {
+            password = decode(secret);
+            base = format!("{scheme}://{user}@{host}");
+        }
+        let mut options = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("password", secret)) => password = decode(secret),
+                _ => options.push(pair),
+            }
+        }
+        let query = options.join("&");
+        (if query.is_empty() { base } else { format!("{base}?{query}") }, password)
+    }
+
     fn set_defaults(&mut self) {
         let config = &mut self.config;
         if config.get_application_name().is_none() {
@@ -310,6 +332,23 @@ fn decode(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_is_taken_out_of_a_url() {
+        for (url, plain, password) in [
+            ("postgres://me@db/t", "postgres://me@db/t", None),
+            ("postgres://me:a%40b@db/t?schema=x", "postgres://me@db/t?schema=x", Some("a@b")),
+            ("postgres://me@db/t?password=s&schema=x", "postgres://me@db/t?schema=x", Some("s")),
+            ("postgres://db:5432/t", "postgres://db:5432/t", None),
+            ("postgres://me:secret@db:5432/t", "postgres://me@db:5432/t", Some("secret")),
+        ] {
+            let (found, secret) = PostgresAddress::split_password(url);
+            assert_eq!((found.as_str(), secret.as_deref()), (plain, password), "{url}");
+            let whole = PostgresAddress::parse(url, None).unwrap();
+            let joined = PostgresAddress::parse(&found, secret.as_deref()).unwrap();
+            assert_eq!(whole.config.get_password(), joined.config.get_password(), "{url}");
+        }
+    }
 
     fn refused(url: &str) -> String {
         match PostgresAddress::parse(url, None) {

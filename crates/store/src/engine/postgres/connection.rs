@@ -10,7 +10,7 @@ use tokio_postgres::{Error, SimpleQueryMessage, SimpleQueryRow};
 
 use super::address::PostgresAddress;
 use super::client_session::{ClientSession, CommitOutcome, NOW_MICROS};
-use super::explain::{explain, is_lost, lost};
+use super::explain::{FENCED, explain, is_lost, lost};
 use super::values::{OwnedParam, ServerRow};
 use super::wire::{ConnectAttempt, PendingStatement, StatementResult, Wire};
 use crate::StoreError;
@@ -425,6 +425,24 @@ impl TransactionConnection for PostgresConnection {
 
     fn in_transaction(&self) -> bool {
         matches!(self.state.get(), TransactionState::Open | TransactionState::Failed)
+    }
+
+    fn raise_fence(&self, tables: &[&str], reason: &str) -> Result<(), StoreError> {
+        let mut sql = format!(
+            "CREATE FUNCTION fence() RETURNS trigger LANGUAGE plpgsql AS $fence$ BEGIN \
+             RAISE EXCEPTION USING ERRCODE = '{FENCED}', MESSAGE = '{}'; END $fence$;",
+            reason.replace('\'', "''")
+        );
+        for table in tables {
+            sql += "CREATE TRIGGER fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON ";
+            sql += table;
+            sql += " FOR EACH STATEMENT EXECUTE FUNCTION fence();";
+        }
+        self.batch(&sql, "close the store to writers")
+    }
+
+    fn lower_fence(&self, _tables: &[&str]) -> Result<(), StoreError> {
+        self.batch("DROP FUNCTION IF EXISTS fence() CASCADE", "open the store to writers")
     }
 }
 

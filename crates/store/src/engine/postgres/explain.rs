@@ -8,6 +8,9 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 use super::address::PostgresAddress;
 use crate::StoreError;
 
+/// The code of the error that a fence raises.
+pub(super) const FENCED: &str = "GT001";
+
 /// Whether the connection is gone, so that nothing more can be asked over it. After FATAL and PANIC the server ends it.
 pub(super) fn is_lost(error: &Error) -> bool {
     let severity = error.as_db_error().and_then(DbError::parsed_severity);
@@ -92,6 +95,9 @@ pub(super) fn explain(
     let Some(code) = error.code() else {
         return StoreError::Engine { doing: doing.to_owned(), source: Box::new(error) };
     };
+    if let Some(said) = error.as_db_error().filter(|_| code.code() == FENCED) {
+        return StoreError::Fenced(said.message().to_owned());
+    }
     match *code {
         SqlState::DISK_FULL => StoreError::Full,
         SqlState::LOCK_NOT_AVAILABLE => StoreError::Locked(None),

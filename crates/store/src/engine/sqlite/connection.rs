@@ -39,6 +39,9 @@ const STATEMENTS_CACHED: usize = 256;
 /// Only a program that is not ours makes us wait here; ours queue at the turnstile.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The beginning of what a fence says.
+const FENCED: &str = "gt fence: ";
+
 /// How much of a backup is copied between two reports.
 const PAGES_PER_STEP: i32 = 1_000;
 const BACKUP_RETRY_INTERVAL: Duration = Duration::from_millis(20);
@@ -262,6 +265,32 @@ impl TransactionConnection for SqliteConnection {
     fn in_transaction(&self) -> bool {
         !self.inner.is_autocommit()
     }
+
+    fn raise_fence(&self, tables: &[&str], reason: &str) -> Result<(), StoreError> {
+        let reason = format!("{FENCED}{reason}").replace('\'', "''");
+        for (table, deed) in fenced(tables) {
+            let sql = format!(
+                "CREATE TRIGGER fence_{table}_{deed} BEFORE {deed} ON {table} \
+                 BEGIN SELECT RAISE(ABORT, '{reason}'); END"
+            );
+            self.batch(&sql, "close the store to writers")?;
+        }
+        Ok(())
+    }
+
+    fn lower_fence(&self, tables: &[&str]) -> Result<(), StoreError> {
+        for (table, deed) in fenced(tables) {
+            let sql = format!("DROP TRIGGER IF EXISTS fence_{table}_{deed}");
+            self.batch(&sql, "open the store to writers")?;
+        }
+        Ok(())
+    }
+}
+
+/// Each deed on each table; a trigger of SQLite is for one of both.
+fn fenced<'t>(tables: &'t [&'t str]) -> impl Iterator<Item = (&'t str, &'static str)> {
+    let deeds = ["INSERT", "UPDATE", "DELETE"];
+    tables.iter().flat_map(move |table| deeds.map(|deed| (*table, deed)))
 }
 
 impl ToSql for Param<'_> {
@@ -319,6 +348,11 @@ fn unexpected(column: usize, wanted: &str, found: ValueRef<'_>) -> StoreError {
 
 /// Turns SQLite's error into one that tells a person how to proceed.
 fn explain(path: &Path, doing: &str, error: rusqlite::Error) -> StoreError {
+    if let rusqlite::Error::SqliteFailure(_, Some(said)) = &error
+        && let Some(reason) = said.strip_prefix(FENCED)
+    {
+        return StoreError::Fenced(reason.to_owned());
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(None),
         Some(ErrorCode::DiskFull) => StoreError::Full,

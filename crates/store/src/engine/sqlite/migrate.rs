@@ -80,15 +80,21 @@ pub(crate) fn level(connection: &SqliteConnection) -> Result<(i64, i64), StoreEr
     Ok(level)
 }
 
+/// The directory for the backups of the store at `path`, which is made if it is not there.
+pub(crate) fn make_backup_directory(path: &Path) -> Result<PathBuf, StoreError> {
+    let directory = path.parent().unwrap_or(Path::new(".")).join("backups");
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+    made.map_err(|source| StoreError::Io { action: "create", path: directory.clone(), source })?;
+    Ok(directory)
+}
+
 fn back_up(
     connection: &SqliteConnection,
     path: &Path,
     version: i64,
     now: Timestamp,
 ) -> Result<PathBuf, StoreError> {
-    let directory = path.parent().unwrap_or(Path::new(".")).join("backups");
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-    made.map_err(|source| StoreError::Io { action: "create", path: directory.clone(), source })?;
+    let directory = make_backup_directory(path)?;
     let name = format!("gt-schema{version}-{}.db", now.as_nanos());
     let target = directory.join(name);
     write_aside(&target, IfFileExists::Keep, |aside| connection.backup(aside, &mut |_, _| {}))?;

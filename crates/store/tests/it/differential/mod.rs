@@ -154,6 +154,8 @@ proptest! {
                 rig: filter.rig.clone(),
                 kinds: Vec::new(),
                 since: filter.created.after,
+                actor: None,
+                of_beads: filter.ids.is_empty(),
             };
             for kinds in [vec![], vec![EventKind::Unblocked, EventKind::Closed]] {
                 events.kinds = kinds;

@@ -184,7 +184,15 @@ fn run(store: &Store, history: &[Batch<Step>]) -> Result<(), String> {
     Ok(())
 }
 
+/// A quarter of the usual number of cases, because a history has many steps. `PROPTEST_CASES=4096` tries 1024.
+fn config() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig { cases: usual.cases / 4, ..usual }
+}
+
 proptest! {
+    #![proptest_config(config())]
+
     #[test]
     fn the_store_in_memory_agrees_with_the_model(
         history in history()

@@ -104,6 +104,7 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("rescues", 0),
             ("rigs", 1),
             ("run_beads", 0),
+            ("run_outputs", 0),
             ("run_steps", 0),
             ("runs", 0),
             ("scheduler", 1),

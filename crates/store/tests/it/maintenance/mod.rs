@@ -3,6 +3,7 @@
 mod backup;
 mod check;
 mod describe;
+mod relocation;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,8 @@
+-- The guards of each machine that hold up starts, since when. It knows the disk now; a forgotten guard is shut again at the next check.
+DROP TABLE guards;
+CREATE TABLE guards (
+    host  TEXT COLLATE "C" NOT NULL,
+    kind  TEXT COLLATE "C" NOT NULL CHECK (kind IN ('memory', 'load', 'disk')),
+    since BIGINT NOT NULL,
+    PRIMARY KEY (host, kind)
+);
