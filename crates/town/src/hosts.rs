@@ -1,16 +1,18 @@
 //! The identity of this directory among all that work on the same town, and taking over a former identity.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use gt_core::RigSlug;
-use gt_core::decide::{HostVerdict, Right};
+use gt_core::decide::{HOST_CLOCK_DIFFERENCE_MAX, HostVerdict, LeaseTimes, Right};
 use gt_core::schedule::{Run, is_host_named};
 use gt_core::settings::checked;
+use gt_core::time::format_duration;
 use gt_executors::process::host_name;
 use gt_executors::runs::{
-    FormerHost, HostIdentity, forget_former_host, host_identity, incarnation,
+    FormerHost, HostIdentity, LeaseFile, forget_former_host, host_identity, incarnation, since_boot,
 };
-use gt_store::{HostRow, StoreAddress};
+use gt_store::{HostDeclaration, HostRecord, HostRow, StoreAddress};
 
 use crate::settings::{file_layers, layers_over, put, stored};
 use crate::town::DIRECTORY;
@@ -18,11 +20,18 @@ use crate::{OperationError, Result, Town};
 
 /// The file with the identity of this directory, different from all others that share its store.
 const HOST: &str = "host";
+/// The file that says when this directory last renewed its lease.
+const LEASE: &str = "lease";
 
 /// How many seconds after its last sign a host counts as alive.
 const ALIVE_FOR_S: i64 = 60;
 /// After how many seconds a working host renews its sign.
 const RENEW_AFTER_S: i64 = 20;
+
+/// Whether a host whose last sign is so many seconds old counts as alive.
+pub fn is_alive_after(seconds: i64) -> bool {
+    seconds < ALIVE_FOR_S
+}
 
 /// This directory, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,9 +64,19 @@ fn identity(town: &Town) -> Result<HostIdentity> {
     })
 }
 
+/// The name of this host: the one in its settings, else that of its machine.
+fn name_of(town: &Town) -> String {
+    if !town.has_directory() {
+        return host_name();
+    }
+    // Settings that cannot be read are reported by gt doctor, and by the commands that need them.
+    let given = file_layers(town).and_then(|files| Ok(files.host_name()?)).unwrap_or_default();
+    if given.is_empty() { host_name() } else { given }
+}
+
 /// This machine, as the runs of a town name it.
 pub fn host_of(town: &Town) -> Result<String> {
-    let name = host_name();
+    let name = name_of(town);
     if let Some(given) = town.host_id() {
         refuse_other_incarnation(town, given)?;
         return Ok(format!("{name}/{given}"));
@@ -82,7 +101,7 @@ fn refuse_other_incarnation(town: &Town, given: &str) -> Result<()> {
     let hosts = town.read(|reader| Ok(reader.hosts()?))?;
     let other = hosts
         .into_iter()
-        .find(|(host, ago)| host.id == given && host.incarnation != own && *ago < ALIVE_FOR_S);
+        .find(|(host, ago)| host.id == given && host.incarnation != own && is_alive_after(*ago));
     match other {
         None => Ok(()),
         Some((host, ago)) => Err(OperationError::rejected(format!(
@@ -94,29 +113,124 @@ fn refuse_other_incarnation(town: &Town, given: &str) -> Result<()> {
 }
 
 /// Whether other hosts can work on the same store.
-pub(crate) fn is_shared(town: &Town) -> bool {
+pub fn is_shared(town: &Town) -> bool {
     matches!(town.store().address(), Some(StoreAddress::Server(_)))
 }
 
-/// Records in the store that this directory is at work, if others can work on the same store.
-pub fn renew(town: &Town) -> Result<()> {
-    if !town.has_directory() || (!is_shared(town) && town.host_id().is_none()) {
-        return Ok(());
-    }
+/// Whether this directory is a host with a lease: the store is shared, and the locks of its runs are here.
+pub fn has_lease(town: &Town) -> bool {
+    town.has_directory() && is_shared(town)
+}
+
+/// This directory, as the store lists it.
+pub fn own_row(town: &Town) -> Result<HostRow> {
     let found = identity(town)?;
-    let id = town.host_id().map_or(found.id, str::to_owned);
-    let row = HostRow {
-        id,
-        name: host_name(),
+    Ok(HostRow {
+        id: town.host_id().map_or(found.id, str::to_owned),
+        name: name_of(town),
         machine: found.place.machine,
         path: town.root().display().to_string(),
         incarnation: incarnation(town.root()),
-    };
+    })
+}
+
+/// The file that says when this directory last renewed its lease. A copy of the directory has another identity, and so another
+/// file.
+pub fn lease_file(town: &Town) -> Result<LeaseFile> {
+    let id = own_id(town)?;
+    Ok(LeaseFile::at(town.root().join(DIRECTORY).join(format!("{LEASE}-{id}"))))
+}
+
+fn own_id(town: &Town) -> Result<String> {
+    match town.host_id() {
+        Some(given) => Ok(given.to_owned()),
+        None => Ok(identity(town)?.id),
+    }
+}
+
+/// The age of the last renewal of this directory, by its boot-time clock since the renewal was sent, and the times that it
+/// declared; nothing if there was none since the machine started.
+pub fn lease_age(file: &LeaseFile) -> Option<(Duration, LeaseTimes)> {
+    let (sent, grace) = file.read()?;
+    Some((since_boot().saturating_sub(sent), LeaseTimes::of(grace)))
+}
+
+/// Whether the lease of this directory need not be renewed yet.
+pub fn is_lease_fresh(town: &Town) -> Result<bool> {
+    let age = lease_age(&lease_file(town)?);
+    Ok(age.is_some_and(|(age, times)| age < times.renew_every()))
+}
+
+/// Renews the lease of this directory, with its declarations.
+pub fn renew(town: &Town, declared: &HostDeclaration, by_daemon: bool) -> Result<()> {
+    let row = own_row(town)?;
+    let known = town.read(|reader| Ok(reader.fleet()?))?;
+    refuse_taken_name(town, &row, &known)?;
+    let sent = since_boot();
+    // No process waits for this change, so no bell is rung.
+    let author = town.as_system().authorship();
+    town.store().write(&author, |writer| writer.renew_host(&row, declared, by_daemon))?;
+    let file = lease_file(town)?;
+    let grace = declared.grace;
+    file.record(sent, grace).map_err(|source| OperationError::File {
+        action: "write",
+        path: town.root().join(DIRECTORY).join(LEASE),
+        source,
+    })
+}
+
+/// Notes that the daemon of this directory has stopped.
+pub fn note_daemon_left(town: &Town) -> Result<()> {
+    let id = own_id(town)?;
+    let author = town.as_system().authorship();
+    Ok(town.store().write(&author, |writer| writer.host_daemon_left(&id))?)
+}
+
+/// Refuses a name that was given to two hosts in their settings. Two directories of one machine may share its name.
+fn refuse_taken_name(town: &Town, own: &HostRow, known: &[HostRecord]) -> Result<()> {
+    if file_layers(town)?.host_name()?.is_empty() {
+        return Ok(());
+    }
+    let other = known.iter().find(|other| {
+        other.host.id != own.id && other.host.name == own.name && other.state().is_present()
+    });
+    match other {
+        None => Ok(()),
+        Some(other) => Err(OperationError::rejected(format!(
+            "another host is called {} already ({} in {}); give this one another host.name in settings/config.json",
+            own.name, other.host.id, other.host.path
+        ))),
+    }
+}
+
+/// Refuses to begin work with a clock that is far from that of the store: times of both would be mixed in one town.
+pub fn refuse_wrong_clock(town: &Town) -> Result<()> {
+    if !has_lease(town) {
+        return Ok(());
+    }
+    let store_s = town.read(|reader| Ok(reader.store_clock_s()?))?;
+    let here_s = town.now().as_nanos() / 1_000_000_000;
+    let apart = Duration::from_secs(here_s.abs_diff(store_s));
+    if apart <= HOST_CLOCK_DIFFERENCE_MAX {
+        return Ok(());
+    }
+    let way = if here_s > store_s { "ahead of" } else { "behind" };
+    Err(OperationError::rejected(format!(
+        "the clock of this host is {} {way} that of the store; set it (timedatectl set-ntp true), then start again",
+        format_duration(apart)
+    )))
+}
+
+/// Records in the store that this directory is at work, if it has an identity that was given to it and no lease.
+pub fn note_given_identity(town: &Town) -> Result<()> {
+    if !town.has_directory() || town.host_id().is_none() || is_shared(town) {
+        return Ok(());
+    }
+    let row = own_row(town)?;
     let known = town.read(|reader| Ok(reader.hosts()?))?;
     if known.iter().any(|(known, ago)| *known == row && (0..RENEW_AFTER_S).contains(ago)) {
         return Ok(());
     }
-    // No process waits for this change, so no bell is rung.
     Ok(town.store().write(&town.as_system().authorship(), |writer| writer.host_seen(&row))?)
 }
 
@@ -176,7 +290,7 @@ pub fn adopt(town: &Town, force: bool) -> Result<AdoptedHost> {
         )));
     }
     let seen = town.read(|reader| Ok(reader.hosts()?))?;
-    let alive = seen.into_iter().find(|(host, ago)| host.id == *id && *ago < ALIVE_FOR_S);
+    let alive = seen.into_iter().find(|(host, ago)| host.id == *id && is_alive_after(*ago));
     if let Some((host, ago)) = alive.filter(|_| !force) {
         return Err(OperationError::rejected(format!(
             "the host {id} was at work {ago} s ago ({} in {}); stop it there first, and wait a minute",
@@ -202,6 +316,33 @@ pub fn adopt(town: &Town, force: bool) -> Result<AdoptedHost> {
         source,
     })?;
     Ok(AdoptedHost { former: former.id, runs })
+}
+
+/// Says that rigs whose origin is a directory belong to this host, before other hosts can work on the same store: in a
+/// town on a file there was no other.
+pub fn pin_rigs(town: &Town) -> Result<()> {
+    if is_shared(town) {
+        return Ok(());
+    }
+    let host = host_of(town)?;
+    town.write(|writer| {
+        for rig in writer.rigs()? {
+            let (name, value) = checked(&format!("rig.{}.host", rig.slug), &host)?;
+            if rig.repo.starts_with('/') && stored(writer, &name)?.is_none() {
+                put(writer, &name, Some(&value))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The other hosts of this town that have given a sign of life lately.
+pub fn other_hosts_at_work(town: &Town) -> Result<Vec<HostRow>> {
+    let own = identity(town)?;
+    let own = town.host_id().unwrap_or(&own.id);
+    let hosts = town.read(|reader| Ok(reader.hosts()?))?;
+    let others = hosts.into_iter().filter(|(host, ago)| host.id != own && is_alive_after(*ago));
+    Ok(others.map(|(host, _)| host).collect())
 }
 
 /// The facts for a person about this directory and others on this machine, for `gt doctor`.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gt_core::schedule::RunId;
 use gt_core::work::{RunToken, TokenHash};
+use gt_executors::calls::{SOCKETS, TOKEN_FILE};
 use gt_executors::git;
 use gt_store::Proof;
 
@@ -30,10 +31,40 @@ pub const WRAPPED: &str = "GT_WRAPPED";
 pub const RUN_OF_CHECK: &str = "gt-check#1";
 
 /// The environment of a process that belongs to no worker, although a worker's command started it.
-pub const NOT_A_WORKER: [(&str, &str); 2] = [("GT_RUN", ""), (RUN_TOKEN, "")];
+pub const NOT_A_WORKER: [(&str, &str); 4] =
+    [("GT_RUN", ""), (RUN_TOKEN, ""), (SOCKETS, ""), (TOKEN_FILE, "")];
+
+/// The variables of a worker that its commands obey, also if another process carries them out.
+const OF_CALLER: [&str; 12] = [
+    "GT_ROLE",
+    "GT_WORK_TOKEN",
+    "GT_WORK_URL",
+    "GT_WRAPPED",
+    "BEADS_ACTOR",
+    "BD_ACTOR",
+    "BD_AGENT_MODE",
+    "BD_JSON_ENVELOPE",
+    "BD_NO_HOOKS",
+    "CLAUDE_CODE",
+    "CLAUDE_SESSION_ID",
+    "GIT_AUTHOR_EMAIL",
+];
+
+/// The variables of a process that carries out commands of workers which these commands obey.
+const OF_SERVER: [&str; 9] = [
+    "PATH",
+    "HOME",
+    "LOGNAME",
+    "USER",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "GIT_CONFIG_GLOBAL",
+    "GT_HOST_ID",
+    "GT_MACHINE",
+];
 
 /// Every variable we look at.
-const VARIABLES: [&str; 41] = [
+const VARIABLES: [&str; 46] = [
     "PATH",
     "PORT",
     "DATABASE_URL",
@@ -44,7 +75,8 @@ const VARIABLES: [&str; 41] = [
     "GT_RUN_TOKEN",
     "GT_CHECK",
     "GT_HOST_ID",
-    "GT_REMOTE",
+    SOCKETS,
+    TOKEN_FILE,
     "GT_ROLE",
     "GT_SCRIPT",
     "GT_DAEMON",
@@ -58,6 +90,7 @@ const VARIABLES: [&str; 41] = [
     "WATCHDOG_PID",
     "WATCHDOG_USEC",
     "BEADS_DIR",
+    "BEADS_DB",
     "BEADS_ACTOR",
     "BD_ACTOR",
     "BD_AGENT_MODE",
@@ -75,6 +108,9 @@ const VARIABLES: [&str; 41] = [
     "VISUAL",
     "EDITOR",
     "PAGER",
+    "BROWSER",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
 ];
 
 impl Environment {
@@ -100,6 +136,48 @@ impl Environment {
         self
     }
 
+    /// The same, but with this home directory.
+    #[cfg(test)]
+    pub(crate) fn with_home(mut self, home: &Path) -> Self {
+        self.values.insert("HOME", home.display().to_string());
+        self
+    }
+
+    /// The variables that a command obeys which another process carries out.
+    pub fn of_caller(&self) -> Vec<(String, String)> {
+        let values = OF_CALLER.iter().filter_map(|name| Some((*name, self.get(name)?)));
+        values.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    /// The environment of a command that this process carries out for the worker of a run of the town at `root`, with the
+    /// variables of that worker. Variables that its commands do not obey are left out.
+    #[must_use]
+    pub fn for_call(
+        &self,
+        root: &Path,
+        run: &RunId,
+        token: &RunToken,
+        variables: &[(String, String)],
+    ) -> Self {
+        let own = OF_SERVER.iter().filter_map(|name| Some((*name, self.get(name)?.to_owned())));
+        let theirs = OF_CALLER.iter().filter_map(|name| {
+            let (_, value) = variables.iter().rev().find(|(known, _)| known == name)?;
+            (!value.is_empty()).then(|| (*name, value.clone()))
+        });
+        let identity = [
+            ("GT_TOWN_ROOT", root.display().to_string()),
+            ("GT_RUN", run.to_string()),
+            (RUN_TOKEN, token.reveal()),
+        ];
+        Self { values: own.chain(theirs).chain(identity).collect() }
+    }
+
+    /// The sockets at which the commands of this worker are carried out; none if this is no worker.
+    pub fn sockets(&self) -> Vec<PathBuf> {
+        let sockets = self.get(SOCKETS).unwrap_or_default();
+        sockets.split(':').filter(|path| !path.is_empty()).map(PathBuf::from).collect()
+    }
+
     /// A variable that names a file or directory.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)
@@ -114,7 +192,8 @@ impl Environment {
     /// The run whose worker this is, or was started by. The name is also used by others, with other values; and the
     /// command that a notice is sent to is told about a run, and is not its worker.
     pub fn acting_run(&self) -> Option<RunId> {
-        let is_told = self.get("GT_NOTICE_KEY").is_some() && self.get(RUN_TOKEN).is_none();
+        let has_token = self.get(RUN_TOKEN).is_some() || self.get(TOKEN_FILE).is_some();
+        let is_told = self.get("GT_NOTICE_KEY").is_some() && !has_token;
         let run = self.get("GT_RUN").filter(|_| !is_told);
         run.and_then(|run| RunId::parse(run).ok())
     }
@@ -126,7 +205,7 @@ impl Environment {
 
     /// Whether this is, or may be, a worker: it has the name of a run, or a token.
     pub fn may_be_worker(&self) -> bool {
-        self.acting_run().is_some() || self.get(RUN_TOKEN).is_some()
+        self.acting_run().is_some() || self.get(RUN_TOKEN).is_some() || self.get(SOCKETS).is_some()
     }
 
     /// The proof of being the worker of that run.

@@ -7,6 +7,7 @@
 //! - Nothing here knows beads, schedules or processes.
 
 pub mod clock;
+pub mod deck;
 pub mod error;
 pub mod file_settings;
 pub mod formulas;
@@ -30,12 +31,13 @@ pub use error::{OperationError, Result, with_causes};
 pub use identity::{Actor, Environment};
 pub use machine::{Machine, RealMachine};
 pub use town::{
-    CommitFollower, CommitHook, IfAbsent, Installed, Town, TownFile, install, start_store,
+    CommitFollower, CommitHook, IfAbsent, Installed, StoreMove, Town, TownFile, install,
+    move_store, start_store,
 };
 
 // The types of the store that commands name.
 pub use gt_store::{
-    BeadFilter, BeadOrder, BeadRow, Bell, Between, BlockerFacts, CountGroup, EventFilter,
-    Options as StoreOptions, Readiness, RigCounts, SettingScope, Statistics, StatusFilter,
-    StoreError, UnsentNotices,
+    BeadFilter, BeadOrder, BeadRow, Bell, Between, BlockerFacts, CheckNumbers, CountGroup,
+    EventFilter, Options as StoreOptions, QueueNumbers, Readiness, RigCounts, RunNumbers,
+    SettingScope, Statistics, StatusFilter, StoreError, TownNumbers, UnsentNotices,
 };

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gt_core::decide::MachineFacts;
-use gt_executors::machine::free_megabytes;
+use gt_executors::machine::disk_of;
 
 /// Tells how much memory is left and how busy the machine is. A test or a simulator has a machine of its own.
 pub trait Machine: Send + Sync {
@@ -42,7 +42,7 @@ impl Machine for RealMachine {
             return facts;
         }
         let facts = MachineFacts {
-            disk_free_mb: free_megabytes(&self.disk),
+            disk: disk_of(&self.disk),
             ..gt_executors::machine::look_at(&self.root)
         };
         *seen = Some((Instant::now(), facts));

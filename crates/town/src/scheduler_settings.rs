@@ -8,7 +8,7 @@ use gt_core::decide::{
 };
 use gt_core::runtime::{CUSTOM, DEFAULT};
 use gt_core::schedule::Money;
-use gt_core::settings::Layers;
+use gt_core::settings::{Layers, plain_names};
 use gt_core::{Rig, RigSlug};
 
 use crate::settings::{file_layers, layers_over};
@@ -78,6 +78,8 @@ pub struct SchedulerSettings {
     pub review_max: Option<u32>,
     /// The rigs that only one host works on, and that host.
     pub rig_hosts: BTreeMap<RigSlug, String>,
+    /// The labels that a host must have to work on a rig.
+    pub rig_labels: BTreeMap<RigSlug, BTreeSet<String>>,
     /// The rigs that require reviews.
     pub reviewed_rigs: BTreeSet<RigSlug>,
     /// The rigs whose work may start from the accepted commit of its blocker.
@@ -130,6 +132,7 @@ impl SchedulerSettings {
         let mut runtimes = BTreeMap::new();
         let mut hosts = BTreeMap::new();
         let mut rig_hosts = BTreeMap::new();
+        let mut rig_labels = BTreeMap::new();
         let mut reviewed_rigs = BTreeSet::new();
         let mut stacking_rigs = BTreeSet::new();
         for rig in layers.rigs() {
@@ -158,6 +161,11 @@ impl SchedulerSettings {
             runtimes.extend(said(layers.rig_runtime(&rig)?).map(with_rig));
             hosts.extend(said(layers.rig_ssh_host(&rig)?).map(with_rig));
             rig_hosts.extend(said(layers.rig_host(&rig)?).map(with_rig));
+            let labels: BTreeSet<String> =
+                plain_names(&layers.rig_host_labels(&rig)?).map(ToOwned::to_owned).collect();
+            if !labels.is_empty() {
+                rig_labels.insert(rig.clone(), labels);
+            }
             if layers.rig_review(&rig)? == "required" {
                 reviewed_rigs.insert(rig.clone());
             }
@@ -197,6 +205,7 @@ impl SchedulerSettings {
             control_groups: layers.worker_control_groups()?,
             review_max: positive(layers.review_max()?),
             rig_hosts,
+            rig_labels,
             reviewed_rigs,
             stacking_rigs,
             rig_caps,

@@ -55,6 +55,12 @@ fn check_known(
     check_runtime: CheckRuntime,
 ) -> Result<()> {
     let (setting, _) = lookup(name.as_str())?;
+    if setting.is_file_only() {
+        return Err(OperationError::rejected(format!(
+            "{name} describes one host, and the store is shared by all; write it into settings/config.json in the town's \
+             directory of that host, such as {{\"host\": {{\"labels\": \"gpu,linux\"}}}}"
+        )));
+    }
     if setting.kind == SettingKind::Runtime && !value.is_empty() {
         check_runtime(town, value)?;
     }
@@ -106,6 +112,9 @@ pub fn import(town: &Town) -> Result<Vec<(SettingName, String)>> {
     town.write(|writer| {
         let mut changed = Vec::new();
         for resolved in known {
+            if lookup(resolved.name.as_str())?.0.is_file_only() {
+                continue;
+            }
             if put(writer, &resolved.name, Some(&resolved.value))? {
                 changed.push((resolved.name, resolved.value));
             }

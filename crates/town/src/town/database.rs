@@ -4,9 +4,10 @@ use std::path::Path;
 
 use gt_core::{Timestamp, Uid};
 use gt_store::{
-    Authorship, Options, PostgresAddress, SettingScope, Store, StoreAddress, StoreError,
+    Authorship, Options, PostgresAddress, SettingScope, Store, StoreAddress, StoreError, StoreMarks,
 };
 
+use super::credentials;
 use super::file::TownFile;
 use super::{DIRECTORY, STORE};
 use crate::{Environment, OperationError, Result};
@@ -30,6 +31,8 @@ enum AddressSource {
 
 /// The variable that names a database.
 const VARIABLE: &str = "DATABASE_URL";
+/// The variable with the password for an address that has none.
+const PASSWORD: &str = "PGPASSWORD";
 /// The setting of the store that says whose it is, so that two towns do not share one by accident.
 const TOWN_KEY: &str = "town";
 
@@ -43,7 +46,7 @@ impl TownDatabase {
     ) -> Result<Self> {
         match &file.database_url {
             Some(url) => {
-                let address = read(url, root, environment)?.ok_or_else(|| {
+                let address = address_of(url, root, environment)?.ok_or_else(|| {
                     let scheme = url.split(':').next().unwrap_or_default();
                     OperationError::rejected(format!(
                         "town.toml names a {scheme} database; it can be a path, sqlite: or postgres:"
@@ -73,7 +76,7 @@ impl TownDatabase {
     ) -> Result<Option<Self>> {
         // Other programs use the variable too; a database of a kind that we do not know is theirs.
         let named = match environment.get(VARIABLE) {
-            Some(url) => read(url, directory, environment)?,
+            Some(url) => read(url, directory, environment.get(PASSWORD))?,
             None => None,
         };
         Ok(named.map(|address| Self { address, origin: AddressSource::Environment }))
@@ -107,12 +110,16 @@ impl TownDatabase {
     }
 
     /// The address to write to `town.toml`, so that the store is found again without the variable.
-    pub(super) fn to_write_down(&self, environment: &Environment) -> Option<String> {
-        match (&self.address, self.origin) {
+    /// Its password is kept elsewhere.
+    pub(super) fn to_write_down(&self, environment: &Environment) -> Result<Option<String>> {
+        Ok(match (&self.address, self.origin) {
             (_, AddressSource::Own) => None,
             (StoreAddress::File(path), _) => Some(format!("sqlite:{}", path.display())),
-            (StoreAddress::Server(_), _) => environment.get(VARIABLE).map(str::to_owned),
-        }
+            (StoreAddress::Server(_), _) => {
+                let url = environment.get(VARIABLE).map(|url| normal(url.trim()));
+                url.map(|url| credentials::keep(environment, url)).transpose()?
+            }
+        })
     }
 
     /// Explains why a store could not be opened that only the environment asked for.
@@ -132,12 +139,11 @@ impl TownDatabase {
     }
 
     /// Refuses the store of another town.
-    pub(super) fn check_owner(&self, store: &Store, id: &str) -> Result<()> {
+    pub(super) fn check_owner(&self, marks: &StoreMarks, id: &str) -> Result<()> {
         if matches!(self.address, StoreAddress::File(_)) {
             return Ok(());
         }
-        let owner = store.read(|reader| reader.setting(SettingScope::Store, TOWN_KEY))?;
-        match owner {
+        match &marks.town {
             Some(owner) if owner != id => Err(OperationError::rejected(format!(
                 "{} holds another town ({owner}, not {id}); unset {VARIABLE}, or name another \
                  database or schema",
@@ -155,7 +161,12 @@ impl TownDatabase {
             return Ok((fresh, false));
         }
         store.write(by, |writer| {
-            if let Some(owner) = writer.setting(SettingScope::Store, TOWN_KEY)? {
+            let marks = writer.marks()?;
+            if let Some(fence) = marks.fence {
+                let reason = fence.reason(&self.address.to_string());
+                return Err(StoreError::Fenced(reason).into());
+            }
+            if let Some(owner) = marks.town {
                 return Ok((owner, true));
             }
             writer.put_setting(SettingScope::Store, TOWN_KEY, Some(&fresh))?;
@@ -164,16 +175,44 @@ impl TownDatabase {
     }
 }
 
-/// Reads a URL or a path, which is relative to `base`; nothing if it is of a kind that we do not know.
-fn read(url: &str, base: &Path, environment: &Environment) -> Result<Option<StoreAddress>> {
+/// A URL with its scheme in small letters.
+pub(super) fn normal(url: &str) -> String {
+    let (scheme, rest) = url.split_at(url.find(':').unwrap_or_default());
+    format!("{}{rest}", scheme.to_ascii_lowercase())
+}
+
+/// Reads the address of a store as a user gives it, with the password that is kept for it. A path is relative to `base`.
+pub(super) fn address_of(
+    url: &str,
+    base: &Path,
+    environment: &Environment,
+) -> Result<Option<StoreAddress>> {
+    let kept = credentials::password_of(environment, &normal(url.trim()));
+    read(url, base, kept.as_deref().or_else(|| environment.get(PASSWORD)))
+}
+
+/// Whether two addresses are, as far as can be told without asking, of the same store.
+pub(super) fn is_same_store(one: &StoreAddress, other: &StoreAddress) -> bool {
+    match (one, other) {
+        (StoreAddress::File(one), StoreAddress::File(other)) => {
+            let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            real(one) == real(other)
+        }
+        (StoreAddress::Server(one), StoreAddress::Server(other)) => one.shown() == other.shown(),
+        _ => false,
+    }
+}
+
+/// Reads a URL, perhaps with this password, or a path, which is relative to `base`; nothing if it is of a kind that we do not
+/// know.
+fn read(url: &str, base: &Path, password: Option<&str>) -> Result<Option<StoreAddress>> {
     let url = url.trim();
     let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_scheme = |text: &String| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
     let path = match scheme.filter(is_scheme).as_deref() {
         Some("postgres" | "postgresql") => {
-            let (scheme, rest) = url.split_at(url.find(':').unwrap_or_default());
-            let url = format!("{}{rest}", scheme.to_ascii_lowercase());
-            let server = PostgresAddress::parse(&url, environment.get("PGPASSWORD"))?;
+            let url = normal(url);
+            let server = PostgresAddress::parse(&url, password)?;
             return Ok(Some(StoreAddress::Server(Box::new(server))));
         }
         Some("sqlite") => {

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use gt_core::Invalid;
 use serde::{Deserialize, Serialize};
 
-use super::DIRECTORY;
-use crate::{OperationError, Result};
+use gt_executors::private;
+
+use super::{DIRECTORY, credentials};
+use crate::{Environment, OperationError, Result};
 
 /// Its name inside the town's own directory.
 pub(super) const NAME: &str = "town.toml";
@@ -58,7 +60,73 @@ pub(super) fn read(root: &Path) -> Result<TownFile> {
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
-    options.open(path)?.write_all(text.as_bytes())
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// The file that becomes `town.toml` when a move to another store is done.
+fn next_path(root: &Path) -> PathBuf {
+    root.join(DIRECTORY).join("town.toml.next")
+}
+
+/// Writes the file of a town that is about to use another store.
+pub(super) fn write_next(root: &Path, file: &TownFile) -> Result<()> {
+    let (path, text) = (next_path(root), file.to_text()?);
+    // A file that is there may be readable by others.
+    remove_next(root);
+    write_private(&path, &text)
+        .and_then(|()| sync_directory(&path))
+        .map_err(|source| OperationError::File { action: "write", path, source })
+}
+
+/// The file of a town that was about to use another store, if there is one.
+pub(super) fn read_next(root: &Path) -> Result<Option<TownFile>> {
+    let path = next_path(root);
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|source| OperationError::File { action: "read", path, source })?,
+    };
+    Ok(Some(TownFile::parse(&text)?))
+}
+
+/// Forgets a move that did not happen.
+pub(super) fn remove_next(root: &Path) {
+    // Usually it is not there.
+    let _ = std::fs::remove_file(next_path(root));
+}
+
+/// Makes the next file the file of the town.
+pub(super) fn put_next_in_place(root: &Path) -> Result<()> {
+    let path = path(root);
+    match std::fs::rename(next_path(root), &path) {
+        // Another command was faster.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        renamed => renamed
+            .and_then(|()| sync_directory(&path))
+            .map_err(|source| OperationError::File { action: "write", path, source }),
+    }
+}
+
+/// Without this the name may be gone after a power cut.
+fn sync_directory(path: &Path) -> std::io::Result<()> {
+    std::fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Takes the password out of the file of a town that an earlier program made.
+pub(super) fn move_password(root: &Path, file: &TownFile, environment: &Environment) -> Result<()> {
+    let Some(url) = &file.database_url else { return Ok(()) };
+    let kept = credentials::keep(environment, url.clone())?;
+    if kept == *url {
+        return Ok(());
+    }
+    let text = TownFile { id: file.id.clone(), database_url: Some(kept) }.to_text()?;
+    let path = path(root);
+    private::replace(&path, text).map_err(|source| OperationError::File {
+        action: "write",
+        path,
+        source,
+    })
 }
 
 /// Writes the file last, so that a town exists only when everything else of it does. Of two who make

@@ -45,6 +45,7 @@ pub fn install(
     if enclosing_town(&root).is_some() {
         // A user who installs again wants to know whether the town works.
         let file = file::read(&root)?;
+        file::move_password(&root, &file, environment)?;
         let database = TownDatabase::of_town(&root, &file, environment, &root)?;
         Store::open(&database.address, clock.now(), Options::default())
             .map_err(|error| database.explain(error, &root))?;
@@ -173,7 +174,7 @@ fn make<T>(
         path: ignore,
         source,
     })?;
-    let database_url = database.to_write_down(environment);
+    let database_url = database.to_write_down(environment)?;
     file::write(root, &TownFile { id, database_url })?;
     Ok((furnished, server_of(&store), joined))
 }

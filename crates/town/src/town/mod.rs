@@ -1,14 +1,17 @@
 //! A town: where it is and how it is opened.
 
 mod commit_hook;
+mod credentials;
 mod database;
 mod file;
 mod install;
 pub mod known_repositories;
+mod relocation;
 
 pub use commit_hook::{CommitFollower, CommitHook};
 pub use file::TownFile;
 pub use install::{Installed, install, start_store};
+pub use relocation::{StoreMove, move_store};
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,7 +21,7 @@ use gt_core::decide::{MachineFacts, Right};
 use gt_core::schedule::RunId;
 use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
-use gt_executors::daemon::{bell_path, ring};
+use gt_executors::daemon::{bell_path, calls_path, ring};
 use gt_executors::private;
 use gt_store::{
     Authorship, Bell, LeaseClock, Options, Proof, Reader, Store, StoreError, Worker, Writer,
@@ -26,6 +29,7 @@ use gt_store::{
 
 use self::commit_hook::Followers;
 use self::database::TownDatabase;
+use self::relocation::{AfterMarks, follow_marks};
 use crate::file_settings;
 use crate::identity::{CHECK, RUN_OF_CHECK};
 use crate::{Actor, Environment, Machine, OperationError, RealMachine, Result};
@@ -93,8 +97,10 @@ impl Town {
         if let Some(root) = enclosing_town(directory) {
             return Ok(root);
         }
-        if let Some(root) = environment.path("BEADS_DIR").and_then(|beads| enclosing_town(&beads)) {
-            return Ok(root);
+        for name in ["BEADS_DIR", "BEADS_DB"] {
+            if let Some(root) = environment.path(name).and_then(|beads| enclosing_town(&beads)) {
+                return Ok(root);
+            }
         }
         for name in ["GT_TOWN_ROOT", "GT_ROOT"] {
             if let Some(root) = environment.path(name) {
@@ -139,9 +145,18 @@ impl Town {
             })),
             ..options
         };
-        let store = Store::open(&database.address, clock.now(), options)
+        let store = Store::open(&database.address, clock.now(), options.clone())
             .map_err(|error| database.explain(error, root))?;
-        database.check_owner(&store, &file.id)?;
+        let marks = store.read(|reader| -> Result<_> { Ok(reader.marks()?) })?;
+        database.check_owner(&marks, &file.id)?;
+        let place = &database.address;
+        match follow_marks(root, &file, place, &marks, environment, clock.now())? {
+            AfterMarks::Use => {}
+            AfterMarks::OpenAgain => {
+                let (directory, hooks) = (working_directory, consequences);
+                return Self::open(root, directory, environment, actor, clock, options, hooks);
+            }
+        }
         let worker = worker_of(&store, environment)?;
         let host_id = environment.get("GT_HOST_ID").map(str::to_owned);
         host_id.as_deref().map_or(Ok(()), crate::identity::check_host_id)?;
@@ -248,6 +263,22 @@ impl Town {
         }
         self.actor = actor;
         self
+    }
+
+    /// The same town for a caller whose command this process carries out: in its directory, for its actor, as the worker that
+    /// its environment names. The commit hooks of this process are left out, because those of a command depend on its
+    /// environment.
+    pub fn for_caller(
+        &self,
+        working_directory: &Path,
+        environment: &Environment,
+        actor: Actor,
+    ) -> Result<Self> {
+        let worker = worker_of(&self.store, environment)?;
+        let (working_directory, this) = (working_directory.to_owned(), self.clone());
+        // The first one is that of the store's consequences.
+        let commit_hooks = self.commit_hooks.iter().take(1).cloned().collect();
+        Ok(Self { working_directory, actor, worker, commit_hooks, ..this })
     }
 
     /// The same town for the program itself, which carries out what a worker asked for and was heard to ask: a run that
@@ -522,6 +553,11 @@ impl Town {
     /// The directory with the files of the runs of this town.
     pub fn runs_directory(&self) -> PathBuf {
         self.root().join(DIRECTORY).join("runs")
+    }
+
+    /// The socket at which the daemon of this town on this host carries out commands of workers.
+    pub fn calls_socket(&self) -> PathBuf {
+        calls_path(&self.root().join(DIRECTORY))
     }
 
     /// The directory with the locks of the processes that start runs.

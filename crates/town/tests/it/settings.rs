@@ -73,6 +73,8 @@ fn another(setting: &Setting) -> (String, String) {
         ),
         SettingKind::HostingProvider
         | SettingKind::ForkOwner
+        | SettingKind::PlainName
+        | SettingKind::PlainNames
         | SettingKind::Text
         | SettingKind::Command
         | SettingKind::CommandWrap
@@ -116,6 +118,15 @@ fn every_setting_counts_from_each_of_its_layers() {
                     "{name}"
                 );
             }
+        }
+        if setting.is_file_only() {
+            put_in_store(&town, &name, Some(setting.default));
+            assert_eq!(in_force(&town, accessor, &name).0, expected, "{name}");
+            put_in_store(&town, &name, None);
+            for file in FILES {
+                std::fs::remove_file(town.root().join(file)).unwrap();
+            }
+            continue;
         }
         // The store is over the files: first with the default, then with the other value.
         put_in_store(&town, &name, Some(setting.default));
