@@ -2,7 +2,7 @@
 
 use gt_core::schedule::Run;
 use gt_core::{BeadId, DependencyType, Prefix};
-use gt_store::Writer;
+use gt_store::{Reader, Writer};
 
 use crate::beads::{BeadChanges, Close, NewBead, close_in, create_in, reopen_in, update_in};
 use crate::dependencies::{add_in, remove_in};
@@ -211,25 +211,31 @@ fn close(
     Ok(ids)
 }
 
+/// The beads that words name, and the reason that the words behind them give.
+pub fn split_reason(town: &Town, words: &[String]) -> Result<(Vec<String>, Option<String>)> {
+    let (ids, reason) = town.read(|reader| beads_and_reason(town, reader, words))?;
+    Ok((ids.iter().map(ToString::to_string).collect(), reason))
+}
+
 /// Where the beads end and the reason begins: the first word is a bead, and so is every further one that is the whole
 /// id of one. A word that looks like an id of ours and is none is refused, so that a typing error does not become a
 /// reason.
 fn beads_and_reason(
     town: &Town,
-    writer: &Writer<'_>,
+    reader: &Reader<'_>,
     words: &[String],
 ) -> Result<(Vec<BeadId>, Option<String>)> {
     let mut ids = Vec::new();
     for (at, word) in words.iter().enumerate() {
         if at == 0 {
-            ids.push(resolve_shown_id_in(town, writer, word)?);
+            ids.push(resolve_shown_id_in(town, reader, word)?);
             continue;
         }
         let id = BeadId::parse(word).ok();
         match id {
-            Some(id) if writer.bead_exists(&id)? => ids.push(id),
-            Some(id) if writer.context(id.as_str())?.is_some() => ids.push(id),
-            Some(id) if id.has_prefix(Prefix::TOWN) || writer.rig_of_id(&id)?.is_some() => {
+            Some(id) if reader.bead_exists(&id)? => ids.push(id),
+            Some(id) if reader.context(id.as_str())?.is_some() => ids.push(id),
+            Some(id) if id.has_prefix(Prefix::TOWN) || reader.rig_of_id(&id)?.is_some() => {
                 return Err(OperationError::NoBead(word.clone()));
             }
             _ => return Ok((ids, Some(words[at..].join(" ")))),

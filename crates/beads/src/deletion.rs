@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gt_core::schedule::Run;
 use gt_core::{Bead, BeadId};
-use gt_store::Reader;
+use gt_store::{Reader, Writer};
 
 use crate::beads::cancel_before_delete_in;
 use crate::convoys::close_bookkeeping;
@@ -36,18 +36,26 @@ pub fn preview_delete(town: &Town, inputs: &[String], cascade: bool) -> Result<D
 /// Deletes beads, with what depends on them if `cascade` says so. All of them or none. A run that has one of
 /// them is cancelled.
 pub fn delete(town: &Town, inputs: &[String], cascade: bool) -> Result<Deletion> {
-    town.write(|writer| {
-        let deletion = plan(town, writer, inputs, cascade)?;
-        for bead in &deletion.beads {
-            cancel_before_delete_in(writer, bead, town.acting_run())?;
-            writer.as_consequence(|writer| close_bookkeeping(writer, &bead.id, "was deleted"))?;
-            writer.delete_bead(bead)?;
-        }
-        for id in &deletion.bereft {
-            writer.touch_bead(id)?;
-        }
-        Ok(deletion)
-    })
+    town.write(|writer| delete_in(town, writer, inputs, cascade))
+}
+
+/// As [`delete`], inside a transaction.
+pub fn delete_in(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    inputs: &[String],
+    cascade: bool,
+) -> Result<Deletion> {
+    let deletion = plan(town, writer, inputs, cascade)?;
+    for bead in &deletion.beads {
+        cancel_before_delete_in(writer, bead, town.acting_run())?;
+        writer.as_consequence(|writer| close_bookkeeping(writer, &bead.id, "was deleted"))?;
+        writer.delete_bead(bead)?;
+    }
+    for id in &deletion.bereft {
+        writer.touch_bead(id)?;
+    }
+    Ok(deletion)
 }
 
 fn plan(town: &Town, reader: &Reader<'_>, inputs: &[String], cascade: bool) -> Result<Deletion> {

@@ -156,6 +156,32 @@ pub(crate) fn remove_in(
     Ok((issue, target, removed.is_some()))
 }
 
+/// Relates two beads to each other, or ends that; neither waits for the other.
+pub fn relate(town: &Town, one: &str, other: &str, related: bool) -> Result<(BeadId, BeadId)> {
+    town.write(|writer| {
+        let one = resolve_in(town, writer, one)?;
+        let other = resolve_in(town, writer, other)?;
+        if one == other {
+            return Err(OperationError::rejected(format!("{one} cannot be related to itself")));
+        }
+        let kind = DependencyType::trusted("relates-to");
+        for (from, to) in [(&one, &other), (&other, &one)] {
+            refuse_if_over(town, writer, from, "link")?;
+            match writer.edge(from, to)? {
+                Some(old) if !related && old.kind == kind => {
+                    writer.remove_dependency(&old, true)?;
+                    writer.touch_bead(from)?;
+                }
+                None if related => {
+                    put_in(writer, from.clone(), to.clone(), &kind, false)?;
+                }
+                _ => {}
+            }
+        }
+        Ok((one, other))
+    })
+}
+
 /// Adds an edge after the checks that no edge may fail: not to itself, no circle, and nothing waits
 /// for what it is a part of.
 pub fn add_edge(

@@ -41,6 +41,19 @@ pub fn bead_with_history(town: &Town, input: &str) -> Result<BeadId> {
     Err(OperationError::NoBead(missing))
 }
 
+/// The bead that the town's actor changed last, if it still exists.
+pub fn last_touched(town: &Town) -> Result<BeadId> {
+    let own = EventFilter { actor: Some(town.actor().name.clone()), ..EventFilter::default() };
+    let touched = town.read(|reader| {
+        let own = EventFilter { of_beads: true, ..own };
+        Ok(reader.latest_events(&own, 1)?.into_iter().find_map(|event| event.bead))
+    })?;
+    touched.ok_or_else(|| {
+        let actor = &town.actor().name;
+        OperationError::rejected(format!("which bead? {actor} has changed none yet; name it"))
+    })
+}
+
 /// Reads the log as it grows: nothing is skipped, nothing comes twice.
 #[derive(Debug)]
 pub struct EventFollower {

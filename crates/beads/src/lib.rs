@@ -8,9 +8,11 @@
 
 pub mod acting;
 pub mod adopt;
+pub mod agent_setup;
 pub mod batch;
 pub mod bead_facts;
 pub mod beads;
+pub mod beads_directory;
 pub mod containers;
 pub mod convoys;
 pub mod deletion;
@@ -19,8 +21,10 @@ pub mod events;
 pub mod hooks;
 pub mod interchange;
 pub mod lookup;
+pub mod memories;
 pub mod merge_requests;
 pub mod messages;
+pub mod molecules;
 pub mod notes;
 pub mod outbox;
 pub mod polecat_names;

@@ -1,10 +1,10 @@
 //! The rows of merge requests as operations change them. Nothing here touches git.
 
-use gt_core::BeadId;
 use gt_core::merging::{
     MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestPurpose, RequestState,
     next_state,
 };
+use gt_core::{BeadId, MessageAddress, Sender};
 use gt_store::{Reader, Writer};
 
 use crate::lookup::resolve_in;
@@ -87,7 +87,28 @@ pub fn act_in(
         changed_at: if state == request.state { request.changed_at } else { writer.now() },
         ..request.clone()
     };
-    Ok(writer.save_merge_request(request.state, &changed)?.then_some(changed))
+    if !writer.save_merge_request(request.state, &changed)? {
+        return Ok(None);
+    }
+    if state != request.state {
+        answer_questions_in(writer, &request)?;
+    }
+    Ok(Some(changed))
+}
+
+/// Takes off the list what the merge queue asked about a request: its state has changed, so the question is answered.
+fn answer_questions_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<()> {
+    use RequestState::{Conflict, Failed, Held};
+    if !matches!(request.state, Conflict | Failed | Held(_)) {
+        return Ok(());
+    }
+    let queue = Sender::Standing(MessageAddress::Refinery(request.rig.clone()));
+    for question in writer.unseen_escalations()? {
+        if question.from == queue && question.bead.as_ref() == Some(&request.id.bead) {
+            writer.message_seen(&question)?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives up the open request of a bead, if it has one. Refused while it is being pushed.

@@ -2,7 +2,7 @@
 
 use gt_core::bead::{check_label, check_text};
 use gt_core::schedule::labels::{SLING_CONTEXT, is_derived, of_bead};
-use gt_core::{Bead, BeadId, Comment, Uid};
+use gt_core::{Bead, BeadId, Comment, DependencyType, Uid};
 use gt_store::Writer;
 
 use crate::lookup::{NamedRecord, require, resolve_in, resolve_shown_in, shown_id};
@@ -43,6 +43,18 @@ pub(crate) fn label_in(
         changed.push((bead.id, change));
     }
     Ok(changed)
+}
+
+/// Gives a label to the direct parts of a bead; those that had it already are not in the answer.
+pub fn propagate_label(town: &Town, parent: &str, label: &str) -> Result<Vec<BeadId>> {
+    town.write(|writer| {
+        let parent = resolve_in(town, writer, parent)?;
+        let parts = writer.edges_to(&parent)?.into_iter();
+        let parts = parts.filter(|edge| edge.kind == DependencyType::ParentChild);
+        let parts: Vec<String> = parts.map(|edge| edge.issue.to_string()).collect();
+        let given = label_in(town, writer, &parts, label, true)?;
+        Ok(given.into_iter().filter_map(|(id, changed)| changed.then_some(id)).collect())
+    })
 }
 
 /// Gives a bead a label, unless it is one that only the scheduler gives.
@@ -126,7 +138,7 @@ pub(crate) fn comment_in(
     author: Option<&str>,
 ) -> Result<Comment> {
     if text.trim().is_empty() {
-        return Err(OperationError::rejected("a comment may not be empty"));
+        return Err(OperationError::rejected("a comment cannot be empty"));
     }
     check_text("comment", text)?;
     let bead = require(town, writer, input)?;

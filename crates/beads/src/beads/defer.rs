@@ -8,21 +8,16 @@ use gt_store::Writer;
 use super::status::apply;
 use crate::lookup::require;
 use crate::transition_check::refuse_if_over;
-use gt_town::{OperationError, Result, Town};
+use gt_town::{Result, Town};
 
-/// Defers each bead, until a time to come or until it is undeferred, or says why not. `false` for one that was
-/// deferred like that already.
+/// Defers each bead, until a time or until it is undeferred, or says why not. One that is deferred until a time that has
+/// passed can be worked on at once. `false` for one that was deferred like that already.
 pub fn defer(
     town: &Town,
     inputs: &[String],
     until: Option<Timestamp>,
     reason: Option<&str>,
 ) -> Result<Vec<Result<(BeadId, bool)>>> {
-    if let Some(until) = until.filter(|until| *until <= town.now()) {
-        return Err(OperationError::rejected(format!(
-            "{until} has passed, so nothing would be put off; name a time to come, such as +2d"
-        )));
-    }
     check_text("reason", reason.unwrap_or_default())?;
     town.write_each(inputs, |writer, input| {
         let old = require(town, writer, input)?;

@@ -1,10 +1,11 @@
 //! Many beads.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use gt_core::bead::LabelPattern;
 use gt_core::limits::PAGE_BEADS;
 use gt_core::{BeadId, Status};
-use gt_store::{BeadFilter, BeadRow, CountGroup, Reader, Statistics, StatusFilter};
+use gt_store::{BeadFilter, BeadRow, CountGroup, Reader, Readiness, Statistics, StatusFilter};
 
 use super::contexts::rows;
 use super::update::check_registered;
@@ -66,9 +67,41 @@ pub fn label_counts(town: &Town) -> Result<Vec<(String, i64)>> {
     town.read(|reader| Ok(reader.all_labels()?))
 }
 
+/// The labels in use that match one of these patterns.
+pub fn labels_matching(town: &Town, patterns: &[LabelPattern]) -> Result<Vec<String>> {
+    let labels = label_counts(town)?.into_iter().map(|(label, _)| label);
+    Ok(labels.filter(|label| patterns.iter().any(|pattern| pattern.matches(label))).collect())
+}
+
+/// The labels of each of these beads.
+pub fn labels_of(town: &Town, ids: &[BeadId]) -> Result<HashMap<BeadId, Vec<String>>> {
+    let rows = town.read(|reader| Ok(reader.bead_rows(ids)?))?;
+    Ok(rows.into_iter().map(|row| (row.bead.id, row.labels)).collect())
+}
+
 /// Numbers about the whole town.
 pub fn statistics(town: &Town) -> Result<Statistics> {
     town.read(|reader| Ok(reader.statistics()?))
+}
+
+/// Numbers about the beads of the town's actor, and how many of them are ready. Their lead time is not counted.
+pub fn own_statistics(town: &Town) -> Result<(Statistics, u64)> {
+    let own = BeadFilter {
+        status: StatusFilter::All,
+        assignee: Some(town.actor().name.clone()),
+        ..BeadFilter::default()
+    };
+    let current = BeadFilter { status: StatusFilter::Current, ..own.clone() };
+    let ready = Some(Readiness { now: town.now(), include_deferred: false });
+    town.read(|reader| {
+        let blocked = reader.count(&BeadFilter { blocked: true, ..current.clone() })?;
+        let statistics = Statistics {
+            by_status: reader.count_by(&own, CountGroup::Status)?,
+            blocked: i64::try_from(blocked).unwrap_or(i64::MAX),
+            ..Statistics::default()
+        };
+        Ok((statistics, reader.count(&BeadFilter { ready, ..current })?))
+    })
 }
 
 /// Hands every bead that something blocks to `each`, with what blocks it.

@@ -20,6 +20,8 @@ pub struct PlanOptions {
     pub force: bool,
     /// Do not take over the labels of parents.
     pub no_inherit_labels: bool,
+    /// All of them are machinery that may be purged.
+    pub ephemeral: bool,
     /// Say what would be made, and make nothing.
     pub dry_run: bool,
 }
@@ -97,7 +99,7 @@ fn new_bead(
         no_inherit_labels: options.no_inherit_labels,
         links: Vec::new(),
         rig: options.rig.clone(),
-        ephemeral: draft.ephemeral,
+        ephemeral: draft.ephemeral || options.ephemeral,
         no_history: false,
         external_ref: draft.external_ref.clone(),
         estimated_minutes: draft.estimated_minutes,

@@ -8,7 +8,7 @@ use gt_store::Writer;
 use crate::merge_requests::cancel_request_in;
 use crate::run_records::cancel_in;
 use crate::transition_check::{BeadDecision, ask};
-use gt_town::{Actor, OperationError, Result};
+use gt_town::{OperationError, Result};
 
 /// The result of a verb. The run is settled; the bead is the caller's to save.
 pub(super) struct AppliedVerb {
@@ -108,13 +108,6 @@ pub(super) fn claim_in(
     bead: &Bead,
     acting: Option<&RunId>,
 ) -> Result<Bead> {
-    // Two strangers would both believe that the bead is theirs.
-    if writer.actor() == Actor::UNKNOWN {
-        return Err(OperationError::rejected(format!(
-            "claiming {}: your name is not known; set BD_ACTOR or use --actor",
-            bead.id
-        )));
-    }
     let speaker = VerbActor { name: writer.actor(), run: acting };
     let answer = ask(writer, bead, &Verb::Claim, speaker, writer.now())?;
     let answer =

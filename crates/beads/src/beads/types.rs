@@ -4,10 +4,22 @@ use gt_core::similar_names::closest;
 use gt_core::{ExecutorKind, IssueType, RigSlug};
 use gt_store::{Reader, SettingScope};
 
-use gt_town::{OperationError, Result};
+use gt_town::{OperationError, Result, Town};
 
 /// The key under which `bd config` keeps the types of a team's own, separated by commas.
 const CUSTOM_TYPES: &str = "types.custom";
+
+/// The types of a team's own.
+pub fn custom_types(town: &Town) -> Result<Vec<String>> {
+    town.read(|reader| {
+        let configured = reader.setting(SettingScope::Beads, CUSTOM_TYPES)?.unwrap_or_default();
+        Ok(names(&configured).map(str::to_owned).collect())
+    })
+}
+
+fn names(configured: &str) -> impl Iterator<Item = &str> {
+    configured.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
 
 /// Refuses a type that is neither built in nor named in `types.custom`. A rig whose agents ask for work takes any
 /// type: its meaning is up to the submitters and the agents.
@@ -20,8 +32,7 @@ pub(super) fn check_type(
         return Ok(());
     }
     let configured = reader.setting(SettingScope::Beads, CUSTOM_TYPES)?.unwrap_or_default();
-    let custom: Vec<&str> =
-        configured.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let custom: Vec<&str> = names(&configured).collect();
     if custom.iter().any(|name| name.eq_ignore_ascii_case(issue_type.as_str())) {
         return Ok(());
     }

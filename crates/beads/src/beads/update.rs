@@ -219,7 +219,7 @@ pub(super) fn check_registered(reader: &Reader<'_>, status: &Status) -> Result<(
     let built_in: Vec<String> = Status::BUILT_IN.iter().map(ToString::to_string).collect();
     let before = if configured.is_empty() { "" } else { "," };
     Err(OperationError::rejected(format!(
-        "unknown status \"{status}\"; use {}, or add it with bd config set {CUSTOM_STATUSES} \
+        "invalid status: unknown status \"{status}\"; use {}, or add it with bd config set {CUSTOM_STATUSES} \
          {configured}{before}{status}",
         built_in.join(", ")
     )))

@@ -129,6 +129,7 @@ impl HookEvent {
             | EventKind::RunBlocked
             | EventKind::RunUnblocked
             | EventKind::TokenChanged
+            | EventKind::HostChanged
             | EventKind::Other(_) => None,
         }
     }

@@ -8,13 +8,36 @@ use gt_store::{BeadFilter, BeadOrder, SettingScope};
 use crate::beads::{everything, listed};
 use gt_town::{OperationError, Result, Town};
 
-/// Hands every bead (and every memory that was imported) to `each` as one line of JSON, without its newline, all from
+/// What an export leaves out; nothing by default.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ExportOptions {
+    /// No memories.
+    pub no_memories: bool,
+    /// No ephemeral beads and none of the types that lists hide.
+    pub scrub: bool,
+}
+
+/// Hands every bead (and every memory) to `each` as one line of JSON, without its newline, all from
 /// one state of the town. Returns how many beads there were.
 pub fn export<E: From<OperationError>>(
     town: &Town,
+    each: impl FnMut(&str) -> Result<(), E>,
+) -> Result<u64, E> {
+    export_some(town, ExportOptions::default(), each)
+}
+
+/// Like [`export`], without what the options leave out.
+pub fn export_some<E: From<OperationError>>(
+    town: &Town,
+    options: ExportOptions,
     mut each: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<u64, E> {
-    let everything = BeadFilter { order: BeadOrder::Id, ..everything() };
+    let everything = BeadFilter {
+        order: BeadOrder::Id,
+        include_ephemeral: !options.scrub,
+        include_hidden: !options.scrub,
+        ..everything()
+    };
     let mut outcome = Ok(());
     let mut count = 0;
     town.read(|reader| {
@@ -40,7 +63,9 @@ pub fn export<E: From<OperationError>>(
                 count += 1;
             }
         }
-        for (key, value) in reader.settings(SettingScope::Memory)? {
+        let memories =
+            if options.no_memories { Vec::new() } else { reader.settings(SettingScope::Memory)? };
+        for (key, value) in memories {
             outcome = each(&export_memory_line(&key, &Json::trusted(value)));
             if outcome.is_err() {
                 return Ok(());

@@ -8,14 +8,19 @@ mod files;
 mod gas_town;
 mod import;
 mod import_contents;
+mod jsonl_file;
 mod lines;
 mod rigs_and_settings;
 mod summary;
 mod survey;
 
-pub use export::export;
+pub use export::{ExportOptions, export, export_some};
 pub use import::{ImportOptions, import};
 pub use import_contents::{ImportContents, SourceKind};
+pub use jsonl_file::{
+    JsonlWrite, install_merge_driver, is_automatic, jsonl_path, merge_jsonl, sync_jsonl,
+    write_jsonl,
+};
 pub use lines::LineFile;
 pub use rigs_and_settings::{KEPT_ACCOUNTS, KEPT_PAUSE, kept};
 pub use summary::{ImportSummary, Skipped};

@@ -58,6 +58,12 @@ pub fn inbox(
     Ok(Inbox { messages, ..inbox })
 }
 
+/// The first answer to a message among the last messages to the caller. It does not count as read because of this.
+pub fn answer_to(town: &Town, role: Option<&str>, id: MessageId) -> Result<Option<Message>> {
+    let last = inbox(town, role, None, Some(UNREAD_MAX))?;
+    Ok(last.messages.into_iter().find(|message| message.reply_to == Some(id)))
+}
+
 /// A message to any address. It does not count as read because of this.
 pub fn show(town: &Town, id: &str) -> Result<Message> {
     let id = MessageId::parse(id)?;

@@ -62,11 +62,39 @@ pub fn send_in(writer: &mut Writer<'_>, mut new: NewMessage) -> Result<Message> 
 /// Answers a message. An answer to the caller's own message goes to the same receiver; a message to the caller counts
 /// as read when it is answered.
 pub fn reply(town: &Town, role: Option<&str>, id: &str, letter: &MessageToSend) -> Result<Message> {
+    write_reply(town, role, id, letter, |_| Ok(()))
+}
+
+/// Answers a message that was not read yet: of two answers in the same instant one is refused.
+pub fn reply_to_unread(town: &Town, id: &str, letter: &MessageToSend) -> Result<Message> {
+    write_reply(town, None, id, letter, refuse_read)
+}
+
+/// Refuses to answer a message a second time, which would surprise its sender.
+pub fn refuse_read(message: &Message) -> Result<()> {
+    match message.seen_at {
+        None => Ok(()),
+        Some(at) => Err(OperationError::rejected(format!(
+            "{} was answered or read already, at {}",
+            message.id,
+            at.floor_to_second()
+        ))),
+    }
+}
+
+fn write_reply(
+    town: &Town,
+    role: Option<&str>,
+    id: &str,
+    letter: &MessageToSend,
+    refuse: fn(&Message) -> Result<()>,
+) -> Result<Message> {
     let id = MessageId::parse(id)?;
     let (given, body) = letter.words()?;
     town.write(|writer| {
         let party = MessageParty::of(town, writer, role)?;
         let answered = require(writer, id)?;
+        refuse(&answered)?;
         let from = party.sender(town);
         let mine = is_for(&answered, &party);
         let to = if answered.from == from && !mine {

@@ -65,7 +65,8 @@ pub fn notify_in(
     for channel in NoticeChannel::ALL {
         if target_of(settings, *channel)?.is_some() {
             let mask = SecretMask::of_accounts(&writer.accounts()?);
-            let payload = payload(&masked(notice, &mask), writer.now());
+            let link = deck_link(&settings.deck_url()?, notice.bead);
+            let payload = payload(&masked(notice, &mask), writer.now(), link);
             written |= writer.put_notice(&notice.key, *channel, &payload)?;
         }
     }
@@ -90,7 +91,18 @@ fn masked<'a>(notice: &NewNotice<'a>, mask: &SecretMask) -> NewNotice<'a> {
     NewNotice { message: mask.mask(&notice.message).into_owned(), details, ..notice.clone() }
 }
 
-fn payload(notice: &NewNotice<'_>, at: Timestamp) -> Json {
+/// The place in the flight deck where a person sees more and decides, if its address is known to people elsewhere.
+fn deck_link(deck_url: &str, bead: Option<&BeadId>) -> Option<String> {
+    if deck_url.is_empty() {
+        return None;
+    }
+    Some(match bead {
+        Some(bead) => format!("{deck_url}#/bead/{bead}"),
+        None => format!("{deck_url}#/needs"),
+    })
+}
+
+fn payload(notice: &NewNotice<'_>, at: Timestamp, link: Option<String>) -> Json {
     let text = |text: Option<String>| match text {
         Some(text) => Json::string(&text),
         None => Json::trusted("null".to_owned()),
@@ -106,6 +118,7 @@ fn payload(notice: &NewNotice<'_>, at: Timestamp) -> Json {
         ("run", text(notice.run.map(ToString::to_string))),
         ("schema_version", Json::trusted(SCHEMA_VERSION.to_owned())),
         ("spent", spent_json(&notice.spent)),
+        ("url", text(link)),
     ];
     Json::object(&fields.map(|(name, value)| (name.to_owned(), value)))
 }
@@ -226,7 +239,7 @@ pub fn test(
             number: 0,
             key: new.key.clone(),
             channel: *channel,
-            payload: payload(&new, now),
+            payload: payload(&new, now, None),
             created_at: now,
             next_attempt_at: now,
             attempts: 1,

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use gt_core::cost::Spent;
-use gt_core::event::{ConvoyTotals, MessageDetails, ParkBegun, ParkEnded, TreeDeadline};
+use gt_core::event::{
+    ConvoyTotals, HostChange, MessageDetails, ParkBegun, ParkEnded, TreeDeadline,
+};
 use gt_core::schedule::{ContextOrigin, RunState};
 use gt_core::settings::Layers;
 use gt_core::time::format_duration;
@@ -90,6 +92,8 @@ fn subject(event: &NewEvent) -> String {
             let rig = event.rig.as_ref().map(ToString::to_string).unwrap_or_default();
             format!("{rig}/{}:{}:{}", queue.target, queue.red_commit, queue.red_check)
         }
+        // A host may be gone more than once, with other runs.
+        EventPayload::HostChanged(host) => format!("{}:{}", host.host, host.runs.join(",")),
         // A convoy may open again, and land again.
         EventPayload::ConvoyLanded(totals) => format!("{}:{}", bead_of(event), totals.landing),
         // A worker may be silent more than once, and wait more than once.
@@ -180,6 +184,7 @@ fn message(kind: &str, event: &NewEvent, spent: &Spent) -> String {
                 queue.red_check, queue.target
             )
         }
+        EventPayload::HostChanged(host) => host_text(host),
         EventPayload::ConvoyLanded(totals) => landing_text(&bead, totals, &cost),
         EventPayload::TreeDue(TreeDeadline { path, number, until, .. }) => format!(
             "the tree {path} is deleted for good after {until}. Bring it back with gt polecat undelete {number}"
@@ -190,6 +195,22 @@ fn message(kind: &str, event: &NewEvent, spent: &Spent) -> String {
         }
         _ => format!("{bead} could not be started. See gt why {bead}"),
     }
+}
+
+/// The text about a host that is gone, or is back.
+fn host_text(host: &HostChange) -> String {
+    let (name, runs) = (&host.name, host.runs.join(", "));
+    if host.new == "gone" {
+        return format!(
+            "the host {name} is gone. Its runs are lost and start elsewhere, at no cost of an attempt: {runs}. gt host list \
+             shows the hosts"
+        );
+    }
+    let saved = match host.saved.as_slice() {
+        [] => "none of them had unsaved work".to_owned(),
+        saved => format!("the work of {} is saved (gt rescue list)", saved.join(", ")),
+    };
+    format!("the host {name} is back, and has ended what was left of {runs}; {saved}")
 }
 
 /// The text about a convoy that has landed.
@@ -242,6 +263,10 @@ fn kind_of(event: &NewEvent) -> Option<&'static str> {
         EventPayload::RunDone(ended) if ended.pulled_by.is_some() => Some("completed"),
         EventPayload::HelpWanted(_) => Some("help-wanted"),
         EventPayload::QueueChanged(queue) if !queue.red_commit.is_empty() => Some("target-red"),
+        EventPayload::HostChanged(host) if host.new == "gone" && !host.runs.is_empty() => {
+            Some("host-gone")
+        }
+        EventPayload::HostChanged(host) if host.new == "back" => Some("host-back"),
         EventPayload::TreeDue(_) => Some("tree-due"),
         EventPayload::ConvoyLanded(_) => Some("convoy-landed"),
         EventPayload::RunSilent(_) => Some("stalled"),

@@ -282,8 +282,8 @@ fn service(answers: &'static [&'static str]) -> (String, JoinHandle<Vec<(String,
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
             let mut bytes = Vec::new();
-            // The body is an object whose last field is a number, so this is its end.
-            while !bytes.ends_with(b"\"spent\":null}") {
+            // The body is an object with this last field, so this is its end.
+            while !bytes.ends_with(b"\"url\":null}") {
                 let mut chunk = [0; 4096];
                 let count = stream.read(&mut chunk).unwrap();
                 assert!(count > 0, "the request ends early");

@@ -1,10 +1,10 @@
 //! Convoys, epics and molecules follow their members in the same transaction.
 
 use gt_beads::beads::{self, BeadChanges, Close, NewBead};
-use gt_beads::{convoys, deletion, dependencies};
+use gt_beads::{convoys, deletion, dependencies, molecules};
 use gt_core::decide::{LANDED, Members, PARTS_DONE, STEPS_DONE};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Json, Outcome, Status};
-use gt_store::{EventFilter, statements_run_by_this_thread};
+use gt_store::{EventFilter, Reader, statements_run_by_this_thread};
 use gt_town::{Town, settings};
 
 use crate::towns::{on_each_engine, town_in, town_in_memory};
@@ -361,4 +361,26 @@ fn containers_nested_three_thousand_levels_close_and_open_at_a_linear_cost() {
         });
         assert!(costs[1] <= costs[0] * 10, "{kind}: {costs:?}");
     }
+}
+
+#[test]
+fn a_molecule_is_squashed_into_its_digest_whole_or_not_at_all() {
+    let town = town_in_memory();
+    make(&town, "hq-mol", "molecule", None);
+    tasks(&town, &["hq-brew", "hq-pour"], Some("hq-mol"));
+    change(&town, "hq-pour", |bead| bead.status = Status::InProgress);
+    let titles = || {
+        let all = |reader: &Reader<'_>| Ok(reader.bead_rows(&reader.find(&beads::everything())?)?);
+        let rows = town.read(all).unwrap();
+        rows.into_iter().map(|row| row.bead.title.to_string()).collect::<Vec<_>>()
+    };
+    let before = titles();
+    let refusal = molecules::squash(&town, "hq-mol", None).unwrap_err().to_string();
+    assert!(refusal.starts_with("hq-pour is in progress"), "{refusal}");
+    assert_eq!(titles(), before);
+
+    change(&town, "hq-pour", |bead| bead.status = Status::Open);
+    let squashed = molecules::squash(&town, "hq-mol", None).unwrap();
+    assert_eq!(squashed.deleted.len(), 3);
+    assert_eq!(titles(), ["Digest: hq-mol"]);
 }
