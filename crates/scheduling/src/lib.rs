@@ -7,10 +7,13 @@
 //! - Starting a worker is the trait [`dispatch::Spawner`]; this crate has only the one in memory.
 
 pub mod accounts;
+pub mod board;
 mod consequences;
 pub mod convoy_planning;
 pub mod costs;
 pub mod dispatch;
+pub mod fleet;
+pub mod host_lease;
 pub mod needs;
 pub mod processes;
 pub mod queue;

@@ -7,8 +7,10 @@ use gt_core::{BeadId, RigSlug};
 use gt_executors::runs::{Liveness, RunFiles, UnattendedRun, holders, unattended};
 
 use crate::dispatch::parked;
+use crate::fleet::{AwayHost, away, away_in};
 use crate::processes::{LocalProcesses, ProcessProbe as _};
 use gt_beads::outbox::unsent;
+use gt_town::hosts::has_lease;
 use gt_town::tree_paths::visible_repository_problem;
 use gt_town::{Result, Town};
 
@@ -39,6 +41,8 @@ pub enum Need {
     NotTold(u64),
     /// The repository that the workers of this rig share is damaged in this way.
     DamagedRepository(RigSlug, String),
+    /// These hosts are out of sight, and runs are live on them as far as the store knows.
+    HostAway(Vec<AwayHost>),
 }
 
 impl Need {
@@ -56,6 +60,7 @@ impl Need {
             Self::Stalled(..) => "stalled",
             Self::NotTold(_) => "not-told",
             Self::DamagedRepository(..) => "damaged-repository",
+            Self::HostAway(_) => "host-away",
         }
     }
 
@@ -89,6 +94,10 @@ impl Need {
             }
             Self::DamagedRepository(rig, problem) => {
                 format!("the repository of the rig {rig} is damaged: {problem}")
+            }
+            Self::HostAway(hosts) => {
+                let hosts: Vec<String> = hosts.iter().map(away_sentence).collect();
+                hosts.join("; ")
             }
         }
     }
@@ -125,8 +134,38 @@ impl Need {
                 "gt repairs it from the origin before the next run of the rig; gt doctor says more"
                     .to_owned()
             }
+            Self::HostAway(hosts) => {
+                let name = hosts.first().map(|host| host.name.as_str()).unwrap_or_default();
+                format!(
+                    "bring it back, or wait: after host.grace its runs start on another host; gt host remove {name} --force \
+                     does that at once"
+                )
+            }
         }
     }
+}
+
+/// How many runs of a host that is away are named.
+const AWAY_RUNS_NAMED_MAX: usize = 5;
+
+fn away_sentence(host: &AwayHost) -> String {
+    let named: Vec<String> =
+        host.runs.iter().take(AWAY_RUNS_NAMED_MAX).map(ToString::to_string).collect();
+    let more = match host.runs.len().saturating_sub(AWAY_RUNS_NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (runs, keep) = if host.runs.len() == 1 {
+        ("run is", "keeps its slot")
+    } else {
+        ("runs are", "keep their slots")
+    };
+    format!(
+        "the host {} is {}; its {runs} unknown and {keep}: {}{more}",
+        host.name,
+        host.since(),
+        named.join(", ")
+    )
 }
 
 fn process_list(left: &[i32]) -> String {
@@ -170,6 +209,7 @@ pub fn needs_you(town: &Town) -> Result<Vec<Need>> {
     }));
     needs.extend(live.iter().filter_map(is_silent).take(EACH_MAX));
     needs.extend(processes_left(town, &live, &recent)?);
+    needs.extend(Some(away(town)?).filter(|away| !away.is_empty()).map(Need::HostAway));
     let given_up = unsent(town)?.given_up;
     needs.extend((given_up > 0).then_some(Need::NotTold(given_up)));
     for rig in town.read(|reader| Ok(reader.rigs()?))? {
@@ -186,6 +226,10 @@ pub fn needs_of(town: &Town, run: &Run) -> Result<Vec<Need>> {
     }
     let mut needs: Vec<Need> = is_silent(run).into_iter().collect();
     needs.extend(processes_left(town, std::slice::from_ref(run), &[])?);
+    if has_lease(town) {
+        let away = town.read(|reader| away_in(reader, std::slice::from_ref(run)))?;
+        needs.extend(Some(away).filter(|away| !away.is_empty()).map(Need::HostAway));
+    }
     Ok(needs)
 }
 

@@ -2,6 +2,7 @@
 
 mod forecast;
 mod graph;
+mod history;
 mod overview;
 mod retry;
 mod stage;
@@ -12,9 +13,13 @@ pub use forecast::DurationEstimate;
 pub use graph::graph;
 pub use gt_core::convoy_graph::TrackedState;
 pub use gt_store::MemberRow;
+pub use history::{
+    ConvoyTimeline, KeptLog, LogMoment, LogPlace, PastConvoy, Recalled, convoy_at, convoy_timeline,
+};
 pub use overview::{ConvoyOverview, overview};
 pub use retry::retry;
-pub use stage::{LacksBranch, StageRequest, Staged, stage, stage_telling};
+pub use stage::{LacksBranch, StageRequest, Staged, preview, stage, stage_telling};
+pub(crate) use status::standings;
 pub use status::{ConvoyStatus, TrackedBead, status};
 pub use stranded::check_convoys;
 pub use stranded::{

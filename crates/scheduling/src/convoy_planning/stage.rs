@@ -94,7 +94,22 @@ pub fn stage(town: &Town, request: &StageRequest, lacks_branch: LacksBranch<'_>)
     stage_telling(town, request, lacks_branch, &mut |_, _| {})
 }
 
-/// The same, and tells how far it is: how many beads were looked at, of how many.
+/// Looks at a set of beads as [`stage`] does, and writes nothing.
+pub fn preview(
+    town: &Town,
+    request: &StageRequest,
+    lacks_branch: LacksBranch<'_>,
+) -> Result<Staged> {
+    let missing = missing_branches(town, request, lacks_branch)?;
+    let look = |reader: &Reader<'_>| look(town, reader, &request.inputs, &missing, &mut |_, _| {});
+    let mut staged = town.read(look)?.staged;
+    if !staged.plan.has_errors() {
+        staged.status = if staged.plan.findings.is_empty() { READY } else { WARNINGS };
+    }
+    Ok(staged)
+}
+
+/// The same as [`stage`], and tells how far it is: how many beads were looked at, of how many.
 pub fn stage_telling(
     town: &Town,
     request: &StageRequest,

@@ -192,6 +192,25 @@ fn build_status(
     })
 }
 
+/// How each of these beads stands, with its last context. It is read as the beads of a convoy are, but for their places in
+/// line: a bead that only waits for room has the reasons of the moment, as if it were first in line.
+pub(crate) fn standings(
+    reader: &Reader<'_>,
+    snapshot: &SchedulingSnapshot,
+    rows: Vec<BeadRow>,
+) -> Result<Vec<(TrackedBead, Option<Context>)>> {
+    let seen = ConvoyFacts::read(reader, snapshot, &rows)?;
+    let standing = |row: BeadRow| {
+        let context = seen.contexts.get(&row.bead.id).cloned();
+        let mut one = seen.tracked(snapshot, row);
+        if let (TrackedState::Queued, Some(context)) = (one.state, &context) {
+            one.reasons.extend(snapshot.admission(context));
+        }
+        (one, context)
+    };
+    Ok(rows.into_iter().map(standing).collect())
+}
+
 /// The age of a run.
 fn age(run: &Run, now: Timestamp) -> Duration {
     now.since(run.running_at.unwrap_or(run.created_at))

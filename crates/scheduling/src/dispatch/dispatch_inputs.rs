@@ -6,7 +6,7 @@ use gt_core::decide::MachineFacts;
 use gt_core::settings::Layers;
 
 use crate::runtimes::{self, RuntimeNumbers};
-use gt_town::hosts::host_of;
+use gt_town::hosts::{has_lease, host_of};
 use gt_town::settings::file_layers;
 use gt_town::{Result, Town};
 
@@ -17,6 +17,8 @@ pub struct DispatchInputs {
     pub files: Layers,
     /// This machine, as runs name it; empty for a town without a directory.
     pub host: String,
+    /// Whether this machine is one of several hosts, each with a lease.
+    pub has_lease: bool,
     /// What is known of this machine.
     pub machine: MachineFacts,
     /// What the town's own files say about runtimes.
@@ -29,6 +31,7 @@ impl DispatchInputs {
         Ok(Self {
             files: file_layers(town)?,
             host: host_of(town)?,
+            has_lease: has_lease(town),
             machine: town.machine(),
             runtimes: runtimes::own_numbers(town)?,
         })

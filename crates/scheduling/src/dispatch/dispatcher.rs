@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gt_core::decide::{DispatchOrder, PlanReason, Slots, StartFailure, WaitReason, plan_dispatch};
 use gt_core::schedule::{CloseReason, Context, Run, WorkerPlace};
-use gt_core::{Bead, BeadId};
+use gt_core::{Bead, BeadId, Timestamp};
 use gt_executors::runs::StarterLock;
 use gt_store::{Guard, Lane, Pause, Reader, Writer};
 
@@ -18,6 +18,7 @@ use super::recipe::{Recipe, cook};
 use super::snapshot::{CycleCaller, SchedulingSnapshot};
 use super::spawner::{SpawnError, Spawner};
 use super::start::{Start, StartFailureCost, Starter, move_start_in, start_failed_in, start_in};
+use crate::host_lease::renew_if_due;
 use gt_beads::bead_facts::BeadFacts;
 use gt_core::jitter;
 use gt_town::scheduler_settings::Overrides;
@@ -125,6 +126,8 @@ pub struct DispatchResult {
     pub reason: Option<PlanReason>,
     /// The beads that could not be started, and why.
     pub errors: Vec<(BeadId, NotStarted)>,
+    /// When another host has had the first try at something that this one would start.
+    pub due: Option<Timestamp>,
 }
 
 impl DispatchResult {
@@ -157,6 +160,7 @@ impl DispatchResult {
             gated: later.gated,
             skipped: later.skipped,
             reason: later.reason,
+            due: later.due,
         }
     }
 }
@@ -329,6 +333,10 @@ impl<'a> Dispatcher<'a> {
 
     /// Calls `act` with the starter that runs are to name. If that fails or panics, a lock is released.
     pub fn as_starter<T>(&self, act: impl FnOnce(Starter<'_>) -> Result<T>) -> Result<T> {
+        if !self.dry_run {
+            // A host starts nothing before it has renewed its lease.
+            renew_if_due(self.town)?;
+        }
         let locked = match &self.starter {
             StarterName::Locked(kept) if !self.dry_run => kept,
             StarterName::Locked(_) => return act(Starter { lock: "", host: self.host }),
@@ -371,6 +379,7 @@ impl<'a> Dispatcher<'a> {
         if let Some(order) = self.order {
             snapshot.settings.order = order;
         }
+        snapshot.yields = self.caller == CycleCaller::Daemon;
         snapshot.taken.clone_from(&self.taken.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(snapshot)
     }
@@ -561,7 +570,11 @@ impl<'a> Dispatcher<'a> {
             if !reasons.is_empty() {
                 continue;
             }
-            if !supposed.admission(&context).is_empty() {
+            let refusals = supposed.admission(&context);
+            if !refusals.is_empty() {
+                if let [WaitReason::PreferredHost(_, until)] = refusals.as_slice() {
+                    done.due = Some(done.due.map_or(*until, |due| due.min(*until)));
+                }
                 continue;
             }
             if left == 0 {

@@ -1,17 +1,20 @@
 //! The scheduling snapshot: cycle, dry run, list, status and explanation evaluate the same one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use gt_core::decide::{
-    AdmissionRequest, BACKOFF_MAX, BudgetKind, Caps, DiskGuard, DispatchOrder, LoadGuard,
-    MEMORY_GROWTH_TIME, MemoryGuard, Occupancy, OrderPosition, ParkHold, RigFacts, SchedulerFacts,
-    UsageHistory, WaitReason, admit, context_reasons, hold, ramp, rig_reasons, unscheduled_reasons,
+    AdmissionRequest, BACKOFF_MAX, BudgetKind, Caps, DiskGuard, DispatchOrder, Fleet, HostFacts,
+    LoadGuard, MEMORY_GROWTH_TIME, MachineMemory, MemoryGuard, Occupancy, OrderPosition, ParkHold,
+    RigFacts, SchedulerFacts, UsageHistory, WaitReason, admit, context_reasons, hold, ramp,
+    rig_reasons, unscheduled_reasons,
 };
 use gt_core::schedule::{
-    Account, Context, ContextOrigin, Park, ParkSubject, Reserve, Run, WorkerPlace, is_host_named,
+    Account, Context, ContextOrigin, Park, ParkSubject, Polecat, Reserve, Run, WorkerPlace,
+    host_identity, is_host_named,
 };
 use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, Timestamp};
-use gt_store::{Guard, Lane, Reader};
+use gt_store::{Guard, HostRecord, Lane, Reader};
 
 use super::budgets::{WorkBudgets, read_budgets};
 use super::dispatch_inputs::DispatchInputs;
@@ -55,6 +58,8 @@ pub struct SchedulingSnapshot {
     rigs: BTreeMap<RigSlug, Rig>,
     /// This machine.
     host: String,
+    /// Whether a host that is better placed has the first try. A person who starts something here means this host.
+    pub(crate) yields: bool,
     /// The town's settings for runtimes, and the learned estimates of their memory.
     runtimes: BTreeMap<String, RuntimeNumbers>,
     estimates: BTreeMap<String, u32>,
@@ -93,20 +98,25 @@ impl SchedulingSnapshot {
         let elsewhere = settings.rig_hosts.iter();
         let elsewhere = elsewhere.filter(|(_, name)| !is_host_named(&inputs.host, name));
         caps.elsewhere = elsewhere.map(|(rig, name)| (rig.clone(), name.clone())).collect();
+        if inputs.has_lease {
+            caps.fleet = Some(read_fleet(reader, inputs, &settings)?);
+        }
         if let Some(review) = &mut caps.review {
             review.waiting = u32::try_from(reader.waiting_reviews()?).unwrap_or(u32::MAX);
         }
         let memory = settings.memory_floor.zip(inputs.machine.memory);
         let load = inputs.machine.load.filter(|_| settings.load_per_core > 0);
-        let is_guarded = memory.is_some() || load.is_some();
+        let disk = inputs.machine.disk.filter(|_| settings.disk_min_mb > 0);
+        let is_guarded = memory.is_some() || load.is_some() || disk.is_some();
         let shut = if is_guarded { reader.shut_guards(&inputs.host)? } else { Vec::new() };
         caps.memory = memory
             .map(|(floor, memory)| MemoryGuard::new(memory, floor, shut.contains(&Guard::Memory)));
         caps.load = load.and_then(|load| {
             LoadGuard::new(load, settings.load_per_core, shut.contains(&Guard::Load))
         });
-        let disk = inputs.machine.disk_free_mb;
-        caps.disk = disk.and_then(|free| DiskGuard::new(free, settings.disk_min_mb));
+        caps.disk = disk.and_then(|disk| {
+            DiskGuard::new(disk, settings.disk_min_mb, shut.contains(&Guard::Disk))
+        });
         let estimates = if memory.is_some() { reader.estimates()? } else { Vec::new() };
         let live = reader.live_runs()?;
         let mut budgets = read_budgets(reader, &settings, &accounts, &live, now)?;
@@ -116,6 +126,7 @@ impl SchedulingSnapshot {
         let history = if reserves { Some(reader.usage_history(HISTORY_RUNS)?) } else { None };
         let mut snapshot = Self {
             host: inputs.host.clone(),
+            yields: false,
             runtimes: inputs.runtimes.clone(),
             estimates: estimates.into_iter().map(|one| (one.name, one.memory_mb)).collect(),
             control: SchedulerFacts {
@@ -202,6 +213,8 @@ impl SchedulingSnapshot {
             here: is_here
                 .then(|| if is_young { self.memory_of(&run.runtime, &run.rig) } else { 0 }),
             reserve: run.reserved,
+            on_host: &run.host,
+            asked_host: None,
         }
     }
 
@@ -403,6 +416,9 @@ impl SchedulingSnapshot {
             is_new_work: false,
             here: runs_here(executor).then_some(0),
             reserve,
+            on_host: &self.host,
+            // Those of one lane may ask for different ones.
+            asked_host: None,
         };
         self.choose(lane.account.as_deref(), ask).err().unwrap_or_default()
     }
@@ -486,6 +502,8 @@ impl SchedulingSnapshot {
             },
             here: runs_here(executor).then(|| self.memory_of(runtime, &context.rig)),
             reserve: self.reserve_of(context),
+            on_host: &self.host,
+            asked_host: context.parameters.host.as_deref(),
         }
     }
 
@@ -516,7 +534,29 @@ impl SchedulingSnapshot {
 
     /// Every cap that does not admit a context now.
     pub(crate) fn admission(&self, context: &Context) -> Vec<WaitReason> {
-        self.chosen(context).err().unwrap_or_default()
+        match self.chosen(context) {
+            Err(reasons) => reasons,
+            Ok(_) => self.first_try(context).into_iter().collect(),
+        }
+    }
+
+    /// The host that should start a context rather than this one, and until when it has the first try.
+    fn first_try(&self, context: &Context) -> Option<WaitReason> {
+        let fleet = self.caps.fleet.as_ref().filter(|_| self.yields)?;
+        let since = context
+            .next_attempt_at
+            .map_or(context.waiting_since, |at| at.max(context.waiting_since));
+        let until = since.plus(FIRST_TRY_TIME);
+        // A date in the future was set by another clock.
+        if self.now >= until || since > self.now {
+            return None;
+        }
+        let ask = self.ask(context, None);
+        if !ask.executor.takes_slot() {
+            return None;
+        }
+        let other = fleet.preferred(&ask.placement(), |host| self.occupancy.live_on(host))?;
+        Some(WaitReason::PreferredHost(other.name().to_owned(), until))
     }
 
     /// Counts a context as if it had started.
@@ -548,6 +588,8 @@ impl SchedulingSnapshot {
             is_new_work: false,
             here: Some(0),
             reserve: Reserve::default(),
+            on_host: &self.host,
+            asked_host: None,
         };
         let mut reasons = admit(&self.caps, &self.occupancy, &ask);
         reasons.retain(|reason| {
@@ -565,7 +607,8 @@ impl SchedulingSnapshot {
             (Guard::Memory, guard.was_shut, guard.is_shut(self.occupancy.pledged_mb()))
         });
         let load = self.caps.load.map(|guard| (Guard::Load, guard.was_shut, guard.is_shut()));
-        let changed = memory.into_iter().chain(load).filter(|(_, was, is)| was != is);
+        let disk = self.caps.disk.map(|guard| (Guard::Disk, guard.was_shut, guard.is_shut()));
+        let changed = memory.into_iter().chain(load).chain(disk).filter(|(_, was, is)| was != is);
         changed.map(|(guard, _, is)| (guard, is)).collect()
     }
 
@@ -573,6 +616,50 @@ impl SchedulingSnapshot {
     pub fn host(&self) -> &str {
         &self.host
     }
+}
+
+/// How long a host that is better placed has the first try.
+const FIRST_TRY_TIME: Duration = Duration::from_secs(3);
+
+/// The facts about all hosts of a town.
+fn read_fleet(
+    reader: &Reader<'_>,
+    inputs: &DispatchInputs,
+    settings: &SchedulerSettings,
+) -> Result<Fleet> {
+    let polecats = reader.polecats()?;
+    let facts = |record: HostRecord| {
+        let host = format!("{}/{}", record.host.name, record.host.id);
+        let is_warm_here = |polecat: &&Polecat| {
+            polecat.is_warm() && host_identity(&polecat.host) == record.host.id
+        };
+        let warm = polecats.iter().filter(is_warm_here).map(|polecat| polecat.rig.clone());
+        let (state, has_daemon) = (record.state(), record.has_daemon());
+        let declared = record.declared;
+        let memory =
+            MachineMemory { total_mb: declared.memory_mb, available_mb: declared.memory_free_mb };
+        let floor = settings.memory_floor.filter(|_| declared.memory_mb > 0);
+        HostFacts {
+            state,
+            labels: declared.labels.into_iter().collect(),
+            cap: Some(declared.max_runs).filter(|cap| *cap > 0),
+            rigs: declared.rigs.into_iter().collect(),
+            // A host that an older program renews declares nothing.
+            runtimes: (!declared.version.is_empty())
+                .then(|| declared.runtimes.into_iter().collect()),
+            warm: warm.collect(),
+            has_daemon,
+            is_short_of_memory: host != inputs.host
+                && floor.is_some_and(|floor| MemoryGuard::new(memory, floor, false).is_shut(0)),
+            host,
+        }
+    };
+    Ok(Fleet {
+        here: inputs.host.clone(),
+        hosts: reader.fleet()?.into_iter().map(facts).collect(),
+        rig_labels: settings.rig_labels.clone(),
+        rig_hosts: settings.rig_hosts.clone(),
+    })
 }
 
 /// Whether a run takes memory of the machine that starts it.

@@ -10,4 +10,5 @@ pub use gt_store::Pause;
 pub(crate) use queued::in_line;
 pub use queued::{QueuedBead, list};
 pub use status::{QueueStatus, RigStatus, status};
+pub(crate) use why::remedy;
 pub use why::{QueuePosition, WaitCause, WhyAnswer, WhyHeadline, why};

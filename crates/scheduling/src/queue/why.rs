@@ -351,7 +351,7 @@ fn holders(reasons: &[WaitReason], snapshot: &SchedulingSnapshot) -> Vec<Run> {
 }
 
 /// The step that removes a reason.
-fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
+pub(crate) fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
     let id = &bead.id;
     let goes = if scheduled { "it starts" } else { "that is over" };
     match reason {
@@ -435,6 +435,11 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
         WaitReason::OtherHost(rig, _) => format!(
             "it goes on there; gt config unset rig.{rig}.host lets every host work on the rig"
         ),
+        WaitReason::Placement(answer) if answer.willing().is_empty() => {
+            "gt host list shows the hosts; give one what is missing, or gt host resume one that is draining".to_owned()
+        }
+        WaitReason::Placement(_) => "it starts there by itself".to_owned(),
+        WaitReason::PreferredHost(..) => "it starts there, or here after that".to_owned(),
         WaitReason::Paused(..) => "gt scheduler resume".to_owned(),
         WaitReason::QueueGate => {
             "gt queue run starts it; gt config set queue.enabled true lets the daemon do it"
@@ -459,7 +464,7 @@ fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
                 BudgetEnd::LiveRun => {
                     format!("it starts by itself when a run has ended; {raise} changes the budget")
                 }
-                BudgetEnd::Raised => format!("{raise} raises the budget, 0 lifts it"),
+                BudgetEnd::Raised => format!("{raise} raises the budget, 0 lifts it; a run under way goes on to its own limits"),
             }
         }
         WaitReason::ReviewsWaiting { .. } => {

@@ -33,12 +33,17 @@ fn end_of_output(town: &Town, run: &RunId, bytes_max: u64) -> String {
     let read = || -> std::io::Result<String> {
         let mut log = open_output(&log_path(town, run))?;
         let length = log.metadata()?.len();
-        log.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))?;
+        // A key that begins before the end is masked as well.
+        let begins = length.saturating_sub(bytes_max.saturating_add(mask.longest() as u64));
+        log.seek(SeekFrom::Start(begins))?;
         let mut bytes = Vec::new();
         log.read_to_end(&mut bytes)?;
-        let text = String::from_utf8_lossy(&bytes);
-        let text = mask.mask(&text);
-        let last = text.rfind(SESSION_SEPARATOR).map_or(text.as_ref(), |begins| &text[begins..]);
+        let text = if begins > 0 {
+            mask.mask_end(&bytes)
+        } else {
+            mask.mask(&String::from_utf8_lossy(&bytes)).into_owned()
+        };
+        let last = text.rfind(SESSION_SEPARATOR).map_or(text.as_str(), |begins| &text[begins..]);
         Ok(last.to_owned())
     };
     read().unwrap_or_default()

@@ -9,6 +9,7 @@ use gt_core::runtime::{
     last_line,
 };
 use gt_core::schedule::Account;
+use gt_core::secret_mask::SecretMask;
 use gt_executors::process::{self, ProcessError};
 use gt_executors::trial::{ErrorStream, Trial, TrialResult};
 
@@ -165,13 +166,13 @@ fn try_out(
 ) -> Result<RuntimeTest> {
     let gt = gt.to_string_lossy();
     let program = if runtime.program == "{gt}" { gt.to_string() } else { runtime.program.clone() };
-    let trial = |argv: &[String], input: &[u8], limit, errors| {
+    let trial = |argv: &[String], environment: &[(String, String)], input: &[u8], limit, errors| {
         Trial {
             errors,
             without: &[],
             argv,
             directory,
-            environment: &runtime.environment,
+            environment,
             input,
             limit,
             output_bytes_max: OUTPUT_BYTES_MAX,
@@ -184,7 +185,7 @@ fn try_out(
         None
     } else {
         // Some programs print warnings before they say their version.
-        let tried = trial(&argv, b"", VERSION_LIMIT, ErrorStream::Apart)?;
+        let tried = trial(&argv, &runtime.environment, b"", VERSION_LIMIT, ErrorStream::Apart)?;
         if !tried.status.is_some_and(|status| status.success()) {
             let what = format!("{program} {}", runtime.version_flag);
             let why = describe_failure(&what, TranscriptFormat::Plain, &tried, VERSION_LIMIT);
@@ -218,7 +219,10 @@ fn try_out(
     }
     let prompt_file = directory.join("prompt.md").to_string_lossy().into_owned();
     let session = Uid::fresh().session(1);
-    let invocation = runtime.invocation(&InvocationValues {
+    // As a run that names no account.
+    let account = accounts.iter().find(|account| account.is_default);
+    let account_dir = account.map(|account| account.config_dir.as_str());
+    let mut invocation = runtime.invocation(&InvocationValues {
         prompt: QUESTION,
         prompt_file: &prompt_file,
         bead: "test",
@@ -227,15 +231,19 @@ fn try_out(
         session: &session,
         tree: &directory.to_string_lossy(),
         gt: &gt,
-        account_dir: None,
+        account_dir: account_dir.filter(|directory| !directory.is_empty()),
     })?;
+    let of_account = account.into_iter().flat_map(|account| account.environment.clone());
+    invocation.environment.extend(of_account);
     if let Some(file) = &invocation.prompt_file {
         gt_executors::private::write(Path::new(&file.path), &file.contents).map_err(|source| {
             OperationError::File { action: "write", path: (&file.path).into(), source }
         })?;
     }
     let input = invocation.stdin.unwrap_or_default();
-    let tried = trial(&invocation.argv, &input, ANSWER_LIMIT, ErrorStream::Joined)?;
+    let (argv, environment) = (&invocation.argv, &invocation.environment);
+    let mut tried = trial(argv, environment, &input, ANSWER_LIMIT, ErrorStream::Joined)?;
+    tried.output = SecretMask::of_accounts(&accounts).mask(&tried.output).into_owned();
     let is_well = tried.status.is_some_and(|status| status.success());
     let last = words_in(runtime.transcript, &tried.output);
     let answer = match (is_well, last) {

@@ -43,6 +43,8 @@ pub struct SlingOptions {
     pub force: bool,
     /// How often a run that fails is tried again.
     pub retries: u32,
+    /// The host that is to start it, by its name or identity.
+    pub host: Option<String>,
 }
 
 impl SlingOptions {
@@ -51,6 +53,7 @@ impl SlingOptions {
         [
             (self.account.is_some(), "--account"),
             (self.runtime.is_some(), "--agent"),
+            (self.host.is_some(), "--host"),
             (self.ralph, "--ralph"),
             (self.args.is_some(), "--args"),
             (!self.vars.is_empty(), "--var"),

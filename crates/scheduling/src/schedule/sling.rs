@@ -20,11 +20,13 @@ use crate::dispatch::{
     CycleCaller, DEFAULT_FORMULA, DispatchInputs, Recipe, ReservedRun, SchedulingSnapshot, Start,
     Starter, start_in,
 };
+use crate::fleet;
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::containers::land_if_done;
 use gt_beads::convoys::{ConvoyRules, ConvoyToMake, add_members, create_in, make, open_staged};
 use gt_beads::merge_requests::cancel_request_in;
 use gt_beads::run_records::release_in;
+use gt_town::hosts::is_shared;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
 
@@ -44,11 +46,13 @@ pub fn sling_to_start(
     request: &SlingRequest,
     starter: Option<Starter<'_>>,
 ) -> Result<(SlingReport, Option<ReservedRun>)> {
+    let host = request.flags.host.as_deref();
+    let host = host.map(|host| asked_host(town, host)).transpose()?;
     let inputs = DispatchInputs::read(town)?;
     let (load, snapshot) = town.read(|reader| {
         Ok((resolve_request(town, reader, request)?, look(town, reader, &inputs)?))
     })?;
-    let parameters = parameters(request, &load);
+    let parameters = SlingParameters { host, ..parameters(request, &load) };
     // Before the transaction, because it reads files.
     let recipes = try_recipes(town, &snapshot, &load, &parameters, &request.flags);
     town.write_or_rehearse(request.rehearsal, |writer| {
@@ -60,6 +64,17 @@ pub fn sling_to_start(
         let report = scheduling.run(writer, load)?;
         Ok((report, scheduling.begun))
     })
+}
+
+/// The host that a person asked for, as runs name it.
+fn asked_host(town: &Town, input: &str) -> Result<String> {
+    if !is_shared(town) {
+        return Err(OperationError::rejected(
+            "this town has one host, because its store is a file on this machine; leave out --host",
+        ));
+    }
+    let host = fleet::named(town, input)?.record.host;
+    Ok(format!("{}/{}", host.name, host.id))
 }
 
 fn look(town: &Town, reader: &Reader<'_>, inputs: &DispatchInputs) -> Result<SchedulingSnapshot> {
@@ -112,6 +127,7 @@ fn parameters(request: &SlingRequest, load: &ResolvedRequest) -> SlingParameters
         owned: flags.owned,
         ralph: flags.ralph,
         retries: flags.retries,
+        host: None,
     }
 }
 

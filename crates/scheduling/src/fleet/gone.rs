@@ -1,0 +1,114 @@
+//! Hosts that are gone: another host declares their runs lost.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use gt_core::ExecutorKind;
+use gt_core::decide::HostState;
+use gt_core::jitter;
+use gt_core::schedule::{Run, RunEnd, RunId, RunLoss, RunState};
+use gt_executors::runs::since_boot;
+use gt_store::{HostRecord, Writer};
+
+use crate::dispatch::{StartFailureCost, start_failed_in};
+use crate::run_transitions::finish_in;
+use gt_town::{Result, Town, hosts};
+
+/// Since when this process has seen no renewal of each host, by the boot-time clock of this machine.
+#[derive(Debug, Default)]
+pub struct GoneWatch {
+    seen: HashMap<String, (i64, Duration)>,
+}
+
+impl GoneWatch {
+    /// Looks at the hosts; returns those that may be declared gone.
+    pub fn look(&mut self, fleet: Vec<HostRecord>, now: Duration) -> Vec<HostRecord> {
+        self.seen.retain(|id, _| fleet.iter().any(|host| host.host.id == *id));
+        let mut gone = Vec::new();
+        for host in fleet {
+            let seen = self.seen.entry(host.host.id.clone()).or_insert((host.seen_at_s, now));
+            if seen.0 != host.seen_at_s {
+                *seen = (host.seen_at_s, now);
+            }
+            let watched = now.saturating_sub(seen.1);
+            if host.state() == HostState::Gone
+                && host.times().is_some_and(|times| times.is_gone(host.age, watched))
+            {
+                gone.push(host);
+            }
+        }
+        gone
+    }
+}
+
+/// A host that was declared gone, with the runs that it lost.
+#[derive(Debug, Clone)]
+pub struct LostRuns {
+    /// The name of the host.
+    pub host: String,
+    /// Its runs that are lost now.
+    pub runs: Vec<RunId>,
+}
+
+/// Declares the hosts gone that have been out of sight for long enough, and their runs lost: in one transaction each, with a
+/// successor, and without the cost of an attempt.
+pub fn declare_gone(town: &Town, watch: &mut GoneWatch) -> Result<Vec<LostRuns>> {
+    let own = hosts::own_row(town)?;
+    let (fleet, live) = town.read(|reader| Ok((reader.fleet()?, reader.live_runs()?)))?;
+    let mut declared = Vec::new();
+    for host in watch.look(fleet, since_boot()) {
+        let runs: Vec<&Run> = super::runs_on(&live, &host).filter(|run| can_be_lost(run)).collect();
+        if host.host.id == own.id || (host.is_declared_gone && runs.is_empty()) {
+            continue;
+        }
+        let is_gone = |now: &HostRecord| now.state() == HostState::Gone;
+        let lost = lose_runs(town, &host, &runs, is_gone)?;
+        declared.extend(lost);
+    }
+    Ok(declared)
+}
+
+/// Whether the loss of its host ends a run. The agent of an ssh run is on a third machine, which its own host alone reaches.
+pub(super) fn can_be_lost(run: &Run) -> bool {
+    match run.executor {
+        ExecutorKind::Tmux | ExecutorKind::Process => true,
+        ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => false,
+    }
+}
+
+/// Declares these runs of a host lost, as long as `still` holds for it; nothing if it does not hold any more.
+pub(super) fn lose_runs(
+    town: &Town,
+    host: &HostRecord,
+    runs: &[&Run],
+    still: impl Fn(&HostRecord) -> bool,
+) -> Result<Option<LostRuns>> {
+    let id = &host.host.id;
+    let stands = |writer: &Writer<'_>| -> Result<bool> {
+        Ok(writer.fleet()?.iter().any(|now| now.host.id == *id && still(now)))
+    };
+    let mut lost = Vec::new();
+    for run in runs {
+        let is_lost =
+            town.write(|writer| Ok(stands(writer)? && lose_in(writer, town, &run.id, host)?))?;
+        if is_lost {
+            lost.push(run.id.clone());
+        }
+    }
+    let is_told = town.write(|writer| Ok(stands(writer)? && writer.set_host_gone(&host.host)?))?;
+    let is_something = is_told || !lost.is_empty();
+    Ok(is_something.then(|| LostRuns { host: host.host.name.clone(), runs: lost }))
+}
+
+fn lose_in(writer: &mut Writer<'_>, town: &Town, id: &RunId, host: &HostRecord) -> Result<bool> {
+    let Some(run) = writer.run(id)?.filter(|run| run.state.is_live()) else { return Ok(false) };
+    let why = format!("its host {} is gone", host.host.name);
+    if run.state == RunState::Starting {
+        let chance = jitter(&run.id.to_string());
+        return start_failed_in(writer, &run, &why, &StartFailureCost::Nothing, chance);
+    }
+    let end = RunEnd { loss: RunLoss::Host, ..RunEnd::without_status(RunState::Lost, why) };
+    finish_in(writer, town, id, &end, None)?;
+    writer.leave_run(&run, &host.host.id)?;
+    Ok(true)
+}
