@@ -6,10 +6,11 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
+use crate::calls::{SOCKETS, TOKEN_FILE};
 use crate::git::fence::{NO_PROTOCOL, PROTOCOLS};
 
 /// Variables that concern our caller alone.
-const CALLER_VARIABLES: [&str; 45] = [
+const CALLER_VARIABLES: [&str; 47] = [
     // Where the caller is and was. Some agents trust `PWD` more than the directory that they start in, and would work
     // there: `process::command_in` sets it.
     "PWD",
@@ -65,6 +66,8 @@ const CALLER_VARIABLES: [&str; 45] = [
     // A program that a worker's command starts (a supervisor, a hook, a daemon) is not that worker.
     "GT_RUN",
     "GT_RUN_TOKEN",
+    SOCKETS,
+    TOKEN_FILE,
 ];
 
 /// The prefixes of further variables that concern our caller alone: those that belong to a

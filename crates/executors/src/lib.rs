@@ -6,6 +6,7 @@
 //! - Nothing here knows the store. An executor follows its order and reports the result.
 
 pub mod background;
+pub mod calls;
 pub mod daemon;
 pub mod editor;
 mod environment;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use gt_core::decide::{MachineFacts, MachineLoad, MachineMemory};
+use gt_core::decide::{MachineDisk, MachineFacts, MachineLoad, MachineMemory};
 
 /// Bytes in one megabyte, as everything here counts them.
 const MEGABYTE: u64 = 1 << 20;
@@ -12,7 +12,7 @@ const MEGABYTE: u64 = 1 << 20;
 /// Reads the facts of the machine whose `/proc` and `/sys` are below `root`. Facts that cannot be
 /// read are unknown.
 pub fn look_at(root: &Path) -> MachineFacts {
-    MachineFacts { memory: memory(root), load: load(root), disk_free_mb: None }
+    MachineFacts { memory: memory(root), load: load(root), disk: None }
 }
 
 /// How many bytes this user can still write to the file system of a path.
@@ -21,9 +21,14 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
     system.f_bavail.checked_mul(system.f_frsize)
 }
 
-/// The same in megabytes.
-pub fn free_megabytes(path: &Path) -> Option<u64> {
-    free_bytes(path).map(|bytes| bytes / MEGABYTE)
+/// The file system of a path.
+pub fn disk_of(path: &Path) -> Option<MachineDisk> {
+    let system = rustix::fs::statvfs(path).ok()?;
+    let megabytes = |blocks: u64| Some(blocks.checked_mul(system.f_frsize)? / MEGABYTE);
+    Some(MachineDisk {
+        total_mb: megabytes(system.f_blocks)?,
+        free_mb: megabytes(system.f_bavail)?,
+    })
 }
 
 /// The most files that are counted below a directory.

@@ -1,31 +1,22 @@
 //! The daemon's wake-up socket: a process that has changed something sends a byte to it.
 
 use std::fs::{self, Permissions};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-/// Paths of sockets of so many bytes are possible everywhere.
-const PATH_BYTES_MAX: usize = 103;
+use crate::calls::short_path;
 
-/// The wake-up socket of the daemon whose files are in `directory`. If that path is too long for a
-/// socket, it is where this user keeps sockets. The path does not depend on environment variables,
-/// so every process finds the same one.
+/// The wake-up socket of the daemon whose files are in `directory`.
 pub fn bell_path(directory: &Path) -> PathBuf {
-    let path = directory.join("daemon.sock");
-    if path.as_os_str().as_bytes().len() <= PATH_BYTES_MAX {
-        return path;
-    }
-    let user = rustix::process::getuid().as_raw();
-    let mut hasher = DefaultHasher::new();
-    directory.canonicalize().unwrap_or_else(|_| directory.to_owned()).hash(&mut hasher);
-    let name = format!("gt-{user}-{:016x}.sock", hasher.finish());
-    let of_user = PathBuf::from(format!("/run/user/{user}"));
-    if of_user.is_dir() { of_user.join(name) } else { Path::new("/tmp").join(name) }
+    short_path(&directory.join("daemon.sock"))
+}
+
+/// The socket at which the daemon whose files are in `directory` carries out commands of workers.
+pub fn calls_path(directory: &Path) -> PathBuf {
+    short_path(&directory.join("calls.sock"))
 }
 
 /// Rings the bell at `path`. Never waits, and does nothing if no daemon listens.
@@ -85,6 +76,7 @@ impl Drop for BellSocket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::SOCKET_BYTES_MAX;
 
     #[test]
     fn many_rings_are_reported_once_and_ringing_never_waits() {
@@ -115,7 +107,7 @@ mod tests {
         let town = tempfile::tempdir().unwrap();
         let deep = town.path().join("d".repeat(120));
         fs::create_dir(&deep).unwrap();
-        assert!(bell_path(&deep).as_os_str().len() <= PATH_BYTES_MAX);
+        assert!(bell_path(&deep).as_os_str().len() <= SOCKET_BYTES_MAX);
         assert_ne!(bell_path(&deep), bell_path(&town.path().join("e".repeat(120))));
         let bell = BellSocket::hang(&deep).unwrap();
         assert!(!crate::private::is_open_to_others(&bell_path(&deep)).unwrap());

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use gt_core::Timestamp;
 
+use crate::runs::since_boot;
+
 /// Differences between two clocks that are smaller than this mean nothing.
 const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(2);
 
@@ -58,12 +60,6 @@ fn jump(
         return Some(ClockJump::Forward(after.since(expected)));
     }
     (expected.since(after) > CLOCK_DIFFERENCE_MAX).then(|| ClockJump::Back(expected.since(after)))
-}
-
-/// How long ago the machine was started, its sleep included.
-fn since_boot() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    Duration::try_from(time).unwrap_or_default()
 }
 
 #[cfg(test)]

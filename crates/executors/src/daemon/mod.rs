@@ -10,7 +10,7 @@ mod notify;
 mod signals;
 mod waiting;
 
-pub use bell::{BellSocket, bell_path, ring};
+pub use bell::{BellSocket, bell_path, calls_path, ring};
 pub use clocks::{ClockJump, ClockWatch};
 pub use launch::{LaunchResult, launch, make_room_for_files};
 pub use lock::{DaemonLock, LockAttempt, LockHolder, ask_to_end, holder, is_held, wait_until_free};

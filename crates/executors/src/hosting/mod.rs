@@ -16,5 +16,5 @@ pub use failure::{HostingError, HostingRefusal};
 pub use provider::{HostingProvider, InvalidProvider, PROVIDERS, provider_for_host};
 pub use tool::{
     FoundPullRequest, HOSTING_CALL_LIMIT, HostingTool, NewPullRequest, OpenedPullRequest,
-    PullRequestHead,
+    PullRequestHead, open_once,
 };

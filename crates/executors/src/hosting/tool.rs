@@ -78,6 +78,42 @@ pub struct OpenedPullRequest {
     pub was_there: bool,
 }
 
+/// Opens a pull request with these two calls, unless one of its branch with its marker is open. `find` returns the open ones
+/// of the branch, each with its text.
+pub fn open_once(
+    new: &NewPullRequest<'_>,
+    find: impl Fn() -> Result<Vec<(FoundPullRequest, String)>, HostingError>,
+    create: impl FnOnce() -> Result<FoundPullRequest, HostingError>,
+) -> Result<OpenedPullRequest, HostingError> {
+    let open = find()?;
+    let adopted = |pull_request| OpenedPullRequest { pull_request, was_there: true };
+    if let Some((found, _)) = open.iter().find(|(_, body)| new.marker.is_in(body)) {
+        return Ok(adopted(found.clone()));
+    }
+    let failed = match create() {
+        Ok(pull_request) => return Ok(OpenedPullRequest { pull_request, was_there: false }),
+        Err(failed) => failed,
+    };
+    if matches!(failed, HostingError::ToolMissing { .. } | HostingError::LoggedOut { .. }) {
+        return Err(failed);
+    }
+    // If this fails too, the next call begins with the same question.
+    let open = find().unwrap_or(open);
+    match open.iter().find(|(_, body)| new.marker.is_in(body)) {
+        Some((found, _)) => Ok(adopted(found.clone())),
+        None => Err(match (failed, open.first()) {
+            (HostingError::Refused { .. }, Some((foreign, _))) => HostingError::Refused {
+                reason: HostingRefusal::ForeignPullRequest,
+                words: format!(
+                    "the branch {} has a pull request without our marker: {}",
+                    new.head.branch, foreign.url
+                ),
+            },
+            (failed, _) => failed,
+        }),
+    }
+}
+
 type Values<'v> = [(&'v str, &'v str)];
 
 impl<'a> HostingTool<'a> {
@@ -119,33 +155,7 @@ impl<'a> HostingTool<'a> {
     /// Opens a pull request, unless it is open already. One that was opened without our learning it is found by its
     /// branch and marker, before and after the try, so it is never opened twice.
     pub fn open(&self, new: &NewPullRequest<'_>) -> Result<OpenedPullRequest, HostingError> {
-        let open = self.open_of_branch(new.head)?;
-        let adopted = |pull_request| OpenedPullRequest { pull_request, was_there: true };
-        if let Some((found, _)) = open.iter().find(|(_, body)| new.marker.is_in(body)) {
-            return Ok(adopted(found.clone()));
-        }
-        let failed = match self.create(new) {
-            Ok(pull_request) => return Ok(OpenedPullRequest { pull_request, was_there: false }),
-            Err(failed) => failed,
-        };
-        if matches!(failed, HostingError::ToolMissing { .. } | HostingError::LoggedOut { .. }) {
-            return Err(failed);
-        }
-        // If this fails too, the next call begins with the same question.
-        let open = self.open_of_branch(new.head).unwrap_or(open);
-        match open.iter().find(|(_, body)| new.marker.is_in(body)) {
-            Some((found, _)) => Ok(adopted(found.clone())),
-            None => Err(match (failed, open.first()) {
-                (HostingError::Refused { .. }, Some((foreign, _))) => HostingError::Refused {
-                    reason: HostingRefusal::ForeignPullRequest,
-                    words: format!(
-                        "the branch {} has a pull request without our marker: {}",
-                        new.head.branch, foreign.url
-                    ),
-                },
-                (failed, _) => failed,
-            }),
-        }
+        open_once(new, || self.open_of_branch(new.head), || self.create(new))
     }
 
     /// Writes the title and the text of a pull request.

@@ -18,6 +18,7 @@ use super::files::runs_with_files;
 use super::orphan::LockRecord;
 use super::processes::{self, Process};
 use super::strays::{is_session_server, line_of, program_name};
+use crate::calls::TOKEN_FILE;
 
 /// The owner of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +91,8 @@ fn owner_named(environment: &[u8], root: &Path) -> Option<ProcessOwner> {
             .canonicalize()
             .is_ok_and(|named| root.canonicalize().is_ok_and(|root| named == root));
     // A program that sends a notice about a run is not its worker, though it knows its name.
-    let is_told = value(b"GT_NOTICE_KEY").is_some() && value(b"GT_RUN_TOKEN").is_none();
+    let has_token = value(b"GT_RUN_TOKEN").is_some() || value(TOKEN_FILE.as_bytes()).is_some();
+    let is_told = value(b"GT_NOTICE_KEY").is_some() && !has_token;
     if !is_here || is_told {
         return None;
     }

@@ -133,6 +133,11 @@ impl RunFiles {
         self.file(".environment")
     }
 
+    /// The token by which the worker proves its run.
+    pub fn token_path(&self) -> PathBuf {
+        self.file(".token")
+    }
+
     /// Where a supervisor can be spoken to while its agent runs.
     pub fn control_path(&self) -> PathBuf {
         self.file(".control")
@@ -148,7 +153,7 @@ impl RunFiles {
         self.file(".unreachable")
     }
 
-    /// Through which an agent on another machine reaches home.
+    /// Where the commands of the worker are carried out, or passed on if it is on another machine.
     pub fn socket_path(&self) -> PathBuf {
         self.file(".socket")
     }

@@ -26,6 +26,7 @@ mod control;
 mod end;
 mod files;
 mod host;
+mod lease;
 mod leftovers;
 mod marks;
 mod orphan;
@@ -50,10 +51,12 @@ pub use files::{Keyboard, Liveness, RunFiles, RunLock, runs_with_files, wait_unt
 pub use host::{
     FormerHost, HostIdentity, boot_identity, forget_former_host, host_identity, incarnation,
 };
+pub use lease::{LeaseFile, since_boot};
 pub use leftovers::Leftovers;
 pub use marks::ProcessMark;
 pub use orphan::{
-    UnattendedRun, end_orphan, holders, lost_its_session, supervisor_at_work, unattended,
+    RunSignal, UnattendedRun, end_orphan, holders, lost_its_session, signal_run,
+    supervisor_at_work, unattended,
 };
 pub(crate) use processes::{parent_of, start_of};
 pub use prompter::{ARRIVED, Prompter};

@@ -5,11 +5,11 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 use super::control::has_listener;
-use super::process_ending::{KILLED_PATIENCE, RemainingProcesses, end_all};
-use super::processes::{self, Process, has_open, pid_of};
+use super::process_ending::{KILLED_PATIENCE, RemainingProcesses, end_all, send};
+use super::processes::{self, Process, descendants, has_open, pid_of};
 use super::{Liveness, RunFiles};
 
 /// The contents of the lock file for as long as there is, or is about to be, an agent: the
@@ -103,6 +103,63 @@ pub fn end_orphan(files: &RunFiles, grace: Duration) -> io::Result<bool> {
         return Ok(false);
     }
     Ok(end_all(grace, Some(KILLED_PATIENCE), find))
+}
+
+/// A signal to all processes of a run but its supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunSignal {
+    /// They stop where they are.
+    Stop,
+    /// Those that were stopped go on.
+    Continue,
+    /// They end at once, also if they are stopped.
+    Kill,
+}
+
+/// How often the processes of a run are looked for until none is new: one may start another before it is stopped.
+const SIGNAL_PASSES_MAX: usize = 20;
+
+/// Sends a signal to every process of a run: its agent, the process group and the descendants of that, and everything else that
+/// holds the run's lock. The supervisor gets none. Says how many processes got it.
+pub fn signal_run(files: &RunFiles, signal: RunSignal) -> io::Result<usize> {
+    if files.liveness()? != Liveness::Held {
+        return Ok(0);
+    }
+    let Some(record) = LockRecord::parse(&fs::read_to_string(files.lock_path())?) else {
+        return Ok(0);
+    };
+    let lock = fs::metadata(files.lock_path())?;
+    let signal = match signal {
+        RunSignal::Stop => Signal::STOP,
+        RunSignal::Continue => Signal::CONT,
+        RunSignal::Kill => Signal::KILL,
+    };
+    let mut sent: Vec<Process> = Vec::new();
+    for _ in 0..SIGNAL_PASSES_MAX {
+        let all = processes::all();
+        let mut found = belonging(&all, &record, |process| has_open(process.pid, &lock));
+        if let Some((agent, _)) = record
+            .agent
+            .filter(|agent| found.iter().any(|process| (process.pid, process.started) == *agent))
+        {
+            found.extend(descendants(&all, agent, &[]));
+        }
+        let is_new = |process: &Process| {
+            !sent.iter().any(|old| (old.pid, old.started) == (process.pid, process.started))
+        };
+        found.retain(is_new);
+        if found.is_empty() {
+            break;
+        }
+        for process in found {
+            // A process of another user is left alone, as when the run ends.
+            let _ = send(&process, signal);
+            if !sent.iter().any(|old| old.pid == process.pid) {
+                sent.push(process);
+            }
+        }
+    }
+    Ok(sent.len())
 }
 
 /// The process with which the session of a run was started whose agent is at work: its supervisor, or the one that holds the

@@ -130,7 +130,7 @@ fn is_same(one: &Process, other: &Process) -> bool {
 }
 
 /// Sends a signal to exactly this process. One that has ended needs none.
-fn send(process: &Process, signal: Signal) -> Result<(), Errno> {
+pub(super) fn send(process: &Process, signal: Signal) -> Result<(), Errno> {
     if let Some(handle) = handle(process) {
         return gone_is_fine(rustix::process::pidfd_send_signal(handle, signal));
     }

@@ -138,11 +138,17 @@ fn children_of(pid: Pid) -> Vec<Pid> {
     words.iter().flat_map(|words| words.split_ascii_whitespace()).filter_map(pid_of).collect()
 }
 
-/// Whether a process has this file open, as far as we may know.
+/// Whether a process has this file open for writing, as far as we may know. The lock of a run is held by descriptors that can write;
+/// the daemon and others that only wait for it, or ask for it, can read.
 pub(super) fn has_open(pid: Pid, file: &fs::Metadata) -> bool {
     let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_pid())) else { return false };
     let same = |other: fs::Metadata| (other.dev(), other.ino()) == (file.dev(), file.ino());
-    entries.flatten().any(|entry| fs::metadata(entry.path()).is_ok_and(same))
+    // The permissions of such a link are those of the descriptor.
+    let can_write = |link: fs::Metadata| link.mode() & 0o200 != 0;
+    entries.flatten().any(|entry| {
+        fs::metadata(entry.path()).is_ok_and(same)
+            && fs::symlink_metadata(entry.path()).is_ok_and(can_write)
+    })
 }
 
 #[cfg(test)]
@@ -160,6 +166,25 @@ mod tests {
             started: 7,
             is_over: false,
         }
+    }
+
+    #[test]
+    fn a_process_that_only_reads_a_lock_does_not_hold_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let options = || {
+            let all =
+                fs::File::options().read(true).write(true).create(true).truncate(false).clone();
+            all.open(&path)
+        };
+        drop(options().unwrap());
+        let (file, ourselves) = (fs::metadata(&path).unwrap(), rustix::process::getpid());
+        let reader = fs::File::open(&path).unwrap();
+        assert!(!has_open(ourselves, &file));
+        let holder = options().unwrap();
+        assert!(has_open(ourselves, &file));
+        drop((reader, holder));
+        assert!(!has_open(ourselves, &file));
     }
 
     #[test]

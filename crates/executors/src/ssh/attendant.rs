@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use super::exchange::Exchange;
 use super::follow::follow;
-use super::protocol::{FromHome, FromThere, Hello, RunPlace, receive, send};
+use super::protocol::{FromHome, FromThere, Hello, RunPlace};
 use super::remote_supervisor::{files_of, runs_root};
 use crate::background::spawn;
+use crate::calls::{receive, send};
 use crate::process::command;
 use crate::runs::{
     AskResult, Liveness, RunFiles, ask_to_cancel, become_detached, end_orphan, tell_done,
@@ -116,6 +117,11 @@ pub fn attend(over: &RemoteMachine) -> io::Result<()> {
             FromHome::Said { call, stream } => {
                 if let Some(exchange) = &exchange {
                     exchange.said(call, stream, &payload);
+                }
+            }
+            FromHome::InputWanted { call } => {
+                if let Some(exchange) = &exchange {
+                    exchange.input_wanted(call);
                 }
             }
             FromHome::Answered { call, status } => {

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::RemoteSite;
-use super::protocol::{FromHome, FromThere, Hello, MessageBuffer, PROTOCOL, send};
+use super::protocol::{FromHome, FromThere, Hello, PROTOCOL};
 use crate::background::{nameless_file, spawn};
+use crate::calls::{MessageBuffer, send};
 use crate::process::command;
 
 /// How long the other machine has to greet.

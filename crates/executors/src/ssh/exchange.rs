@@ -11,7 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::attendant::HomeWriter;
-use super::protocol::{FromHome, FromThere, OutputStream, receive, send};
+use super::protocol::FromThere;
+use crate::calls::protocol::{CallReply, CallerMessage};
+use crate::calls::{OutputStream, receive, send};
 
 /// How long a caller may take to read an answer.
 const READING_PATIENCE: Duration = Duration::from_secs(10);
@@ -60,16 +62,14 @@ impl Exchange {
         caller.set_write_timeout(Some(READING_PATIENCE))?;
         self.callers().insert(number, caller.try_clone()?);
         let mut from = BufReader::new(caller);
-        while let Ok(Some((message, payload))) = receive::<FromThere>(&mut from) {
+        while let Ok(Some((message, payload))) = receive::<CallerMessage>(&mut from) {
             match message {
-                FromThere::Call { program, arguments, .. } => {
-                    voice.say(&FromThere::Call { call: number, program, arguments }, &[])?;
+                CallerMessage::Call(request) => {
+                    voice.say(&FromThere::Call { call: number, request }, &[])?;
                 }
-                FromThere::Input { .. } => {
+                CallerMessage::Input => {
                     voice.say(&FromThere::Input { call: number }, &payload)?;
                 }
-                // Callers have nothing else to say.
-                _ => break,
             }
         }
         if self.callers().remove(&number).is_some() {
@@ -80,18 +80,23 @@ impl Exchange {
 
     /// Passes on the output of a command.
     pub(super) fn said(&self, call: u64, stream: OutputStream, payload: &[u8]) {
-        self.pass(call, &FromHome::Said { call, stream }, payload);
+        self.pass(call, &CallReply::Said { stream }, payload);
+    }
+
+    /// Passes on that a command reads its input.
+    pub(super) fn input_wanted(&self, call: u64) {
+        self.pass(call, &CallReply::InputWanted, &[]);
     }
 
     /// Passes on how a command has ended.
     pub(super) fn answered(&self, call: u64, status: u8) {
-        self.pass(call, &FromHome::Answered { call, status }, &[]);
+        self.pass(call, &CallReply::Answered { status }, &[]);
         if let Some(caller) = self.callers().remove(&call) {
             let _ = caller.shutdown(Shutdown::Both);
         }
     }
 
-    fn pass(&self, call: u64, message: &FromHome, payload: &[u8]) {
+    fn pass(&self, call: u64, message: &CallReply, payload: &[u8]) {
         let caller = self.callers().get(&call).and_then(|caller| caller.try_clone().ok());
         if let Some(mut caller) = caller
             && send(&mut caller, message, payload).is_err()

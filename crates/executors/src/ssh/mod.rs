@@ -16,7 +16,6 @@
 
 mod attendant;
 mod calls;
-mod client;
 mod connection;
 mod exchange;
 mod follow;
@@ -26,8 +25,7 @@ mod remote_supervisor;
 mod site;
 
 pub use attendant::{RemoteMachine, attend};
-pub use calls::HomeCommand;
-pub use client::{CallError, call_home};
+pub use calls::HomeCommands;
 pub use connection::{SshConnection, SshConnectionError};
 pub use protocol::{FromHome, FromThere, Hello, RemoteOrder, RemoteReady, RemoteRunEnd, RunPlace};
 pub use remote_run::{RemoteRun, RemoteRunOutcome, RemoteRunReply, begin, order};

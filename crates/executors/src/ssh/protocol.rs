@@ -1,17 +1,12 @@
 //! The protocol between home and the other machine: lines of JSON over the standard streams of
 //! `ssh`, each followed by as many plain bytes as it announces.
 
-use std::io::{self, BufRead, Read as _, Write};
-
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The language spoken here. It changes whenever a message does; two programs that speak different ones do not talk.
-pub(super) const PROTOCOL: u32 = 1;
+use crate::calls::{CallRequest, OutputStream};
 
-/// Longest line, and most bytes behind it.
-const LINE_BYTES_MAX: usize = 16 << 20;
-const PAYLOAD_BYTES_MAX: usize = 64 << 20;
+/// The language spoken here. It changes whenever a message does; two programs that speak different ones do not talk.
+pub(super) const PROTOCOL: u32 = 2;
 
 /// The prefix of the greeting. Shells over there may print something of their own before it.
 const GREETING: &str = "gt-remote ";
@@ -72,16 +67,6 @@ pub struct RemoteOrder {
     pub prompt_file: Option<String>,
 }
 
-/// Which of its streams a program speaks through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OutputStream {
-    /// Standard output.
-    Out,
-    /// Standard error.
-    Error,
-}
-
 /// The messages of home.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -107,6 +92,11 @@ pub enum FromHome {
         call: u64,
         /// The stream that it was printed to.
         stream: OutputStream,
+    },
+    /// A command that the agent called reads its standard input.
+    InputWanted {
+        /// The call.
+        call: u64,
     },
     /// A command that the agent called has ended.
     Answered {
@@ -152,10 +142,8 @@ pub enum FromThere {
     Call {
         /// A number that no other call of this connection has.
         call: u64,
-        /// The name by which the program was called: `gt` or `bd`.
-        program: String,
-        /// Its arguments.
-        arguments: Vec<String>,
+        /// The command.
+        request: CallRequest,
     },
     /// The input of a call stands behind; nothing if that is all.
     Input {
@@ -193,104 +181,12 @@ pub struct RemoteRunEnd {
     pub boot: Option<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Envelope<M> {
-    #[serde(default, skip_serializing_if = "is_nothing")]
-    bytes: usize,
-    message: M,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_nothing(bytes: &usize) -> bool {
-    *bytes == 0
-}
-
-/// Says something, and what stands behind it.
-pub(super) fn send<M: Serialize>(
-    to: &mut impl Write,
-    message: &M,
-    payload: &[u8],
-) -> io::Result<()> {
-    let envelope = Envelope { bytes: payload.len(), message };
-    let mut bytes = serde_json::to_vec(&envelope)?;
-    bytes.push(b'\n');
-    bytes.extend_from_slice(payload);
-    // In one piece, because others may speak through the same pipe.
-    to.write_all(&bytes)?;
-    to.flush()
-}
-
-/// The next message with what stands behind it; nothing at the end.
-pub(super) fn receive<M: DeserializeOwned>(
-    from: &mut impl BufRead,
-) -> io::Result<Option<(M, Vec<u8>)>> {
-    let mut line = Vec::new();
-    from.take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line)?;
-    if line.is_empty() {
-        return Ok(None);
-    }
-    let (message, bytes) = parse_line(&line)?;
-    let mut payload = vec![0; bytes];
-    from.read_exact(&mut payload)?;
-    Ok(Some((message, payload)))
-}
-
-fn parse_line<M: DeserializeOwned>(line: &[u8]) -> io::Result<(M, usize)> {
-    let Some(line) = line.strip_suffix(b"\n") else {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a message is not whole"));
-    };
-    let envelope: Envelope<M> = serde_json::from_slice(line)?;
-    if envelope.bytes > PAYLOAD_BYTES_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a message is too long"));
-    }
-    Ok((envelope.message, envelope.bytes))
-}
-
-/// Received bytes that are no whole message yet, where the reader must not wait for the rest.
-#[derive(Debug, Default)]
-pub(super) struct MessageBuffer {
-    bytes: Vec<u8>,
-}
-
-impl MessageBuffer {
-    /// Takes in what was read.
-    pub(super) fn extend(&mut self, more: &[u8]) {
-        self.bytes.extend_from_slice(more);
-    }
-
-    /// The next whole line, with its end.
-    pub(super) fn line(&mut self) -> Option<Vec<u8>> {
-        let end = self.bytes.iter().position(|byte| *byte == b'\n')?;
-        Some(self.bytes.drain(..=end).collect())
-    }
-
-    /// How much waits to be understood.
-    pub(super) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// The next whole message.
-    pub(super) fn message<M: DeserializeOwned>(&mut self) -> io::Result<Option<(M, Vec<u8>)>> {
-        let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') else {
-            let is_endless = self.bytes.len() > LINE_BYTES_MAX;
-            return if is_endless { Err(io::ErrorKind::InvalidData.into()) } else { Ok(None) };
-        };
-        let (message, bytes) = parse_line(&self.bytes[..=end])?;
-        let whole = end + 1 + bytes;
-        if self.bytes.len() < whole {
-            return Ok(None);
-        }
-        let payload = self.bytes[end + 1..whole].to_vec();
-        self.bytes.drain(..whole);
-        Ok(Some((message, payload)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::calls::{MessageBuffer, receive, send};
 
     fn place() -> RunPlace {
         RunPlace {

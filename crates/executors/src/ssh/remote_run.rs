@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::calls::{HomeCalls, HomeCommand};
+use super::calls::{HomeCalls, HomeCommands};
 use super::connection::{SshConnection, SshConnectionError};
 use super::protocol::{FromHome, FromThere, RemoteOrder, RemoteReady, RemoteRunEnd};
 use super::site::RemoteRunRecord;
@@ -82,7 +82,7 @@ pub struct RemoteRun<'a> {
     /// Where it is.
     pub posting: &'a RemoteRunRecord,
     /// How the commands of its agent are executed.
-    pub caller: &'a HomeCommand,
+    pub caller: &'a HomeCommands,
     /// Whether the result is still wanted; asked before each dialling.
     pub is_wanted: &'a dyn Fn() -> bool,
     /// Whether it was already asked to end.
@@ -230,9 +230,8 @@ impl RemoteRunLoop<'_> {
                     FromThere::Unknown { why } | FromThere::Refused { why, .. } => {
                         return ListenResult::Broken { why, was_of_use: false };
                     }
-                    FromThere::Call { call, program, arguments } => {
-                        let voice = line.voice();
-                        self.calls.begin(self.stay.caller, call, &program, arguments, &voice);
+                    FromThere::Call { call, request } => {
+                        self.calls.begin(self.stay.caller, call, request, &line.voice());
                     }
                     FromThere::Input { call } => self.calls.input(call, payload),
                     FromThere::HungUp { call } => self.calls.hang_up(call),

@@ -8,16 +8,14 @@ use std::thread;
 use std::time::Duration;
 
 use super::attendant::RemoteMachine;
-use super::protocol::{FromHome, FromThere, RemoteOrder, RemoteReady, RunPlace, receive, send};
+use super::protocol::{FromHome, FromThere, RemoteOrder, RemoteReady, RunPlace};
+use crate::calls::{SOCKET_BYTES_MAX, SOCKETS, receive, send};
 use crate::process::ProcessError;
 use crate::runs::{Agent, RunFiles, Supervision, become_detached, boot_identity};
 use crate::terminal::Launcher;
 
 /// How long an order is waited for once the lock is taken. A later one is too late, and home knows.
 const ORDER_TIMEOUT: Duration = Duration::from_mins(2);
-
-/// Longest path of a socket everywhere.
-const SOCKET_BYTES_MAX: usize = 100;
 
 /// Where the runs of a town keep their files over there.
 pub(super) fn files_of(over: &RemoteMachine, place: &RunPlace) -> RunFiles {
@@ -112,9 +110,9 @@ fn ready(over: &RemoteMachine, files: &RunFiles) -> Result<RemoteReady, String> 
         })
     };
     let socket = text(&files.socket_path())?;
-    if socket.len() > SOCKET_BYTES_MAX {
+    if socket.len() > SOCKET_BYTES_MAX || socket.contains(':') {
         return Err(format!(
-            "the path {socket} is too long for a socket; choose a shorter directory"
+            "the path {socket} is too long for a socket, or has a colon; choose another directory"
         ));
     }
     let prompt_file = text(&files.prompt_path())?;
@@ -133,7 +131,7 @@ fn agent_of(
         crate::private::write(Path::new(&ready.prompt_file), text)?;
     }
     let mut environment = order.environment;
-    environment.push(("GT_REMOTE".to_owned(), ready.socket.clone()));
+    environment.push((SOCKETS.to_owned(), ready.socket.clone()));
     environment.push(("PATH".to_owned(), (over.path_with_us)(&directory.join(".gt").join("bin"))?));
     let terminal = order.terminal.then(|| Launcher::of(&over.program));
     Ok(Agent { argv: order.argv, directory, environment, prompt, terminal, prompter: None })

@@ -224,6 +224,16 @@ impl Tmux {
         Ok(captured(&printed, capture))
     }
 
+    /// The rows and columns of the pane of a session, if it is there.
+    pub fn size_of(&self, name: &str) -> Option<(u16, u16)> {
+        let name = SessionName::new(name).ok()?;
+        let format = "#{pane_height} #{pane_width}";
+        let printed = self.ask(&["display-message", "-p", "-t", &name.pane(), format], b"").ok()?;
+        let printed = String::from_utf8_lossy(&printed);
+        let (rows, columns) = printed.trim().split_once(' ')?;
+        Some((rows.parse().ok()?, columns.parse().ok()?))
+    }
+
     /// The pane that was started with this process, or with its parent, if it is in one of our
     /// sessions.
     pub fn pane_of(&self, process: u32) -> Result<Option<Pane>, TmuxError> {

@@ -89,11 +89,28 @@ impl Tmux {
         })
     }
 
+    /// Gives a text to the program in a pane, as it is and without Enter. Several lines arrive as pasted text.
+    pub fn type_text(&self, pane: &Pane, text: &str) -> Result<(), TmuxError> {
+        let bytes = without_paste_end(text.as_bytes());
+        self.give_bytes(pane, &bytes, bytes.contains(&b'\n'))
+    }
+
+    /// Presses a key that tmux knows by this name.
+    pub fn press(&self, pane: &Pane, key: &str) -> Result<(), TmuxError> {
+        self.ask(&["send-keys", "-t", &pane.id, key], b"")
+            .map(drop)
+            .map_err(|failure| pane.name.error_of(&self.socket, failure))
+    }
+
     fn paste_bytes(&self, pane: &Pane, bytes: &[u8]) -> Result<(), TmuxError> {
+        // Enter is no text.
+        self.give_bytes(pane, bytes, bytes != b"\r")
+    }
+
+    fn give_bytes(&self, pane: &Pane, bytes: &[u8], is_pasted: bool) -> Result<(), TmuxError> {
         let number = PASTES.fetch_add(1, Ordering::Relaxed);
         let buffer = format!("gt-{}-{number}", std::process::id());
-        // Enter is no text.
-        let marked: &[&str] = if bytes == b"\r" { &[] } else { &["-p"] };
+        let marked: &[&str] = if is_pasted { &["-p"] } else { &[] };
         let mut command = self.command();
         command
             .args(["load-buffer", "-b", &buffer, "-", ";", "paste-buffer", "-d", "-b", &buffer])

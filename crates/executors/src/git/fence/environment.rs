@@ -3,13 +3,14 @@
 //! A worker's environment lacks the credentials of the origin, and agents change the rest of it: some hide the settings of
 //! the person. Landing must not depend on either.
 
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 use crate::environment::is_caller_variable;
 
@@ -31,9 +32,17 @@ pub const WITHHELD: [&str; 14] = [
     "CI_PUSH_TOKEN",
 ];
 
-/// The names of those that this process has.
+/// Variables that may hold the credentials of the store. A worker never gets them from us.
+pub const STORE_CREDENTIALS: [&str; 2] = ["DATABASE_URL", "PGPASSWORD"];
+
+/// The names of those credentials of origins that this process has.
 pub fn withheld_here() -> Vec<&'static str> {
-    WITHHELD.into_iter().filter(|name| std::env::var_os(name).is_some()).collect()
+    present_here(&WITHHELD)
+}
+
+/// The names of those variables that this process has.
+pub fn present_here(names: &[&'static str]) -> Vec<&'static str> {
+    names.iter().copied().filter(|name| std::env::var_os(name).is_some()).collect()
 }
 
 /// The `BASH_ENV` of this process.
@@ -46,7 +55,9 @@ pub fn bash_env_here() -> Option<String> {
 pub fn save_environment(path: &Path) -> io::Result<()> {
     let mut text = Vec::new();
     for (name, value) in std::env::vars_os() {
-        if is_caller_variable(&name, &value) || name.as_bytes().starts_with(b"GT_") {
+        let is_ours = name.as_bytes().starts_with(b"GT_");
+        let is_of_store = STORE_CREDENTIALS.iter().any(|known| name == OsStr::new(known));
+        if is_caller_variable(&name, &value) || is_ours || is_of_store {
             continue;
         }
         text.extend_from_slice(name.as_bytes());
@@ -75,20 +86,25 @@ pub(crate) fn read_environment(path: &Path) -> io::Result<Vec<(OsString, OsStrin
     Ok(entries.filter_map(pair).collect())
 }
 
-static ENVIRONMENT: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
+/// Variables with their values.
+type SavedVariables = Arc<[(OsString, OsString)]>;
 
-/// Lets our git have the environment that was saved there from now on, instead of that of this process. Without the
-/// file it keeps that of this process.
+thread_local! {
+    /// A process that carries out the commands of workers acts for several runs, each command on a thread of its own.
+    static ENVIRONMENT: RefCell<Option<SavedVariables>> = const { RefCell::new(None) };
+}
+
+/// Lets our git have the environment that was saved there from now on, instead of that of this process, where this thread
+/// starts it. Without the file it keeps that of this process.
 pub fn use_environment(path: &Path) {
     if let Ok(saved) = read_environment(path) {
-        // A process acts for one run only.
-        let _ = ENVIRONMENT.set(saved);
+        ENVIRONMENT.set(Some(saved.into()));
     }
 }
 
 /// The environment that our git has instead of that of this process.
-pub(crate) fn environment_in_use() -> Option<&'static [(OsString, OsString)]> {
-    ENVIRONMENT.get().map(Vec::as_slice)
+pub(crate) fn environment_in_use() -> Option<SavedVariables> {
+    ENVIRONMENT.with_borrow(Clone::clone)
 }
 
 /// The path on which git is looked for.

@@ -1,0 +1,28 @@
+//! Commands of workers, carried out by a process that has the store.
+//!
+//! A worker's `gt` and `bd` open no store. They send their arguments, standard input and directory to a socket, as messages of
+//! [`protocol`], and print the answer. On the machine of the town the daemon or the supervisor of the run listens there
+//! ([`CallServer`]); on another machine an attendant does, which passes calls on over ssh.
+//!
+//! # Invariants
+//!
+//! - A call never reaches the store by another way: without an answer it fails.
+//! - A process of another user is not served, and is not asked.
+//! - Input that cannot be understood ends its own call and nothing else.
+
+mod client;
+mod frames;
+mod path;
+mod peer;
+pub mod protocol;
+mod runner;
+mod server;
+
+pub use client::{CallError, Calling};
+pub(crate) use frames::{MessageBuffer, receive, send};
+pub use path::{SOCKET_BYTES_MAX, short_path};
+pub use protocol::{CALL_PROTOCOL, CallRequest, OutputStream, SOCKETS, TOKEN_FILE};
+pub(crate) use runner::run_guarded;
+pub use runner::{CallRunner, CallStreams, CallerOutput, OutputSink};
+pub use server::CallServer;
+pub(crate) use server::check_input_size;

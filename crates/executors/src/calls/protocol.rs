@@ -1,0 +1,71 @@
+//! The messages between a worker's command and the process that carries it out.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of these messages. A server refuses a caller that speaks another one.
+pub const CALL_PROTOCOL: u32 = 1;
+
+/// The variable with the sockets at which a worker's `gt` and `bd` call, separated by colons, in the order in which they are
+/// tried.
+pub const SOCKETS: &str = "GT_SOCKET";
+
+/// The variable with the file of the token of a run.
+pub const TOKEN_FILE: &str = "GT_RUN_TOKEN_FILE";
+
+/// A command that a worker calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRequest {
+    /// The version of the messages that the caller speaks.
+    pub protocol: u32,
+    /// The name by which the program was called: `gt` or `bd`.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The directory in which it was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// The token of the run that calls. None where the connection itself proves the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// The variables of the caller that its command obeys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<(String, String)>,
+}
+
+/// The messages of a caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum CallerMessage {
+    /// Carry out this command. The first message of a connection, and sent once.
+    Call(CallRequest),
+    /// Standard input stands behind; nothing at its end.
+    Input,
+}
+
+/// The messages to a caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum CallReply {
+    /// The command reads its standard input: it is to be sent from now on.
+    InputWanted,
+    /// Output of the command stands behind.
+    Said {
+        /// The stream that it was printed to.
+        stream: OutputStream,
+    },
+    /// The command has ended. The last message of a connection.
+    Answered {
+        /// Its exit status.
+        status: u8,
+    },
+}
+
+/// Which of its streams a program speaks through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputStream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Error,
+}
