@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use gt_core::runtime::TranscriptFormat;
 use gt_core::schedule::{Polecat, Run, TreeState, WorkerPlace, session_name};
 use gt_core::secret_mask::SecretMask;
-use gt_core::{ExecutorKind, Prefix, Rig, RigSlug};
+use gt_core::{ExecutorKind, Rig};
 use gt_executors::git::TreeStatus;
 use gt_executors::tmux::{AttachCommand, Capture, Tmux, TmuxError};
 
-use crate::runs::{RunOutput, session_server};
+use crate::runs::{RunOutput, has_screen, session_of_run, session_server};
 use gt_beads::polecat_names::{live_run_at, named_polecat};
 use gt_beads::run_records::resolve;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
-use gt_scheduling::runtimes::{named, transcript_format};
+use gt_scheduling::runtimes::transcript_format;
 use gt_town::parallel::execute;
-use gt_town::tree_paths::{Trees, session_of};
+use gt_town::tree_paths::Trees;
 use gt_town::{OperationError, Result, Town};
 
 /// How many trees git examines in parallel.
@@ -180,10 +180,6 @@ pub fn run_of(town: &Town, input: &str) -> Result<Run> {
     })
 }
 
-fn prefix_of(town: &Town, rig: &RigSlug) -> Result<Option<Prefix>> {
-    town.read(|reader| Ok(reader.rig(rig.as_str())?.map(|rig| rig.prefix)))
-}
-
 /// What a person sits down at.
 #[derive(Debug)]
 pub enum AttachPoint {
@@ -212,13 +208,10 @@ pub fn attach(town: &Town, input: &str) -> Result<AttachPoint> {
             run.state.as_str()
         )));
     }
-    // A runtime that cannot be read is reported by the commands that need it.
-    let has_screen = run.executor == ExecutorKind::Tmux
-        && named(town, &run.runtime).map_or(true, |runtime| runtime.is_interactive);
-    if is_live && !has_screen {
+    if is_live && !has_screen(town, &run) {
         return Ok(AttachPoint::Transcript(Box::new(run)));
     }
-    let name = session_of(&run, prefix_of(town, &run.rig)?.as_ref());
+    let name = session_of_run(town, &run)?;
     let tmux = Tmux::of_town(&session_server(town));
     if !is_live || !tmux.has(&name).map_err(|error| tmux_failed(&error))? {
         return Err(OperationError::rejected(format!(
@@ -251,7 +244,7 @@ pub struct WorkerOutput {
 pub fn peek(town: &Town, input: &str, lines: u32) -> Result<WorkerOutput> {
     let run = run_of(town, input)?;
     if run.executor == ExecutorKind::Tmux && run.state.is_live() {
-        let name = session_of(&run, prefix_of(town, &run.rig)?.as_ref());
+        let name = session_of_run(town, &run)?;
         let tmux = Tmux::of_town(&session_server(town));
         let shown = tmux.capture(&name, Capture::Last(lines));
         // The output of a session that ends meanwhile is in its file, and a worker without a terminal shows nothing.
@@ -266,15 +259,7 @@ pub fn peek(town: &Town, input: &str, lines: u32) -> Result<WorkerOutput> {
     }
     let mut output = RunOutput::of(town, &run)?;
     output.skip_to_last(lines as usize)?;
-    let mut bytes = Vec::new();
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        match output.read(&mut buffer)? {
-            0 => break,
-            count => bytes.extend_from_slice(&buffer[..count]),
-        }
-    }
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = String::from_utf8_lossy(&output.read_to_end()?).into_owned();
     let format = transcript_format(town, &run.runtime);
     Ok(WorkerOutput { run, session: None, format, text })
 }

@@ -1,13 +1,16 @@
-//! Tokens: who may speak to the server.
+//! Tokens: who may speak to the server. Login links and sessions of the flight deck are tokens, too.
 
 use std::time::Duration;
 
 use gt_core::bead::check_label;
-use gt_core::work::{Scopes, Token, TokenId, TokenScope, TokenSecret, check_agent};
+use gt_core::work::{
+    LOGIN_AGE_MAX, SESSION_AGE_MAX, Scopes, Token, TokenId, TokenScope, TokenSecret, TokenUse,
+    check_agent,
+};
 use gt_core::{Invalid, Timestamp};
 
 use crate::work::{MissingKind, WorkError, WorkResult};
-use gt_town::{OperationError, Town};
+use gt_town::{Actor, OperationError, Town};
 
 /// A token to be made.
 #[derive(Debug, Clone)]
@@ -31,6 +34,19 @@ pub fn create(town: &Town, new: NewToken) -> WorkResult<(Token, TokenSecret)> {
         let why = Invalid::new("the token would have expired already; name a time in the future");
         return Err(WorkError::invalid("expires_at", &why));
     }
+    let new = NewToken { agent, ..new };
+    let (token, secret) = fresh(town, TokenUse::Bearer, new, &town.actor().name)?;
+    town.write(|writer| Ok(writer.insert_token(&token)?))?;
+    Ok((token, secret))
+}
+
+/// A token with a new secret, which is not stored yet.
+fn fresh(
+    town: &Town,
+    shown_as: TokenUse,
+    new: NewToken,
+    created_by: &str,
+) -> WorkResult<(Token, TokenSecret)> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
         OperationError::rejected(format!("the system has no random numbers for a token: {error}"))
@@ -39,17 +55,71 @@ pub fn create(town: &Town, new: NewToken) -> WorkResult<(Token, TokenSecret)> {
     let hash = secret.hash();
     let token = Token {
         id: hash.id(),
+        shown_as,
         name: new.name,
         hash,
         scopes: new.scopes,
-        agent,
+        agent: new.agent,
         created_at: town.now(),
-        created_by: town.actor().name.clone(),
+        created_by: created_by.to_owned(),
         expires_at: new.expires_at,
         revoked_at: None,
+        used_at: None,
     };
-    town.write(|writer| Ok(writer.insert_token(&token)?))?;
     Ok((token, secret))
+}
+
+/// How long login links and sessions that are over can still be listed.
+const ENDED_SESSIONS_KEPT: Duration = Duration::from_hours(30 * 24);
+
+/// Makes a login link for the actor of the town. It can be used once, and soon. A worker gets none: its decisions would
+/// carry the name of a person.
+pub fn create_login(town: &Town, scopes: Scopes) -> WorkResult<(Token, TokenSecret)> {
+    if town.worker().is_some() {
+        return Err(OperationError::rejected(
+            "a worker or a check gets no login: decisions in the flight deck are those of a person",
+        )
+        .into());
+    }
+    let name = town.actor().name.clone();
+    let expires_at = Some(town.now().plus(LOGIN_AGE_MAX));
+    let new = NewToken { name: name.clone(), scopes, agent: None, expires_at };
+    let (login, secret) = fresh(town, TokenUse::Login, new, &name)?;
+    town.write(|writer| {
+        writer.forget_sessions(town.now().minus(ENDED_SESSIONS_KEPT))?;
+        Ok(writer.insert_token(&login)?)
+    })?;
+    Ok((login, secret))
+}
+
+/// Begins a session with a login link; nothing if the link is not valid, or was used before.
+pub fn log_in(town: &Town, login: &TokenSecret) -> WorkResult<Option<(Token, TokenSecret)>> {
+    let Some(login) = authenticate(town, login, TokenUse::Login)? else { return Ok(None) };
+    let person = Actor { name: login.name.clone(), owner: String::new() };
+    let town = town.clone().acting_as(person, None);
+    let new = NewToken {
+        name: login.name.clone(),
+        scopes: login.scopes.clone(),
+        agent: None,
+        expires_at: Some(town.now().plus(SESSION_AGE_MAX)),
+    };
+    let (session, secret) = fresh(&town, TokenUse::Session, new, &login.created_by)?;
+    let began = town.write(|writer| {
+        let is_first = writer.use_login(&login)?;
+        if is_first {
+            writer.insert_token(&session)?;
+        }
+        Ok(is_first)
+    })?;
+    Ok(began.then_some((session, secret)))
+}
+
+/// How old the record of a session's use becomes before it is renewed.
+pub const SESSION_USE_INTERVAL: Duration = Duration::from_mins(10);
+
+/// Records that a session is in use.
+pub fn record_use(town: &Town, session: &TokenId) -> WorkResult<()> {
+    Ok(town.write(|writer| Ok(writer.use_session(session)?))?)
 }
 
 /// The agent that a new token is bound to.
@@ -121,12 +191,17 @@ pub fn revoke(town: &Town, id: &TokenId) -> WorkResult<(Token, bool)> {
     Ok(revoked)
 }
 
-/// The token that this secret belongs to, if it is valid now.
-pub fn authenticate(town: &Town, secret: &TokenSecret) -> WorkResult<Option<Token>> {
+/// The token that this secret belongs to, if it is valid now and meant to be shown in this way.
+pub fn authenticate(
+    town: &Town,
+    secret: &TokenSecret,
+    shown_as: TokenUse,
+) -> WorkResult<Option<Token>> {
     let hash = secret.hash();
     let token = town.read(|reader| Ok(reader.token(&hash.id())?))?;
     let now = town.now();
-    Ok(token.filter(|token| token.hash.matches(&hash) && token.is_valid(now)))
+    let token = token.filter(|token| token.hash.matches(&hash) && token.shown_as == shown_as);
+    Ok(token.filter(|token| token.is_valid(now)))
 }
 
 /// Whether there is any valid token, so that a server knows whether to ask for one.

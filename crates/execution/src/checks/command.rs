@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use gt_core::checks::{CheckDefinition, CommandEnd};
+use gt_core::secret_mask::SecretMask;
 use gt_executors::runs::{ATTEND, AgentEnd, BoundCommand, CommandOrder};
 use gt_executors::terminal::Launcher;
 
@@ -43,6 +44,8 @@ pub(super) struct CheckCommand<'a> {
     /// How long it may take to end when it is asked to.
     pub(super) grace: Duration,
     pub(super) keep_going: &'a dyn Fn() -> bool,
+    /// The keys that its output is kept without.
+    pub(super) mask: &'a SecretMask,
 }
 
 impl CheckCommand<'_> {
@@ -57,9 +60,10 @@ impl CheckCommand<'_> {
         // Never readable: nothing but the end of the command is waited for.
         let (never, _held) = io::pipe().map_err(failed)?;
         let (done, kept) = mpsc::channel();
+        let mask = self.mask.clone();
         std::thread::spawn(move || {
             // The receiver is gone when the output did not end in time.
-            let _ = done.send(log::keep(reader, log));
+            let _ = done.send(log::keep(reader, log, mask));
         });
         let environment: Vec<(&str, String)> =
             self.environment.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use gt_core::secret_mask::{MaskedStream, SecretMask};
 use gt_core::{Rig, Timestamp};
 
 use gt_town::town::DIRECTORY;
@@ -49,8 +50,15 @@ pub(super) fn create(town: &Town, rig: &Rig, check: &str, commit: &str) -> Resul
     }
 }
 
-/// Copies an output into its file until it ends: its beginning, and its end.
-pub(super) fn keep(mut output: impl Read, mut file: File) -> LogEnd {
+/// The keys that no output of a check is kept with.
+pub(super) fn secret_mask(town: &Town) -> Result<SecretMask> {
+    Ok(SecretMask::of_accounts(&town.read(|reader| Ok(reader.accounts()?))?))
+}
+
+/// Copies an output into its file until it ends: its beginning, and its end. The file goes to people, to agents and into
+/// pull requests, so keys are masked before they are written.
+pub(super) fn keep(mut output: impl Read, mut file: File, mask: SecretMask) -> LogEnd {
+    let mut masked = MaskedStream::new(mask);
     let (mut head, mut left_out) = (0, 0);
     let mut tail: Vec<u8> = Vec::new();
     let mut end = LogEnd::default();
@@ -62,14 +70,17 @@ pub(super) fn keep(mut output: impl Read, mut file: File) -> LogEnd {
     };
     let mut piece = [0; 8 << 10];
     let mut last: Vec<u8> = Vec::new();
-    loop {
+    let mut has_ended = false;
+    while !has_ended {
         let read = match output.read(&mut piece) {
-            Ok(0) => break,
-            Ok(read) => &piece[..read],
+            Ok(read) if read > 0 => masked.next(&piece[..read]),
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(_) => break,
+            Ok(_) | Err(_) => {
+                has_ended = true;
+                masked.end()
+            }
         };
-        last.extend_from_slice(read);
+        last.extend_from_slice(&read);
         keep_end(&mut last, LAST_WORDS_BYTES_MAX);
         let (first, rest) = read.split_at(read.len().min(HEAD_BYTES_MAX - head));
         head += first.len();
@@ -136,7 +147,7 @@ mod tests {
         let path = directory.path().join("log");
         let line = |number: usize| format!("line {number:08}\n");
         let output: String = (0..2_000_000).map(line).collect();
-        let end = keep(output.as_bytes(), File::create(&path).unwrap());
+        let end = keep(output.as_bytes(), File::create(&path).unwrap(), SecretMask::default());
         let kept = fs::read_to_string(&path).unwrap();
         assert!(kept.len() < HEAD_BYTES_MAX + 2 * TAIL_BYTES_MAX + 100);
         assert!(kept.starts_with("line 00000000\n") && kept.ends_with("line 01999999\n"));
@@ -144,7 +155,7 @@ mod tests {
         assert!(end.last_words.ends_with("line 01999999\n"));
         assert!(end.last_words.len() <= LAST_WORDS_BYTES_MAX);
 
-        let end = keep(&b"short"[..], File::create(&path).unwrap());
+        let end = keep(&b"short"[..], File::create(&path).unwrap(), SecretMask::default());
         assert_eq!(
             (fs::read_to_string(&path).unwrap().as_str(), end.last_words.as_str()),
             ("short", "short")
@@ -154,6 +165,6 @@ mod tests {
     #[test]
     fn a_file_without_room_is_told() {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        assert!(keep(&b"some"[..], full).is_disk_full);
+        assert!(keep(&b"some"[..], full, SecretMask::default()).is_disk_full);
     }
 }

@@ -1,14 +1,15 @@
 //! Runs the checks of a rig on a commit, as far as they have not passed before.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gt_core::checks::{
     CheckDefinition, CheckError, CheckPurpose, CheckResult, CheckRun, CommandEnd, check_cache_key,
     hash_parts, judge_check,
 };
+use gt_core::secret_mask::SecretMask;
 use gt_core::{Rig, RigSlug, Timestamp};
-use gt_executors::git::{Commit, Repository};
+use gt_executors::git::{Commit, GitError, Repository};
 use gt_executors::machine::free_bytes;
 
 use super::command::{CheckCommand, FinishedCheckCommand};
@@ -114,6 +115,7 @@ pub fn run_checks(order: &CheckOrder<'_>) -> Result<Vec<CheckReport>> {
         tree_hash: &tree_hash,
         host: host_of(town)?,
         grace: layers(town)?.worker_kill_grace()?,
+        mask: log::secret_mask(town)?,
     };
     let mut reports = Vec::new();
     let mut tree = None;
@@ -142,11 +144,21 @@ fn tree_of(rig: &Rig, repository: &Repository, commit: &Commit) -> Result<String
 
 /// The paths of a rig that need a review and differ between two commits.
 pub fn protected_paths(town: &Town, rig: &Rig, from: &Commit, to: &Commit) -> Result<Vec<String>> {
+    let Some(trees) = Trees::of(town, rig) else { return Ok(Vec::new()) };
+    protected_among(town, rig, || trees.repository().changed_paths(from, to))
+}
+
+/// Those of the changed paths of a rig that need a review. The caller is asked only where any do.
+pub(crate) fn protected_among(
+    town: &Town,
+    rig: &Rig,
+    changed: impl FnOnce() -> std::result::Result<Vec<PathBuf>, GitError>,
+) -> Result<Vec<String>> {
     let protected = layers(town)?.rig_protect(&rig.slug)?;
-    let Some(trees) = Trees::of(town, rig).filter(|_| !protected.is_empty()) else {
+    if protected.is_empty() {
         return Ok(Vec::new());
-    };
-    let changed = trees.repository().changed_paths(from, to).map_err(git_failed(rig))?;
+    }
+    let changed = changed().map_err(git_failed(rig))?;
     let changed = changed.into_iter().map(|path| path.to_string_lossy().into_owned());
     let is_protected = |path: &String| protected.iter().any(|pattern| pattern.matches(path));
     Ok(changed.filter(is_protected).collect())
@@ -192,6 +204,7 @@ struct Runner<'a> {
     tree_hash: &'a str,
     host: String,
     grace: Duration,
+    mask: SecretMask,
 }
 
 impl Runner<'_> {
@@ -219,7 +232,7 @@ impl Runner<'_> {
         }
         let Some(tree) = taken.as_ref() else {
             let why = "the caller gave up before a worktree for checks was free".to_owned();
-            return self.not_run(planned, CheckError::Killed, why);
+            return self.not_run(planned, CheckError::Killed, &why);
         };
         environment.extend(ports_of_checks(self.town, self.order.rig, tree.number())?);
         if is_first {
@@ -230,7 +243,7 @@ impl Runner<'_> {
         }
         let prepared = self.prepare(tree, &environment, &without);
         if let Err(error) = prepared {
-            return self.not_run(planned, CheckError::Setup, with_causes(&error));
+            return self.not_run(planned, CheckError::Setup, &with_causes(&error));
         }
         let argv = ["sh", "-c", &planned.check.command].map(str::to_owned);
         let argv = self.trees.wrapped(tree, &environment, argv.into())?;
@@ -243,6 +256,7 @@ impl Runner<'_> {
             without: &without,
             grace: self.grace,
             keep_going: self.order.keep_going,
+            mask: &self.mask,
         };
         let mut attempt = 1;
         loop {
@@ -256,7 +270,7 @@ impl Runner<'_> {
             }
             attempt += 1;
             if let Err(error) = self.trees.reset(tree, self.repository, self.order.commit) {
-                return self.not_run(planned, CheckError::Setup, with_causes(&error));
+                return self.not_run(planned, CheckError::Setup, &with_causes(&error));
             }
         }
     }
@@ -313,17 +327,14 @@ impl Runner<'_> {
     }
 
     /// Records that a check could not run.
-    fn not_run(
-        &self,
-        planned: &PlannedCheck,
-        error: CheckError,
-        why: String,
-    ) -> Result<CheckReport> {
+    fn not_run(&self, planned: &PlannedCheck, error: CheckError, why: &str) -> Result<CheckReport> {
+        // The output of a setup command is in it.
+        let why = self.mask.mask(why).into_owned();
         let started_at = self.town.now();
         let (rig, commit) = (self.order.rig, self.order.commit.as_str());
         let log = match log::create(self.town, rig, &planned.check.name, commit) {
             Ok((file, path)) => {
-                log::keep(format!("{why}\n").as_bytes(), file);
+                log::keep(format!("{why}\n").as_bytes(), file, SecretMask::default());
                 self.below_town(&path)
             }
             // The reason is in the report.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gt_core::checks::CheckPurpose;
 use gt_core::merging::{
-    BatchSearch, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction,
+    BatchSearch, Candidate, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction,
     RequestHold, RequestPurpose, RequestState, SearchStep, approval_of, in_queue_order,
 };
 use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOutcome, Signature};
@@ -250,7 +250,7 @@ impl QueueBuilder<'_> {
         }
         let members: Vec<CandidateMember> =
             building.iter().map(|request| self.member(request)).collect::<Result<_>>()?;
-        let built = self.repository.build_candidate(tip, &members, self.method);
+        let built = self.repository.build_candidate(tip.as_str(), tip, &members, self.method);
         let built = built.map_err(git_failed(self.rig))?;
         let mut parts = Vec::new();
         for (request, outcome) in building.into_iter().zip(built.members) {
@@ -498,6 +498,17 @@ impl QueueBuilder<'_> {
     pub(super) fn rebuild(&mut self, ids: &[MergeRequestId], origin: OriginAnswer) -> Result<()> {
         let note = RequestNote { counts_as_rebuild: true, ..RequestNote::default() };
         let again = self.act(ids, RequestAction::Requeue, origin, &note)?;
+        self.hold_often_rebuilt(again)
+    }
+
+    /// The same for the requests of a candidate that the origin did not take because its target had moved.
+    pub(super) fn rebuild_after_race(&mut self, candidate: &Candidate) -> Result<()> {
+        let note = RequestNote { counts_as_rebuild: true, ..RequestNote::default() };
+        let again = self.take_back(candidate, OriginAnswer::Absent, &note)?;
+        self.hold_often_rebuilt(again)
+    }
+
+    fn hold_often_rebuilt(&mut self, again: Vec<MergeRequest>) -> Result<()> {
         let too_often = again.into_iter().filter(|request| request.rebuilds > REBUILDS_MAX);
         let too_often: Vec<MergeRequestId> = too_often.map(|request| request.id).collect();
         let note = RequestNote {

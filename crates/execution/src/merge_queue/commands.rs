@@ -42,6 +42,11 @@ pub fn owner_of_caller(town: &Town) -> Option<ProcessOwner> {
 /// Stops or resumes the line of a target branch. `false` if it is so already.
 pub fn pause(town: &Town, rig: &RigSlug, target: &str, is_paused: bool) -> Result<bool> {
     town.write(|writer| {
+        if gt_town::rig_names::require(writer, rig.as_str())?.repo.is_empty() {
+            return Err(OperationError::rejected(format!(
+                "the rig {rig} has no repository, so it has no merge queue; gt rig list shows the repositories"
+            )));
+        }
         let by = writer.actor().to_owned();
         Ok(writer.pause_queue(rig, target, is_paused.then_some(by.as_str()))?)
     })

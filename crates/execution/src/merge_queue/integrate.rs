@@ -4,28 +4,25 @@
 //! convoy lands when the base has the branch, in each rig that has work of the convoy.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use gt_core::decide::{ContainerChange, ConvoyState, convoy_change, integration_base};
 use gt_core::merging::integration_branch;
 use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction, RequestPurpose, RequestState};
 use gt_core::{Bead, DependencyType, Rig, RigSlug};
-use gt_executors::git::{Commit, Repository, ask_origin};
+use gt_executors::git::Commit;
 use gt_store::{Reader, Writer};
 
+use super::machine::{MergeMachine, MergeRepository};
 use super::pass::PassReport;
 use super::queue_name::QueueName;
-use crate::checks::protected_paths;
+use crate::checks::protected_among;
 use gt_beads::containers::land_integrated;
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_beads::review_rules::metadata_requires_review;
 use gt_town::hosts::other_host_of;
 use gt_town::settings::{file_layers, layers_over};
-use gt_town::tree_paths::{Trees, git_failed, shared_repository};
+use gt_town::tree_paths::git_failed;
 use gt_town::{OperationError, Result, Town, with_causes};
-
-/// The longest time that deleting a branch may take.
-pub(super) const DELETE_TIME_MAX: Duration = Duration::from_mins(1);
 
 /// What is left to do for a convoy in one rig.
 enum RigStep {
@@ -41,17 +38,21 @@ enum RigStep {
 /// queues that have a new request.
 pub(super) fn integrate_convoys(
     town: &Town,
-    host: &str,
+    machine: &dyn MergeMachine,
     report: &mut PassReport,
 ) -> Result<Vec<QueueName>> {
     let town = &town.as_system();
+    let host = &machine.host(town)?;
     let mut opened = Vec::new();
     for (convoy, rigs) in town.read(complete_convoys)? {
         let mut is_over = true;
         for rig in &rigs {
             let brought = match other_host_of(town, &rig.slug, host)? {
                 Some(_) => Ok(RigStep::Waits),
-                None => bring(town, &convoy, rig),
+                None => match machine.repository(town, rig) {
+                    Some(repository) => bring(town, repository.as_ref(), &convoy, rig),
+                    None => Ok(RigStep::Nothing),
+                },
             };
             match brought {
                 Ok(RigStep::Nothing) => continue,
@@ -70,7 +71,9 @@ pub(super) fn integrate_convoys(
         if is_over {
             // Before the convoy has landed, so that a pass that is cut off here is made again.
             for rig in &rigs {
-                delete_branch(town, &convoy, rig)?;
+                if let Some(repository) = machine.repository(town, rig) {
+                    delete_branch(town, repository.as_ref(), &convoy, rig)?;
+                }
             }
             town.write(|writer| land_integrated(writer, &convoy.id))?;
         }
@@ -116,20 +119,19 @@ fn complete_convoys(reader: &Reader<'_>) -> Result<Vec<(Bead, Vec<Rig>)>> {
 }
 
 /// Brings the integration branch of a convoy to its base in one rig.
-fn bring(town: &Town, convoy: &Bead, rig: &Rig) -> Result<RigStep> {
-    let Some(trees) = Trees::of(town, rig) else { return Ok(RigStep::Nothing) };
+fn bring(
+    town: &Town,
+    repository: &dyn MergeRepository,
+    convoy: &Bead,
+    rig: &Rig,
+) -> Result<RigStep> {
     let failed = git_failed(rig);
     let branch = integration_branch(&convoy.id);
-    if !trees.repository().exists() && !ask_origin(&rig.repo).map_err(&failed)?.contains(&branch) {
-        return Ok(RigStep::Nothing);
-    }
-    // Another host may have landed the work of the convoy, and this one never had the repository.
-    let path = trees.repository().path().to_owned();
-    let repository = Repository::clone_from(&rig.repo, path).map_err(&failed)?;
     let base = integration_base(convoy).filter(|base| !base.is_empty());
     let target = base.unwrap_or_else(|| rig.default_branch.clone());
-    repository.fetch().map_err(&failed)?;
-    let Some(tip) = repository.tip(&branch).map_err(&failed)? else { return Ok(RigStep::Nothing) };
+    let Some(tip) = repository.find_branch(&branch).map_err(&failed)? else {
+        return Ok(RigStep::Nothing);
+    };
     let target_tip = repository.tip(&target).map_err(&failed)?.ok_or_else(|| {
         OperationError::rejected(format!("the origin of {} has no branch {target}", rig.slug))
     })?;
@@ -148,7 +150,8 @@ fn bring(town: &Town, convoy: &Bead, rig: &Rig) -> Result<RigStep> {
             rig.slug
         ))
     })?;
-    let is_protected = !protected_paths(town, rig, &start, &tip)?.is_empty();
+    let changed = || repository.changed_paths(&start, &tip);
+    let is_protected = !protected_among(town, rig, changed)?.is_empty();
     let files = file_layers(town)?;
     town.write(|writer| {
         let is_required = layers_over(&files, writer)?.rig_review(&rig.slug)? == "required";
@@ -184,13 +187,17 @@ fn bring(town: &Town, convoy: &Bead, rig: &Rig) -> Result<RigStep> {
 
 /// Deletes the integration branch of a convoy that has arrived, if we moved it to where it is. One that cannot be deleted, or
 /// has commits of others, stays.
-fn delete_branch(town: &Town, convoy: &Bead, rig: &Rig) -> Result<()> {
+fn delete_branch(
+    town: &Town,
+    repository: &dyn MergeRepository,
+    convoy: &Bead,
+    rig: &Rig,
+) -> Result<()> {
     let branch = integration_branch(&convoy.id);
-    let Some(repository) = shared_repository(town, rig) else { return Ok(()) };
     let Ok(Some(tip)) = repository.tip(&branch) else { return Ok(()) };
     let landed = town.read(|reader| Ok(reader.merge_requests_landed_as(tip.as_str())?))?;
     if landed.iter().any(|request| request.rig == rig.slug && request.target == branch) {
-        let _ = repository.delete_hosted(&rig.repo, &branch, &tip, DELETE_TIME_MAX);
+        let _ = repository.delete_pushed(&branch, &tip);
     }
     Ok(())
 }

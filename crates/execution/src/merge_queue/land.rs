@@ -109,8 +109,7 @@ impl QueueBuilder<'_> {
                 self.hold(&candidate, RequestHold::OriginRefused, &words, LOCKED_DELAY)?
             }
             Push::LostRace(_) => {
-                self.drop_candidate_row(&candidate)?;
-                self.rebuild(&built.ids(), OriginAnswer::Absent)?;
+                self.rebuild_after_race(&candidate)?;
                 PushOutcome::Requeued
             }
             Push::Rejected(why) => {
@@ -284,13 +283,6 @@ impl QueueBuilder<'_> {
         let name = format!("candidate-{}", candidate.number);
         let _ = self.repository.forget_candidate(&self.name.target, &name);
         Ok(PushOutcome::Requeued)
-    }
-
-    fn drop_candidate_row(&self, candidate: &Candidate) -> Result<()> {
-        self.town.write(|writer| {
-            writer.end_candidate(candidate.number, CandidateState::Dropped)?;
-            Ok(())
-        })
     }
 }
 

@@ -6,19 +6,25 @@ use std::time::Duration;
 
 use gt_core::Rig;
 use gt_executors::git::{
-    CandidateBuild, CandidateMember, Commit, GitError, LandMethod, OriginTurn, Push, Repository,
-    Signature,
+    CandidateBuild, CandidateMember, Commit, GitError, LandMethod, LandedRange, OriginTurn, Push,
+    Rebased, Repository, RevertCommit, Signature, WorkToRebase, ask_origin,
 };
 
-use super::integrate::DELETE_TIME_MAX;
-use super::machine::{BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository};
+use super::machine::{
+    BuilderWait, CandidateCheckOrder, HostingService, MergeLock, MergeMachine, MergeRepository,
+};
+use super::pull_requests::HostedRig;
 use super::queue_name::QueueName;
 use crate::checks::{CheckOrder, CheckReport, run_checks};
 use crate::trees::{look_at_target, note_target};
+use gt_town::hosting::NoHosting;
 use gt_town::hosts::host_of;
 use gt_town::landing_identity::person_of;
 use gt_town::tree_paths::Trees;
 use gt_town::{Environment, OperationError, Result, Town};
+
+/// The longest time that deleting a branch may take.
+pub(super) const DELETE_TIME_MAX: Duration = Duration::from_mins(1);
 
 /// This machine.
 pub(super) struct LocalMachine<'a> {
@@ -83,6 +89,14 @@ impl MergeMachine for LocalMachine<'_> {
         Some(Box::new(LocalRepository { rig, repository: trees.repository() }))
     }
 
+    fn hosting<'r>(
+        &'r self,
+        town: &'r Town,
+        rig: &'r Rig,
+    ) -> Result<std::result::Result<Box<dyn HostingService + 'r>, NoHosting>> {
+        Ok(HostedRig::of(town, rig)?.map(|hosted| Box::new(hosted) as Box<dyn HostingService>))
+    }
+
     fn person(&self, rig: &Rig) -> Option<Signature> {
         person_of(rig, &Environment::from_process())
     }
@@ -120,17 +134,76 @@ impl MergeRepository for LocalRepository<'_> {
         Ok(self.repository.resolve(commit.as_str())?.is_some())
     }
 
+    fn find_branch(&self, branch: &str) -> std::result::Result<Option<Commit>, GitError> {
+        let origin = &self.rig.repo;
+        if !self.repository.exists() && !ask_origin(origin)?.iter().any(|found| found == branch) {
+            return Ok(None);
+        }
+        // Another host may have landed work on the branch, and this one never had the repository.
+        let repository = Repository::clone_from(origin, self.repository.path().to_owned())?;
+        repository.fetch()?;
+        repository.tip(branch)
+    }
+
+    fn has_in_history(
+        &self,
+        descendant: &Commit,
+        ancestor: &Commit,
+    ) -> std::result::Result<bool, GitError> {
+        self.repository.has_in_history(descendant, ancestor)
+    }
+
+    fn merge_base(
+        &self,
+        one: &Commit,
+        other: &Commit,
+    ) -> std::result::Result<Option<Commit>, GitError> {
+        self.repository.merge_base(one, other)
+    }
+
+    fn changed_paths(
+        &self,
+        from: &Commit,
+        to: &Commit,
+    ) -> std::result::Result<Vec<PathBuf>, GitError> {
+        self.repository.changed_paths(from, to)
+    }
+
+    fn conflicting_paths(
+        &self,
+        work: &Commit,
+        tip: &Commit,
+    ) -> std::result::Result<Vec<PathBuf>, GitError> {
+        let signature = Signature { name: "gt".to_owned(), email: "gt@gt.invalid".to_owned() };
+        let work = WorkToRebase { commit: work, base: None };
+        Ok(match self.repository.rebase_onto(work, tip, &signature)? {
+            Rebased::Conflict { paths, .. } => paths,
+            Rebased::Clean(_) => Vec::new(),
+        })
+    }
+
+    fn build_revert(
+        &self,
+        name: &str,
+        tip: &Commit,
+        landed: &LandedRange,
+        how: &RevertCommit,
+    ) -> std::result::Result<CandidateBuild, GitError> {
+        self.repository.build_revert(name, tip, landed, how)
+    }
+
     fn build_candidate(
         &self,
+        name: &str,
         base: &Commit,
         members: &[CandidateMember],
         method: LandMethod,
     ) -> std::result::Result<CandidateBuild, GitError> {
-        self.repository.build_candidate(base.as_str(), base, members, method)
+        self.repository.build_candidate(name, base, members, method)
     }
 
-    fn drop_candidate(&self, base: &str) -> std::result::Result<(), GitError> {
-        self.repository.drop_candidate(base)
+    fn drop_candidate(&self, name: &str) -> std::result::Result<(), GitError> {
+        self.repository.drop_candidate(name)
     }
 
     fn is_same_work(

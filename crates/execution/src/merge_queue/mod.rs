@@ -28,13 +28,15 @@ pub use commands::{
     retry, review,
 };
 pub use gt_store::{CandidateCheck, MergeQueueRow, RequestFilter};
-pub use machine::{BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository};
+pub use machine::{
+    BuilderWait, CandidateCheckOrder, HostingService, MergeLock, MergeMachine, MergeRepository,
+};
 pub use pass::{
     PassReport, actionable_queues, land_own, land_own_of, pass, pass_for, pass_if_free, pass_on,
 };
-pub use pull_requests::sync;
+pub use pull_requests::{sync, sync_on};
 pub use queue_name::QueueName;
-pub use revert::revert;
+pub use revert::{revert, revert_on};
 pub use rig_removal::remove_rig;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{

@@ -92,20 +92,12 @@ fn is_actionable(request: &MergeRequest) -> bool {
 
 /// Works on every queue until nothing more can be done in it now. Waits for other processes of this host that work on one.
 pub fn pass(town: &Town, program: &Path) -> Result<PassReport> {
-    pass_with_convoys(town, program, BuilderWait::Waits)
+    pass_on(town, &LocalMachine { program }, BuilderWait::Waits)
 }
 
 /// The same for a caller that comes back: a queue that another process of this host works on is left to that process.
 pub fn pass_if_free(town: &Town, program: &Path) -> Result<PassReport> {
-    pass_with_convoys(town, program, BuilderWait::Skips)
-}
-
-/// Works on every queue, and on the requests that bring the branches of convoys to their bases.
-fn pass_with_convoys(town: &Town, program: &Path, wait: BuilderWait) -> Result<PassReport> {
-    let machine = LocalMachine { program };
-    let mut report = pass_on(town, &machine, wait)?;
-    work_on_convoys(town, &machine, wait, &mut report)?;
-    Ok(report)
+    pass_on(town, &LocalMachine { program }, BuilderWait::Skips)
 }
 
 /// Makes the last requests of convoys and works on their queues, until no convoy needs another.
@@ -116,7 +108,7 @@ fn work_on_convoys(
     report: &mut PassReport,
 ) -> Result<()> {
     loop {
-        let queues = integrate_convoys(town, &machine.host(town)?, report)?;
+        let queues = integrate_convoys(town, machine, report)?;
         if queues.is_empty() {
             return Ok(());
         }
@@ -126,7 +118,8 @@ fn work_on_convoys(
     }
 }
 
-/// The same on any machine.
+/// Looks at pull requests that are due, works on every queue, and then on the requests that bring the branches of convoys to
+/// their bases.
 pub fn pass_on(town: &Town, machine: &dyn MergeMachine, wait: BuilderWait) -> Result<PassReport> {
     let mut report = PassReport::default();
     follow_due(town, machine, wait, &mut report)?;
@@ -138,6 +131,7 @@ pub fn pass_on(town: &Town, machine: &dyn MergeMachine, wait: BuilderWait) -> Re
     let soonest = town.now().plus(BUSY_DELAY);
     let next = next_poll(town)?.map(|at| at.max(soonest));
     report.due = report.due.into_iter().chain(next).min();
+    work_on_convoys(town, machine, wait, &mut report)?;
     Ok(report)
 }
 

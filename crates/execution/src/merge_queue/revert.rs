@@ -1,5 +1,7 @@
 //! Undoing work that has landed: a commit that goes through the same queue.
 
+use std::path::Path;
+
 use gt_core::merging::{
     Candidate, MergeMethod, MergeRequest, MergeRequestId, RequestPurpose, RequestState,
 };
@@ -9,15 +11,16 @@ use gt_executors::git::{
 };
 use gt_store::{Reader, Writer};
 
+use super::local_machine::LocalMachine;
+use super::machine::{MergeMachine, MergeRepository};
 use super::views::find;
-use crate::checks::protected_paths;
+use crate::checks::protected_among;
 use gt_beads::notes::add_in;
 use gt_beads::review_rules::is_review_required;
 use gt_beads::run_records::set_status_in;
-use gt_town::landing_identity::person_of;
 use gt_town::settings::{file_layers, layers_over};
-use gt_town::tree_paths::{Trees, git_failed};
-use gt_town::{Environment, OperationError, Result, Town};
+use gt_town::tree_paths::git_failed;
+use gt_town::{OperationError, Result, Town};
 
 /// The name under which git keeps the commit that undoes the work of a bead, while it has not landed.
 pub(super) fn revert_name(bead: &BeadId) -> String {
@@ -25,7 +28,17 @@ pub(super) fn revert_name(bead: &BeadId) -> String {
 }
 
 /// Makes a request that undoes the work of a landed one. Its bead is in progress until that has landed, and open then.
-pub fn revert(town: &Town, input: &str, why: &str) -> Result<MergeRequest> {
+pub fn revert(town: &Town, program: &Path, input: &str, why: &str) -> Result<MergeRequest> {
+    revert_on(town, &LocalMachine { program }, input, why)
+}
+
+/// The same on any machine.
+pub fn revert_on(
+    town: &Town,
+    machine: &dyn MergeMachine,
+    input: &str,
+    why: &str,
+) -> Result<MergeRequest> {
     let why = why.trim();
     if why.is_empty() {
         return Err(OperationError::rejected("say why it is undone: -m \"<why>\""));
@@ -42,8 +55,25 @@ pub fn revert(town: &Town, input: &str, why: &str) -> Result<MergeRequest> {
         Ok((request, candidate, rig, title.unwrap_or_default()))
     })?;
     let range = landed_range(&request, candidate.as_ref())?;
-    let (tip, undoing) = build(town, &rig, &request, &range, &title, why)?;
-    let is_protected = !protected_paths(town, &rig, &tip, &undoing)?.is_empty();
+    let repository = machine.repository(town, &rig).ok_or_else(|| {
+        OperationError::rejected(format!("the rig {} has no repository", rig.slug))
+    })?;
+    let repository = repository.as_ref();
+    let unnamed = || Signature { name: "gt".to_owned(), email: "gt@gt.invalid".to_owned() };
+    let how = RevertCommit {
+        message: format!(
+            "Revert \"{title}\"\n\nThis undoes {} ({}): {why}",
+            request.id, range.after
+        ),
+        trailers: vec![CommitTrailer {
+            key: "Bead".to_owned(),
+            value: request.id.bead.to_string(),
+        }],
+        signature: machine.person(&rig).unwrap_or_else(unnamed),
+    };
+    let (tip, undoing) = build(repository, &rig, &request, &range, &how)?;
+    let changed = || repository.changed_paths(&tip, &undoing);
+    let is_protected = !protected_among(town, &rig, changed)?.is_empty();
     let files = file_layers(town)?;
     town.write(|writer| {
         let bead = &request.id.bead;
@@ -140,18 +170,13 @@ fn landed_range(request: &MergeRequest, candidate: Option<&Candidate>) -> Result
 
 /// Builds the commit that undoes a range on the target as it is now; returns the tip of the target, and that commit.
 fn build(
-    town: &Town,
+    repository: &dyn MergeRepository,
     rig: &Rig,
     request: &MergeRequest,
     range: &LandedRange,
-    title: &str,
-    why: &str,
+    how: &RevertCommit,
 ) -> Result<(Commit, Commit)> {
     let failed = git_failed(rig);
-    let trees = Trees::of(town, rig).ok_or_else(|| {
-        OperationError::rejected(format!("the rig {} has no repository", rig.slug))
-    })?;
-    let repository = trees.repository();
     let target = &request.target;
     match repository.fetch() {
         Ok(()) => {}
@@ -166,20 +191,8 @@ fn build(
     let tip = repository.tip(target).map_err(&failed)?.ok_or_else(|| {
         OperationError::rejected(format!("the origin of {} has no branch {target}", rig.slug))
     })?;
-    let unnamed = || Signature { name: "gt".to_owned(), email: "gt@gt.invalid".to_owned() };
-    let how = RevertCommit {
-        message: format!(
-            "Revert \"{title}\"\n\nThis undoes {} ({}): {why}",
-            request.id, range.after
-        ),
-        trailers: vec![CommitTrailer {
-            key: "Bead".to_owned(),
-            value: request.id.bead.to_string(),
-        }],
-        signature: person_of(rig, &Environment::from_process()).unwrap_or_else(unnamed),
-    };
     let name = revert_name(&request.id.bead);
-    let built = repository.build_revert(&name, &tip, range, &how).map_err(&failed)?;
+    let built = repository.build_revert(&name, &tip, range, how).map_err(&failed)?;
     match built.members.into_iter().next() {
         Some(MemberOutcome::Applied { after, .. }) => Ok((tip, after)),
         Some(MemberOutcome::Conflict { paths, .. }) => {

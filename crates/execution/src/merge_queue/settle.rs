@@ -32,6 +32,7 @@ impl QueueBuilder<'_> {
                 self.take_back(&candidate, OriginAnswer::Absent, &RequestNote::default())?;
             }
         }
+        self.release_dropped()?;
         let mut cut_off = Vec::new();
         let mut due = Vec::new();
         for request in self.line()? {
@@ -60,6 +61,23 @@ impl QueueBuilder<'_> {
         cut_off.extend(due);
         let note = RequestNote::default();
         self.act(&cut_off, RequestAction::Requeue, OriginAnswer::Unknown, &note)?;
+        Ok(())
+    }
+
+    /// Puts requests back in line whose candidate was dropped in a transaction of its own, as programs before this one did: the
+    /// origin has answered, and nothing else would end their push.
+    fn release_dropped(&mut self) -> Result<()> {
+        for request in self.line()? {
+            let Some(number) = request.candidate.filter(|_| request.state == RequestState::Landing)
+            else {
+                continue;
+            };
+            let candidate = self.town.read(|reader| Ok(reader.candidate(number)?))?;
+            if candidate.is_some_and(|candidate| candidate.state == CandidateState::Dropped) {
+                let (action, origin) = (RequestAction::Requeue, OriginAnswer::Absent);
+                self.act(&[request.id], action, origin, &RequestNote::default())?;
+            }
+        }
         Ok(())
     }
 
@@ -109,7 +127,7 @@ impl QueueBuilder<'_> {
         candidate: &Candidate,
         origin: OriginAnswer,
         note: &RequestNote,
-    ) -> Result<()> {
+    ) -> Result<Vec<MergeRequest>> {
         let ids: Vec<MergeRequestId> =
             candidate.parts.iter().map(|part| part.request.clone()).collect();
         let acted = self.town.write(|writer| {
@@ -120,9 +138,9 @@ impl QueueBuilder<'_> {
             }
             Ok(acted)
         })?;
-        self.changed.extend(acted.into_iter().map(|request| request.id));
+        self.changed.extend(acted.iter().map(|request| request.id.clone()));
         let _ = self.repository.drop_candidate(&candidate.base);
-        Ok(())
+        Ok(acted)
     }
 }
 

@@ -9,6 +9,7 @@ use gt_executors::runs::{AskResult, Liveness, RunFiles, ask_to_cancel, end_orpha
 use gt_store::Writer;
 
 use super::end_dead_run::{DeadRunOutcome, end_dead_run};
+use super::worker_calls::void_token;
 use crate::merge_queue::cancel_request;
 use gt_beads::acting::require_own_work;
 use gt_beads::convoys::end_bookkeeping;
@@ -115,6 +116,7 @@ fn cancel_how(
     let run =
         town.read(|reader| reader.run(&id)?.ok_or_else(|| OperationError::NoBead(id.to_string())))?;
     if run.state == RunState::Cancelled {
+        void_token(&RunFiles::of(&town.runs_directory(), &id.to_string()));
         town.write(|writer| end_bookkeeping(writer, &id.bead, "was cancelled"))?;
     }
     let left_on = is_left.then(|| run.host_name().to_owned());

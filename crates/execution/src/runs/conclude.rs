@@ -8,6 +8,7 @@ use gt_core::schedule::{
 use gt_executors::runs::{AgentEnd, RunFiles};
 
 use super::spawner::with_causes;
+use super::worker_calls::void_token;
 use crate::landing::{DoneRefusal, DoneReport, end_empty_handed, finish_work, is_untouched};
 use crate::trees::save;
 use gt_scheduling::processes::run_end;
@@ -53,21 +54,21 @@ impl EndRecorded {
     }
 }
 
-/// Records the end of a run whose supervisor saw it.
+/// Records the end of a run whose supervisor saw it; `loss` is its cause, if it is a loss.
 pub(super) fn conclude(
     town: &Town,
     rig: &Rig,
     run: &Run,
     context: &Context,
     runtime: &Runtime,
-    end: AgentEnd,
+    (end, loss): (AgentEnd, RunLoss),
 ) -> Result<()> {
     if run.workplace.tree.is_empty() {
         let Some(run) = &live(town, run)? else { return Ok(()) };
         if let Some(limit) = over_limit(run, Some(end)) {
             return finish(town, &run.id, &ended_over(limit, Some(end))).map(drop);
         }
-        let end = run_end(end);
+        let end = RunEnd { loss, ..run_end(end) };
         if matches!(end.state, RunState::Failed | RunState::Lost)
             && let Some(limit) = limit_in(runtime, &last_output(town, &run.id), town.now())
         {
@@ -76,12 +77,7 @@ pub(super) fn conclude(
         return finish(town, &run.id, &end).map(drop);
     }
     let (context, runtime) = (Some(context), Some(runtime));
-    conclude_in_tree(
-        town,
-        run,
-        &EndFacts { rig, context, runtime, end: Some(end), loss: RunLoss::Agent },
-    )
-    .map(drop)
+    conclude_in_tree(town, run, &EndFacts { rig, context, runtime, end: Some(end), loss }).map(drop)
 }
 
 /// Records how a run with a tree ended. A result that its worker reported stays; otherwise the exit of its program
@@ -97,6 +93,7 @@ pub(super) fn conclude_in_tree(
     // No process of the run can land anything now, so the credentials of the origin are not kept longer.
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let _ = std::fs::remove_file(files.environment_path());
+    void_token(&files);
     let Some(run) = live(town, run)? else { return Ok(EndRecorded::Already) };
     let is_wanted = ending.end != Some(AgentEnd::Cancelled) && run.ended_by.is_empty();
     let run = &run;

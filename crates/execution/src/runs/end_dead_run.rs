@@ -3,9 +3,11 @@
 use gt_core::Rig;
 use gt_core::decide::loss_of;
 use gt_core::schedule::{Context, Run, RunEnd, RunState};
-use gt_executors::runs::AgentEnd;
+use gt_executors::runs::{AgentEnd, RunFiles};
 
 use super::conclude::{EndFacts, EndRecorded, conclude_in_tree, taken_by};
+use super::kept_output::keep_output;
+use super::worker_calls::void_token;
 use crate::trees::{NotPrepared, occupy};
 use gt_beads::steps::progress_in;
 use gt_scheduling::processes::{Alive, ProcessProbe};
@@ -30,6 +32,14 @@ pub(super) fn end_dead_run(
     processes: &dyn ProcessProbe,
     run: &Run,
 ) -> Result<DeadRunOutcome> {
+    let outcome = record_end(town, processes, run)?;
+    if matches!(outcome, DeadRunOutcome::Over(_)) {
+        keep_output(town, run);
+    }
+    Ok(outcome)
+}
+
+fn record_end(town: &Town, processes: &dyn ProcessProbe, run: &Run) -> Result<DeadRunOutcome> {
     let Some((rig, context)) = look_up(town, run)? else { return Ok(DeadRunOutcome::Already) };
     match rig.filter(|rig| rig.has_trees() && !run.workplace.tree.is_empty()) {
         Some(rig) => {
@@ -91,6 +101,7 @@ fn last_end(
 
 /// Ends a run in the store alone: as its worker ended, if it has no tree that says more and a supervisor saw the end.
 fn end_untouched(town: &Town, processes: &dyn ProcessProbe, run: &Run) -> Result<DeadRunOutcome> {
+    void_token(&RunFiles::of(&town.runs_directory(), &run.id.to_string()));
     let loss = loss_of(processes.traces_of(run));
     let seen = processes.end_of(run).filter(|_| run.workplace.tree.is_empty());
     let end = seen.unwrap_or_else(|| {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use gt_core::runtime::{ExitZero, Invocation, InvocationValues, Pasting, Runtime};
 use gt_core::schedule::{Account, Context, Merge, Run, WorkerPlace};
-use gt_core::work::RunToken;
 use gt_core::{ExecutorKind, Message, Rig};
+use gt_executors::calls::{SOCKETS, TOKEN_FILE, short_path};
+use gt_executors::git::fence::{STORE_CREDENTIALS, present_here};
 use gt_executors::runs::{Agent, Prompter, RunFiles};
 use gt_executors::terminal::Launcher;
 
@@ -14,7 +15,7 @@ use super::prompt::prompt;
 use crate::trees::{path_with_us, ports_of_polecat, put_behind_fence};
 use crate::wrap::{WrappedCommand, wrap_of};
 use gt_scheduling::run_transitions::ClaimedRun;
-use gt_town::identity::{RUN_TOKEN, WRAPPED};
+use gt_town::identity::WRAPPED;
 use gt_town::settings::layers;
 use gt_town::{OperationError, Result, Town};
 
@@ -59,7 +60,7 @@ pub(super) fn launch_spec(
     session: u32,
 ) -> Result<LaunchSpec> {
     let program = ground.program();
-    let ClaimedRun { run, bead, context, token } = order;
+    let ClaimedRun { run, bead, context, .. } = order;
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let briefing = || crate::briefing::briefing(town, &run.id);
     // The command of a rig gets only the task; an agent also gets its identity and the ways to finish.
@@ -111,12 +112,17 @@ pub(super) fn launch_spec(
     let prompter = paste.as_ref().map(|paste| prompter(town, run, runtime, paste, program));
     let prompter = prompter.transpose()?;
     let typed = paste.map(|paste| paste.text.into_bytes());
-    let mut environment = environment_of(town, run, context, program, token)?;
+    let mut environment = environment_of(town, run, context, program)?;
     if let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) {
         environment.extend(ports_of_polecat(town, rig, name)?);
     }
     environment.extend(of_runtime);
     environment.extend(account.into_iter().flat_map(|account| account.environment.clone()));
+    for name in present_here(&STORE_CREDENTIALS) {
+        if !environment.iter().any(|(present, _)| present == name) {
+            environment.push((name.to_owned(), String::new()));
+        }
+    }
     put_behind_fence(town, rig, &run.id, runtime.name.as_str(), &mut environment)?;
     let on_terminal =
         runtime.is_interactive || (run.executor == ExecutorKind::Tmux && stdin.is_none());
@@ -189,13 +195,16 @@ pub(super) fn environment_of(
     run: &Run,
     context: &Context,
     program: &Path,
-    token: &RunToken,
 ) -> Result<Vec<(String, String)>> {
+    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
+    // The daemon first: a supervisor has enough to do with its agent.
+    let sockets = [town.calls_socket(), short_path(&files.socket_path())];
     let mut environment = vec![
         ("GT_TOWN_ROOT".to_owned(), town.root().display().to_string()),
         ("GT_RIG".to_owned(), run.rig.to_string()),
         ("GT_RUN".to_owned(), run.id.to_string()),
-        (RUN_TOKEN.to_owned(), token.reveal()),
+        (SOCKETS.to_owned(), sockets.map(|path| path.display().to_string()).join(":")),
+        (TOKEN_FILE.to_owned(), files.token_path().display().to_string()),
         ("GT_ROLE".to_owned(), run.agent.clone()),
         ("BD_ACTOR".to_owned(), run.agent.clone()),
         // It takes precedence over BD_ACTOR, and the dispatching user may have it set.

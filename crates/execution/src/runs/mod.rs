@@ -3,7 +3,11 @@
 mod cancel;
 mod conclude;
 mod end_dead_run;
+mod kept_output;
+mod keyboard;
 mod launch_spec;
+mod lease_watch;
+mod left_runs;
 mod limits;
 pub mod message_delivery;
 mod output;
@@ -12,6 +16,7 @@ mod recover;
 mod remote;
 mod retry_while_unreachable;
 mod run_cleanup;
+mod screen;
 mod service_limit;
 mod session_reports;
 mod sessions;
@@ -25,16 +30,24 @@ mod typing;
 mod unsling;
 mod usage;
 mod wait;
+mod worker_calls;
 
 pub use cancel::end_processes_of;
 pub use cancel::{CancelResult, cancel, cancel_by_force, cancel_with_processes};
+pub use gt_executors::calls::{
+    CallRequest, CallRunner, CallServer, CallStreams, CallerOutput, OutputStream,
+};
 pub use gt_executors::git::fence::call_worker_git;
 pub use gt_executors::runs::{ARRIVED, speak_into, wait_until_unlocked};
 pub use gt_executors::terminal::{BECOME, KeyInput, become_agent};
 
-pub use output::RunOutput;
+pub use keyboard::{KeyStrokes, KeysTyped, NamedKey, TYPED_BYTES_MAX, type_keys};
+pub use left_runs::clear_left_runs;
+pub use output::{OutputElsewhere, RunOutput};
 pub use recover::{Recovered, recover};
-pub use remote::{attend_line, called_from, keep_run};
+pub use remote::{attend_line, keep_run};
+pub use screen::{RunScreen, ScreenSource};
+pub(crate) use screen::{has_screen, session_of_run};
 pub(crate) use sessions::head_of;
 pub use show::{ListedRun, RunFilter, ShownRun, list, show};
 pub use spawner::RunSpawner;
@@ -45,3 +58,4 @@ pub use typing::{TypedPrompt, type_prompt};
 pub use unsling::{Unslung, unsling};
 pub use usage::book_live_usage;
 pub use wait::{BeadProgress, WaitRequest, WaitResult, WaitUpdate, WatchedBead, wait};
+pub use worker_calls::{admit_call, call_from_worker};

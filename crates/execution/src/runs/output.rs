@@ -20,6 +20,16 @@ pub struct RunOutput {
     masked: MaskedStream,
     /// Bytes that were read and masked, and not returned yet.
     ready: Vec<u8>,
+    elsewhere: Option<OutputElsewhere>,
+}
+
+/// The place of an output of which only the end is here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputElsewhere {
+    /// The machine that has all of it.
+    pub host: String,
+    /// How many bytes are missing here, from its beginning.
+    pub cut_bytes: u64,
 }
 
 /// The output of the setup command of the tree of a run that failed because of it.
@@ -46,11 +56,7 @@ impl RunOutput {
             )));
         }
         if !run.is_on(LocalProcesses::of(town)?.host()) {
-            return Err(OperationError::rejected(format!(
-                "the output of {} is on {}, in another directory of this town; ask there",
-                run.id,
-                run.host_name()
-            )));
+            return Self::of_another_host(town, run);
         }
         let mask = SecretMask::of_accounts(&town.read(|reader| Ok(reader.accounts()?))?);
         Ok(Self {
@@ -58,7 +64,38 @@ impl RunOutput {
             file: None,
             masked: MaskedStream::new(mask),
             ready: Vec::new(),
+            elsewhere: None,
         })
+    }
+
+    /// The end of the output of a run of another host, which keeps it in the store when the run has ended.
+    fn of_another_host(town: &Town, run: &Run) -> Result<Self> {
+        let (id, host) = (&run.id, run.host_name());
+        let Some(kept) = town.read(|reader| Ok(reader.run_output(id)?))? else {
+            return Err(OperationError::rejected(if run.state.is_live() {
+                format!(
+                    "the output of {id} is on {host}, in another directory of this town; ask there, or here when the run has \
+                     ended"
+                )
+            } else {
+                format!(
+                    "the output of {id} is on {host}, in another directory of this town; ask there"
+                )
+            }));
+        };
+        let cut_bytes = kept.bytes.saturating_sub(kept.tail.len() as u64);
+        Ok(Self {
+            path: PathBuf::new(),
+            file: None,
+            masked: MaskedStream::new(SecretMask::of_accounts(&[])),
+            ready: kept.tail,
+            elsewhere: Some(OutputElsewhere { host: host.to_owned(), cut_bytes }),
+        })
+    }
+
+    /// The host that has the whole output, if this one has only its end.
+    pub fn elsewhere(&self) -> Option<&OutputElsewhere> {
+        self.elsewhere.as_ref()
     }
 
     /// The file.
@@ -68,6 +105,10 @@ impl RunOutput {
 
     /// Moves to the beginning of the last `lines` lines.
     pub fn skip_to_last(&mut self, lines: usize) -> Result<()> {
+        if self.elsewhere.is_some() {
+            self.ready.drain(..start_of_last_lines(&self.ready, lines));
+            return Ok(());
+        }
         let begin = |file: &mut File| {
             let start = start_of_last(file, lines)?;
             file.seek(SeekFrom::Start(start))
@@ -78,15 +119,30 @@ impl RunOutput {
         }
     }
 
-    /// The next bytes; 0 if there are none yet.
+    /// Moves to the beginning of the last `bytes` bytes.
+    pub fn skip_to_last_bytes(&mut self, bytes: u64) -> Result<()> {
+        if self.elsewhere.is_some() {
+            let kept = usize::try_from(bytes).unwrap_or(usize::MAX);
+            self.ready.drain(..self.ready.len().saturating_sub(kept));
+            return Ok(());
+        }
+        let begin = |file: &mut File| {
+            let end = file.seek(SeekFrom::End(0))?;
+            file.seek(SeekFrom::Start(end.saturating_sub(bytes)))
+        };
+        match self.open().and_then(|file| file.map(begin).transpose()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// The next bytes; 0 if there are none yet. Bytes at the end that may be the beginning of a key are held back until
+    /// further ones show it, or [`Self::rest`] is asked.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         while self.ready.is_empty() {
             let read = self.open().and_then(|file| file.map_or(Ok(0), |file| file.read(buffer)));
             match read.map_err(|error| self.failed(error))? {
-                0 => {
-                    self.ready = self.masked.end();
-                    break;
-                }
+                0 => break,
                 count => self.ready = self.masked.next(&buffer[..count]),
             }
         }
@@ -96,8 +152,26 @@ impl RunOutput {
         Ok(count)
     }
 
+    /// The bytes that were held back, when no further ones are expected.
+    pub fn rest(&mut self) -> Vec<u8> {
+        self.masked.end()
+    }
+
+    /// All further bytes that are there now.
+    pub fn read_to_end(&mut self) -> Result<Vec<u8>> {
+        let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
+        loop {
+            match self.read(&mut buffer)? {
+                0 => break,
+                count => bytes.extend_from_slice(&buffer[..count]),
+            }
+        }
+        bytes.extend(self.rest());
+        Ok(bytes)
+    }
+
     fn open(&mut self) -> io::Result<Option<&mut File>> {
-        if self.file.is_none() {
+        if self.file.is_none() && self.elsewhere.is_none() {
             self.file = match open_output(&self.path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
                 opened => Some(opened?),
@@ -108,6 +182,16 @@ impl RunOutput {
 
     fn failed(&self, source: io::Error) -> OperationError {
         OperationError::File { action: "read", path: self.path.clone(), source }
+    }
+}
+
+/// The position of the last `lines` lines of bytes in memory.
+fn start_of_last_lines(bytes: &[u8], lines: usize) -> usize {
+    let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let mut breaks = body.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    match lines.checked_sub(1) {
+        None => bytes.len(),
+        Some(before) => breaks.nth(before).map_or(0, |(at, _)| at + 1),
     }
 }
 
@@ -143,6 +227,8 @@ fn start_of_last(file: &mut File, lines: usize) -> io::Result<u64> {
 mod tests {
     use std::io::Write as _;
 
+    use gt_core::Timestamp;
+    use gt_core::schedule::Account;
     use proptest::prelude::*;
 
     use super::*;
@@ -152,6 +238,45 @@ mod tests {
         file.write_all(text).unwrap();
         let start = usize::try_from(start_of_last(&mut file, lines).unwrap()).unwrap();
         text[start..].to_vec()
+    }
+
+    #[test]
+    fn a_key_that_is_cut_by_a_read_is_masked_as_a_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.log");
+        let account = Account {
+            handle: "work".to_owned(),
+            config_dir: String::new(),
+            environment: vec![("API_KEY".to_owned(), "0123456789abcdef".to_owned())],
+            max_runs: 0,
+            is_default: false,
+            created_at: Timestamp::from_nanos(0),
+        };
+        let masked = MaskedStream::new(SecretMask::of_accounts(&[account]));
+        let mut output = RunOutput {
+            path: path.clone(),
+            file: None,
+            masked,
+            ready: Vec::new(),
+            elsewhere: None,
+        };
+        let mut file = File::create(&path).unwrap();
+        let mut follow = |piece: &[u8], output: &mut RunOutput| {
+            file.write_all(piece).unwrap();
+            let (mut shown, mut buffer) = (Vec::new(), [0; 5]);
+            loop {
+                match output.read(&mut buffer).unwrap() {
+                    0 => return String::from_utf8(shown).unwrap(),
+                    count => shown.extend_from_slice(&buffer[..count]),
+                }
+            }
+        };
+        // Nothing of it is shown while the agent has written a part of it.
+        assert_eq!(follow(b"key: 0123", &mut output), "key: ");
+        assert_eq!(follow(b"", &mut output), "");
+        assert_eq!(follow(b"456789ab", &mut output), "");
+        assert_eq!(follow(b"cdef, then 012", &mut output), "[masked], then ");
+        assert_eq!(output.rest(), b"012");
     }
 
     #[test]
@@ -171,6 +296,8 @@ mod tests {
         fn last_lines_match_a_simple_split(text in "[ab\n]{0,40}", lines in 0_usize..6) {
             let all: Vec<&str> = text.split_inclusive('\n').collect();
             let expected = all[all.len().saturating_sub(lines)..].concat();
+            let in_memory = start_of_last_lines(text.as_bytes(), lines);
+            prop_assert_eq!(&text.as_bytes()[in_memory..], expected.as_bytes());
             prop_assert_eq!(last(text.as_bytes(), lines), expected.into_bytes());
         }
     }

@@ -26,6 +26,8 @@ pub struct Recovered {
     pub finished: Vec<RunId>,
     /// Runs whose worker has been silent for long; people are told now.
     pub silent: Vec<RunId>,
+    /// Runs that were declared lost while this host was gone, and that it has ended and saved now.
+    pub cleared: Vec<RunId>,
     /// Runs with a fault that could not be fixed, and why.
     pub errors: Vec<(RunId, String)>,
     /// How many contexts were closed because their bead is.
@@ -48,6 +50,7 @@ impl Recovered {
             restarted: [self.restarted, later.restarted].concat(),
             lost: [self.lost, later.lost].concat(),
             finished: [self.finished, later.finished].concat(),
+            cleared: [self.cleared, later.cleared].concat(),
             errors: later.errors,
             silent: later.silent,
             stale: self.stale + later.stale,

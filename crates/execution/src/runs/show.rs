@@ -11,10 +11,12 @@ use super::output::{RunOutput, output_path, setup_path};
 use gt_beads::lookup::resolve_in;
 use gt_beads::run_records::resolve_run;
 use gt_beads::steps::{StepsOfRun, progress_in, progress_of_live, steps_in};
+use gt_scheduling::fleet::{AwayHost, away_in};
 use gt_scheduling::needs::{Need, needs_of};
 use gt_scheduling::processes::RemoteLocation;
 use gt_scheduling::processes::remote_runs;
 use gt_scheduling::processes::{Alive, ProcessProbe};
+use gt_town::hosts::has_lease;
 use gt_town::{Result, Town};
 
 /// A filter for runs.
@@ -75,6 +77,8 @@ pub struct ListedRun {
     pub title: String,
     /// How many of its steps are done; nothing if it follows no recipe.
     pub progress: Option<StepProgress>,
+    /// Why it is not known whether it lives: its host is away or gone.
+    pub unknown: Option<String>,
 }
 
 /// The runs that the filter admits, newest first.
@@ -99,13 +103,17 @@ pub fn list(town: &Town, filter: &RunFilter) -> Result<Vec<ListedRun>> {
         runs.truncate(filter.limit);
         // Live ones were read without their steps.
         let live = progress_of_live(reader)?;
+        let live_runs: Vec<Run> = runs.iter().filter(|run| run.state.is_live()).cloned().collect();
+        let away = if has_lease(town) { away_in(reader, &live_runs)? } else { Vec::new() };
         let with_title = |run: Run| {
             let title = reader.bead(&run.id.bead)?.map(|bead| bead.title.to_string());
             let progress = match live.get(&run.id) {
                 Some(progress) => Some(*progress),
                 None => progress_in(reader, &run)?,
             };
-            Ok(ListedRun { run, title: title.unwrap_or_default(), progress })
+            let host = away.iter().find(|host| host.runs.contains(&run.id));
+            let unknown = host.map(AwayHost::of_run);
+            Ok(ListedRun { run, title: title.unwrap_or_default(), progress, unknown })
         };
         runs.into_iter().map(with_title).collect()
     })
@@ -149,11 +157,5 @@ const SETUP_LINES_SHOWN: usize = 20;
 fn last_lines(town: &Town, run: &Run) -> Result<String> {
     let mut output = RunOutput::of(town, run)?;
     output.skip_to_last(SETUP_LINES_SHOWN)?;
-    let (mut text, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
-    loop {
-        match output.read(&mut buffer)? {
-            0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
-            count => text.extend_from_slice(&buffer[..count]),
-        }
-    }
+    Ok(String::from_utf8_lossy(&output.read_to_end()?).into_owned())
 }

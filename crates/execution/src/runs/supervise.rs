@@ -1,17 +1,20 @@
 //! The supervisor: our own process around an agent.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use gt_core::schedule::{Account, Context, Run, RunEnd, RunId, RunLoss, RunState, WorkerPlace};
 use gt_core::{ExecutorKind, Rig};
+use gt_executors::calls::CallRunner;
 use gt_executors::runs::{
     AgentEnd, AskResult, Liveness, RunFiles, RunLock, Supervision, SupervisorAnswer, ask_to_cancel,
     become_detached, end_orphan, enter_control_group, say, tell_done,
 };
 
 use super::conclude::{conclude, not_continued};
+use super::kept_output::keep_output;
+use super::lease_watch::LeaseWatch;
 use super::limits::LimitWatch;
 use super::remote::{self, HomeSupervisor};
 use super::retry_while_unreachable::retry_while_unreachable;
@@ -20,6 +23,7 @@ use super::sessions::{SessionInputs, SessionsEnd};
 use super::spawner::{reopening, with_causes};
 use super::telemetry::RunTelemetry;
 use super::usage::{note_usage, usage_in_output};
+use super::worker_calls::WorkerCalls;
 use crate::trees::look_after;
 use crate::trees::{NotPrepared, Prepared, occupy_and_prepare};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _, strays_are_left};
@@ -39,7 +43,14 @@ pub fn say_failed(why: &str) {
 
 /// Carries out a run from its claim to its end: the command `gt worker exec`. Takes the run's lock, claims the run,
 /// executes the agent, waits for it, and records its end.
-pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
+///
+/// `runner` carries out the commands of its worker.
+pub fn supervise(
+    town: &Town,
+    id: &RunId,
+    program: &Path,
+    runner: &Arc<dyn CallRunner>,
+) -> Result<()> {
     let mut supervision = Supervision::default();
     let failed = |action| {
         move |source| OperationError::File { action, path: PathBuf::from(id.to_string()), source }
@@ -68,7 +79,7 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     }
     if assignment.run.executor == ExecutorKind::Ssh {
         return remote::carry_out(
-            &HomeSupervisor { town, program, files: &files, lock: &lock },
+            &HomeSupervisor { town, program, files: &files, lock: &lock, runner },
             &assignment,
         );
     }
@@ -103,6 +114,15 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
             return Ok(());
         }
     };
+    let calls = match WorkerCalls::open(&files, &order.token, Arc::clone(runner)) {
+        Ok(calls) => calls,
+        Err(error) => {
+            let why = with_causes(&error);
+            retry_while_unreachable(&lock, || exec_failed(town, id, &why))?;
+            say_failed(&why);
+            return Ok(());
+        }
+    };
     // The agent is started in the control group. If entering it failed, it has none.
     let _ = entering.map(std::thread::JoinHandle::join);
     let run = order.run.clone();
@@ -123,13 +143,19 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
     if run.executor == ExecutorKind::Tmux {
         supervision.reopen_with(reopening(town, &run, &rig, program));
     }
+    let lease = LeaseWatch::begin(town, &files)?;
     let (ended, is_limited) = std::thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
+        let (lease_ended, lease_end) = mpsc::channel::<()>();
+        if let Some(lease) = &lease {
+            scope.spawn(move || lease.watch_until(&lease_end));
+        }
         let watch = LimitWatch::begin(town, &run, &files, &settings, Some(&reports));
         let telemetry = &telemetry;
         let watching = scope.spawn(move || watch.watch_until(&end, Some(telemetry)));
         let result = shift.work(*order, &mut supervision);
         drop(ended);
+        drop(lease_ended);
         let is_limited = watching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         result.map(|result| (result, is_limited))
     })?;
@@ -142,6 +168,10 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
             // No person asked for this end: the limit in its output says what becomes of the run.
             let is_for_limit = is_limited && end == AgentEnd::Cancelled;
             let end = if is_for_limit { AgentEnd::Signalled(TERM) } else { end };
+            // An agent that was ended because its host was out of sight is not to blame.
+            let is_for_lease = lease.as_ref().is_some_and(LeaseWatch::has_ended_worker)
+                && matches!(end, AgentEnd::Signalled(_));
+            let loss = if is_for_lease { RunLoss::Host } else { RunLoss::Agent };
             let mut usage = usage_in_output(town, &run, &runtime);
             usage.extend(telemetry.records());
             let (in_files, windows) = reports.look();
@@ -151,7 +181,9 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
             let peak_mb = supervision.take_peak_mb();
             // Before the end, so that a process that waits for the end finds it.
             retry_while_unreachable(&lock, || note_usage(town, &run, &usage, &problems, peak_mb))?;
-            retry_while_unreachable(&lock, || conclude(town, &rig, &run, &context, &runtime, end))?;
+            retry_while_unreachable(&lock, || {
+                conclude(town, &rig, &run, &context, &runtime, (end, loss))
+            })?;
             // The run is over. If that fails, the next landing looks again.
             let _ = look_after(town, &rig, &run);
         }
@@ -163,8 +195,10 @@ pub fn supervise(town: &Town, id: &RunId, program: &Path) -> Result<()> {
             say_failed(&why);
         }
     }
+    keep_output(town, &run);
     // The credentials of the origin are not kept longer than the run, however it ended.
     let _ = std::fs::remove_file(files.environment_path());
+    drop(calls);
     Ok(())
 }
 

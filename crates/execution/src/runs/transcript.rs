@@ -1,11 +1,13 @@
 //! The output of the worker of a run, as events.
 
+use std::path::Path;
+
 use gt_core::runtime::TranscriptFormat;
 use gt_core::schedule::Run;
 use gt_transcripts::{TranscriptEvent, TranscriptParser};
 
 use super::RunOutput;
-use super::output::setup_path;
+use super::output::{OutputElsewhere, setup_path};
 use gt_scheduling::runtimes::transcript_format;
 use gt_town::{Result, Town};
 
@@ -28,6 +30,16 @@ impl RunTranscript {
         Ok(Self { output, parser, buffer: vec![0; BUFFER_BYTES] })
     }
 
+    /// The file that it is read from.
+    pub fn path(&self) -> &Path {
+        self.output.path()
+    }
+
+    /// The host that has the whole output, if this one has only its end.
+    pub fn elsewhere(&self) -> Option<&OutputElsewhere> {
+        self.output.elsewhere()
+    }
+
     /// Moves to the beginning of the last `lines` lines of the output.
     pub fn skip_to_last(&mut self, lines: usize) -> Result<()> {
         self.output.skip_to_last(lines)
@@ -42,8 +54,10 @@ impl RunTranscript {
     }
 
     /// The events of a last line without an end.
-    pub fn finish(self) -> Vec<TranscriptEvent> {
-        self.parser.finish()
+    pub fn finish(mut self) -> Vec<TranscriptEvent> {
+        let mut events = self.parser.read(&self.output.rest());
+        events.extend(self.parser.finish());
+        events
     }
 }
 

@@ -85,11 +85,12 @@ const RECOVERY_INTERVAL: Duration = Duration::from_secs(1);
 /// How long nothing may run before that is reported.
 const IDLE_TOLD_AFTER: Duration = Duration::from_secs(3);
 
-/// Waits until every bead is over, or needs a person. `each` is told of progress.
+/// Waits until every bead is over, or needs a person, or nothing wants the answer any more. `each` is told of progress.
 pub fn wait(
     town: &Town,
     processes: &dyn ProcessProbe,
     request: &WaitRequest,
+    is_wanted: impl Fn() -> bool,
     each: impl FnMut(WaitUpdate<'_>),
 ) -> Result<WaitResult> {
     let began = town.now();
@@ -105,7 +106,7 @@ pub fn wait(
         }
         let passed = town.now().since(began);
         let left = request.timeout.map_or(Duration::MAX, |limit| limit.saturating_sub(passed));
-        if left.is_zero() {
+        if left.is_zero() || !is_wanted() {
             let beads = waiting.progress()?;
             return Ok(WaitResult { beads, timed_out: true });
         }

@@ -39,9 +39,13 @@ pub(crate) fn look_at_target(
         return Ok(());
     }
     if let Some(known) = known {
-        let runs = town.read(|reader| Ok(reader.recent_runs(RUNS_MAX)?))?;
+        // At one moment: a landing is in one of both, also while its push is on its way.
+        let (runs, landing) = town.read(|reader| {
+            Ok((reader.recent_runs(RUNS_MAX)?, reader.landing_candidates(&rig.slug, branch)?))
+        })?;
         let runs: Vec<Run> = runs.into_iter().filter(|run| run.rig == rig.slug).collect();
         let mut accounted: Vec<Commit> = runs.iter().flat_map(accounted_for).collect();
+        accounted.extend(landing.iter().filter_map(|candidate| Commit::parse(&candidate.tip)));
         accounted.extend(in_pull_requests(town, rig)?);
         let new = repository.new_commits(&known, tip, &accounted).map_err(&failed)?;
         let mut by_run: BTreeMap<usize, Vec<&NewCommit>> = BTreeMap::new();

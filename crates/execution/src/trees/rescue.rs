@@ -26,7 +26,10 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     // Another run may have the tree by now; then this one was saved before the tree changed hands. The checked-out
     // branch says nothing about that: a worker may switch to any branch.
     let polecat = town.read(|reader| Ok(reader.polecat(&rig.slug, name)?))?;
-    if polecat.and_then(|polecat| polecat.last_run).as_ref() != Some(&run.id) {
+    // A polecat that went on on another host has another tree there.
+    let is_elsewhere = polecat.as_ref().is_some_and(|polecat| !run.is_on(&polecat.host));
+    let last_run = polecat.and_then(|polecat| polecat.last_run);
+    if last_run.as_ref() != Some(&run.id) && !is_elsewhere {
         return Ok(None);
     }
     let (tree, repository, failed) = (trees.tree(name), trees.repository(), git_failed(rig));

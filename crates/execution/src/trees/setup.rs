@@ -10,6 +10,7 @@ use gt_core::Rig;
 use gt_core::checks::hash_parts;
 use gt_core::command_wrap::CommandWrap;
 use gt_core::schedule::RunId;
+use gt_core::secret_mask::SecretMask;
 use gt_core::time::format_duration;
 use gt_executors::git::{Commit, Tree};
 use gt_executors::runs::RunFiles;
@@ -163,8 +164,12 @@ impl TreeSetup {
             errors: ErrorStream::Joined,
         }
         .run();
-        let tried = tried.map_err(|error| failed(rig, &error.to_string(), ""))?;
+        let mut tried = tried.map_err(|error| failed(rig, &error.to_string(), ""))?;
         let is_successful = tried.status.is_some_and(|status| status.success());
+        if !is_successful {
+            let accounts = trees.town.read(|reader| Ok(reader.accounts()?))?;
+            tried.output = SecretMask::of_accounts(&accounts).mask(&tried.output).into_owned();
+        }
         if let Some(run) = run.filter(|_| !is_successful) {
             keep_output(trees.town, run, &tried.output);
         }

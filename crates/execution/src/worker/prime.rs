@@ -10,6 +10,7 @@ use crate::briefing::{Briefing, briefing_in};
 use gt_beads::messages::{MessageParty, needs_you_in, unread_in};
 use gt_beads::run_records::resolve_run;
 use gt_beads::steps::progress_of_live;
+use gt_scheduling::fleet::{AwayHost, away_in};
 use gt_scheduling::queue::{QueueStatus, status};
 use gt_town::{OperationError, Result, Town};
 
@@ -46,6 +47,8 @@ pub struct RunningRun {
     pub title: String,
     /// How many of its steps are done.
     pub progress: Option<StepProgress>,
+    /// Why it is not known whether it lives: its host is away or gone.
+    pub unknown: Option<String>,
 }
 
 /// The first output for the caller: for a worker, its run; for every other caller, the run that was asked for, or the
@@ -104,7 +107,9 @@ fn running_in(reader: &Reader<'_>) -> Result<Vec<RunningRun>> {
         .into_iter()
         .map(|row| (row.bead.id, row.bead.title.to_string()))
         .collect();
+    let away = away_in(reader, &runs)?;
     let with_title = |run: Run| RunningRun {
+        unknown: away.iter().find(|host| host.runs.contains(&run.id)).map(AwayHost::of_run),
         title: titles.get(&run.id.bead).cloned().unwrap_or_default(),
         progress: progress.get(&run.id).copied(),
         run,

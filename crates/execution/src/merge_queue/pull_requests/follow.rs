@@ -13,26 +13,25 @@ use gt_core::merging::{
     RequestState,
 };
 use gt_core::{Rig, RigSlug, Timestamp};
-use gt_executors::git::{Commit, GitError, Rebased, Repository, Signature, WorkToRebase};
+use gt_executors::git::{Commit, GitError};
 use gt_executors::hosting::{HostingError, HostingRefusal};
 use gt_store::Reader;
 
 use super::super::local_machine::LocalMachine;
-use super::super::machine::{BuilderWait, MergeMachine};
+use super::super::machine::{BuilderWait, HostingService, MergeMachine, MergeRepository};
 use super::super::pass::PassReport;
 use super::super::queue_name::QueueName;
 use super::super::repair::schedule_repair_in;
 use super::super::settle::land_in;
-use super::hosted_rig::{HostedRig, HostingFailure, NoHosting};
+use super::hosted_rig::HostingFailure;
 use super::publish::{CLOSED, base_changed, hold_changed_in};
 use gt_beads::merge_requests::{RequestNote, act_in};
+use gt_town::hosting::NoHosting;
 use gt_town::hosts::other_host_of;
 use gt_town::settings::{file_layers, layers_over};
-use gt_town::tree_paths::{Trees, git_failed};
-use gt_town::{OperationError, Result, Town, with_causes};
+use gt_town::tree_paths::git_failed;
+use gt_town::{Result, Town, with_causes};
 
-/// The longest time that deleting a branch may take.
-const DELETE_TIME_MAX: Duration = Duration::from_mins(1);
 /// The delay before a service that cannot be asked is asked again, where nothing else is known.
 const AWAY_DELAY: Duration = Duration::from_mins(1);
 /// How often a pull request is judged in one look: the second time with a tip of others that was fetched.
@@ -59,7 +58,15 @@ struct Followed {
 
 /// When pull requests are looked at next, if there are any.
 pub(in super::super) fn next_poll(town: &Town) -> Result<Option<Timestamp>> {
-    town.read(|reader| Ok(followed_in(reader)?.iter().map(|one| one.pull.due_at).min()))
+    let (now, poll) = (town.now(), poll_setting(town)?);
+    let followed = town.read(followed_in)?;
+    Ok(followed.iter().map(|one| one.pull.next_look(now, poll)).min())
+}
+
+/// The time between two looks, as it is set.
+fn poll_setting(town: &Town) -> Result<Duration> {
+    let files = file_layers(town)?;
+    town.read(|reader| Ok(layers_over(&files, reader)?.pr_poll()?))
 }
 
 fn followed_in(reader: &Reader<'_>) -> Result<Vec<Followed>> {
@@ -103,15 +110,18 @@ fn is_followed(request: &MergeRequest) -> bool {
 
 /// Looks at the pull requests of a rig, or of all, now.
 pub fn sync(town: &Town, program: &Path, rig: Option<&RigSlug>) -> Result<PassReport> {
+    sync_on(town, &LocalMachine { program }, rig, BuilderWait::Waits)
+}
+
+/// The same on any machine.
+pub fn sync_on(
+    town: &Town,
+    machine: &dyn MergeMachine,
+    rig: Option<&RigSlug>,
+    wait: BuilderWait,
+) -> Result<PassReport> {
     let mut report = PassReport::default();
-    follow(
-        town,
-        &LocalMachine { program },
-        rig,
-        PullRequestPoll::Now,
-        BuilderWait::Waits,
-        &mut report,
-    )?;
+    follow(town, machine, rig, PullRequestPoll::Now, wait, &mut report)?;
     Ok(report)
 }
 
@@ -134,6 +144,7 @@ fn follow(
     report: &mut PassReport,
 ) -> Result<()> {
     let town = &town.as_system();
+    let poll = poll_setting(town)?;
     let mut rigs: BTreeMap<RigSlug, Vec<Followed>> = BTreeMap::new();
     for one in town.read(followed_in)? {
         if only.is_none_or(|only| one.request.rig == *only) {
@@ -142,7 +153,7 @@ fn follow(
     }
     for (slug, followed) in rigs {
         let now = town.now();
-        let is_due = followed.iter().any(|one| one.pull.due_at <= now);
+        let is_due = followed.iter().any(|one| one.pull.next_look(now, poll) <= now);
         if which == PullRequestPoll::Due && !is_due {
             continue;
         }
@@ -153,14 +164,16 @@ fn follow(
         let name = QueueName { rig: slug.clone(), target: String::new() };
         let Some(_turn) = machine.lock_queue(town, &name, wait)? else { continue };
         let rig = town.read(|reader| Ok(reader.rig(slug.as_str())?))?;
-        let Some(rig) = rig.filter(|rig| Trees::of(town, rig).is_some()) else {
+        let repository = rig.as_ref().and_then(|rig| machine.repository(town, rig));
+        let Some((rig, repository)) = rig.as_ref().zip(repository) else {
             report.problems.push((name, format!("the rig {slug} has no repository")));
             continue;
         };
-        let looked = PullRequestWatch::new(town, &rig).and_then(|mut watch| {
-            watch.look(which)?;
+        let looked: Result<BTreeSet<MergeRequestId>> = (|| {
+            let mut watch = PullRequestWatch::new(town, rig, repository.as_ref())?;
+            watch.look(machine, which)?;
             Ok(watch.changed)
-        });
+        })();
         match looked {
             Ok(changed) => {
                 for id in changed {
@@ -178,7 +191,7 @@ fn follow(
 struct PullRequestWatch<'a> {
     town: &'a Town,
     rig: &'a Rig,
-    repository: Repository,
+    repository: &'a dyn MergeRepository,
     repairs_max: u32,
     changed: BTreeSet<MergeRequestId>,
 }
@@ -200,23 +213,20 @@ impl LookOutcome {
 }
 
 impl<'a> PullRequestWatch<'a> {
-    fn new(town: &'a Town, rig: &'a Rig) -> Result<Self> {
+    fn new(town: &'a Town, rig: &'a Rig, repository: &'a dyn MergeRepository) -> Result<Self> {
         let files = file_layers(town)?;
         let repairs = town.read(|reader| Ok(layers_over(&files, reader)?.mq_repairs()?))?;
-        let trees = Trees::of(town, rig).ok_or_else(|| {
-            OperationError::rejected(format!("the rig {} has no repository", rig.slug))
-        })?;
         Ok(Self {
             town,
             rig,
-            repository: trees.repository(),
+            repository,
             repairs_max: u32::try_from(repairs).unwrap_or(0),
             changed: BTreeSet::new(),
         })
     }
 
-    fn look(&mut self, which: PullRequestPoll) -> Result<()> {
-        let hosted = match HostedRig::of(self.town, self.rig)? {
+    fn look(&mut self, machine: &dyn MergeMachine, which: PullRequestPoll) -> Result<()> {
+        let hosted = match machine.hosting(self.town, self.rig)? {
             Ok(hosted) => hosted,
             Err(NoHosting(words)) => {
                 let later = self.town.now().plus(AWAY_DELAY);
@@ -228,13 +238,13 @@ impl<'a> PullRequestWatch<'a> {
                 return Ok(());
             }
         };
-        let followed = self.claim(which, hosted.poll)?;
+        let hosted = hosted.as_ref();
+        let followed = self.claim(which, hosted.poll_interval())?;
         if followed.is_empty() {
             return Ok(());
         }
-        let tool = hosted.tool(self.town);
         let numbers: Vec<u64> = followed.iter().map(|one| one.number).collect();
-        let polled = match tool.poll(&numbers) {
+        let polled = match hosted.poll(&numbers) {
             Ok(polled) => polled,
             Err(error) => return self.service_failed(&followed, &error),
         };
@@ -249,10 +259,10 @@ impl<'a> PullRequestWatch<'a> {
             let asked = (|| {
                 let login = match &own_login {
                     Some(login) => String::clone(login),
-                    None => tool.login()?,
+                    None => hosted.login()?,
                 };
                 own_login = Some(login.clone());
-                Ok((login, tool.show(one.number)?))
+                Ok((login, hosted.show(one.number)?))
             })();
             let (login, shown) = match asked {
                 Ok(asked) => asked,
@@ -268,7 +278,7 @@ impl<'a> PullRequestWatch<'a> {
                     Ok(()) => is_fetched = true,
                     // Without the target nothing can be said; it is looked at again.
                     Err(GitError::Unreachable { message, .. }) => {
-                        let due_at = self.town.now().plus(hosted.poll);
+                        let due_at = self.town.now().plus(hosted.poll_interval());
                         let outcome = LookOutcome::waits(message, false);
                         self.save(one, &outcome, "", due_at)?;
                         continue;
@@ -276,8 +286,8 @@ impl<'a> PullRequestWatch<'a> {
                     Err(error) => return Err(git_failed(self.rig)(error)),
                 }
             }
-            let outcome = self.judge(&hosted, one, &shown, &login)?;
-            let due_at = self.town.now().plus(hosted.poll);
+            let outcome = self.judge(hosted, one, &shown, &login)?;
+            let due_at = self.town.now().plus(hosted.poll_interval());
             self.save(one, &outcome, &fingerprint, due_at)?;
         }
         Ok(())
@@ -290,7 +300,7 @@ impl<'a> PullRequestWatch<'a> {
             let mut followed = followed_in(writer)?;
             followed.retain(|one| one.request.rig == self.rig.slug);
             let now = writer.now();
-            let is_due = followed.iter().any(|one| one.pull.due_at <= now);
+            let is_due = followed.iter().any(|one| one.pull.next_look(now, poll) <= now);
             if which == PullRequestPoll::Due && !is_due {
                 return Ok(Vec::new());
             }
@@ -303,7 +313,7 @@ impl<'a> PullRequestWatch<'a> {
 
     fn judge(
         &mut self,
-        hosted: &HostedRig,
+        hosted: &dyn HostingService,
         one: &Followed,
         shown: &PullRequest,
         own_login: &str,
@@ -328,7 +338,7 @@ impl<'a> PullRequestWatch<'a> {
                 repaired_head: Some(one.pull.repaired_head.as_str())
                     .filter(|head| !head.is_empty()),
                 repaired_feedback: &repaired,
-                trust: &hosted.trust,
+                trust: hosted.trust(),
                 own_login,
             };
             let verdict = judge_pull_request(&record, shown, merge_is_in_target, self.town.now());
@@ -402,9 +412,9 @@ impl<'a> PullRequestWatch<'a> {
     }
 
     /// Fetches the tip of others, so that the next commit is built upon it.
-    fn adopt_tip(&self, hosted: &HostedRig, one: &Followed) -> Result<()> {
+    fn adopt_tip(&self, hosted: &dyn HostingService, one: &Followed) -> Result<()> {
         let (bead, branch) = (&one.request.id.bead, one.pull.branch.as_str());
-        let tip = match self.repository.hosted_tip(&hosted.remote, branch) {
+        let tip = match hosted.hosted_tip(branch) {
             Ok(tip) => tip,
             Err(GitError::Unreachable { .. }) => return Ok(()),
             Err(error) => return Err(git_failed(self.rig)(error)),
@@ -420,7 +430,12 @@ impl<'a> PullRequestWatch<'a> {
 
     /// Records that a request has landed, and deletes its branch if its tip is ours. A run that is at it may still add to
     /// it, so its end comes first.
-    fn land(&mut self, hosted: &HostedRig, one: &Followed, commit: &str) -> Result<LookOutcome> {
+    fn land(
+        &mut self,
+        hosted: &dyn HostingService,
+        one: &Followed,
+        commit: &str,
+    ) -> Result<LookOutcome> {
         let Followed { request, .. } = one;
         let landed = self.town.write(|writer| {
             if writer.live_run(&request.id.bead)?.is_some() {
@@ -434,24 +449,22 @@ impl<'a> PullRequestWatch<'a> {
         self.changed.insert(landed.id);
         if let Ok(Some(tip)) = self.repository.tip(&request.target) {
             // If this cannot be recorded, the commits are looked at again.
-            let _ = crate::trees::note_target(self.town, self.rig, &request.target, &tip);
+            let _ = self.repository.note_target(self.town, &request.target, &tip);
         }
         self.delete_branch(hosted, one);
         Ok(LookOutcome::waits("", true))
     }
 
     /// Deletes the branch of a pull request that was merged. A branch that cannot be deleted, or has commits of others, stays.
-    fn delete_branch(&self, hosted: &HostedRig, one: &Followed) {
+    fn delete_branch(&self, hosted: &dyn HostingService, one: &Followed) {
         let branch = one.pull.branch.as_str();
-        let (Ok(tips), Ok(Some(tip))) =
-            (self.tips(one), self.repository.hosted_tip(&hosted.remote, branch))
-        else {
+        let (Ok(tips), Ok(Some(tip))) = (self.tips(one), hosted.hosted_tip(branch)) else {
             return;
         };
         let is_ours = tips.iter().any(|known| known.is_ours() && known.commit == tip.as_str());
         if is_ours {
             // What is left of it does no harm.
-            let _ = self.repository.delete_hosted(&hosted.remote, branch, &tip, DELETE_TIME_MAX);
+            let _ = hosted.delete(branch, &tip);
         }
     }
 
@@ -460,17 +473,14 @@ impl<'a> PullRequestWatch<'a> {
         let failed = git_failed(self.rig);
         let target = &request.target;
         let tip = self.repository.tip(target).map_err(&failed)?;
-        let head = self.repository.resolve(head).map_err(&failed)?;
+        let head = match Commit::parse(head) {
+            Some(head) if self.repository.has(&head).map_err(&failed)? => Some(head),
+            _ => None,
+        };
         let Some((tip, head)) = tip.zip(head) else {
             return Ok(format!("the hosting service reports a conflict with {target}"));
         };
-        let signature = Signature { name: "gt".to_owned(), email: "gt@gt.invalid".to_owned() };
-        let work = WorkToRebase { commit: &head, base: None };
-        let tried = self.repository.rebase_onto(work, &tip, &signature).map_err(&failed)?;
-        let paths = match tried {
-            Rebased::Conflict { paths, .. } => paths,
-            Rebased::Clean(_) => Vec::new(),
-        };
+        let paths = self.repository.conflicting_paths(&head, &tip).map_err(&failed)?;
         Ok(if paths.is_empty() {
             format!("the hosting service reports a conflict with {target} (on {tip})")
         } else {

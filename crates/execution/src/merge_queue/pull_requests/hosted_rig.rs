@@ -3,16 +3,21 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gt_core::hosting::{HostedRepository, PullRequestTrust, fork_address};
+use gt_core::hosting::{
+    HostedRepository, LOOK_DELAY_MAX, PolledPullRequest, PullRequest, PullRequestTrust,
+    fork_address,
+};
 use gt_core::merging::RequestHold;
 use gt_core::{Rig, RigSlug, Timestamp};
-use gt_executors::git::Repository;
+use gt_executors::git::{Commit, GitError, Push, Repository};
 use gt_executors::hosting::{
-    HostingError, HostingProvider, HostingRefusal, HostingTool, PullRequestHead,
+    HostingError, HostingProvider, HostingRefusal, HostingTool, NewPullRequest, OpenedPullRequest,
+    PullRequestHead,
 };
 
-pub(super) use gt_town::hosting::NoHosting;
-use gt_town::hosting::{HOSTING_FILES, hosting_of};
+use super::super::local_machine::DELETE_TIME_MAX;
+use super::super::machine::HostingService;
+use gt_town::hosting::{HOSTING_FILES, NoHosting, hosting_of};
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::Trees;
 use gt_town::{OperationError, Result, Town};
@@ -26,25 +31,27 @@ const SERVICE_DELAY: Duration = Duration::from_mins(1);
 /// The shortest time between two looks at pull requests.
 const POLL_MIN: Duration = Duration::from_secs(1);
 
-/// The hosting service of a rig.
-pub(super) struct HostedRig {
+/// The hosting service of a rig, through the tool of the user and git.
+pub(in super::super) struct HostedRig<'a> {
+    town: &'a Town,
     provider: HostingProvider,
     hosted: HostedRepository,
     directory: PathBuf,
     fork_owner: Option<String>,
     /// The repository of the rig on this machine.
-    pub(super) repository: Repository,
+    repository: Repository,
     /// The address that branches are pushed to: the origin, or a fork of it.
-    pub(super) remote: String,
-    /// Whose comments start a repair.
-    pub(super) trust: PullRequestTrust,
-    /// The time between two looks.
-    pub(super) poll: Duration,
+    remote: String,
+    trust: PullRequestTrust,
+    poll: Duration,
 }
 
-impl HostedRig {
+impl<'a> HostedRig<'a> {
     /// The hosting service of a rig, by its setting or by the address of its origin.
-    pub(super) fn of(town: &Town, rig: &Rig) -> Result<std::result::Result<Self, NoHosting>> {
+    pub(in super::super) fn of(
+        town: &'a Town,
+        rig: &Rig,
+    ) -> Result<std::result::Result<Self, NoHosting>> {
         let files = file_layers(town)?;
         let layers = town.read(|reader| layers_over(&files, reader))?;
         let slug = &rig.slug;
@@ -69,17 +76,79 @@ impl HostedRig {
             OperationError::File { action: "create", path: directory.clone(), source }
         })?;
         let (trust, poll) = (layers.pr_trust()?, layers.pr_poll()?.max(POLL_MIN));
-        Ok(Ok(Self { provider, hosted, directory, fork_owner, repository, remote, trust, poll }))
+        Ok(Ok(Self {
+            town,
+            provider,
+            hosted,
+            directory,
+            fork_owner,
+            repository,
+            remote,
+            trust,
+            poll,
+        }))
     }
 
-    /// The tool.
-    pub(super) fn tool<'a>(&'a self, town: &'a Town) -> HostingTool<'a> {
-        HostingTool::new(&self.provider, &self.hosted, &self.directory, town.clock())
+    fn tool(&self) -> HostingTool<'_> {
+        HostingTool::new(&self.provider, &self.hosted, &self.directory, self.town.clock())
+    }
+}
+
+impl HostingService for HostedRig<'_> {
+    fn login(&self) -> std::result::Result<String, HostingError> {
+        self.tool().login()
     }
 
-    /// A branch as the service names it.
-    pub(super) fn head<'a>(&'a self, branch: &'a str) -> PullRequestHead<'a> {
-        PullRequestHead { fork_owner: self.fork_owner.as_deref(), branch }
+    fn show(&self, number: u64) -> std::result::Result<PullRequest, HostingError> {
+        self.tool().show(number)
+    }
+
+    fn poll(&self, numbers: &[u64]) -> std::result::Result<Vec<PolledPullRequest>, HostingError> {
+        self.tool().poll(numbers)
+    }
+
+    fn open(
+        &self,
+        new: &NewPullRequest<'_>,
+    ) -> std::result::Result<OpenedPullRequest, HostingError> {
+        let fork_owner = self.fork_owner.as_deref();
+        let head = PullRequestHead { fork_owner, ..new.head };
+        self.tool().open(&NewPullRequest { head, ..*new })
+    }
+
+    fn update(
+        &self,
+        number: u64,
+        title: &str,
+        body: &str,
+    ) -> std::result::Result<(), HostingError> {
+        self.tool().update(number, title, body)
+    }
+
+    fn hosted_tip(&self, branch: &str) -> std::result::Result<Option<Commit>, GitError> {
+        self.repository.hosted_tip(&self.remote, branch)
+    }
+
+    fn push(
+        &self,
+        commit: &Commit,
+        branch: &str,
+        there: Option<&Commit>,
+        limit: Duration,
+    ) -> std::result::Result<Push, GitError> {
+        self.repository.push_hosted(&self.remote, commit, branch, there, limit)
+    }
+
+    fn delete(&self, branch: &str, tip: &Commit) -> std::result::Result<Push, GitError> {
+        self.repository.delete_hosted(&self.remote, branch, tip, DELETE_TIME_MAX)
+    }
+
+    fn trust(&self) -> &PullRequestTrust {
+        &self.trust
+    }
+
+    fn poll_interval(&self) -> Duration {
+        self.poll
     }
 }
 
@@ -108,7 +177,9 @@ impl HostingFailure {
                 held(RequestHold::HostingTool, words, Some(now.plus(TOOL_DELAY)))
             }
             HostingError::RateLimited { until, .. } => {
-                Self { hold: None, words, retry_at: Some(*until) }
+                // A time further off would look as if the clock had been set back since.
+                let until = (*until).min(now.plus(LOOK_DELAY_MAX));
+                Self { hold: None, words, retry_at: Some(until) }
             }
             HostingError::Unreachable { .. } => {
                 Self { hold: None, words, retry_at: Some(now.plus(SERVICE_DELAY)) }
@@ -152,6 +223,14 @@ mod tests {
             (HostingError::ToolMissing { program: text("gh") }, tool, Some(now.plus(TOOL_DELAY))),
             (logged_out, tool, Some(now.plus(TOOL_DELAY))),
             (HostingError::RateLimited { until, words: text("slow down") }, None, Some(until)),
+            (
+                HostingError::RateLimited {
+                    until: now.plus(Duration::from_hours(30)),
+                    words: text("slow down"),
+                },
+                None,
+                Some(now.plus(LOOK_DELAY_MAX)),
+            ),
             (
                 HostingError::Unreachable { words: text("no route") },
                 None,

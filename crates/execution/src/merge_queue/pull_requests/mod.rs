@@ -9,5 +9,6 @@ mod follow;
 mod hosted_rig;
 mod publish;
 
-pub use follow::sync;
 pub(super) use follow::{follow_due, next_poll};
+pub use follow::{sync, sync_on};
+pub(super) use hosted_rig::HostedRig;

@@ -15,16 +15,18 @@ use gt_core::message::{MessageBody, Severity};
 use gt_core::secret_mask::SecretMask;
 use gt_core::{MessageAddress, Sender, Timestamp};
 use gt_executors::git::{CandidateMember, Commit, GitError, LandMethod, MemberOutcome, Push};
-use gt_executors::hosting::{HostingError, NewPullRequest};
+use gt_executors::hosting::{HostingError, NewPullRequest, PullRequestHead};
 use gt_store::{CandidateCheck, Writer};
 
 use super::super::batch::BatchProgress;
+use super::super::machine::HostingService;
 use super::super::pass::{PUSH_LEASE_SECONDS, QueueBuilder};
 use super::super::repair::RepairCause;
 use super::super::verify::CheckVerdict;
-use super::hosted_rig::{HostedRig, HostingFailure, NoHosting};
+use super::hosted_rig::HostingFailure;
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_beads::messages::escalate_in;
+use gt_town::hosting::NoHosting;
 use gt_town::tree_paths::git_failed;
 use gt_town::{OperationError, Result};
 
@@ -74,7 +76,7 @@ impl QueueBuilder<'_> {
         target: &Commit,
         request: &MergeRequest,
     ) -> Result<BatchProgress> {
-        let hosted = match HostedRig::of(self.town, self.rig)? {
+        let hosted = match self.machine.hosting(self.town, self.rig)? {
             Ok(hosted) => hosted,
             Err(NoHosting(words)) => {
                 let retry_at = Some(self.town.now().plus(REFUSED_DELAY));
@@ -82,9 +84,10 @@ impl QueueBuilder<'_> {
                 return self.stop(request, RequestAction::Hold(RequestHold::HostingTool), &note);
             }
         };
-        match self.try_publish(&hosted, target, request) {
+        match self.try_publish(hosted.as_ref(), target, request) {
             Ok(progress) => Ok(progress),
             Err(PublishStop::Service(error)) => self.put_off(request, &error),
+            Err(PublishStop::Changed(words)) => self.hold_changed(request, &words),
             Err(PublishStop::Git(GitError::Unreachable { message, .. })) => {
                 let retry_at = Some(self.town.now().plus(AWAY_DELAY));
                 let note = RequestNote { detail: message, retry_at, ..RequestNote::default() };
@@ -98,14 +101,13 @@ impl QueueBuilder<'_> {
 
     fn try_publish(
         &mut self,
-        hosted: &HostedRig,
+        hosted: &dyn HostingService,
         target: &Commit,
         request: &MergeRequest,
     ) -> std::result::Result<BatchProgress, PublishStop> {
-        let tool = hosted.tool(self.town);
         // This is also the test whether the tool is there and logged in, before anything is built.
-        tool.login()?;
-        let shown = request.pull_request.number.map(|number| tool.show(number)).transpose()?;
+        hosted.login()?;
+        let shown = request.pull_request.number.map(|number| hosted.show(number)).transpose()?;
         let (mut name, landed) = match self.start(request, shown.as_ref())? {
             PublishStart::GoOn { name, landed } => (name, landed),
             PublishStart::Merged => {
@@ -113,11 +115,7 @@ impl QueueBuilder<'_> {
                 self.wait_for_people(request, &request.pull_request, now)?;
                 return Ok(BatchProgress::GoOn);
             }
-            PublishStart::Changed(words) => {
-                self.town.write(|writer| hold_changed_in(writer, request, &words).map(drop))?;
-                self.changed.insert(request.id.clone());
-                return Ok(BatchProgress::GoOn);
-            }
+            PublishStart::Changed(words) => return Err(PublishStop::Changed(words)),
         };
         let ids = [request.id.clone()];
         let note = RequestNote::default();
@@ -167,7 +165,7 @@ impl QueueBuilder<'_> {
         if has_news {
             self.open_or_update(hosted, request, &mut name, &checks)?;
         }
-        let due_at = self.town.now().plus(hosted.poll);
+        let due_at = self.town.now().plus(hosted.poll_interval());
         self.wait_for_people(request, &name, due_at)?;
         Ok(BatchProgress::GoOn)
     }
@@ -221,13 +219,13 @@ impl QueueBuilder<'_> {
     /// A name that no branch has yet.
     fn free_branch(
         &self,
-        hosted: &HostedRig,
+        hosted: &dyn HostingService,
         request: &MergeRequest,
     ) -> std::result::Result<String, PublishStop> {
         let (title, _) = self.title_and_description(request)?;
         for attempt in 1..=BRANCH_TRIES_MAX {
             let name = pull_request_branch(&request.id.bead, &title, attempt);
-            if hosted.repository.hosted_tip(&hosted.remote, &name)?.is_none() {
+            if hosted.hosted_tip(&name)?.is_none() {
                 return Ok(name);
             }
         }
@@ -242,24 +240,24 @@ impl QueueBuilder<'_> {
     /// rewrote its commits gets a new start from the target, with the commits of others on top.
     fn plan(
         &mut self,
-        hosted: &HostedRig,
+        hosted: &dyn HostingService,
         target: &Commit,
         request: &MergeRequest,
         branch: &str,
         landed: Option<Commit>,
     ) -> std::result::Result<PublishPlan, PublishStop> {
-        let there = hosted.repository.hosted_tip(&hosted.remote, branch)?;
+        let there = hosted.hosted_tip(branch)?;
         let tips = self.tips(request, branch)?;
         let member = self.member(request)?;
         let accepted = member.commit.clone();
         let ours = tips.iter().rev().find(|tip| tip.is_ours());
         let (base, members) = if let (Some(there), Some(ours)) = (&there, ours) {
-            let previous = self.last_pushed(hosted, &tips, there)?.unwrap_or(ours);
+            let previous = self.last_pushed(&tips, there)?.unwrap_or(ours);
             if previous.accepted == request.accepted {
                 return Ok(PublishPlan::There(there.clone(), Vec::new()));
             }
             let previous_accepted = self.commit(&previous.accepted)?;
-            if hosted.repository.has_in_history(&accepted, &previous_accepted)? {
+            if self.repository.has_in_history(&accepted, &previous_accepted)? {
                 let base = Some(previous_accepted);
                 (there.clone(), vec![CandidateMember { base, ..member }])
             } else {
@@ -282,7 +280,7 @@ impl QueueBuilder<'_> {
             (target.clone(), vec![CandidateMember { base, ..member }])
         };
         let id = format!("pull-{}", request.id);
-        let built = hosted.repository.build_candidate(&id, &base, &members, LandMethod::Rebase)?;
+        let built = self.repository.build_candidate(&id, &base, &members, LandMethod::Rebase)?;
         for outcome in &built.members {
             match outcome {
                 MemberOutcome::Applied { .. } | MemberOutcome::AlreadyThere => {}
@@ -323,7 +321,6 @@ impl QueueBuilder<'_> {
     /// The last of our tips that is in this commit of the branch. One that is recorded after it was never pushed.
     fn last_pushed<'t>(
         &self,
-        hosted: &HostedRig,
         tips: &'t [PullRequestTip],
         there: &Commit,
     ) -> std::result::Result<Option<&'t PullRequestTip>, PublishStop> {
@@ -332,7 +329,7 @@ impl QueueBuilder<'_> {
         }
         for tip in tips.iter().rev().filter(|tip| tip.is_ours()) {
             let commit = self.commit(&tip.commit)?;
-            if hosted.repository.has_in_history(there, &commit)? {
+            if self.repository.has_in_history(there, &commit)? {
                 return Ok(Some(tip));
             }
         }
@@ -374,49 +371,46 @@ impl QueueBuilder<'_> {
     /// Pushes the branch. `false` if the request is in line again, or held.
     fn push_pull_branch(
         &mut self,
-        hosted: &HostedRig,
+        hosted: &dyn HostingService,
         request: &MergeRequest,
         branch: &str,
         push: &PublishedCommit,
     ) -> std::result::Result<bool, PublishStop> {
         let there = push.there.as_ref();
-        let (remote, commit) = (&hosted.remote, &push.commit);
         let refused = |words: String| RequestNote {
             detail: words,
             retry_at: Some(self.town.now().plus(REFUSED_DELAY)),
             ..RequestNote::default()
         };
-        let (action, note) =
-            match hosted.repository.push_hosted(remote, commit, branch, there, PUSH_TIME_MAX)? {
-                Push::Done => return Ok(true),
-                // Others have pushed to it: their commits come first.
-                Push::LostRace(_) => {
-                    self.rebuild(std::slice::from_ref(&request.id), OriginAnswer::Unknown)?;
-                    return Ok(false);
-                }
-                Push::Unreachable(words) => {
-                    let retry_at = Some(self.town.now().plus(AWAY_DELAY));
-                    let note = RequestNote { detail: words, retry_at, ..RequestNote::default() };
-                    (RequestAction::Hold(RequestHold::OriginUnreachable), note)
-                }
-                Push::Rejected(why) => {
-                    (RequestAction::Hold(RequestHold::OriginRefused), refused(why.to_string()))
-                }
-                Push::Incomplete(why) | Push::Unable(why) => {
-                    (RequestAction::Hold(RequestHold::OriginRefused), refused(why))
-                }
-                Push::Held(obstacle) => (
-                    RequestAction::Hold(RequestHold::CheckoutInTheWay),
-                    refused(obstacle.to_string()),
-                ),
-            };
+        let (action, note) = match hosted.push(&push.commit, branch, there, PUSH_TIME_MAX)? {
+            Push::Done => return Ok(true),
+            // Others have pushed to it: their commits come first.
+            Push::LostRace(_) => {
+                self.rebuild(std::slice::from_ref(&request.id), OriginAnswer::Unknown)?;
+                return Ok(false);
+            }
+            Push::Unreachable(words) => {
+                let retry_at = Some(self.town.now().plus(AWAY_DELAY));
+                let note = RequestNote { detail: words, retry_at, ..RequestNote::default() };
+                (RequestAction::Hold(RequestHold::OriginUnreachable), note)
+            }
+            Push::Rejected(why) => {
+                (RequestAction::Hold(RequestHold::OriginRefused), refused(why.to_string()))
+            }
+            Push::Incomplete(why) | Push::Unable(why) => {
+                (RequestAction::Hold(RequestHold::OriginRefused), refused(why))
+            }
+            Push::Held(obstacle) => {
+                (RequestAction::Hold(RequestHold::CheckoutInTheWay), refused(obstacle.to_string()))
+            }
+        };
         self.stop(request, action, &note)?;
         Ok(false)
     }
 
     fn open_or_update(
         &mut self,
-        hosted: &HostedRig,
+        hosted: &dyn HostingService,
         request: &MergeRequest,
         name: &mut PullRequestName,
         checks: &[CandidateCheck],
@@ -442,12 +436,11 @@ impl QueueBuilder<'_> {
         let mask = SecretMask::of_accounts(&self.town.read(|reader| Ok(reader.accounts()?))?);
         let (title, body) = (text.title(), text.body());
         let (title, body) = (mask.mask(&title), mask.mask(&body));
-        let tool = hosted.tool(self.town);
         if let Some(number) = name.number {
-            return Ok(tool.update(number, &title, &body)?);
+            return Ok(hosted.update(number, &title, &body)?);
         }
-        let opened = tool.open(&NewPullRequest {
-            head: hosted.head(&name.branch),
+        let opened = hosted.open(&NewPullRequest {
+            head: PullRequestHead { fork_owner: None, branch: &name.branch },
             base: &request.target,
             title: &title,
             body: &body,
@@ -457,7 +450,11 @@ impl QueueBuilder<'_> {
         name.address.clone_from(&opened.pull_request.url);
         if opened.was_there {
             self.town.write(|writer| name_in(writer, request, name).map(drop))?;
-            tool.update(opened.pull_request.number, &title, &body)?;
+            let base = hosted.show(opened.pull_request.number)?.base_branch;
+            if base != request.target {
+                return Err(PublishStop::Changed(base_changed(request, &base)));
+            }
+            hosted.update(opened.pull_request.number, &title, &body)?;
         }
         Ok(())
     }
@@ -517,11 +514,16 @@ impl QueueBuilder<'_> {
             return Ok(BatchProgress::GoOn);
         };
         if hold == RequestHold::PullRequestChanged {
-            self.town.write(|writer| hold_changed_in(writer, request, &note.detail).map(drop))?;
-            self.changed.insert(request.id.clone());
-            return Ok(BatchProgress::GoOn);
+            return self.hold_changed(request, &note.detail);
         }
         self.stop(request, RequestAction::Hold(hold), &note)
+    }
+
+    /// Holds a request whose pull request a person has changed.
+    fn hold_changed(&mut self, request: &MergeRequest, words: &str) -> Result<BatchProgress> {
+        self.town.write(|writer| hold_changed_in(writer, request, words).map(drop))?;
+        self.changed.insert(request.id.clone());
+        Ok(BatchProgress::GoOn)
     }
 
     fn stop(
@@ -538,6 +540,8 @@ impl QueueBuilder<'_> {
 /// Why a request was not published.
 enum PublishStop {
     Service(HostingError),
+    /// A person has changed the pull request: this is held.
+    Changed(String),
     Git(GitError),
     Operation(OperationError),
 }

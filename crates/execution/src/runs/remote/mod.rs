@@ -3,18 +3,18 @@
 mod remote_side;
 mod site;
 
-pub use remote_side::{attend_line, called_from, keep_run};
+pub use remote_side::{attend_line, keep_run};
 
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
-use gt_core::decide::home_call;
 use gt_core::runtime::Runtime;
 use gt_core::schedule::{RunEnd, RunId, RunLoss, RunState, Workplace};
 use gt_core::work::RunToken;
+use gt_executors::calls::{CallRunner, SOCKETS, TOKEN_FILE};
 use gt_executors::runs::{RunFiles, RunLock, SupervisorAnswer, say};
 use gt_executors::ssh::{
-    self, HomeCommand, RemoteOrder, RemoteReady, RemoteRun, RemoteRunOutcome, RemoteRunRecord,
+    self, HomeCommands, RemoteOrder, RemoteReady, RemoteRun, RemoteRunOutcome, RemoteRunRecord,
     RemoteRunReply, RunPlace, SshConnection,
 };
 
@@ -28,7 +28,6 @@ use super::supervise::{ClaimInputs, end_without_town, say_failed};
 use gt_scheduling::run_transitions::{Claim, ClaimedRun, claim, renew_token};
 use gt_scheduling::run_transitions::{exec_failed, finish};
 use gt_scheduling::runtimes;
-use gt_town::identity::RUN_TOKEN;
 use gt_town::{OperationError, Result, Town};
 
 /// A supervisor at home that has the lock of its run.
@@ -38,6 +37,8 @@ pub(super) struct HomeSupervisor<'a> {
     pub(super) program: &'a Path,
     pub(super) files: &'a RunFiles,
     pub(super) lock: &'a RunLock,
+    /// Carries out the commands of its worker.
+    pub(super) runner: &'a Arc<dyn CallRunner>,
 }
 
 /// Carries out a run on another machine from its claim to its end, or stays with one that goes on there.
@@ -110,7 +111,8 @@ impl HomeSupervisor<'_> {
             launch_spec(self.town, &it.rig, order, &runtime, account, &ground, 1)?;
         // The town is not there: calls to it go through the line. No secret leaves home: the line proves whose calls
         // they are, and home adds the token to them.
-        agent.environment.retain(|(name, _)| name != "GT_TOWN_ROOT" && name != RUN_TOKEN);
+        let is_of_home = |name: &str| ["GT_TOWN_ROOT", SOCKETS, TOKEN_FILE].contains(&name);
+        agent.environment.retain(|(name, _)| !is_of_home(name));
         wrap_agent(self.town, &it.rig, &order.run, &mut agent, false)?;
         let terminal = agent.terminal.is_some();
         let (argv, environment) = (agent.argv, agent.environment);
@@ -146,13 +148,11 @@ impl HomeSupervisor<'_> {
         token: &RunToken,
     ) -> Result<()> {
         let (town, id) = (self.town, &it.run.id);
-        let caller = HomeCommand {
-            program: self.program.to_owned(),
-            directory: town.root().join(&it.rig.path),
-            environment: environment_of(town, &it.run, &it.context, self.program, token)?,
-            translate: |program, arguments| {
-                home_call(program, arguments).map_err(|error| error.to_string())
-            },
+        let caller = HomeCommands {
+            runner: Arc::clone(self.runner),
+            token: token.reveal(),
+            directory: town.root().join(&it.rig.path).display().to_string(),
+            variables: environment_of(town, &it.run, &it.context, self.program)?,
         };
         // If the store cannot say, the run is not given up.
         let is_wanted = || {
@@ -192,7 +192,7 @@ impl HomeSupervisor<'_> {
             RemoteRunOutcome::Ended(end) => {
                 self.lock.keep_end(end);
                 retry_while_unreachable(self.lock, || {
-                    conclude(town, &it.rig, &it.run, &it.context, runtime, end)
+                    conclude(town, &it.rig, &it.run, &it.context, runtime, (end, RunLoss::Agent))
                 })?;
             }
             RemoteRunOutcome::NotStarted(why) => self.give_back(id, &why)?,
