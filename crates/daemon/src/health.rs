@@ -1,19 +1,24 @@
 //! The checks of `gt doctor`.
 
+mod fleet;
 mod rigs;
+
+pub use fleet::examine_fleet;
 
 use std::path::Path;
 
-use gt_core::decide::{HostVerdict, shown_path};
+use gt_core::decide::{DiskGuard, HostVerdict, shown_path};
 use gt_core::schedule::{TrashState, Trashed};
 use gt_core::{BeadId, ExecutorKind};
 use gt_executors::git::LargeFiles;
-use gt_executors::machine::{UsedRoom, free_megabytes, used_room};
+use gt_executors::machine::{UsedRoom, disk_of, used_room};
 use gt_executors::process;
 use gt_executors::runs::control_groups_missing;
 
+use crate::retention::disk_guard;
 use gt_beads::{dependencies, outbox, store};
 use gt_execution::trees;
+use gt_town::deck::{DeckRecord, DeckSettings};
 use gt_town::{Result, Town, UnsentNotices};
 
 /// The result of a check.
@@ -83,6 +88,7 @@ pub fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
         checks.push(HealthCheck::bad("runtime", CheckGrade::Warning, told, fix));
     }
     checks.push(notices(town)?);
+    checks.extend(deck(town));
     checks.push(moved_trees(town)?);
     checks.extend(rig_directories(town)?);
     // The agent of a rig is a setting.
@@ -111,7 +117,7 @@ fn settings(town: &Town) -> HealthCheck {
 
 /// The room that the town takes on its disk, and the room that is left.
 fn room(town: &Town) -> Result<Option<HealthCheck>> {
-    let Some(free_mb) = free_megabytes(town.root()).filter(|_| town.has_directory()) else {
+    let Some(disk) = disk_of(town.root()).filter(|_| town.has_directory()) else {
         return Ok(None);
     };
     let rigs = town.read(|reader| Ok(reader.rigs()?))?;
@@ -123,7 +129,8 @@ fn room(town: &Town) -> Result<Option<HealthCheck>> {
     let logs = used_room(vec![town.runs_directory()]);
     let checks = used_room(vec![town.root().join(gt_town::town::DIRECTORY).join("checks")]);
     let detail = format!(
-        "{free_mb} MB free; trees take {}, the trash {}, logs of runs {}, logs of checks {}",
+        "{} MB free; trees take {}, the trash {}, logs of runs {}, logs of checks {}",
+        disk.free_mb,
         of_rigs(&["polecats", "checks"]),
         of_rigs(&[".trash"]),
         shown_room(logs),
@@ -132,10 +139,13 @@ fn room(town: &Town) -> Result<Option<HealthCheck>> {
     // A setting that cannot be read is a finding of its own.
     let settings = gt_town::settings::layers(town).ok();
     let minimum = settings.and_then(|settings| settings.guard_disk_min_mb().ok()).unwrap_or(0);
-    if free_mb >= u64::try_from(minimum).unwrap_or(0) {
+    let guard = disk_guard(town, u64::try_from(minimum).unwrap_or(0))?;
+    let Some(guard) = guard.filter(DiskGuard::is_shut) else {
         return Ok(Some(HealthCheck::good("room", detail)));
-    }
-    let detail = format!("{detail}; nothing starts below {minimum} MB (guard.disk_min_mb)");
+    };
+    let wanted = guard.wanted_mb();
+    let detail =
+        format!("{detail}; nothing starts below {wanted} MB (guard.disk_min_mb: {minimum})");
     let fix = "make room: gt polecat purge, or remove other files of this disk";
     Ok(Some(HealthCheck::bad("room", CheckGrade::Problem, detail, fix)))
 }
@@ -301,6 +311,15 @@ fn circles(town: &Town) -> Result<HealthCheck> {
             HealthCheck::bad("dependencies", CheckGrade::Problem, shown_path(&path), fix)
         }
     })
+}
+
+/// The flight deck, if its daemon cannot serve it.
+fn deck(town: &Town) -> Option<HealthCheck> {
+    let record = DeckRecord::read(town.root()).filter(|record| !record.problem.is_empty())?;
+    let is_wanted = DeckSettings::of(town).is_ok_and(|settings| settings.enabled);
+    let fix = "end the program that has its port, or move it with gt config set deck.port <port>";
+    (is_wanted && crate::daemon::is_running(town))
+        .then(|| HealthCheck::bad("deck", CheckGrade::Warning, record.problem, fix))
 }
 
 fn notices(town: &Town) -> Result<HealthCheck> {

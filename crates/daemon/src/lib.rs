@@ -7,6 +7,8 @@
 
 pub mod daemon;
 pub mod demo;
+pub mod export_helper;
+pub mod finishing;
 pub mod health;
 pub mod inbox;
 #[cfg(test)]
@@ -14,5 +16,8 @@ mod live_run_tests;
 pub mod notice_helper;
 pub mod reconcile;
 pub mod retention;
+pub mod slinging;
+pub mod store_migration;
+pub mod views;
 
 pub use reconcile::{convoys as attend_convoys, warm_trees};

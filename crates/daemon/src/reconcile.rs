@@ -10,12 +10,13 @@ use crate::{notice_helper, retention};
 use gt_execution::merge_queue::{self, PassReport};
 use gt_execution::runs::message_delivery::deliver_waiting;
 use gt_execution::runs::stalls::StallReport;
-use gt_execution::runs::{Recovered, RunSpawner, recover, stalls};
+use gt_execution::runs::{Recovered, RunSpawner, clear_left_runs, recover, stalls};
 use gt_execution::stale_hooks::{StaleHook, release_stale_hooks};
 use gt_execution::trees::{WarmTreeChanges, complete_moves, keep_warm};
 use gt_scheduling::convoy_planning::{ConvoyCheck, check_convoys};
 use gt_scheduling::dispatch::DispatchInputs;
 use gt_scheduling::dispatch::{DispatchResult, Dispatcher};
+use gt_scheduling::host_lease::renew_if_due;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_scheduling::schedule::{SlingReport, SlingRequest, sling_to_start};
 use gt_town::{OperationError, Result, Town};
@@ -24,8 +25,10 @@ use gt_workqueue::work::{Overdue, WorkError};
 
 /// Recovers runs and starts that died, and closes contexts whose bead is closed.
 pub fn liveness(town: &Town, processes: &LocalProcesses) -> Result<Recovered> {
-    gt_town::hosts::renew(town)?;
-    recover(town, processes)
+    renew_if_due(town)?;
+    let cleared = clear_left_runs(town, processes)?;
+    let recovered = recover(town, processes)?;
+    Ok(Recovered { cleared, ..recovered })
 }
 
 /// Releases hooked beads without a worker. Returns them, and when the next may be due.

@@ -8,18 +8,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gt_core::decide::DiskGuard;
 use gt_core::schedule::{RunId, TrashState, Trashed};
 use gt_core::settings::Layers;
 use gt_core::{Status, Timestamp};
-use gt_executors::machine::free_megabytes;
+use gt_executors::machine::disk_of;
 use gt_executors::runs::{RunFiles, runs_with_files, sweep_control_groups};
-use gt_store::{Reader, SettingScope, Writer};
+use gt_store::{Guard, Reader, SettingScope, Writer};
 
 use crate::notice_helper;
 use gt_execution::checks::forget_check_logs;
 use gt_execution::trees::{PURGE_NOTICE_PERIOD, delete_for_good, is_due_soon};
 use gt_scheduling::Consequences;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
+use gt_town::hosts::host_of;
 use gt_town::settings::{file_layers, history_kept, layers, layers_over};
 use gt_town::{Actor, Environment, OperationError, Result, StoreOptions, SystemClock, Town};
 
@@ -100,6 +102,7 @@ pub fn apply_retention(town: &Town) -> Result<RetentionResult> {
         let now = writer.now().to_string();
         writer.put_setting(SettingScope::Store, &mark_of(processes.host()), Some(&now))?;
         let messages = writer.purge_messages(forgotten_before(town, writer, &files)?)?;
+        writer.forget_run_outputs(logs_forgotten_before(town, writer, &files)?)?;
         let (announced, due) = announce(writer, processes.host())?;
         Ok(Some((messages, announced, due)))
     })?;
@@ -121,20 +124,28 @@ pub fn forget_run_files(town: &Town) -> Result<u64> {
     remove_run_files(town, before, || false)
 }
 
-/// Removes the oldest files of runs that are over, and outputs of checks, until the disk of the town has as much room as
-/// `guard.disk_min_mb` says; returns the number of runs. Nothing happens on a disk with room.
+/// Removes the oldest files of runs that are over, and outputs of checks, until the disk of the town has so much room that
+/// the disk guard opens; returns the number of runs. Nothing happens on a disk with room.
 pub fn make_room(town: &Town) -> Result<u64> {
     let minimum_mb = layers(town)?.guard_disk_min_mb()?;
     let minimum_mb = u64::try_from(minimum_mb).unwrap_or(0);
-    let has_room = || free_megabytes(town.root()).is_none_or(|free| free >= minimum_mb);
-    if minimum_mb == 0 || has_room() {
+    let Some(guard) = disk_guard(town, minimum_mb)?.filter(DiskGuard::is_shut) else {
         return Ok(0);
-    }
+    };
+    let has_room = || disk_of(town.root()).is_none_or(|disk| disk.free_mb >= guard.reopens_mb);
     let gone = remove_run_files(town, town.now(), has_room)?;
     if !has_room() {
         forget_check_logs(town, town.now().minus(CHECK_LOG_AGE_MIN))?;
     }
     Ok(gone)
+}
+
+/// The disk guard of the town on this machine as it stands; none if it is off or the disk cannot be looked at.
+pub(crate) fn disk_guard(town: &Town, minimum_mb: u64) -> Result<Option<DiskGuard>> {
+    let Some(disk) = disk_of(town.root()) else { return Ok(None) };
+    let host = host_of(town)?;
+    let shut = town.read(|reader| Ok(reader.shut_guards(&host)?))?;
+    Ok(DiskGuard::new(disk, minimum_mb, shut.contains(&Guard::Disk)))
 }
 
 /// Removes the files of runs that may be forgotten and have not changed since `before`, the oldest first, until `is_enough`.

@@ -31,6 +31,8 @@ pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
         | EventKind::RunLost
         | EventKind::RunCancelled
         | EventKind::AccountChanged => &[ReconcilerKind::Dispatch],
+        // A host that is removed has runs to clear away; one that is resumed takes work.
+        EventKind::HostChanged => &[ReconcilerKind::Dispatch, ReconcilerKind::Liveness],
         EventKind::TreeMoved | EventKind::TreeRestored => {
             &[ReconcilerKind::Dispatch, ReconcilerKind::Trees]
         }

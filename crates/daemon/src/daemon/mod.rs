@@ -14,6 +14,7 @@ mod absence;
 mod control;
 mod event_loop;
 mod event_routing;
+mod host_lease;
 mod journal;
 mod reconciler_kind;
 mod reconcilers;
@@ -27,7 +28,7 @@ mod watch;
 
 pub use absence::{DaemonAbsence, absence};
 pub use control::{DaemonPresence, DaemonStart, DaemonStop, presence, start, stop};
-pub use gt_executors::daemon::make_room_for_files;
+pub use gt_executors::daemon::{Signals, make_room_for_files};
 pub use journal::{JournalEntry, log_files, log_path};
 pub use reconciler_kind::ReconcilerKind;
 pub use report::{DaemonReport, LatencyReport, ReconcilerReport};

@@ -187,7 +187,8 @@ fn dispatch(state: &DaemonState, dispatcher: &Dispatcher<'_>) -> Result<RoundOut
     }
     let started = dispatched.dispatched.len() as u64;
     let again = started > 0 && dispatched.reason == Some(PlanReason::Batch);
-    Ok(RoundOutcome { done: started, due: next_start(town)?, again })
+    let due = next_start(town)?.into_iter().chain(dispatched.due).min();
+    Ok(RoundOutcome { done: started, due, again })
 }
 
 /// When the next start is due that only waits for a time. A start that was already due in this round waits for
@@ -222,6 +223,7 @@ fn tell_recovered(state: &DaemonState, recovered: &Recovered) {
         ("taken back", &recovered.restarted),
         ("lost", &recovered.lost),
         ("found over", &recovered.finished),
+        ("cleared after absence", &recovered.cleared),
     ] {
         for run in runs {
             let more = [

@@ -13,6 +13,7 @@ use gt_executors::daemon::{
 use gt_executors::runs::become_detached;
 
 use super::event_loop::{EventLoop, EventLoopParts};
+use super::host_lease;
 use super::journal::{Journal, Level, log_path};
 use super::lock_path;
 use super::reconcilers;
@@ -98,6 +99,7 @@ pub fn run(
             )));
         }
     };
+    gt_town::hosts::refuse_wrong_clock(&town)?;
     make_room_for_files();
     let settings = DaemonSettings::of(&town)?;
     let journal =
@@ -147,6 +149,7 @@ pub fn run(
     };
     let mut event_loop = EventLoop::new(Arc::clone(&state), parts)?;
     listen_to_server(&state).map_err(failed("begin in", root.clone()))?;
+    host_lease::begin(&state).map_err(failed("begin in", root.clone()))?;
     reconcilers::begin(&state).map_err(failed("begin in", root))?;
     let log = Arc::clone(&state);
     let tell = move |what: &str, more: &str| {
@@ -155,6 +158,8 @@ pub fn run(
     let companion = (around.beside)(state.town.clone(), Arc::new(tell));
     let ended = event_loop.run(on_ready);
     drop(companion);
+    // Others count on this daemon until its lease has ended, if the store cannot be told.
+    let _ = gt_scheduling::host_lease::daemon_left(&state.town);
     ended
 }
 

@@ -79,7 +79,7 @@ fn blind_budgets(town: &Town, all: &[Rig]) -> Result<Option<HealthCheck>> {
     for rig in all.iter().filter(|rig| is_set && is_in_service(rig) && settings.knows_how(rig)) {
         let is_told = runs_here(rig)
             && runtimes::resolve(town, &settings, &rig.slug, None)
-                .is_ok_and(|runtime| !runtime.telemetry.is_empty());
+                .is_ok_and(|runtime| runtime.tells_live_usage());
         if !is_told && rig.executor.takes_slot() {
             let runtime = settings.runtime_in(&rig.slug, None);
             let runtime = if runtime.is_empty() { "its own command" } else { runtime };

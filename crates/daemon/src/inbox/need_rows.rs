@@ -62,7 +62,7 @@ pub(super) fn need_rows(
                 row.rig = Some(rig.clone());
                 row.context.detail.clone_from(problem);
             }
-            Need::NotTold(_) => {}
+            Need::HostAway(_) | Need::NotTold(_) => {}
         }
         if let Some(bead) = row.bead.clone() {
             let (title, rig) = titles.of(reader, &bead)?;
@@ -96,6 +96,7 @@ fn kind_and_object(need: &Need) -> (InboxKind, InboxObject) {
         Need::NotGone(id, _) => (InboxKind::NotGone, run(id)),
         Need::Stalled(id, _) => (InboxKind::Stalled, run(id)),
         Need::NotTold(_) => (InboxKind::NotTold, InboxObject::Town),
+        Need::HostAway(_) => (InboxKind::HostAway, InboxObject::Town),
         Need::DamagedRepository(rig, _) => {
             (InboxKind::DamagedRepository, InboxObject::Rig(rig.clone()))
         }
@@ -123,6 +124,7 @@ fn commands_of(need: &Need) -> Vec<String> {
             format!("gt run cancel {bead}"),
         ],
         Need::NotTold(_) => vec!["gt outbox list".to_owned(), "gt outbox retry".to_owned()],
+        Need::HostAway(_) => vec!["gt host list".to_owned()],
         Need::DamagedRepository(..) => vec!["gt doctor".to_owned()],
     }
 }

@@ -327,7 +327,7 @@ fn build(scenario: &Scenario) -> (Town, Arc<StillClock>) {
     let machine = MachineFacts {
         memory: Some(MachineMemory { total_mb: 16_000, available_mb: limits.memory_mb }),
         load: Some(MachineLoad { hundredths: limits.load, cores: 1 }),
-        disk_free_mb: None,
+        disk: None,
     };
     let town = Town::in_memory(actor, shared, Arc::new(Consequences))
         .unwrap()

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use gt_beads::beads;
-use gt_core::decide::{MachineFacts, MachineMemory};
+use gt_core::decide::{MachineDisk, MachineFacts, MachineMemory};
 use gt_core::{Clock, ExecutorKind, Timestamp};
 use gt_scheduling::dispatch::{CycleCaller, Dispatcher, MemorySpawner, next_due};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_scheduling::schedule::{SlingOptions, SlingRequest, sling};
 use gt_scheduling::{Consequences, queue};
-use gt_town::{Actor, Town, rigs, settings};
+use gt_town::{Actor, Machine, Town, rigs, settings};
 
 use crate::scheduling::bead;
 
@@ -151,6 +151,38 @@ fn a_machine_without_room_is_looked_at_again_soon() {
     stage.sling(&["web-1", "web-2"]);
     assert_eq!(stage.cycle(CycleCaller::Daemon).0, ["web-1"], "it never holds up the only one");
     assert_eq!(stage.due_in(), Some(SECOND * 5));
+}
+
+/// A machine whose disk has so much room, of 10,000 MB.
+#[derive(Debug)]
+struct ChangingDisk(AtomicU64);
+
+impl Machine for ChangingDisk {
+    fn facts(&self) -> MachineFacts {
+        let disk = MachineDisk { total_mb: 10_000, free_mb: self.0.load(Ordering::Relaxed) };
+        MachineFacts { disk: Some(disk), ..MachineFacts::default() }
+    }
+}
+
+#[test]
+fn a_disk_that_was_short_lets_runs_start_when_there_is_clearly_more_room() {
+    let disk = Arc::new(ChangingDisk(AtomicU64::new(1_000)));
+    let wanted = [("scheduler.max_polecats", "9"), ("guard.disk_min_mb", "1000")];
+    let Stage { town, clock, spawner } = Stage::with(&wanted, MachineFacts::default());
+    let machine: Arc<dyn Machine> = Arc::<ChangingDisk>::clone(&disk);
+    let stage = Stage { town: town.with_machine(machine), clock, spawner };
+    let ids = ["web-1", "web-2", "web-3"];
+    let started = |free_mb, id: &str| {
+        disk.0.store(free_mb, Ordering::Relaxed);
+        stage.sling(&[id]);
+        stage.cycle(CycleCaller::Daemon).0
+    };
+    assert_eq!(started(1_000, ids[0]), [ids[0]], "it has just enough");
+    assert_eq!(started(999, ids[1]), [""; 0]);
+    assert_eq!(started(1_249, ids[2]), [""; 0], "it has shut, and remembers it");
+    let starts = started(1_250, "web-4");
+    assert_eq!(starts, ["web-2", "web-3", "web-4"]);
+    assert_eq!(started(1_000, "web-5"), ["web-5"]);
 }
 
 #[test]

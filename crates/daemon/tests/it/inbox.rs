@@ -2,15 +2,18 @@
 
 use gt_beads::beads::{self, Close};
 use gt_beads::dependencies;
-use gt_beads::messages::{self, Escalation};
+use gt_beads::merge_requests::cancel_request_in;
+use gt_beads::messages::{self, Escalation, MessageToSend, escalate_in};
 use gt_core::inbox::{InboxItem, InboxKind};
 use gt_core::merging::{
     MergeMethod, MergeRequest, MergeRequestId, PullRequestName, QueueStop, RequestHold,
     RequestPurpose, RequestState,
 };
-use gt_core::message::Severity;
+use gt_core::message::{MessageBody, Severity};
 use gt_core::schedule::{CloseReason, ContextOrigin};
-use gt_core::{BeadId, DependencyType, Outcome, Priority, RigSlug, Timestamp};
+use gt_core::{
+    BeadId, DependencyType, MessageAddress, Outcome, Priority, RigSlug, Sender, Timestamp,
+};
 use gt_daemon::inbox::inbox;
 use gt_executors::git::Commit;
 use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
@@ -179,6 +182,37 @@ fn questions_come_first_and_end_when_they_are_read() {
     let first = &rows(&town)[0];
     assert_eq!(first.context.detail, "the disk is full");
     assert_eq!(first.commands[0], "gt mail read msg-2");
+}
+
+#[test]
+fn the_second_answer_to_a_question_is_refused() {
+    let town = town_with_rig(None);
+    let wanted =
+        Escalation { words: "which port?".to_owned(), severity: Severity::Low, bead: None };
+    messages::escalate(&town, None, &wanted).unwrap();
+    let answer = |words: &str| {
+        let letter = MessageToSend { subject: None, body: words.to_owned(), nudge: false };
+        messages::reply_to_unread(&town, "msg-1", &letter)
+    };
+    answer("8080").unwrap();
+    let refusal = answer("9090").unwrap_err().to_string();
+    assert!(refusal.starts_with("msg-1 was answered or read already"), "{refusal}");
+}
+
+#[test]
+fn a_question_of_the_merge_queue_ends_with_the_state_that_it_is_about() {
+    let town = town_with_rig(None);
+    let stuck = request(&town, "web-1", RequestState::Conflict);
+    let words = MessageBody::parse("web-1@1 does not apply").unwrap();
+    let queue = Sender::Standing(MessageAddress::Refinery(stuck.rig.clone()));
+    let bead = Some(stuck.id.bead.clone());
+    let asked = town.write(|writer| escalate_in(writer, queue, bead, words, Severity::High));
+    asked.unwrap();
+    assert_eq!(keys(&town), ["conflict:web-1@1"]);
+
+    let why = "not wanted";
+    town.write(|writer| cancel_request_in(writer, &stuck.id.bead, why)).unwrap().unwrap();
+    assert_eq!(keys(&town), [""; 0]);
 }
 
 #[test]

@@ -2,24 +2,27 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use gt_core::checks::{CheckDefinition, CheckResult, CheckRun, check_cache_key};
 use gt_core::inbox::InboxKind;
-use gt_core::merging::{MergeRequest, RequestHold, RequestState};
+use gt_core::merging::{Candidate, CandidateState, MergeRequest, RequestHold, RequestState};
 use gt_core::schedule::{CloseReason, ContextOrigin, Run};
 use gt_core::{ExecutorKind, Prefix, Priority, Rig, RigSlug, Uid};
 use gt_daemon::inbox::inbox;
 use gt_execution::checks::CheckReport;
 use gt_execution::merge_queue::{
-    BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository, QueueName, pass_on,
+    BuilderWait, CandidateCheckOrder, HostingService, MergeLock, MergeMachine, MergeRepository,
+    QueueName, pass_on,
 };
 use gt_executors::git::{
-    AppliedAs, CandidateBuild, CandidateMember, Commit, GitError, LandMethod, MemberOutcome, Push,
-    Signature,
+    AppliedAs, CandidateBuild, CandidateMember, Commit, GitError, LandMethod, LandedRange,
+    MemberOutcome, Push, RevertCommit, Signature,
 };
 use gt_scheduling::schedule::retry;
 use gt_store::{HostRow, NewContext};
+use gt_town::hosting::NoHosting;
 use gt_town::{Result, Town, rigs};
 
 use crate::inbox::request_at;
@@ -95,6 +98,14 @@ impl MergeMachine for CountingMachine {
         Some(Box::new(CountingRepository(self)))
     }
 
+    fn hosting<'a>(
+        &'a self,
+        _: &'a Town,
+        _: &'a Rig,
+    ) -> Result<std::result::Result<Box<dyn HostingService + 'a>, NoHosting>> {
+        Ok(Err(NoHosting("it has none".to_owned())))
+    }
+
     fn person(&self, _: &Rig) -> Option<Signature> {
         None
     }
@@ -162,8 +173,43 @@ impl MergeRepository for CountingRepository<'_> {
         Ok(self.0.target.borrow().as_ref() == Some(commit))
     }
 
+    fn find_branch(&self, branch: &str) -> std::result::Result<Option<Commit>, GitError> {
+        self.tip(branch)
+    }
+
+    fn has_in_history(&self, _: &Commit, _: &Commit) -> std::result::Result<bool, GitError> {
+        Ok(false)
+    }
+
+    fn merge_base(&self, _: &Commit, _: &Commit) -> std::result::Result<Option<Commit>, GitError> {
+        Ok(None)
+    }
+
+    fn changed_paths(&self, _: &Commit, _: &Commit) -> std::result::Result<Vec<PathBuf>, GitError> {
+        Ok(Vec::new())
+    }
+
+    fn conflicting_paths(
+        &self,
+        _: &Commit,
+        _: &Commit,
+    ) -> std::result::Result<Vec<PathBuf>, GitError> {
+        Ok(Vec::new())
+    }
+
+    fn build_revert(
+        &self,
+        name: &str,
+        tip: &Commit,
+        _: &LandedRange,
+        _: &RevertCommit,
+    ) -> std::result::Result<CandidateBuild, GitError> {
+        self.build_candidate(name, tip, &[], LandMethod::Rebase)
+    }
+
     fn build_candidate(
         &self,
+        _: &str,
         base: &Commit,
         members: &[CandidateMember],
         _: LandMethod,
@@ -259,6 +305,36 @@ fn a_batch_costs_one_check_run_and_one_question_to_the_origin() {
     assert_eq!(machine.check_runs.get(), batches);
     // One before the first batch, and one that confirms each.
     assert_eq!(machine.fetches.get(), 1 + batches);
+}
+
+#[test]
+fn a_request_whose_push_was_dropped_and_never_released_lands_with_the_next_pass() {
+    let (town, machine) = (town_with_queue(), CountingMachine::new(None));
+    let request = request_at(&town, "web-lost", RequestState::Checking, &commit(77));
+    let now = town.now();
+    let candidate = Candidate {
+        number: 0,
+        rig: request.rig.clone(),
+        target: request.target.clone(),
+        base: commit(0).to_string(),
+        tip: commit(78).to_string(),
+        tree: commit(78).to_string(),
+        state: CandidateState::Landing,
+        builder: "gone".to_owned(),
+        parts: Vec::new(),
+        created_at: now,
+        changed_at: now,
+    };
+    town.write(|writer| {
+        let number = writer.insert_candidate(candidate, &[])?.number;
+        writer.end_candidate(number, CandidateState::Dropped)?;
+        let (state, candidate) = (RequestState::Landing, Some(number));
+        let landing = MergeRequest { state, candidate, ..request.clone() };
+        Ok(writer.save_merge_request(request.state, &landing)?)
+    })
+    .unwrap();
+
+    assert_eq!(land(&town, &machine), 33);
 }
 
 /// Lets a run on the host `away/gone` have made a request.

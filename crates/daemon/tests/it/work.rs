@@ -9,8 +9,8 @@ use gt_beads::{events, outbox};
 use gt_core::bead::RequestKey;
 use gt_core::schedule::{RunId, RunState};
 use gt_core::work::{
-    ItemRef, Lease, ProjectRef, RunRef, Scopes, TokenScope, TokenSecret, WorkFilter, WorkItem,
-    WorkPriority, WorkStatus,
+    ItemRef, Lease, ProjectRef, RunRef, Scopes, TokenScope, TokenSecret, TokenUse, WorkFilter,
+    WorkItem, WorkPriority, WorkStatus,
 };
 use gt_core::{Clock, EventKind, IssueType, Json, Outcome, RigState, Timestamp};
 use gt_scheduling::{Consequences, queue};
@@ -657,17 +657,20 @@ fn a_token_is_valid_for_its_holder_until_it_is_revoked() {
     };
     let (token, secret) = tokens::create(&stage.town, new("steve-w")).unwrap();
     let shown = TokenSecret::parse(&secret.reveal()).unwrap();
-    let found = tokens::authenticate(&stage.town, &shown).unwrap().unwrap();
+    let found = tokens::authenticate(&stage.town, &shown, TokenUse::Bearer).unwrap().unwrap();
     assert_eq!((found.name.as_str(), found.id.clone()), ("steve-w", token.id.clone()));
     let other = TokenSecret::from_random([1; 32]);
-    assert!(tokens::authenticate(&stage.town, &other).unwrap().is_none());
+    assert!(tokens::authenticate(&stage.town, &other, TokenUse::Bearer).unwrap().is_none());
     assert!(tokens::any(&stage.town).unwrap());
     assert!(tokens::revoke(&stage.town, &token.id).unwrap().1);
     assert!(!tokens::revoke(&stage.town, &token.id).unwrap().1);
-    assert!(tokens::authenticate(&stage.town, &shown).unwrap().is_none());
+    assert!(tokens::authenticate(&stage.town, &shown, TokenUse::Bearer).unwrap().is_none());
     let (_, short) = tokens::create(&stage.town, new("ann")).unwrap();
     stage.pass(MINUTE);
-    assert!(tokens::authenticate(&stage.town, &short).unwrap().is_none(), "it has expired");
+    assert!(
+        tokens::authenticate(&stage.town, &short, TokenUse::Bearer).unwrap().is_none(),
+        "it has expired"
+    );
     assert_eq!(
         wrong_field(tokens::create(&stage.town, NewToken { name: String::new(), ..new("x") })),
         "name"

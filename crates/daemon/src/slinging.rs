@@ -1,0 +1,53 @@
+//! Slinging as commands and tools do it: schedule, start what may start, and tell what became of each bead.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use gt_scheduling::dispatch::{DispatchResult, NotStarted};
+use gt_scheduling::queue::why;
+use gt_scheduling::schedule::{SlingOutcome, SlingReport, SlingRequest};
+use gt_town::{Result, Town};
+
+use crate::reconcile;
+
+/// Schedules the beads of a request, and starts those that may start at once.
+pub fn sling(town: &Town, request: &SlingRequest, program: &Path) -> Result<SlingReport> {
+    let (mut slung, started) = reconcile::sling_and_start(town, request, program)?;
+    if let Some(dispatched) = started {
+        note_starts(town, &mut slung, dispatched)?;
+    }
+    Ok(slung)
+}
+
+/// Records the result of each bead that was to start at once.
+fn note_starts(
+    town: &Town,
+    slung: &mut SlingReport,
+    DispatchResult { dispatched, errors, paused, .. }: DispatchResult,
+) -> Result<()> {
+    slung.paused = paused.or(slung.paused.take());
+    let mut runs: HashMap<_, _> = dispatched
+        .into_iter()
+        .filter_map(|started| Some((started.context.id, started.run?.id)))
+        .collect();
+    let mut errors: HashMap<_, _> = errors.into_iter().collect();
+    for entry in &mut slung.entries {
+        let SlingOutcome::Scheduled(id, _) = &entry.outcome else { continue };
+        let error = entry.bead.as_ref().and_then(|bead| errors.remove(bead));
+        let outcome = match (runs.remove(id), error) {
+            (Some(run), _) => SlingOutcome::Started(run),
+            (None, Some(NotStarted::Changed(reasons))) => {
+                SlingOutcome::Scheduled(id.clone(), reasons)
+            }
+            // The obstacle is temporary, and the next cycle starts the bead.
+            (None, Some(error)) if error.is_busy() => {
+                entry.consequence = Some(error.to_string());
+                SlingOutcome::Scheduled(id.clone(), why(town, &entry.name)?.reasons)
+            }
+            (None, Some(error)) => SlingOutcome::NotStarted(id.clone(), error.to_string()),
+            (None, None) => continue,
+        };
+        entry.outcome = outcome;
+    }
+    Ok(())
+}
