@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Clearable, OrderedMap, RawJson};
+use crate::{Clearable, MoleculeAdvanceDocument, OrderedMap, RawJson, SchemaDocument};
 
 /// A line of a batch.
 #[derive(Debug, Clone, Serialize)]
@@ -20,6 +20,8 @@ pub struct ClosedDocument {
     pub unblocked: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Clearable::is_kept")]
     pub claimed: Clearable<RawJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r#continue: Option<MoleculeAdvanceDocument>,
 }
 
 /// A name and its value.
@@ -74,7 +76,7 @@ pub struct IdsByKeyDocument {
 #[derive(Debug, Clone, Serialize)]
 pub struct DeletionDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub deleted: Option<Vec<String>>,
+    pub deleted: Option<DeletedIds>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_delete: Option<Vec<String>>,
     pub deleted_count: u64,
@@ -86,6 +88,14 @@ pub struct DeletionDocument {
     pub runs_cancelled: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_cancel_runs: Option<Vec<String>>,
+}
+
+/// The beads that were deleted; one is named alone, as scripts expect it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum DeletedIds {
+    One(String),
+    Several(Vec<String>),
 }
 
 /// An edge that was added or removed.
@@ -192,6 +202,8 @@ pub struct InfoDocument {
     pub database_path: String,
     pub issue_count: i64,
     pub actor: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<SchemaDocument>,
 }
 
 /// A label and how many beads have it.
@@ -217,6 +229,21 @@ pub struct LintDocument {
     pub r#type: String,
     pub missing: Vec<String>,
     pub warnings: u64,
+}
+
+/// The JSONL file and the store after they were brought together.
+#[derive(Debug, Clone, Serialize)]
+pub struct SyncDocument {
+    /// The file.
+    pub path: String,
+    /// Beads of the file that were new.
+    pub created: u64,
+    /// Beads of the file that were newer than the store.
+    pub updated: u64,
+    /// Beads of the file that were older than the store, which kept its own.
+    pub kept: u64,
+    /// Whether the file was written.
+    pub written: bool,
 }
 
 /// A sentence.

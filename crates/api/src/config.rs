@@ -3,6 +3,7 @@
 use gt_core::cost::SeenWindow;
 use gt_core::schedule::Account;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::UtcTime;
 
@@ -17,7 +18,7 @@ pub struct SettingDocument {
 }
 
 /// An account.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AccountDocument {
     pub handle: String,
     pub config_dir: String,
@@ -25,14 +26,16 @@ pub struct AccountDocument {
     pub environment: Vec<String>,
     pub max_runs: u64,
     pub default: bool,
+    #[schema(value_type = String, format = DateTime)]
     pub created_at: UtcTime,
     /// The windows of its subscription, as its service told of them last; left out if it told of none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub windows: Vec<UsageWindowDocument>,
 }
 
 /// A window of a subscription.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct UsageWindowDocument {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +43,9 @@ pub struct UsageWindowDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub resets_at: Option<UtcTime>,
+    #[schema(value_type = String, format = DateTime)]
     pub seen_at: UtcTime,
 }
 

@@ -2,11 +2,12 @@
 
 use gt_core::convoy_graph::GraphLayout;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{OrderedMap, RawJson, ReasonTextDocument, SpentDocument, UtcTime};
 
 /// A convoy.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ConvoyDocument {
     pub id: String,
     pub title: String,
@@ -14,39 +15,50 @@ pub struct ConvoyDocument {
     pub owned: bool,
     pub lifecycle: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub merge_strategy: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub base_branch: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub review: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub integration: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub close_reason: String,
+    #[schema(value_type = String, format = DateTime)]
     pub created_at: UtcTime,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub closed_at: Option<UtcTime>,
     pub completed: u64,
     pub failed: u64,
     pub total: u64,
     pub landings: u64,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub owner: String,
     pub cap: u64,
     pub paused: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub paused_at: Option<UtcTime>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub watchers: Vec<String>,
 }
 
 /// A convoy and everything that it tracks.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ConvoyStatusDocument {
     #[serde(flatten)]
     pub convoy: ConvoyDocument,
+    #[schema(value_type = HashMap<String, u64>)]
     pub states: OrderedMap<u64>,
     pub waves: Vec<WaveDocument>,
     pub critical_path: Vec<String>,
@@ -59,26 +71,75 @@ pub struct ConvoyStatusDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<SpentDocument>,
     pub tracked: Vec<TrackedDocument>,
+    /// The event after which it stood so; left out of the present.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<LogPlaceDocument>,
+}
+
+/// An event's place in the log.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LogPlaceDocument {
+    pub number: u64,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: UtcTime,
+}
+
+/// How long each bead of a convoy waited for what, and was worked on.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ConvoyTimelineDocument {
+    pub id: String,
+    pub title: String,
+    /// The first kept event of the convoy or of a bead of it.
+    pub first: LogPlaceDocument,
+    /// The last event of the town.
+    pub last: LogPlaceDocument,
+    pub rows: Vec<TimelineRowDocument>,
+}
+
+/// The time of a bead.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct TimelineRowDocument {
+    pub bead: String,
+    pub title: String,
+    pub spans: Vec<TimelineSpanDocument>,
+}
+
+/// A part of the time of a bead.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct TimelineSpanDocument {
+    /// `waiting` (for capacity), `blocked`, `deferred`, `backoff`, `paused`, `held`, `running`, `checking`, `review` or `landing`.
+    #[schema(example = "running")]
+    pub kind: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub from: UtcTime,
+    /// Left out if it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub to: Option<UtcTime>,
+    /// The run that worked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// Beads that can run at the same time.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WaveDocument {
     pub number: u64,
     pub beads: Vec<String>,
 }
 
 /// How long something takes.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EstimateDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub eta: Option<UtcTime>,
     pub remaining_seconds: u64,
     pub left_out: u64,
 }
 
 /// A bead of a convoy.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct TrackedDocument {
     pub id: String,
     pub title: String,
@@ -89,10 +150,13 @@ pub struct TrackedDocument {
     pub dependency_type: String,
     pub issue_type: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub blocked: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub assignee: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub labels: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
@@ -110,10 +174,13 @@ pub struct TrackedDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub blocked_by: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub reasons: Vec<ReasonTextDocument>,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub failure: String,
     /// What its runs have used; left out if nothing was reported.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +188,7 @@ pub struct TrackedDocument {
 }
 
 /// The beads of a convoy as a graph.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ConvoyGraphDocument {
     pub id: String,
     pub title: String,
@@ -131,10 +198,13 @@ pub struct ConvoyGraphDocument {
     pub rows: u64,
     pub nodes: Vec<GraphNodeDocument>,
     pub edges: Vec<GraphEdgeDocument>,
+    /// The event after which it stood so; left out of the present.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<LogPlaceDocument>,
 }
 
 /// A bead at its place in the drawing of a convoy.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct GraphNodeDocument {
     pub id: String,
     pub title: String,
@@ -146,7 +216,7 @@ pub struct GraphNodeDocument {
 }
 
 /// A bead that waits, or has waited, for another.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct GraphEdgeDocument {
     /// The bead that comes first.
     pub from: String,
@@ -154,6 +224,7 @@ pub struct GraphEdgeDocument {
     pub to: String,
     /// The row in each column between them that is left free for the line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub via: Vec<u64>,
 }
 
@@ -187,6 +258,7 @@ impl ConvoyGraphDocument {
                     via: line.via.iter().map(|row| *row as u64).collect(),
                 })
                 .collect(),
+            as_of: None,
         }
     }
 }
@@ -206,7 +278,7 @@ pub struct StrandedDocument {
 }
 
 /// A convoy in numbers.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ConvoyOverviewDocument {
     pub id: String,
     pub title: String,

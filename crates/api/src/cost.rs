@@ -3,9 +3,10 @@
 use gt_core::cost::{CostLine, CountedUsage};
 use gt_core::schedule::Money;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// What was spent, by whatever was asked for.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CostDocument {
     pub by: String,
     pub lines: Vec<CostLineDocument>,
@@ -17,7 +18,7 @@ pub struct CostDocument {
 }
 
 /// A line of such a list. Amounts are dollars, as text, so that no digit is lost.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CostLineDocument {
     /// What the line is about; empty for everything that belongs to none.
     pub name: String,
@@ -41,14 +42,14 @@ pub struct CostLineDocument {
 }
 
 /// The tokens of a model without a price.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct UnpricedDocument {
     pub model: String,
     pub tokens: u64,
 }
 
 /// What a run has used of one model in one session.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CountedUsageDocument {
     pub session: u64,
     /// The model; empty if no source names it.
@@ -64,6 +65,7 @@ pub struct CountedUsageDocument {
     pub cost_source: String,
     /// How many tokens a source has less than the one that counts.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schema(required = false)]
     pub disagreement: u64,
 }
 

@@ -13,6 +13,7 @@
     reason = "a field is named on the wire; only those that need words have them"
 )]
 
+mod bead_commands;
 mod beads;
 mod check;
 mod clearable;
@@ -20,6 +21,7 @@ mod config;
 mod convoy;
 mod cost;
 mod daemon;
+mod deck;
 mod event;
 mod inbox;
 mod merging;
@@ -31,6 +33,7 @@ mod project;
 mod raw_json;
 mod run;
 mod scheduler;
+mod screen;
 mod server;
 mod store;
 mod token;
@@ -41,14 +44,24 @@ mod why_bead;
 mod work;
 mod work_requests;
 
+pub use bead_commands::{
+    BondDocument, ClosedEpicsDocument, DuplicateGroupDocument, DuplicateIssueDocument,
+    DuplicatesDocument, EpicProgressDocument, GatedStepDocument, GatedStepsDocument,
+    KeptMemoryDocument, LocationDocument, MarkedDuplicateDocument, MergeSlotDocument,
+    MoleculeAdvanceDocument, MoleculeDocument, MoleculeStepDocument, NamedDocument,
+    PastBeadDocument, PingDocument, PouredMoleculeDocument, PurgedDocument, RelationDocument,
+    SchemaDocument, SessionContextDocument, SessionHookDocument, SetupDocument,
+    SkippedLabelsDocument, SquashedMoleculeDocument, StatusDocument, StatusesDocument,
+    SupersededDocument, SwarmDocument, TypesDocument, WispsDocument, WorkspaceDocument,
+};
 pub use beads::{
-    BatchLineDocument, BlockingEdgeDocument, ClosedDocument, CountDocument, DeletedPairDocument,
-    DeletionDocument, EdgeDocument, FormulaDocument, FormulaProblemDocument,
+    BatchLineDocument, BlockingEdgeDocument, ClosedDocument, CountDocument, DeletedIds,
+    DeletedPairDocument, DeletionDocument, EdgeDocument, FormulaDocument, FormulaProblemDocument,
     FormulaProblemsDocument, FoundPairDocument, GroupDocument, GroupedCountDocument,
     IdsByKeyDocument, ImportDocument, ImportRemarkDocument, InfoDocument, LabelChangeDocument,
     LabelCountDocument, LintDocument, PairDocument, PrimerBeadDocument, PrimerCountsDocument,
     PrimerDocument, QueryDocument, ReadySummaryDocument, SentenceDocument, StatisticsDocument,
-    SummaryDocument, VersionDocument,
+    SummaryDocument, SyncDocument, VersionDocument,
 };
 pub use check::{CheckReportDocument, RigCheckDocument};
 pub use clearable::Clearable;
@@ -59,13 +72,22 @@ pub use config::{
 };
 pub use convoy::{
     ConvoyDocument, ConvoyGraphDocument, ConvoyOverviewDocument, ConvoyStatusDocument,
-    EstimateDocument, FindingDocument, StagedBeadDocument, StagedDocument, StagedTaskDocument,
-    StagedWaveDocument, StrandedDocument, TrackedDocument, WaveDocument,
+    ConvoyTimelineDocument, EstimateDocument, FindingDocument, LogPlaceDocument,
+    StagedBeadDocument, StagedDocument, StagedTaskDocument, StagedWaveDocument, StrandedDocument,
+    TimelineRowDocument, TimelineSpanDocument, TrackedDocument, WaveDocument,
 };
 pub use cost::{CostDocument, CostLineDocument, CountedUsageDocument, UnpricedDocument};
 pub use daemon::{
     DaemonStartedDocument, DaemonStoppedDocument, DeliveredDocument, DemoDocument, LatencyDocument,
     NotRunningDocument, NoticeDocument, ToldDocument, UnitDocument,
+};
+pub use deck::{
+    AccountUseDocument, BeadChangeDocument, BeadCloseDocument, BeadPageDocument, BeadRetryDocument,
+    BeadSlingDocument, BoardCardDocument, BoardDocument, BoardLaneDocument, BudgetLimitDocument,
+    BudgetUseDocument, BurnDocument, BurnHourDocument, CardConvoyDocument, CardReasonDocument,
+    CardRequestDocument, CardRunDocument, FlakyUseDocument, LandingDocument, ListDocument,
+    NothingDocument, RunRowDocument, RunStepDocument, SearchHitDocument, TownDaemonDocument,
+    TownHeadDocument, TownHostDocument, TownPauseDocument, TownProblemDocument, WordsDocument,
 };
 pub use event::EventDocument;
 pub use inbox::{ChangeSizeDocument, InboxItemDocument, InboxMessageDocument};
@@ -101,16 +123,22 @@ pub use scheduler::{
     SchedulerStatusDocument, SlingDocument, SlingEntryDocument, StaleHooksDocument,
     StartedDocument, WaitReasonDocument, WorkedOffDocument,
 };
+pub use screen::{
+    CursorDocument, KeyStrokesDocument, KeysTypedDocument, ScreenDocument, StyledTextDocument,
+    TileProblemDocument,
+};
 pub use server::{AccessLogDocument, HealthDocument, ListeningDocument};
 pub use store::{
     BackupDocument, DifferenceDocument, EventsGrowthDocument, GrowthDocument, StoreCheckDocument,
-    StoreInfoDocument, TableDocument, VacuumDocument,
+    StoreInfoDocument, StoreMoveDocument, TableDocument, VacuumDocument,
 };
-pub use token::{NewTokenDocument, TokenDocument};
+pub use token::{
+    DeckDocument, DeckLoginDocument, NewTokenDocument, SessionDocument, TokenDocument,
+};
 pub use town::{
-    AdoptedHostDocument, CheckDocument, HostDocument, InitDocument, InstalledDocument,
-    NoticeCountsDocument, RigCountsDocument, RigDocument, SpentDocument, TownSchedulerDocument,
-    TownStatusDocument,
+    AdoptedHostDocument, CheckDocument, FleetHostDocument, HostDocument, InitDocument,
+    InstalledDocument, NoticeCountsDocument, RigCountsDocument, RigDocument, SpentDocument,
+    TownSchedulerDocument, TownStatusDocument,
 };
 pub use transcript::{ModelUsageDocument, TranscriptEventDocument};
 pub use utc_time::UtcTime;

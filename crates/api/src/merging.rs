@@ -289,13 +289,14 @@ pub struct FailedCheckDocument {
 }
 
 /// A check that passed after it had failed on the same tree.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FlakyCheckDocument {
     pub rig: String,
     pub check: String,
     pub commit: String,
     pub tree: String,
     pub attempt: u32,
+    #[schema(value_type = String, format = DateTime)]
     pub started_at: UtcTime,
 }
 

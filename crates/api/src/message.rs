@@ -3,11 +3,12 @@
 use gt_core::Message;
 use gt_core::message::Severity;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::UtcTime;
 
 /// A message.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct MessageDocument {
     pub id: String,
     pub kind: String,
@@ -16,6 +17,7 @@ pub struct MessageDocument {
     pub from: String,
     pub to: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub subject: String,
     pub body: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,15 +25,18 @@ pub struct MessageDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
     pub receipt: String,
+    #[schema(value_type = String, format = DateTime)]
     pub created_at: UtcTime,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub delivered_at: Option<UtcTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub seen_at: Option<UtcTime>,
 }
 
 /// A message that was put before an agent at work.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct NudgeDocument {
     #[serde(flatten)]
     pub message: MessageDocument,
@@ -42,7 +47,7 @@ pub struct NudgeDocument {
 }
 
 /// Something that waits for a person.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct NeedDocument {
     pub code: String,
     pub what: String,
@@ -50,7 +55,7 @@ pub struct NeedDocument {
 }
 
 /// Something that waits for a person, of any kind.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum NeedsYouDocument {
     Need(NeedDocument),

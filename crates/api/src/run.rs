@@ -4,11 +4,12 @@ use gt_core::Run;
 use gt_core::decide::WaitReason;
 use gt_core::schedule::StepProgress;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{CountedUsageDocument, MessageDocument, NeedDocument, RawJson, UtcTime};
 
 /// A run, as every command shows it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FullRunDocument {
     pub id: String,
     pub uid: String,
@@ -19,9 +20,11 @@ pub struct FullRunDocument {
     pub agent: String,
     pub executor: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub runtime: String,
     pub host: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub account: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_mb: Option<u64>,
@@ -33,32 +36,44 @@ pub struct FullRunDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_limit: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub formula: String,
+    #[schema(value_type = String, format = DateTime)]
     pub created_at: UtcTime,
     pub created_by: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub running_at: Option<UtcTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub ended_at: Option<UtcTime>,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub ended_by: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_signal: Option<i64>,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub reason: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub session: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub tree: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub branch: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub base_branch: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub accepted_commit: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub landed_commit: String,
 }
 
@@ -70,10 +85,13 @@ pub struct ListedRunDocument {
     pub title: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<StepProgressDocument>,
+    /// Why it is not known whether it lives: its host is away or gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
 }
 
 /// How many steps are done.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct StepProgressDocument {
     pub done: u64,
     pub total: u64,
@@ -123,7 +141,7 @@ pub struct RunContextDocument {
 }
 
 /// A run that was cancelled.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CancelledDocument {
     pub id: String,
     pub bead: String,
@@ -170,17 +188,20 @@ pub struct StepsDocument {
 }
 
 /// A step of a run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct StepDocument {
     pub id: String,
     pub name: String,
     pub title: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub description: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub acceptance_criteria: String,
     pub done: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub done_at: Option<UtcTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done_by: Option<String>,
@@ -366,7 +387,7 @@ pub struct WaitedBeadDocument {
 }
 
 /// Why a bead waits.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ReasonTextDocument {
     pub code: String,
     pub text: String,

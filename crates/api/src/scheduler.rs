@@ -3,20 +3,22 @@
 use gt_core::decide::{Budget, BudgetScope, WaitReason};
 use gt_core::schedule::Money;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{OrderedMap, UtcTime};
 
 /// Why a bead does not start.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WaitReasonDocument {
     pub code: String,
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub until: Option<UtcTime>,
 }
 
 /// A queue with ready beads and no daemon.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct DaemonAbsenceDocument {
     pub text: String,
     pub ready: u64,
@@ -82,26 +84,29 @@ pub struct SchedulerStatusDocument {
 }
 
 /// A runtime or account that gets no work for a while.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub struct ParkedDocument {
     pub kind: String,
     pub name: String,
     pub limit: bool,
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub since: Option<UtcTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub until: Option<UtcTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trial: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_runs: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub more_at: Option<UtcTime>,
 }
 
 /// A budget and how much of it is used.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct BudgetDocument {
     pub setting: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,11 +122,12 @@ pub struct BudgetDocument {
     /// What live runs have reserved and not used yet.
     pub held: AmountDocument,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub until: Option<UtcTime>,
 }
 
 /// A number of things, or money.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum AmountDocument {
     Count(u64),
@@ -129,7 +135,7 @@ pub enum AmountDocument {
 }
 
 /// The queue of a rig.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RigQueueDocument {
     pub name: String,
     pub state: String,
@@ -246,13 +252,14 @@ pub struct CleanedDocument {
 }
 
 /// Whether the scheduler is paused.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PauseDocument {
     pub changed: bool,
     pub paused: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub paused_at: Option<UtcTime>,
 }
 

@@ -13,6 +13,16 @@ pub struct BackupDocument {
     pub bytes: u64,
 }
 
+/// A town that has another store.
+#[derive(Debug, Clone, Serialize)]
+pub struct StoreMoveDocument {
+    pub from: String,
+    pub to: String,
+    pub changed: bool,
+    pub tables: u64,
+    pub rows: u64,
+}
+
 /// A store that was compacted.
 #[derive(Debug, Clone, Serialize)]
 pub struct VacuumDocument {

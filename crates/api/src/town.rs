@@ -3,9 +3,10 @@
 use gt_core::Rig;
 use gt_core::cost::Spent;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
-    BudgetDocument, ConvoyOverviewDocument, DaemonAbsenceDocument, EventDocument,
+    BudgetDocument, ConvoyOverviewDocument, DaemonAbsenceDocument, DeckDocument, EventDocument,
     InboxItemDocument, ListedRunDocument, OrderedMap, ParkedDocument, UtcTime,
 };
 
@@ -64,6 +65,7 @@ pub struct TownStatusDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub daemon_absence: Option<DaemonAbsenceDocument>,
     pub town: String,
+    pub deck: DeckDocument,
     pub beads: OrderedMap<i64>,
     pub ready: u64,
     pub waiting: i64,
@@ -75,11 +77,14 @@ pub struct TownStatusDocument {
     pub spent_24h: SpentDocument,
     pub convoys: Vec<ConvoyOverviewDocument>,
     pub rigs: Vec<RigCountsDocument>,
+    /// The hosts of the town, if there is more than one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<FleetHostDocument>,
     pub recent_events: Vec<EventDocument>,
 }
 
 /// What was spent in a time. The cost is in dollars, as far as it is known.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SpentDocument {
     pub tokens: u64,
     pub cost: String,
@@ -146,6 +151,46 @@ pub struct HostDocument {
     pub former: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub former_path: Option<String>,
+    /// The host as the store knows it, if the store is shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetHostDocument>,
+}
+
+/// A host of a town.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct FleetHostDocument {
+    pub id: String,
+    pub name: String,
+    /// Whether it is the host that answers.
+    pub here: bool,
+    /// `active`, `draining`, `away`, `gone` or `removed`.
+    pub state: String,
+    /// Its directory.
+    pub path: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub address: String,
+    pub version: String,
+    pub labels: Vec<String>,
+    /// The most live runs on it; null is no limit.
+    pub cap: Option<u32>,
+    /// The rigs that it works on; none is all.
+    pub rigs: Vec<String>,
+    /// The runtimes that it can start.
+    pub runtimes: Vec<String>,
+    pub memory_mb: u64,
+    pub memory_free_mb: u64,
+    /// The load average of a minute.
+    pub load: f64,
+    pub cores: u32,
+    /// Whether its daemon is at work.
+    pub daemon: bool,
+    /// How long ago it renewed its lease, by the clock of the store.
+    pub seen_seconds_ago: u64,
+    /// The runs that are live on it, as far as the store knows.
+    pub runs: Vec<String>,
+    /// The runs that were declared lost by this command.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
 }
 
 /// A host whose runs were taken over.

@@ -1,6 +1,7 @@
 //! Why a bead is where it is.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     DaemonAbsenceDocument, FullRunDocument, NeedsYouDocument, PullRequestDocument,
@@ -8,7 +9,7 @@ use crate::{
 };
 
 /// Why a bead is where it is.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WhyBeadDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub daemon_absence: Option<DaemonAbsenceDocument>,
@@ -18,6 +19,7 @@ pub struct WhyBeadDocument {
     pub state: String,
     pub reasons: Vec<RemediedReasonDocument>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub causes: Vec<CauseDocument>,
     pub convoys: Vec<ConvoyReferenceDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,11 +41,12 @@ pub struct WhyBeadDocument {
 }
 
 /// Why a bead does not start, and how to change that.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RemediedReasonDocument {
     pub code: String,
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub until: Option<UtcTime>,
     pub remedy: String,
     /// The pull request that is waited for; left out if there is none.
@@ -52,7 +55,7 @@ pub struct RemediedReasonDocument {
 }
 
 /// A bead at the end of a chain of blockers.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CauseDocument {
     pub id: String,
     pub title: String,
@@ -61,11 +64,12 @@ pub struct CauseDocument {
     pub outcome: Option<String>,
     pub reasons: Vec<WaitReasonDocument>,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub remedy: String,
 }
 
 /// A convoy that tracks a bead.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ConvoyReferenceDocument {
     pub id: String,
     pub title: String,
@@ -73,7 +77,7 @@ pub struct ConvoyReferenceDocument {
 }
 
 /// The place of a bead in the queue.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct LineDocument {
     pub position: u64,
     pub of: u64,
@@ -81,7 +85,7 @@ pub struct LineDocument {
 }
 
 /// The context of a scheduled bead.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ContextDocument {
     pub id: String,
     pub number: u64,
@@ -89,16 +93,20 @@ pub struct ContextDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     pub origin: String,
+    #[schema(value_type = String, format = DateTime)]
     pub enqueued_at: UtcTime,
     pub enqueued_by: String,
     pub failures: u64,
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
     pub last_failure: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub next_attempt_at: Option<UtcTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub close_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub closed_at: Option<UtcTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_by: Option<String>,
