@@ -181,6 +181,8 @@ pub struct ServerConfig {
     pub insecure: bool,
     /// Wants a token of every client, also of this machine's own users.
     pub require_token: bool,
+    /// Serves the flight deck beside a daemon: every request needs a login or a token, and there need not be a token yet.
+    pub is_deck: bool,
     /// Pages of others that may ask from a browser.
     pub cors: Vec<AllowedOrigin>,
     /// The limits.
@@ -206,10 +208,16 @@ impl ServerConfig {
             bind,
             insecure: false,
             require_token: false,
+            is_deck: false,
             cors: Vec::new(),
             limits: ServerLimits::default(),
             log: None,
         }
+    }
+
+    /// Serves the flight deck to this machine.
+    pub fn deck(port: u16) -> Self {
+        Self { require_token: true, is_deck: true, ..Self::on(vec![Bind::loopback(port)]) }
     }
 
     /// Whether a client on another machine could connect.

@@ -13,6 +13,7 @@
 //! - Everything has a limit: connections, requests at a time, bytes, time. A connection or request over a limit gets an
 //!   answer that says so. A connection that has not shown a token where tokens are needed, or made no request at all,
 //!   gives way to a newer one.
+//! - The flight deck needs a login always. A cookie identifies a session, and allows nothing by itself.
 //! - A revoked token is refused when `gt token revoke` returns; streams and waiting requests of it end.
 //! - The description at `/openapi.json` is made from the routes themselves.
 
@@ -22,15 +23,18 @@ mod auth;
 mod body;
 mod config;
 mod connections;
+mod deck_access;
 mod event_broadcast;
 mod metrics;
 mod middleware;
 mod problem;
 mod query;
 mod routes;
+mod screens;
 mod server;
 mod service;
 mod side_server;
+mod town_metrics;
 mod unproven_connections;
 mod upkeep;
 mod wait_lines;

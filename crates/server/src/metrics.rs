@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use gt_core::cost::Spent;
-
 /// The upper bounds of the buckets that durations are counted in, in seconds.
 const BUCKETS: [(f64, &str); 12] = [
     (0.001, "0.001"),
@@ -93,8 +91,8 @@ impl Metrics {
         }
     }
 
-    /// All of it, as text. `last_event` is the number of the last event that was seen, and `spent` what runs have used.
-    pub(crate) fn render(&self, last_event: u64, spent: Option<Spent>) -> String {
+    /// All of it, as text. `last_event` is the number of the last event that was seen.
+    pub(crate) fn render(&self, last_event: u64) -> String {
         let mut out = String::new();
         let routes = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         begin(&mut out, "gt_http_requests_total", "counter", "Requests that were answered.");
@@ -149,20 +147,12 @@ impl Metrics {
         }
         begin(&mut out, "gt_last_event_number", "gauge", "The last event that was seen.");
         let _ = writeln!(out, "gt_last_event_number {last_event}");
-        // While the store does not answer, the numbers are left out: a counter never goes down.
-        if let Some(Spent { tokens, cost, .. }) = spent {
-            let name = "gt_run_tokens_total";
-            begin(&mut out, name, "counter", "Tokens that runs have used.");
-            let _ = writeln!(out, "{name} {tokens}");
-            let name = "gt_run_cost_dollars_total";
-            begin(&mut out, name, "counter", "What runs have cost, as far as it is known.");
-            let _ = writeln!(out, "{name} {cost}");
-        }
         out
     }
 }
 
-fn begin(out: &mut String, name: &str, kind: &str, help: &str) {
+/// Begins a metric.
+pub(crate) fn begin(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
@@ -185,8 +175,6 @@ impl<M: std::ops::Deref<Target = Metrics>> Drop for GaugeGuard<M> {
 
 #[cfg(test)]
 mod tests {
-    use gt_core::schedule::Money;
-
     use super::*;
 
     #[test]
@@ -194,8 +182,7 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered("/work", "POST", 201, Duration::from_millis(2));
         metrics.answered("/work", "BREW", 405, Duration::from_mins(1));
-        let spent = Spent { tokens: 1200, cost: Money(1_250_000), unpriced: 0 };
-        let text = metrics.render(7, Some(spent));
+        let text = metrics.render(7);
         for line in [
             "gt_http_requests_total{route=\"/work\",method=\"POST\",status=\"201\"} 1",
             "gt_http_requests_total{route=\"/work\",method=\"OTHER\",status=\"405\"} 1",
@@ -203,8 +190,6 @@ mod tests {
             "gt_http_request_duration_seconds_bucket{route=\"/work\",le=\"0.0025\"} 1",
             "gt_http_request_duration_seconds_bucket{route=\"/work\",le=\"+Inf\"} 2",
             "gt_last_event_number 7",
-            "gt_run_tokens_total 1200",
-            "gt_run_cost_dollars_total 1.25",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }

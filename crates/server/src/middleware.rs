@@ -30,12 +30,28 @@ const REQUEST_ID_BYTES_MAX: usize = 64;
 pub(crate) const LONG_POLL_MAX: Duration = Duration::from_mins(1);
 
 /// The route of the events, which go on for as long as a client listens.
-pub(crate) const EVENTS: &str = "/events";
+const EVENTS: &str = "/events";
+/// The same for the views of a town.
+const TOWN_EVENTS: &str = "/api/v1/events";
 /// The route of the next item, which may be waited for.
 pub(crate) const NEXT: &str = "/work/next";
 
 /// The start of the routes of a town, which need a token always.
 pub(crate) const TOWN_API: &str = "/api/v1/";
+
+/// The routes of the flight deck's page: without a slash at the end, the page, and its files.
+pub(crate) const DECK_ROOT: &str = "/deck";
+pub(crate) const DECK: &str = "/deck/";
+pub(crate) const DECK_FILE: &str = "/deck/{*path}";
+pub(crate) const DECK_LOGIN: &str = "/deck/login";
+
+/// The route of the Model Context Protocol.
+pub(crate) const MCP: &str = "/mcp";
+
+/// The route of the caller's own session.
+pub(crate) const SESSION: &str = "/api/v1/session";
+/// The end of the route by which keys are typed.
+pub(crate) const KEYS_END: &str = "/keys";
 
 /// The routes for monitoring the server.
 const HEALTH: &str = "/health";
@@ -132,7 +148,7 @@ async fn admit(
     let place = match route {
         // A listener or a waiting request finds a place of another kind when it begins. A busy server is not ill, and
         // a monitor should see that.
-        EVENTS | NEXT | HEALTH | METRICS => None,
+        EVENTS | TOWN_EVENTS | NEXT | HEALTH | METRICS => None,
         _ => Some(service.rooms.enter(RoomKind::Request)?),
     };
     Ok((caller, place))
@@ -140,7 +156,7 @@ async fn admit(
 
 fn time_limit(service: &Service, route: &str) -> Duration {
     match route {
-        NEXT => service.limits.answer + LONG_POLL_MAX,
+        NEXT | MCP => service.limits.answer + LONG_POLL_MAX,
         _ => service.limits.answer,
     }
 }

@@ -7,6 +7,10 @@ use axum::http::request::Parts;
 
 use crate::problem::{PendingProblem, RequestProblem};
 
+/// How many items a page of a view has if nothing is said, and at most.
+const PAGE_ITEMS_DEFAULT: usize = 100;
+const PAGE_ITEMS_MAX: usize = 500;
+
 /// The parameters of a request. Each is taken once; a parameter that is left over was not understood.
 #[derive(Debug, Default)]
 pub(crate) struct QueryParameters {
@@ -32,6 +36,20 @@ impl QueryParameters {
             RequestProblem::malformed_field(name, format!("\"{text}\" is no whole number"))
         };
         self.take(name)?.map(|text| text.parse().map_err(|_| wrong(&text))).transpose()
+    }
+
+    /// Takes the largest number of items of a page: 100 unless said otherwise, at most 500.
+    pub(crate) fn take_limit(&mut self) -> Result<usize, Box<RequestProblem>> {
+        match self.take_number("limit")? {
+            None => Ok(PAGE_ITEMS_DEFAULT),
+            Some(limit) => usize::try_from(limit)
+                .ok()
+                .filter(|limit| (1..=PAGE_ITEMS_MAX).contains(limit))
+                .ok_or_else(|| {
+                    let detail = format!("{limit} is not between 1 and {PAGE_ITEMS_MAX}");
+                    RequestProblem::malformed_field("limit", detail)
+                }),
+        }
     }
 
     /// Refuses parameters that were not taken. `known` lists the valid ones.

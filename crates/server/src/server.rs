@@ -15,9 +15,11 @@ use crate::access_log::AccessLog;
 use crate::auth::TokenRules;
 use crate::config::{Bind, ServeError, ServerConfig};
 use crate::connections::ConnectionState;
+use crate::deck_access::DeckAccess;
 use crate::event_broadcast::EventBroadcast;
 use crate::metrics::Metrics;
 use crate::routes;
+use crate::screens::Screens;
 use crate::service::{RequestRooms, Service, SharedService};
 use crate::unproven_connections::UnprovenConnections;
 use crate::upkeep::run_upkeep;
@@ -35,6 +37,8 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     service: SharedService,
     reception: ConnectionState,
+    /// A daemon does the periodic work itself.
+    does_upkeep: bool,
 }
 
 impl std::fmt::Debug for Server {
@@ -58,7 +62,7 @@ impl Server {
     /// Takes the addresses and gets everything ready.
     pub fn bind(town: Town, how: ServerConfig) -> Result<Self, ServeError> {
         let wants_tokens = how.require_token || (how.is_exposed() && !how.insecure);
-        if wants_tokens && !tokens::any(&town).map_err(ServeError::from)? {
+        if wants_tokens && !how.is_deck && !tokens::any(&town).map_err(ServeError::from)? {
             return Err(ServeError::Rejected(
                 "there is no token yet, so that no client could use this server; make one with gt token create, or say \
                  --insecure if every client that can reach it may do everything"
@@ -75,6 +79,7 @@ impl Server {
         let addresses = listeners.iter().filter_map(|(listener, _)| listener.local_addr().ok());
         let addresses = addresses.collect();
         let serves_town = town.has_directory() && !how.insecure;
+        let deck = DeckAccess::of(&town)?;
         let town = Arc::new(town.with_shared_commits());
         let stopping = CancellationToken::new();
         let metrics = Arc::new(Metrics::default());
@@ -83,11 +88,14 @@ impl Server {
             town,
             metrics: Arc::clone(&metrics),
             keys: TokenRules::new(how.insecure, how.require_token),
+            deck,
             log: AccessLog::start(how.log).map_err(ServeError::Begin)?,
             limits: how.limits,
             stopping: stopping.clone(),
             rooms: RequestRooms::of(&how.limits),
             lines: WaitLines::default(),
+            screens: Screens::default(),
+            sample: Arc::default(),
             trusted_proxies,
             serves_town,
         });
@@ -101,7 +109,7 @@ impl Server {
             stopping,
             tasks: TaskTracker::new(),
         };
-        Ok(Self { listeners, addresses, service, reception })
+        Ok(Self { listeners, addresses, service, reception, does_upkeep: !how.is_deck })
     }
 
     /// Where it listens.
@@ -159,7 +167,9 @@ impl Server {
                 tokio::net::TcpListener::from_std(listener).map_err(ServeError::Begin)?;
             doors.push(tokio::spawn(reception.clone().receive(listener, *is_local)));
         }
-        tokio::spawn(run_upkeep(Arc::clone(&self.service)));
+        if self.does_upkeep {
+            tokio::spawn(run_upkeep(Arc::clone(&self.service)));
+        }
         tokio::select! {
             () = told => reception.stopping.cancel(),
             () = reception.stopping.cancelled() => {}

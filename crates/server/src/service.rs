@@ -10,9 +10,12 @@ use tokio_util::sync::CancellationToken;
 use crate::access_log::AccessLog;
 use crate::auth::{RequestCaller, TokenRules};
 use crate::config::ServerLimits;
+use crate::deck_access::DeckAccess;
 use crate::event_broadcast::EventBroadcast;
 use crate::metrics::Metrics;
 use crate::problem::RequestProblem;
+use crate::screens::Screens;
+use crate::town_metrics::KeptSample;
 use crate::wait_lines::WaitLines;
 
 /// The state that every handler can use.
@@ -21,11 +24,15 @@ pub(crate) struct Service {
     pub(crate) news: Arc<EventBroadcast>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) keys: TokenRules,
+    pub(crate) deck: DeckAccess,
     pub(crate) log: AccessLog,
     pub(crate) limits: ServerLimits,
     pub(crate) stopping: CancellationToken,
     pub(crate) rooms: RequestRooms,
     pub(crate) lines: WaitLines,
+    pub(crate) screens: Screens,
+    /// The numbers about the town that a monitor asked for last.
+    pub(crate) sample: Arc<KeptSample>,
     pub(crate) trusted_proxies: Networks,
     /// Whether the routes of a town are there: always behind tokens, and not for a work queue without a town.
     pub(crate) serves_town: bool,

@@ -1,4 +1,5 @@
-//! A server beside a daemon: it is there while the setting `serve.bind` says where.
+//! Servers beside a daemon: the work queue while the setting `serve.bind` says where, and the flight deck while
+//! `deck.enabled` says so.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gt_beads::events::last_number;
+use gt_town::deck::{DeckRecord, DeckSettings, port_candidates};
 use gt_town::{Town, settings, with_causes};
 
 use crate::config::{Bind, DEFAULT_PORT, LogSink, ServeError, ServerConfig};
@@ -19,7 +21,7 @@ const POLLS_PER_RETRY: u32 = 15;
 /// Is told what a server does: where it listens, why it does not, and what it could not do.
 pub type ServerLog = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// A server that comes and goes with the setting, and is gone when this is dropped.
+/// Servers that come and go with their settings, and are gone when this is dropped.
 #[derive(Debug)]
 pub struct SideServer {
     over: Arc<AtomicBool>,
@@ -30,7 +32,13 @@ impl SideServer {
     /// Begins to look at the setting.
     pub fn start(town: Town, tell: ServerLog) -> std::io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
-        let attendant = SideServerThread { town, tell, over: Arc::clone(&over), running: None };
+        let attendant = SideServerThread {
+            town,
+            tell,
+            over: Arc::clone(&over),
+            work_queue: ServerSlot::default(),
+            deck: ServerSlot::default(),
+        };
         let builder = std::thread::Builder::new().name("gt-serve-beside".to_owned());
         let thread = builder.spawn(move || attendant.serve())?;
         Ok(Self { over, thread: Some(thread) })
@@ -49,85 +57,159 @@ impl Drop for SideServer {
 }
 
 struct RunningServer {
-    bind: String,
+    /// What it was started for: it is started anew when that changes.
+    wanted: String,
     stopper: Stopper,
     thread: JoinHandle<Result<(), ServeError>>,
+}
+
+/// A server that is wanted or not, and the last trouble with it.
+#[derive(Default)]
+struct ServerSlot {
+    running: Option<RunningServer>,
+    said: String,
+}
+
+impl ServerSlot {
+    fn is_there(&self, wanted: &str) -> bool {
+        self.running
+            .as_ref()
+            .is_some_and(|running| running.wanted == wanted && !running.thread.is_finished())
+    }
 }
 
 struct SideServerThread {
     town: Town,
     tell: ServerLog,
     over: Arc<AtomicBool>,
-    running: Option<RunningServer>,
+    work_queue: ServerSlot,
+    deck: ServerSlot,
 }
 
 impl SideServerThread {
     fn serve(mut self) {
         let mut seen = None;
-        let mut said = String::new();
         let mut looks = 0;
         while !self.over.load(Ordering::Relaxed) {
             let last = last_number(&self.town).ok();
-            let is_failing = !said.is_empty() && looks % POLLS_PER_RETRY == 0;
+            let has_failed = !self.work_queue.said.is_empty() || !self.deck.said.is_empty();
+            let is_failing = has_failed && looks % POLLS_PER_RETRY == 0;
             if (last.is_some() && last != seen) || is_failing {
                 seen = last;
-                match self.look() {
-                    Ok(()) => said.clear(),
-                    // The same trouble is told once.
-                    Err(trouble) if trouble == said => {}
-                    Err(trouble) => {
-                        (self.tell)("cannot serve", &trouble);
-                        said = trouble;
-                    }
-                }
+                let (queue, deck) = (self.look_at_queue(), self.look_at_deck());
+                self.settle("cannot serve", queue, |this| &mut this.work_queue);
+                self.settle("cannot serve the deck", deck, |this| &mut this.deck);
             }
             looks += 1;
             std::thread::park_timeout(SETTING_POLL_INTERVAL);
         }
-        self.end();
+        for slot in [std::mem::take(&mut self.work_queue), std::mem::take(&mut self.deck)] {
+            self.end(slot.running);
+        }
     }
 
-    /// Has the server be where the setting says.
-    fn look(&mut self) -> Result<(), String> {
+    /// Tells of new trouble. The same trouble is told once.
+    fn settle(
+        &mut self,
+        what: &str,
+        looked: Result<(), String>,
+        slot: impl Fn(&mut Self) -> &mut ServerSlot,
+    ) {
+        let trouble = looked.err().unwrap_or_default();
+        if !trouble.is_empty() && trouble != slot(self).said {
+            (self.tell)(what, &trouble);
+        }
+        slot(self).said = trouble;
+    }
+
+    /// Has the work queue be served where the setting says.
+    fn look_at_queue(&mut self) -> Result<(), String> {
         let wanted = settings::bind_address(&self.town).map_err(|error| with_causes(&error))?;
-        let is_there = self
-            .running
-            .as_ref()
-            .is_some_and(|running| running.bind == wanted && !running.thread.is_finished());
-        if is_there {
+        if self.work_queue.is_there(&wanted) {
             return Ok(());
         }
-        self.end();
+        let before = self.work_queue.running.take();
+        self.end(before);
         if wanted.is_empty() {
             return Ok(());
         }
-        let begin = || -> Result<RunningServer, ServeError> {
-            let tell = Arc::clone(&self.tell);
-            let log: LogSink = Box::new(move |lines| {
-                let failed = lines.lines().filter(|line| line.contains("\"error\":"));
-                failed.for_each(|line| tell("request failed", line));
-            });
-            let bind = vec![Bind::parse(&wanted, DEFAULT_PORT)?];
-            let serving = ServerConfig { log: Some(log), ..ServerConfig::on(bind) };
-            let server = Server::bind(self.town.clone(), serving)?;
-            let stopper = server.stopper();
-            for address in server.addresses() {
-                (self.tell)("serves", &format!("http://{address}"));
-            }
-            let builder = std::thread::Builder::new().name("gt-serve".to_owned());
-            let thread = builder.spawn(move || server.run()).map_err(ServeError::Begin)?;
-            Ok(RunningServer { bind: wanted.clone(), stopper, thread })
-        };
-        self.running = Some(begin().map_err(|error| with_causes(&error))?);
+        let config = Bind::parse(&wanted, DEFAULT_PORT).map(|bind| ServerConfig::on(vec![bind]));
+        let begun = config.and_then(|config| self.begin(config, &wanted, ""));
+        self.work_queue.running = Some(begun.map_err(|error| with_causes(&error))?);
         Ok(())
     }
 
-    fn end(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.stopper.stop();
-            if let Ok(Err(error)) = running.thread.join() {
-                (self.tell)("cannot serve", &with_causes(&error));
+    /// Has the deck be served if the setting says so, on the port that it always has.
+    fn look_at_deck(&mut self) -> Result<(), String> {
+        let settings = DeckSettings::of(&self.town).map_err(|error| with_causes(&error))?;
+        let wanted = format!("{settings:?}");
+        if self.deck.is_there(&wanted) {
+            return Ok(());
+        }
+        let before = self.deck.running.take();
+        self.end(before);
+        if !settings.enabled {
+            return Ok(());
+        }
+        let record = DeckRecord::read(self.town.root());
+        let chosen = settings.port.or(record.as_ref().map(|record| record.port));
+        let ports: Vec<u16> = match chosen {
+            Some(port) => vec![port],
+            None => port_candidates(self.town.id()).collect(),
+        };
+        let mut begun = Err((0, String::new()));
+        for port in ports {
+            begun = self
+                .begin(ServerConfig::deck(port), &wanted, "/deck/")
+                .map(|running| (port, running))
+                .map_err(|error| (port, with_causes(&error)));
+            if begun.is_ok() {
+                break;
             }
+        }
+        let (port, problem) = match begun {
+            Ok((port, running)) => {
+                self.deck.running = Some(running);
+                (port, String::new())
+            }
+            Err((port, problem)) => (port, problem),
+        };
+        // A port that could not be had is kept only if it was chosen before: another one may be free next time.
+        let record = DeckRecord { port, problem };
+        if (record.problem.is_empty() || chosen.is_some())
+            && let Err(error) = record.write(self.town.root())
+        {
+            (self.tell)("cannot record the port of the deck", &error.to_string());
+        }
+        if record.problem.is_empty() { Ok(()) } else { Err(record.problem) }
+    }
+
+    fn begin(
+        &self,
+        config: ServerConfig,
+        wanted: &str,
+        path: &str,
+    ) -> Result<RunningServer, ServeError> {
+        let tell = Arc::clone(&self.tell);
+        let log: LogSink = Box::new(move |lines| {
+            let failed = lines.lines().filter(|line| line.contains("\"error\":"));
+            failed.for_each(|line| tell("request failed", line));
+        });
+        let server = Server::bind(self.town.clone(), ServerConfig { log: Some(log), ..config })?;
+        let stopper = server.stopper();
+        for address in server.addresses() {
+            (self.tell)("serves", &format!("http://{address}{path}"));
+        }
+        let builder = std::thread::Builder::new().name("gt-serve".to_owned());
+        let thread = builder.spawn(move || server.run()).map_err(ServeError::Begin)?;
+        Ok(RunningServer { wanted: wanted.to_owned(), stopper, thread })
+    }
+
+    fn end(&self, running: Option<RunningServer>) {
+        let Some(running) = running else { return };
+        running.stopper.stop();
+        if let Ok(Err(error)) = running.thread.join() {
+            (self.tell)("cannot serve", &with_causes(&error));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The server about itself.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -7,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use gt_api::HealthDocument;
 use gt_beads::events::last_number;
-use gt_core::Timestamp;
 
 use super::description::description as described_as_json;
 use crate::answer::json;
@@ -79,10 +80,12 @@ pub(super) fn unreadable() -> Box<RequestProblem> {
     responses((status = 200, description = "The numbers.", content_type = "text/plain"))
 )]
 pub(super) async fn metrics(State(service): State<SharedService>) -> Response {
-    let ever = Timestamp::from_nanos(i64::MIN);
-    let spent = service.ask(move |town| {
-        town.read(|reader| Ok(reader.spent_from(ever)?)).map_err(|_| unreadable())
-    });
-    let text = service.metrics.render(service.news.reached(), spent.await.ok());
+    let kept = Arc::clone(&service.sample);
+    let sample = service.ask(move |town| kept.get(town).map_err(|_| unreadable())).await;
+    let mut text = service.metrics.render(service.news.reached());
+    // While the store does not answer, the numbers are left out: a counter never goes down.
+    if let Ok(sample) = sample {
+        sample.render(&mut text);
+    }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

@@ -38,8 +38,8 @@ pub(super) fn description(serves_town: bool) -> String {
     let mut json = serde_json::to_value(&description).unwrap_or_default();
     let paths = json["paths"].as_object_mut().into_iter().flatten();
     for (path, methods) in paths {
-        for (_, about) in methods.as_object_mut().into_iter().flatten() {
-            complete(path, about);
+        for (method, about) in methods.as_object_mut().into_iter().flatten() {
+            complete(method, path, about);
         }
     }
     // The limits of a list, which a variant of an enum cannot say about itself.
@@ -52,7 +52,15 @@ pub(super) fn description(serves_town: bool) -> String {
     text
 }
 
-fn complete(path: &str, about: &mut Value) {
+/// The name of an operation for programs that make clients: its method and its path, so that no two have the same.
+fn operation_id(method: &str, path: &str) -> String {
+    let words =
+        path.split(|char: char| !char.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    std::iter::once(method).chain(words).collect::<Vec<&str>>().join("_")
+}
+
+fn complete(method: &str, path: &str, about: &mut Value) {
+    about["operationId"] = json!(operation_id(method, path));
     // A header or a parameter that may be missing is there or not; it has no way to say null.
     let parameters = about.get_mut("parameters").and_then(Value::as_array_mut);
     for parameter in parameters.into_iter().flatten() {

@@ -58,6 +58,41 @@ pub(super) async fn events(
     State(service): State<SharedService>,
     Extension(caller): Extension<RequestCaller>,
     headers: HeaderMap,
+    query: QueryParameters,
+) -> Result<Response, PendingProblem> {
+    stream(service, caller, &headers, query).await
+}
+
+/// Events of the town, as they happen
+///
+/// The same stream as `/events`, for the views of a town.
+#[utoipa::path(
+    get,
+    path = "/api/v1/events",
+    tag = "events",
+    params(
+        ("since" = Option<u64>, Query, description = "The number of the last event that was seen; 0 for all that are kept"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The same; it goes before `since`"),
+    ),
+    responses(
+        (status = 200, description = "Server-sent events.", content_type = "text/event-stream"),
+        (status = 400, description = "That is no number."),
+        (status = 503, description = "There are too many listeners."),
+    )
+)]
+pub(super) async fn town_events(
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
+    headers: HeaderMap,
+    query: QueryParameters,
+) -> Result<Response, PendingProblem> {
+    stream(service, caller, &headers, query).await
+}
+
+async fn stream(
+    service: SharedService,
+    caller: RequestCaller,
+    headers: &HeaderMap,
     mut query: QueryParameters,
 ) -> Result<Response, PendingProblem> {
     let since = query.take("since")?;

@@ -170,6 +170,7 @@ fn queue_document(queue: MergeQueueRow) -> MergeQueueDocument {
     responses(
         (status = 200, description = "It is paused.", body = QueuePauseDocument),
         (status = 404, description = "There is no such rig."),
+        (status = 409, description = "The rig has no merge queue."),
     )
 )]
 pub(super) async fn pause(
@@ -191,6 +192,7 @@ pub(super) async fn pause(
     responses(
         (status = 200, description = "It goes on.", body = QueuePauseDocument),
         (status = 404, description = "There is no such rig."),
+        (status = 409, description = "The rig has no merge queue."),
     )
 )]
 pub(super) async fn resume(

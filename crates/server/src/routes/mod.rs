@@ -1,14 +1,24 @@
 //! The routes.
 
 mod about;
+mod beads;
+mod convoys;
+mod deck;
 mod description;
 mod events;
 mod inbox;
+mod mcp;
 mod merge_queues;
 mod merge_requests;
+mod messages;
+mod money;
 mod next;
 mod projects;
 mod reviews;
+mod runs;
+mod screens;
+mod sessions;
+mod town;
 mod transcripts;
 mod work;
 
@@ -64,6 +74,34 @@ fn described() -> OpenApiRouter<SharedService> {
 fn described_of_town() -> OpenApiRouter<SharedService> {
     described()
         .routes(routes!(inbox::list))
+        .routes(routes!(town::head))
+        .routes(routes!(town::board))
+        .routes(routes!(town::pause))
+        .routes(routes!(town::resume))
+        .routes(routes!(runs::list))
+        .routes(routes!(runs::get))
+        .routes(routes!(runs::cancel))
+        .routes(routes!(runs::nudge))
+        .routes(routes!(beads::get, beads::change))
+        .routes(routes!(beads::retry))
+        .routes(routes!(beads::sling))
+        .routes(routes!(beads::close))
+        .routes(routes!(beads::cancel))
+        .routes(routes!(convoys::list))
+        .routes(routes!(convoys::get))
+        .routes(routes!(convoys::graph))
+        .routes(routes!(convoys::timeline))
+        .routes(routes!(money::cost))
+        .routes(routes!(money::budgets))
+        .routes(routes!(money::change_budget))
+        .routes(routes!(money::accounts))
+        .routes(routes!(money::burn))
+        .routes(routes!(money::flaky_checks))
+        .routes(routes!(money::landings))
+        .routes(routes!(money::search))
+        .routes(routes!(events::town_events))
+        .routes(routes!(messages::reply))
+        .routes(routes!(messages::read))
         .routes(routes!(transcripts::transcript))
         .routes(routes!(merge_requests::list))
         .routes(routes!(merge_requests::get))
@@ -80,14 +118,22 @@ fn described_of_town() -> OpenApiRouter<SharedService> {
         .routes(routes!(reviews::comment))
         .routes(routes!(reviews::approve))
         .routes(routes!(reviews::reject))
+        .routes(routes!(sessions::show, sessions::log_out))
+        .routes(routes!(screens::screen))
+        .routes(routes!(screens::wall))
+        .routes(routes!(screens::keys))
 }
 
 /// All routes, behind the gate.
 pub(crate) fn router(service: SharedService, cors: &[AllowedOrigin]) -> Router {
     let described = if service.serves_town { described_of_town() } else { described() };
     let (router, _) = described.split_for_parts();
+    let deck = if service.serves_town { deck::pages() } else { Router::new() };
+    let tools = if service.serves_town { mcp::routes(&service, cors) } else { Router::new() };
     let router = router
         .merge(about::pages())
+        .merge(deck)
+        .merge(tools)
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state(service.clone(), gate))

@@ -1,5 +1,7 @@
 //! The answers are as `/openapi.json` describes them.
 
+use std::collections::HashSet;
+
 use gt_server::ServerLimits;
 use serde_json::{Value, json};
 
@@ -121,11 +123,13 @@ fn requests_are_as_described() {
 }
 
 #[test]
-fn every_route_says_what_it_answers() {
+fn every_route_has_a_name_of_its_own_and_says_what_it_answers() {
     let description = Description(serde_json::from_str(&gt_server::openapi_json()).unwrap());
+    let mut names = HashSet::new();
     for (path, methods) in description.0["paths"].as_object().unwrap() {
         for (method, about) in methods.as_object().unwrap() {
             assert!(about["summary"].is_string(), "{method} {path}");
+            assert!(names.insert(about["operationId"].as_str().unwrap()), "{method} {path}");
             let answers = about["responses"].as_object().unwrap();
             assert!(answers.keys().any(|status| status.starts_with('2')), "{method} {path}");
         }

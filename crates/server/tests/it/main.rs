@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is how the helpers of a test fail")]
 
+mod deck;
+mod deck_views;
 mod description;
 mod limits;
 mod support;
