@@ -1,0 +1,498 @@
+// Tests of the page in Chromium, with a town at work. Each case says what it proves; the first that fails ends the run.
+import { readFileSync } from "node:fs";
+import { createServer, request as forward } from "node:http";
+import { join } from "node:path";
+import { assert, axeSource, openBrowser, openPage, press, servePageFrom, show, watch } from "./harness.mjs";
+import { freePort, script, townAtWork, until, untilItWorks } from "./town.mjs";
+
+/** The most bytes of the first load, compressed as they are sent. */
+const FIRST_LOAD_BYTES_MAX = 60_000;
+const VIEWS = { needs: ["g", "n"], board: ["g", "b"], runs: ["g", "r"], queue: ["g", "q"], review: ["g", "v"], graph: ["g", "t"], money: ["g", "m"], wall: ["g", "w"] };
+/** What each view shows when its data is there. */
+const SIGNS = {
+  needs: ".card", board: ".board-card", runs: ".run-row a", queue: ".requests .two-lines", review: ".card", graph: ".node, .convoys li", money: ".figure", wall: ".tile",
+};
+const HOSTILE_TITLE = "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=2</script> \u202Etxet\u202C {{7*7}} ' --";
+const HOSTILE_LOG = "</pre><script>window.hacked=3</script><iframe srcdoc='<script>parent.hacked=4</script>'>";
+
+const town = await townAtWork();
+town.bead("web-evil", HOSTILE_TITLE, script("<svg onload=window.hacked=5>", [`say ${HOSTILE_LOG}`, "say \u001b]0;owned\u0007\u001b[2J\u001b]8;;javascript:alert(1)\u0007link\u001b]8;;\u0007", "work 600s", "done"]));
+town.bead("api-typist", "Ask for a line", script("Ask", ["say Which port?", "read answer.txt", "work 600s", "done"]));
+town.gt("config", "set", "scheduler.max_polecats", "10");
+town.gt("config", "set", "rig.api.max_polecats", "6");
+town.gt("config", "set", "rig.web.max_polecats", "6");
+for (const side of ["left", "right"]) town.bead(`api-${side}`, `Write on the ${side}`, script("Write", [`edit src/clash.txt ${side}`, "commit Write", "done"]));
+town.gt("sling", "web-evil");
+town.gt("sling", "api-typist");
+town.gt("sling", "api-left", "api-right");
+
+const browser = await openBrowser();
+const pages = [];
+let failed = false;
+
+async function opened(options) {
+  const page = await openPage(browser, town, options);
+  pages.push(page);
+  return page;
+}
+
+const text = (page, selector) => page.locator(selector).first().innerText();
+const waits = (page, words, options) => page.getByText(words, options).first().waitFor();
+const toast = (page, words) => page.locator(".toast").filter({ hasText: words }).first().waitFor();
+
+/** The files that a browser needs for the first view: the page, and everything that its modules import at once. */
+function firstFiles() {
+  const found = new Set(["index.html", "icon.svg", "deck.css"]);
+  const visit = (path) => {
+    if (found.has(path)) return;
+    found.add(path);
+    const source = readFileSync(join("crates/deck/page", path), "utf8");
+    for (const [, name] of source.matchAll(/(?:^import\s*|\bfrom\s*)"(\.[^"]+)"/gm)) visit(join(path, "..", name));
+  };
+  visit("app.js");
+  return [...found];
+}
+
+const CASES = {
+  async "the first load is small and asks no other host"() {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    watch(page);
+    pages.push(page);
+    const sizes = new Map();
+    page.on("requestfinished", async (request) => {
+      const { responseBodySize } = await request.sizes().catch(() => ({ responseBodySize: 0 }));
+      sizes.set(new URL(request.url()).pathname.replace("/deck/", "") || "index.html", responseBodySize);
+    });
+    await page.goto(town.loginLink());
+    await page.waitForSelector(".card");
+    const files = firstFiles();
+    await until("all files of the first load", () => files.every((file) => sizes.has(file)));
+    const bytes = files.reduce((sum, file) => sum + sizes.get(file), 0);
+    console.log(`  ${files.length} files, ${bytes} bytes`);
+    assert(bytes > 10_000 && bytes < FIRST_LOAD_BYTES_MAX, `the first load has ${bytes} bytes`);
+    await context.close();
+  },
+
+  async "every view is reached by its keys and by its address"(page) {
+    for (const [view, keys] of Object.entries(VIEWS)) {
+      await press(page, ...keys);
+      await page.waitForSelector(`.view-${view} ${SIGNS[view]}`);
+      assert(new URL(page.url()).hash.startsWith(`#/${view}`), `the address of ${view} is ${page.url()}`);
+      assert((await page.title()).length > 5, "the title names the view");
+    }
+    const link = page.url().replace(/#.*/, "#/board?rig=api");
+    await page.goto(link);
+    await page.waitForSelector(".board-card");
+    assert(!(await text(page, ".board")).includes("web-release"), "the filter of the address counts");
+  },
+
+  async "the key after the one that opens a dialog belongs to the dialog"(page) {
+    await show(page, "#/board", ".board-card");
+    for (const [key, dialog] of [["/", "dialog.search"], ["?", "dialog.help"]]) {
+      // Within one task, as keys arrive that were pressed before the page was drawn.
+      const focused = await page.evaluate(async ([pressed, wanted]) => {
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: pressed, bubbles: true }));
+        await new Promise((resolve) => queueMicrotask(() => queueMicrotask(resolve)));
+        return Boolean(document.activeElement?.closest(wanted));
+      }, [key, dialog]);
+      assert(focused, `${dialog} has the keyboard`);
+      await press(page, "Escape");
+      await page.locator(dialog).waitFor({ state: "detached" });
+    }
+  },
+
+  async "help lists the keys, and search finds a bead"(page) {
+    await show(page, "#/board", ".board-card");
+    await press(page, "?");
+    await waits(page, "Lane to the right");
+    await press(page, "Escape");
+    await press(page, "/");
+    await page.keyboard.type("release");
+    await page.locator("[role=option]").filter({ hasText: "web-release" }).waitFor();
+    await press(page, "Enter");
+    await page.waitForSelector(".view-bead");
+    await waits(page, "Why it waits");
+    await press(page, "T");
+    assert(await page.evaluate(() => document.documentElement.dataset.theme) === "light", "the theme changes");
+    await press(page, "T", "T");
+  },
+
+  async "titles and logs with markup stay text"(page) {
+    for (const address of ["#/board", "#/runs", "#/bead/web-evil", `#/runs/${encodeURIComponent("web-evil#1")}`, `#/runs/${encodeURIComponent("web-evil#1")}/terminal`, "#/wall"]) {
+      await show(page, address);
+      await waits(page, /onerror="window.hacked=1"|window.hacked=3/);
+    }
+    await show(page, `#/runs/${encodeURIComponent("web-evil#1")}`);
+    await waits(page, "</pre><script>window.hacked=3");
+    assert(await page.evaluate(() => window.hacked) === undefined, "a title was run as a program");
+    assert(await page.locator("main img, main iframe, main script").count() === 0, "a title has become markup");
+  },
+
+  async "a question is answered with two keys and words"(page) {
+    await show(page, "#/needs", ".card");
+    await page.locator(".card").filter({ hasText: "old cart rows" }).locator("a").click();
+    await press(page, "r");
+    await page.locator("dialog textarea").waitFor();
+    await page.keyboard.type("Give them to the shop");
+    assert((await text(page, "dialog .command")).includes("gt mail reply"), "the command is shown");
+    await press(page, "Control+Enter");
+    await toast(page, "is sent");
+    await page.locator(".card").filter({ hasText: "old cart rows" }).waitFor({ state: "detached" });
+  },
+
+  async "a bead is edited from its card"(page) {
+    await show(page, "#/needs/check-failed%3Aweb-menu%401", ".detail");
+    await press(page, "e");
+    await page.locator("dialog [name=title]").fill("Show the basket in the menu");
+    await press(page, "Enter");
+    await toast(page, "is changed");
+    await waits(page, "Show the basket in the menu");
+  },
+
+  async "the later of two tabs is told what happened"(page) {
+    const other = await opened();
+    await show(page, "#/needs/check-failed%3Aweb-menu%401", ".detail");
+    await show(other, "#/needs/check-failed%3Aweb-menu%401", ".detail");
+    await press(page, "t");
+    await page.waitForSelector("dialog");
+    await press(other, "x");
+    await other.waitForSelector("dialog");
+    await press(other, "Enter");
+    await toast(other, "is cancelled");
+    await page.locator(".meanwhile").waitFor();
+    await page.locator("dialog .confirm").click();
+    await page.locator("dialog .problem").waitFor();
+    await press(page, "Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
+    await page.locator(".gone p").filter({ hasText: "needs you no more" }).waitFor();
+    await other.context().close();
+  },
+
+  async "a review has files, comments and both forms of a change"(page) {
+    await show(page, "#/review/api-session%401", ".diff");
+    await press(page, "]");
+    await waits(page, "IDLE_MINUTES");
+    assert(page.url().includes("file=src"), "the file is in the address");
+    await page.getByRole("button", { name: "Comment on line 4" }).click();
+    await page.locator("dialog textarea").fill("Why 30?");
+    await press(page, "Control+Enter");
+    await toast(page, "is kept");
+    await page.locator(".note").filter({ hasText: "Why 30?" }).waitFor();
+    await press(page, "[");
+    await press(page, "n");
+    await page.locator(".note.here").filter({ hasText: "Why 30?" }).waitFor();
+    await press(page, "s");
+    await page.waitForSelector(".diff-split");
+    await press(page, "s");
+  },
+
+  async "an approval lands the work"(page) {
+    await show(page, "#/needs/review%3Aapi-session%401", ".detail");
+    await press(page, "a");
+    await page.waitForSelector("dialog");
+    await press(page, "Enter");
+    await toast(page, "is approved");
+    await show(page, "#/queue");
+    await page.locator(".receipts li").filter({ hasText: "Let sessions end" }).waitFor({ timeout: 60_000 });
+    const landed = town.run("git", ["--git-dir", join(town.directory, "api.git"), "show", "main:src/session.rs"]);
+    assert(landed.includes("IDLE_MINUTES"), "the work is on the branch of the origin");
+  },
+
+  async "a conflict is given up, and its bead is edited and slung again"(page) {
+    await show(page, "#/needs");
+    // Of two that change the same line, the one that comes second.
+    const card = page.locator(".card").filter({ hasText: /Write on the (left|right)/ });
+    await card.waitFor({ timeout: 60_000 });
+    const side = /Write on the (left|right)/.exec(await card.innerText())[1];
+    await card.locator("a").click();
+    await page.locator(".detail").filter({ hasText: "src/clash.txt" }).waitFor();
+    await press(page, "x");
+    await page.waitForSelector("dialog");
+    await press(page, "Enter");
+    await toast(page, "is cancelled");
+    await card.waitFor({ state: "detached" });
+    await show(page, `#/bead/api-${side}`, ".decisions button");
+    await press(page, "e");
+    await page.locator("dialog textarea").fill(script("Write beside it", ["edit src/beside.txt right", "commit Write beside it", "done"]));
+    await press(page, "Control+Enter");
+    await toast(page, "is changed");
+    await page.locator("dialog").waitFor({ state: "detached" });
+    await press(page, "s");
+    await page.waitForSelector("dialog");
+    await press(page, "Enter");
+    await toast(page, "is scheduled");
+    await show(page, "#/queue");
+    await page.locator(".receipts li").filter({ hasText: `Write on the ${side}` }).waitFor({ timeout: 60_000 });
+  },
+
+  async "a budget that is reached is raised from its card"(page) {
+    town.gt("config", "set", "budget.cost_per_day", "0.01");
+    town.bead("api-late", "Work after the money is spent", script("Late", ["edit src/late.txt late", "commit Late", "done"]));
+    town.gt("sling", "api-late");
+    await show(page, "#/needs");
+    const card = page.locator(".card").filter({ hasText: "budget.cost_per_day" });
+    await card.waitFor({ timeout: 30_000 });
+    await card.locator("a").click();
+    await press(page, "e");
+    await page.locator("dialog input").fill("90");
+    assert((await text(page, "dialog .command")).includes("gt config set budget.cost_per_day 90"), "the command is shown");
+    await press(page, "Control+Enter");
+    await toast(page, "is changed");
+    await card.waitFor({ state: "detached" });
+    await show(page, "#/queue");
+    await page.locator(".receipts li").filter({ hasText: "Work after the money" }).waitFor({ timeout: 60_000 });
+  },
+
+  async "the transcript is live, and the terminal takes what is typed"(page) {
+    await show(page, "#/runs", ".run-row a");
+    await press(page, "j", "Enter");
+    await page.waitForSelector(".transcript");
+    await show(page, `#/runs/${encodeURIComponent("api-typist#1")}`);
+    await waits(page, "Which port?");
+    await press(page, "t");
+    await page.locator(".terminal").filter({ hasText: "Which port?" }).waitFor();
+    await page.locator(".terminal").focus();
+    await page.keyboard.type("8080");
+    await press(page, "Enter");
+    await page.locator(".terminal").filter({ hasText: "received 4 bytes" }).waitFor();
+    await page.evaluate(() => document.activeElement?.blur());
+  },
+
+  async "a run is nudged and cancelled"(page) {
+    await show(page, `#/runs/${encodeURIComponent("web-orders#1")}`, ".decisions button");
+    await press(page, "r");
+    await page.locator("dialog textarea").fill("Look at the second page too");
+    await press(page, "Control+Enter");
+    await toast(page, "was told");
+    await page.locator("dialog").waitFor({ state: "detached" });
+    await press(page, "x");
+    await page.waitForSelector("dialog");
+    await press(page, "x");
+    await toast(page, "is cancelled");
+    await page.locator(".run-detail .state").filter({ hasText: "Cancelled" }).waitFor();
+  },
+
+  async "the queue is paused and resumed"(page) {
+    await show(page, "#/queue?rig=api", ".queue-box");
+    for (const word of ["Paused by", "Open"]) {
+      await press(page, "p");
+      await page.waitForSelector("dialog");
+      await press(page, "Enter");
+      await page.locator("dialog").waitFor({ state: "detached" });
+      await page.locator(".queue-box").filter({ hasText: word }).waitFor();
+    }
+  },
+
+  async "the graph shows any moment, as a drawing and as a table"(page) {
+    await show(page, `#/graph/${town.convoy}`, ".node");
+    assert(await page.locator(".node").count() === 10, "every bead is a node");
+    await page.waitForSelector(".slider");
+    await press(page, "<", "<", "<", "<", "<");
+    await page.waitForFunction(() => location.hash.includes("at="));
+    await page.locator(".slider output").filter({ hasText: "Event" }).waitFor();
+    await press(page, "0");
+    await page.locator(".slider output").filter({ hasText: "Now" }).waitFor();
+    await press(page, "s");
+    await page.waitForSelector(".timeline .span-running");
+    await press(page, "s");
+    await page.getByText("As a table").click();
+    await page.getByRole("cell", { name: "web-release", exact: true }).waitFor();
+  },
+
+  async "money has budgets and breakdowns"(page) {
+    await show(page, "#/money", ".budget");
+    await waits(page, "budget.cost_per_day");
+    for (const by of ["convoy", "account", "model", "bead"]) {
+      await press(page, "y");
+      await page.waitForFunction((name) => location.hash.includes(`by=${name}`), by);
+      await page.locator("section[aria-label=Breakdown] tbody tr, section[aria-label=Breakdown] .empty").first().waitFor();
+    }
+  },
+
+  async "the wall shows screens, and a tile opens a terminal"(page) {
+    await show(page, "#/wall", ".tile");
+    await page.locator(".tile").filter({ hasText: "Which port?" }).waitFor();
+    await press(page, "l", "h", "Enter");
+    await page.waitForSelector(".terminal");
+  },
+
+  async "the town is paused and resumed by a key"(page) {
+    await show(page, "#/board", ".board-card");
+    for (const word of ["Paused", "Working"]) {
+      await press(page, "P");
+      await page.waitForSelector("dialog");
+      await press(page, "P");
+      await page.locator("dialog").waitFor({ state: "detached" });
+      await page.locator(".town-state").filter({ hasText: word }).waitFor();
+    }
+  },
+
+  async "an event of the command line is on the page at once"(page) {
+    await show(page, "#/board", ".board-card");
+    town.bead("api-fresh", "Just made", "");
+    await waits(page, "Just made");
+  },
+
+  async "no view has a serious finding of axe, in light and dark"(page) {
+    const found = [];
+    for (const scheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme: scheme });
+      for (const address of ["#/needs", "#/board", "#/runs", `#/runs/${encodeURIComponent("api-search#1")}`, "#/queue", "#/review/api-session%401", `#/graph/${town.convoy}`, "#/money", "#/wall", "#/bead/web-release"]) {
+        await show(page, address);
+        const view = address.slice(2).split("/")[0];
+        await page.waitForSelector(`.view-${view} h1`);
+        await page.waitForFunction(() => !document.querySelector(".loading"));
+        if (!await page.evaluate(() => "axe" in window)) await page.evaluate(readFileSync(axeSource, "utf8"));
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+        const serious = violations.filter((violation) => ["serious", "critical"].includes(violation.impact));
+        for (const one of serious) found.push(`${address} in ${scheme}: ${one.id}: ${one.nodes.slice(0, 2).map((node) => `${node.target} ${node.any[0]?.message ?? ""}`).join("; ")}`);
+      }
+    }
+    assert(found.length === 0, found.join("\n"));
+  },
+
+  async "needs-you and review are usable on a phone"() {
+    const phone = await opened({ viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
+    town.gt("escalate", "api-search", "How many results has a page?");
+    const card = phone.locator(".card").filter({ hasText: "How many results" });
+    await card.locator("a").tap();
+    await phone.locator(".decisions button").first().waitFor();
+    for (const address of [new URL(phone.url()).hash, "#/review/api-session%401"]) {
+      await show(phone, address, ".split-detail h2");
+      const width = await phone.evaluate(() => document.documentElement.scrollWidth);
+      assert(width <= 390, `${address} is ${width} pixels wide`);
+    }
+    await phone.goBack();
+    await phone.locator(".decisions button").filter({ hasText: "Mark as read" }).tap();
+    await phone.locator("dialog .confirm").tap();
+    await toast(phone, "is read");
+    await phone.context().close();
+  },
+
+  async "a proxy may serve the page below a path"() {
+    const port = await freePort();
+    const prefix = "/a/town";
+    const proxy = createServer((incoming, answer) => {
+      if (!incoming.url.startsWith(`${prefix}/`)) {
+        answer.writeHead(404).end();
+        return;
+      }
+      const passed = forward(`${town.address}${incoming.url.slice(prefix.length)}`, { method: incoming.method, headers: incoming.headers }, (from) => {
+        answer.writeHead(from.statusCode, from.headers);
+        from.pipe(answer);
+      });
+      passed.on("error", () => answer.destroy());
+      answer.on("close", () => passed.destroy());
+      incoming.pipe(passed);
+    });
+    await new Promise((resume) => proxy.listen(port, "127.0.0.1", resume));
+    const context = await browser.newContext();
+    await servePageFrom(context);
+    const page = await context.newPage();
+    watch(page);
+    pages.push(page);
+    await page.goto(town.json("deck", "--no-open", "--url", `http://127.0.0.1:${port}${prefix}/deck/`).url);
+    await show(page, "#/board", ".board-card");
+    town.bead("api-proxied", "Made behind a proxy", "");
+    await waits(page, "Made behind a proxy");
+    await context.close();
+    proxy.close();
+    proxy.closeAllConnections();
+  },
+
+  async "a server that is killed makes the page stale, and it recovers"(page) {
+    // The clock of this browser is three days off; the banner tells the server's time all the same.
+    const wrong = await openWrongClock();
+    await show(wrong, "#/board", ".board-card");
+    await show(page, "#/board", ".board-card");
+    const before = Date.now();
+    await town.killServer();
+    for (const one of [page, wrong]) {
+      const banner = await one.locator(".banner").filter({ hasText: /Stale since \d\d:\d\d:\d\d/ }).innerText();
+      const [hours, minutes, seconds] = /(\d\d):(\d\d):(\d\d)/.exec(banner).slice(1).map(Number);
+      const day = new Date(before);
+      const told = Date.UTC(day.getUTCFullYear(), day.getUTCMonth(), day.getUTCDate(), hours, minutes, seconds);
+      const off = Math.abs(told - before) % 86_400_000;
+      assert(Math.min(off, 86_400_000 - off) < 60_000, `the banner says ${banner}`);
+      assert((await text(one, ".town-state")).includes("Stale"), "the page does not look healthy");
+    }
+    town.bead("api-away", "Made while the server was away", "");
+    await town.serve();
+    for (const one of [page, wrong]) {
+      await one.locator(".banner").filter({ hasText: "Stale" }).waitFor({ state: "detached", timeout: 20_000 });
+      await waits(one, "Made while the server was away");
+    }
+    await wrong.context().close();
+  },
+
+  async "a session that is revoked ends under the open page"() {
+    const page = await opened();
+    const sessions = town.json("token", "list").filter((token) => /deck|session/.test(JSON.stringify(token)));
+    assert(sessions.length > 0, "the session is listed");
+    for (const session of sessions) town.run("gt", ["token", "revoke", String(session.id ?? session.name)], { mayFail: true });
+    await page.locator(".logged-out").waitFor();
+    await waits(page, "gt deck");
+  },
+};
+
+async function openWrongClock() {
+  const context = await browser.newContext({ timezoneId: "UTC" });
+  await context.addInitScript(() => {
+    const Real = Date;
+    const shift = 3 * 86_400_000;
+    globalThis.Date = class extends Real {
+      constructor(...parts) {
+        super(...(parts.length === 0 ? [Real.now() + shift] : parts));
+      }
+      static now() {
+        return Real.now() + shift;
+      }
+    };
+  });
+  await servePageFrom(context);
+  const page = await context.newPage();
+  watch(page);
+  pages.push(page);
+  await page.goto(town.loginLink());
+  await page.waitForSelector(".view");
+  return page;
+}
+
+const wanted = process.env.DECK_CASE;
+const began = Date.now();
+try {
+  await town.serve();
+  await untilItWorks(town);
+  const page = await opened();
+  for (const [name, run] of Object.entries(CASES)) {
+    if (wanted && !name.includes(wanted)) continue;
+    const start = Date.now();
+    try {
+      await run(page);
+      console.log(`ok   ${name} (${Date.now() - start} ms)`);
+    } catch (error) {
+      failed = true;
+      console.log(`FAIL ${name}: ${error.message}`);
+      const last = pages.filter((one) => !one.isClosed()).at(-1);
+      await last?.screenshot({ path: join(process.env.DECK_PACKAGES, "..", "failed.png") }).catch(() => {});
+      if (!process.env.DECK_ALL) break;
+      await press(page, "Escape").catch(() => {});
+    }
+  }
+  const wrong = pages.flatMap((one) => one.wrong);
+  if (wrong.length > 0) {
+    failed = true;
+    console.log(`FAIL errors in the page:\n${wrong.join("\n")}`);
+  }
+  const foreign = pages.flatMap((one) => one.asked).filter((url) => !/^(http:\/\/127\.0\.0\.1:\d+\/|data:|about:|blob:)/.test(url));
+  if (foreign.length > 0) {
+    failed = true;
+    console.log(`FAIL requests to other hosts: ${foreign.join(" ")}`);
+  }
+} finally {
+  await browser.close();
+  await town.end();
+}
+console.log(`${failed ? "failed" : "passed"} in ${((Date.now() - began) / 1000).toFixed(1)} s`);
+process.exit(failed ? 1 : 0);

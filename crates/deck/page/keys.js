@@ -1,0 +1,86 @@
+// The keyboard. Views add their keys while they are shown; `?` lists what there is.
+import { signal, useLayoutEffect, useRef } from "./html.js";
+
+/** @typedef {{ keys: string, does: string, run: () => void, hidden?: boolean }} Binding */
+/** @typedef {{ title: string, bindings: Binding[], modal: boolean }} Layer */
+
+/** How long the first key of two waits for the second. */
+const SEQUENCE_MS = 1500;
+const SETTING = "gt-deck-keys";
+
+/** @type {{ current: Layer }[]} */
+const layers = [];
+let prefix = "";
+let prefixTimer = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
+
+/** The first key of two that was pressed. */
+export const pendingKey = signal("");
+/** Whether single keys do something; a person who talks to the machine may not want that. */
+export const singleKeys = signal(localStorage.getItem(SETTING) !== "off");
+
+/** @param {boolean} on */
+export function setSingleKeys(on) {
+  singleKeys.value = on;
+  localStorage.setItem(SETTING, on ? "on" : "off");
+}
+
+/**
+ * Has these keys work while the component is shown. A modal layer hides the keys below it.
+ * @param {string} title @param {Binding[]} bindings @param {{ modal?: boolean }} [options]
+ */
+export function useKeys(title, bindings, { modal = false } = {}) {
+  const layer = useRef(/** @type {Layer} */ ({ title, bindings, modal }));
+  layer.current = { title, bindings, modal };
+  // With the frame, not after it: the next key of a fast typist comes before the paint.
+  useLayoutEffect(() => {
+    layers.push(layer);
+    return () => {
+      layers.splice(layers.indexOf(layer), 1);
+    };
+  }, []);
+}
+
+/** All keys that work now, by layer, the innermost first. */
+export function activeLayers() {
+  return layers.map((layer) => layer.current).reverse();
+}
+
+/** @param {EventTarget | null} target */
+function isTyping(target) {
+  return target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable], [data-typing]");
+}
+
+function setPrefix(/** @type {string} */ key) {
+  prefix = key;
+  pendingKey.value = key;
+  clearTimeout(prefixTimer);
+  if (key) prefixTimer = setTimeout(() => setPrefix(""), SEQUENCE_MS);
+}
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const { key, target } = event;
+  if (isTyping(target) && key !== "Escape") return;
+  if (target instanceof HTMLElement && target.dataset.typing !== undefined) return;
+  const presses = key === "Enter" || key === " ";
+  if (presses && target instanceof HTMLElement && target.closest("a, button, summary, [role=option]")) return;
+  if (!singleKeys.value && key.length === 1) return;
+  const pressed = prefix ? `${prefix} ${key}` : key;
+  for (let at = layers.length - 1; at >= 0; at -= 1) {
+    const { bindings, modal } = layers[at].current;
+    const found = bindings.find((binding) => binding.keys === pressed);
+    if (found) {
+      event.preventDefault();
+      setPrefix("");
+      found.run();
+      return;
+    }
+    if (!prefix && bindings.some((binding) => binding.keys.startsWith(`${key} `))) {
+      event.preventDefault();
+      setPrefix(key);
+      return;
+    }
+    if (modal) break;
+  }
+  setPrefix("");
+});

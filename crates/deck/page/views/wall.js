@@ -1,0 +1,53 @@
+// The wall: all live screens as small text, drawn by the server.
+import { html, useState } from "../html.js";
+import { urlOf } from "../api.js";
+import { useDocument } from "../store.js";
+import { useKeys } from "../keys.js";
+import { address, go, route, setQuery } from "../router.js";
+import { agentName, plain, tokens } from "../format.js";
+import { Age, Empty, Filter, Loading } from "../components/basics.js";
+import { ViewHead } from "../components/layout.js";
+import { State } from "../components/marks.js";
+import { ScreenText, useFrames } from "../components/terminal.js";
+
+/** Screens on one page of the wall. */
+const TILES = 24;
+
+/** @param {{ run: import("../types").RunRow, frame: any, isSelected: boolean }} props */
+function Tile({ run, frame, isSelected }) {
+  return html`<li class="tile ${isSelected ? "here" : ""}"><a href=${address("runs", run.id, {}, "terminal")}>
+    <div class="tile-screen" aria-hidden="true">${frame ? html`<${ScreenText} screen=${frame} />` : html`<pre class="screen"><div class="screen-line">${plain(run.last_words ?? run.last_tool ?? "")}</div></pre>`}</div>
+    <div class="tile-foot"><span class="tile-title clip" dir="auto">${plain(run.title)}</span>
+      <span class="tile-facts"><${State} state=${run.state} text=${agentName(run.agent)} /><span class="push faint">${tokens(run.tokens)}</span><${Age} since=${run.started_at} /></span></div></a></li>`;
+}
+
+/** @param {{ town?: import("../types").Town }} props */
+export function Wall({ town }) {
+  const { query } = route.value;
+  const rig = query.get("rig") ?? "";
+  const page = Math.max(0, Number(query.get("page") ?? 0) || 0);
+  const { data, problem } = useDocument("/api/v1/runs", { query: { state: "live", rig, limit: 500 } }, { wants: (event) => Boolean(event.run) && event.event_type !== "run_used" });
+  const [frames, setFrames] = useState(/** @type {Record<string, any>} */ ({}));
+  const [at, setAt] = useState(0);
+  const all = data?.items ?? [];
+  const pages = Math.max(1, Math.ceil(all.length / TILES));
+  const runs = all.slice(page * TILES, (page + 1) * TILES);
+  const ids = runs.map((run) => run.id).join(",");
+  useFrames(() => urlOf("/api/v1/wall", {}, { runs: ids }), (frame) => {
+    setFrames((old) => ({ ...old, [frame.run]: frame }));
+  }, () => {}, [ids]);
+  const turn = (/** @type {number} */ by) => setQuery({ page: Math.max(0, Math.min(pages - 1, page + by)) || "" });
+  const move = (/** @type {number} */ by) => setAt(Math.max(0, Math.min(runs.length - 1, at + by)));
+  useKeys("Wall", [
+    { keys: "l", does: "Next screen", run: () => move(1) },
+    { keys: "h", does: "Previous screen", run: () => move(-1) },
+    { keys: "Enter", does: "Open the terminal", run: () => runs[at] && go(address("runs", runs[at].id, {}, "terminal")) },
+    { keys: "]", does: "Next page", run: () => turn(1) },
+    { keys: "[", does: "Previous page", run: () => turn(-1) },
+  ]);
+  return html`<${ViewHead} title="Wall" count=${data?.total}>
+      ${pages > 1 && html`<span class="faint">Page ${page + 1} of ${pages}</span><button onClick=${() => turn(-1)} disabled=${page === 0}>Previous</button><button onClick=${() => turn(1)} disabled=${page >= pages - 1}>Next</button>`}
+      <${Filter} label="Rig" value=${rig} options=${town?.rigs ?? []} all="All rigs" onChange=${(/** @type {string} */ value) => setQuery({ rig: value, page: "" })} /><//>
+    ${!data ? html`<${Loading} data=${data} problem=${problem} />` : runs.length === 0 ? html`<${Empty} title="No live screen"><p>Screens of live runs appear here.</p><//>`
+      : html`<ul class="wall">${runs.map((run, index) => html`<${Tile} key=${run.id} run=${run} frame=${frames[run.id]} isSelected=${index === at} />`)}</ul>`}`;
+}
