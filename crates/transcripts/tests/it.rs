@@ -12,10 +12,11 @@ use gt_transcripts::{
 };
 use proptest::prelude::*;
 
-const FORMATS: [TranscriptFormat; 5] = [
+const FORMATS: [TranscriptFormat; 6] = [
     TranscriptFormat::Claude,
     TranscriptFormat::Codex,
     TranscriptFormat::Gemini,
+    TranscriptFormat::Goose,
     TranscriptFormat::Opencode,
     TranscriptFormat::Plain,
 ];
@@ -250,7 +251,7 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// The outputs of real agents against a fake model, each with the events that are read of it.
-const RECORDED: [(&str, TranscriptFormat); 11] = [
+const RECORDED: [(&str, TranscriptFormat); 13] = [
     ("claude_work", TranscriptFormat::Claude),
     ("claude_fail", TranscriptFormat::Claude),
     ("claude_limit", TranscriptFormat::Claude),
@@ -259,6 +260,8 @@ const RECORDED: [(&str, TranscriptFormat); 11] = [
     ("codex_limit", TranscriptFormat::Codex),
     ("gemini_work", TranscriptFormat::Gemini),
     ("gemini_limit", TranscriptFormat::Gemini),
+    ("goose_work", TranscriptFormat::Goose),
+    ("goose_fail", TranscriptFormat::Goose),
     ("opencode_work", TranscriptFormat::Opencode),
     ("opencode_fail", TranscriptFormat::Opencode),
     ("qwen_work", TranscriptFormat::Claude),

@@ -115,11 +115,15 @@ fn response_items(answer: &ModelAnswer) -> Vec<Value> {
         })
     });
     let call = answer.call.as_ref().map(|call| {
-        json!({
+        let mut item = json!({
             "type": "function_call", "id": format!("fc_{}", answer.number), "status": "completed",
             "call_id": format!("call_{}", answer.number), "name": call.name,
             "arguments": call.arguments.to_string(),
-        })
+        });
+        if !call.namespace.is_empty() {
+            item["namespace"] = json!(call.namespace);
+        }
+        item
     });
     text.into_iter().chain(call).collect()
 }

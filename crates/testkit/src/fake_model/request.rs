@@ -48,6 +48,8 @@ impl ModelApi {
 #[derive(Debug, Clone)]
 pub(super) struct Tool {
     pub(super) name: String,
+    /// The group that it is offered in; empty if it is in none.
+    namespace: String,
     schema: Value,
 }
 
@@ -55,6 +57,8 @@ pub(super) struct Tool {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ToolCall {
     pub(super) name: String,
+    /// The group of the tool; empty if it is in none.
+    pub(super) namespace: String,
     pub(super) arguments: Value,
 }
 
@@ -94,7 +98,7 @@ impl ModelRequest {
             _ => body["stream"].as_bool().unwrap_or_default(),
         };
         let mut tools = Vec::new();
-        offered_tools(&body["tools"], &mut tools);
+        offered_tools(&body["tools"], "", &mut tools);
         let config = &body["generationConfig"];
         let answer_schema = [&config["responseJsonSchema"], &config["responseSchema"]]
             .into_iter()
@@ -112,6 +116,12 @@ impl ModelRequest {
 
     /// The call by which the agent does this; none if it offers no tool for it.
     pub(super) fn call(&self, act: &Act) -> Option<ToolCall> {
+        if let Act::Tool { name, arguments } = act {
+            let tool = self.tools.iter().find(|tool| tool.name.ends_with(name.as_str()))?;
+            let (name, namespace) = (tool.name.clone(), tool.namespace.clone());
+            let arguments = serde_json::from_str(arguments).ok()?;
+            return Some(ToolCall { name, namespace, arguments });
+        }
         if let Act::Write { path, text } = act
             && let Some(tool) = self.tool(WRITE_TOOLS, PATH_KEYS).filter(|tool| !tool.is_absolute())
         {
@@ -123,6 +133,7 @@ impl ModelRequest {
         }
         let command = match act {
             Act::Shell(command) => command.clone(),
+            Act::Tool { .. } => return None,
             Act::Write { path, text } => {
                 format!("cat > '{path}' <<'END_OF_FILE'\n{text}END_OF_FILE")
             }
@@ -194,7 +205,8 @@ impl Tool {
             };
             arguments.insert(key.clone(), value);
         }
-        ToolCall { name: self.name.clone(), arguments: Value::Object(arguments) }
+        let (name, namespace) = (self.name.clone(), self.namespace.clone());
+        ToolCall { name, namespace, arguments: Value::Object(arguments) }
     }
 }
 
@@ -230,18 +242,21 @@ pub(super) fn example_of(schema: &Value) -> Value {
 }
 
 /// The tools in the lists of all vendors: a schema beside a name, at whatever depth it stands.
-fn offered_tools(value: &Value, tools: &mut Vec<Tool>) {
+fn offered_tools(value: &Value, namespace: &str, tools: &mut Vec<Tool>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| offered_tools(item, tools)),
+        Value::Array(items) => items.iter().for_each(|item| offered_tools(item, namespace, tools)),
         Value::Object(fields) => {
             let schema = ["input_schema", "parameters", "parametersJsonSchema"]
                 .iter()
                 .find_map(|key| fields.get(*key));
             if let (Some(name), Some(schema)) = (value["name"].as_str(), schema) {
-                tools.push(Tool { name: name.to_owned(), schema: schema.clone() });
+                let (name, namespace) = (name.to_owned(), namespace.to_owned());
+                tools.push(Tool { name, namespace, schema: schema.clone() });
             } else {
+                let is_group = value["type"] == "namespace";
+                let group = value["name"].as_str().filter(|_| is_group).unwrap_or_default();
                 for key in ["function", "functionDeclarations", "tools"] {
-                    offered_tools(&value[key], tools);
+                    offered_tools(&value[key], group, tools);
                 }
             }
         }
@@ -366,12 +381,23 @@ mod tests {
             },
             "required": ["command", "mode", "wait"],
         });
-        let call = Tool { name: "shell".to_owned(), schema }
+        let call = Tool { name: "shell".to_owned(), namespace: String::new(), schema }
             .call(&|key| (key == "command").then(|| "ls".to_owned()));
         assert_eq!(
             call.arguments,
             json!({"command": ["bash", "-c", "ls"], "mode": "sync", "wait": 60_000})
         );
+    }
+
+    #[test]
+    fn a_tool_is_called_by_the_end_of_its_name_and_with_its_group() {
+        let done = json!({"type": "function", "name": "done", "parameters": {"type": "object"}});
+        let body = json!({"tools": [{"type": "namespace", "name": "mcp__gt", "tools": [done]}]});
+        let read = ModelRequest::read(ModelApi::Responses, "/v1/responses", &body);
+        let act = |name: &str| Act::Tool { name: name.to_owned(), arguments: "{}".to_owned() };
+        let call = read.call(&act("done")).unwrap();
+        assert_eq!((call.name.as_str(), call.namespace.as_str()), ("done", "mcp__gt"));
+        assert_eq!(read.call(&act("fly")), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! | `say TEXT` | text before the next tool call, or the last message |
 //! | `shell COMMAND` | calls the shell tool that the agent offers |
 //! | `write PATH TEXT` | calls the tool for writing files, or the shell if there is none; `\n` is a new line |
+//! | `tool NAME ARGUMENTS` | calls the offered tool whose name ends so, with this JSON object |
 //! | `wait MILLISECONDS` | the next answer comes that much later |
 //! | `limit SECONDS` | from here on each request is refused with 429; the limit ends that many seconds from now |
 //! | `error STATUS TIMES` | the next requests are refused with this status |
@@ -28,6 +29,8 @@ pub(super) enum Act {
     Shell(String),
     /// Write a file.
     Write { path: String, text: String },
+    /// Call a tool of the agent, by the end of its name.
+    Tool { name: String, arguments: String },
 }
 
 /// A fault instead of an answer.
@@ -126,6 +129,11 @@ impl Turn {
                 let text = format!("{}\n", text.replace("\\n", "\n"));
                 self.act = Some(Act::Write { path: path.to_owned(), text });
             }
+            "tool" => {
+                let (name, arguments) = rest.split_once(' ').unwrap_or((rest, "{}"));
+                let (name, arguments) = (name.to_owned(), arguments.to_owned());
+                self.act = Some(Act::Tool { name, arguments });
+            }
             "wait" => self.delay = Duration::from_millis(number(rest)?.into()),
             "limit" => {
                 self.faults.push(ModelFault::Limit(Duration::from_secs(number(rest)?.into())));
@@ -155,11 +163,14 @@ mod tests {
 
     #[test]
     fn answers_follow_the_number_of_tool_calls() {
-        let script = script("say First\nshell ls\nwrite a.txt one\\ntwo\nsay Done");
+        let script =
+            script("say First\nshell ls\nwrite a.txt one\\ntwo\ntool done {\"a\": 1}\nsay Done");
         let (first, second, last) = (script.turn(0, 0), script.turn(0, 1), script.turn(0, 9));
         assert_eq!((first.text.as_str(), first.act), ("First", Some(Act::Shell("ls".into()))));
         let write = Act::Write { path: "a.txt".into(), text: "one\ntwo\n".into() };
         assert_eq!(second.act, Some(write));
+        let tool = Act::Tool { name: "done".into(), arguments: "{\"a\": 1}".into() };
+        assert_eq!(script.turn(0, 2).act, Some(tool));
         assert_eq!((last.text.as_str(), last.act), ("Done", None));
     }
 

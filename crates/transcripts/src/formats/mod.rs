@@ -3,6 +3,7 @@
 mod claude;
 mod codex;
 mod gemini;
+mod goose;
 mod opencode;
 
 use gt_core::runtime::TranscriptFormat;
@@ -22,6 +23,7 @@ pub(crate) fn read_line(
         TranscriptFormat::Claude => claude::read,
         TranscriptFormat::Codex => codex::read,
         TranscriptFormat::Gemini => gemini::read,
+        TranscriptFormat::Goose => goose::read,
         TranscriptFormat::Opencode => opencode::read,
         TranscriptFormat::Plain => return plain(line, sink),
     };
