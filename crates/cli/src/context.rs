@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gt_beads::beads_directory::TouchBeadsDirectory;
 use gt_beads::hooks::RunHooks;
 use gt_core::bead::check_label;
+use gt_daemon::export_helper::ExportBeads;
 use gt_daemon::notice_helper::SendNotices;
 use gt_scheduling::Consequences;
 use gt_town::{Actor, Environment, IfAbsent, StoreOptions, SystemClock, Town};
@@ -12,6 +14,7 @@ use gt_town::{Actor, Environment, IfAbsent, StoreOptions, SystemClock, Town};
 use crate::common::Common;
 use crate::error::CliError;
 use crate::output::Printer;
+use crate::served;
 
 /// The actor of a supervisor that is given no other.
 const WORKER: &str = "gt";
@@ -36,7 +39,7 @@ impl<'p> CommandContext<'p> {
         common: Common,
     ) -> Result<Self, CliError> {
         SystemClock.check()?;
-        let here = std::env::current_dir().map_err(|_| {
+        let here = served::directory().map_err(|_| {
             CliError::request("the current directory is gone; change to another one")
         })?;
         let directory = match common.directory {
@@ -63,9 +66,32 @@ impl<'p> CommandContext<'p> {
         Self { printer: self.printer, environment, directory, place, actor }
     }
 
+    /// The same directory and town, for this actor.
+    pub(crate) fn for_actor(&self, name: &str) -> Self {
+        let (environment, directory) = (self.environment.clone(), self.directory.clone());
+        let (place, actor) = (self.place.clone(), Some(name.to_owned()));
+        Self { printer: self.printer, environment, directory, place, actor }
+    }
+
     /// The root of the town, if there is one.
     pub(crate) fn root(&self) -> Result<PathBuf, CliError> {
-        Ok(Town::find(&self.place, &self.environment)?)
+        let root = Town::find(&self.place, &self.environment)?;
+        let is_same =
+            |own: &Path| own == root || own.canonicalize().ok() == root.canonicalize().ok();
+        match served::current() {
+            Some(call) if !is_same(call.town.root()) => Err(CliError::request(format!(
+                "workers act in their own town, {}, and not in {}",
+                call.town.root().display(),
+                root.display()
+            ))),
+            Some(call) => Ok(call.town.root().to_owned()),
+            None => Ok(root),
+        }
+    }
+
+    /// The actor that the command line names.
+    pub(crate) fn given_actor(&self) -> Option<&str> {
+        self.actor.as_deref()
     }
 
     pub(crate) fn actor(&self) -> Result<Actor, CliError> {
@@ -76,7 +102,7 @@ impl<'p> CommandContext<'p> {
 
     /// The town around the working directory.
     pub(crate) fn town(&self) -> Result<Town, CliError> {
-        self.town_as(self.actor()?, telling_of_waits())
+        self.town_as(self.actor()?, self.telling_of_waits())
     }
 
     /// The same for a process that gt starts, often: it does not ask git for a name, and prints no note while it
@@ -95,7 +121,7 @@ impl<'p> CommandContext<'p> {
     /// The town around the working directory or, if there is none, what `DATABASE_URL` names: a server needs no town,
     /// nor do commands that maintain its database.
     pub(crate) fn town_or_database(&self, absent: IfAbsent) -> Result<Town, CliError> {
-        self.town_or_database_as(self.actor()?, absent, telling_of_waits())
+        self.town_or_database_as(self.actor()?, absent, self.telling_of_waits())
     }
 
     /// The same for the server itself.
@@ -129,7 +155,12 @@ impl<'p> CommandContext<'p> {
 
     fn town_as(&self, actor: Actor, options: StoreOptions) -> Result<Town, CliError> {
         let root = self.root()?;
-        let (environment, clock) = (&self.environment, Arc::new(SystemClock));
+        let environment = &self.environment;
+        if let Some(call) = served::current() {
+            let town = call.town.for_caller(&self.directory, environment, actor)?;
+            return Ok(self.with_hooks(town));
+        }
+        let clock = Arc::new(SystemClock);
         let town = Town::open(
             &root,
             &self.directory,
@@ -142,9 +173,22 @@ impl<'p> CommandContext<'p> {
         if let Some(news) = gt_town::hosts::news(&town) {
             self.printer.note(news);
         }
-        Ok(town
-            .with_commit_hook(Arc::new(RunHooks::of(environment)))
-            .with_commit_hook(Arc::new(SendNotices)))
+        Ok(self.with_hooks(town))
+    }
+
+    fn with_hooks(&self, town: Town) -> Town {
+        town.with_commit_hook(Arc::new(RunHooks::of(&self.environment)))
+            .with_commit_hook(Arc::new(TouchBeadsDirectory))
+            .with_commit_hook(Arc::new(ExportBeads))
+            .with_commit_hook(Arc::new(SendNotices))
+    }
+
+    /// Says on standard error when the store is busy, unless a view takes up the terminal.
+    fn telling_of_waits(&self) -> StoreOptions {
+        if self.printer.is_capturing() {
+            return StoreOptions::default();
+        }
+        StoreOptions { on_wait: Some(Arc::new(waiting)), ..StoreOptions::default() }
     }
 }
 
@@ -158,12 +202,8 @@ pub(crate) fn this_program() -> Result<PathBuf, CliError> {
 /// Changes the working directory, so that relative paths begin there.
 fn enter(directory: &Path) -> std::io::Result<PathBuf> {
     let directory = directory.canonicalize()?;
-    std::env::set_current_dir(&directory)?;
+    served::enter(&directory)?;
     Ok(directory)
-}
-
-fn telling_of_waits() -> StoreOptions {
-    StoreOptions { on_wait: Some(Arc::new(waiting)), ..StoreOptions::default() }
 }
 
 fn waiting(holder: Option<&str>) {

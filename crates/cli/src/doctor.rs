@@ -2,25 +2,49 @@
 
 use comfy_table::Color;
 use gt_api::CheckDocument;
-use gt_daemon::health::{CheckGrade, HealthCheck, examine};
+use gt_daemon::health::{CheckGrade, HealthCheck, examine, examine_fleet};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table};
 
-/// Runs all checks of the town and prints their results.
-pub(crate) fn examine_town(context: &CommandContext<'_>) -> Result<(), CliError> {
+/// The checks that are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DoctorScope {
+    /// The town as this machine sees it.
+    Here,
+    /// The town as all its hosts see it.
+    Fleet,
+}
+
+/// Runs the checks of the town and prints their results.
+pub(crate) fn examine_town(
+    context: &CommandContext<'_>,
+    scope: DoctorScope,
+    only: Option<&str>,
+) -> Result<(), CliError> {
     let printer = context.printer;
     // Somewhere without a town there is nothing to look at; a town that does not open is a finding.
     let root = context.root()?;
-    let checks = match context.town() {
-        Ok(town) => examine(&town)?,
+    let mut checks = match context.town() {
+        Ok(town) => match scope {
+            DoctorScope::Here => examine(&town)?,
+            DoctorScope::Fleet => examine_fleet(&town, env!("CARGO_PKG_VERSION"))?,
+        },
         Err(error) => {
             vec![HealthCheck::unopened(format!("{}: {}", root.display(), error.chain()))]
         }
     };
+    checks.retain(|check| only.is_none_or(|name| check.name.contains(name)));
     let problems = checks.iter().filter(|check| check.grade == CheckGrade::Problem).count();
-    if printer.json() {
+    if printer.json() && only.is_some() {
+        // A caller that names a check expects an object.
+        let mut sections = printer.sections();
+        sections.array("checks")?;
+        checks.iter().try_for_each(|check| sections.push(&document(check)))?;
+        sections.field("overall_ok", &(problems == 0))?;
+        sections.finish()?;
+    } else if printer.json() {
         let mut list = printer.list();
         for check in &checks {
             list.push(&document(check))?;

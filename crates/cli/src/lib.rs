@@ -9,24 +9,28 @@
 
 mod bd;
 mod common;
+mod completion_values;
 mod context;
 mod doctor;
 mod error;
 mod gt;
+mod help;
 pub mod input_parsers;
 mod manual;
 mod output;
 pub mod reference;
+mod served;
 mod values;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use gt_beads::hooks;
-use gt_daemon::retention;
+use gt_daemon::{export_helper, retention};
 use gt_execution::runs;
 use gt_town::Environment;
 use gt_workqueue::work;
@@ -36,7 +40,7 @@ use crate::output::Printer;
 
 /// Runs `bd` or `gt`, by the name of the program.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
     if arguments.get(1).is_some_and(|argument| argument == runs::BECOME) {
         // `become_agent` has told the supervisor the reason.
         let Err(_) = runs::become_agent(&arguments[2..]);
@@ -53,6 +57,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|argument| argument == gt_daemon::notice_helper::HELPER) {
         return deliver_notices(&arguments[2..]);
     }
+    if arguments.get(1).is_some_and(|argument| argument == export_helper::HELPER) {
+        return export_beads(&arguments[2..]);
+    }
     if arguments.get(1).is_some_and(|argument| argument == retention::HELPER) {
         return run_retention(&arguments[2..]);
     }
@@ -61,18 +68,29 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if name == "git" {
         return ExitCode::from(runs::call_worker_git(&arguments));
     }
-    if let Some(code) = done_at_home(if name == "bd" { "bd" } else { "gt" }, &arguments) {
+    let program = if name == "bd" { "bd" } else { "gt" };
+    if let Some(code) = completion_values::answer(program, &arguments) {
         return code;
     }
+    if let Some(code) = done_for_worker(program, &arguments) {
+        return code;
+    }
+    let environment = Environment::from_process();
     if name == "bd" {
-        return run_bd("bd", &arguments);
+        return run_bd("bd", &arguments, environment).into();
     }
+    run_command(&arguments, environment).into()
+}
+
+/// Runs `gt` with these arguments, the program's name included, and gives its exit status.
+fn run_command(arguments: &[OsString], environment: Environment) -> u8 {
     // The command line of bd is its own, and has its own usage errors.
-    if let Some(place) = place_of_verb(&arguments).filter(|place| arguments[*place] == "bd") {
+    if let Some(place) = place_of_verb(arguments).filter(|place| arguments[*place] == "bd") {
+        let mut arguments = arguments.to_vec();
         arguments.remove(place);
-        return run_bd("gt bd", &arguments);
+        return run_bd("gt bd", &arguments, environment);
     }
-    run_gt(&arguments)
+    run_gt(arguments, environment)
 }
 
 /// Runs hooks for a command that has ended by now: the town and the time limit are the arguments, the
@@ -100,13 +118,28 @@ fn deliver_notices(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-/// Commands that always run on the machine they are called on, also if the town is on another.
-const LOCAL_COMMANDS: [&str; 4] = ["worker", "scripted", "completions", "man"];
+/// Writes the JSONL file of the town that is the argument. Its output and its exit code are not read; bd sync says what is wrong
+/// with a file that is not written.
+fn export_beads(arguments: &[OsString]) -> ExitCode {
+    let [root] = arguments else {
+        return ExitCode::from(2);
+    };
+    match export_helper::run(Path::new(root), &Environment::from_process()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
 
-/// Sends the command of an agent on another machine to the machine of the town; nothing if it is to run here.
-fn done_at_home(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
-    let is_here =
-        |place: usize| arguments[place].to_str().is_some_and(|verb| LOCAL_COMMANDS.contains(&verb));
+/// Commands that a worker's own process carries out: they need no store.
+const LOCAL_COMMANDS: [&str; 5] = ["worker", "scripted", "completions", "man", "merge-driver"];
+
+/// Has the command of a worker carried out by the process that has the store; nothing if it is to run here.
+fn done_for_worker(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
+    let is_fence = |place: usize| arguments.get(place + 1).is_some_and(|verb| verb == "fence");
+    let is_here = |place: usize| {
+        arguments[place].to_str().is_some_and(|verb| LOCAL_COMMANDS.contains(&verb))
+            && !(arguments[place] == "worker" && is_fence(place))
+    };
     if program == "gt" && place_of_verb(arguments).is_some_and(is_here) {
         return None;
     }
@@ -116,7 +149,14 @@ fn done_at_home(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
         return None;
     }
     let environment = Environment::from_process();
-    match runs::called_from(&environment, program, arguments.get(1..).unwrap_or_default())? {
+    let directory = std::env::current_dir().ok();
+    let arguments = arguments.get(1..).unwrap_or_default();
+    let on_wait = &mut || {
+        output::tell("waiting for the daemon, or the supervisor of this run, to answer…");
+    };
+    let called =
+        runs::call_from_worker(&environment, program, arguments, directory.as_deref(), on_wait);
+    match called? {
         Ok(status) => Some(ExitCode::from(status)),
         Err(error) => {
             let json = arguments.iter().any(|argument| argument == "--json");
@@ -154,8 +194,45 @@ fn place_of_verb(arguments: &[OsString]) -> Option<usize> {
     }
 }
 
+/// Runs a command line for a view, and keeps its output.
+///
+/// The words begin with `gt` or `bd`. Nothing is asked: such a command has all its arguments.
+pub(crate) fn run_captured(words: &[String], environment: &Environment, width: u16) -> CapturedRun {
+    let printer = Printer::capturing(width);
+    let is_bd = words.first().is_some_and(|word| word == "bd");
+    let result = if is_bd {
+        bd::Bd::try_parse_from(words).map(|parsed| bd::run(parsed, &printer, environment.clone()))
+    } else {
+        gt::Gt::try_parse_from(words).map(|parsed| gt::run(parsed, &printer, environment.clone()))
+    };
+    let is_done = match result {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => {
+            if !matches!(error, CliError::Said(_)) {
+                printer.failure(&error);
+            }
+            false
+        }
+        Err(error) => {
+            let (message, _) = output::usage_message(&error);
+            printer.failure(&CliError::request(message));
+            false
+        }
+    };
+    CapturedRun { is_done, output: printer.captured() }
+}
+
+/// The end of a command that was run for a view.
+#[derive(Debug)]
+pub(crate) struct CapturedRun {
+    /// Whether it did its work.
+    pub(crate) is_done: bool,
+    /// Everything that it printed.
+    pub(crate) output: Vec<u8>,
+}
+
 /// Runs `gt` with these arguments, the program's name included.
-fn run_gt(arguments: &[OsString]) -> ExitCode {
+fn run_gt(arguments: &[OsString], environment: Environment) -> u8 {
     let matches = gt_command().try_get_matches_from(arguments);
     // Behind flags that `place_of_verb` does not know.
     if matches.as_ref().is_ok_and(|matches| matches.subcommand_name() == Some("bd"))
@@ -163,11 +240,10 @@ fn run_gt(arguments: &[OsString]) -> ExitCode {
     {
         let mut arguments = arguments.to_vec();
         arguments.remove(place);
-        return run_bd("gt bd", &arguments);
+        return run_bd("gt bd", &arguments, environment);
     }
     match matches.and_then(|matches| gt::Gt::from_arg_matches(&matches)) {
         Ok(parsed) => {
-            let environment = Environment::from_process();
             let printer = Printer::new(parsed.common.json, parsed.common.quiet, &environment);
             finish(&printer, gt::run(parsed, &printer, environment))
         }
@@ -176,14 +252,14 @@ fn run_gt(arguments: &[OsString]) -> ExitCode {
 }
 
 /// Runs `bd` with these arguments, the program's name included.
-fn run_bd(name: &str, arguments: &[OsString]) -> ExitCode {
-    let command = bd::Bd::command().bin_name(name);
+fn run_bd(name: &str, arguments: &[OsString], environment: Environment) -> u8 {
+    let command = bd_command().bin_name(name);
+    let arguments = &bd::without_boolean_values(&command, arguments, true);
     let parsed = command
         .try_get_matches_from(arguments)
         .and_then(|matches| bd::Bd::from_arg_matches(&matches));
     match parsed {
         Ok(parsed) => {
-            let environment = Environment::from_process();
             let printer =
                 Printer::new(parsed.global.json(), parsed.global.common.quiet, &environment);
             finish(&printer, bd::run(parsed, &printer, environment))
@@ -192,40 +268,48 @@ fn run_bd(name: &str, arguments: &[OsString]) -> ExitCode {
     }
 }
 
-fn finish(printer: &Printer, result: Result<(), CliError>) -> ExitCode {
+/// The exit status of a command that worked.
+const SUCCESS: u8 = 0;
+/// The exit status of a command that failed.
+const FAILURE: u8 = 1;
+
+fn finish(printer: &Printer, result: Result<(), CliError>) -> u8 {
     // A command whose output is lost counts as failed, because its caller sees no result.
     match result.and_then(|()| printer.flush()) {
         // A reader that closes the pipe early, like `head`, is no failure.
-        Ok(()) | Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
+        Ok(()) | Err(CliError::ClosedPipe) => SUCCESS,
         Err(CliError::Said(code)) => match printer.flush() {
-            Ok(()) | Err(CliError::ClosedPipe) => ExitCode::from(code),
+            Ok(()) | Err(CliError::ClosedPipe) => code,
             Err(error) => {
                 printer.failure(&error);
-                ExitCode::FAILURE
+                FAILURE
             }
         },
         Err(error) => {
             printer.failure(&error);
-            ExitCode::FAILURE
+            FAILURE
         }
     }
 }
 
 /// Shows help, or what is wrong with the arguments.
-fn usage(error: &clap::Error, arguments: &[OsString], code: u8) -> ExitCode {
+fn usage(error: &clap::Error, arguments: &[OsString], code: u8) -> u8 {
     if !error.use_stderr() {
         // Help and version go to standard output; a closed output is no failure.
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        let _ = match served::current() {
+            Some(_) => served::stdout().write_all(error.render().to_string().as_bytes()),
+            None => error.print(),
+        };
+        return SUCCESS;
     }
     let json = arguments.iter().any(|argument| argument == "--json");
     output::usage_error(error, json);
-    ExitCode::from(code)
+    code
 }
 
 /// The whole command line of `gt`, for completions and the reference.
 pub(crate) fn gt_command() -> clap::Command {
-    gt_command_alone().subcommand(bd_command())
+    help::grouped_gt(gt::Gt::command().subcommand(bd_command()))
 }
 
 /// The command line of `gt` without that of `bd`.
@@ -235,5 +319,5 @@ pub(crate) fn gt_command_alone() -> clap::Command {
 
 /// The whole command line of `bd`.
 pub(crate) fn bd_command() -> clap::Command {
-    bd::Bd::command()
+    help::grouped_bd(bd::Bd::command())
 }

@@ -39,7 +39,8 @@ fn add(command: &Command, name: &str, pages: &mut Vec<ManualPage>) -> Result<(),
     let roff = String::from_utf8_lossy(&roff).into_owned();
     pages.push(ManualPage { name: name.to_owned(), roff });
     let below = command.get_subcommands();
-    for command in below.filter(|command| !command.is_hide_set()) {
+    let is_shown = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
+    for command in below.filter(is_shown) {
         add(command, &format!("{name}-{}", command.get_name()), pages)?;
     }
     Ok(())

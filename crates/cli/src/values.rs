@@ -8,6 +8,8 @@ use gt_core::{Json, Timestamp};
 use gt_records::contains_nul;
 
 use crate::error::CliError;
+use crate::output::Printer;
+use crate::served;
 
 /// Splits `a,b` and `-l a -l b` alike.
 pub(crate) fn comma_separated(values: &[String]) -> Vec<String> {
@@ -20,6 +22,13 @@ pub(crate) fn instant(text: &str, now: Timestamp) -> Result<Timestamp, CliError>
     Ok(Timestamp::parse_relative(text, now)?)
 }
 
+/// Notes a due date that has passed, which may be a slip.
+pub(crate) fn note_past_due(printer: &Printer, due: Option<Timestamp>, now: Timestamp) {
+    if due.is_some_and(|due| due < now) {
+        printer.note("warning: the due date has passed");
+    }
+}
+
 /// A time ago such as `24h`, or an instant.
 pub(crate) fn instant_or_ago(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
     let ago = gt_core::time::parse_duration(text).ok();
@@ -30,9 +39,9 @@ pub(crate) fn instant_or_ago(text: &str, now: Timestamp) -> Result<Timestamp, Cl
 pub(crate) fn text_of(path: &str) -> Result<String, CliError> {
     let mut bytes = Vec::new();
     let read = if path == "-" {
-        std::io::stdin().read_to_end(&mut bytes).map(drop)
+        served::stdin().read_to_end(&mut bytes).map(drop)
     } else {
-        std::fs::File::open(Path::new(path))
+        std::fs::File::open(served::resolve(Path::new(path)))
             .and_then(|mut file| file.read_to_end(&mut bytes))
             .map(drop)
     };

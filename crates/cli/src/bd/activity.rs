@@ -22,7 +22,7 @@ const WAITS_PER_READ_MAX: usize = 50;
 const LIMIT: usize = 50;
 
 /// Show what happened
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   bd activity --limit 20
   bd activity --follow --json
@@ -155,6 +155,30 @@ impl<'t> EventWaiter<'t> {
     }
 }
 
+/// Prints something, and again after each change of the town until it is interrupted.
+pub(super) fn redraw_on_change(
+    context: &CommandContext<'_>,
+    town: &Town,
+    mut draw: impl FnMut() -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    // The place in the log is taken before the first print, so that no change falls in between.
+    let mut follower = EventFollower::from_now(town, EventFilter::default())?;
+    let mut news_of = EventWaiter::new(context, town, true);
+    draw()?;
+    loop {
+        match news_of.next(&mut follower)? {
+            None => {}
+            Some(news) if news.is_empty() => news_of.wait()?,
+            Some(_) => {
+                if context.printer.is_terminal() {
+                    context.printer.begin_page()?;
+                }
+                draw()?;
+            }
+        }
+    }
+}
+
 /// Where events go: lines for people, a JSON array, or JSON lines if there is no end to them.
 struct EventPrinter<'p> {
     printer: &'p Printer,
@@ -173,7 +197,7 @@ impl<'p> EventPrinter<'p> {
         match &mut self.list {
             Some(list) => list.push(&EventDocument::from(event)),
             None if self.printer.json() => self.printer.json_line(&EventDocument::from(event)),
-            None => self.printer.line(event_line(event)),
+            None => self.printer.paragraph(event_line(event)),
         }
     }
 
@@ -204,6 +228,7 @@ fn filter(town: &Town, args: &ActivityArgs) -> Result<EventFilter, CliError> {
         rig: args.rig.as_deref().map(|name| rigs::slug(town, name)).transpose()?,
         kinds: kinds.iter().map(|kind| EventKind::from_name(kind)).collect(),
         since: since.transpose()?,
+        ..EventFilter::default()
     })
 }
 
@@ -289,6 +314,7 @@ fn detail(event: &Event, details: &EventPayload) -> String {
         }
         EventPayload::RunBlocked(waits) => joined(&[run, &waits.pulled_by, &waits.why]),
         EventPayload::TokenChanged(token) => joined(&[&token.token, &token.name, &token.change]),
+        EventPayload::HostChanged(host) => joined(&[&host.name, &host.new, &host.runs.join(", ")]),
         EventPayload::StepDone(step) => joined(&[run, &step.title]),
         EventPayload::MessageSent(message)
         | EventPayload::MessageDelivered(message)

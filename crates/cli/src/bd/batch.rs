@@ -4,10 +4,11 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use gt_api::BatchLineDocument;
 use gt_beads::batch::{BatchLine, BatchLineResult, BatchResult, BatchStep, run as run_batch};
 use gt_core::words::{Word, split};
-use gt_core::{BeadId, Timestamp};
+use gt_core::{BeadId, IssueType, Priority, Timestamp};
 use gt_execution::runs::end_processes_of;
 use gt_town::Environment;
 
+use super::boolean_flags::without_boolean_values;
 use super::{bead_output, close, create, dep, label, reopen, update};
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -22,6 +23,7 @@ skipped:
   close gt-abc gt-def merged today
   update gt-abc status=blocked notes=\"waiting for the key\"
   create \"Write the docs\" type=chore priority=3
+  create chore 3 Write the docs
   dep add gt-b gt-a [type]         dep remove gt-b gt-a
   label add gt-abc soon            label remove gt-abc soon
   comment gt-abc the cause is upstream
@@ -35,6 +37,8 @@ pub(super) struct BatchArgs {
     /// The file (- is standard input, which is also read when no file is named)
     #[arg(value_name = "FILE", default_value = "-")]
     file: String,
+    #[arg(short = 'f', long = "file", value_name = "FILE", hide = true)]
+    file_flag: Option<String>,
     /// Say what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -42,7 +46,12 @@ pub(super) struct BatchArgs {
 
 /// A line of a batch, as its words say it.
 #[derive(Debug, Parser)]
-#[command(name = "batch", no_binary_name = true, disable_help_subcommand = true)]
+#[command(
+    name = "batch",
+    no_binary_name = true,
+    disable_help_subcommand = true,
+    args_override_self = true
+)]
 struct LineCommand {
     #[command(subcommand)]
     verb: LineVerb,
@@ -76,12 +85,13 @@ struct CommentLine {
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &BatchArgs) -> Result<(), CliError> {
-    let text = text_of(&args.file)?;
+    let path = args.file_flag.as_ref().unwrap_or(&args.file);
+    let text = text_of(path)?;
     let town = context.store_town()?;
-    let name = source_name(&args.file);
+    let name = source_name(path);
     let parser = LineParser {
         command: LineCommand::command(),
-        from_stdin: args.file == "-",
+        from_stdin: path == "-",
         now: town.now(),
         environment: &context.environment,
     };
@@ -160,7 +170,7 @@ impl LineParser<'_> {
         let parsed = self
             .command
             .clone()
-            .try_get_matches_from(&words)
+            .try_get_matches_from(without_boolean_values(&self.command, &words, false))
             .and_then(|matches| LineCommand::from_arg_matches(&matches));
         let parsed = parsed.map_err(|error| {
             if error.use_stderr() {
@@ -189,6 +199,9 @@ impl LineParser<'_> {
     /// The words of a line as arguments: `key=value` is the flag of that name, and the type of a
     /// dependency may stand behind the beads.
     fn with_flags(&self, words: Vec<Word>) -> Vec<String> {
+        if let Some(arguments) = with_leading_type(&words) {
+            return arguments;
+        }
         let verb = words.first().map_or("", |word| word.text.as_str()).to_owned();
         let command = self.command.find_subcommand(&verb);
         // A command may have commands of its own.
@@ -214,6 +227,23 @@ impl LineParser<'_> {
         }
         arguments
     }
+}
+
+/// `create <type> <priority> <title>`, where the title is the rest of the line.
+fn with_leading_type(words: &[Word]) -> Option<Vec<String>> {
+    let [verb, kind, priority, title @ ..] = words else { return None };
+    let is_short = verb.text == "create"
+        && IssueType::parse(&kind.text).is_ok_and(|kind| kind.is_built_in())
+        && Priority::parse(&priority.text).is_ok()
+        && !title.is_empty()
+        && title.iter().all(|word| !word.text.starts_with('-') && word.assignment().is_none());
+    let title: Vec<&str> = title.iter().map(|word| word.text.as_str()).collect();
+    is_short.then(|| {
+        let [kind, priority] = [kind, priority].map(|word| word.text.clone());
+        ["create", "--type", &kind, "--priority", &priority, "--", &title.join(" ")]
+            .map(str::to_owned)
+            .into()
+    })
 }
 
 /// The flag that sets the field of a bead called `key`.

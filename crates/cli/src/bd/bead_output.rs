@@ -2,8 +2,9 @@
 
 use comfy_table::Color;
 use gt_beads::beads::{self, Mention, show};
-use gt_core::{Bead, BeadId, DependencyType, Outcome};
-use gt_records::{BeadView, ObjectWriter, write_bead, write_comment};
+pub(super) use gt_beads::beads::{LabelsOf, ShownBeadParts, linked};
+use gt_core::{Bead, BeadId, Outcome};
+use gt_records::{BeadView, ObjectWriter, write_bead};
 use gt_town::{BeadRow, Town};
 
 use crate::error::CliError;
@@ -23,15 +24,6 @@ pub(super) fn listed(row: &BeadRow, more: impl FnOnce(&mut ObjectWriter<'_>)) ->
     out
 }
 
-/// A bead with the type of the edge that led to it.
-pub(super) fn linked(bead: &Bead, kind: &DependencyType) -> String {
-    let mut out = String::new();
-    write_bead(&mut out, &BeadView::bare(bead), |object| {
-        object.text("dependency_type", kind.as_str());
-    });
-    out
-}
-
 /// A bead that speaks of another, and in which fields.
 pub(super) fn mentioning(mention: &Mention) -> String {
     let mut out = String::new();
@@ -42,84 +34,6 @@ pub(super) fn mentioning(mention: &Mention) -> String {
         });
     });
     out
-}
-
-/// The parts of a bead that `show` includes.
-pub(super) struct ShownBeadParts<'a> {
-    pub(super) about: &'a gt_beads::beads::BeadDetails,
-    pub(super) dependents: bool,
-    pub(super) comments: bool,
-    pub(super) long: bool,
-}
-
-impl ShownBeadParts<'_> {
-    /// The bead with full records of what it depends on; the counts are of all dependencies.
-    pub(super) fn json(&self) -> String {
-        let shown = self.about;
-        let row = &shown.row;
-        let mut out = String::new();
-        let view = BeadView { labels: &row.labels, ..BeadView::bare(&row.bead) };
-        write_bead(&mut out, &view, |object| {
-            if !shown.dependencies.is_empty() {
-                object.array("dependencies", |array| {
-                    for (edge, bead) in &shown.dependencies {
-                        match bead {
-                            Some(bead) => array.raw(&linked(bead, &edge.kind)),
-                            None => array.object(|object| {
-                                object.text("id", edge.target.as_str());
-                                object.text("dependency_type", edge.kind.as_str());
-                            }),
-                        }
-                    }
-                });
-            }
-            if self.dependents {
-                object.array("dependents", |array| {
-                    for (edge, bead) in &shown.dependents {
-                        array.object(|object| {
-                            object.text("id", bead.id.as_str());
-                            object.text("title", bead.title.as_str());
-                            object.text("status", bead.status.as_str());
-                            object.number("priority", bead.priority.number());
-                            object.text("issue_type", bead.issue_type.as_str());
-                            object.text("dependency_type", edge.kind.as_str());
-                        });
-                    }
-                });
-                if row.bead.issue_type.is_epic() {
-                    let (total, closed) = shown.children_counts();
-                    object.count("epic_total_children", total as u64);
-                    object.count("epic_closed_children", closed as u64);
-                    object.flag("epic_closeable", total > 0 && total == closed);
-                }
-            }
-            if self.comments {
-                object.array("comments", |array| {
-                    for comment in &shown.comments {
-                        write_comment(array.element(), comment);
-                    }
-                });
-            }
-            if self.long {
-                object.text("uid", &row.bead.uid.to_string());
-                if let Some(rig) = &row.bead.rig {
-                    object.text("rig", rig.as_str());
-                }
-                object.count("open_blockers", u64::from(row.bead.open_blockers));
-                object.count("event_count", shown.events);
-            }
-            object.count("dependency_count", row.dependencies.len() as u64);
-            object.count("dependent_count", row.dependents);
-            object.count("comment_count", row.comments);
-            if let Some(parent) = row.parent() {
-                object.text("parent", parent.as_str());
-            }
-            if let Some(landed) = &shown.landed {
-                object.text("landed_commit", &landed.landed);
-            }
-        });
-        out
-    }
 }
 
 /// Adds `"blocked_by": [ids]` and how many.

@@ -23,7 +23,34 @@ pub(super) struct CommentsArgs {
     id: Option<String>,
     /// The text of a new comment; without it the comments are listed
     #[arg(value_name = "TEXT")]
-    text: Option<String>,
+    words: Vec<String>,
+    #[command(flatten)]
+    source: CommentSource,
+}
+
+/// Where a comment comes from, and its author.
+#[derive(Debug, Args)]
+struct CommentSource {
+    /// Take the text from this file (- is standard input)
+    #[arg(short, long, value_name = "FILE", conflicts_with = "words")]
+    file: Option<String>,
+    /// Take the text from standard input
+    #[arg(long, conflicts_with_all = ["words", "file"])]
+    stdin: bool,
+    /// The author
+    #[arg(short, long, value_name = "NAME")]
+    author: Option<String>,
+}
+
+impl CommentSource {
+    /// The text, of the words or of a file; nothing if there is neither.
+    fn text(&self, words: &[String]) -> Result<Option<String>, CliError> {
+        match (&self.file, self.stdin) {
+            (Some(path), _) => text_of(path).map(Some),
+            (None, true) => text_of("-").map(Some),
+            (None, false) => Ok((!words.is_empty()).then(|| words.join(" "))),
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -42,29 +69,24 @@ struct AddArgs {
     /// An id, or a part of it
     id: String,
     /// The text
-    #[arg(value_name = "TEXT", required_unless_present = "file")]
-    text: Option<String>,
-    /// Take it from this file (- is standard input)
-    #[arg(short, long, conflicts_with = "text")]
-    file: Option<String>,
-    /// The author
-    #[arg(short, long, value_name = "NAME")]
-    author: Option<String>,
+    #[arg(value_name = "TEXT", required_unless_present_any = ["file", "stdin"])]
+    words: Vec<String>,
+    #[command(flatten)]
+    source: CommentSource,
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &CommentsArgs) -> Result<(), CliError> {
-    match (&args.verb, &args.id, &args.text) {
-        (Some(CommentsVerb::Add(add)), ..) => {
-            let text = match (&add.text, &add.file) {
-                (Some(text), _) => text.clone(),
-                (None, Some(path)) => text_of(path)?,
-                (None, None) => String::new(),
-            };
-            say(context, &add.id, &text, add.author.as_deref())
+    match (&args.verb, &args.id) {
+        (Some(CommentsVerb::Add(add)), _) => {
+            let text = add.source.text(&add.words)?.unwrap_or_default();
+            say(context, &add.id, &text, add.source.author.as_deref())
         }
-        (None, Some(id), Some(text)) => say(context, id, text, None),
-        (Some(CommentsVerb::List { id }), ..) | (None, Some(id), None) => list(context, id),
-        (None, None, _) => Err(CliError::request("which bead? bd comments <id>")),
+        (Some(CommentsVerb::List { id }), _) => list(context, id),
+        (None, Some(id)) => match args.source.text(&args.words)? {
+            Some(text) => say(context, id, &text, args.source.author.as_deref()),
+            None => list(context, id),
+        },
+        (None, None) => Err(CliError::request("which bead? bd comments <id>")),
     }
 }
 
@@ -81,7 +103,7 @@ fn say(
         write_comment(&mut out, &said);
         return printer.record(&out);
     }
-    printer.done(format!("✓ Commented on {}", said.bead))
+    printer.done(format!("✓ Comment added to {}", said.bead))
 }
 
 fn list(context: &CommandContext<'_>, id: &str) -> Result<(), CliError> {

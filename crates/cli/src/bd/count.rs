@@ -53,8 +53,11 @@ pub(super) fn run(context: &CommandContext<'_>, args: &CountArgs) -> Result<(), 
     ];
     let group = group.into_iter().find(|(asked, _)| *asked).map(|(_, group)| group);
     let groups = group.map(|group| count_by(&town, &filter, group)).transpose()?;
-    let name_of = |name: &str| {
-        if name.is_empty() { "(none)".to_owned() } else { name.to_owned() }
+    let name_of = |name: &str| match (name, args.by_priority) {
+        ("", _) if args.by_assignee => "(unassigned)".to_owned(),
+        ("", _) => "(none)".to_owned(),
+        (number, true) => format!("P{number}"),
+        (name, false) => name.to_owned(),
     };
     if printer.json() {
         return match groups {

@@ -11,10 +11,12 @@ use super::bead_output;
 use super::create_many::{self, PlanSource};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, text_of};
+use crate::values::{
+    DescriptionArgs, comma_separated, instant, json_argument, note_past_due, text_of,
+};
 
 /// Flags that describe one bead, and conflict with a file of beads.
-const FLAGS_FOR_ONE_BEAD: [&str; 26] = [
+const FLAGS_FOR_ONE_BEAD: [&str; 25] = [
     "title",
     "title_flag",
     "issue_type",
@@ -39,7 +41,6 @@ const FLAGS_FOR_ONE_BEAD: [&str; 26] = [
     "due",
     "defer",
     "metadata",
-    "ephemeral",
     "no_history",
 ];
 
@@ -164,6 +165,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: CreateArgs) -> Result<(), 
             rig: args.rig,
             force: args.force,
             no_inherit_labels: args.no_inherit_labels,
+            ephemeral: args.ephemeral,
             dry_run: args.dry_run,
         };
         return create_many::run(context, &source, &options, args.silent);
@@ -172,15 +174,17 @@ pub(super) fn run(context: &CommandContext<'_>, args: CreateArgs) -> Result<(), 
     let key = args.idempotency_key.as_deref().map(RequestKey::parse).transpose()?;
     let town = context.store_town()?;
     let new = new_bead(args, town.now())?;
+    note_past_due(context.printer, new.due_at, town.now());
     let outcome = match &key {
         Some(key) => create_once(&town, key, &new, dry_run)?,
         None => CreateResult::Made(create(&town, &new, dry_run)?),
     };
     let printer = context.printer;
     let verb = match (&outcome, dry_run) {
-        (CreateResult::Made(_), true) => "Would create",
-        (CreateResult::Made(_), false) => "✓ Created",
-        (CreateResult::MadeBefore(_), _) => "✓ Already created",
+        (CreateResult::Made(_), true) => "Would create issue:",
+        // Scripts cut the id from this line.
+        (CreateResult::Made(_), false) => "✓ Created issue:",
+        (CreateResult::MadeBefore(_), _) => "✓ Already created issue:",
     };
     let Created { bead, labels, missing } = match outcome {
         CreateResult::Made(created) => created,
@@ -213,7 +217,12 @@ pub(super) fn run(context: &CommandContext<'_>, args: CreateArgs) -> Result<(), 
     if silent || printer.quiet() {
         return printer.line(bead.id.as_str());
     }
-    printer.done(format!("{verb} {}: {}", bead.id, bead.title))
+    printer.done(format!("{verb} {} — {}", bead.id, bead.title))
+}
+
+/// Makes one bead and prints its id alone.
+pub(super) fn run_quick(context: &CommandContext<'_>, args: CreateArgs) -> Result<(), CliError> {
+    run(context, CreateArgs { silent: true, ..args })
 }
 
 /// The bead that a line of a batch asks for.

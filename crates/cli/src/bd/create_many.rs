@@ -55,8 +55,9 @@ pub(super) fn run(
     if options.dry_run {
         return preview(printer, &made);
     }
-    let line =
-        |made: &Created| printer.done(format!("✓ Created {}: {}", made.bead.id, made.bead.title));
+    let line = |made: &Created| {
+        printer.done(format!("✓ Created issue: {} — {}", made.bead.id, made.bead.title))
+    };
     made.beads.iter().try_for_each(line)
 }
 

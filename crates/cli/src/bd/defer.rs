@@ -40,6 +40,9 @@ pub(super) struct UndeferArgs {
 pub(super) fn run(context: &CommandContext<'_>, args: &DeferArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let until = args.until.as_deref().map(|text| instant(text, town.now())).transpose()?;
+    if until.is_some_and(|until| until <= town.now()) {
+        context.printer.note("warning: that time has passed, so it can be worked on at once");
+    }
     let done = beads::defer(&town, &args.ids, until, args.reason.as_deref())?;
     let when = until.map_or_else(String::new, |until| format!(" until {}", moment(until)));
     let said = |id: &BeadId, changed: bool| {

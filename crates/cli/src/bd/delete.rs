@@ -1,7 +1,7 @@
 //! `bd delete`.
 
 use clap::Args;
-use gt_api::DeletionDocument;
+use gt_api::{DeletedIds, DeletionDocument};
 use gt_beads::deletion::{delete, preview_delete};
 use gt_execution::runs::end_processes_of;
 
@@ -58,7 +58,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DeleteArgs) -> Result<(),
         // Only where there are some: scripts written for others do not expect it.
         let cancelled = (!runs.is_empty()).then(|| texts(runs.iter().map(|run| &run.id)));
         let (deleted, would_delete) =
-            if args.force { (Some(ids), None) } else { (None, Some(ids)) };
+            if args.force { (Some(deleted_ids(ids)), None) } else { (None, Some(ids)) };
         let (runs_cancelled, would_cancel_runs) =
             if args.force { (cancelled, None) } else { (None, cancelled) };
         return printer.object(&DeletionDocument {
@@ -98,4 +98,14 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DeleteArgs) -> Result<(),
         printer.done("Nothing was deleted; use --force to do it")?;
     }
     Ok(())
+}
+
+fn deleted_ids(mut ids: Vec<String>) -> DeletedIds {
+    match ids.pop() {
+        Some(only) if ids.is_empty() => DeletedIds::One(only),
+        last => {
+            ids.extend(last);
+            DeletedIds::Several(ids)
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! `bd dep`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use gt_api::{BlockingEdgeDocument, EdgeDocument};
+use gt_api::{BlockingEdgeDocument, EdgeDocument, RelationDocument};
 use gt_beads::batch::BatchStep;
 use gt_beads::dependencies::{
-    Added, EdgeDirection, TreeNode, WantedDependency, add, add_all, cycles, neighbours, remove,
-    tree,
+    Added, EdgeDirection, TreeNode, WantedDependency, add, add_all, cycles, neighbours, relate,
+    remove, tree,
 };
 use gt_core::{Bead, DependencyType};
 use gt_records::{BeadView, DependencyLine, parse_dependency_lines, write_bead, write_dependency};
@@ -15,6 +15,9 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::Printer;
 use crate::values::{source_name, text_of};
+
+/// How deep a tree goes unless said otherwise.
+const TREE_DEPTH: usize = 50;
 
 /// Relate beads to each other
 #[derive(Debug, Args)]
@@ -39,6 +42,14 @@ pub(super) struct DepArgs {
 }
 
 impl DepArgs {
+    /// Asks for the tree of a bead.
+    pub(super) fn tree_of(id: String) -> Self {
+        let (direction, max_depth) = (Direction::Down, TREE_DEPTH);
+        let (diagram, reverse, status) = (None, false, None);
+        let tree = TreeArgs { id, direction, max_depth, diagram, reverse, status };
+        Self { verb: Some(DepVerb::Tree(tree)), blocker: None, blocks: None }
+    }
+
     /// Whether this asks for a tree, which can be a diagram.
     pub(super) fn is_tree(&self) -> bool {
         matches!(self.verb, Some(DepVerb::Tree(_)))
@@ -50,6 +61,7 @@ enum DepVerb {
     /// Make one bead depend on another
     Add(AddArgs),
     /// Remove a dependency
+    #[command(visible_alias = "rm")]
     Remove(RemoveArgs),
     /// List what beads depend on, or what depends on them
     List(ListArgs),
@@ -57,10 +69,26 @@ enum DepVerb {
     Tree(TreeArgs),
     /// Look for circles
     Cycles,
+    /// Relate two beads to each other; neither waits for the other
+    Relate(RelateArgs),
+    /// End such a relation
+    Unrelate(RelateArgs),
 }
 
 #[derive(Debug, Args)]
-struct AddArgs {
+struct RelateArgs {
+    /// One bead
+    #[arg(value_name = "ID")]
+    one: String,
+    /// The other
+    #[arg(value_name = "ID")]
+    other: String,
+}
+
+/// Make one bead depend on another
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd link gt-b gt-a --type related")]
+pub(super) struct AddArgs {
     /// The bead that depends
     #[arg(value_name = "ISSUE", required_unless_present = "file")]
     issue: Option<String>,
@@ -137,11 +165,14 @@ struct TreeArgs {
     #[arg(long, default_value = "down")]
     direction: Direction,
     /// How deep
-    #[arg(short = 'd', long, default_value_t = 50)]
+    #[arg(short = 'd', long, default_value_t = TREE_DEPTH)]
     max_depth: usize,
     /// Print a diagram
     #[arg(long = "diagram", value_parser = ["mermaid"], value_name = "KIND")]
     diagram: Option<String>,
+    /// The beads that depend on it; the same as --direction up
+    #[arg(long, conflicts_with = "direction")]
+    reverse: bool,
     /// Only beads with this status
     #[arg(long)]
     status: Option<String>,
@@ -159,6 +190,8 @@ pub(super) fn run(
         (Some(DepVerb::List(args)), ..) => run_list(context, &args),
         (Some(DepVerb::Tree(args)), ..) => run_tree(context, &args, diagram),
         (Some(DepVerb::Cycles), ..) => run_cycles(context),
+        (Some(DepVerb::Relate(args)), ..) => run_relate(context, &args, true),
+        (Some(DepVerb::Unrelate(args)), ..) => run_relate(context, &args, false),
         (None, Some(blocker), Some(blocked)) => {
             let town = context.store_town()?;
             let added = add(&town, &blocked, &blocker, &DependencyType::Blocks, false)?;
@@ -170,7 +203,7 @@ pub(super) fn run(
                     r#type: "blocks".to_owned(),
                 });
             }
-            printer.done(format!("✓ {} blocks {}", added.target, added.issue))
+            printer.done(format!("✓ Added dependency: {} blocks {}", added.target, added.issue))
         }
         _ => Err(CliError::request("what about it? bd dep add|remove|list|tree|cycles")),
     }
@@ -203,7 +236,7 @@ pub(super) fn step(args: DepArgs) -> Result<BatchStep, CliError> {
     }
 }
 
-fn run_add(context: &CommandContext<'_>, args: AddArgs) -> Result<(), CliError> {
+pub(super) fn run_add(context: &CommandContext<'_>, args: AddArgs) -> Result<(), CliError> {
     if let Some(path) = &args.file {
         return run_add_file(context, path, args.retype);
     }
@@ -258,8 +291,11 @@ fn added_document(added: &Added) -> EdgeDocument {
 
 fn print_added(printer: &Printer, added: &Added) -> Result<(), CliError> {
     let Added { issue, target, kind, already, .. } = added;
-    let already = if *already { " already" } else { "" };
-    printer.done(format!("✓ {issue}{already} depends on {target} ({kind})"))
+    printer.done(if *already {
+        format!("✓ {issue} already depends on {target} ({kind})")
+    } else {
+        format!("✓ Added dependency: {issue} depends on {target} ({kind})")
+    })
 }
 
 /// Notes a dependency on a bead that does not exist here, which need not be a mistake.
@@ -283,9 +319,27 @@ fn run_remove(context: &CommandContext<'_>, args: &RemoveArgs) -> Result<(), Cli
         });
     }
     printer.done(if removed {
-        format!("✓ {issue} no longer depends on {target}")
+        format!("✓ Removed dependency: {issue} no longer depends on {target}")
     } else {
         format!("{issue} does not depend on {target}; nothing to do")
+    })
+}
+
+fn run_relate(
+    context: &CommandContext<'_>,
+    args: &RelateArgs,
+    related: bool,
+) -> Result<(), CliError> {
+    let (one, other) = relate(&context.store_town()?, &args.one, &args.other, related)?;
+    let printer = context.printer;
+    if printer.json() {
+        let (id1, id2) = (one.to_string(), other.to_string());
+        return printer.object(&RelationDocument { id1, id2, related });
+    }
+    printer.done(if related {
+        format!("✓ {one} and {other} are related")
+    } else {
+        format!("✓ {one} and {other} are not related")
     })
 }
 
@@ -305,14 +359,17 @@ fn run_list(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), CliErro
         }
     }
     if printer.json() {
+        let edges = || found.iter().flat_map(|(_, _, edges)| edges);
+        let beads = edges().filter_map(|(_, bead)| bead.as_ref());
+        let labels = bead_output::LabelsOf::read(&town, beads)?;
         let mut list = printer.list();
-        for (edge, bead) in found.iter().flat_map(|(_, _, edges)| edges) {
+        for (edge, bead) in edges() {
             if several && args.direction == Direction::Down {
                 let mut out = String::new();
                 write_dependency(&mut out, edge);
                 list.push_record(&out)?;
             } else if let Some(bead) = bead {
-                list.push_record(&bead_output::linked(bead, &edge.kind))?;
+                list.push_record(&bead_output::linked(bead, labels.of(bead), &edge.kind))?;
             }
         }
         return list.finish();
@@ -346,7 +403,8 @@ fn run_tree(context: &CommandContext<'_>, args: &TreeArgs, diagram: bool) -> Res
     let town = context.store_town()?;
     let printer = context.printer;
     let mut nodes = Vec::new();
-    for look in args.direction.looks() {
+    let direction = if args.reverse { Direction::Up } else { args.direction };
+    for look in direction.looks() {
         let found = tree(&town, &args.id, *look, args.max_depth)?;
         // The root belongs to both directions but is shown once.
         nodes.extend(found.into_iter().skip(usize::from(!nodes.is_empty())));
@@ -358,9 +416,10 @@ fn run_tree(context: &CommandContext<'_>, args: &TreeArgs, diagram: bool) -> Res
         return print_mermaid(printer, &nodes);
     }
     if printer.json() {
+        let labels = bead_output::LabelsOf::read(&town, nodes.iter().map(|node| &node.bead))?;
         let mut list = printer.list();
         for node in &nodes {
-            list.push_record(&node_json(node))?;
+            list.push_record(&node_json(node, labels.of(&node.bead)))?;
         }
         return list.finish();
     }
@@ -377,9 +436,10 @@ fn run_tree(context: &CommandContext<'_>, args: &TreeArgs, diagram: bool) -> Res
     Ok(())
 }
 
-fn node_json(node: &TreeNode) -> String {
+fn node_json(node: &TreeNode, labels: &[String]) -> String {
     let mut out = String::new();
-    write_bead(&mut out, &BeadView::bare(&node.bead), |object| {
+    let view = BeadView { labels, ..BeadView::bare(&node.bead) };
+    write_bead(&mut out, &view, |object| {
         object.count("depth", node.depth as u64);
         let above = node.above.as_ref().map_or("", |id| id.as_str());
         object.text("parent_id", above);

@@ -3,30 +3,53 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
-use gt_beads::interchange::export;
+use gt_beads::events::last_number;
+use gt_beads::interchange::{ExportOptions, JsonlWrite, export_some, jsonl_path, write_jsonl};
+use gt_town::Town;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::plural;
 
+/// How often the event counter is read, and so how long changes are collected.
+const WATCH_INTERVAL: Duration = Duration::from_millis(500);
+
 /// Write every bead as one line of JSON
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  bd export > issues.jsonl\n  bd export -o issues.jsonl")]
+#[command(
+    after_help = "Examples:\n  bd export > issues.jsonl\n  bd export -o issues.jsonl\n  bd export --watch\n  bd config set export.auto true    # the same without a process that stays"
+)]
 pub(super) struct ExportArgs {
     /// Write to this file, in one step when it is complete
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// No memories
+    #[arg(long)]
+    no_memories: bool,
+    /// No ephemeral beads, and no agents, roles, rigs, gates and messages
+    #[arg(long, conflicts_with_all = ["all", "include_infra"])]
+    scrub: bool,
+    /// Keep .beads/issues.jsonl, or the file of --output, current until interrupted
+    #[arg(long, conflicts_with_all = ["no_memories", "scrub"])]
+    watch: bool,
     #[arg(long, hide = true)]
     all: bool,
+    #[arg(long, hide = true)]
+    include_infra: bool,
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &ExportArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
+    let options = ExportOptions { no_memories: args.no_memories, scrub: args.scrub };
+    if args.watch {
+        return watch(context, &town, args.output.as_deref());
+    }
     let Some(path) = &args.output else {
-        export(&town, |line| printer.data(line))?;
+        export_some(&town, options, |line| printer.data(line))?;
         return Ok(());
     };
     let path = context.directory.join(path);
@@ -35,8 +58,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ExportArgs) -> Result<(),
     };
     let temporary = temporary_beside(&path);
     let write = || -> Result<u64, CliError> {
+        make_directory_of(&path).map_err(failed)?;
         let mut file = BufWriter::new(File::create(&temporary).map_err(failed)?);
-        let count = export(&town, |line| {
+        let count = export_some(&town, options, |line| {
             file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(failed)
         })?;
         file.flush().map_err(failed)?;
@@ -50,6 +74,36 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ExportArgs) -> Result<(),
     })?;
     printer.note(format!("✓ Exported {} to {}", plural(count, "bead"), path.display()));
     Ok(())
+}
+
+/// Keeps a file current, until the reader of the output goes away or the command is interrupted.
+fn watch(context: &CommandContext<'_>, town: &Town, path: Option<&Path>) -> Result<(), CliError> {
+    if !town.has_directory() {
+        return Err(CliError::request(
+            "there is no town here in which a file could be kept current",
+        ));
+    }
+    let path = path.map_or_else(|| jsonl_path(town), |path| context.directory.join(path));
+    let printer = context.printer;
+    let mut written = None;
+    loop {
+        let number = last_number(town)?;
+        if written != Some(number) {
+            if let JsonlWrite::Written(count) = write_jsonl(town, &path)? {
+                printer.done(format!("✓ Wrote {} to {}", plural(count, "bead"), path.display()))?;
+            }
+            written = Some(number);
+        }
+        printer.wait(WATCH_INTERVAL)?;
+    }
+}
+
+/// Makes the directory of a file, such as `.beads`. One further up that is missing is more likely a slip.
+fn make_directory_of(path: &Path) -> std::io::Result<()> {
+    match path.parent().map(std::fs::create_dir) {
+        Some(Err(error)) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn temporary_beside(path: &Path) -> PathBuf {

@@ -1,13 +1,14 @@
 //! Flags that select beads.
 
 use clap::Args;
-use gt_beads::beads::check_status;
+use gt_beads::beads::{check_status, labels_matching};
+use gt_core::bead::LabelPattern;
 use gt_core::schedule::{ContextId, labels};
 use gt_core::{IssueType, Outcome, Priority, Status, Timestamp};
 use gt_town::{BeadFilter, BeadOrder, Between, StatusFilter, Town, rigs, settings};
 
 use crate::error::CliError;
-use crate::values::{comma_separated, instant};
+use crate::values::{comma_separated, instant, instant_or_ago};
 use gt_beads::lookup::{resolve, resolve_shown};
 
 /// Flags that select beads; shared by `list`, `search` and `count`.
@@ -91,6 +92,12 @@ pub(super) struct TraitArgs {
     /// At least one of these labels
     #[arg(long, value_name = "LABEL")]
     label_any: Vec<String>,
+    /// At least one label like this: tech-* (can be repeated)
+    #[arg(long, value_name = "PATTERN")]
+    label_pattern: Vec<String>,
+    /// At least one label that this regular expression finds (can be repeated)
+    #[arg(long, value_name = "EXPRESSION")]
+    label_regex: Vec<String>,
     /// None of these labels
     #[arg(long, value_name = "LABEL")]
     exclude_label: Vec<String>,
@@ -113,7 +120,7 @@ impl TraitArgs {
             types: types(&self.types)?,
             exclude_types: types(&self.exclude_type)?,
             labels: comma_separated(&self.label),
-            labels_any: comma_separated(&self.label_any),
+            labels_any: self.labels_any(town)?,
             exclude_labels: comma_separated(&self.exclude_label),
             metadata: fields(&self.metadata_field)?,
             metadata_keys: metadata_keys(&self.has_metadata_key)?,
@@ -121,6 +128,25 @@ impl TraitArgs {
         })
     }
 }
+
+impl TraitArgs {
+    /// Labels of which a bead has at least one: those that are named, and those that match.
+    fn labels_any(&self, town: &Town) -> Result<Vec<String>, CliError> {
+        let mut any = comma_separated(&self.label_any);
+        let globs = self.label_pattern.iter().map(|text| LabelPattern::glob(text));
+        let expressions = self.label_regex.iter().map(|text| LabelPattern::expression(text));
+        let patterns = globs.chain(expressions).collect::<Result<Vec<_>, _>>()?;
+        if !patterns.is_empty() {
+            any.extend(labels_matching(town, &patterns)?);
+            // Without any label that matches, no bead does.
+            any.push(NO_LABEL.to_owned());
+        }
+        Ok(any)
+    }
+}
+
+/// No bead has this label, because a label is one line.
+const NO_LABEL: &str = "\n";
 
 /// Flags for the order and the number of beads.
 #[derive(Debug, Args)]
@@ -261,8 +287,8 @@ impl FilterArgs {
                 self.times.closed_before.as_ref(),
                 now,
             )?,
-            due: between(self.times.due_after.as_ref(), self.times.due_before.as_ref(), now)?,
-            deferred: between(
+            due: ahead(self.times.due_after.as_ref(), self.times.due_before.as_ref(), now)?,
+            deferred: ahead(
                 self.times.defer_after.as_ref(),
                 self.times.defer_before.as_ref(),
                 now,
@@ -353,7 +379,18 @@ fn fields(values: &[String]) -> Result<Vec<(String, String)>, CliError> {
     values.iter().map(field).collect()
 }
 
+/// A span of the past: `7d` is seven days ago.
 fn between(
+    after: Option<&String>,
+    before: Option<&String>,
+    now: Timestamp,
+) -> Result<Between, CliError> {
+    let parse = |text: Option<&String>| text.map(|text| instant_or_ago(text, now)).transpose();
+    Ok(Between { after: parse(after)?, before: parse(before)? })
+}
+
+/// A span of the future: `7d` is in seven days.
+fn ahead(
     after: Option<&String>,
     before: Option<&String>,
     now: Timestamp,

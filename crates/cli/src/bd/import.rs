@@ -62,6 +62,16 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ImportArgs) -> Result<(),
     })
 }
 
+/// Imports a file of lines, as `bd init --from-jsonl` does: what is wrong is left out.
+pub(super) fn import_file(
+    context: &CommandContext<'_>,
+    path: &Path,
+) -> Result<ImportSummary, CliError> {
+    let options = ImportOptions { skip_invalid: true, dry_run: false };
+    let arrival = ImportContents::open(path, SourceKind::of(path)?, options)?;
+    Ok(import(&context.store_town()?, &arrival, options, |_| {})?)
+}
+
 /// Imports what there is at `path`, unless `admit` refuses that kind of thing.
 pub(crate) fn bring(
     context: &CommandContext<'_>,
@@ -73,7 +83,7 @@ pub(crate) fn bring(
     let options = ImportOptions { skip_invalid: flags.skip_invalid, dry_run: flags.dry_run };
     let arrival = if path.as_os_str() == "-" {
         let name = "standard input".to_owned();
-        ImportContents::lines(LineFile::spool(std::io::stdin(), name, &std::env::temp_dir())?)
+        ImportContents::lines(LineFile::spool(crate::served::stdin(), name, &std::env::temp_dir())?)
     } else {
         let path = context.directory.join(path);
         let kind = SourceKind::of(&path)?;
@@ -100,9 +110,10 @@ fn print(printer: &Printer, summary: &ImportSummary, dry_run: bool) -> Result<()
         printer.done(format!("This is {what}; beads are in:"))?;
         listed(printer, "", &summary.files)?;
     }
-    let prefix = if dry_run { "Would import: " } else { "✓ Imported: " };
+    let verb = if dry_run { "Would import" } else { "✓ Imported" };
+    let brought = plural(summary.created + summary.updated, "issue");
     printer.done(format!(
-        "{prefix}{} created, {} updated, {} unchanged, {} skipped",
+        "{verb} {brought}: {} created, {} updated, {} unchanged, {} skipped",
         summary.created, summary.updated, summary.unchanged, summary.skipped
     ))?;
     listed(printer, "skipped ", summary.skipped_details.iter().map(describe))?;

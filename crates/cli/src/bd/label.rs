@@ -4,11 +4,12 @@ use clap::{Args, Subcommand};
 use gt_api::{LabelChangeDocument, LabelCountDocument};
 use gt_beads::batch::BatchStep;
 use gt_beads::beads::label_counts;
-use gt_beads::notes::{label, labels};
+use gt_beads::notes::{label, labels, propagate_label};
+use gt_core::BeadId;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table};
+use crate::output::{Cell, Printer, Table};
 
 /// Add, remove and list labels
 #[derive(Debug, Args)]
@@ -31,6 +32,14 @@ enum LabelVerb {
     },
     /// List every label with how many beads have it
     ListAll,
+    /// Give a label to the direct parts of a bead
+    Propagate {
+        /// The bead that they are a part of
+        #[arg(value_name = "ID")]
+        parent: String,
+        /// The label
+        label: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -45,8 +54,10 @@ pub(super) fn step(args: LabelArgs) -> Result<BatchStep, CliError> {
     let (mut words, add) = match args.verb {
         LabelVerb::Add(args) => (args.words, true),
         LabelVerb::Remove(args) => (args.words, false),
-        LabelVerb::List { .. } | LabelVerb::ListAll => {
-            return Err(CliError::request("a batch changes beads; it lists nothing"));
+        LabelVerb::List { .. } | LabelVerb::ListAll | LabelVerb::Propagate { .. } => {
+            return Err(CliError::request(
+                "a batch changes the labels of beads that it names; it lists nothing",
+            ));
         }
     };
     match words.pop() {
@@ -78,6 +89,10 @@ pub(super) fn run(context: &CommandContext<'_>, args: &LabelArgs) -> Result<(), 
                 printer.line(format!("{}{remark}", label.name))
             });
         }
+        LabelVerb::Propagate { parent, label } => {
+            let given = propagate_label(&town, parent, label)?;
+            return print_changes(printer, given.iter().map(|id| (id, true)), label, true);
+        }
         LabelVerb::ListAll => {
             let counts = label_counts(&town)?;
             if printer.json() {
@@ -98,22 +113,32 @@ pub(super) fn run(context: &CommandContext<'_>, args: &LabelArgs) -> Result<(), 
         return Err(CliError::request("which label? bd label add <id> <label>"));
     };
     let changed = label(&town, ids, name, add)?;
+    print_changes(printer, changed.iter().map(|(id, change)| (id, *change)), name, add)
+}
+
+fn print_changes<'i>(
+    printer: &Printer,
+    changed: impl Iterator<Item = (&'i BeadId, bool)>,
+    name: &str,
+    add: bool,
+) -> Result<(), CliError> {
     let verb = if add { "added" } else { "removed" };
     if printer.json() {
         let mut list = printer.list();
-        for (id, _) in &changed {
+        for (id, _) in changed {
             list.push(&LabelChangeDocument {
                 status: verb.to_owned(),
                 issue_id: id.to_string(),
-                label: name.clone(),
+                label: name.to_owned(),
             })?;
         }
         return list.finish();
     }
-    for (id, change) in &changed {
+    for (id, change) in changed {
         printer.done(match (change, add) {
-            (true, true) => format!("✓ {id} has the label {name}"),
-            (true, false) => format!("✓ {id} has lost the label {name}"),
+            // Scripts look for the beginning of these lines.
+            (true, true) => format!("✓ Added label {name} to {id}"),
+            (true, false) => format!("✓ Removed label {name} from {id}"),
             (false, true) => format!("{id} already has the label {name}"),
             (false, false) => format!("{id} does not have the label {name}"),
         })?;

@@ -18,7 +18,7 @@ use gt_beads::lookup::resolve;
 #[command(
     after_help = "Every bead should have a description; bugs also steps to reproduce, bugs, tasks, features and stories
 acceptance criteria, epics success criteria: in the field of that name, or under such a heading in the
-description. Exits with 1 if something is missing.
+description. Exits with 1 if something is missing, unless it prints JSON.
 
 Examples:
   bd lint
@@ -78,6 +78,8 @@ pub(super) fn run(context: &CommandContext<'_>, args: &LintArgs) -> Result<(), C
         })?
     };
     match found.lacking {
+        // The caller reads the numbers.
+        _ if printer.json() => Ok(()),
         0 => printer.done(format!("✓ Nothing is missing in {}", plural(found.examined, "bead"))),
         1 => Err(CliError::request("1 bead lacks something")),
         many => Err(CliError::request(format!("{many} beads lack something"))),

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use clap::Args;
+use gt_api::SkippedLabelsDocument;
 use gt_beads::beads::for_each_page;
 use gt_core::BeadId;
 use gt_core::decide::outline;
 use gt_town::{BeadFilter, BeadRow, Environment, Readiness, Town};
 
+use super::activity::redraw_on_change;
 use super::bead_output;
 use super::drawing::{self, Drawing};
 use super::filters::{FilterArgs, OrderArgs};
@@ -46,6 +48,12 @@ pub(super) struct ListArgs {
     pretty: bool,
     #[arg(long, hide = true)]
     no_pager: bool,
+    /// List again after each change
+    #[arg(short, long)]
+    watch: bool,
+    /// Leave the labels out; the JSON is an object with issues
+    #[arg(long)]
+    skip_labels: bool,
 }
 
 pub(super) fn run(
@@ -61,12 +69,46 @@ pub(super) fn run(
     if args.ready {
         filter.ready = Some(Readiness { now: town.now(), include_deferred: false });
     }
-    match drawing {
-        _ if printer.json() => print(printer, &town, &filter, |_| String::new()),
-        Some(drawing) => print_drawing(printer, &town, &filter, drawing),
-        None if args.tree => print_tree(printer, &town, &filter),
-        None => print(printer, &town, &filter, |_| String::new()),
+    if context.environment.get("BEADS_DIR").is_some() && printer.json() {
+        // Gas Town names the directory in each call, and looks for its ephemeral beads in such lists.
+        filter.include_ephemeral = true;
     }
+    let draw = || print_view(printer, &town, &filter, args, drawing);
+    if args.watch { redraw_on_change(context, &town, draw) } else { draw() }
+}
+
+fn print_view(
+    printer: &Printer,
+    town: &Town,
+    filter: &BeadFilter,
+    args: &ListArgs,
+    drawing: Option<Drawing>,
+) -> Result<(), CliError> {
+    match drawing {
+        _ if printer.json() && args.skip_labels => print_without_labels(printer, town, filter),
+        _ if printer.json() => print(printer, town, filter, |_| String::new()),
+        Some(drawing) => print_drawing(printer, town, filter, drawing),
+        None if args.tree => print_tree(printer, town, filter),
+        None => print(printer, town, filter, |_| String::new()),
+    }
+}
+
+/// `{"issues": […], "meta": {…}}`, for readers that do not need labels.
+fn print_without_labels(
+    printer: &Printer,
+    town: &Town,
+    filter: &BeadFilter,
+) -> Result<(), CliError> {
+    let mut sections = printer.sections();
+    sections.array("issues")?;
+    let more = for_each_page(town, filter, |rows| {
+        rows.into_iter().try_for_each(|row| {
+            let row = BeadRow { labels: Vec::new(), ..row };
+            sections.push_record(&bead_output::listed(&row, |_| {}))
+        })
+    })?;
+    sections.field("meta", &SkippedLabelsDocument { labels_skipped: true, has_more: more })?;
+    sections.finish()
 }
 
 fn print_drawing(

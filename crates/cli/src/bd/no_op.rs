@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _};
 
 use clap::Args;
 
+use super::{merge_driver, sync};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use gt_api::SentenceDocument;
@@ -14,9 +15,11 @@ use gt_api::SentenceDocument;
 const HOOKS_WITH_INPUT: [&str; 5] =
     ["pre-push", "post-rewrite", "pre-receive", "post-receive", "reference-transaction"];
 
-/// Accept what git hooks of the original call, and do nothing
+/// Accept what git hooks of the original call; install the merge driver
+///
+/// After a merge or a checkout, run takes over what git has changed in .beads/issues.jsonl, where export.auto is on.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  bd hooks run pre-commit")]
+#[command(after_help = "Examples:\n  bd hooks install\n  bd hooks run post-merge")]
 pub(super) struct HooksArgs {
     /// The arguments that the hook passes on
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
@@ -28,15 +31,6 @@ pub(super) struct HooksArgs {
 #[command(after_help = "Example:\n  bd hook pre-commit")]
 pub(super) struct HookArgs {
     /// The git hook, and the arguments that it passes on
-    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
-    rest: Vec<OsString>,
-}
-
-/// Say that there is nothing to sync: the beads are in the town's store
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  bd sync --flush-only")]
-pub(super) struct SyncArgs {
-    /// Flags of the original
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<OsString>,
 }
@@ -59,12 +53,30 @@ pub(super) struct MigrateArgs {
     rest: Vec<OsString>,
 }
 
+/// Say that there is nothing to repair: a dependency on a bead that does not exist holds nothing up
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd repair-deps --json")]
+pub(super) struct RepairDepsArgs {
+    /// Flags of the original
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<OsString>,
+}
+
+pub(super) fn repair_deps(
+    context: &CommandContext<'_>,
+    args: &RepairDepsArgs,
+) -> Result<(), CliError> {
+    let told = "Nothing to repair: a dependency on a bead that does not exist holds nothing up; bd dep cycles looks for circles";
+    say(context, &args.rest, told)
+}
+
 pub(super) fn hooks(context: &CommandContext<'_>, args: &HooksArgs) -> Result<(), CliError> {
     match args.rest.first().and_then(|verb| verb.to_str()) {
         Some("run") => {
-            take_input(&args.rest[1..]);
+            called_by_git(context, &args.rest[1..]);
             Ok(())
         }
+        Some("install") if sync::keeps_file(context) => merge_driver::install(context),
         _ => say(
             context,
             &args.rest,
@@ -73,16 +85,16 @@ pub(super) fn hooks(context: &CommandContext<'_>, args: &HooksArgs) -> Result<()
     }
 }
 
-pub(super) fn hook(args: &HookArgs) {
-    take_input(&args.rest);
+pub(super) fn hook(context: &CommandContext<'_>, args: &HookArgs) {
+    called_by_git(context, &args.rest);
 }
 
-pub(super) fn sync(context: &CommandContext<'_>, args: &SyncArgs) -> Result<(), CliError> {
-    say(
-        context,
-        &args.rest,
-        "Nothing to sync: every change is in the town's store at once; bd export writes it as JSONL",
-    )
+/// A git hook: takes what git tells it, and brings the JSONL file and the store together where that is wanted.
+fn called_by_git(context: &CommandContext<'_>, rest: &[OsString]) {
+    take_input(rest);
+    if let Some(name) = rest.first().and_then(|name| name.to_str()) {
+        sync::after_git(context, name);
+    }
 }
 
 pub(super) fn dolt(context: &CommandContext<'_>, args: &DoltArgs) -> Result<(), CliError> {
@@ -96,7 +108,11 @@ pub(super) fn migrate(context: &CommandContext<'_>, args: &MigrateArgs) -> Resul
 }
 
 /// Tells a person or a program that nothing was done. Behind an argument of the original `--json` stands among the rest.
-fn say(context: &CommandContext<'_>, rest: &[OsString], told: &str) -> Result<(), CliError> {
+pub(super) fn say(
+    context: &CommandContext<'_>,
+    rest: &[OsString],
+    told: &str,
+) -> Result<(), CliError> {
     let printer = context.printer;
     if !printer.json() && !rest.iter().any(|argument| argument == "--json") {
         return printer.done(told);

@@ -3,8 +3,12 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use gt_api::{PrimerBeadDocument, PrimerCountsDocument, PrimerDocument};
+use gt_api::{
+    PrimerBeadDocument, PrimerCountsDocument, PrimerDocument, SessionContextDocument,
+    SessionHookDocument,
+};
 use gt_beads::beads::{Primer, primer};
+use gt_beads::memories::{KeptFact, memories};
 use gt_town::{BeadRow, OperationError, Town};
 
 use crate::context::CommandContext;
@@ -17,19 +21,45 @@ const SHOWN: usize = 5;
 const TITLE_CHARS: usize = 72;
 
 /// Tell an agent that starts how things stand and how to work here
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(
     after_help = "Made for the start hook of an agent: prints Markdown, and outside of a town nothing at all. It never
 fails, so that it never keeps an agent from starting.
 
 Examples:
   bd prime
-  bd prime --full"
+  bd prime --full
+  bd prime --hook-json"
 )]
 pub(super) struct PrimeArgs {
     /// Also dependencies, queries and habits
     #[arg(long)]
     full: bool,
+    /// As the answer of a session hook: JSON with the text in it
+    #[arg(long)]
+    hook_json: bool,
+    /// Without the commands, for agents that have tools for beads
+    #[arg(long, conflicts_with = "full")]
+    mcp: bool,
+    /// The text of this program, also if the directory .beads has one of its own
+    #[arg(long)]
+    export: bool,
+    /// Only the memories
+    #[arg(long)]
+    memories_only: bool,
+    /// No memories
+    #[arg(long, conflicts_with = "memories_only")]
+    no_memories: bool,
+    /// Accepted for hooks of the original; no text here asks for git commands
+    #[arg(long, hide = true)]
+    stealth: bool,
+}
+
+impl PrimeArgs {
+    /// For the hook of an agent.
+    pub(super) fn for_hook() -> Self {
+        Self { hook_json: true, ..Self::default() }
+    }
 }
 
 const COMMANDS: &str = "\
@@ -56,26 +86,62 @@ const MORE_COMMANDS: &str = "\
 ";
 
 pub(super) fn run(context: &CommandContext<'_>, args: &PrimeArgs) -> Result<(), CliError> {
-    match prime(context, args) {
-        Err(CliError::Operation(OperationError::NoTown(_) | OperationError::NoDirectory)) => Ok(()),
+    let page = match prime(context, args) {
+        Err(CliError::Operation(OperationError::NoTown(_) | OperationError::NoDirectory)) => {
+            String::new()
+        }
         Err(CliError::Operation(error)) => {
             context.printer.note(format!("bd prime: {}", CliError::from(error).chain()));
-            Ok(())
+            String::new()
         }
-        printed => printed,
+        Ok(Some(page)) => page,
+        // It is printed.
+        Ok(None) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if args.hook_json {
+        return context.printer.json_line(&SessionHookDocument {
+            hook_specific_output: SessionContextDocument {
+                hook_event_name: "SessionStart".to_owned(),
+                additional_context: page,
+            },
+        });
     }
+    context.printer.text(&page)
 }
 
-fn prime(context: &CommandContext<'_>, args: &PrimeArgs) -> Result<(), CliError> {
+/// The page for an agent; nothing if JSON was asked for, which is printed then.
+fn prime(context: &CommandContext<'_>, args: &PrimeArgs) -> Result<Option<String>, CliError> {
     let town = context.town()?;
-    let found = primer(&town, SHOWN)?;
-    if context.printer.json() {
-        return context.printer.object(&document(&town, &found));
+    if context.printer.json() && !args.hook_json {
+        context.printer.object(&document(&town, &primer(&town, SHOWN)?))?;
+        return Ok(None);
     }
-    context.printer.text(&markdown(&town, &found, args.full))
+    let kept = if args.no_memories { Vec::new() } else { memories(&town, None)? };
+    let remembered = memory_section(&kept);
+    if args.memories_only {
+        return Ok(Some(remembered));
+    }
+    let own_text = town.root().join(".beads").join("PRIME.md");
+    let page = match std::fs::read_to_string(own_text) {
+        Ok(text) if !args.export => text,
+        _ => markdown(&town, &primer(&town, SHOWN)?, args),
+    };
+    Ok(Some(page + &remembered))
 }
 
-fn markdown(town: &Town, found: &Primer, full: bool) -> String {
+fn memory_section(kept: &[KeptFact]) -> String {
+    if kept.is_empty() {
+        return String::new();
+    }
+    let lines = kept.iter().map(|KeptFact { key, text }| {
+        // A memory of several lines stays one entry of the list.
+        format!("- `{key}`: {}\n", text.split_whitespace().collect::<Vec<_>>().join(" "))
+    });
+    format!("\n## Memories\n\n{}", lines.collect::<String>())
+}
+
+fn markdown(town: &Town, found: &Primer, args: &PrimeArgs) -> String {
     let mut page = String::from("# Work is tracked in beads (`bd`)\n\n");
     let place = town.root().display();
     let rig = found.rig.as_ref().map_or_else(String::new, |rig| format!(", rig {}", rig.slug));
@@ -90,7 +156,10 @@ fn markdown(town: &Town, found: &Primer, full: bool) -> String {
     let more =
         if rest > 0 { format!("- … and {rest} more: `bd ready`\n") } else { String::new() };
     section(&mut page, "Ready", &found.ready, &more);
-    let _ = write!(page, "\n## Commands\n\n{COMMANDS}{}", if full { MORE_COMMANDS } else { "" });
+    if !args.mcp {
+        let more = if args.full { MORE_COMMANDS } else { "" };
+        let _ = write!(page, "\n## Commands\n\n{COMMANDS}{more}");
+    }
     page
 }
 

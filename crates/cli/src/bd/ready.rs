@@ -1,8 +1,9 @@
 //! `bd ready`.
 
 use clap::Args;
-use gt_api::ReadySummaryDocument;
+use gt_api::{GatedStepDocument, GatedStepsDocument, RawJson, ReadySummaryDocument};
 use gt_beads::beads::{ReadyExplanation, claim_first, explain, ready};
+use gt_beads::molecules::freed_by_gates;
 use gt_core::decide::WaitReason;
 use gt_core::{Bead, BeadId, Priority};
 use gt_town::{BeadFilter, BeadRow, Readiness, Town};
@@ -44,6 +45,12 @@ pub(super) struct ReadyArgs {
     /// Only parts of this bead, at any depth
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
+    /// Only steps of this molecule, ephemeral ones included
+    #[arg(long, value_name = "ID", conflicts_with = "parent")]
+    mol: Option<String>,
+    /// Only steps that a closed gate has set free, with that gate
+    #[arg(long, conflicts_with_all = ["claim", "explain"])]
+    gated: bool,
     /// Also beads that were put off
     #[arg(long)]
     include_deferred: bool,
@@ -68,7 +75,10 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ReadyArgs) -> Result<(), 
     let town = context.store_town()?;
     let printer = context.printer;
     let filter = filter(&town, args)?;
-    let below = args.parent.as_deref();
+    let below = args.parent.as_deref().or(args.mol.as_deref());
+    if args.gated {
+        return print_gated(printer, &town);
+    }
     if args.explain {
         return explain_all(printer, &town, &filter, below);
     }
@@ -105,12 +115,30 @@ fn filter(town: &Town, args: &ReadyArgs) -> Result<BeadFilter, CliError> {
         assignee: args.assignee.clone(),
         unassigned: args.unassigned,
         include_templates: true,
-        include_ephemeral: args.include_ephemeral,
+        include_ephemeral: args.include_ephemeral || args.mol.is_some(),
         carried: carried.collect(),
         order: order(&args.sort),
         limit: limit(args.limit, Some(LIMIT)),
         ..args.traits.filter(town)?
     })
+}
+
+fn print_gated(printer: &Printer, town: &Town) -> Result<(), CliError> {
+    let freed = freed_by_gates(town)?;
+    if printer.json() {
+        let step = |(row, gate, root): &(BeadRow, BeadId, Option<BeadId>)| GatedStepDocument {
+            molecule_id: root.as_ref().map(ToString::to_string),
+            closed_gate: gate.to_string(),
+            ready_step: RawJson::record(bead_output::listed(row, |_| {})),
+        };
+        let molecules: Vec<GatedStepDocument> = freed.iter().map(step).collect();
+        return printer.object(&GatedStepsDocument { count: molecules.len() as u64, molecules });
+    }
+    if freed.is_empty() {
+        return printer.done("No step waits behind a gate that was closed");
+    }
+    let rows = freed.iter().map(|(row, gate, _)| (row, format!("after {gate}")));
+    bead_output::print_rows(printer, rows)
 }
 
 fn print_claimed(printer: &Printer, claimed: Option<&BeadRow>) -> Result<(), CliError> {

@@ -1,15 +1,19 @@
 //! `bd show`.
 
 use clap::Args;
-use gt_api::{OrderedMap, RawJson};
-use gt_beads::beads::{BeadDetails, Mention, References, references, show};
+use gt_api::{OrderedMap, PastBeadDocument, RawJson};
+use gt_beads::beads::{
+    BeadDetails, Mention, PastBead, References, bead_as_of, current_bead, references, show, thread,
+};
 use gt_core::{Bead, DependencyType, Outcome, Timestamp};
-use gt_town::OperationError;
+use gt_town::{OperationError, Town};
 
-use super::bead_output;
+use super::activity::redraw_on_change;
+use super::bead_output::{self, LabelsOf, ShownBeadParts};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, moment, short_commit};
+use crate::values::instant_or_ago;
 
 /// Show beads
 #[derive(Debug, Args)]
@@ -25,12 +29,24 @@ pub(super) struct ShowArgs {
     /// One line per bead
     #[arg(long)]
     short: bool,
-    /// Include what depends on it
-    #[arg(long)]
+    /// Also name what depends on it if nothing does
+    #[arg(long, hide = true)]
     include_dependents: bool,
-    /// Include the comments
-    #[arg(long)]
+    /// Also name the comments if there are none
+    #[arg(long, hide = true)]
     include_comments: bool,
+    /// Your bead in progress or, if you have none, the one that you changed last
+    #[arg(long, conflicts_with_all = ["ids", "id_flags"])]
+    current: bool,
+    /// Show it again after each change
+    #[arg(short, long)]
+    watch: bool,
+    /// As it was then: a time, or how long ago (1h, "2 days ago")
+    #[arg(long, value_name = "WHEN", conflicts_with = "watch", group = "view")]
+    as_of: Option<String>,
+    /// The whole conversation that it belongs to
+    #[arg(long, group = "view")]
+    thread: bool,
     /// Every field, also those that mean nothing to us
     #[arg(long, group = "view")]
     long: bool,
@@ -43,27 +59,52 @@ pub(super) struct ShowArgs {
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), CliError> {
-    let inputs = [args.ids.as_slice(), args.id_flags.as_slice()].concat();
+    let town = context.store_town()?;
+    let inputs = if args.current {
+        vec![current_bead(&town)?.to_string()]
+    } else {
+        [args.ids.as_slice(), args.id_flags.as_slice()].concat()
+    };
     if inputs.is_empty() {
         return Err(CliError::request("which bead? bd show <id>"));
     }
-    let town = context.store_town()?;
-    let printer = context.printer;
-    if args.refs {
-        return print_references(printer, &found(printer, references(&town, &inputs)?)?);
+    if args.watch {
+        return redraw_on_change(context, &town, || print_all(context, &town, &inputs, args));
     }
-    let found = found(printer, show(&town, &inputs)?)?;
+    print_all(context, &town, &inputs, args)
+}
+
+fn print_all(
+    context: &CommandContext<'_>,
+    town: &Town,
+    inputs: &[String],
+    args: &ShowArgs,
+) -> Result<(), CliError> {
+    let printer = context.printer;
+    if let Some(text) = &args.as_of {
+        let at = instant_or_ago(text, town.now())?;
+        return print_past(printer, town, inputs, at);
+    }
+    let conversation = if args.thread { thread(town, inputs)? } else { Vec::new() };
+    let inputs = if args.thread { &conversation } else { inputs };
+    if args.refs {
+        return print_references(printer, &found(printer, references(town, inputs)?)?);
+    }
+    let found = found(printer, show(town, inputs)?)?;
     if args.children {
-        return print_children(printer, &found);
+        return print_children(printer, town, &found);
     }
     if printer.json() {
+        let targets = found.iter().flat_map(|shown| &shown.dependencies);
+        let targets = targets.filter_map(|(_, bead)| bead.as_ref());
+        let dependents = found.iter().flat_map(|shown| &shown.dependents).map(|(_, bead)| bead);
+        let labels = &LabelsOf::read(town, targets.chain(dependents))?;
         let mut list = printer.list();
-        for shown in &found {
+        for about in &found {
             let (dependents, comments) = (args.include_dependents, args.include_comments);
             let long = args.long;
-            list.push_record(
-                &bead_output::ShownBeadParts { about: shown, dependents, comments, long }.json(),
-            )?;
+            let parts = ShownBeadParts { about, labels, dependents, comments, long };
+            list.push_record(&parts.json())?;
         }
         return list.finish();
     }
@@ -105,12 +146,16 @@ fn found<T>(
     Ok(found)
 }
 
-fn print_children(printer: &Printer, found: &[BeadDetails]) -> Result<(), CliError> {
+fn print_children(printer: &Printer, town: &Town, found: &[BeadDetails]) -> Result<(), CliError> {
     if printer.json() {
+        let all = found.iter().flat_map(BeadDetails::children).map(|(_, bead)| bead);
+        let labels = &LabelsOf::read(town, all)?;
         let children = |shown: &BeadDetails| -> Vec<RawJson> {
             let children = shown.children();
             children
-                .map(|(edge, bead)| RawJson::record(bead_output::linked(bead, &edge.kind)))
+                .map(|(edge, bead)| {
+                    RawJson::record(bead_output::linked(bead, labels.of(bead), &edge.kind))
+                })
                 .collect()
         };
         let by_id = found.iter().map(|shown| (shown.row.bead.id.to_string(), children(shown)));
@@ -134,11 +179,46 @@ fn print_children(printer: &Printer, found: &[BeadDetails]) -> Result<(), CliErr
     Ok(())
 }
 
+/// Prints the main fields of beads at some time.
+fn print_past(
+    printer: &Printer,
+    town: &Town,
+    inputs: &[String],
+    at: Timestamp,
+) -> Result<(), CliError> {
+    let past = inputs.iter().map(|input| bead_as_of(town, input, at)).collect();
+    let past: Vec<PastBead> = found(printer, past)?;
+    if printer.json() {
+        let mut list = printer.list();
+        for PastBead { id, state } in &past {
+            list.push(&PastBeadDocument {
+                id: id.to_string(),
+                title: state.title.clone(),
+                status: state.status.to_string(),
+                priority: state.priority.number(),
+                issue_type: state.issue_type.to_string(),
+                assignee: state.assignee.clone(),
+                as_of: at.to_string(),
+            })?;
+        }
+        return list.finish();
+    }
+    past.iter().try_for_each(|PastBead { id, state }| {
+        printer.heading(id.as_str(), &format!("  {} (as of {})", state.title, moment(at)))?;
+        let assignee = match state.assignee.as_str() {
+            "" => String::new(),
+            name => format!(" · @{name}"),
+        };
+        let (priority, kind, status) = (state.priority, &state.issue_type, &state.status);
+        printer.line(format!("{priority} · {kind} · {status}{assignee}"))
+    })
+}
+
 fn print_references(printer: &Printer, found: &[References]) -> Result<(), CliError> {
     if printer.json() {
         let references = |found: &References| -> Vec<RawJson> {
             let linked = found.dependents.iter();
-            let linked = linked.map(|(edge, bead)| bead_output::linked(bead, &edge.kind));
+            let linked = linked.map(|(edge, bead)| bead_output::linked(bead, &[], &edge.kind));
             let mentioning = found.mentions.iter().map(bead_output::mentioning);
             linked.chain(mentioning).map(RawJson::record).collect()
         };

@@ -19,7 +19,7 @@ const LIMIT: usize = 50;
   bd stale --days 7 --status in_progress --json")]
 pub(super) struct StaleArgs {
     /// Not changed for this many days
-    #[arg(short, long, default_value_t = 30)]
+    #[arg(short, long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     days: u32,
     /// Only these statuses, separated by commas; "all" for every one
     #[arg(short, long)]

@@ -3,12 +3,17 @@
 use clap::Args;
 use gt_beads::batch::BatchStep;
 use gt_beads::beads::{BeadChanges, FieldEdit, update};
+use gt_beads::events::last_touched;
 use gt_core::{IssueType, Json, Priority, Status, Timestamp};
+use gt_town::Town;
 
 use super::bead_output;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, typed_field};
+use crate::output::Printer;
+use crate::values::{
+    DescriptionArgs, comma_separated, instant, json_argument, note_past_due, text_of, typed_field,
+};
 
 /// Change beads; each one changes whole or not at all
 #[derive(Debug, Args)]
@@ -18,8 +23,8 @@ use crate::values::{DescriptionArgs, comma_separated, instant, json_argument, ty
   bd update gt-abc gt-def --add-label soon --priority 1
   bd update hq-abc --rig gastown        # move it to a rig; its id stays")]
 pub(super) struct UpdateArgs {
-    /// Ids, or parts of them
-    #[arg(value_name = "ID", required = true)]
+    /// Ids, or parts of them; without one, the bead that you changed last
+    #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Take it, if it has no other assignee
     #[arg(long)]
@@ -46,6 +51,9 @@ pub(super) struct UpdateArgs {
     /// How it is to be done
     #[arg(long, value_name = "TEXT")]
     design: Option<String>,
+    /// Take the design from this file (- is standard input)
+    #[arg(long, value_name = "FILE", conflicts_with = "design")]
+    design_file: Option<String>,
     /// How one knows that it is done
     #[arg(long, visible_alias = "acceptance-criteria", value_name = "TEXT")]
     acceptance: Option<String>,
@@ -122,8 +130,36 @@ pub(super) fn run(context: &CommandContext<'_>, args: &UpdateArgs) -> Result<(),
         }
         return printer.done("No updates specified");
     }
+    if let FieldEdit::Set(due) = changes.due_at {
+        note_past_due(printer, Some(due), town.now());
+    }
+    let ids = named_or_last_touched(printer, &town, &args.ids)?;
+    apply(printer, &town, &ids, &changes)
+}
+
+/// The beads that were named or, if none was, the one that the actor changed last.
+pub(super) fn named_or_last_touched(
+    printer: &Printer,
+    town: &Town,
+    ids: &[String],
+) -> Result<Vec<String>, CliError> {
+    if !ids.is_empty() {
+        return Ok(ids.to_vec());
+    }
+    let id = last_touched(town)?;
+    printer.note(format!("note: no bead was named; {id} is the one that you changed last"));
+    Ok(vec![id.to_string()])
+}
+
+/// Changes beads, and says what became of each.
+pub(super) fn apply(
+    printer: &Printer,
+    town: &Town,
+    ids: &[String],
+    changes: &BeadChanges,
+) -> Result<(), CliError> {
     let (mut changed, mut refused) = (Vec::new(), Vec::new());
-    for result in update(&town, &args.ids, &changes)? {
+    for result in update(town, ids, changes)? {
         match result {
             Ok(id) => changed.push(id.to_string()),
             Err(error) => refused.push(printer.part_failed(&error.into())),
@@ -133,10 +169,10 @@ pub(super) fn run(context: &CommandContext<'_>, args: &UpdateArgs) -> Result<(),
         return Err(CliError::AlreadyTold(refused.join("; ")));
     }
     if !printer.json() {
-        let done = if args.claim { "Claimed" } else { "Updated" };
+        let done = if changes.claim { "Claimed" } else { "Updated" };
         return changed.iter().try_for_each(|id| printer.done(format!("✓ {done} {id}")));
     }
-    bead_output::print_json(printer, &town, &changed)
+    bead_output::print_json(printer, town, &changed)
 }
 
 /// The change that a line of a batch asks for.
@@ -144,6 +180,9 @@ pub(super) fn step(args: &UpdateArgs, now: Timestamp) -> Result<BatchStep, CliEr
     let changes = changes(args, now)?;
     if changes.is_empty() {
         return Err(CliError::request("it says nothing that is to change; write key=value"));
+    }
+    if args.ids.is_empty() {
+        return Err(CliError::request("which bead? update <id> key=value"));
     }
     Ok(BatchStep::Update { beads: args.ids.clone(), changes: Box::new(changes) })
 }
@@ -173,7 +212,10 @@ fn changes(args: &UpdateArgs, now: Timestamp) -> Result<BeadChanges, CliError> {
         status: args.status.as_deref().map(Status::parse).transpose()?,
         title: args.title.clone(),
         description: args.description.read()?,
-        design: args.design.clone(),
+        design: match (&args.design, &args.design_file) {
+            (None, Some(path)) => Some(text_of(path)?),
+            (design, _) => design.clone(),
+        },
         acceptance_criteria: args.acceptance.clone(),
         notes: args.notes.clone(),
         append_notes: args.append_notes.clone(),

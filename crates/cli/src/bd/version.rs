@@ -13,6 +13,9 @@ macro_rules! interface {
     };
 }
 
+/// The same as a constant.
+pub(super) const INTERFACE: &str = interface!();
+
 /// The version line without the name of the program: the interface, then this program.
 pub(super) const WITH_OURS: &str =
     concat!("version ", interface!(), " (gt ", env!("CARGO_PKG_VERSION"), ")");
@@ -28,7 +31,7 @@ pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
         return printer.line(format!("bd {WITH_OURS}"));
     }
     printer.object(&VersionDocument {
-        version: interface!().to_owned(),
+        version: INTERFACE.to_owned(),
         gt_version: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }

@@ -3,10 +3,13 @@
 use clap::Args;
 use clap_complete::Shell;
 
+use crate::completion_values;
 use crate::context::CommandContext;
 use crate::error::CliError;
 
 /// Print completions for your shell
+///
+/// They complete commands and flags, and the ids, rigs, runs and settings of the town that you are in.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt completions bash > ~/.local/share/bash-completion/completions/gt
@@ -20,8 +23,15 @@ pub(super) struct CompletionsArgs {
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &CompletionsArgs) -> Result<(), CliError> {
-    let mut command = if args.program == "bd" { crate::bd_command() } else { crate::gt_command() };
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, &args.program, &mut script);
+    print_completions(context, args.shell, &args.program)
+}
+
+/// Prints the completions of `gt` or `bd`.
+pub(crate) fn print_completions(
+    context: &CommandContext<'_>,
+    shell: Shell,
+    program: &str,
+) -> Result<(), CliError> {
+    let script = completion_values::script(shell, program)?;
     context.printer.data(String::from_utf8_lossy(&script).trim_end())
 }

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use gt_api::{CostDocument, CostLineDocument, UnpricedDocument};
 use gt_core::Timestamp;
 use gt_core::cost::{CostGrouping, CostLine, PriceTable};
 use gt_core::schedule::Money;
+use gt_daemon::views::cost_document;
 use gt_scheduling::costs::{CostReport, costs};
 
 use crate::context::CommandContext;
@@ -44,7 +44,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &CostArgs) -> Result<(), C
     let grouping = CostGrouping::parse(&args.by)?;
     let report = costs(&town, grouping, from, Timestamp::from_nanos(i64::MAX), local_date)?;
     if printer.json() {
-        return printer.object(&document(grouping, &report));
+        return printer.object(&cost_document(grouping, &report));
     }
     if report.lines.is_empty() {
         return printer.done("No run has reported what it used");
@@ -108,18 +108,4 @@ fn notes(report: &CostReport) -> Vec<String> {
 
 fn dollars_of(amount: i64) -> String {
     Money(u64::try_from(amount).unwrap_or(0)).dollars()
-}
-
-fn document(grouping: CostGrouping, report: &CostReport) -> CostDocument {
-    CostDocument {
-        by: grouping.as_str().to_owned(),
-        lines: report.lines.iter().map(CostLineDocument::from).collect(),
-        total: (&report.total).into(),
-        unpriced: report
-            .unpriced
-            .iter()
-            .map(|(model, tokens)| UnpricedDocument { model: model.clone(), tokens: *tokens })
-            .collect(),
-        prices_as_of: PriceTable::as_of().to_owned(),
-    }
 }

@@ -97,7 +97,9 @@ fn line(began: Timestamp, moment: &DemoEvent) -> String {
         DemoEventKind::SentBack { reason } => ("✗", format!("{reason}; a worker repairs it")),
         DemoEventKind::ReviewWanted => ("?", "its checks pass, and a person reviews it".to_owned()),
         DemoEventKind::Approved => ("✓", "approved by demo".to_owned()),
-        DemoEventKind::Stumbled { reason } => ("✗", format!("{reason}; nothing is lost")),
+        DemoEventKind::Stumbled { reason } => {
+            ("✗", format!("{}; nothing is lost", local_times(reason)))
+        }
         DemoEventKind::Limited { until } => {
             ("⏸", format!("a usage limit, until {}", local_times(until)))
         }

@@ -1,13 +1,10 @@
 //! `gt done`.
 
-use std::io::IsTerminal as _;
-
 use clap::Args;
 use gt_api::DoneDocument;
-use gt_core::merging::{RequestHold, RequestState};
 use gt_core::schedule::{DoneStatus, RunId};
+use gt_daemon::finishing::finish_run;
 use gt_execution::landing::{self, DoneRequest, DoneResult, WorkDelivery};
-use gt_execution::merge_queue::{self, QueueName};
 use gt_town::Town;
 
 use crate::context::{CommandContext, this_program};
@@ -66,12 +63,10 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DoneArgs) -> Result<(), C
     if own.is_some() {
         gt_execution::trees::use_environment_of_supervisor(&town, &run);
     }
-    let mut done = landing::done(&town, &request)?;
     // Around the worker there may be no origin and no sandbox for checks. Its supervisor lands the work, or the daemon.
-    if !context.environment.is_wrapped() {
-        land_now(&town, &mut done);
-    }
-    landing::tell_supervisor(&town, &done.run);
+    let is_wrapped = context.environment.is_wrapped();
+    let program = if is_wrapped { None } else { this_program().ok() };
+    let done = finish_run(&town, &request, program.as_deref())?;
     if own.is_none() {
         printer.note(format!("Acting for the worker of {run}"));
     }
@@ -79,28 +74,6 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DoneArgs) -> Result<(), C
         return printer.object(&document(&done));
     }
     printer.done(sentence(&done))
-}
-
-/// Lands the work of a run that is done, if it does not wait for its turn or no daemon would do it. What does not land now
-/// stays in the merge queue, so an error is for the next pass.
-fn land_now(town: &Town, done: &mut DoneResult) {
-    let WorkDelivery::Merging(request) = &done.delivery else { return };
-    let Ok(program) = this_program() else { return };
-    let (id, queue) = (request.id.clone(), QueueName::of(request));
-    let is_attended = gt_daemon::daemon::is_running(town);
-    if merge_queue::land_own(town, &program, &queue, is_attended).is_err() {
-        return;
-    }
-    let Ok(Some(request)) = town.read(|reader| Ok(reader.merge_request(&id)?)) else { return };
-    done.delivery = match request.state {
-        RequestState::Landed => {
-            WorkDelivery::Landed { branch: request.target, commit: request.landed }
-        }
-        RequestState::Held(RequestHold::Unmerged) if request.retry_at.is_none() => {
-            WorkDelivery::Kept { branch: request.branch, pushed: true }
-        }
-        _ => WorkDelivery::Merging(Box::new(request)),
-    };
 }
 
 /// The run whose worktree holds the working directory of a person. A program without `GT_RUN` may belong to any run, so it
@@ -112,7 +85,7 @@ fn run_of_person(context: &CommandContext<'_>, town: &Town) -> Result<RunId, Cli
              the run: gt done --run <bead>#<number> (gt run list shows them)"
         ))
     };
-    if !std::io::stdin().is_terminal() {
+    if !crate::served::stdin_is_terminal() {
         return Err(unknown(""));
     }
     landing::run_at(town, &context.directory)?

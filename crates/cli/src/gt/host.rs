@@ -1,13 +1,20 @@
 //! `gt host`.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
-use gt_api::{AdoptedHostDocument, HostDocument};
-use gt_town::hosts;
+use gt_api::{AdoptedHostDocument, FleetHostDocument, HostDocument};
+use gt_core::decide::HostState;
+use gt_core::schedule::RunId;
+use gt_core::time::format_duration;
+use gt_scheduling::fleet::{self, FleetHost};
+use gt_town::{Town, hosts};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::output::{Cell, Printer, Table, plural};
 
-/// This directory among all that work on the same town
+/// The hosts that work on this town
 #[derive(Debug, Args)]
 pub(super) struct HostArgs {
     #[command(subcommand)]
@@ -16,9 +23,45 @@ pub(super) struct HostArgs {
 
 #[derive(Debug, Subcommand)]
 enum HostVerb {
-    /// Show the identity of this directory, and where its files come from
-    #[command(after_help = "Example:\n  gt host show")]
-    Show,
+    /// List the hosts of the town, with their states and runs
+    #[command(after_help = "Examples:\n  gt host list\n  gt host list --all --json")]
+    List {
+        /// List the removed ones too
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show a host; without a name, the identity of this directory, and where its files come from
+    #[command(after_help = "Examples:\n  gt host show\n  gt host show builder2")]
+    Show {
+        /// Its name or identity
+        host: Option<String>,
+    },
+    /// Let a host take no new work; its runs finish
+    #[command(after_help = "Example:\n  gt host drain builder2")]
+    Drain {
+        /// Its name or identity
+        host: String,
+    },
+    /// Let a host take work again that was drained or removed
+    #[command(after_help = "Example:\n  gt host resume builder2")]
+    Resume {
+        /// Its name or identity
+        host: String,
+    },
+    /// Remove a host that does not come back
+    ///
+    /// With --force its live runs are declared lost at once, and start elsewhere. If it is alive after all, its workers may go on
+    /// for a while: the store ignores them, and the host ends them and saves their trees when it notices.
+    #[command(
+        after_help = "Examples:\n  gt host remove builder2\n  gt host remove builder2 --force"
+    )]
+    Remove {
+        /// Its name or identity
+        host: String,
+        /// Declare its live runs lost
+        #[arg(long)]
+        force: bool,
+    },
     /// Take over the runs of the directory that these files come from
     ///
     /// A directory that was copied or moved is a new host. It does not judge the runs of the old one, which may be alive
@@ -33,14 +76,198 @@ enum HostVerb {
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &HostArgs) -> Result<(), CliError> {
-    match args.verb {
-        HostVerb::Show => show(context),
-        HostVerb::Adopt { force } => adopt(context, force),
+    match &args.verb {
+        HostVerb::List { all } => list(context, *all),
+        HostVerb::Show { host: None } => show(context),
+        HostVerb::Show { host: Some(host) } => show_one(context, host),
+        HostVerb::Drain { host } => {
+            let (host, is_changed) = fleet::drain(&context.town()?, host)?;
+            let name = &host.record.host.name;
+            let runs = plural(host.runs.len() as u64, "live run");
+            let said = if is_changed {
+                format!("✓ {name} takes no new work; {runs} on it")
+            } else {
+                format!("{name} is draining already; {runs} on it")
+            };
+            done(context.printer, &host, &[], said)
+        }
+        HostVerb::Resume { host } => {
+            let (host, is_changed) = fleet::resume(&context.town()?, host)?;
+            let name = &host.record.host.name;
+            let said = if is_changed {
+                format!("✓ {name} takes work again")
+            } else {
+                format!("{name} takes work already")
+            };
+            done(context.printer, &host, &[], said)
+        }
+        HostVerb::Remove { host, force } => remove(context, host, *force),
+        HostVerb::Adopt { force } => adopt(context, *force),
     }
 }
 
+/// Prints a host that was changed.
+fn done(printer: &Printer, host: &FleetHost, lost: &[RunId], said: String) -> Result<(), CliError> {
+    if printer.json() {
+        return printer.object(&host_document(host, lost));
+    }
+    printer.done(said)
+}
+
+fn remove(context: &CommandContext<'_>, host: &str, force: bool) -> Result<(), CliError> {
+    let removed = fleet::remove(&context.town()?, host, force)?;
+    let name = &removed.host.record.host.name;
+    let said = match removed.lost.as_slice() {
+        [] => format!("✓ Removed the host {name}"),
+        lost => {
+            let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
+            format!("✓ Removed the host {name}; lost and scheduled again: {}", lost.join(", "))
+        }
+    };
+    done(context.printer, &removed.host, &removed.lost, said)
+}
+
+fn list(context: &CommandContext<'_>, all: bool) -> Result<(), CliError> {
+    let town = context.town()?;
+    let mut found = fleet::list(&town)?;
+    found.retain(|host| all || host.record.state() != HostState::Removed);
+    let printer = context.printer;
+    if printer.json() {
+        let mut list = printer.list();
+        for host in &found {
+            list.push(&host_document(host, &[]))?;
+        }
+        return list.finish();
+    }
+    if found.is_empty() {
+        return printer.done(if hosts::is_shared(&town) {
+            "No host has worked on this town yet; gt up starts the daemon of this one"
+        } else {
+            "This town has one host: its store is a file on this machine"
+        });
+    }
+    printer.table(host_table(&found))
+}
+
+/// Hosts as a table.
+pub(super) fn host_table(found: &[FleetHost]) -> Table {
+    let names = ["HOST", "STATE", "RUNS", "SEEN", "LABELS", "MEMORY FREE", "LOAD", "VERSION"];
+    let mut table = Table::with_header(&names).droppable(&["VERSION", "LOAD", "MEMORY FREE"]);
+    for host in found {
+        let record = &host.record;
+        let declared = &record.declared;
+        let here = if host.is_here { " (here)" } else { "" };
+        let runs = match declared.max_runs {
+            0 => host.runs.len().to_string(),
+            cap => format!("{}/{cap}", host.runs.len()),
+        };
+        let memory = match declared.memory_mb {
+            0 => String::new(),
+            total => format!("{}/{total} MB", declared.memory_free_mb),
+        };
+        table.row(vec![
+            Cell::bold(format!("{}{here}", record.host.name)),
+            Cell::new(record.state().as_str()),
+            Cell::new(runs),
+            Cell::new(seen(record.age)),
+            Cell::new(declared.labels.join(",")),
+            Cell::new(memory),
+            Cell::new(load(declared.load_hundredths)),
+            Cell::new(declared.version.as_str()),
+        ]);
+    }
+    table
+}
+
+fn seen(age: Duration) -> String {
+    format!("{} ago", format_duration(age))
+}
+
+fn load(hundredths: u64) -> String {
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+/// A host for programs.
+pub(super) fn host_document(host: &FleetHost, lost: &[RunId]) -> FleetHostDocument {
+    let record = &host.record;
+    let declared = &record.declared;
+    let texts = |runs: &[RunId]| runs.iter().map(ToString::to_string).collect();
+    FleetHostDocument {
+        id: record.host.id.clone(),
+        name: record.host.name.clone(),
+        here: host.is_here,
+        state: record.state().as_str().to_owned(),
+        path: record.host.path.clone(),
+        address: declared.address.clone(),
+        version: declared.version.clone(),
+        labels: declared.labels.clone(),
+        cap: Some(declared.max_runs).filter(|cap| *cap > 0),
+        rigs: declared.rigs.clone(),
+        runtimes: declared.runtimes.clone(),
+        memory_mb: declared.memory_mb,
+        memory_free_mb: declared.memory_free_mb,
+        load: load(declared.load_hundredths).parse().unwrap_or_default(),
+        cores: declared.cores,
+        daemon: record.has_daemon(),
+        seen_seconds_ago: record.age.as_secs(),
+        runs: texts(&host.runs),
+        lost: texts(lost),
+    }
+}
+
+fn show_one(context: &CommandContext<'_>, host: &str) -> Result<(), CliError> {
+    let host = fleet::named(&context.town()?, host)?;
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&host_document(&host, &[]));
+    }
+    print_host(printer, &host)
+}
+
+fn print_host(printer: &Printer, host: &FleetHost) -> Result<(), CliError> {
+    let record = &host.record;
+    let declared = &record.declared;
+    let or_all = |names: &[String]| {
+        if names.is_empty() { "all".to_owned() } else { names.join(", ") }
+    };
+    let cap = match declared.max_runs {
+        0 => "no cap".to_owned(),
+        cap => format!("at most {cap}"),
+    };
+    let runs: Vec<String> = host.runs.iter().map(ToString::to_string).collect();
+    let daemon = if record.has_daemon() { "at work" } else { "not running" };
+    let lines = [
+        ("State", format!("{}, last sign {}", record.state().as_str(), seen(record.age))),
+        ("Identity", record.host.id.clone()),
+        ("Directory", record.host.path.clone()),
+        ("Address", declared.address.clone()),
+        ("Daemon", format!("{daemon} {}", declared.version)),
+        ("Labels", declared.labels.join(", ")),
+        ("Rigs", or_all(&declared.rigs)),
+        ("Runtimes", declared.runtimes.join(", ")),
+        ("Memory", format!("{} of {} MB free", declared.memory_free_mb, declared.memory_mb)),
+        ("Load", format!("{} on {} cores", load(declared.load_hundredths), declared.cores)),
+        ("Runs", format!("{} ({cap}) {}", runs.len(), runs.join(" "))),
+    ];
+    printer.heading(&record.host.name, "")?;
+    for (name, value) in lines.iter().filter(|(_, value)| !value.trim().is_empty()) {
+        printer.line(format!("  {name}: {}", value.trim_end()))?;
+    }
+    Ok(())
+}
+
+/// This directory as a host of the fleet, if the store is shared and knows it.
+fn own_host(town: &Town) -> Result<Option<FleetHost>, CliError> {
+    if !hosts::has_lease(town) {
+        return Ok(None);
+    }
+    Ok(fleet::list(town)?.into_iter().find(|host| host.is_here))
+}
+
 fn show(context: &CommandContext<'_>) -> Result<(), CliError> {
-    let shown = hosts::show(&context.town()?)?;
+    let town = context.town()?;
+    let shown = hosts::show(&town)?;
+    let own = own_host(&town)?;
     let printer = context.printer;
     if printer.json() {
         let former = shown.former.as_ref();
@@ -48,13 +275,14 @@ fn show(context: &CommandContext<'_>) -> Result<(), CliError> {
             host: shown.host,
             former: former.map(|former| former.id.clone()),
             former_path: former.map(|former| former.path.clone()),
+            fleet: own.as_ref().map(|own| host_document(own, &[])),
         });
     }
     printer.line(&shown.host)?;
     if let Some(former) = &shown.former {
         printer.line(format!("Its files come from {} ({})", former.path, former.id))?;
     }
-    Ok(())
+    own.map_or(Ok(()), |own| print_host(printer, &own))
 }
 
 fn adopt(context: &CommandContext<'_>, force: bool) -> Result<(), CliError> {

@@ -89,7 +89,7 @@ fn print_item(printer: &Printer, item: &InboxItem, now: Timestamp) -> Result<(),
 }
 
 /// The problem in a sentence; a question with its severity.
-fn sentence(item: &InboxItem) -> String {
+pub(super) fn sentence(item: &InboxItem) -> String {
     match &item.context.message {
         Some(message) => told(message),
         None => item.what.clone(),
@@ -106,7 +106,7 @@ pub(super) fn print_inbox_lines(printer: &Printer, items: &[InboxItem]) -> Resul
     printer.line("")?;
     printer.heading("Needs you", "")?;
     for item in items.iter().take(LINES_SHOWN) {
-        printer.line(inbox_line(item))?;
+        printer.paragraph(inbox_line(item))?;
     }
     match items.len().saturating_sub(LINES_SHOWN) {
         0 => {}

@@ -157,7 +157,8 @@ fn inbox(context: &CommandContext<'_>, args: &InboxArgs) -> Result<(), CliError>
     } else {
         let now = town.now();
         let mut table =
-            Table::with_header(&["MESSAGE", "FROM", "ABOUT", "SENT", "STATE", "SUBJECT"]);
+            Table::with_header(&["MESSAGE", "FROM", "ABOUT", "SENT", "STATE", "SUBJECT"])
+                .droppable(&["STATE", "SENT"]);
         for message in &inbox.messages {
             table.row(vec![
                 Cell::bold(message.id.to_string()),

@@ -9,14 +9,17 @@ use crate::error::CliError;
 use crate::manual::{ManualPage, pages};
 use crate::output::plural;
 
-/// Print a manual page, write them all, or list them
+/// The program that opens a manual page from its standard input.
+const READER: &str = "man -l -";
+
+/// Open a manual page, write them all, or list them
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt man --dir ~/.local/share/man/man1
-  gt man bd-create | man -l -
+  gt man sling
   gt man")]
 pub(super) struct ManArgs {
-    /// Print the page of this command, such as bd-create or gt-rig-add
+    /// Open the page of this command, such as bd-create or gt-rig-add; without a terminal it is printed for troff
     #[arg(value_name = "PAGE")]
     page: Option<String>,
     /// Write every page into this directory
@@ -32,10 +35,13 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ManArgs) -> Result<(), Cl
     }
     if let Some(name) = &args.page {
         let name = name.strip_suffix(".1").unwrap_or(name).replace(' ', "-");
-        let page = pages.iter().find(|page| page.name == name).ok_or_else(|| {
+        // `sling` is short for `gt-sling`, and `create` for `bd-create`.
+        let names = [name.clone(), format!("gt-{name}"), format!("bd-{name}")];
+        let page = names.iter().find_map(|name| pages.iter().find(|page| page.name == *name));
+        let page = page.ok_or_else(|| {
             CliError::request(format!("there is no page \"{name}\"; gt man lists them"))
         })?;
-        return printer.data(page.roff.trim_end());
+        return printer.page_in(READER, &page.roff);
     }
     if printer.json() {
         let mut list = printer.list();

@@ -8,6 +8,7 @@ mod convoy;
 mod cost;
 mod daemon;
 mod deacon;
+mod deck;
 mod demo;
 mod doctor;
 mod done;
@@ -23,6 +24,7 @@ mod init;
 mod install;
 mod mail;
 mod man;
+mod mcp;
 mod mq;
 mod nudge;
 mod outbox;
@@ -41,12 +43,15 @@ mod status;
 mod step;
 mod store;
 mod token;
+mod top;
 mod unsling;
 mod wait;
 mod watch;
 mod why;
 mod work;
 mod worker;
+
+pub(crate) use completions::print_completions;
 
 use clap::{Parser, Subcommand};
 use gt_town::Environment;
@@ -91,6 +96,7 @@ enum Verb {
     Polecat(polecat::PolecatArgs),
     Peek(polecat::PeekArgs),
     Attach(polecat::AttachArgs),
+    Mcp(mcp::McpArgs),
     Mq(mq::MqArgs),
     Review(review::ReviewArgs),
     Rescue(rescue::RescueArgs),
@@ -111,8 +117,10 @@ enum Verb {
     Down(daemon::DownArgs),
     Daemon(daemon::DaemonArgs),
     Deacon(deacon::DeaconArgs),
+    Deck(deck::DeckArgs),
     Inbox(inbox::InboxArgs),
     Status(status::StatusArgs),
+    Top(top::TopArgs),
     Feed(feed::FeedArgs),
     Formula(crate::bd::FormulaArgs),
     Outbox(outbox::OutboxArgs),
@@ -145,6 +153,7 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Polecat(args) => polecat::run(&context, &args),
         Verb::Peek(args) => polecat::peek(&context, &args),
         Verb::Attach(args) => polecat::attach(&context, &args),
+        Verb::Mcp(args) => mcp::run(&context, &args),
         Verb::Mq(args) => mq::run(&context, &args),
         Verb::Review(args) => review::run(&context, &args),
         Verb::Rescue(args) => rescue::run(&context, &args),
@@ -167,12 +176,14 @@ pub(crate) fn run(gt: Gt, printer: &Printer, environment: Environment) -> Result
         Verb::Down(_) => daemon::down(&context),
         Verb::Daemon(args) => daemon::run(&context, &args),
         Verb::Deacon(args) => deacon::run(&context, &args),
+        Verb::Deck(args) => deck::run(&context, &args),
         Verb::Inbox(args) => inbox::run(&context, &args),
         Verb::Status(args) => status::run(&context, &args),
+        Verb::Top(args) => top::run(&context, &args),
         Verb::Feed(args) => feed::run(&context, &args),
         Verb::Formula(args) => crate::bd::run_formula(&context, &args),
         Verb::Outbox(args) => outbox::run(&context, &args),
-        Verb::Doctor(_) => doctor::run(&context),
+        Verb::Doctor(args) => doctor::run(&context, &args),
         Verb::Store(args) => store::run(&context, &args),
         Verb::Completions(args) => completions::run(&context, &args),
         Verb::Man(args) => man::run(&context, &args),

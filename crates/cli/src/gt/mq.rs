@@ -179,7 +179,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
             changed(printer, &town, &request, &words)
         }
         MqVerb::Revert(args) => {
-            let request = merge_queue::revert(&town, &args.work, &args.message)?;
+            let request = merge_queue::revert(&town, &this_program()?, &args.work, &args.message)?;
             let request = land_without_daemon(&town, request)?;
             if printer.json() {
                 return printer.object(&document(&town, &request, None)?);
@@ -317,7 +317,7 @@ fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<()
     let has_pull_requests = entries.iter().any(|it| it.request.pull_request.number.is_some());
     let mut header = vec!["REQUEST", "TARGET", "STATE", "SINCE", "TITLE"];
     header.extend(has_pull_requests.then_some("PULL REQUEST"));
-    let mut table = Table::with_header(&header);
+    let mut table = Table::with_header(&header).droppable(&["SINCE", "TARGET"]);
     for LineEntry { request, title, position } in &entries {
         let state = match position {
             Some(position) => format!("queued, {position}"),

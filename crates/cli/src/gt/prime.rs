@@ -102,8 +102,9 @@ pub(super) fn print_running(
     printer.line("")?;
     printer.heading("Running", "")?;
     let now = town.now();
-    let mut table = Table::new();
-    for RunningRun { run, title, progress } in running.iter().take(RUNS_SHOWN) {
+    let mut table = Table::new().droppable_at(&[3, 1]);
+    for RunningRun { run, title, progress, unknown } in running.iter().take(RUNS_SHOWN) {
+        let title = unknown.as_ref().map(|why| format!("{title} ({why})")).unwrap_or(title.clone());
         table.row(vec![
             Cell::bold(format!("  {}", run.id)),
             Cell::new(run.agent.as_str()),
@@ -122,7 +123,8 @@ pub(super) fn print_running(
 
 /// The running runs, for programs.
 pub(super) fn running_documents(running: &[RunningRun]) -> Vec<ListedRunDocument> {
-    let document = |RunningRun { run, title, progress }: &RunningRun| ListedRunDocument {
+    let document = |RunningRun { run, title, progress, unknown }: &RunningRun| ListedRunDocument {
+        unknown: unknown.clone(),
         run: run.into(),
         title: title.clone(),
         progress: progress.map(StepProgressDocument::from),

@@ -167,7 +167,8 @@ fn list(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
     if waiting.is_empty() {
         return printer.done("Nothing waits for a review");
     }
-    let mut table = Table::with_header(&["REQUEST", "RIG", "WAITS", "CHANGE", "TITLE"]);
+    let mut table = Table::with_header(&["REQUEST", "RIG", "WAITS", "CHANGE", "TITLE"])
+        .droppable(&["RIG", "WAITS"]);
     for LineEntry { request, title, .. } in &waiting {
         let size = merge_queue::change_size(town, request)
             .map_or_else(|_| String::new(), |change| size_of(&change));

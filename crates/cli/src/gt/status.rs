@@ -2,7 +2,7 @@
 
 use clap::Args;
 use gt_api::{
-    ConvoyOverviewDocument, EventDocument, InboxItemDocument, NeedDocument, NoticeCountsDocument,
+    ConvoyOverviewDocument, EventDocument, InboxItemDocument, NoticeCountsDocument,
     RigCountsDocument, SpentDocument, TownSchedulerDocument, TownStatusDocument,
 };
 use gt_beads::{beads, events, outbox};
@@ -11,25 +11,28 @@ use gt_core::inbox::InboxItem;
 use gt_core::{Event, Rig};
 use gt_daemon::daemon::{self, DaemonAbsence};
 use gt_daemon::inbox::inbox_with;
+use gt_daemon::views::{absence_document, estimate_document, parked_documents};
 use gt_execution::worker;
 use gt_execution::worker::RunningRun;
 use gt_scheduling::convoy_planning::ConvoyOverview;
 use gt_scheduling::costs::spent_lately;
+use gt_scheduling::fleet::{self, FleetHost};
 use gt_scheduling::needs::Need;
 use gt_scheduling::queue;
 use gt_scheduling::queue::QueueStatus;
 use gt_town::{EventFilter, OperationError, RigCounts, Statistics, Town, UnsentNotices, rigs};
 
-use super::convoy::estimate_document;
-use super::daemon::{absence_document, print_daemon_absence};
+use super::daemon::print_daemon_absence;
+use super::deck::DeckStatus;
+use super::host::{host_document, host_table};
 use super::inbox::print_inbox_lines;
 use super::prime::{print_running, running_documents};
-use super::scheduler::{budget_documents, budget_line, parked_documents, parked_line};
+use super::scheduler::{budget_documents, budget_line, parked_line};
 use super::watch::{WatchStep, watch};
 use crate::bd::event_line;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, local_times, plural, roughly};
+use crate::output::{Cell, Printer, Table, local_times, plural, progress_blocks, roughly};
 
 const EVENTS_SHOWN: usize = 5;
 const NEEDS_SHOWN: usize = 10;
@@ -59,6 +62,9 @@ struct TownStatusFacts {
     running: Vec<RunningRun>,
     spent: Spent,
     inbox: Vec<InboxItem>,
+    deck: DeckStatus,
+    /// The hosts of the town, if there is more than one.
+    hosts: Vec<FleetHost>,
 }
 
 impl TownStatusFacts {
@@ -85,6 +91,8 @@ impl TownStatusFacts {
             notices: outbox::unsent(town)?,
             running: worker::running(town)?,
             spent: spent_lately(town)?,
+            deck: DeckStatus::of(town)?,
+            hosts: Some(fleet::list(town)?).filter(|hosts| hosts.len() > 1).unwrap_or_default(),
         })
     }
 
@@ -126,6 +134,11 @@ pub(super) fn run(context: &CommandContext<'_>, args: &StatusArgs) -> Result<(),
     )
 }
 
+/// Goes on showing how the town stands, until interrupted.
+pub(super) fn watch_status(context: &CommandContext<'_>) -> Result<(), CliError> {
+    run(context, &StatusArgs { watch: true })
+}
+
 fn document(town: &Town, shown: &TownStatusFacts) -> TownStatusDocument {
     let TownStatusFacts { numbers, scheduler, .. } = shown;
     let total = std::iter::once(("total".to_owned(), numbers.total()));
@@ -139,6 +152,7 @@ fn document(town: &Town, shown: &TownStatusFacts) -> TownStatusDocument {
     TownStatusDocument {
         daemon_absence: absence_document(shown.daemon_absence),
         town: town.root().display().to_string(),
+        deck: shown.deck.document(),
         beads: total.chain(by_status).collect(),
         ready: shown.ready,
         waiting: numbers.blocked,
@@ -160,6 +174,7 @@ fn document(town: &Town, shown: &TownStatusFacts) -> TownStatusDocument {
         spent_24h: SpentDocument::from(&shown.spent),
         convoys: shown.convoys.iter().map(overview_document).collect(),
         rigs: rigs.collect(),
+        hosts: shown.hosts.iter().map(|host| host_document(host, &[])).collect(),
         recent_events: shown.recent.iter().map(EventDocument::from).collect(),
     }
 }
@@ -184,6 +199,9 @@ fn print(printer: &Printer, town: &Town, shown: &TownStatusFacts) -> Result<(), 
     let numbers = &shown.numbers;
     print_daemon_absence(printer, shown.daemon_absence)?;
     printer.line(format!("Town {}", town.root().display()))?;
+    if let Some(line) = shown.deck.line() {
+        printer.line(line)?;
+    }
     print_inbox_lines(printer, &shown.inbox)?;
     printer.line(format!(
         "{}: {} ready, {} in progress, {} waiting, {} closed",
@@ -207,10 +225,11 @@ fn print(printer: &Printer, town: &Town, shown: &TownStatusFacts) -> Result<(), 
     print_running(printer, town, &shown.running)?;
     print_convoys(printer, shown)?;
     print_rigs(printer, &shown.rigs)?;
+    print_hosts(printer, &shown.hosts)?;
     if !shown.recent.is_empty() {
         printer.line("")?;
         printer.line("Recent events")?;
-        shown.recent.iter().try_for_each(|event| printer.line(event_line(event)))?;
+        shown.recent.iter().try_for_each(|event| printer.paragraph(event_line(event)))?;
     }
     Ok(())
 }
@@ -243,7 +262,7 @@ fn print_convoys(printer: &Printer, shown: &TownStatusFacts) -> Result<(), CliEr
     }
     printer.line("")?;
     printer.heading("Convoys", "")?;
-    let mut table = Table::new();
+    let mut table = Table::new().droppable_at(&[3]);
     for one in &shown.convoys {
         let members = one.convoy.members;
         let counts = [
@@ -260,7 +279,7 @@ fn print_convoys(printer: &Printer, shown: &TownStatusFacts) -> Result<(), CliEr
         let eta = one.estimate.map(|estimate| format!("about {}", roughly(estimate.remaining)));
         table.row(vec![
             Cell::bold(format!("  {}", one.convoy.bead.id)),
-            Cell::new(format!("{}/{} done", members.completed(), members.total)),
+            Cell::new(done_words(printer, members.completed(), members.failed, members.total)),
             Cell::new(counts.join(", ")),
             Cell::new(eta.unwrap_or_default()),
             Cell::new(one.convoy.bead.title.as_str()),
@@ -270,6 +289,14 @@ fn print_convoys(printer: &Printer, shown: &TownStatusFacts) -> Result<(), CliEr
     match shown.under_way.saturating_sub(shown.convoys.len()) {
         0 => Ok(()),
         more => printer.line(format!("  and {more} more (gt convoy list)")),
+    }
+}
+
+/// How much of a convoy is done; on a terminal with a bar.
+pub(super) fn done_words(printer: &Printer, done: u64, failed: u64, total: u64) -> String {
+    match printer.width() {
+        Some(_) => format!("{} done", progress_blocks(done, failed, total)),
+        None => format!("{done}/{total} done"),
     }
 }
 
@@ -292,9 +319,12 @@ fn print_rigs(printer: &Printer, rigs: &[(Rig, RigCounts)]) -> Result<(), CliErr
     printer.table(table)
 }
 
-/// Something that waits for a person, for programs.
-pub(super) fn need_document(need: &Need) -> NeedDocument {
-    NeedDocument { code: need.code().to_owned(), what: need.what(), remedy: need.remedy() }
+fn print_hosts(printer: &Printer, hosts: &[FleetHost]) -> Result<(), CliError> {
+    if hosts.is_empty() {
+        return Ok(());
+    }
+    printer.line("")?;
+    printer.table(host_table(hosts))
 }
 
 /// Prints the needs that wait for a person.

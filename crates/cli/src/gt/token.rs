@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use gt_api::{NewTokenDocument, TokenDocument};
 use gt_core::time::parse_duration;
-use gt_core::work::Scopes;
+use gt_core::work::{Scopes, Token, TokenUse};
 use gt_town::IfAbsent;
 use gt_workqueue::tokens::{self, NewToken};
 
@@ -20,6 +20,7 @@ use crate::output::{Cell, Table, ago, moment};
   view     look at merge requests, reviews and the inbox, with the changes
   operate  steer the merge queues; and view
   review   comment, approve and reject finished work; and view
+  type     type into the sessions of workers; and view
   admin    everything
 
 Examples:
@@ -38,9 +39,9 @@ pub(super) struct TokenArgs {
 enum TokenVerb {
     /// Make a token; its secret is shown once
     Create(CreateArgs),
-    /// List the tokens, without their secrets
+    /// List the tokens and the sessions of the flight deck, without their secrets
     List,
-    /// End a token
+    /// End a token, or log a browser out
     Revoke {
         /// Its id, or the name of its holder
         token: String,
@@ -51,7 +52,7 @@ enum TokenVerb {
 struct CreateArgs {
     /// The name of its holder; events of its requests carry this name
     name: String,
-    /// The rights of its holder: read, submit, work, view, operate, review or admin; several are separated by commas
+    /// The rights of its holder: read, submit, work, view, operate, review, type or admin; several are separated by commas
     #[arg(long, value_name = "SCOPES", default_value = "read", value_parser = Scopes::parse)]
     scope: Scopes,
     /// The one agent that a token with the scope work takes work for and reports as; its own name unless said
@@ -117,8 +118,10 @@ fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
         return printer.done("No tokens yet; make one with gt token create <name>");
     }
     let mut table = Table::with_header(&["TOKEN", "NAME", "SCOPES", "AGENT", "MADE", "STATE"]);
-    for token in &tokens {
-        let state = match (token.revoked_at, token.expires_at) {
+    // A link that was used, or was not used in time, is of no interest to a person.
+    let is_shown = |token: &&Token| token.shown_as != TokenUse::Login || token.is_valid(now);
+    for token in tokens.iter().filter(is_shown) {
+        let state = match (token.revoked_at, token.ends_at()) {
             (Some(at), _) => format!("revoked {}", ago(at, now)),
             (None, Some(until)) if until <= now => format!("expired {}", ago(until, now)),
             (None, Some(until)) => format!("valid until {}", moment(until)),
@@ -128,7 +131,11 @@ fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
             Cell::bold(token.id.as_str()),
             Cell::new(token.name.as_str()),
             Cell::new(token.scopes.to_string()),
-            Cell::new(token.agent.as_deref().unwrap_or("any")),
+            Cell::new(match token.shown_as {
+                TokenUse::Bearer => token.agent.as_deref().unwrap_or("any"),
+                TokenUse::Login => "login link",
+                TokenUse::Session => "browser",
+            }),
             Cell::new(ago(token.created_at, now)),
             Cell::new(state),
         ]);

@@ -42,7 +42,8 @@ pub(super) fn run(context: &CommandContext<'_>, args: &WaitArgs) -> Result<(), C
     let printer = context.printer;
     let request = WaitRequest { beads: args.beads.clone(), timeout };
     let mut printed = Ok(());
-    let waited = runs::wait(&town, &LocalProcesses::of(&town)?, &request, |notice| {
+    let is_wanted = || crate::served::check_caller().is_ok();
+    let waited = runs::wait(&town, &LocalProcesses::of(&town)?, &request, is_wanted, |notice| {
         match notice {
         WaitUpdate::Ended(watched) => {
             let told = printer.done(line(watched)).and_then(|()| printer.flush());

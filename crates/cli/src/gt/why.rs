@@ -1,26 +1,19 @@
 //! `gt why`.
 
 use clap::Args;
-use gt_api::{
-    CauseDocument, ContextDocument, ConvoyReferenceDocument, FullRunDocument, LineDocument,
-    NeedsYouDocument, PullRequestDocument, RemediedReasonDocument, StepProgressDocument, UtcTime,
-    WhyBeadDocument,
-};
 use gt_core::decide::{ConvoyState, WaitReason};
 use gt_core::schedule::{Context as SlingContext, Run};
 use gt_core::{Bead, ExecutorKind, Outcome, Timestamp};
-use gt_daemon::daemon::{self, DaemonAbsence};
-use gt_scheduling::queue::{self, WaitCause, WhyAnswer, WhyHeadline};
+use gt_daemon::views;
+use gt_scheduling::queue::{self, WhyAnswer, WhyHeadline};
 
-use super::daemon::{absence_document, print_daemon_absence};
+use super::daemon::print_daemon_absence;
 use super::mail::print_needs_you;
 use super::run::lasted;
-use super::scheduler::reason_documents;
-use super::status::{need_document, print_needs};
+use super::status::print_needs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, run_state_colour, short_commit};
-use crate::values::texts;
 
 /// Say why a bead is not running: every reason, and what takes it away
 #[derive(Debug, Args)]
@@ -34,16 +27,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &WhyArgs) -> Result<(), Cl
     let town = context.store_town()?;
     let printer = context.printer;
     let why = queue::why(&town, &args.bead)?;
-    let absence = match why.headline() {
-        WhyHeadline::Next | WhyHeadline::Waiting => daemon::absence(&town, &queue::status(&town)?),
-        WhyHeadline::Running
-        | WhyHeadline::Landing
-        | WhyHeadline::Starting
-        | WhyHeadline::Idle
-        | WhyHeadline::Over => None,
-    };
+    let absence = views::absence_for(&town, &why)?;
     if printer.json() {
-        return printer.object(&document(&why, absence));
+        return printer.object(&views::why_document(&why, absence));
     }
     print_daemon_absence(printer, absence)?;
     let now = town.now();
@@ -257,79 +243,4 @@ fn told(run: &Run, now: Timestamp) -> String {
     let reason = if reason.is_empty() { reason } else { format!(": {reason}") };
     let when = ago(run.ended_at.unwrap_or(run.created_at), now);
     format!("{} {} {when}{reason} (gt run log {})", run.id, run.state.as_str(), run.id)
-}
-
-fn document(why: &WhyAnswer, absence: Option<DaemonAbsence>) -> WhyBeadDocument {
-    let reasons =
-        why.reasons.iter().zip(&why.remedies).map(|(reason, remedy)| RemediedReasonDocument {
-            code: reason.code().to_owned(),
-            text: reason.to_string(),
-            until: reason.until().map(UtcTime),
-            remedy: remedy.clone(),
-            pull_request: match reason {
-                WaitReason::Merging(request) => PullRequestDocument::of(&request.pull_request),
-                _ => None,
-            },
-        });
-    let convoys = why.convoys.iter().map(|convoy| ConvoyReferenceDocument {
-        id: convoy.id.to_string(),
-        title: convoy.title.to_string(),
-        status: convoy.status.to_string(),
-    });
-    let needs = why.needs.iter().map(|need| NeedsYouDocument::Need(need_document(need)));
-    let messages =
-        why.needs_you.iter().map(|message| NeedsYouDocument::Message(Box::new(message.into())));
-    WhyBeadDocument {
-        daemon_absence: absence_document(absence),
-        id: why.bead.id.to_string(),
-        title: why.bead.title.to_string(),
-        status: why.bead.status.to_string(),
-        state: why.headline().as_str().to_owned(),
-        reasons: reasons.collect(),
-        causes: why.causes.iter().map(cause_document).collect(),
-        convoys: convoys.collect(),
-        line: why.outlook.as_ref().map(|outlook| LineDocument {
-            position: outlook.position as u64,
-            of: outlook.of as u64,
-            ahead: texts(&outlook.ahead),
-        }),
-        holders: why.holders.iter().map(FullRunDocument::from).collect(),
-        context: why.context.as_ref().map(context_document),
-        attempts: why.context.as_ref().map(|context| context.attempts.into()),
-        max_attempts: why.max_attempts.into(),
-        run: why.run.as_ref().map(FullRunDocument::from),
-        progress: why.progress.map(StepProgressDocument::from),
-        needs_you: needs.chain(messages).collect(),
-        landed_commit: why.landed.as_ref().map(|request| request.landed.clone()),
-    }
-}
-
-fn cause_document(cause: &WaitCause) -> CauseDocument {
-    CauseDocument {
-        id: cause.bead.id.to_string(),
-        title: cause.bead.title.to_string(),
-        status: cause.bead.status.to_string(),
-        outcome: cause.bead.outcome.map(|outcome| outcome.as_str().to_owned()),
-        reasons: reason_documents(&cause.reasons),
-        remedy: cause.remedy.clone(),
-    }
-}
-
-fn context_document(context: &SlingContext) -> ContextDocument {
-    let closed = context.closed.as_ref();
-    ContextDocument {
-        id: context.id.to_string(),
-        number: context.number,
-        rig: context.rig.to_string(),
-        place: context.place.as_ref().map(|place| place.as_str().to_owned()),
-        origin: context.origin.as_str().to_owned(),
-        enqueued_at: context.enqueued_at.into(),
-        enqueued_by: context.enqueued_by.clone(),
-        failures: context.failures.into(),
-        last_failure: context.last_failure.clone(),
-        next_attempt_at: context.next_attempt_at.map(UtcTime),
-        close_reason: closed.map(|closed| closed.reason.as_str().to_owned()),
-        closed_at: closed.map(|closed| closed.at.into()),
-        closed_by: closed.map(|closed| closed.by.clone()),
-    }
 }

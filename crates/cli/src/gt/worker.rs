@@ -2,15 +2,17 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use gt_core::runtime::Pattern;
 use gt_core::schedule::RunId;
 use gt_execution::runs;
-use gt_execution::runs::TypedPrompt;
+use gt_execution::runs::{CallRunner, TypedPrompt};
 
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
+use crate::served::{self, CommandService};
 
 /// The process around an agent; the scheduler starts it, people do not
 #[derive(Debug, Args)]
@@ -126,7 +128,7 @@ fn speak(voice: Option<&Path>) -> Result<(), CliError> {
 fn fence(context: &CommandContext<'_>) -> Result<(), CliError> {
     let Some(run) = context.environment.acting_run() else { return Ok(()) };
     let mut updates = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut updates).map_err(|error| {
+    served::stdin().read_to_end(&mut updates).map_err(|error| {
         CliError::request(format!("cannot read what git wants to change: {error}"))
     })?;
     Ok(gt_execution::trees::fence(&context.town_of_worker()?, &run, &updates)?)
@@ -135,7 +137,8 @@ fn fence(context: &CommandContext<'_>) -> Result<(), CliError> {
 fn supervise(context: &CommandContext<'_>, run: &str) -> Result<(), CliError> {
     let id = RunId::parse(run)?;
     let (town, program) = (context.town_of_worker()?, this_program()?);
-    runs::supervise(&town, &id, &program)?;
+    let runner: Arc<dyn CallRunner> = Arc::new(CommandService::new(&town, &context.environment));
+    runs::supervise(&town, &id, &program, &runner)?;
     if town.has_directory() {
         // What does not land now stays in the merge queue for the next pass.
         let is_attended = gt_daemon::daemon::is_running(&town);

@@ -9,15 +9,17 @@ mod time;
 mod transcript;
 
 pub(crate) use json::{JsonList, JsonSections};
-pub(crate) use progress::progress_bar;
+pub(crate) use progress::{progress_bar, progress_blocks};
 pub(crate) use question::{answer_or, can_ask, is_confirmed};
 pub(crate) use table::{Cell, Table};
-pub(crate) use text::{harmless, plain_line, plural, run_state_colour, size, status_colour};
+pub(crate) use text::{
+    harmless, plain_line, plural, run_state_colour, size, status_colour, visible,
+};
 pub(crate) use time::{ago, local_date, local_times, moment, roughly, short_commit, span};
 pub(crate) use transcript::{LineStyle, StyledLine, TranscriptView};
 
 use std::cell::RefCell;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::error::{ContextKind, ErrorKind};
@@ -27,9 +29,10 @@ use gt_town::Environment;
 
 use serde::Serialize;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::error::CliError;
+use crate::served;
 
 /// Data goes to standard output, everything else to standard error.
 pub(crate) struct Printer {
@@ -38,14 +41,48 @@ pub(crate) struct Printer {
     envelope: bool,
     terminal: bool,
     colours: bool,
-    out: RefCell<io::BufWriter<io::Stdout>>,
+    out: RefCell<io::BufWriter<Box<dyn Write>>>,
     wrote_json: RefCell<bool>,
+    capture: Option<CapturedOutput>,
+}
+
+/// The output of a command that another view shows.
+struct CapturedOutput {
+    /// How wide a line of the view is.
+    width: u16,
+    bytes: RefCell<Vec<u8>>,
 }
 
 impl Printer {
+    /// A printer that keeps everything, remarks and errors too, for a view that is this wide.
+    pub(crate) fn capturing(width: u16) -> Self {
+        let capture = CapturedOutput { width, bytes: RefCell::default() };
+        Self {
+            json: false,
+            quiet: false,
+            envelope: false,
+            terminal: false,
+            colours: false,
+            out: RefCell::new(io::BufWriter::new(served::stdout())),
+            wrote_json: RefCell::new(false),
+            capture: Some(capture),
+        }
+    }
+
+    /// Whether the output is kept for a view. Then nothing may be written to the terminal beside it.
+    pub(crate) fn is_capturing(&self) -> bool {
+        self.capture.is_some()
+    }
+
+    /// Everything that was kept.
+    pub(crate) fn captured(&self) -> Vec<u8> {
+        let capture = self.capture.as_ref();
+        capture.map(|capture| capture.bytes.take()).unwrap_or_default()
+    }
+
     pub(crate) fn new(json: bool, quiet: bool, environment: &Environment) -> Self {
         let envelope = environment.get("BD_JSON_ENVELOPE") == Some("1");
-        let terminal = io::stdout().is_terminal();
+        let terminal = served::stdout_is_terminal();
         let choice = anstream::AutoStream::choice(&io::stdout());
         Self {
             json,
@@ -53,8 +90,9 @@ impl Printer {
             envelope,
             terminal,
             colours: terminal && choice != anstream::ColorChoice::Never,
-            out: RefCell::new(io::BufWriter::with_capacity(64 * 1024, io::stdout())),
+            out: RefCell::new(io::BufWriter::with_capacity(64 * 1024, served::stdout())),
             wrote_json: RefCell::new(false),
+            capture: None,
         }
     }
 
@@ -80,6 +118,24 @@ impl Printer {
         self.data(harmless(text.as_ref()))
     }
 
+    /// The same for a sentence: on a terminal it is broken between words, and its further lines are set in.
+    pub(crate) fn paragraph(&self, text: impl AsRef<str>) -> Result<(), CliError> {
+        let text = text.as_ref();
+        let begin = text.len() - text.trim_start().len();
+        let room = match self.width() {
+            Some(width) if text.width() > usize::from(width) => usize::from(width),
+            _ => return self.line(text),
+        };
+        let further = " ".repeat(begin + 4);
+        for (number, line) in
+            text::wrap_words(&harmless(text), room.saturating_sub(further.len())).iter().enumerate()
+        {
+            let indent = if number == 0 { &text[..begin] } else { &further };
+            self.line(format!("{indent}{line}"))?;
+        }
+        Ok(())
+    }
+
     /// Several lines for people, with the same promise.
     pub(crate) fn text(&self, text: &str) -> Result<(), CliError> {
         text.lines().try_for_each(|line| self.line(line))
@@ -100,11 +156,30 @@ impl Printer {
         self.raw(&harmless_text)
     }
 
+    /// A text of our own in a program that shows it, for a person at a terminal; elsewhere, and where the program cannot be
+    /// started, it is printed.
+    pub(crate) fn page_in(&self, reader: &str, text: &str) -> Result<(), CliError> {
+        self.flush()?;
+        if self.terminal && gt_town::pager::show(Some(reader), text.as_bytes()) {
+            return Ok(());
+        }
+        self.data(text.trim_end())
+    }
+
     /// A line for people whose beginning stands out.
     pub(crate) fn heading(&self, beginning: &str, rest: &str) -> Result<(), CliError> {
         let style = if self.colours { anstyle::Style::new().bold() } else { anstyle::Style::new() };
         let (beginning, rest) = (harmless(beginning), harmless(rest));
-        self.data(format!("{style}{beginning}{style:#}{rest}"))
+        let width = self.width().map_or(usize::MAX, usize::from);
+        if beginning.width() + rest.width() <= width {
+            return self.data(format!("{style}{beginning}{style:#}{rest}"));
+        }
+        let room = width.saturating_sub(beginning.width() + 2);
+        let lines = text::wrap_words(&rest, room.max(20));
+        let mut lines = lines.iter();
+        let first = lines.next().map_or("", String::as_str);
+        self.data(format!("{style}{beginning}{style:#}  {first}"))?;
+        lines.try_for_each(|line| self.data(format!("    {line}")))
     }
 
     /// A line with a look, for people.
@@ -115,8 +190,18 @@ impl Printer {
 
     /// A table of data.
     pub(crate) fn table(&self, table: Table) -> Result<(), CliError> {
-        let text = table.render(self.terminal, self.colours);
+        let text = table.render(self.width(), self.colours);
         if text.is_empty() { Ok(()) } else { self.data(text) }
+    }
+
+    /// How wide a line may be; nothing if there is no limit.
+    pub(crate) fn width(&self) -> Option<u16> {
+        match &self.capture {
+            Some(capture) => Some(capture.width),
+            None => self
+                .terminal
+                .then(|| terminal_size::terminal_size().map_or(80, |(width, _)| width.0)),
+        }
     }
 
     /// Writes out what is buffered, for output that a reader waits for.
@@ -127,15 +212,7 @@ impl Printer {
     /// Flushes, then waits this long, or until the reader of the output has gone.
     pub(crate) fn wait(&self, time: Duration) -> Result<(), CliError> {
         self.flush()?;
-        let stdout = io::stdout();
-        // No event is polled for, so only an error or a closed reader ends the wait early.
-        let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
-        let time = Timespec::try_from(time).map_err(|_| CliError::ClosedPipe)?;
-        match poll(&mut watched, Some(&time)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Ok(_) => Err(CliError::ClosedPipe),
-            Err(error) => Err(io::Error::from(error).into()),
-        }
+        if served::wait_for_reader_end(time)? { Err(CliError::ClosedPipe) } else { Ok(()) }
     }
 
     /// One JSON object; its keys are sorted and the version of the schema is added.
@@ -175,6 +252,11 @@ impl Printer {
         JsonSections::new(self, self.envelope)
     }
 
+    /// Whether colours are wanted.
+    pub(crate) fn colours(&self) -> bool {
+        self.colours
+    }
+
     /// Whether a person sees the output as it is printed.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
@@ -193,7 +275,7 @@ impl Printer {
 
     /// Shows the end of a line that is being typed, as much as the terminal has room for.
     pub(crate) fn show_typed(&self, mark: &str, typed: &str) -> Result<(), CliError> {
-        let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
+        let width = usize::from(self.width().unwrap_or(80));
         let room = width.saturating_sub(mark.len() + 1);
         let hidden = typed.chars().count().saturating_sub(room);
         let shown: String = typed.chars().skip(hidden).collect();
@@ -209,6 +291,10 @@ impl Printer {
 
     /// Bytes of another program, as they are. Not for terminals.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+        if let Some(capture) = &self.capture {
+            capture.bytes.borrow_mut().extend_from_slice(bytes);
+            return Ok(());
+        }
         Ok(self.out.borrow_mut().write_all(bytes)?)
     }
 
@@ -222,18 +308,14 @@ impl Printer {
         if !self.quiet {
             // Earlier output comes first; if it cannot be written, the end of the command says so.
             let _ = self.flush();
-            tell(&harmless(&local_times(text.as_ref())));
+            self.tell(&harmless(&local_times(text.as_ref())));
         }
     }
 
     /// Says what went wrong with one part of a request that goes on, and gives the message back.
-    #[expect(
-        clippy::unused_self,
-        reason = "callers print through the printer, also to standard error"
-    )]
     pub(crate) fn part_failed(&self, error: &CliError) -> String {
         let message = error.chain();
-        tell(&format!("Error: {}", local_times(&message)));
+        self.tell(&format!("Error: {}", local_times(&message)));
         message
     }
 
@@ -251,10 +333,22 @@ impl Printer {
         }
         let _ = self.flush();
         if !matches!(error, CliError::AlreadyTold(_)) {
-            tell(&format!("Error: {}", local_times(&message)));
+            self.tell(&format!("Error: {}", local_times(&message)));
             for line in error.detail_lines() {
-                tell(&format!("  {line}"));
+                self.tell(&format!("  {line}"));
             }
+        }
+    }
+
+    /// Writes a line that is not data.
+    fn tell(&self, text: &str) {
+        match &self.capture {
+            Some(capture) => {
+                let mut bytes = capture.bytes.borrow_mut();
+                bytes.extend_from_slice(text.as_bytes());
+                bytes.push(b'\n');
+            }
+            None => tell(text),
         }
     }
 }
@@ -311,7 +405,9 @@ pub(crate) fn usage_message(error: &clap::Error) -> (String, String) {
 
 /// Writes to standard error. If that is closed, the exit code still tells.
 pub(crate) fn tell(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let mut line = text.to_owned();
+    line.push('\n');
+    let _ = served::stderr().write_all(line.as_bytes());
 }
 
 fn tell_programs(message: &str) {

@@ -1,18 +1,17 @@
 //! Questions to the person at the terminal.
 
-use std::io::IsTerminal as _;
-
 use super::Printer;
 use crate::error::CliError;
+use crate::served;
 
 /// Whether a person can be asked.
 pub(crate) fn can_ask(printer: &Printer) -> bool {
-    printer.is_terminal() && !printer.json() && std::io::stdin().is_terminal()
+    printer.is_terminal() && !printer.json() && served::stdin_is_terminal()
 }
 
 /// Asks a person on a terminal; anything but yes is no. Without a terminal to answer from, the answer is yes.
 pub(crate) fn is_confirmed(printer: &Printer, question: &str) -> Result<bool, CliError> {
-    if !std::io::stdin().is_terminal() {
+    if !served::stdin_is_terminal() {
         return Ok(true);
     }
     let answer = answer_to(printer, &format!("{question} [y/N]"))?;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use comfy_table::Color;
 use gt_core::Status;
 use gt_core::schedule::RunState;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// `1 bead`, `2 beads`.
 pub(crate) fn plural(count: u64, one: &str) -> String {
@@ -25,6 +26,42 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// Text for a cell of a screen: harmless, and without characters that have no width or turn the direction of the text, because
+/// they hide or move what stands beside them.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| {
+        matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+    };
+    let text = harmless(text);
+    if text.contains(is_hidden) { Cow::Owned(text.replace(is_hidden, "")) } else { text }
+}
+
+/// A text in lines of at most this many columns, broken between words where that is possible.
+pub(crate) fn wrap_words(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && line.width() + 1 + word.width() > columns {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        for letter in word.chars() {
+            if !line.is_empty() && line.width() + letter.width().unwrap_or(0) > columns {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(letter);
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
 }
 
 /// A line of another program without what colours it, and with what overwrote itself as it was in the end.
@@ -65,5 +102,19 @@ mod tests {
         assert_eq!(plain_line(b"\x1b[31mred\x1b[0m and \x1b]0;title\x07more\r"), "red and more");
         assert_eq!(plain_line(b"10%\r50%\r100%"), "100%");
         assert_eq!(plain_line(b"\xff\xfe"), "\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn words_are_kept_whole_if_they_fit() {
+        assert_eq!(wrap_words("one two  three", 7), ["one two", "three"]);
+        assert_eq!(wrap_words("abcdefgh 日本語", 4), ["abcd", "efgh", "日本", "語"]);
+        assert!(wrap_words(" ", 4).is_empty());
+        assert_eq!(wrap_words("日", 0), ["日"]);
+    }
+
+    #[test]
+    fn cells_have_no_character_without_width() {
+        assert_eq!(visible("a\u{202e}b\u{200b}c\x1b[2Jd"), "abc [2Jd");
+        assert_eq!(visible("日本 é"), "日本 é");
     }
 }

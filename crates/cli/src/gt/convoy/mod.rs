@@ -6,18 +6,16 @@ mod stage;
 mod status;
 mod stranded;
 
-pub(super) use status::estimate_document;
-
 use clap::{Args, Subcommand};
-use gt_api::{ConvoyDocument, UtcTime};
 use gt_beads::convoys::{self, Convoy, ConvoyFilter};
 use gt_core::Status;
 use gt_core::decide::ConvoyState;
+use gt_daemon::views::{convoy_document, convoy_status_document};
 
+use super::top::{self, TopView};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, plural, status_colour};
-use crate::values::texts;
 
 /// Plan, launch and follow beads that travel together
 #[derive(Debug, Args)]
@@ -99,6 +97,9 @@ struct CheckArgs {
 
 pub(super) fn run(context: &CommandContext<'_>, args: &ConvoyArgs) -> Result<(), CliError> {
     let Some(verb) = &args.verb else {
+        if args.interactive && top::can_show(context) {
+            return top::show(context, TopView::Convoys);
+        }
         if args.interactive {
             return choose(context);
         }
@@ -140,7 +141,7 @@ fn list(context: &CommandContext<'_>, filter: &ConvoyFilter, tree: bool) -> Resu
             if tree {
                 let convoy_status =
                     gt_scheduling::convoy_planning::status(&town, convoy.bead.id.as_str())?;
-                list.push(&status::convoy_status_document(&convoy_status))?;
+                list.push(&convoy_status_document(&convoy_status))?;
             } else {
                 list.push(&convoy_document(convoy))?;
             }
@@ -164,7 +165,8 @@ fn list(context: &CommandContext<'_>, filter: &ConvoyFilter, tree: bool) -> Resu
     if convoys.is_empty() {
         return printer.done(NO_CONVOYS);
     }
-    let mut table = Table::with_header(&["CONVOY", "STATUS", "DONE", "MADE", "TITLE"]);
+    let mut table =
+        Table::with_header(&["CONVOY", "STATUS", "DONE", "MADE", "TITLE"]).droppable(&["MADE"]);
     for convoy in &convoys {
         table.row(vec![
             Cell::bold(convoy.bead.id.as_str()),
@@ -253,32 +255,4 @@ fn check(context: &CommandContext<'_>, args: &CheckArgs) -> Result<(), CliError>
         printer.done(format!("{did} {}: {} ({beads})", convoy.bead.id, convoy.bead.title))?;
     }
     Ok(())
-}
-
-fn convoy_document(convoy: &Convoy) -> ConvoyDocument {
-    let (bead, is_owned, paused) = (&convoy.bead, convoy.is_owned(), convoy.paused.as_ref());
-    ConvoyDocument {
-        id: bead.id.to_string(),
-        title: bead.title.to_string(),
-        status: bead.status.to_string(),
-        owned: is_owned,
-        lifecycle: if is_owned { "caller-managed" } else { "system-managed" }.to_owned(),
-        merge_strategy: convoy.said("merge").unwrap_or_default(),
-        base_branch: convoy.said("base_branch").unwrap_or_default(),
-        review: convoy.requires_review(),
-        integration: convoy.is_integrated(),
-        close_reason: bead.close_reason.clone(),
-        created_at: bead.created_at.into(),
-        closed_at: bead.closed_at.map(UtcTime),
-        completed: convoy.members.completed(),
-        failed: convoy.members.failed,
-        total: convoy.members.total,
-        landings: convoy.landings,
-        owner: bead.owner.clone(),
-        cap: convoy.cap.into(),
-        paused: paused.is_some(),
-        paused_by: paused.map(|pause| pause.by.clone()),
-        paused_at: paused.map(|pause| pause.at.into()),
-        watchers: texts(convoy.watchers()),
-    }
 }

@@ -4,25 +4,23 @@ use std::time::Duration;
 
 use clap::Args;
 use comfy_table::Color;
-use gt_api::{
-    ConvoyStatusDocument, EstimateDocument, ReasonTextDocument, SpentDocument, TrackedDocument,
-    WaveDocument,
-};
 use gt_beads::convoys::ConvoyFilter;
 use gt_core::Timestamp;
 use gt_core::decide::ConvoyState;
-use gt_daemon::daemon;
-use gt_scheduling::convoy_planning::{ConvoyStatus, DurationEstimate, TrackedBead, TrackedState};
-use gt_scheduling::queue;
-use gt_town::{OperationError, Town};
+use gt_daemon::views::{convoy_status_document, current_convoy, past_convoy_document};
+use gt_scheduling::convoy_planning::{
+    ConvoyStatus, DurationEstimate, LogMoment, Recalled, TrackedBead, TrackedState, convoy_at,
+};
+use gt_town::Town;
 
 use super::super::run::lasted;
+use super::super::status::done_words;
 use super::super::watch::{WatchStep, watch};
-use super::{convoy_document, list, state_word};
+use super::{list, state_word};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, moment, plural, roughly};
-use crate::values::texts;
+use crate::values::instant_or_ago;
 
 /// Show how far a convoy is; all that are under way, if none is named
 ///
@@ -36,6 +34,7 @@ use crate::values::texts;
 Examples:
   gt convoy status hq-cv-x7k2p
   gt convoy status hq-cv-x7k2p --watch
+  gt convoy status hq-cv-x7k2p --at 2026-11-18T14:00:00Z
   gt convoy status hq-cv-x7k2p --json"
 )]
 pub(super) struct StatusArgs {
@@ -44,16 +43,25 @@ pub(super) struct StatusArgs {
     /// Go on showing it as it changes
     #[arg(short, long, requires = "id")]
     watch: bool,
+    /// How it stood after the event of this number, or at this instant, as far as events are kept
+    #[arg(long, value_name = "EVENT|TIME", requires = "id", conflicts_with = "watch")]
+    at: Option<String>,
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &StatusArgs) -> Result<(), CliError> {
     let Some(id) = &args.id else { return list(context, &ConvoyFilter::default(), false) };
     let town = context.town()?;
     let printer = context.printer;
+    if let Some(at) = &args.at {
+        let moment = LogMoment::parse(at).or_else(|wrong| {
+            instant_or_ago(at, town.now()).map(LogMoment::Time).map_err(|_| wrong)
+        })?;
+        return show_past(context, &town, id, moment);
+    }
     if !args.watch {
         return show(context, &town, id);
     }
-    let look = || look(&town, id);
+    let look = || current_convoy(&town, id);
     watch(context, &town, look, ConvoyStatus::is_like, |convoy_status| {
         if printer.json() {
             printer.json_line(&convoy_status_document(convoy_status))?;
@@ -69,24 +77,70 @@ pub(super) fn run(context: &CommandContext<'_>, args: &StatusArgs) -> Result<(),
     })
 }
 
-/// Reads a convoy. Without a daemon nothing starts, so no estimate would be true.
-fn look(town: &Town, id: &str) -> Result<ConvoyStatus, OperationError> {
-    let mut convoy_status = gt_scheduling::convoy_planning::status(town, id)?;
-    if convoy_status.estimate.is_some() && daemon::absence(town, &queue::status(town)?).is_some() {
-        convoy_status.estimate = None;
-    }
-    Ok(convoy_status)
-}
-
 /// Shows a convoy once.
 pub(super) fn show(context: &CommandContext<'_>, town: &Town, id: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let convoy_status = look(town, id)?;
+    let convoy_status = current_convoy(town, id)?;
     if printer.json() {
         printer.object(&convoy_status_document(&convoy_status))
     } else {
         print(printer, &convoy_status, usize::MAX)
     }
+}
+
+/// Shows a convoy as it was.
+fn show_past(
+    context: &CommandContext<'_>,
+    town: &Town,
+    id: &str,
+    at: LogMoment,
+) -> Result<(), CliError> {
+    let printer = context.printer;
+    let past = match convoy_at(town, id, at)? {
+        Recalled::Known(past) => past,
+        Recalled::NotKept(log) => {
+            return Err(CliError::request(format!(
+                "not kept: the oldest event is {}, of {} (the setting events.keep)",
+                log.first.number,
+                moment(log.first.at)
+            )));
+        }
+    };
+    let document = past_convoy_document(&past);
+    if printer.json() {
+        return printer.object(&document);
+    }
+    let convoy = &document.convoy;
+    printer.heading(&convoy.id, &format!("  {}", convoy.title))?;
+    let place = past.place;
+    printer.line(format!("As of event {}, {}", place.number, moment(place.at)))?;
+    let is_told = |(state, count): &&(String, u64)| *count > 0 && state != "done";
+    let counts = document.states.0.iter().filter(is_told);
+    let counts: Vec<String> = counts.map(|(state, count)| format!(", {state}: {count}")).collect();
+    let paused = if convoy.paused { ", paused" } else { "" };
+    printer.line(format!(
+        "{}: {}/{} done{}{paused}",
+        convoy.status,
+        convoy.completed,
+        convoy.total,
+        counts.concat()
+    ))?;
+    let mut table = Table::new();
+    for one in &document.tracked {
+        let blocked = match one.blocked_by.as_slice() {
+            [] => String::new(),
+            ids => format!("blocked by {}", ids.join(", ")),
+        };
+        let state = one.merge_state.as_ref().unwrap_or(&one.state);
+        table.row(vec![
+            Cell::bold(format!("  {}", one.id)),
+            Cell::new(state.as_str()),
+            Cell::new(one.worker.as_deref().unwrap_or_default()),
+            Cell::new(blocked),
+            Cell::new(one.title.as_str()),
+        ]);
+    }
+    printer.table(table)
 }
 
 /// How many waves or beads are named in a line before it says how many more there are.
@@ -100,9 +154,9 @@ fn print(printer: &Printer, convoy_status: &ConvoyStatus, height: usize) -> Resu
     printer.heading(convoy.bead.id.as_str(), &format!("  {}", convoy.bead.title.as_str()))?;
     let owner = if convoy.is_owned() { "; its owner lands it" } else { "" };
     let members = convoy.members;
-    let done =
-        format!("{}/{} done{}{owner}", members.completed(), members.total, counts(convoy_status));
-    printer.line(match (convoy.state(), convoy.bead.closed_at) {
+    let done = done_words(printer, members.completed(), members.failed, members.total);
+    let done = format!("{done}{}{owner}", counts(convoy_status));
+    printer.paragraph(match (convoy.state(), convoy.bead.closed_at) {
         (ConvoyState::Landed, Some(at)) => format!(
             "landed {}, {} after it was made: {done}",
             ago(at, now),
@@ -114,7 +168,7 @@ fn print(printer: &Printer, convoy_status: &ConvoyStatus, height: usize) -> Resu
         return printer.line("It tracks nothing, and never lands by itself");
     }
     if let Some(request) = &convoy_status.request {
-        printer.line(local_times(&request.state_reason()))?;
+        printer.paragraph(local_times(&request.state_reason()))?;
     } else if convoy.is_integrated() && convoy.state() == ConvoyState::Open {
         printer.line("Its work comes together on a branch of its own, which lands at the end")?;
     }
@@ -139,7 +193,8 @@ pub(super) fn print_beads<'t>(
     beads: impl Iterator<Item = &'t TrackedBead>,
     now: Timestamp,
 ) -> Result<(), CliError> {
-    let mut table = Table::new();
+    // Why it stands as it does is a sentence; money, wave and worker matter less than the title.
+    let mut table = Table::new().sentences_in(6).droppable_at(&[4, 2, 5, 3]);
     beads.for_each(|one| table.row(row(one, now)));
     printer.table(table)
 }
@@ -175,7 +230,7 @@ fn print_outlook(printer: &Printer, convoy_status: &ConvoyStatus) -> Result<(), 
         convoy_status.waves.iter().map(|wave| wave.len().to_string()).collect();
     if !waves.is_empty() {
         let (said, more) = first_of(&waves);
-        printer.line(format!("Waves: {}{more} (beads in each)", said.join(", ")))?;
+        printer.paragraph(format!("Waves: {}{more} (beads in each)", said.join(", ")))?;
     }
     let path: Vec<&str> = convoy_status
         .critical_path
@@ -185,10 +240,10 @@ fn print_outlook(printer: &Printer, convoy_status: &ConvoyStatus) -> Result<(), 
     if path.len() > 1 {
         let (said, more) = first_of(&path);
         let beads = plural(path.len() as u64, "bead");
-        printer.line(format!("Longest chain: {}{more} ({beads})", said.join(" → ")))?;
+        printer.paragraph(format!("Longest chain: {}{more} ({beads})", said.join(" → ")))?;
     }
     match (convoy_status.estimate, convoy_status.eta()) {
-        (Some(estimate), Some(eta)) => printer.line(estimate_line(&estimate, eta)),
+        (Some(estimate), Some(eta)) => printer.paragraph(estimate_line(&estimate, eta)),
         _ => Ok(()),
     }
 }
@@ -276,71 +331,4 @@ fn why(one: &TrackedBead) -> String {
     }
     said.extend(one.reasons.iter().map(|reason| local_times(&reason.to_string())));
     said.join("; ")
-}
-
-pub(super) fn convoy_status_document(convoy_status: &ConvoyStatus) -> ConvoyStatusDocument {
-    let ids =
-        |places: &[usize]| texts(places.iter().map(|at| &convoy_status.tracked[*at].row.bead.id));
-    let states = TrackedState::ALL.into_iter();
-    let waves = convoy_status.waves.iter().enumerate();
-    ConvoyStatusDocument {
-        convoy: convoy_document(&convoy_status.convoy),
-        states: states
-            .map(|state| (state.as_str().to_owned(), convoy_status.count(state)))
-            .collect(),
-        waves: waves
-            .map(|(at, wave)| WaveDocument { number: at as u64 + 1, beads: ids(wave) })
-            .collect(),
-        critical_path: ids(&convoy_status.critical_path),
-        estimate: convoy_status
-            .estimate
-            .as_ref()
-            .map(|estimate| estimate_document(estimate, convoy_status.eta())),
-        merge_request: convoy_status.request.as_ref().map(|request| request.id.to_string()),
-        spent: SpentDocument::of(&convoy_status.spent),
-        tracked: convoy_status
-            .tracked
-            .iter()
-            .map(|one| tracked(one, convoy_status.as_of))
-            .collect(),
-    }
-}
-
-/// How long something takes, for programs.
-pub(in crate::gt) fn estimate_document(
-    estimate: &DurationEstimate,
-    eta: Option<Timestamp>,
-) -> EstimateDocument {
-    EstimateDocument {
-        eta: eta.map(|eta| eta.floor_to_second().into()),
-        remaining_seconds: estimate.remaining.as_secs(),
-        left_out: estimate.left_out as u64,
-    }
-}
-
-fn tracked(one: &TrackedBead, now: Timestamp) -> TrackedDocument {
-    let (bead, run) = (&one.row.bead, one.run.as_ref());
-    TrackedDocument {
-        id: bead.id.to_string(),
-        title: bead.title.to_string(),
-        status: bead.status.to_string(),
-        outcome: bead.outcome.map(|outcome| outcome.as_str().to_owned()),
-        state: one.state.as_str().to_owned(),
-        dependency_type: "tracks".to_owned(),
-        issue_type: bead.issue_type.to_string(),
-        blocked: bead.open_blockers > 0,
-        assignee: bead.assignee.clone(),
-        labels: one.row.labels.clone(),
-        worker: run.map(|run| run.agent.clone()),
-        worker_age: run.map(|run| lasted(run, now)),
-        run: run.map(|run| run.id.to_string()),
-        merge_request: one.request.as_ref().map(|request| request.id.to_string()),
-        merge_state: one.merge_state().map(str::to_owned),
-        wave: one.wave.map(|wave| wave as u64),
-        place: one.place.map(|place| place as u64),
-        blocked_by: texts(&one.blocked_by),
-        reasons: one.reasons.iter().map(ReasonTextDocument::from).collect(),
-        failure: one.failure.clone(),
-        spent: SpentDocument::of(&one.spent),
-    }
 }

@@ -5,20 +5,26 @@ mod install;
 mod logs;
 mod status;
 
-pub(super) use absence::{absence_document, print_daemon_absence};
+pub(super) use absence::print_daemon_absence;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use gt_api::{DaemonStartedDocument, DaemonStoppedDocument};
 use gt_core::decide::Right;
-use gt_daemon::daemon::{self, DaemonEnvironment, DaemonReport, DaemonStart, DaemonStop};
+use gt_daemon::daemon::{
+    self, DaemonEnvironment, DaemonReport, DaemonStart, DaemonStop, ServiceLog,
+};
+use gt_execution::runs::CallServer;
 use gt_scheduling::queue;
 use gt_town::identity::CHECK;
+use gt_town::{Environment, Town};
 
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::output::{Printer, local_times, plural};
+use crate::served::CommandService;
 
 /// Run what keeps the town going by itself
 #[derive(Debug, Args)]
@@ -103,7 +109,10 @@ fn be_daemon(context: &CommandContext<'_>, detached: bool) -> Result<(), CliErro
         version: env!("CARGO_PKG_VERSION"),
         environment: &context.environment,
         // A server that cannot start does not stop the daemon; the log has the reason.
-        beside: &|town, tell| Box::new(gt_server::SideServer::start(town, tell)),
+        beside: &|town, tell| {
+            let calls = serve_calls(&town, &context.environment, &tell);
+            Box::new((calls, gt_server::SideServer::start(town, tell)))
+        },
     };
     let printer = context.printer;
     daemon::run(town, &around, &mut |report: &DaemonReport| {
@@ -117,6 +126,17 @@ fn be_daemon(context: &CommandContext<'_>, detached: bool) -> Result<(), CliErro
             .and_then(|()| printer.flush());
     })?;
     Ok(())
+}
+
+/// Carries out the commands of workers for as long as the result is kept. Without it the supervisors of their runs do.
+fn serve_calls(town: &Town, environment: &Environment, tell: &ServiceLog) -> Option<CallServer> {
+    let service = CommandService::new(town, environment);
+    let path = town.calls_socket();
+    let opened = CallServer::open(&path, Arc::new(service));
+    if let Err(error) = &opened {
+        tell("no socket for workers", &format!("{}: {error}", path.display()));
+    }
+    opened.ok()
 }
 
 pub(super) fn up(context: &CommandContext<'_>) -> Result<(), CliError> {

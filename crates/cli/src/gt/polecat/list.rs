@@ -68,7 +68,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), C
     if args.dirty {
         header.push("UNCOMMITTED");
     }
-    let mut table = Table::with_header(&header);
+    let mut table = Table::with_header(&header).droppable(&["SESSION"]).keeping_last();
     for one in &polecats {
         let mut cells = vec![
             Cell::new(name(one)),

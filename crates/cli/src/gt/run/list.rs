@@ -63,8 +63,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), C
     let found = runs::list(&town, &filter)?;
     if printer.json() {
         let mut list = printer.list();
-        for ListedRun { run, title, progress } in &found {
+        for ListedRun { run, title, progress, unknown } in &found {
             list.push(&ListedRunDocument {
+                unknown: unknown.clone(),
                 run: run.into(),
                 title: title.clone(),
                 progress: progress.map(StepProgressDocument::from),
@@ -85,8 +86,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), C
     let mut names = vec!["RUN", "STATE", "FOR", "STEPS", "AGENT", "BEGUN"];
     names.extend(has_cost.then_some("COST"));
     names.push("TITLE");
-    let mut table = Table::with_header(&names);
-    for ListedRun { run, title, progress } in &found {
+    let mut table = Table::with_header(&names).droppable(&["BEGUN", "STEPS", "COST"]);
+    for ListedRun { run, title, progress, unknown } in &found {
+        let title = unknown.as_ref().map(|why| format!("{title} ({why})")).unwrap_or(title.clone());
         let mut row = vec![
             Cell::bold(run.id.to_string()),
             Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),

@@ -6,13 +6,13 @@ use std::time::Duration;
 use clap::Args;
 use gt_api::{RunLineDocument, RunLogDocument, RunStateDocument, TranscriptEventDocument};
 use gt_core::schedule::{Run, RunId};
-use gt_execution::runs::{RunOutput, RunTranscript, has_plain_output};
+use gt_execution::runs::{OutputElsewhere, RunOutput, RunTranscript, has_plain_output};
 use gt_town::Town;
 use gt_transcripts::TranscriptEvent;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Printer, TranscriptView, plain_line};
+use crate::output::{Printer, TranscriptView, plain_line, size};
 
 /// How often the file is read for new output.
 const OUTPUT_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -83,6 +83,7 @@ pub(in crate::gt) fn print_log(
         return print_events(printer, town, run, args);
     }
     let mut output = RunOutput::of(town, run)?;
+    note_elsewhere(printer, run, output.elsewhere());
     if let Some(lines) = args.tail {
         output.skip_to_last(lines)?;
     }
@@ -95,6 +96,8 @@ pub(in crate::gt) fn print_log(
                     lines.add(bytes).into_iter().try_for_each(|line| print_line(printer, &line))
                 })
             })?;
+            let last = lines.add(&output.rest());
+            last.into_iter().try_for_each(|line| print_line(printer, &line))?;
             lines.rest().into_iter().try_for_each(|line| print_line(printer, &line))?;
             print_state(printer, town, run)
         }
@@ -103,20 +106,33 @@ pub(in crate::gt) fn print_log(
             follow(printer, town, &run.id, || {
                 copy(&mut output, |bytes| print(printer, &mut text, bytes))
             })?;
+            print(printer, &mut text, &output.rest())?;
             finish(printer, text)
         }
         (false, false) => {
             let mut text = LineSplitter::default();
             let mut any = false;
-            copy(&mut output, |bytes| {
-                any = true;
+            let mut show = |bytes: &[u8]| {
+                any |= !bytes.is_empty();
                 print(printer, &mut text, bytes)
-            })?;
+            };
+            copy(&mut output, &mut show)?;
+            show(&output.rest())?;
             if !any {
                 printer.note(format!("{} has printed nothing", run.id));
             }
             finish(printer, text)
         }
+    }
+}
+
+/// Says that only the end of an output is shown, and which host has all of it.
+fn note_elsewhere(printer: &Printer, run: &Run, elsewhere: Option<&OutputElsewhere>) {
+    if let Some(OutputElsewhere { host, cut_bytes }) = elsewhere
+        && *cut_bytes > 0
+    {
+        let cut = size(*cut_bytes);
+        printer.note(format!("{}: the first {cut} of its output are on {host} alone", run.id));
     }
 }
 
@@ -128,6 +144,7 @@ fn print_documents(
     args: &LogOptions,
 ) -> Result<(), CliError> {
     let mut transcript = RunTranscript::of(town, run)?;
+    note_elsewhere(printer, run, transcript.elsewhere());
     if let Some(lines) = args.tail {
         transcript.skip_to_last(lines)?;
     }
@@ -147,6 +164,7 @@ fn print_events(
     args: &LogOptions,
 ) -> Result<(), CliError> {
     let mut transcript = RunTranscript::of(town, run)?;
+    note_elsewhere(printer, run, transcript.elsewhere());
     let mut view = TranscriptView::default();
     let mut any = false;
     if let Some(count) = args.tail {
@@ -256,11 +274,7 @@ fn print_line(printer: &Printer, line: &[u8]) -> Result<(), CliError> {
 }
 
 fn whole_as_json(printer: &Printer, run: &Run, output: &mut RunOutput) -> Result<(), CliError> {
-    let mut bytes = Vec::new();
-    copy(output, |more| {
-        bytes.extend_from_slice(more);
-        Ok(())
-    })?;
+    let bytes = output.read_to_end()?;
     printer.object(&RunLogDocument {
         id: run.id.to_string(),
         state: run.state.as_str().to_owned(),
@@ -273,13 +287,13 @@ fn whole_as_json(printer: &Printer, run: &Run, output: &mut RunOutput) -> Result
 
 /// Makes lines of bytes that come in pieces.
 #[derive(Debug, Default)]
-struct LineSplitter {
+pub(in crate::gt) struct LineSplitter {
     begun: Vec<u8>,
 }
 
 impl LineSplitter {
     /// The lines that these bytes complete, without their ends.
-    fn add(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+    pub(in crate::gt) fn add(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut parts = bytes.split(|byte| *byte == b'\n');
         let last = parts.next_back().unwrap_or_default();
         let mut lines = Vec::new();

@@ -6,14 +6,13 @@ mod log;
 mod show;
 
 use clap::{Args, Subcommand};
-use gt_core::Timestamp;
 use gt_core::schedule::Run;
-use gt_core::time::format_duration;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
 
-pub(super) use log::{LogOptions, print_log};
+pub(super) use gt_daemon::views::lasted;
+pub(super) use log::{LineSplitter, LogOptions, print_log};
 
 pub(super) use cancel::{document as cancelled_document, sentence as cancelled_sentence};
 
@@ -49,11 +48,4 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RunArgs) -> Result<(), Cl
 /// The commit that the origin has of the work of a run.
 pub(super) fn landed_commit(run: &Run) -> Option<&str> {
     Some(run.landing.commit.as_str()).filter(|commit| !commit.is_empty())
-}
-
-/// How long a run has lasted, or did: `4m10s`.
-pub(super) fn lasted(run: &Run, now: Timestamp) -> String {
-    let from = run.running_at.unwrap_or(run.created_at);
-    let time = run.ended_at.unwrap_or(now).since(from);
-    format_duration(std::time::Duration::from_secs(time.as_secs()))
 }

@@ -4,10 +4,11 @@ use clap::Args;
 use gt_api::{CountedUsageDocument, RawJson, RunContextDocument, ShownRunDocument};
 use gt_core::cost::{CostSource, CountedUsage, TokenCounts};
 use gt_core::schedule::{Context as SlingContext, Run, Usage};
+use gt_daemon::views::need_document;
 use gt_execution::runs::{self, ShownRun};
 use gt_scheduling::processes::{Alive, LocalProcesses};
 
-use super::super::status::{need_document, print_needs};
+use super::super::status::print_needs;
 use super::super::step::print_steps;
 use super::{landed_commit, lasted};
 use crate::context::CommandContext;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use gt_api::QueuedDocument;
 use gt_core::decide::WaitReason;
 use gt_daemon::daemon::{self, DaemonAbsence};
+use gt_daemon::views::absence_document;
 use gt_scheduling::dispatch::CycleCaller;
 use gt_scheduling::queue::{QueuedBead, list, status};
 
-use super::super::daemon::{absence_document, print_daemon_absence};
+use super::super::daemon::print_daemon_absence;
 use super::{reason_documents, reason_text};
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -44,7 +45,7 @@ fn text(printer: &Printer, queued: &[QueuedBead]) -> Result<(), CliError> {
         for entry in entries {
             let why = reason_text(&entry.reasons).map(|why| format!("  ({why})"));
             let why = why.unwrap_or_default();
-            printer.line(format!("  {}  {}{why}", entry.context.bead, title(entry)))?;
+            printer.paragraph(format!("  {}  {}{why}", entry.context.bead, title(entry)))?;
         }
     }
     let mut reasons = queued.iter().flat_map(|entry| &entry.reasons);

@@ -19,7 +19,7 @@ use crate::error::CliError;
 use crate::output::local_times;
 
 pub(super) use retry::tell_retried;
-pub(super) use status::{budget_documents, budget_line, parked_documents, parked_line};
+pub(super) use status::{budget_documents, budget_line, parked_line};
 
 /// Look at the scheduler, and steer it
 #[derive(Debug, Args)]

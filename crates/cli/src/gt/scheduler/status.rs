@@ -1,16 +1,15 @@
 //! `gt scheduler status`.
 
-use gt_api::{
-    BudgetDocument, ParkedDocument, QueuedDocument, RigQueueDocument, SchedulerStatusDocument,
-};
-use gt_core::decide::{Budget, ParkHold, Slots};
+use gt_api::{BudgetDocument, QueuedDocument, RigQueueDocument, SchedulerStatusDocument};
+use gt_core::decide::{Budget, Slots};
 use gt_daemon::daemon::{self, DaemonAbsence};
+use gt_daemon::views::{absence_document, parked_documents};
 use gt_scheduling::dispatch::CycleCaller;
 use gt_scheduling::dispatch::Parked;
 use gt_scheduling::queue::{QueueStatus, list, status};
 use gt_town::Town;
 
-use super::super::daemon::{absence_document, print_daemon_absence};
+use super::super::daemon::print_daemon_absence;
 use super::{capacity, list::document as queued_document, unlimited};
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -111,31 +110,6 @@ pub(in super::super) fn parked_line(parked: &Parked) -> String {
         "{word}: {kind} {name} {hold} ({}); gt deacon resume {kind} {name} ends it",
         park.reason
     )
-}
-
-/// The same, for programs.
-pub(in super::super) fn parked_documents(parked: &[Parked]) -> Vec<ParkedDocument> {
-    let document = |Parked { park, hold }: &Parked| {
-        let parked = ParkedDocument {
-            kind: park.means.kind.as_str().to_owned(),
-            name: park.means.name.clone(),
-            limit: park.is_limit(),
-            reason: park.reason.clone(),
-            since: park.closed.map(|closed| closed.since.into()),
-            until: park.closed.map(|closed| closed.until.into()),
-            ..ParkedDocument::default()
-        };
-        match hold {
-            ParkHold::Trial(run) => ParkedDocument { trial: Some(run.to_string()), ..parked },
-            ParkHold::Ramp(most, next) => ParkedDocument {
-                max_runs: Some((*most).into()),
-                more_at: Some((*next).into()),
-                ..parked
-            },
-            ParkHold::Until(_) | ParkHold::Once => parked,
-        }
-    };
-    parked.iter().map(document).collect()
 }
 
 fn document(

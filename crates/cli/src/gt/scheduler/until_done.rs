@@ -19,6 +19,7 @@ use super::run::{note_unrecovered, paused_line, tell_recovered, verdict};
 use crate::bd::event_line;
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
+use crate::served;
 use crate::values::texts;
 
 /// How often the event counter is read. Runs of other commands end, and work is scheduled, without a ring of the doorbell.
@@ -113,6 +114,7 @@ pub(super) fn until_done(
             continue;
         }
         wait(town, bell, &mut news)?;
+        served::check_caller()?;
         tell_events(context, town, &mut log, &mut sum)?;
     }
     // The last ones may have ended after the last look at the log, and before that at what is live.

@@ -32,6 +32,9 @@ pub(in crate::gt) struct SlingFlags {
     /// Begin from this branch
     #[arg(long, value_name = "BRANCH", value_parser = branch_name)]
     base_branch: Option<String>,
+    /// Start it on this host of the town alone
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
     /// Keep the branch, and do not merge it
     #[arg(long, conflicts_with = "merge")]
     no_merge: bool,
@@ -110,7 +113,8 @@ impl SlingFlags {
             !self.on.is_empty(),
             !self.variables.is_empty(),
         ];
-        let texts = [&self.formula, &self.args, &self.base_branch, &self.account, &self.agent];
+        let texts =
+            [&self.formula, &self.args, &self.base_branch, &self.account, &self.agent, &self.host];
         said.contains(&true) || texts.into_iter().any(Option::is_some)
     }
 
@@ -152,6 +156,7 @@ impl SlingFlags {
             args: args.filter(|args| !args.is_empty()),
             merge: self.merge,
             base_branch: self.base_branch.clone(),
+            host: self.host.clone(),
             no_merge: self.no_merge,
             review_only: self.review_only,
             review: self.review,

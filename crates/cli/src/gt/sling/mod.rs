@@ -3,12 +3,8 @@
 mod flags;
 mod report;
 
-use std::collections::HashMap;
-
 use clap::Args;
-use gt_daemon::{daemon, reconcile};
-use gt_scheduling::dispatch::{DispatchResult, NotStarted};
-use gt_scheduling::queue::why;
+use gt_daemon::{daemon, slinging};
 use gt_scheduling::schedule::{ConvoyChoice, SlingEntry, SlingOutcome, SlingReport, SlingRequest};
 use gt_town::{Environment, Town};
 
@@ -102,11 +98,7 @@ fn is_wanted(
 
 /// Schedules what a request names, and starts what may start at once.
 pub(super) fn carry_out(town: &Town, request: &SlingRequest) -> Result<SlingReport, CliError> {
-    let (mut slung, started) = reconcile::sling_and_start(town, request, &this_program()?)?;
-    if let Some(dispatched) = started {
-        note_starts(town, &mut slung, dispatched)?;
-    }
-    Ok(slung)
+    Ok(slinging::sling(town, request, &this_program()?)?)
 }
 
 /// Launches a convoy that is staged.
@@ -156,37 +148,4 @@ pub(super) fn refuse_workers(environment: &Environment) -> Result<(), CliError> 
     Err(CliError::request(format!(
         "polecats do not sling, and {worker}; file a bead with bd create, or ask the mayor"
     )))
-}
-
-/// Records the result of each bead that was to start at once.
-fn note_starts(
-    town: &Town,
-    slung: &mut SlingReport,
-    DispatchResult { dispatched, errors, paused, .. }: DispatchResult,
-) -> Result<(), CliError> {
-    slung.paused = paused.or(slung.paused.take());
-    let mut runs: HashMap<_, _> = dispatched
-        .into_iter()
-        .filter_map(|started| Some((started.context.id, started.run?.id)))
-        .collect();
-    let mut errors: HashMap<_, _> = errors.into_iter().collect();
-    for entry in &mut slung.entries {
-        let SlingOutcome::Scheduled(id, _) = &entry.outcome else { continue };
-        let error = entry.bead.as_ref().and_then(|bead| errors.remove(bead));
-        let outcome = match (runs.remove(id), error) {
-            (Some(run), _) => SlingOutcome::Started(run),
-            (None, Some(NotStarted::Changed(reasons))) => {
-                SlingOutcome::Scheduled(id.clone(), reasons)
-            }
-            // The obstacle is temporary, and the next cycle starts the bead.
-            (None, Some(error)) if error.is_busy() => {
-                entry.consequence = Some(error.to_string());
-                SlingOutcome::Scheduled(id.clone(), why(town, &entry.name)?.reasons)
-            }
-            (None, Some(error)) => SlingOutcome::NotStarted(id.clone(), error.to_string()),
-            (None, None) => continue,
-        };
-        entry.outcome = outcome;
-    }
-    Ok(())
 }

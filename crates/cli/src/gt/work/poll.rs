@@ -14,6 +14,7 @@ use super::request_args::Asking;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, plural};
+use crate::served;
 
 /// Take work, one item after the other, and have a command do it
 ///
@@ -62,6 +63,11 @@ pub(super) fn run(
     client: &WorkClient,
     args: &PollArgs,
 ) -> Result<(), CliError> {
+    if served::current().is_some() {
+        return Err(CliError::request(
+            "gt work poll starts programs where it runs, and not for workers; run it in a shell of your own",
+        ));
+    }
     let polling = Polling {
         request: args.asking.request()?,
         wait: args.wait,

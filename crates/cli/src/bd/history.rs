@@ -1,0 +1,48 @@
+//! `bd history` and `bd graph`.
+
+use clap::Args;
+
+use super::activity::{self, ActivityArgs};
+use super::dep::{self, DepArgs};
+use crate::context::CommandContext;
+use crate::error::CliError;
+
+/// Show what happened to a bead
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd history gt-abc --limit 10")]
+pub(super) struct HistoryArgs {
+    /// An id, or a part of it
+    #[arg(value_name = "ID")]
+    id: String,
+    /// At most this many (50 unless said); 0 for all
+    #[arg(short = 'n', long)]
+    limit: Option<usize>,
+}
+
+/// Show everything that a bead depends on
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  bd graph gt-abc --format mermaid")]
+pub(super) struct GraphArgs {
+    /// An id, or a part of it
+    #[arg(value_name = "ID")]
+    id: String,
+    #[arg(long, hide = true)]
+    compact: bool,
+}
+
+pub(super) fn run_history(
+    context: &CommandContext<'_>,
+    args: &HistoryArgs,
+) -> Result<(), CliError> {
+    let of_bead =
+        ActivityArgs { bead: Some(args.id.clone()), limit: args.limit, ..ActivityArgs::default() };
+    activity::run(context, &of_bead)
+}
+
+pub(super) fn run_graph(
+    context: &CommandContext<'_>,
+    args: &GraphArgs,
+    diagram: bool,
+) -> Result<(), CliError> {
+    dep::run(context, DepArgs::tree_of(args.id.clone()), diagram)
+}

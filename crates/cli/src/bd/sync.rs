@@ -1,0 +1,102 @@
+//! `bd sync`, and the git hooks that call it.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use gt_api::SyncDocument;
+use gt_beads::interchange::{JsonlWrite, is_automatic, jsonl_path, sync_jsonl};
+use gt_town::Town;
+
+use super::no_op;
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::output::plural;
+
+/// Bring .beads/issues.jsonl and the store together, where export.auto is on
+///
+/// Changes that git brought into the file are taken over: of each bead the newer version counts. Then the file is written again.
+/// Without export.auto there is nothing to do: every change is in the town's store at once.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  bd config set export.auto true\n  bd sync\n  git pull && bd sync"
+)]
+pub(super) struct SyncArgs {
+    /// Flags of the original
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<OsString>,
+}
+
+pub(super) fn run(context: &CommandContext<'_>, args: &SyncArgs) -> Result<(), CliError> {
+    let Some(town) = town_with_file(context) else {
+        return no_op::say(
+            context,
+            &args.rest,
+            "Nothing to sync: every change is in the town's store at once; bd export writes it as JSONL, and \
+             bd config set export.auto true keeps .beads/issues.jsonl current",
+        );
+    };
+    sync(context, &town)
+}
+
+/// Whether the town around keeps the file current.
+pub(super) fn keeps_file(context: &CommandContext<'_>) -> bool {
+    town_with_file(context).is_some()
+}
+
+/// The town, if it keeps the file current.
+fn town_with_file(context: &CommandContext<'_>) -> Option<Town> {
+    let town = context.store_town().ok().filter(Town::has_directory)?;
+    let is_on = town.read(is_automatic).unwrap_or_default();
+    is_on.then_some(town)
+}
+
+fn sync(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
+    let path = jsonl_path(town);
+    let (came_in, written) = sync_jsonl(town, &path)?;
+    let count = match written {
+        JsonlWrite::Written(count) => Some(count),
+        JsonlWrite::Unchanged => None,
+    };
+    let (created, updated, kept) = came_in
+        .as_ref()
+        .map(|summary| (summary.created, summary.updated, summary.skipped))
+        .unwrap_or_default();
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&SyncDocument {
+            path: path.display().to_string(),
+            created,
+            updated,
+            kept,
+            written: count.is_some(),
+        });
+    }
+    if came_in.is_some() {
+        let (created, updated) = (plural(created, "new bead"), plural(updated, "changed bead"));
+        printer.done(format!("✓ Took over {created} and {updated} of {}", path.display()))?;
+        if kept > 0 {
+            let older = plural(kept, "bead");
+            printer
+                .note(format!("{older} of the file are older than the store, which keeps its own"));
+        }
+    }
+    match count {
+        Some(count) => {
+            printer.done(format!("✓ Wrote {} to {}", plural(count, "bead"), path.display()))
+        }
+        None => printer.done(format!("{} is current", path.display())),
+    }
+}
+
+/// What a git hook of this name does: after git has changed files, the file is taken over. A hook must not stop git, so that a
+/// problem is a note.
+pub(super) fn after_git(context: &CommandContext<'_>, hook: &str) {
+    if !matches!(hook, "post-merge" | "post-checkout" | "post-rewrite") {
+        return;
+    }
+    if let Some(town) = town_with_file(context)
+        && let Err(error) = sync(context, &town)
+    {
+        context.printer.note(format!("bd sync: {error}"));
+    }
+}

@@ -1,0 +1,359 @@
+//! Draws the model. It decides nothing and changes nothing.
+
+use gt_core::Timestamp;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::{Block, Borders, Clear, Paragraph, Row, Table, TableState, Wrap};
+
+use super::model::{
+    PageSource, Tone, TopCell, TopColumn, TopMode, TopModel, TopPage, TopRow, TopView,
+};
+use crate::output::{LineStyle, StyledLine, moment, visible};
+
+/// How many lines stand around a page: its title and its keys.
+const PAGE_SURROUNDINGS: u16 = 2;
+/// How many lines the facts about the chosen row take, at most.
+const DETAIL_LINES_MAX: u16 = 9;
+/// Screens that are lower than this show no facts about the chosen row.
+const DETAIL_SCREEN_MIN: u16 = 16;
+
+/// How many lines of a page fit a screen of this height.
+pub(super) fn page_height(screen: u16) -> usize {
+    screen.saturating_sub(PAGE_SURROUNDINGS).into()
+}
+
+pub(super) fn draw(frame: &mut Frame<'_>, model: &TopModel, colours: bool) {
+    let look = Look { colours };
+    match (&model.page, &model.mode) {
+        (Some(page), _) => draw_page(frame, model, page, look),
+        (None, _) => draw_list(frame, model, look),
+    }
+    if model.mode == TopMode::Help {
+        draw_help(frame, model);
+    }
+}
+
+/// Whether colours are wanted. Words say everything without them.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    colours: bool,
+}
+
+impl Look {
+    fn of_tone(self, tone: Tone) -> Style {
+        let colour = match tone {
+            _ if !self.colours => return Style::new(),
+            Tone::Plain => return Style::new(),
+            Tone::Good => Color::Green,
+            Tone::Busy => Color::Yellow,
+            Tone::Bad => Color::Red,
+            Tone::Quiet => Color::DarkGray,
+        };
+        Style::new().fg(colour)
+    }
+
+    fn of_line(self, style: LineStyle) -> Style {
+        match style {
+            LineStyle::Plain => Style::new(),
+            LineStyle::Strong => Style::new().add_modifier(Modifier::BOLD),
+            LineStyle::Faint => Style::new().add_modifier(Modifier::DIM),
+            LineStyle::Added => self.of_tone(Tone::Good),
+            LineStyle::Removed | LineStyle::Failed => self.of_tone(Tone::Bad),
+        }
+    }
+}
+
+fn draw_list(frame: &mut Frame<'_>, model: &TopModel, look: Look) {
+    let area = frame.area();
+    let chosen = model.chosen_row();
+    let detail_height = match chosen {
+        Some(_) if area.height >= DETAIL_SCREEN_MIN => (area.height / 3).clamp(4, DETAIL_LINES_MAX),
+        _ => 0,
+    };
+    let [head, tabs, list, detail, result, keys] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(1),
+        Constraint::Min(1),
+        Constraint::Length(detail_height),
+        Constraint::Length(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    frame.render_widget(Paragraph::new(head_line(model, look)), head);
+    frame.render_widget(Paragraph::new(tab_line(model)), tabs);
+    draw_rows(frame, model, list, look);
+    if let Some(row) = chosen.filter(|_| detail_height > 0) {
+        draw_detail(frame, row, detail);
+    }
+    frame.render_widget(Paragraph::new(result_line(model, look)), result);
+    frame.render_widget(Paragraph::new(key_line(model, chosen, area.width)), keys);
+}
+
+fn head_line(model: &TopModel, look: Look) -> Line<'static> {
+    let bad = look.of_tone(Tone::Bad).add_modifier(Modifier::BOLD);
+    if let Some((since, why)) = &model.stale {
+        let text = format!("STALE since {}: {why}", moment(*since));
+        return Line::styled(visible(&text).into_owned(), bad);
+    }
+    let Some(snapshot) = &model.snapshot else { return Line::raw("reading …") };
+    let mut spans = vec![Span::raw(visible(&snapshot.headline).into_owned())];
+    if let Some(warning) = &snapshot.warning {
+        spans.push(Span::styled(format!("  ! {}", visible(warning)), bad));
+    }
+    Line::from(spans)
+}
+
+fn tab_line(model: &TopModel) -> Line<'static> {
+    let needs = model.snapshot.as_ref().map_or(0, |snapshot| snapshot.needs);
+    let mut spans = Vec::new();
+    for view in TopView::ALL {
+        let count = match view {
+            TopView::NeedsYou if needs > 0 => format!(" {needs}"),
+            _ => String::new(),
+        };
+        let text = format!("g{} {}{count}", view.key(), view.title());
+        // Brackets say the same as the inverse video.
+        let (text, style) = if view == model.view {
+            (format!("[{text}]"), Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED))
+        } else {
+            (format!(" {text} "), Style::new())
+        };
+        spans.push(Span::styled(text, style));
+    }
+    Line::from(spans)
+}
+
+fn draw_rows(frame: &mut Frame<'_>, model: &TopModel, area: Rect, look: Look) {
+    let Some(snapshot) = &model.snapshot else { return };
+    let rows = model.rows();
+    if rows.is_empty() {
+        let text = match (model.search.is_empty(), model.view) {
+            (false, _) => format!("Nothing here has \"{}\"; Esc ends the search", model.search),
+            (true, TopView::NeedsYou) => "Nothing needs you.".to_owned(),
+            (true, TopView::Runs) => "Nothing is running.".to_owned(),
+            (true, TopView::Queue) => "The merge queue is empty.".to_owned(),
+            (true, TopView::Convoys) => "No convoys under way.".to_owned(),
+            (true, TopView::Board | TopView::Feed) => "Nothing to show.".to_owned(),
+        };
+        frame.render_widget(Paragraph::new(visible(&text).into_owned()), area);
+        return;
+    }
+    let shown: Vec<usize> = (0..snapshot.columns.len())
+        .filter(|at| area.width >= snapshot.columns[*at].screen_min)
+        .filter(|at| is_used(&rows, *at) || *at + 1 == snapshot.columns.len())
+        .collect();
+    let widths: Vec<Constraint> = shown
+        .iter()
+        .map(|at| {
+            if at + 1 == snapshot.columns.len() {
+                Constraint::Fill(1)
+            } else {
+                Constraint::Length(column_width(&snapshot.columns[*at], &rows, *at, model.now))
+            }
+        })
+        .collect();
+    let header = Row::new(shown.iter().map(|at| snapshot.columns[*at].title))
+        .style(Style::new().add_modifier(Modifier::BOLD));
+    let lines = rows.iter().map(|row| {
+        Row::new(shown.iter().filter_map(|at| row.cells.get(*at)).map(|cell| {
+            let (text, tone) = cell_text(cell, model.now);
+            Text::styled(text, look.of_tone(tone))
+        }))
+    });
+    let table = Table::new(lines, widths)
+        .header(header)
+        .column_spacing(2)
+        .highlight_symbol("> ")
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    let mut state = TableState::new().with_selected(model.chosen_at());
+    frame.render_stateful_widget(table, area, &mut state);
+}
+
+/// Whether any row has something in this column.
+fn is_used(rows: &[&TopRow], at: usize) -> bool {
+    let is_full = |cell: &TopCell| match cell {
+        TopCell::Text(text) | TopCell::Toned(text, _) => !text.is_empty(),
+        TopCell::Since(_) => true,
+    };
+    rows.iter().any(|row| row.cells.get(at).is_some_and(is_full))
+}
+
+fn column_width(column: &TopColumn, rows: &[&TopRow], at: usize, now: Timestamp) -> u16 {
+    let cells = rows.iter().filter_map(|row| row.cells.get(at));
+    let widths = cells.map(|cell| Span::raw(cell_text(cell, now).0).width());
+    let widest = widths.max().unwrap_or(0).max(column.title.len());
+    u16::try_from(widest).unwrap_or(u16::MAX).min(column.width_max)
+}
+
+fn cell_text(cell: &TopCell, now: Timestamp) -> (String, Tone) {
+    match cell {
+        TopCell::Text(text) => (visible(text).into_owned(), Tone::Plain),
+        TopCell::Toned(text, tone) => (visible(text).into_owned(), *tone),
+        TopCell::Since(then) => (age(*then, now), Tone::Plain),
+    }
+}
+
+/// The time since then, in its largest unit.
+fn age(then: Timestamp, now: Timestamp) -> String {
+    let seconds = now.since(then).as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+fn draw_detail(frame: &mut Frame<'_>, row: &TopRow, area: Rect) {
+    let lines: Vec<Line<'_>> =
+        row.detail.iter().map(|line| Line::raw(visible(line).into_owned())).collect();
+    let block = Block::new().borders(Borders::TOP);
+    frame.render_widget(Paragraph::new(lines).block(block).wrap(Wrap { trim: false }), area);
+}
+
+/// The line above the keys: a question to answer, or what became of the last answer.
+fn result_line(model: &TopModel, look: Look) -> Line<'static> {
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    match &model.mode {
+        TopMode::Search => Line::styled(format!("/{}_", visible(&model.search)), bold),
+        TopMode::Go => Line::styled("g: n b r q c f goes there", bold),
+        TopMode::Prompt { answer, text } => {
+            let question = answer.asks.unwrap_or_default();
+            Line::styled(format!("{question}: {}_", visible(text)), bold)
+        }
+        TopMode::Confirm { answer, words } => {
+            let line = super::answers::shell_line(words);
+            let text = format!("{}? y runs  {line}  any other key does not", answer.name);
+            Line::styled(visible(&text).into_owned(), look.of_tone(Tone::Bad).patch(bold))
+        }
+        TopMode::Browse | TopMode::Page | TopMode::Help => match &model.result {
+            Some(result) => {
+                let tone = if result.is_done { Tone::Good } else { Tone::Bad };
+                let mark = if result.is_done { "" } else { "! " };
+                let text = format!("{mark}{}", visible(&result.text));
+                Line::styled(text, look.of_tone(tone))
+            }
+            None if !model.search.is_empty() => {
+                Line::raw(format!("/{}  (Esc ends the search)", visible(&model.search)))
+            }
+            None => Line::raw(format!("$ {}", model.view.command())),
+        },
+    }
+}
+
+fn key_line(model: &TopModel, chosen: Option<&TopRow>, width: u16) -> Line<'static> {
+    let faint = Style::new().add_modifier(Modifier::DIM);
+    match &model.mode {
+        TopMode::Prompt { answer, text } => {
+            let line = super::answers::shell_line(&answer.words_with(text.trim()));
+            let line = format!("Enter runs  {}  Esc leaves it", visible(&line));
+            return Line::styled(line, faint);
+        }
+        TopMode::Search => return Line::styled("Enter keeps it  Esc ends it", faint),
+        _ => {}
+    }
+    let mut words: Vec<String> = Vec::new();
+    if let Some(row) = chosen {
+        words.extend(row.opens.is_some().then(|| "Enter opens".to_owned()));
+        words.extend(row.answers.iter().map(|answer| format!("{} {}", answer.key, answer.name)));
+    }
+    words.extend(["? help", "/ search", "q quit"].map(str::to_owned));
+    Line::styled(join_whole(&words, width), faint)
+}
+
+/// As many of the words as fit the width whole.
+fn join_whole(words: &[String], width: u16) -> String {
+    let mut line = String::new();
+    for word in words {
+        let gap = if line.is_empty() { "" } else { "  " };
+        if Span::raw(line.as_str()).width() + gap.len() + Span::raw(word.as_str()).width()
+            > usize::from(width)
+        {
+            break;
+        }
+        line.push_str(gap);
+        line.push_str(word);
+    }
+    line
+}
+
+fn draw_page(frame: &mut Frame<'_>, model: &TopModel, page: &TopPage, look: Look) {
+    let [title, body, keys] =
+        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
+            .areas(frame.area());
+    let last = (page.top + model.page_height).min(page.lines.len());
+    let place = format!("{}-{} of {}", (page.top + 1).min(last), last, page.lines.len());
+    let live = match &page.source {
+        PageSource::Transcript(_) if page.follows => "  following",
+        PageSource::Transcript(_) => "  End follows",
+        PageSource::Command { .. } => "",
+    };
+    let heading = format!("$ {}  {place}{live}", page.source.command_line());
+    let style = Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED);
+    frame.render_widget(Paragraph::new(Line::styled(visible(&heading).into_owned(), style)), title);
+    let lines: Vec<Line<'_>> = page
+        .lines
+        .iter()
+        .skip(page.top)
+        .take(body.height.into())
+        .map(|StyledLine { style, text }| {
+            // A tab is as wide as the terminal likes, which no screen can know.
+            Line::styled(visible(&text.replace('\t', "    ")).into_owned(), look.of_line(*style))
+        })
+        .collect();
+    frame.render_widget(Paragraph::new(lines), body);
+    let mut words = vec!["Esc back".to_owned(), "Space b pages".to_owned()];
+    if matches!(&page.source, PageSource::Command { words, .. } if words.contains(&"diff".to_owned()))
+    {
+        words.push("] [ files".to_owned());
+    }
+    let row = model.chosen_row();
+    let answers = row.into_iter().flat_map(|row| &row.answers);
+    words.extend(answers.map(|answer| format!("{} {}", answer.key, answer.name)));
+    let faint = Style::new().add_modifier(Modifier::DIM);
+    let line = join_whole(&words, keys.width);
+    frame.render_widget(Paragraph::new(Line::styled(line, faint)), keys);
+}
+
+/// Every key, and the command that does the same.
+const HELP: [&str; 20] = [
+    "g n  g b  g r  g q  needs you, board, runs, queue",
+    "g c  g f            convoys, feed",
+    "Tab  Shift-Tab      next view, last view",
+    "j k  arrows         next row, last row",
+    "Enter               open: diff, log, transcript, why",
+    "/                   search in this view; Esc ends it",
+    "",
+    "a                   approve      gt review approve",
+    "d                   reject       gt review reject",
+    "r                   reply        gt mail reply, gt nudge",
+    "t                   retry now    gt mq retry, gt scheduler retry",
+    "                    in runs: terminal    gt peek",
+    "x                   cancel       gt run cancel, gt mq cancel",
+    "e                   edit bead    bd update --title",
+    "",
+    "On a page: j k, Space b, Home End; ] [ next, last file",
+    "Ctrl-L draws everything anew, q and Ctrl-C quit",
+    "",
+    "Each answer runs the command that it shows.",
+    "Any key closes this.",
+];
+
+fn draw_help(frame: &mut Frame<'_>, model: &TopModel) {
+    let area = frame.area();
+    let width = 66.min(area.width);
+    let height = u16::try_from(HELP.len() + 2).unwrap_or(u16::MAX).min(area.height);
+    let place = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
+    let title = format!(" {}: {} ", model.view.title(), model.view.command());
+    let block = Block::bordered().title(title);
+    frame.render_widget(Clear, place);
+    let lines: Vec<Line<'_>> = HELP.iter().map(|line| Line::raw(*line)).collect();
+    frame.render_widget(Paragraph::new(lines).block(block), place);
+}

@@ -1,0 +1,194 @@
+//! Commands that this process carries out for workers, and the streams and the directory of a command.
+//!
+//! A command of this process has its standard streams and its working directory. A command of a worker that calls us has
+//! those of its caller, and runs on a thread of its own: [`ServedCall`] is the state of that thread.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Read, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use gt_core::decide::CallerMachine;
+use gt_execution::runs::{
+    CallRequest, CallRunner, CallStreams, CallerOutput, OutputStream, admit_call,
+};
+use gt_town::{Environment, Town};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::error::CliError;
+use crate::output::Printer;
+
+/// A command that this thread carries out for a worker.
+pub(crate) struct ServedCall {
+    /// The open town of the process that carries it out.
+    pub(crate) town: Town,
+    directory: RefCell<Option<PathBuf>>,
+    input: RefCell<Box<dyn Read + Send>>,
+    output: CallerOutput,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Rc<ServedCall>>> = const { RefCell::new(None) };
+}
+
+/// The call that this thread carries out; nothing for a command of this process.
+pub(crate) fn current() -> Option<Rc<ServedCall>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// The directory in which the command runs.
+pub(crate) fn directory() -> io::Result<PathBuf> {
+    match current() {
+        Some(call) => call.directory.borrow().clone().ok_or_else(|| io::ErrorKind::NotFound.into()),
+        None => std::env::current_dir(),
+    }
+}
+
+/// Changes the directory of the command, so that relative paths begin there.
+pub(crate) fn enter(directory: &Path) -> io::Result<()> {
+    match current() {
+        Some(call) => {
+            call.directory.replace(Some(directory.to_owned()));
+            Ok(())
+        }
+        None => std::env::set_current_dir(directory),
+    }
+}
+
+/// A path that a command was given, as this process can open it.
+pub(crate) fn resolve(path: &Path) -> PathBuf {
+    match current() {
+        Some(call) => match &*call.directory.borrow() {
+            Some(directory) => directory.join(path),
+            None => path.to_owned(),
+        },
+        None => path.to_owned(),
+    }
+}
+
+/// The standard input of the command.
+pub(crate) fn stdin() -> Box<dyn Read> {
+    match current() {
+        Some(call) => Box::new(ServedInput(call)),
+        None => Box::new(io::stdin()),
+    }
+}
+
+/// Whether a person can type into the standard input of the command.
+pub(crate) fn stdin_is_terminal() -> bool {
+    current().is_none() && io::stdin().is_terminal()
+}
+
+/// Whether a person sees the standard output of the command.
+pub(crate) fn stdout_is_terminal() -> bool {
+    current().is_none() && io::stdout().is_terminal()
+}
+
+/// The standard output of the command.
+pub(crate) fn stdout() -> Box<dyn Write> {
+    match current() {
+        Some(call) => Box::new(ServedOutput(call.output.clone(), OutputStream::Out)),
+        None => Box::new(io::stdout()),
+    }
+}
+
+/// The standard error of the command.
+pub(crate) fn stderr() -> Box<dyn Write> {
+    match current() {
+        Some(call) => Box::new(ServedOutput(call.output.clone(), OutputStream::Error)),
+        None => Box::new(anstream::stderr()),
+    }
+}
+
+/// The streams of the caller, for a command that uses them on other threads; nothing for a command of this process.
+pub(crate) fn take_streams() -> Option<(Box<dyn Read + Send>, Box<dyn Write + Send>)> {
+    let call = current()?;
+    let input = call.input.replace(Box::new(io::empty()));
+    Some((input, Box::new(ServedOutput(call.output.clone(), OutputStream::Out))))
+}
+
+/// Ends a command that waits for something else than its output, if the worker that called it has gone.
+pub(crate) fn check_caller() -> Result<(), CliError> {
+    let is_gone = current().is_some_and(|call| call.output.0.wait_for_end(Duration::ZERO));
+    if is_gone { Err(CliError::ClosedPipe) } else { Ok(()) }
+}
+
+/// Waits this long, or until the reader of the output has gone; says whether it has.
+pub(crate) fn wait_for_reader_end(time: Duration) -> io::Result<bool> {
+    if let Some(call) = current() {
+        return Ok(call.output.0.wait_for_end(time));
+    }
+    let stdout = io::stdout();
+    // No event is polled for, so only an error or a closed reader ends the wait early.
+    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+    let time = Timespec::try_from(time).map_err(|_| io::ErrorKind::InvalidInput)?;
+    match poll(&mut watched, Some(&time)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
+        Ok(_) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+struct ServedInput(Rc<ServedCall>);
+
+impl Read for ServedInput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.input.borrow_mut().read(buffer)
+    }
+}
+
+/// Bytes for one of the streams of a caller, without colours: its terminal is not known.
+struct ServedOutput(CallerOutput, OutputStream);
+
+impl Write for ServedOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let plain = anstream::adapter::strip_bytes(bytes).into_vec();
+        self.0.0.write(self.1, &plain)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Carries out the commands of workers in this process.
+pub(crate) struct CommandService {
+    town: Town,
+    environment: Environment,
+}
+
+impl CommandService {
+    /// Carries them out in this town, which stays open.
+    pub(crate) fn new(town: &Town, environment: &Environment) -> Self {
+        Self { town: town.clone(), environment: environment.clone() }
+    }
+}
+
+impl CallRunner for CommandService {
+    fn run(&self, caller: CallerMachine, request: CallRequest, streams: CallStreams) -> u8 {
+        let CallStreams { input, output } = streams;
+        let call = ServedCall {
+            town: self.town.clone(),
+            directory: RefCell::new(request.directory.clone().map(PathBuf::from)),
+            input: RefCell::new(input),
+            output,
+        };
+        CURRENT.set(Some(Rc::new(call)));
+        let status = match admit_call(&self.town, &self.environment, caller, &request) {
+            Ok((arguments, environment)) => {
+                let words = std::iter::once("gt".to_owned()).chain(arguments).map(OsString::from);
+                crate::run_command(&words.collect::<Vec<_>>(), environment)
+            }
+            Err(error) => {
+                let json = request.arguments.iter().any(|argument| argument == "--json");
+                Printer::new(json, false, &self.environment).failure(&error.into());
+                crate::FAILURE
+            }
+        };
+        CURRENT.set(None);
+        status
+    }
+}
