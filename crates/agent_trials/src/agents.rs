@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use gt_testkit::FakeModel;
 use serde_json::json;
 
+use crate::cases::AgentAbility;
+
 /// The list that `scripts/agents` installs from.
 const PINNED: &str = include_str!("../../../scripts/agents.txt");
 
@@ -51,6 +53,18 @@ impl PinnedAgent {
     /// Whether it works through tools. An agent without tools runs no `gt`, so it cannot report anything.
     pub(crate) fn has_tools(&self) -> bool {
         self.name != "aider"
+    }
+
+    /// Whether it has the ability that a case needs.
+    pub(crate) fn has(&self, ability: AgentAbility) -> bool {
+        match ability {
+            AgentAbility::Work => true,
+            AgentAbility::Tools => self.has_tools(),
+            // One sends telemetry, the other writes a file about its session.
+            AgentAbility::LiveUsage => matches!(self.name, "claude" | "codex"),
+            // Others are configured by files in the home of their user, which we do not change.
+            AgentAbility::Mcp => matches!(self.name, "claude" | "codex"),
+        }
     }
 
     /// How it is pointed at the fake model.

@@ -10,6 +10,19 @@ use crate::town::TrialTown;
 /// How long an agent may live after `gt done`; the grace of the product is 10 s.
 const END_LIMIT: Duration = Duration::from_mins(1);
 
+/// The ability that an agent must have for a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AgentAbility {
+    /// It works.
+    Work,
+    /// It runs commands by itself.
+    Tools,
+    /// It tells its usage while it works.
+    LiveUsage,
+    /// Its preset gives it the tools of `gt mcp`.
+    Mcp,
+}
+
 /// One thing that an agent must get through.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrialCase {
@@ -17,27 +30,43 @@ pub(crate) struct TrialCase {
     pub(crate) name: &'static str,
     /// Its heading in the table.
     pub(crate) title: &'static str,
-    /// Whether the agent must run commands by itself.
-    pub(crate) needs_tools: bool,
+    pub(crate) needs: AgentAbility,
     pub(crate) run: fn(&TrialTown) -> Result<(), String>,
 }
 
 /// All cases, in the order of the table.
-pub(crate) const CASES: [TrialCase; 9] = [
-    TrialCase { name: "lands", title: "lands a bead", needs_tools: false, run: lands },
-    TrialCase { name: "usage", title: "usage recorded", needs_tools: false, run: usage },
+pub(crate) const CASES: [TrialCase; 11] = [
+    TrialCase { name: "lands", title: "lands a bead", needs: AgentAbility::Work, run: lands },
+    TrialCase { name: "usage", title: "usage recorded", needs: AgentAbility::Work, run: usage },
     TrialCase {
         name: "limit",
         title: "usage limit parks and resumes",
-        needs_tools: false,
+        needs: AgentAbility::Work,
         run: limit,
     },
-    TrialCase { name: "killed", title: "killed in the middle", needs_tools: true, run: killed },
-    TrialCase { name: "help", title: "asks for help", needs_tools: true, run: help },
-    TrialCase { name: "handoff", title: "handoff", needs_tools: true, run: handoff },
-    TrialCase { name: "nudge", title: "nudge reaches it", needs_tools: true, run: nudge },
-    TrialCase { name: "five", title: "five at once", needs_tools: false, run: five },
-    TrialCase { name: "ends", title: "ends after `gt done`", needs_tools: true, run: ends },
+    TrialCase {
+        name: "killed",
+        title: "killed in the middle",
+        needs: AgentAbility::Tools,
+        run: killed,
+    },
+    TrialCase { name: "help", title: "asks for help", needs: AgentAbility::Tools, run: help },
+    TrialCase { name: "handoff", title: "handoff", needs: AgentAbility::Tools, run: handoff },
+    TrialCase { name: "nudge", title: "nudge reaches it", needs: AgentAbility::Tools, run: nudge },
+    TrialCase { name: "five", title: "five at once", needs: AgentAbility::Work, run: five },
+    TrialCase {
+        name: "ends",
+        title: "ends after `gt done`",
+        needs: AgentAbility::Tools,
+        run: ends,
+    },
+    TrialCase {
+        name: "budget",
+        title: "over its budget",
+        needs: AgentAbility::LiveUsage,
+        run: budget,
+    },
+    TrialCase { name: "mcp", title: "works with MCP tools", needs: AgentAbility::Mcp, run: mcp },
 ];
 
 /// The script that writes a file with the name of the bead and finishes.
@@ -174,4 +203,78 @@ fn ends(town: &TrialTown) -> Result<(), String> {
     town.wait_for(END_LIMIT, "we-ends", "no process of the agent is left", || {
         town.processes("we-ends#1").is_empty()
     })
+}
+
+/// The limits of the case about budgets: a run takes two calls to reach the first and two more to reach the second.
+const RUN_TOKENS: u64 = 2_000;
+const HANDOFF_TOKENS: u64 = 1_500;
+
+fn budget(town: &TrialTown) -> Result<(), String> {
+    for (key, tokens) in
+        [("budget.run_tokens", RUN_TOKENS), ("budget.handoff_tokens", HANDOFF_TOKENS)]
+    {
+        town.gt(&["config", "set", key, &tokens.to_string()]).ok();
+    }
+    // Each call takes longer than the way of its usage to us, as calls of real models do.
+    let call = "wait 5000\nshell true\n";
+    // One agent never listens.
+    let deaf = format!("write we-deaf.txt Half\n{}", call.repeat(20));
+    town.sling("we-deaf", &format!("{deaf}say Done."));
+    let run = wait_until_over_budget(town, "we-deaf")?;
+    if run["state"] != "lost" {
+        return Err(format!("the run that never listened is {}", run["state"]));
+    }
+    // The model counts what it really answered, also what no telemetry told of.
+    let answered = town.model.requests().into_iter().map(|request| {
+        request["input_tokens"].as_u64().unwrap_or(0)
+            + request["output_tokens"].as_u64().unwrap_or(0)
+    });
+    let answered: Vec<u64> = answered.collect();
+    let (used, largest) =
+        (answered.iter().sum::<u64>(), answered.iter().max().copied().unwrap_or(0));
+    let most = RUN_TOKENS + HANDOFF_TOKENS + 2 * largest;
+    if used > most {
+        return Err(format!(
+            "it used {used} tokens; one call, the handoff and one call are {most}"
+        ));
+    }
+
+    // Another one hands over when it is asked to.
+    let listen = "shell until gt mail inbox | grep -q 'ends soon'; do sleep 0.2; done; gt handoff -m 'Half is done'";
+    town.sling("we-over", &format!("write we-over.txt Half\n{call}{listen}\nhang"));
+    let run = wait_until_over_budget(town, "we-over")?;
+    let tokens = run["tokens"].as_u64().unwrap_or(0);
+    if tokens > RUN_TOKENS + 2 * largest {
+        return Err(format!("the run that handed over used {tokens} tokens"));
+    }
+    let rows = town.gt(&["inbox"]).stdout;
+    if rows.contains("we-deaf") && rows.contains("we-over") {
+        Ok(())
+    } else {
+        Err(format!(
+            "not both runs are in the inbox: {}",
+            rows.lines().collect::<Vec<_>>().join(" ")
+        ))
+    }
+}
+
+fn mcp(town: &TrialTown) -> Result<(), String> {
+    let script = "write we-mcp.txt Hello\ntool comment {\"text\": \"By a tool\"}\n\
+                  tool done {\"message\": \"Add we-mcp\"}\nsay Done.";
+    town.sling("we-mcp", script);
+    wait_until_landed(town, "we-mcp")?;
+    let comments = town.command("bd").args(["comments", "we-mcp"]).run().stdout;
+    if comments.contains("By a tool") { Ok(()) } else { Err("the comment is missing".to_owned()) }
+}
+
+/// Waits until the first run of a bead has ended because of its tokens.
+fn wait_until_over_budget(town: &TrialTown, id: &str) -> Result<serde_json::Value, String> {
+    let first = || town.runs(id).into_iter().next().unwrap_or_default();
+    town.wait(id, "the run has ended", || first()["ended_at"].is_string())?;
+    let run = first();
+    if run["over_limit"] == "tokens" {
+        Ok(run)
+    } else {
+        Err(format!("{id}#1 has ended for another reason: {}", run["reason"]))
+    }
 }

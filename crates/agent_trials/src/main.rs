@@ -145,11 +145,11 @@ fn try_agent(
     let mut verdicts = Vec::new();
     for case in cases {
         let began = Instant::now();
-        let verdict = if case.needs_tools && !agent.has_tools() {
-            Verdict::NotSupported
-        } else {
+        let verdict = if agent.has(case.needs) {
             // Each case has a town of its own: a park of one must not hold up the next.
             try_case(options, gt, &agent, &program, case)
+        } else {
+            Verdict::NotSupported
         };
         let why =
             if let Verdict::Failed(why) = &verdict { format!(": {why}") } else { String::new() };

@@ -73,7 +73,9 @@ pub(crate) fn page(cases: &[TrialCase], results: &[AgentVerdicts]) -> String {
         let _ = write!(page, "\n## What failed or was skipped\n\n{notes}");
     }
     page.push_str(
-        "\n*Not supported*: the agent has no tool that runs commands, so it cannot call `gt` while it works.\n",
+        "\n*Not supported*: the agent has no tool that runs commands, so it cannot call `gt` while it works; or, for *over its\n\
+         budget*, it does not tell its usage while it works. `budget.run_time` ends such a run. *Works with MCP tools* needs a\n\
+         preset that passes the tools of `gt mcp` on; others are configured in the home of their user, which `gt` does not change.\n",
     );
     page
 }
@@ -81,11 +83,16 @@ pub(crate) fn page(cases: &[TrialCase], results: &[AgentVerdicts]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::AgentAbility;
 
     #[test]
     fn failures_and_skipped_agents_are_named() {
-        let case =
-            TrialCase { name: "lands", title: "lands a bead", needs_tools: false, run: |_| Ok(()) };
+        let case = TrialCase {
+            name: "lands",
+            title: "lands a bead",
+            needs: AgentAbility::Work,
+            run: |_| Ok(()),
+        };
         let agent = |name| PinnedAgent { name, package: "p", version: "1.0", program: "p" };
         let results = [
             AgentVerdicts { agent: agent("one"), skipped: None, verdicts: vec![Verdict::Passed] },

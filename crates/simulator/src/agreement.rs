@@ -251,6 +251,8 @@ impl Simulation {
             | WaitReason::RigGone(_)
             | WaitReason::RigCannotRun(_)
             | WaitReason::OtherHost(..)
+            | WaitReason::Placement(_)
+            | WaitReason::PreferredHost(..)
             | WaitReason::Memory { .. }
             | WaitReason::Disk { .. }
             | WaitReason::Load(_)

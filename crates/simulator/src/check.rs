@@ -58,7 +58,9 @@ impl StoreSnapshot {
     /// The beads that block a bead, computed from the edges alone.
     pub(crate) fn blockers(&self, bead: &BeadRow) -> Vec<BeadId> {
         let blocks = |target: &BeadId| {
+            let convoy = self.convoys.iter().find(|convoy| convoy.bead.id == *target);
             let target = self.beads.get(target).map(|row| &row.bead);
+            let target = target.or(convoy.map(|convoy| &convoy.bead));
             target.is_some_and(|target| {
                 target.status != Status::Closed || target.outcome == Some(Outcome::Failed)
             })
@@ -136,9 +138,15 @@ impl Simulation {
                 };
             }
             contexts.extend(open.into_iter().map(|context| (context.number, context)));
-            let rows = reader.bead_rows(&self.beads)?;
+            // The queue makes beads for repairs of the branches of convoys.
+            let scheduled = contexts.values().map(|context| context.bead.clone());
+            let beads: BTreeSet<BeadId> = self.beads.iter().cloned().chain(scheduled).collect();
+            let beads: Vec<BeadId> = beads.into_iter().collect();
+            let rows = reader.bead_rows(&beads)?;
+            let convoys = convoys_in(reader)?;
             let mut requests = BTreeMap::new();
-            for bead in &self.beads {
+            let with_branch = convoys.iter().filter(|convoy| convoy.has_branch());
+            for bead in beads.iter().chain(with_branch.map(|convoy| &convoy.bead.id)) {
                 requests.insert(bead.clone(), reader.merge_requests_of(bead)?);
             }
             let latest = contexts.values().map(|context| (context.bead.clone(), context.clone()));
@@ -148,7 +156,7 @@ impl Simulation {
                 beads: rows.into_iter().map(|row| (row.bead.id.clone(), row)).collect(),
                 rigs: reader.rigs()?,
                 parks: reader.parks()?,
-                convoys: convoys_in(reader)?,
+                convoys,
                 latest: latest.collect(),
                 requests,
             };

@@ -21,6 +21,8 @@ use crate::world::ProcessId;
 #[derive(Debug, Clone, Copy)]
 enum ConvoyCommand {
     Create,
+    /// With a branch of its own.
+    CreateWithBranch,
     CreateFromEpic,
     SlingEpic,
     Add,
@@ -60,7 +62,7 @@ impl Simulation {
 
     /// One command of a person about convoys.
     pub(crate) fn convoy(&self, id: ProcessId, town: &Town) -> String {
-        let wishes = vec![
+        let mut wishes = vec![
             (8, ConvoyCommand::Create),
             (1, ConvoyCommand::CreateFromEpic),
             (1, ConvoyCommand::SlingEpic),
@@ -81,6 +83,9 @@ impl Simulation {
             (4, ConvoyCommand::Track),
             (2, ConvoyCommand::Untrack),
         ];
+        if self.has_hosting() {
+            wishes.insert(1, (4, ConvoyCommand::CreateWithBranch));
+        }
         let Some(wish) = self.state().random.weighted(wishes) else { return String::new() };
         let said = self.fulfil_for_convoys(id, town, wish);
         format!("{wish:?}: {said}")
@@ -96,6 +101,11 @@ impl Simulation {
             ConvoyCommand::Create => {
                 let beads = self.some_beads(4);
                 return self.travel(id, town, beads, ConvoyChoice::In(self.new_convoy(false)));
+            }
+            ConvoyCommand::CreateWithBranch => {
+                let beads = self.some_beads(3);
+                let new = NewConvoy { owned: false, integration: true, ..self.new_convoy(false) };
+                return self.travel(id, town, beads, ConvoyChoice::In(new));
             }
             ConvoyCommand::CreateFromEpic => {
                 let epic = vec![self.epic.to_string()];
@@ -212,6 +222,7 @@ impl Simulation {
             match self.planted {
                 Some(Planted::LandsAgain) => self.land_all_that_are_done(),
                 Some(Planted::StagedIsFed) => self.feed_staged_convoys(),
+                Some(Planted::ConvoyLandsEarly) => self.land_before_last_request(),
                 _ => {}
             }
             let done = self.certain("look after convoys", attend_convoys(&town));

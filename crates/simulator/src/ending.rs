@@ -124,6 +124,7 @@ impl Simulation {
             }
         }
         self.check_said();
+        self.check_branches_arrived(&snapshot);
         self.check_nothing_stranded();
         let acknowledged = self.state().acknowledged.clone();
         for number in acknowledged {
@@ -193,6 +194,8 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::QueueGate
         | WaitReason::WaitsForPullAgent
         | WaitReason::OtherHost(..)
+        | WaitReason::Placement(_)
+        | WaitReason::PreferredHost(..)
         | WaitReason::OnePerAgent(..)
         | WaitReason::NoSlot(_)
         | WaitReason::RuntimeParked(..)

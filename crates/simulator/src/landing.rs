@@ -2,12 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gt_core::decide::{ConvoyState, Members, PARTS_DONE, is_owned};
+use gt_core::decide::{
+    ConvoyState, Members, PARTS_DONE, integration_base, is_owned, lands_by_itself,
+};
+use gt_core::merging::{RequestPurpose, RequestState, integration_branch};
 use gt_core::schedule::{CloseReason, Context, ContextOrigin, Run, RunState};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Outcome, RigSlug, Status};
+use gt_executors::git::Commit;
 use gt_store::{BeadFilter, ConvoyTally, EventFilter, Reader, StatusFilter, StoreError};
 
 use crate::check::StoreSnapshot;
+use crate::merging::TARGET;
 use crate::simulation::Simulation;
 use crate::violation::Invariant;
 
@@ -38,6 +43,11 @@ impl SeenConvoy {
     /// How many of it may be worked on at once; 0 for any number.
     pub(crate) fn cap(&self) -> u32 {
         self.tally.as_ref().map_or(0, |tally| tally.cap)
+    }
+
+    /// Whether its work comes together on a branch of its own.
+    pub(crate) fn has_branch(&self) -> bool {
+        integration_base(&self.bead).is_some()
     }
 
     fn state(&self) -> ConvoyState {
@@ -154,12 +164,17 @@ impl Simulation {
         };
         let by_itself = !is_owned(&convoy.bead);
         match convoy.state() {
-            ConvoyState::Open if by_itself && members.are_done() => wrong("has not landed"),
+            ConvoyState::Open if lands_by_itself(&convoy.bead) && members.are_done() => {
+                wrong("has not landed")
+            }
             // Everything may have left it since.
             ConvoyState::Landed if by_itself && members.open + members.failed > 0 => {
                 wrong("is not done")
             }
             _ => {}
+        }
+        if convoy.state() == ConvoyState::Landed && convoy.has_branch() {
+            self.check_integrated(snapshot, convoy);
         }
         // One that has landed is open again with the first of its beads.
         if convoy.state() == ConvoyState::Closed && (convoy.is_paused() || convoy.cap() > 0) {
@@ -169,6 +184,60 @@ impl Simulation {
         let told = self.state().memory.convoys.landings.get(id).map_or(0, |(told, _)| *told);
         if kept != told {
             wrong(&format!("has landed {kept} times, and was told to have landed {told} times"));
+        }
+    }
+
+    /// A convoy with a branch of its own has landed: its last requests have brought everything on the branch to the target.
+    fn check_integrated(&self, snapshot: &StoreSnapshot, convoy: &SeenConvoy) {
+        let id = &convoy.bead.id;
+        let branch = integration_branch(id);
+        let own = snapshot.requests.get(id).map_or(&[][..], Vec::as_slice);
+        if let Some(open) = own.iter().find(|request| request.state.is_open()) {
+            let found = format!("{id} has landed, and {} is {}", open.id, open.state);
+            self.violated(Invariant::Landing, found);
+        }
+        let members = convoy.tracked.iter().filter_map(|bead| snapshot.requests.get(bead));
+        let landed = members.flatten().filter(|request| {
+            request.state == RequestState::Landed
+                && request.purpose == RequestPurpose::Work
+                && request.target == branch
+        });
+        for request in landed {
+            let Some(commit) = Commit::parse(&request.landed) else { continue };
+            let brought = own
+                .iter()
+                .filter(|last| last.rig == request.rig && last.state == RequestState::Landed);
+            let brought: Vec<Commit> =
+                brought.filter_map(|last| Commit::parse(&last.accepted)).collect();
+            let is_there = self.with_origin(&request.rig, |origin| {
+                origin.was_seen(TARGET, &commit)
+                    || brought.iter().any(|tip| origin.contains(Some(tip), &commit))
+            });
+            if !is_there {
+                let found = format!("{id} has landed, and its base does not have {}", request.id);
+                self.violated(Invariant::Landing, found);
+            }
+        }
+    }
+
+    /// A convoy with a branch of its own whose members are done has landed, or its last request waits for a person.
+    pub(crate) fn check_branches_arrived(&self, snapshot: &StoreSnapshot) {
+        for convoy in snapshot.convoys.iter().filter(|convoy| convoy.has_branch()) {
+            let id = &convoy.bead.id;
+            let members = snapshot.members(&convoy.tracked);
+            let own = snapshot.requests.get(id).map_or(&[][..], Vec::as_slice);
+            let waits = own.iter().any(|request| {
+                matches!(
+                    request.state,
+                    RequestState::Conflict | RequestState::Failed | RequestState::Cancelled
+                )
+            });
+            if convoy.state() == ConvoyState::Open && members.are_done() && !waits {
+                let states: Vec<RequestState> = own.iter().map(|request| request.state).collect();
+                let found =
+                    format!("{id} is done and has not landed: {states:?} {:?}", convoy.tally);
+                self.violated(Invariant::Progress, found);
+            }
         }
     }
 

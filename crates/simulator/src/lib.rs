@@ -23,6 +23,7 @@ mod clock;
 mod convoys;
 mod cycle;
 mod ending;
+mod hosting;
 mod landing;
 mod merge_check;
 mod merge_machine;

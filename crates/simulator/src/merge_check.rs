@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::checks::CheckResult;
+use gt_core::hosting::PullRequestFeedback;
 use gt_core::merging::{
-    Candidate, MergeMethod, MergeRequest, MergeRequestId, RequestState, approval_of,
+    Candidate, CandidateState, MergeMethod, MergeRequest, MergeRequestId, RequestPurpose,
+    RequestState, approval_of,
 };
 use gt_core::schedule::RunId;
 use gt_core::{BeadId, Status};
 use gt_executors::git::Commit;
 
 use crate::check::StoreSnapshot;
+use crate::hosting::CommentAuthor;
 use crate::simulation::Simulation;
 use crate::violation::Invariant;
 
@@ -37,8 +40,13 @@ impl StoreSnapshot {
 }
 
 impl Simulation {
-    /// Looks at every target: no work is on it twice.
+    /// Looks at every target: no work is on it twice. No pull request is open twice.
     pub(crate) fn observe_origins(&self) {
+        let opened = self.state().origins.values().find_map(|it| it.hosting.opened_twice());
+        if let Some(branch) = opened {
+            let found = format!("{branch} has two pull requests");
+            self.violated(Invariant::PullRequest, found);
+        }
         let found = {
             let state = self.state();
             let twice = |(rig, origin): (&gt_core::RigSlug, &crate::origin::SimulatedOrigin)| {
@@ -137,6 +145,7 @@ impl Simulation {
             self.violated(Invariant::Request, format!("{bead} has several: {open:?}"));
         }
         for request in requests {
+            self.check_feedback(request, requests);
             if request.state == RequestState::Landed {
                 self.check_landed(snapshot, request);
             } else if self.state().memory.merging.landed.contains_key(&request.id) {
@@ -145,6 +154,32 @@ impl Simulation {
             }
             if request.state.is_open() {
                 self.check_open(snapshot, request);
+            }
+        }
+    }
+
+    /// A comment starts one repair, and only if its author may write.
+    fn check_feedback(&self, request: &MergeRequest, others: &[MergeRequest]) {
+        if request.method != MergeMethod::PullRequest {
+            return;
+        }
+        let texts =
+            |id: &MergeRequestId| self.read(|reader| reader.pull_request_repair(id)).feedback;
+        let own = texts(&request.id);
+        for (at, text) in own.iter().enumerate() {
+            let author =
+                self.with_origin(&request.rig, |origin| origin.hosting.author_of(&text.id));
+            if author != Some(CommentAuthor::Maintainer) {
+                let found = format!("{} answers {} of {author:?}", request.id, text.id);
+                self.violated(Invariant::PullRequest, found);
+            }
+            let is_same = |other: &PullRequestFeedback| other.id == text.id;
+            let later = others.iter().filter(|other| other.id.number > request.id.number);
+            let again = later.map(|other| &other.id).find(|id| texts(id).iter().any(is_same));
+            let again = again.or_else(|| own[..at].iter().any(is_same).then_some(&request.id));
+            if let Some(again) = again {
+                let found = format!("{} and {again} answer {}", request.id, text.id);
+                self.violated(Invariant::PullRequest, found);
             }
         }
     }
@@ -161,14 +196,22 @@ impl Simulation {
             return;
         }
         let is_there = Commit::parse(landed).is_some_and(|commit| {
-            self.with_origin(&request.rig, |origin| origin.was_seen(&commit))
+            self.with_origin(&request.rig, |origin| origin.was_seen(&request.target, &commit))
         });
         if !is_there {
             let found = format!("{id} has landed as {landed}, which the target does not have");
             self.violated(Invariant::Reachable, found);
         }
-        let is_closed =
-            snapshot.beads.get(&id.bead).is_some_and(|row| row.bead.status == Status::Closed);
+        let status = snapshot.beads.get(&id.bead).map(|row| &row.bead.status);
+        let is_closed = status == Some(&Status::Closed);
+        match request.purpose {
+            RequestPurpose::Work => {}
+            RequestPurpose::Revert if is_closed => {
+                let found = format!("{id} has landed, and its bead is closed");
+                self.violated(Invariant::Request, found);
+            }
+            RequestPurpose::Revert | RequestPurpose::Integration => return,
+        }
         if !is_closed && !self.state().reopened.contains(&id.bead) {
             self.violated(Invariant::Request, format!("{id} has landed, its bead is not closed"));
         }
@@ -181,6 +224,20 @@ impl Simulation {
             let found = format!("{id} is {}: {why}", request.state);
             self.violated(Invariant::Request, found)
         };
+        self.check_kept(request);
+        let candidate =
+            request.candidate.and_then(|number| self.read(|reader| reader.candidate(number)));
+        let is_pushed =
+            candidate.is_some_and(|candidate| candidate.state == CandidateState::Landing);
+        if (request.state == RequestState::Landing) != is_pushed {
+            wrong(format!("its candidate {:?} is not being pushed", request.candidate));
+        }
+        if request.state_reason().is_empty() || request.next_step().is_empty() {
+            wrong("nothing says what follows".to_owned());
+        }
+        if request.purpose == RequestPurpose::Integration {
+            return;
+        }
         let Some(row) = snapshot.beads.get(&id.bead) else { wrong("no bead".to_owned()) };
         let status = &row.bead.status;
         let run = snapshot.live(&id.bead);
@@ -208,20 +265,27 @@ impl Simulation {
             }
             RequestState::Landed | RequestState::Cancelled | RequestState::Superseded => {}
         }
-        let is_landing = request.state == RequestState::Landing;
-        if is_landing != request.candidate.is_some() {
-            wrong(format!("its candidate is {:?}", request.candidate));
-        }
+    }
+
+    /// The commit of a request is on a branch, or builders keep it.
+    fn check_kept(&self, request: &MergeRequest) {
         let is_kept = Commit::parse(&request.accepted).is_some_and(|accepted| {
-            self.with_origin(&request.rig, |origin| {
-                origin.branches.contains_key(&request.branch) && !origin.files(&accepted).is_empty()
+            self.with_origin(&request.rig, |origin| match request.purpose {
+                RequestPurpose::Work => {
+                    origin.branches.contains_key(&request.branch)
+                        && !origin.files(&accepted).is_empty()
+                }
+                RequestPurpose::Revert => origin.is_kept(&accepted),
+                RequestPurpose::Integration => {
+                    let tip = origin.tip(&request.branch);
+                    origin.contains(tip.as_ref(), &accepted)
+                }
             })
         });
         if !is_kept {
-            wrong(format!("{} is not kept", request.accepted));
-        }
-        if request.state_reason().is_empty() || request.next_step().is_empty() {
-            wrong("nothing says what follows".to_owned());
+            let found =
+                format!("{} is {}: {} is not kept", request.id, request.state, request.accepted);
+            self.violated(Invariant::Request, found);
         }
     }
 }

@@ -1,21 +1,26 @@
 //! The machines that work on merge queues: simulated locks, repositories and checks around the real pass.
 
 use std::cell::Cell;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use gt_core::checks::{CheckDefinition, CheckError, CheckResult, CheckRun, check_cache_key};
-use gt_core::merging::CandidateState;
+use gt_core::hosting::PullRequestTrust;
+use gt_core::merging::{CandidateState, convoy_of_branch};
 use gt_core::{Rig, RigSlug};
 use gt_execution::checks::CheckReport;
 use gt_execution::merge_queue::{
-    BuilderWait, CandidateCheckOrder, MergeLock, MergeMachine, MergeRepository, QueueName,
+    BuilderWait, CandidateCheckOrder, HostingService, MergeLock, MergeMachine, MergeRepository,
+    QueueName,
 };
 use gt_executors::git::{
-    CandidateBuild, CandidateMember, Commit, GitError, LandMethod, MemberOutcome, OriginRefusal,
-    Push, RefusalKind, Signature,
+    CandidateBuild, CandidateMember, Commit, GitError, LandMethod, LandedRange, MemberOutcome,
+    OriginRefusal, Push, RefusalKind, RevertCommit, Signature,
 };
+use gt_town::hosting::NoHosting;
 use gt_town::{Result, Town};
 
+use crate::hosting::SimulatedHostingClient;
 use crate::merging::TARGET;
 use crate::origin::SimulatedOrigin;
 use crate::planted::Planted;
@@ -96,6 +101,15 @@ impl MergeMachine for SimulatedMachine<'_> {
         has_origin.then(|| Box::new(SimulatedRepository { machine: self, rig }) as _)
     }
 
+    fn hosting<'r>(
+        &'r self,
+        _: &'r Town,
+        rig: &'r Rig,
+    ) -> Result<std::result::Result<Box<dyn HostingService + 'r>, NoHosting>> {
+        let trust = PullRequestTrust::default();
+        Ok(Ok(Box::new(SimulatedHostingClient { machine: self, rig, trust })))
+    }
+
     fn person(&self, _: &Rig) -> Option<Signature> {
         None
     }
@@ -118,7 +132,11 @@ impl MergeMachine for SimulatedMachine<'_> {
 }
 
 impl SimulatedMachine<'_> {
-    fn with_origin<T>(&self, rig: &Rig, work: impl FnOnce(&mut SimulatedOrigin) -> T) -> T {
+    pub(crate) fn with_origin<T>(
+        &self,
+        rig: &Rig,
+        work: impl FnOnce(&mut SimulatedOrigin) -> T,
+    ) -> T {
         self.simulation.with_origin(&rig.slug, work)
     }
 
@@ -259,26 +277,85 @@ impl MergeRepository for SimulatedRepository<'_> {
         Ok(())
     }
 
-    fn tip(&self, _: &str) -> std::result::Result<Option<Commit>, GitError> {
-        Ok(self.with_origin(|origin| origin.fetched(self.machine.name)))
+    fn tip(&self, branch: &str) -> std::result::Result<Option<Commit>, GitError> {
+        Ok(self.with_origin(|origin| origin.fetched(self.machine.name, branch)))
+    }
+
+    fn find_branch(&self, branch: &str) -> std::result::Result<Option<Commit>, GitError> {
+        self.fetch()?;
+        self.tip(branch)
+    }
+
+    fn has_in_history(
+        &self,
+        descendant: &Commit,
+        ancestor: &Commit,
+    ) -> std::result::Result<bool, GitError> {
+        Ok(self.with_origin(|origin| origin.contains(Some(descendant), ancestor)))
+    }
+
+    fn merge_base(
+        &self,
+        one: &Commit,
+        other: &Commit,
+    ) -> std::result::Result<Option<Commit>, GitError> {
+        Ok(self.with_origin(|origin| origin.merge_base(one, other)))
+    }
+
+    fn changed_paths(&self, _: &Commit, _: &Commit) -> std::result::Result<Vec<PathBuf>, GitError> {
+        // No rig of the simulation protects any path.
+        Ok(Vec::new())
+    }
+
+    fn conflicting_paths(
+        &self,
+        work: &Commit,
+        tip: &Commit,
+    ) -> std::result::Result<Vec<PathBuf>, GitError> {
+        let merged = self.with_origin(|origin| origin.merge(tip, work, LandMethod::Rebase));
+        Ok(match merged {
+            MemberOutcome::Conflict { paths, .. } => paths,
+            _ => Vec::new(),
+        })
+    }
+
+    fn build_revert(
+        &self,
+        name: &str,
+        tip: &Commit,
+        landed: &LandedRange,
+        _: &RevertCommit,
+    ) -> std::result::Result<CandidateBuild, GitError> {
+        self.seam();
+        let outcome = self.with_origin(|origin| origin.revert(tip, landed));
+        let built = match &outcome {
+            MemberOutcome::Applied { after, .. } => after.clone(),
+            _ => tip.clone(),
+        };
+        let tree = self.with_origin(|origin| {
+            origin.keep(name, built.clone());
+            origin.tree(&built)
+        });
+        Ok(CandidateBuild { tree, tip: built, members: vec![outcome], unsigned: None })
     }
 
     fn has(&self, _: &Commit) -> std::result::Result<bool, GitError> {
         Ok(true)
     }
 
-    fn origin_has(&self, _: &str, commit: &Commit) -> std::result::Result<bool, GitError> {
+    fn origin_has(&self, branch: &str, commit: &Commit) -> std::result::Result<bool, GitError> {
         if self.machine.simulation.planted == Some(Planted::LandsTwice) {
             return Ok(false);
         }
         Ok(self.with_origin(|origin| {
-            let tip = origin.fetched(self.machine.name);
+            let tip = origin.fetched(self.machine.name, branch);
             origin.contains(tip.as_ref(), commit)
         }))
     }
 
     fn build_candidate(
         &self,
+        name: &str,
         base: &Commit,
         members: &[CandidateMember],
         method: LandMethod,
@@ -299,6 +376,7 @@ impl MergeRepository for SimulatedRepository<'_> {
                 }
                 built.tree = origin.tree(&built.tip);
             }
+            origin.keep(name, built.tip.clone());
             built
         });
         let (process, tip) = (self.machine.process, &built.tip);
@@ -307,7 +385,18 @@ impl MergeRepository for SimulatedRepository<'_> {
         Ok(built)
     }
 
-    fn drop_candidate(&self, _: &str) -> std::result::Result<(), GitError> {
+    fn drop_candidate(&self, name: &str) -> std::result::Result<(), GitError> {
+        self.with_origin(|origin| origin.forget(name));
+        Ok(())
+    }
+
+    fn delete_pushed(&self, branch: &str, tip: &Commit) -> std::result::Result<(), GitError> {
+        self.seam();
+        self.with_origin(|origin| {
+            if origin.tip(branch).as_ref() == Some(tip) {
+                origin.move_branch(branch, None);
+            }
+        });
         Ok(())
     }
 
@@ -336,7 +425,8 @@ impl MergeRepository for SimulatedRepository<'_> {
         limit: Duration,
     ) -> std::result::Result<Push, GitError> {
         let simulation = self.machine.simulation;
-        let Some(expected) = expected.filter(|_| branch == TARGET) else {
+        let is_target = branch == TARGET || convoy_of_branch(branch).is_some();
+        let Some(expected) = expected.filter(|_| is_target) else {
             // The branch of a worker, which nothing depends on.
             return Ok(Push::Done);
         };
@@ -347,7 +437,7 @@ impl MergeRepository for SimulatedRepository<'_> {
         self.seam();
         if self.fault(4) || simulation.planted == Some(Planted::PushesWithoutLease) {
             simulation.tell(format!("{} takes too long to push {commit}", self.machine.process));
-            simulation.end_lease(&self.rig.slug);
+            simulation.end_lease(&self.rig.slug, branch);
             simulation.work_on_queues();
         }
         let is_late = simulation.clock.peek().since(began) >= limit;
@@ -356,7 +446,7 @@ impl MergeRepository for SimulatedRepository<'_> {
             return Ok(Push::Unreachable("it took too long".to_owned()));
         }
         let (is_away, is_closed, is_moved) = self.with_origin(|origin| {
-            (origin.is_away, origin.is_closed, origin.target.as_ref() != Some(expected))
+            (origin.is_away, origin.is_closed, origin.tip(branch).as_ref() != Some(expected))
         });
         if is_away || self.fault(30) {
             return Ok(Push::Unreachable("it does not answer".to_owned()));
@@ -369,7 +459,7 @@ impl MergeRepository for SimulatedRepository<'_> {
             return Ok(Push::LostRace("stale info".to_owned()));
         }
         self.check_push(commit, branch, expected);
-        self.with_origin(|origin| origin.move_target(Some(commit.clone())));
+        self.with_origin(|origin| origin.move_branch(branch, Some(commit.clone())));
         simulation.tell(format!("{} pushes {commit}", self.machine.process));
         simulation.observe_origins();
         self.seam();

@@ -1,28 +1,30 @@
 //! Merge requests: passes over their queues, others who move the targets, and the decisions of people.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gt_core::RigSlug;
 use gt_core::checks::CheckDefinition;
-use gt_core::merging::{MergeRequest, RequestState, ReviewDecision};
+use gt_core::merging::{
+    MergeRequest, RequestHold, RequestPurpose, RequestState, ReviewDecision, convoy_of_branch,
+};
 use gt_core::schedule::{Run, RunId, Workplace};
 use gt_execution::landing;
-use gt_execution::merge_queue::{self, BuilderWait, RequestReview};
+use gt_execution::merge_queue::{self, BuilderWait, PassReport, RequestReview};
 use gt_executors::git::Commit;
 use gt_store::Authorship;
 use gt_town::{OperationError, Town, settings};
 
 use crate::merge_machine::{MACHINES, SimulatedMachine};
-use crate::origin::{SimulatedContent, SimulatedFiles, SimulatedOrigin};
+use crate::origin::{FILES, SimulatedContent, SimulatedFiles, SimulatedOrigin};
 use crate::planted::Planted;
 use crate::simulation::Simulation;
 use crate::violation::Invariant;
+use crate::world::ProcessId;
 
 /// The branch that all work lands on.
 pub(crate) const TARGET: &str = "main";
-/// So many files are in a repository.
-const FILES: u64 = 9;
 /// Longer than a builder has a queue while it pushes.
 const LEASE_TIME: Duration = Duration::from_mins(11);
 
@@ -40,6 +42,8 @@ enum MergeCommand {
     Comment,
     ChangeChecks,
     ChangeMethod,
+    Revert,
+    Sync,
 }
 
 /// What others do to an origin.
@@ -91,7 +95,14 @@ impl Simulation {
         let set = |name: &str, value: &str| {
             settings::set(town, name, value, gt_scheduling::runtimes::check_name).map(|_| ())
         };
-        set(&format!("rig.{name}.merge"), if self.choose(0, 4) == 0 { "direct" } else { "mr" })?;
+        let choice = self.choose(0, if self.has_hosting() { 5 } else { 4 });
+        let method = match choice {
+            _ if self.planted.is_some_and(Planted::needs_pull_requests) => "pr",
+            0 => "direct",
+            1 | 2 if self.has_hosting() => "pr",
+            _ => "mr",
+        };
+        set(&format!("rig.{name}.merge"), method)?;
         if self.choose(0, 2) == 0 {
             set(&format!("rig.{name}.review"), "required")?;
         }
@@ -111,18 +122,21 @@ impl Simulation {
             return Workplace::default();
         };
         let request = self.read(|reader| reader.open_merge_request(&id.bead));
-        let (branch, base_commit) = if let Some(request) = request {
-            (request.branch, request.base)
+        let (branch, base, base_commit) = if let Some(request) = request {
+            (request.branch, request.target, request.base)
         } else {
-            let tip = self.with_origin(&run.rig, |origin| origin.last_target());
+            let context = self.read(|reader| reader.context_by_number(run.context));
+            let base = context.and_then(|context| context.parameters.base_branch);
+            let base = base.unwrap_or_else(|| TARGET.to_owned());
+            let tip = self.with_origin(&run.rig, |origin| origin.begin_from(&base));
             let tip = tip.map(|tip| tip.to_string()).unwrap_or_default();
-            (format!("polecat/{}-{}", id.bead, id.epoch), tip)
+            (format!("polecat/{}-{}", id.bead, id.epoch), base, tip)
         };
-        Workplace { branch, base: TARGET.to_owned(), base_commit, ..Workplace::default() }
+        Workplace { branch, base, base_commit, ..Workplace::default() }
     }
 
     /// A change to some files.
-    fn some_change(&self, is_good: bool) -> SimulatedFiles {
+    pub(crate) fn some_change(&self, is_good: bool) -> SimulatedFiles {
         let mut state = self.state();
         let random = &mut state.random;
         let mut changes = SimulatedFiles::new();
@@ -150,7 +164,7 @@ impl Simulation {
         let repair = self.some_change(true);
         let state = request.map(|request| request.state);
         let made = self.with_origin(&run.rig, |origin| {
-            let tip = origin.last_target()?;
+            let tip = origin.begin_from(&run.workplace.base)?;
             Some(match (state, known) {
                 // The same files as others, with content that agrees with theirs.
                 (Some(RequestState::Conflict), Some(known)) => {
@@ -189,14 +203,14 @@ impl Simulation {
             return Err(OperationError::rejected(format!("{id} has no commit")));
         };
         let is_looked_at = !self.fault(3);
-        let applies = self.with_origin(&run.rig, |origin| match origin.target.clone() {
+        let applies = self.with_origin(&run.rig, |origin| match origin.tip(&run.workplace.base) {
             Some(tip) if is_looked_at && !origin.is_away => origin.applies(&tip, &commit),
             _ => true,
         });
         if !applies {
             // The agent rebases, and says again that it is done.
             self.with_origin(&run.rig, |origin| {
-                if let Some(tip) = origin.last_target() {
+                if let Some(tip) = origin.begin_from(&run.workplace.base) {
                     let changes = origin.changes_of(&commit);
                     let rebased = origin.commit_on(&tip, changes);
                     origin.branches.insert(run.workplace.branch.clone(), rebased);
@@ -213,29 +227,34 @@ impl Simulation {
 
     /// One pass over the queues by a new process.
     pub(crate) fn work_on_queues(&self) {
-        if self.state().origins.is_empty() {
-            return;
-        }
-        if self.planted == Some(Planted::ApprovesItself) {
-            self.approve_own_work();
-        }
         let name = if self.fault(3) { MACHINES[1] } else { MACHINES[0] };
+        self.plant_in_queues();
         self.as_process(&format!("queue pass {name}"), |process| {
             let town = self.town(process, "refinery");
-            let machine =
-                SimulatedMachine { simulation: self, process, name, fetches: Cell::new(0) };
+            let machine = self.machine(process, name);
             let done = merge_queue::pass_on(&town, &machine, BuilderWait::Skips);
-            let report = self.certain("a pass over the queues", done);
-            for (queue, problem) in report.problems {
-                if problem != "another host works on it" {
-                    let found = format!("the queue of {}: {problem}", queue.rig);
-                    self.violated(Invariant::Soundness, found);
-                }
-            }
-            for request in report.changed {
-                self.tell(format!("{process} leaves {} {}", request.id, request.state));
-            }
+            self.tell_pass(process, self.certain("a pass over the queues", done));
         });
+    }
+
+    fn machine(&self, process: ProcessId, name: &'static str) -> SimulatedMachine<'_> {
+        SimulatedMachine { simulation: self, process, name, fetches: Cell::new(0) }
+    }
+
+    fn tell_pass(&self, process: ProcessId, report: PassReport) {
+        for (queue, problem) in report.problems {
+            // The last request of a convoy is made when its origin answers and has the branch that it goes to.
+            let is_of_convoy = convoy_of_branch(&queue.target).is_some();
+            let is_gone = problem.contains(&format!("has no branch {TARGET}"));
+            let is_of_convoy = is_of_convoy && (is_gone || problem.contains("does not answer"));
+            if problem != "another host works on it" && !is_of_convoy {
+                let found = format!("the queue of {}: {problem}", queue.rig);
+                self.violated(Invariant::Soundness, found);
+            }
+        }
+        for request in report.changed {
+            self.tell(format!("{process} leaves {} {}", request.id, request.state));
+        }
     }
 
     /// Others do something to an origin.
@@ -255,7 +274,7 @@ impl Simulation {
         let Some(event) = self.state().random.weighted(events) else { return };
         let changes = self.some_change(self.choose(0, 2) > 0);
         match event {
-            OriginEvent::LeaseEnds => self.end_lease(&rig),
+            OriginEvent::LeaseEnds => self.end_lease(&rig, TARGET),
             _ => self.with_origin(&rig, |origin| disturb(origin, event, changes)),
         }
         self.tell(format!("{event:?} at the origin of {rig}"));
@@ -263,19 +282,19 @@ impl Simulation {
     }
 
     /// So much time passes that the lease of a queue is over.
-    pub(crate) fn end_lease(&self, rig: &RigSlug) {
+    pub(crate) fn end_lease(&self, rig: &RigSlug, target: &str) {
         // A clock that was set back does not tell a builder how long its push has taken.
         if self.state().set_back {
             return;
         }
         self.clock.advance(LEASE_TIME);
-        self.release_lease(rig);
+        self.release_lease(rig, target);
     }
 
-    fn release_lease(&self, rig: &RigSlug) {
+    fn release_lease(&self, rig: &RigSlug, target: &str) {
         let by = Authorship { actor: "time".to_owned(), at: self.clock.peek(), worker: None };
-        let ended = self.store.write(&by, |writer| match writer.merge_queue(rig, TARGET)? {
-            Some(queue) => writer.release_queue(rig, TARGET, &queue.builder),
+        let ended = self.store.write(&by, |writer| match writer.merge_queue(rig, target)? {
+            Some(queue) => writer.release_queue(rig, target, &queue.builder),
             None => Ok(()),
         });
         self.certain("the end of a lease", ended.map_err(Into::into));
@@ -284,18 +303,18 @@ impl Simulation {
     /// A command of a person about a merge request or a queue.
     pub(crate) fn person_merges(&self) {
         self.as_process("command about merging", |id| {
-            let said = self.decide_merge(&self.town(id, "person"));
+            let said = self.decide_merge(id, &self.town(id, "person"));
             self.tell(format!("{id} {said}"));
         });
     }
 
     /// A person decides about a merge request or a queue.
-    pub(crate) fn decide_merge(&self, town: &Town) -> String {
+    pub(crate) fn decide_merge(&self, process: ProcessId, town: &Town) -> String {
         let Some(rig) = self.some_origin() else { return "no rig has an origin".to_owned() };
         let open = self.read(|reader| reader.open_merge_requests());
         let waiting: Vec<MergeRequest> =
             open.iter().filter(|open| open.state == RequestState::Review).cloned().collect();
-        let commands = vec![
+        let mut commands = vec![
             (1, MergeCommand::Pause),
             (3, MergeCommand::Resume),
             (2, MergeCommand::Retry),
@@ -308,6 +327,9 @@ impl Simulation {
             (1, MergeCommand::ChangeChecks),
             (1, MergeCommand::ChangeMethod),
         ];
+        if self.has_hosting() {
+            commands.extend([(3, MergeCommand::Revert), (2, MergeCommand::Sync)]);
+        }
         let (command, request, review) = {
             let random = &mut self.state().random;
             let Some(command) = random.weighted(commands) else { return String::new() };
@@ -323,10 +345,20 @@ impl Simulation {
             }
             (MergeCommand::ChangeChecks, ..) => self.change_checks(town, &rig),
             (MergeCommand::ChangeMethod, ..) => {
-                let method = if self.choose(0, 1) == 0 { "direct" } else { "mr" };
+                let methods = if self.has_hosting() { 2 } else { 1 };
+                let method =
+                    ["direct", "mr", "pr"][usize::try_from(self.choose(0, methods)).unwrap_or(0)];
                 let (name, check) =
                     (format!("rig.{rig}.merge"), gt_scheduling::runtimes::check_name);
                 settings::set(town, &name, method, check).map(|_| method.to_owned())
+            }
+            (MergeCommand::Revert, ..) => self.undo(process, town),
+            (MergeCommand::Sync, ..) => {
+                let machine = self.machine(process, MACHINES[0]);
+                merge_queue::sync_on(town, &machine, None, BuilderWait::Skips).map(|report| {
+                    self.tell_pass(process, report);
+                    "looked".to_owned()
+                })
             }
             (MergeCommand::Retry, Some(request), _) => {
                 merge_queue::retry(town, &request.id.to_string()).map(|request| shown(&request))
@@ -360,6 +392,27 @@ impl Simulation {
         };
         let answer = self.sound(&format!("{command:?}"), answer);
         format!("{command:?}: {}", answer.unwrap_or_else(|refused| refused))
+    }
+
+    /// A person undoes landed work.
+    fn undo(&self, process: ProcessId, town: &Town) -> Result<String, OperationError> {
+        let landed = self.snapshot().requests.into_values().flatten().filter(|request| {
+            request.state == RequestState::Landed && request.purpose == RequestPurpose::Work
+        });
+        let landed: Vec<MergeRequest> = landed.collect();
+        let Some(request) = self.state().random.pick(&landed).cloned() else {
+            return Ok("nothing has landed".to_owned());
+        };
+        let bead = request.id.bead.clone();
+        // Noted first: the command may die after it has written, and before it says so.
+        self.state().reopened.insert(bead.clone());
+        let machine = self.machine(process, MACHINES[0]);
+        let input = request.id.to_string();
+        let undoing = merge_queue::revert_on(town, &machine, &input, "not wanted")?;
+        if self.planted == Some(Planted::RevertClosesBead) {
+            self.close_reverted(&bead);
+        }
+        Ok(format!("{} undoes {input}", undoing.id))
     }
 
     /// A person approves a request.
@@ -418,39 +471,72 @@ impl Simulation {
                 origin.is_away = false;
                 origin.is_closed = false;
                 let tip = origin.last_target();
-                origin.move_target(tip.clone());
-                // A check that failed by chance on the target is run again when that moves.
-                if let Some(tip) = tip {
-                    let mut files = origin.files(&tip);
-                    if origin.is_green(&tip) {
-                        files.clear();
-                    }
-                    for (content, new) in files.values_mut().zip(fix.values().cycle()) {
-                        let serial = content.serial ^ new.serial;
-                        *content = SimulatedContent { serial, is_bad: false, side: None };
-                    }
-                    let mended = origin.commit_on(&tip, files);
-                    origin.move_target(Some(mended));
-                }
+                origin.move_target(tip);
+                mend(origin, TARGET, &fix);
             });
-            self.certain("resume", merge_queue::pause(&town, &rig, TARGET, false));
-            self.release_lease(&rig);
+            let open = self.read(|reader| reader.open_merge_requests());
+            let targets: BTreeSet<String> = open
+                .into_iter()
+                .filter(|request| request.rig == rig)
+                .map(|request| request.target)
+                .chain([TARGET.to_owned()])
+                .collect();
+            for target in targets {
+                self.certain("resume", merge_queue::pause(&town, &rig, &target, false));
+                self.release_lease(&rig, &target);
+            }
         }
+        self.calm_services();
     }
 
     /// One round at the end: a pass, and an approval of everything that waits for one.
     pub(crate) fn finish_merging(&self) {
+        // Also where no rig has an origin: a convoy with a branch of its own lands in a pass.
+        self.work_on_queues();
         if self.state().origins.is_empty() {
             return;
         }
-        self.work_on_queues();
+        self.mend_red_targets();
         let town = self.town_without_seam("caretaker");
         for request in self.read(|reader| reader.open_merge_requests()) {
-            if request.state == RequestState::Review {
-                self.certain("approve", self.approve(&town, &request));
+            match request.state {
+                RequestState::Review => {
+                    self.certain("approve", self.approve(&town, &request));
+                }
+                RequestState::Held(RequestHold::PullRequestChanged) => {
+                    self.certain("retry", merge_queue::retry(&town, &request.id.to_string()));
+                }
+                _ => {}
+            }
+        }
+        self.calm_services();
+        self.merge_pulls();
+    }
+
+    /// A person mends every branch on which a check fails.
+    fn mend_red_targets(&self) {
+        for queue in self.read(|reader| reader.merge_queues()) {
+            if queue.red.is_some() {
+                let fix = self.some_change(true);
+                self.with_origin(&queue.rig, |origin| mend(origin, &queue.target, &fix));
             }
         }
     }
+}
+
+/// A person pushes a commit on which checks pass to a branch. A check that failed by chance is run again when it moves.
+fn mend(origin: &mut SimulatedOrigin, branch: &str, fix: &SimulatedFiles) {
+    let Some(tip) = origin.tip(branch) else { return };
+    let mut files = origin.files(&tip);
+    if origin.is_green(&tip) {
+        files.clear();
+    }
+    for (content, new) in files.values_mut().zip(fix.values().cycle()) {
+        let serial = content.serial ^ new.serial;
+        *content = SimulatedContent { serial, is_bad: false, side: None };
+    }
+    let mended = origin.commit_on(&tip, files);
+    origin.move_branch(branch, Some(mended));
 }
 
 fn disturb(origin: &mut SimulatedOrigin, event: OriginEvent, changes: SimulatedFiles) {

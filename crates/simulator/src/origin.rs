@@ -1,12 +1,18 @@
-//! The origin of a rig: a graph of commits in memory, and a target branch that others move as well.
+//! The origin of a rig: a graph of commits in memory, and branches that others move as well.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash as _, Hasher as _};
 
 use gt_executors::git::{
-    AppliedAs, CandidateBuild, CandidateMember, Commit, LandMethod, MemberOutcome,
+    AppliedAs, CandidateBuild, CandidateMember, Commit, LandMethod, LandedRange, MemberOutcome,
 };
+
+use crate::hosting::SimulatedHosting;
+use crate::merging::TARGET;
+
+/// So many files are in a repository.
+pub(crate) const FILES: u64 = 9;
 
 /// The content of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,12 +46,18 @@ pub(crate) struct SimulatedOrigin {
     pub(crate) target: Option<Commit>,
     /// The last commit that the target had.
     last_target: Option<Commit>,
+    /// The other branches: those of convoys and of pull requests.
+    pub(crate) heads: BTreeMap<String, Commit>,
+    /// The commits that builders keep under a name.
+    kept: BTreeMap<String, Commit>,
+    /// The hosting service.
+    pub(crate) hosting: SimulatedHosting,
     /// It does not answer.
     pub(crate) is_away: bool,
     /// It answers, and takes no push.
     pub(crate) is_closed: bool,
-    /// The target as each machine has fetched it.
-    fetched: BTreeMap<&'static str, Option<Commit>>,
+    /// The branches as each machine has fetched them.
+    fetched: BTreeMap<&'static str, BTreeMap<String, Commit>>,
     /// The branches of workers.
     pub(crate) branches: BTreeMap<String, Commit>,
     /// The checks that have passed: the tree, and the definition.
@@ -54,10 +66,12 @@ pub(crate) struct SimulatedOrigin {
 }
 
 impl SimulatedOrigin {
-    /// An origin with one empty commit. `number` makes its commits different from those of other origins.
+    /// An origin with one commit. `number` makes its commits different from those of other origins.
     pub(crate) fn new(number: u64) -> Self {
         let mut origin = Self { made: number << 32, ..Self::default() };
-        let first = origin.commit(None, SimulatedFiles::new(), None);
+        let plain = SimulatedContent { serial: 0, is_bad: false, side: None };
+        let files = (0..FILES).map(|file| (file, plain)).collect();
+        let first = origin.commit(None, files, None);
         origin.move_target(Some(first));
         origin
     }
@@ -88,6 +102,43 @@ impl SimulatedOrigin {
             self.last_target = Some(to.clone());
         }
         self.target = to;
+    }
+
+    /// Moves a branch, or deletes it.
+    pub(crate) fn move_branch(&mut self, branch: &str, to: Option<Commit>) {
+        match to {
+            to if branch == TARGET => self.move_target(to),
+            Some(to) => drop(self.heads.insert(branch.to_owned(), to)),
+            None => drop(self.heads.remove(branch)),
+        }
+    }
+
+    /// The newest commit of a branch.
+    pub(crate) fn tip(&self, branch: &str) -> Option<Commit> {
+        if branch == TARGET { self.target.clone() } else { self.heads.get(branch).cloned() }
+    }
+
+    /// The newest commit of a branch that work begins from. The branch of a convoy is made where the target is.
+    pub(crate) fn begin_from(&mut self, branch: &str) -> Option<Commit> {
+        let tip = if branch == TARGET { None } else { self.heads.get(branch).cloned() };
+        let tip = tip.or_else(|| self.last_target());
+        if let Some(tip) = tip.clone().filter(|_| branch != TARGET) {
+            self.heads.insert(branch.to_owned(), tip);
+        }
+        tip
+    }
+
+    /// Keeps a commit under a name.
+    pub(crate) fn keep(&mut self, name: &str, commit: Commit) {
+        self.kept.insert(name.to_owned(), commit);
+    }
+
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.kept.remove(name);
+    }
+
+    pub(crate) fn is_kept(&self, commit: &Commit) -> bool {
+        self.kept.values().any(|kept| kept == commit)
     }
 
     /// The target, or the last commit that it had.
@@ -122,10 +173,17 @@ impl SimulatedOrigin {
         tip.is_some_and(|tip| self.history(tip).contains(commit))
     }
 
-    /// Whether the target has a commit now, or had it when a machine looked last.
-    pub(crate) fn was_seen(&self, commit: &Commit) -> bool {
-        let tips = self.fetched.values().chain([&self.target]);
-        tips.into_iter().any(|tip| self.contains(tip.as_ref(), commit))
+    /// Whether a branch has a commit now, or had it when a machine looked last.
+    pub(crate) fn was_seen(&self, branch: &str, commit: &Commit) -> bool {
+        let fetched = self.fetched.values().filter_map(|heads| heads.get(branch).cloned());
+        let mut tips = fetched.chain(self.tip(branch));
+        tips.any(|tip| self.contains(Some(&tip), commit))
+    }
+
+    /// The newest commit that two others have in common.
+    pub(crate) fn merge_base(&self, one: &Commit, other: &Commit) -> Option<Commit> {
+        let known: BTreeSet<Commit> = self.history(other).into_iter().collect();
+        self.history(one).into_iter().find(|commit| known.contains(commit))
     }
 
     /// The name of the tree of a commit.
@@ -143,14 +201,16 @@ impl SimulatedOrigin {
         !is_red
     }
 
-    /// A machine asks for the target.
+    /// A machine asks for all branches.
     pub(crate) fn fetch(&mut self, machine: &'static str) {
-        self.fetched.insert(machine, self.target.clone());
+        let mut heads = self.heads.clone();
+        heads.extend(self.target.clone().map(|tip| (TARGET.to_owned(), tip)));
+        self.fetched.insert(machine, heads);
     }
 
-    /// The target as a machine has fetched it.
-    pub(crate) fn fetched(&self, machine: &'static str) -> Option<Commit> {
-        self.fetched.get(machine).cloned().flatten()
+    /// A branch as a machine has fetched it.
+    pub(crate) fn fetched(&self, machine: &'static str, branch: &str) -> Option<Commit> {
+        self.fetched.get(machine)?.get(branch).cloned()
     }
 
     /// The commits of a range, the oldest first.
@@ -179,7 +239,41 @@ impl SimulatedOrigin {
 
     /// Whether work applies to a commit.
     pub(crate) fn applies(&mut self, tip: &Commit, commit: &Commit) -> bool {
-        !matches!(self.apply(tip, commit, None, LandMethod::Rebase), MemberOutcome::Conflict { .. })
+        !matches!(self.merge(tip, commit, LandMethod::Rebase), MemberOutcome::Conflict { .. })
+    }
+
+    /// Puts work on top of a commit, from where their histories part.
+    pub(crate) fn merge(
+        &mut self,
+        tip: &Commit,
+        work: &Commit,
+        method: LandMethod,
+    ) -> MemberOutcome {
+        self.apply(tip, work, None, method)
+    }
+
+    /// Undoes the commits of a range on top of a commit.
+    pub(crate) fn revert(&mut self, tip: &Commit, range: &LandedRange) -> MemberOutcome {
+        let (before, after) = (self.files(&range.before), self.files(&range.after));
+        let current = self.files(tip);
+        let mut undone = SimulatedFiles::new();
+        for (file, landed) in after {
+            let Some(old) = before.get(&file).filter(|old| **old != landed) else { continue };
+            match current.get(&file) {
+                Some(there) if *there == landed => drop(undone.insert(file, *old)),
+                Some(there) if there == old => {}
+                _ => {
+                    let paths = vec![format!("file-{file}").into()];
+                    return MemberOutcome::Conflict { paths, since: None, has_merges: false };
+                }
+            }
+        }
+        if undone.is_empty() {
+            return MemberOutcome::AlreadyThere;
+        }
+        let after = self.commit_on(tip, undone);
+        let (commits, applied_as) = (Vec::new(), AppliedAs::Squashed);
+        MemberOutcome::Applied { before: tip.clone(), after, commits, applied_as }
     }
 
     pub(crate) fn build(
@@ -259,12 +353,21 @@ impl SimulatedOrigin {
         self.commit(Some(tip.clone()), changes, Some(work.clone()))
     }
 
+    /// The commit of a worker that a commit was copied from, also by way of other branches.
+    fn original_of(&self, commit: &Commit) -> Option<Commit> {
+        let mut original = self.commits.get(commit)?.copied_from.clone()?;
+        while let Some(earlier) = self.commits.get(&original).and_then(|it| it.copied_from.clone())
+        {
+            original = earlier;
+        }
+        Some(original)
+    }
+
     /// A commit of a worker that the target has more than once.
     pub(crate) fn landed_twice(&self) -> Option<Commit> {
         let mut seen = BTreeSet::new();
         let history = self.target.as_ref().map(|tip| self.history(tip)).unwrap_or_default();
-        let mut copies =
-            history.iter().filter_map(|commit| self.commits.get(commit)?.copied_from.clone());
+        let mut copies = history.iter().filter_map(|commit| self.original_of(commit));
         copies.find(|original| !seen.insert(original.clone()))
     }
 }

@@ -15,6 +15,7 @@ use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Town, rigs, settings};
 
 use crate::cycle::ProcessView;
+use crate::merging::TARGET;
 use crate::planted::Planted;
 use crate::simulation::{CycleOverrides, Simulation};
 use crate::violation::Invariant;
@@ -76,7 +77,8 @@ impl Simulation {
                 executor: ExecutorKind::Process,
                 host: None,
             };
-            if self.choose(0, 2) == 0 {
+            let is_needed = self.planted.is_some_and(Planted::needs_pull_requests);
+            if self.choose(0, 2) == 0 || is_needed {
                 self.add_rig_with_trees(&town, name)?;
                 self.add_origin(&town, name)?;
             } else {
@@ -148,7 +150,8 @@ impl Simulation {
         let (slug, prefix) = (RigSlug::parse(name)?, Prefix::parse(name)?);
         let plain = Rig::new(slug, name, prefix, name, town.now());
         let executor = ExecutorKind::Process;
-        let rig = Rig { repo: "/nowhere".to_owned(), executor, ..plain };
+        let (repo, default_branch) = ("/nowhere".to_owned(), TARGET.to_owned());
+        let rig = Rig { repo, default_branch, executor, ..plain };
         Ok(self.store.write(&by, |writer| writer.insert_rig(&rig))?)
     }
 
@@ -231,7 +234,7 @@ impl Simulation {
             PersonCommand::Sling => return self.sling(id, town, false),
             PersonCommand::Queue => return self.sling(id, town, true),
             PersonCommand::Convoy => return self.convoy(id, town),
-            PersonCommand::Merge => return self.decide_merge(town),
+            PersonCommand::Merge => return self.decide_merge(id, town),
             PersonCommand::Restart => self.restart(town),
             PersonCommand::Redispatch => self.redispatch(town, &bead),
             PersonCommand::StaleHooks => {
@@ -271,7 +274,9 @@ impl Simulation {
                 let world = ProcessView { simulation: self, process: id, from_elsewhere: false };
                 let cancelled = runs::cancel_with_processes(town, &world, bead.as_str());
                 cancelled.map(|cancelled| {
-                    if cancelled.state == RunState::Lost && !cancelled.already {
+                    // A run that was lost before may have a request that is given up now.
+                    let is_new = !cancelled.already && cancelled.request.is_none();
+                    if cancelled.state == RunState::Lost && is_new {
                         let found = format!("{} was cancelled, and is lost", cancelled.run);
                         self.violated(Invariant::Kept, found);
                     }

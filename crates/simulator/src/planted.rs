@@ -1,8 +1,9 @@
 //! Steps that are wrong on purpose. The simulation has to find each of them.
 
 use gt_beads::containers::settle_in;
-use gt_core::decide::{Cap, ConvoyState, LANDED, WaitReason};
-use gt_core::merging::{MergeRequest, RequestState, Review, ReviewDecision};
+use gt_core::decide::{Cap, ConvoyState, LANDED, WaitReason, integration_base};
+use gt_core::hosting::{PullRequestFeedback, PullRequestRepair, PullRequestState};
+use gt_core::merging::{MergeRequest, RequestHold, RequestState, Review, ReviewDecision};
 use gt_core::schedule::{CloseReason, ContextOrigin, ParkSubject, Run, RunState};
 use gt_core::settings::Layers;
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, RigSlug, RunId, Status, Uid};
@@ -11,6 +12,7 @@ use gt_scheduling::queue;
 use gt_store::{Authorship, NewContext, StoreError, Writer};
 
 use crate::cycle::{HOST, SimulatedSpawner};
+use crate::hosting::SimulatedPull;
 use crate::simulation::Simulation;
 
 /// A step that is wrong on purpose.
@@ -66,6 +68,18 @@ pub enum Planted {
     ApprovesItself,
     /// The approval of a commit counts for other commits too.
     ApprovalCarriedOver,
+    /// A pull request is opened without looking whether it is there.
+    OpensTwice,
+    /// Work has landed as soon as the service says that its pull request is merged.
+    LandsWhenMerged,
+    /// A comment that has had a repair starts another one.
+    AnswersTwice,
+    /// A comment of a person who may not write starts a repair.
+    AnswersStranger,
+    /// A revert leaves its bead closed, and has not landed.
+    RevertClosesBead,
+    /// A convoy with a branch of its own lands when its members are done.
+    ConvoyLandsEarly,
 }
 
 impl Planted {
@@ -79,6 +93,33 @@ impl Planted {
                 | Self::ConvoyCapIgnored
                 | Self::ConvoyPauseIgnored
         )
+    }
+}
+
+impl Planted {
+    /// Whether it shows only where work becomes pull requests: then all work does, which saves seeds.
+    pub(crate) fn needs_pull_requests(self) -> bool {
+        matches!(
+            self,
+            Self::OpensTwice | Self::LandsWhenMerged | Self::AnswersTwice | Self::AnswersStranger
+        )
+    }
+
+    /// Whether it shows only where there are pull requests, reverts or branches of convoys.
+    fn needs_hosting(self) -> bool {
+        self.needs_pull_requests()
+            || matches!(self, Self::RevertClosesBead | Self::ConvoyLandsEarly)
+    }
+}
+
+/// Seeds from here on know pull requests, reverts and branches of convoys. Histories with them are long, and the seeds below
+/// stay as quick as they were.
+const HOSTED_SEEDS: u64 = 1_000_000;
+
+impl Simulation {
+    /// Whether people and programs use pull requests, reverts and branches of convoys in this history.
+    pub(crate) fn has_hosting(&self) -> bool {
+        self.seed >= HOSTED_SEEDS || self.planted.is_some_and(Planted::needs_hosting)
     }
 }
 
@@ -201,7 +242,7 @@ impl Simulation {
     }
 
     /// Workers approve their own work.
-    pub(crate) fn approve_own_work(&self) {
+    fn approve_own_work(&self) {
         self.write(|writer| {
             for request in writer.open_merge_requests()? {
                 let run = match request.run().filter(|_| request.state == RequestState::Review) {
@@ -225,6 +266,84 @@ impl Simulation {
         });
     }
 
+    /// Wrong steps that come before a pass over the queues.
+    pub(crate) fn plant_in_queues(&self) {
+        match self.planted {
+            Some(Planted::ApprovesItself) => self.approve_own_work(),
+            Some(Planted::LandsWhenMerged) => self.land_when_merged(),
+            Some(Planted::AnswersTwice | Planted::AnswersStranger) => self.answer_wrongly(),
+            _ => {}
+        }
+    }
+
+    /// Lands the work of every pull request that the service says is merged.
+    fn land_when_merged(&self) {
+        for request in self.read(|reader| reader.open_merge_requests()) {
+            let merged = self.with_origin(&request.rig, |origin| {
+                let is_it = |pull: &&SimulatedPull| {
+                    pull.branch == request.pull_request.branch
+                        && pull.state == PullRequestState::Merged
+                };
+                let pull = origin.hosting.pulls.iter().find(is_it);
+                let merged = pull.and_then(|pull| pull.merge_commit.clone());
+                merged.filter(|commit| !origin.was_seen(&request.target, commit))
+            });
+            let is_held = request.state == RequestState::Held(RequestHold::PullRequestOpen);
+            let Some(merged) = merged.filter(|_| is_held) else { continue };
+            self.write(|writer| {
+                let (state, landed) = (RequestState::Landed, merged.to_string());
+                let new = MergeRequest { state, landed, ..request.clone() };
+                writer.save_merge_request(request.state, &new).map(drop)
+            });
+        }
+    }
+
+    /// Lets the open request of a pull request answer a comment that was answered before, or one of a stranger.
+    fn answer_wrongly(&self) {
+        for request in self.read(|reader| reader.open_merge_requests()) {
+            let comments = self.with_origin(&request.rig, |origin| {
+                origin.hosting.feedback_of(&request.pull_request.branch)
+            });
+            let answered = self.read(|reader| reader.repaired_feedback(&request.id.bead));
+            let is_wrong = |text: &PullRequestFeedback| match self.planted {
+                Some(Planted::AnswersStranger) => !text.may_write,
+                _ => answered.contains(&text.id),
+            };
+            let feedback: Vec<PullRequestFeedback> =
+                comments.into_iter().filter(is_wrong).collect();
+            if !feedback.is_empty() {
+                let repair = PullRequestRepair { checks: Vec::new(), feedback };
+                self.write(|writer| writer.add_pull_request_repair(&request.id, &repair));
+            }
+        }
+    }
+
+    /// Closes the bead of a revert that is on its way.
+    pub(crate) fn close_reverted(&self, bead: &BeadId) {
+        self.write(|writer| match writer.bead(bead)? {
+            Some(old) => {
+                let closed_at = Some(writer.now());
+                let closed = Bead { status: Status::Closed, closed_at, ..old.clone() };
+                writer.save_bead(&old, &closed, EventKind::Closed).map(drop)
+            }
+            None => Ok(()),
+        });
+    }
+
+    /// Lands every convoy with a branch of its own whose members are done.
+    pub(crate) fn land_before_last_request(&self) {
+        self.write(|writer| {
+            for tally in writer.convoys_without_open_members()? {
+                let Some(convoy) = writer.bead(&tally.convoy)? else { continue };
+                let is_open = ConvoyState::of(&convoy) == ConvoyState::Open;
+                if is_open && integration_base(&convoy).is_some() && tally.members.are_done() {
+                    land_in(writer, &convoy)?;
+                }
+            }
+            Ok(())
+        });
+    }
+
     /// Lands every convoy of which everything is done, whether it has landed or not.
     pub(crate) fn land_all_that_are_done(&self) {
         self.write(|writer| {
@@ -232,14 +351,7 @@ impl Simulation {
                 if let Some(convoy) =
                     writer.bead(&tally.convoy)?.filter(|b| b.issue_type.is_convoy())
                 {
-                    let landed = Bead {
-                        status: Status::Closed,
-                        outcome: Some(Outcome::Success),
-                        closed_at: Some(writer.now()),
-                        close_reason: LANDED.to_owned(),
-                        ..convoy.clone()
-                    };
-                    writer.land_convoy(&convoy, &landed)?;
+                    land_in(writer, &convoy)?;
                 }
             }
             Ok(())
@@ -369,4 +481,15 @@ impl Simulation {
             Ok(Some(run))
         })
     }
+}
+
+fn land_in(writer: &mut Writer<'_>, convoy: &Bead) -> Result<(), StoreError> {
+    let landed = Bead {
+        status: Status::Closed,
+        outcome: Some(Outcome::Success),
+        closed_at: Some(writer.now()),
+        close_reason: LANDED.to_owned(),
+        ..convoy.clone()
+    };
+    writer.land_convoy(convoy, &landed).map(drop)
 }

@@ -123,6 +123,8 @@ enum Action {
     Decide,
     /// Others do something to an origin.
     Disturb,
+    /// People and programs do something to a pull request.
+    AtService,
     Person,
     Clock,
     Kill,
@@ -349,6 +351,9 @@ impl Simulation {
             } else if !state.origins.is_empty() {
                 actions.extend([(5, Action::Merge), (2, Action::Disturb)]);
             }
+            if state.origins.values().any(|origin| !origin.hosting.pulls.is_empty()) {
+                actions.extend([(5, Action::AtService), (2, Action::Clock)]);
+            }
             let supervisors = state.world.idle_supervisors();
             actions.extend(supervisors.into_iter().map(|id| (6, Action::Supervise(id))));
             if state.world.agents().next().is_some() {
@@ -373,6 +378,7 @@ impl Simulation {
             Some(Action::Merge) => self.work_on_queues(),
             Some(Action::Decide) => self.person_merges(),
             Some(Action::Disturb) => self.disturb_origin(),
+            Some(Action::AtService) => self.act_at_service(),
             Some(Action::Person) => self.person(),
             Some(Action::Clock) => self.move_clock(),
             Some(Action::Kill) => self.kill_one(),

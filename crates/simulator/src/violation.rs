@@ -52,6 +52,9 @@ pub enum Invariant {
     Approved,
     /// Only the machine with the lease of a queue pushes, and only what it has recorded.
     QueueLease,
+    /// A pull request is opened once, its branch is pushed as recorded, and each comment of a person who may write starts one
+    /// repair.
+    PullRequest,
     /// A merge request has a state that fits its bead, and its commit is kept.
     Request,
     /// Derived values are as computed from their sources, and events are numbered without gaps.
@@ -93,6 +96,7 @@ impl Invariant {
             Self::Reachable => "reachable",
             Self::Approved => "approved",
             Self::QueueLease => "queue-lease",
+            Self::PullRequest => "pull-request",
             Self::Request => "request",
             Self::Derived => "derived",
             Self::Reason => "reason",

@@ -34,9 +34,11 @@ impl SourceFile {
         self.has_extension(&["json", "jsonl", "lock", "snap"]) || self.path.contains("/fixtures/")
     }
 
-    /// Whether it is written by a program, or by lawyers.
+    /// Whether it is written by a program, by lawyers, or by others.
     pub fn is_foreign(&self) -> bool {
-        self.path.starts_with("docs/reference/") || self.path.starts_with("LICENSE-")
+        ["docs/reference/", "LICENSE-", "crates/deck/page/vendor/"]
+            .iter()
+            .any(|start| self.path.starts_with(start))
     }
 
     /// Whether it holds nothing but tests. A module of tests inside a source file counts as source.

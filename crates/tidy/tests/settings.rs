@@ -5,8 +5,7 @@ use gt_tidy::assert_none;
 use gt_tidy::workspace::{SourceFile, files};
 
 /// Accessors that no code calls yet, with the reason.
-const UNUSED: &[(&str, &str)] =
-    &[("host_grace", "a host that is out of sight is not yet judged by the others")];
+const UNUSED: &[(&str, &str)] = &[];
 
 /// The module that reads settings from the store, and the one that puts the layers together.
 const MODULES: [&str; 2] = ["crates/store/src/verbs/settings.rs", "crates/town/src/settings/"];

@@ -161,14 +161,18 @@ fn keys_of_accounts_are_masked_where_text_is_shown_or_sent() {
     let program = town.write_script("tell.sh", &format!("cat >> '{}'\n", told.display()));
     town.gt(["config", "set", "notify.command", &program.display().to_string()]).ok();
     let environment = format!("API_KEY={KEY}");
-    town.gt(["config", "account", "add", "work", "--env", &environment, "--env", "MODE=fast"]).ok();
+    let address = "BASE_URL=https://example.com/v1";
+    let variables = ["--env", &environment, "--env", "MODE=fast", "--env", address];
+    town.gt([&["config", "account", "add", "work"][..], &variables].concat()).ok();
     town.script(
         "we-1",
         "gt mail send mayor -s \"The key is $API_KEY\"; gt escalate \"What is $API_KEY for?\"; \
-         echo \"fast $API_KEY\" | tee key.txt; exit 3",
+         echo \"fast $API_KEY at $BASE_URL\" | tee key.txt; exit 3",
     );
     assert_eq!(town.work("we-1", &["--account", "work"]), "failed");
     wait_until("a person was told", || {
+        // The process that tells ends with the run, if the run is over first; a daemon would try again.
+        let _ = town.gt(["outbox", "retry"]);
         fs::read_to_string(&told).is_ok_and(|told| told.contains("What is"))
     });
     let shown = [
@@ -185,7 +189,7 @@ fn keys_of_accounts_are_masked_where_text_is_shown_or_sent() {
         assert!(!text.contains(KEY), "{text}");
     }
     for text in &shown[..6] {
-        assert_says(text, &["fast [masked]"]);
+        assert_says(text, &["fast [masked] at https://example.com/v1"]);
     }
     assert_says(&shown[6], &["The key is [masked]"]);
     assert_says(&shown[7], &["What is [masked] for?"]);

@@ -27,7 +27,7 @@ if ! mkdir "$stage/$bead" 2>/dev/null; then
 fi
 echo $$ > "$stage/$bead/new-pid"
 mv "$stage/$bead/new-pid" "$stage/$bead/pid"
-echo "$GT_RUN_TOKEN" > "$stage/$bead/token-${run##*#}"
+if [ -n "${GT_RUN_TOKEN_FILE:-}" ]; then cat "$GT_RUN_TOKEN_FILE" > "$stage/$bead/token-${run##*#}"; fi
 echo "+ $run" >> "$stage/story"
 wait_for() {
     looks=0

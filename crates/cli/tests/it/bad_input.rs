@@ -11,8 +11,8 @@ fn a_title_is_one_line_of_1_to_500_bytes() {
     town.bead("hq-a", &[]);
     let long = "é".repeat(251);
     for (title, reason) in [
-        ("", "may not be empty"),
-        ("  \n", "may not be empty"),
+        ("", "cannot be empty"),
+        ("  \n", "cannot be empty"),
         ("two\nlines", "one line"),
         ("a\ttab", "one line"),
         ("an \u{1b}[31mescape", "one line"),
@@ -122,7 +122,6 @@ fn a_time_is_a_date_a_timestamp_or_a_distance() {
         "+",
         "+2",
         "+2 parsecs",
-        "-1d",
         "+99999999999999999999d",
         "9999-01-01",
         "0001-01-01",

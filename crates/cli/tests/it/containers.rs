@@ -36,14 +36,17 @@ fn texts(list: &Value) -> Vec<String> {
     list.as_array().unwrap().iter().map(text).collect()
 }
 
-/// The instructions of the last stage of the Dockerfile: the word and the rest.
-fn instructions() -> Vec<(String, String)> {
+/// The instructions of the Dockerfile: the word and the rest.
+fn all_instructions() -> Vec<(String, String)> {
     let whole = file("Dockerfile").replace("\\\n", " ");
     let lines = whole.lines().filter(|line| !line.starts_with('#'));
-    let all: Vec<(String, String)> = lines
-        .filter_map(|line| line.split_once(' '))
-        .map(|(word, rest)| (word.to_owned(), rest.trim().to_owned()))
-        .collect();
+    let pairs = lines.filter_map(|line| line.split_once(' '));
+    pairs.map(|(word, rest)| (word.to_owned(), rest.trim().to_owned())).collect()
+}
+
+/// Those of its last stage, which is the work queue.
+fn instructions() -> Vec<(String, String)> {
+    let all = all_instructions();
     let last = all.iter().rposition(|(word, _)| word == "FROM").unwrap();
     all[last..].to_vec()
 }
@@ -349,6 +352,30 @@ fn our_compose_file_listens_on_loopback_and_starts_postgresql_only_on_request() 
 }
 
 #[test]
+fn the_image_of_a_town_is_never_root_and_wants_tokens() {
+    let all = all_instructions();
+    let is_town = |(word, rest): &(String, String)| word == "FROM" && rest.ends_with(" AS gt");
+    let first = all.iter().position(is_town).unwrap();
+    let rest = &all[first + 1..];
+    let end = rest.iter().position(|(word, _)| word == "FROM").expect("the work queue comes last");
+    let of = |name: &str| -> Vec<&str> {
+        let fits = rest[..end].iter().filter(|(word, _)| word == name);
+        fits.map(|(_, rest)| rest.as_str()).collect()
+    };
+    assert_eq!(of("USER"), ["10001:10001"]);
+    assert_eq!(of("ENTRYPOINT"), ["[\"gt\"]"]);
+    assert_eq!(words(of("CMD")[0]), ["serve", "--bind", "0.0.0.0", "--require-token"]);
+    assert_eq!(of("HEALTHCHECK").len(), 1);
+    assert_eq!(of("VOLUME"), ["/town"]);
+    assert!(!of("ENV")[0].contains("GT_INSECURE"), "{}", of("ENV")[0]);
+    // A server without a token refuses to start, and says what to do.
+    let place = nowhere();
+    place.gt(["install", "."]).ok();
+    let refused = place.gt(["serve", "--bind", "0.0.0.0:0", "--require-token"]);
+    assert!(refused.fails(1).stderr.contains("gt token create"));
+}
+
+#[test]
 fn the_image_is_built_from_what_the_context_has() {
     let allowed = file(".dockerignore");
     let allowed: Vec<&str> = allowed.lines().filter_map(|line| line.strip_prefix('!')).collect();
@@ -383,7 +410,7 @@ fn the_jobs_of_the_workflow_run_every_part_of_the_tests() {
         steps.filter_map(|step| step["run"].as_str()).map(str::to_owned).collect()
     };
     let mut parts = Vec::new();
-    for job in ["lint", "test", "postgres", "chaos", "agents"] {
+    for job in ["lint", "test", "postgres", "chaos", "agents", "browser"] {
         assert_eq!(jobs[job]["needs"], Value::Null, "{job} waits for another");
         let named = runs(job);
         let named = named.iter().filter_map(|run| run.strip_prefix("scripts/test --only "));

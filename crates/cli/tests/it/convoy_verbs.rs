@@ -125,6 +125,27 @@ fn a_convoy_of_unsuitable_beads_is_refused_as_a_whole() {
 }
 
 #[test]
+fn a_convoy_is_shown_as_it_was_after_an_event() {
+    let town = town();
+    let convoy = create(&town, &["we-a", "we-b"]);
+    let before = town.last_event().to_string();
+    town.bd(["close", "we-a"]).ok();
+
+    let then = town.gt_json(&["convoy", "status", &convoy, "--at", &before]);
+    assert_eq!(texts(&then["tracked"], "state"), ["queued", "queued"]);
+    assert_eq!(then["as_of"]["number"].to_string(), before);
+    let last = town.last_event().to_string();
+    let now = town.gt_json(&["convoy", "status", &convoy, "--at", &last]);
+    assert_eq!(texts(&now["tracked"], "state"), texts(&status(&town, &convoy)["tracked"], "state"));
+    let said = town.gt(["convoy", "status", &convoy, "--at", &before]).ok().stdout;
+    assert_says(&said, &[&format!("As of event {before}"), "open: 0/2 done, queued: 2", "we-b"]);
+    let refused = refusal(&town.gt(["convoy", "status", &convoy, "--at", "2001-01-01T00:00:00Z"]));
+    assert_says(&refused, &["not kept", "events.keep"]);
+    let refused = refusal(&town.gt(["convoy", "status", &convoy, "--at", "soon"]));
+    assert_says(&refused, &["neither the number of an event nor an instant"]);
+}
+
+#[test]
 fn one_without_beads_never_lands_and_takes_some_later() {
     let town = town();
     let convoy = create(&town, &[]);

@@ -129,6 +129,45 @@ while [ ! -e "$GT_TOWN_ROOT/go" ] && [ -d "$GT_TOWN_ROOT" ]; do sleep 0.02; done
 }
 
 #[test]
+fn bad_reports_of_an_agent_lose_no_run_and_are_told() {
+    // Given an agent whose telemetry and output disagree, with an unknown model, absurd and negative numbers, an event of
+    // an unknown type, and an output that ends in the middle of an event,
+    let town = gastown_with(
+        r#"
+record='{"timeUnixNano":"1","attributes":[{"key":"event.name","value":{"stringValue":"api_request"}},
+    {"key":"model","value":{"stringValue":"home-made"}},{"key":"input_tokens","value":{"intValue":"1000"}}]}'
+curl --silent --output /dev/null --header "$(echo "$OTEL_EXPORTER_OTLP_HEADERS" | sed 's/=/: /')" \
+    --data "{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[$record]}]}]}" "$OTEL_EXPORTER_OTLP_ENDPOINT/v1/logs"
+echo '{"type":"of tomorrow"}'
+echo '{"type":"result","result":"Done.","modelUsage":{"home-made":{"inputTokens":"900","outputTokens":-1,"cacheReadInputTokens":99999999999999999999}}}'
+printf '{"type":"assistant","message":{"con'
+"#,
+    );
+    town.write(
+        ".gt/runtimes/custom.toml",
+        "transcript = 'claude'\n[telemetry]\nOTEL_LOGS_EXPORTER = 'otlp'\n",
+    );
+    town.bead("gt-a", &[]);
+
+    town.gt(["sling", "gt-a"]).ok();
+    town.gt(["wait", "gt-a"]).ok();
+
+    // Then the run is done, the larger source counts, and everything else is told.
+    wait_until("its usage is known", || town.run_of("gt-a#1")["tokens"] == 1000);
+    assert_eq!(town.states("gt-a"), ["done"]);
+    let run = town.gt(["run", "show", "gt-a"]).ok().stdout;
+    assert_says(&run, &["no price is known", "another source has 100 tokens less"]);
+    let log = town.gt(["run", "log", "gt-a"]).ok().stdout;
+    assert_says(
+        &log,
+        &["outputTokens is -1", "cacheReadInputTokens is 1e+20", "\"of tomorrow\" is not known"],
+    );
+    assert_says(&log, &["the output ends in the middle of an event"]);
+    let bill = town.gt(["cost"]).ok().stdout;
+    assert_says(&bill, &["1000 tokens of home-made have no price", "cost.prices"]);
+}
+
+#[test]
 fn telemetry_that_a_person_sends_elsewhere_stays_there() {
     let town = gastown_with("env > \"$GT_TOWN_ROOT/environment\"");
     town.write(

@@ -15,7 +15,7 @@ fn a_title_is_enough() {
     let created = town.bd(["create", "Boil water"]).ok();
 
     let id = town.ids(&["list"])[0].clone();
-    assert_eq!(created.line(), format!("✓ Created {id}: Boil water"));
+    assert_eq!(created.line(), format!("✓ Created issue: {id} — Boil water"));
     let bead = town.show(&id);
     assert_eq!(bead["title"], "Boil water");
     assert_eq!(bead["status"], "open");
@@ -314,7 +314,7 @@ fn a_dry_run_makes_nothing() {
     let said = town.bd(["create", "Maybe", "--dry-run"]).ok();
     let json = town.json(&["create", "Maybe", "--dry-run"]);
 
-    assert_says(&said.stdout, &["Would create hq-", ": Maybe"]);
+    assert_says(&said.stdout, &["Would create issue: hq-", " — Maybe"]);
     assert_eq!(json["title"], "Maybe");
     assert_eq!(town.ids(&["list"]), [""; 0]);
     assert_eq!(town.last_event(), 0);

@@ -110,7 +110,7 @@ fn the_short_flag_and_standard_input_work_too() {
     assert_eq!(ids.len(), 2);
     assert_eq!(town.show(ids[1])["title"], "Two");
     let lines = town.start_bd(&["create", "-f", "-"]).stdin("\n{\"title\":\"Three\"}\n").run().ok();
-    assert_says(&lines.stdout, &["✓ Created hq-", ": Three"]);
+    assert_says(&lines.stdout, &["✓ Created issue: hq-", " — Three"]);
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn a_graph_can_be_rehearsed_and_come_from_standard_input() {
     assert_eq!(count(&town), 1);
 
     let made = town.start_bd(&["create", "--graph", "-"]).stdin(GRAPH).run().ok();
-    assert_says(&made.stdout, &["✓ Created hq-", ": Root"]);
+    assert_says(&made.stdout, &["✓ Created issue: hq-", " — Root"]);
     assert_eq!(count(&town), 4);
 }
 

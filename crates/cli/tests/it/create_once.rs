@@ -23,7 +23,7 @@ fn a_repeated_request_gives_the_same_bead_and_changes_nothing() {
         assert_eq!(town.last_event(), events);
         let said = town.bd(ask).ok();
         let id = first["id"].as_str().unwrap();
-        assert_eq!(said.line(), format!("✓ Already created {id}: Build is red"));
+        assert_eq!(said.line(), format!("✓ Already created issue: {id} — Build is red"));
         assert_eq!(said.stderr, "");
         assert_eq!(town.create("Build is red", &["--idempotency-key", "build 7"]), id);
         assert_ne!(town.create("Build is red", &["--idempotency-key", "build 8"]), id);
@@ -70,7 +70,7 @@ fn a_dry_run_remembers_nothing_and_a_refused_request_neither() {
     let made = town.create("Second", &key);
 
     let dry = town.start_bd(&["create", "Second", "--dry-run"]).args(key).run().ok();
-    assert_eq!(dry.line(), format!("✓ Already created {made}: Second"));
+    assert_eq!(dry.line(), format!("✓ Already created issue: {made} — Second"));
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_file_that_cannot_be_written_is_named() {
     let town = town();
     town.write("file", "in the way");
     town.make_dir("directory");
-    for path in ["missing/out.jsonl", "file/out.jsonl", "directory"] {
+    for path in ["missing/deep/out.jsonl", "file/out.jsonl", "directory"] {
         let error = refusal(&town.bd(["export", "-o", path]));
         assert_says(&error, &["cannot write", path]);
         json_refusal(&town.bd(["export", "-o", path, "--json"]));

@@ -9,14 +9,19 @@ use crate::projects::{Origin as _, Worker, town_with_project};
 use crate::support::{Steps as _, assert_says, texts};
 
 /// An agent that says where it works and what its environment is, and stays.
-const TELLS: &str = r#"
+pub(crate) const TELLS: &str = r#"
 env -0 > "$stage/$bead/environment"
 says_where
 wait_for "end-$bead"
 "#;
 
 /// A script of the shell with the whole environment of a worker, in its tree.
-fn as_worker(town: &Sandbox, worker: &Worker<'_>, script: &str) -> FinishedProgram {
+pub(crate) fn as_worker(town: &Sandbox, worker: &Worker<'_>, script: &str) -> FinishedProgram {
+    start_as_worker(town, worker, script).run()
+}
+
+/// The same, before it is started.
+pub(crate) fn start_as_worker(town: &Sandbox, worker: &Worker<'_>, script: &str) -> SandboxCommand {
     let bead = worker.run.split('#').next().unwrap();
     let told = fs::read_to_string(town.stage(bead).join("environment")).unwrap();
     let mut shell: SandboxCommand = town.command("/bin/sh").args(["-c", script]).dir(&worker.tree);
@@ -24,7 +29,7 @@ fn as_worker(town: &Sandbox, worker: &Worker<'_>, script: &str) -> FinishedProgr
         shell = shell.env(name, value);
     }
     let origin = town.root().join("origin.git");
-    shell.env("ORIGIN", origin).env("SCRATCH", town.root().join("scratch")).run()
+    shell.env("ORIGIN", origin).env("SCRATCH", town.root().join("scratch"))
 }
 
 /// Ways to push with the system's git, with flags and settings of all kinds.

@@ -349,7 +349,7 @@ fn a_dry_run_says_what_would_come_and_changes_nothing() {
     let would = town.json(&["import", "in.jsonl", "--dry-run"]);
     assert_eq!((town.export(), town.last_event()), before);
     let said = town.bd(["import", "in.jsonl", "--dry-run"]).ok();
-    assert_says(&said.stdout, &["Would import: 1 created", "1 skipped"]);
+    assert_says(&said.stdout, &["Would import 1 issue: 1 created", "1 skipped"]);
 
     let mut did = town.json(&["import", "in.jsonl"]);
     did["dry_run"] = json!(true);

@@ -101,7 +101,7 @@ fn people_are_told_what_came_and_what_comes_next() {
         &[
             "This is a Gas Town directory",
             "web/mayor/rig/.beads/issues.jsonl",
-            "✓ Imported: 6 created, 0 updated",
+            "✓ Imported 6 issues: 6 created, 0 updated",
             "added the rig web",
             "set scheduler.max_polecats = 5",
             "kept accounts for later: home, work",
@@ -125,7 +125,7 @@ fn a_rehearsal_says_exactly_what_happens_and_leaves_nothing() {
     assert_eq!(files_in(town.cwd()), before);
     assert_says(
         &told,
-        &["Would import: 6 created", "would add the rig web", "would set scheduler"],
+        &["Would import 6 issues: 6 created", "would add the rig web", "would set scheduler"],
     );
     let did = town.gt(["import", path]).ok().stdout;
     let now = |text: &str| {

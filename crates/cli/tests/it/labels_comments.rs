@@ -139,7 +139,7 @@ fn a_comment_needs_words_and_a_bead() {
 
     for text in ["", "  \n"] {
         let error = refusal(&town.bd(["comments", "add", "hq-a", text]));
-        assert_says(&error, &["may not be empty"]);
+        assert_says(&error, &["cannot be empty"]);
     }
     let error = refusal(&town.bd(["comments", "add", "hq-a", "-f", "nul.txt"]));
     assert_says(&error, &["NUL"]);

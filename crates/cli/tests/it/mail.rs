@@ -172,7 +172,7 @@ fn a_message_to_an_unknown_recipient_is_refused() {
         assert_says(&json_refusal(&town.gt(["nudge", to, "Hello", "--json"])), parts);
     }
     for (arguments, part) in [
-        (&["mail", "send", "mayor", "-s", " "][..], "a subject may not be empty"),
+        (&["mail", "send", "mayor", "-s", " "][..], "a subject cannot be empty"),
         (&["mail", "send", "mayor", "-s", "a\nb"], "a subject is one line"),
         (&["nudge", "mayor", " "], "the message is empty"),
         (&["nudge", "mayor", "\u{1b}[2J"], "control characters"),

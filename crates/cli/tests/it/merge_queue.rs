@@ -115,6 +115,45 @@ fn work_that_breaks_a_check_goes_back_and_lands_when_it_is_mended() {
 }
 
 #[test]
+fn keys_of_accounts_are_masked_in_the_output_of_checks() {
+    const KEY: &str = "sk-test-0123456789";
+    let town = town_with_project(STAYS);
+    town.gt(["config", "set", "rig.web.merge", "mr"]).ok();
+    town.write("key.txt", KEY);
+    let key = town.cwd().join("key.txt");
+    let check =
+        format!("test ! -e tea || {{ echo \"the key is $(cat '{}')\"; exit 1; }}", key.display());
+    town.gt(["rig", "check", "add", "web", "test", &check]).ok();
+    town.gt(["config", "account", "add", "work", "--env", &format!("API_KEY={KEY}")]).ok();
+    let first = worker(&town, "we-a", "tea", "tea\n");
+
+    let done = first.gt(&["done"]).ok().stdout;
+
+    first.wait_until_gone();
+    let kept = request(&town, "we-a");
+    town.cycle().ok();
+    let briefing = Worker::of(&town, "we-a#2").gt(&["prime"]).ok().stdout;
+    let shown = [
+        done,
+        town.gt(["mq", "log", "we-a"]).ok().stdout,
+        town.gt_json(&["mq", "log", "we-a"]).to_string(),
+        briefing,
+    ];
+    for text in &shown {
+        assert_says(text, &["the key is [masked]"]);
+    }
+    let directory = town.cwd().join(".gt/checks/web");
+    let files = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
+    let files: Vec<String> = files.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    assert!(files.iter().any(|file| file == "the key is [masked]\n"), "{files:?}");
+    assert!(!files.iter().any(|file| file.contains(KEY)), "{files:?}");
+    let others = ["inbox", "feed", "status"].map(|word| town.gt([word, "--json"]).ok().stdout);
+    for text in shown.iter().chain(&others).chain([&kept.to_string()]) {
+        assert!(!text.contains(KEY), "{text}");
+    }
+}
+
+#[test]
 fn a_person_is_asked_when_the_repairs_are_used_up() {
     let town = town_with_check(NOT_BROKEN);
     town.gt(["config", "set", "mq.repairs", "0"]).ok();
@@ -162,6 +201,9 @@ fn the_culprit_of_a_batch_is_found_and_the_others_land() {
     assert_eq!(line, [("we-a@1", 1), ("we-b@1", 2), ("we-c@1", 3), ("we-d@1", 4)]);
     assert_says(&town.gt(["mq", "list"]).ok().stdout, &["main of web is paused by"]);
 
+    town.gt(["work", "add", "task", "A thing for the inbox"]).ok();
+    let refused = town.gt(["mq", "pause", "inbox"]).fails(1).stderr;
+    assert_says(&refused, &["the rig inbox has no repository, so it has no merge queue"]);
     town.gt(["mq", "resume", "web"]).ok();
     town.gt(["mq", "run"]).ok();
 

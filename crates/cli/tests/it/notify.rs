@@ -99,7 +99,7 @@ fn a_web_service_is_told_with_a_signature() {
     let heard = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut heard = Vec::new();
-        while !heard.ends_with(b"\"spent\":null}") {
+        while !heard.ends_with(b"\"url\":null}") {
             let mut chunk = [0; 4096];
             let count = stream.read(&mut chunk).unwrap();
             assert!(count > 0, "the request ends early");

@@ -317,6 +317,11 @@ fn a_pull_request_that_a_person_closes_or_changes_asks_a_person() {
     service.person(["base", "1", "release"]);
     assert_says(&hosted.sync(), &["changed its base from main to release"]);
     assert_eq!(hosted.state("we-a"), "held: pull_request_changed");
+    // It is not adopted by a retry either.
+    town.gt(["mq", "retry", "we-a"]).ok();
+    assert_says(&town.gt(["mq", "run"]).ok().stdout, &["changed its base from main to release"]);
+    assert_eq!(hosted.state("we-a"), "held: pull_request_changed");
+    assert_eq!(service.pull_requests().len(), 1);
     service.person(["base", "1", "main"]);
     hosted.sync();
     assert_eq!(hosted.state("we-a"), "held: pull_request");

@@ -123,7 +123,7 @@ fn a_daemon_starts_what_waited_when_a_review_is_decided() {
 /// An agent that forgets that it is one, and approves the request of another bead.
 const DISGUISED: &str = r#"
 wait_for go
-env -u GT_RUN -u GT_RUN_TOKEN -u BD_ACTOR gt review approve we-a > "$stage/said" 2>&1
+env -u GT_RUN -u GT_SOCKET -u BD_ACTOR gt review approve we-a > "$stage/said" 2>&1
 setsid env -i PATH="$PATH" HOME="$HOME" gt -C "$GT_TOWN_ROOT" review approve we-a >> "$stage/said" 2>&1
 true > "$stage/asked"
 "#;

@@ -226,6 +226,13 @@ fn a_runtime_is_tried_without_asking_it_anything() {
 
     let live = town.gt(["config", "agent", "test", "mine", "--live"]).ok();
     assert_says(&live.stdout, &["agent 1.2", "It answered: ready"]);
+    // It has what a run of the default account has, and shows no key.
+    town.write_script("agent.sh", "echo \"$API_KEY at $BASE_URL\"");
+    let variables = ["--env", "API_KEY=sk-0123456789", "--env", "BASE_URL=https://example.com"];
+    town.gt([&["config", "account", "add", "work"][..], &variables].concat()).ok();
+    town.gt(["config", "account", "default", "work"]).ok();
+    let live = town.gt(["config", "agent", "test", "mine", "--live"]).ok();
+    assert_says(&live.stdout, &["It answered: [masked] at https://example.com"]);
     let left: Vec<String> = files_in(town.cwd().join(".gt"));
     assert!(!left.iter().any(|name| name.starts_with("trial")), "{left:?}");
 

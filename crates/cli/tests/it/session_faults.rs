@@ -341,7 +341,7 @@ fn a_clock_that_jumps_loses_nothing_doubles_nothing_and_delays_no_run() {
 const FLOOD_MEGABYTES: u64 = 64;
 /// How much memory a supervisor may take for that, in kilobytes: less than what was printed, and enough for the pages of a
 /// program that was built for tests.
-const MEMORY_KB_MAX: u64 = 50_000;
+const MEMORY_KB_MAX: u64 = 60_000;
 
 /// A runtime that follows scripts on a terminal.
 const ON_A_TERMINAL: &str = r#"extends = "scripted"

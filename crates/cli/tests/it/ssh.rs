@@ -100,7 +100,7 @@ fn a_bead_is_done_on_another_machine() {
     let output = format!("{}\ndone with we-a\n", there.directory().display());
     assert_eq!(there.gt(["run", "log", "we-a"]).ok().stdout, output);
     let environment = fs::read_to_string(there.stage("env")).unwrap();
-    assert_says(&environment, &["GT_RUN=we-a#1\n", "BD_ACTOR=web/ssh\n", "GT_REMOTE="]);
+    assert_says(&environment, &["GT_RUN=we-a#1\n", "BD_ACTOR=web/ssh\n", "GT_SOCKET="]);
     assert!(!environment.contains("GT_TOWN_ROOT"), "{environment}");
     assert!(!environment.contains("DATABASE_URL"), "{environment}");
     assert_says(&fs::read_to_string(there.stage("prompt")).unwrap(), &["This is the run we-a#1."]);
@@ -153,7 +153,11 @@ fn a_remote_agent_has_a_terminal_and_a_prompt_file_if_it_needs_them() {
     there.gt(["sling", "we-a", "--agent", "visible"]).ok();
 
     wait_until("it is done", || there.states("we-a") == ["done"]);
-    assert_says(&there.gt(["run", "log", "we-a"]).ok().stdout, &["on a terminal", "✓"]);
+    // The run is done before its agent prints that.
+    wait_until("its output is there", || {
+        let output = there.gt(["run", "log", "we-a"]).ok().stdout;
+        output.contains("on a terminal") && output.contains('✓')
+    });
     assert_says(&fs::read_to_string(there.stage("prompt")).unwrap(), &["we-a", "gt done"]);
     there.assert_quiet();
 }

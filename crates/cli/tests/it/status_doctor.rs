@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gt_testkit::Cluster;
+use gt_testkit::{Cluster, Sandbox};
 use serde_json::{Value, json};
 
 use crate::support::{Steps as _, assert_says, keys, town, town_on, town_with_rigs};
@@ -156,10 +156,46 @@ fn completions_are_made_for_every_shell_and_both_programs() {
     let town = town();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let gt = town.gt(["completions", shell]).ok();
-        assert_says(&gt.stdout, &["doctor", "bd"]);
+        assert_says(&gt.stdout, &["GT_COMPLETE", "gt"]);
         let bd = town.gt(["completions", shell, "--program", "bd"]).ok();
-        assert_says(&bd.stdout, &["ready", "activity"]);
+        assert_says(&bd.stdout, &["GT_COMPLETE", "bd"]);
     }
+}
+
+/// The completions that bash offers for these words, of which the last is being typed.
+fn completed(town: &Sandbox, words: &[&str]) -> Vec<String> {
+    let program = words[0];
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let script = format!(
+        "source <(gt completions bash --program {program}); COMP_WORDS=({}); COMP_CWORD={}; COMP_TYPE=9; \
+         _clap_complete_{program} {program} {}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        quoted.join(" "),
+        words.len() - 1,
+        quoted.last().unwrap(),
+    );
+    let programs = town.bd_path().parent().map(std::path::Path::to_owned).unwrap();
+    let bash = town.command("bash").args(["-c", &script]).path_first(programs);
+    let offered = bash.run().ok().stdout;
+    let values = offered.lines().filter(|line| !line.starts_with('-'));
+    values.map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn bash_completes_ids_rigs_settings_and_values() {
+    let town = town();
+    town.gt(["rig", "add", "web", "--prefix", "we"]).ok();
+    town.bead("we-tea", &[]);
+    town.bead("we-milk", &[]);
+    town.bd(["close", "we-milk"]).ok();
+
+    assert_eq!(completed(&town, &["gt", "why", "we-"]), ["we-tea"]);
+    assert_eq!(completed(&town, &["bd", "show", "we-t"]), ["we-tea"]);
+    assert_eq!(completed(&town, &["gt", "inbox", "--rig", ""]), ["web"]);
+    let keys = completed(&town, &["gt", "config", "set", "rig.web.max"]);
+    assert_eq!(keys, ["rig.web.max_polecats"]);
+    let values = completed(&town, &["gt", "config", "set", "scheduler.order", ""]);
+    assert_eq!(values, ["priority", "fifo"]);
+    assert!(completed(&town, &["gt", "conv"]).contains(&"convoy".to_owned()));
 }
 
 #[test]

@@ -288,7 +288,7 @@ pub(crate) fn gastown() -> Sandbox {
 pub(crate) fn gastown_that_takes_time() -> Sandbox {
     // It ends too when the sandbox is gone.
     gastown_with(
-        "echo \"$GT_RUN_TOKEN\" > \"$GT_TOWN_ROOT/token-$GT_RUN\"\n\
+        "cat \"$GT_RUN_TOKEN_FILE\" > \"$GT_TOWN_ROOT/token-$GT_RUN\"\n\
          while [ -e \"$GT_TOWN_ROOT/.gt\" ] && [ ! -e \"$GT_TOWN_ROOT/go\" ]; do sleep 0.05; done",
     )
 }

@@ -25,6 +25,8 @@ fn a_token_is_shown_once_listed_without_its_secret_and_revoked() {
             "name",
             "revoked_at",
             "scopes",
+            "shown_as",
+            "used_at",
             "valid"
         ]
     );

@@ -34,7 +34,6 @@ fn the_stalest_bead_comes_first_and_closed_beads_are_left_out() {
     let town = neglected();
 
     assert_eq!(town.ids(&["stale"]), ["hq-a", "hq-b", "hq-c"]);
-    assert_eq!(town.ids(&["stale", "--days", "0"]), ["hq-a", "hq-b", "hq-c", "hq-fresh"]);
     assert_eq!(town.ids(&["stale", "-d", "100000"]), Vec::<String>::new());
     let said = town.bd(["stale"]).ok();
     assert_says(said.stdout.lines().next().unwrap_or_default(), &["hq-a", "in_progress", "d ago"]);
@@ -59,10 +58,12 @@ fn stale_beads_can_be_narrowed_and_look_like_listed_ones() {
 #[test]
 fn stale_beads_of_one_rig() {
     let town = town_with_rigs(&["web"]);
-    let id = town.create("Mine", &["--rig", "web"]);
-    town.bead("hq-a", &[]);
+    let old = "\"created_at\":\"2020-01-01T00:00:00Z\",\"updated_at\":\"2020-01-01T00:00:00Z\"";
+    town.import(&format!(
+        "{{\"id\":\"we-a\",\"title\":\"Mine\",{old}}}\n{{\"id\":\"hq-a\",\"title\":\"Other\",{old}}}\n"
+    ));
 
-    assert_eq!(town.ids(&["stale", "-d", "0", "--rig", "web"]), [id]);
+    assert_eq!(town.ids(&["stale", "--rig", "web"]), ["we-a"]);
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn lint_finds_what_a_bead_of_its_type_should_have() {
     town.bead("hq-chore", &["-t", "chore", "-d", "Sweep"]);
     town.bead("hq-gate", &["-t", "gate"]);
 
-    let ran = town.bd(["lint", "--json"]).fails(1);
+    let ran = town.bd(["lint", "--json"]).ok();
 
     let found = ran.json();
     assert_eq!(keys(&found), ["issues", "results", "schema_version", "total"]);
@@ -111,8 +112,8 @@ fn lint_finds_what_a_bead_of_its_type_should_have() {
                "missing": ["Acceptance Criteria"], "warnings": 1})
     );
     assert_eq!(of("hq-epic")["missing"], json!(["Description", "Success Criteria"]));
-    assert_says(&ran.stderr, &["Error: 2 beads lack something"]);
     let said = town.bd(["lint"]).fails(1);
+    assert_says(&said.stderr, &["Error: 2 beads lack something"]);
     assert_says(&said.stdout, &["hq-epic", "lacks Description, Success Criteria"]);
 }
 
@@ -127,7 +128,7 @@ fn lint_looks_where_it_is_told_to() {
     assert_eq!(town.bd(["lint", "hq-good"]).ok().line(), "✓ Nothing is missing in 1 bead");
     town.bd(["lint", "--type", "bug"]).ok();
     let ids = |arguments: &[&str]| {
-        let found = town.start_bd(arguments).arg("--json").run().fails(1).json();
+        let found = town.start_bd(arguments).arg("--json").run().ok().json();
         let mut ids = texts(&found["results"], "id");
         ids.sort();
         ids

@@ -11,14 +11,21 @@ use crate::support::fixture;
 use crate::wire_transcript::{record, script};
 
 /// Commands that are not in the transcript, and why.
-const NOT_RECORDED: [(&str, &str); 8] = [
+const NOT_RECORDED: [(&str, &str); 15] = [
     ("gt attach", "it takes over the terminal"),
     ("gt polecat attach", "it takes over the terminal"),
+    ("gt top", "it takes over the terminal; without one it prints what gt status prints"),
     ("gt completions", "it prints a script for a shell"),
     ("gt man", "it prints manual pages"),
+    ("gt mcp", "it speaks a protocol of its own"),
     ("gt demo", "it takes long, and all that it prints are measurements"),
     ("gt daemon run", "it runs until it is stopped, and its output is its log"),
     ("gt work watch", "it runs until it is stopped; it prints what gt work show prints"),
+    ("gt bd completion", "it prints a script for a shell"),
+    ("gt bd onboard", "it prints a page for people"),
+    ("gt bd quickstart", "it prints a page for people"),
+    ("gt bd codex-hook", "Codex calls it; it prints what bd prime prints"),
+    ("gt bd merge-driver", "git calls it, and it prints nothing"),
     ("gt bd hook", "git calls it, and it prints nothing"),
 ];
 

@@ -154,7 +154,7 @@ fn a_token_is_shown_and_never_printed() {
     let server = Served::of(town, &["--require-token"]);
     let away = Elsewhere::of(&server);
     let add = ["work", "add", "task", "x", "--json"];
-    assert_says(&json_refusal(&away.gt(&add)), &["needs a token", "gt token create"]);
+    assert_says(&json_refusal(&away.gt(&add)), &["or a token", "gt token create"]);
     let flag = away.gt(&[&add[..], &["--token", &submits]].concat()).ok().json();
     assert_eq!(flag["created_by"], "gitea", "the token says who it is");
     away.sandbox.write("token", format!("{submits}\n"));

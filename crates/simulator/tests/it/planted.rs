@@ -7,11 +7,11 @@ const SEEDS: u64 = 1000;
 
 /// The seeds that found rare faults the last time; the search begins with them, which saves minutes.
 const FOUND_BY: [(Planted, u64); 7] = [
-    (Planted::CapOutsideTransaction, 84),
+    (Planted::CapOutsideTransaction, 47),
     (Planted::ConvoyCapIgnored, 43),
     (Planted::EarlierIgnored, 42),
     (Planted::LimitIgnored, 117),
-    (Planted::PauseOutsideTransaction, 46),
+    (Planted::PauseOutsideTransaction, 49),
     (Planted::StandingOutsideTransaction, 216),
     (Planted::TreeIgnored, 96),
 ];
@@ -154,4 +154,34 @@ fn an_approval_by_the_worker_itself() {
 #[test]
 fn an_approval_of_another_commit() {
     assert_found(Planted::ApprovalCarriedOver, &[Invariant::Approved]);
+}
+
+#[test]
+fn a_pull_request_that_is_opened_twice() {
+    assert_found(Planted::OpensTwice, &[Invariant::PullRequest]);
+}
+
+#[test]
+fn work_that_counts_as_landed_when_the_service_says_that_it_is_merged() {
+    assert_found(Planted::LandsWhenMerged, &[Invariant::Reachable]);
+}
+
+#[test]
+fn a_comment_that_starts_a_repair_twice() {
+    assert_found(Planted::AnswersTwice, &[Invariant::PullRequest]);
+}
+
+#[test]
+fn a_comment_of_a_stranger_that_starts_a_repair() {
+    assert_found(Planted::AnswersStranger, &[Invariant::PullRequest]);
+}
+
+#[test]
+fn a_revert_that_closes_its_bead_before_it_has_landed() {
+    assert_found(Planted::RevertClosesBead, &[Invariant::Request]);
+}
+
+#[test]
+fn a_convoy_that_lands_before_its_last_request() {
+    assert_found(Planted::ConvoyLandsEarly, &[Invariant::Landing]);
 }

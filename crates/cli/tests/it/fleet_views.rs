@@ -1,0 +1,74 @@
+//! Several hosts of one town: what a person sees of them.
+
+use gt_testkit::{Cluster, Sandbox, wait_until};
+use serde_json::Value;
+
+use crate::support::{Steps as _, assert_says, nowhere, town_on_file};
+
+fn grade_of(checks: &Value, name: &str) -> Vec<String> {
+    let all = checks.as_array().expect("checks are an array").iter();
+    let named = all.filter(|check| check["check"] == name);
+    named.map(|check| check["grade"].as_str().expect("a grade").to_owned()).collect()
+}
+
+fn install(sandbox: &Sandbox, url: &str, place: &str) {
+    sandbox.command(sandbox.gt_path()).env("DATABASE_URL", url).args(["install", place]).run().ok();
+}
+
+#[test]
+fn doctor_looks_at_the_hosts_of_a_town_together() {
+    let (sandbox, url) = (nowhere(), Cluster::shared().fresh_database());
+    for place in ["one", "two"] {
+        install(&sandbox, &url, place);
+    }
+    let (one, two) = (sandbox.in_dir("one"), sandbox.in_dir("two"));
+    one.gt(["rig", "add", "gear", "--prefix", "gr"]).ok();
+
+    // No host is at work yet, so no host can run the rig.
+    let before = two.gt(["doctor", "--fleet", "--json"]).fails(1).json();
+    assert_eq!(grade_of(&before, "rig"), ["problem"]);
+    assert_eq!(grade_of(&before, "schema"), ["good"]);
+    assert_eq!(grade_of(&before, "clock"), ["good"]);
+    // Servers of tests run without fsync, and the checks know that.
+    assert_says(&before.to_string(), &["fsync"]);
+
+    one.gt(["up"]).ok();
+    let hosts = || grade_of(&two.gt(["doctor", "--fleet", "--json"]).json(), "host");
+    wait_until("the host is seen", || hosts() == ["good"]);
+    let after = two.gt(["doctor", "--fleet", "--json"]).ok().json();
+    assert_eq!(grade_of(&after, "rig"), Vec::<String>::new());
+    one.gt(["down"]).ok();
+}
+
+#[test]
+fn the_fleet_of_a_town_on_a_file_is_one_host() {
+    let town = town_on_file();
+    assert_says(&town.gt(["doctor", "--fleet"]).ok().stdout, &["this host is the only one"]);
+}
+
+#[test]
+fn the_end_of_a_runs_output_is_readable_from_another_host() {
+    let (sandbox, url) = (nowhere(), Cluster::shared().fresh_database());
+    for place in ["one", "two"] {
+        install(&sandbox, &url, place);
+    }
+    let (one, two) = (sandbox.in_dir("one"), sandbox.in_dir("two"));
+    let script = sandbox.write_script(
+        "work.sh",
+        "echo first line\nhead -c 100000 /dev/zero | tr '\\0' 'x'\necho\necho last words",
+    );
+    one.gt(["rig", "add", "gear", "--prefix", "gr"]).ok();
+    one.gt(["config", "set", "rig.gear.command", &script.display().to_string()]).ok();
+    one.bead("gr-a", &["--rig", "gear"]);
+    one.gt(["sling", "gr-a", "gear"]).ok();
+    // The end is kept after the run has ended.
+    wait_until("the output is kept", || two.gt(["run", "log", "gr-a"]).code == 0);
+
+    let all = one.gt(["run", "log", "gr-a"]).ok().stdout;
+    let log = two.gt(["run", "log", "gr-a"]).ok();
+
+    assert!(all.starts_with("first line") && all.len() > 100_000);
+    assert_eq!(log.stdout, "last words\n");
+    assert_says(&log.stderr, &["gr-a#1", "the first", "alone"]);
+    assert_eq!(two.gt(["run", "log", "gr-a", "--tail", "0"]).ok().stdout, "");
+}
