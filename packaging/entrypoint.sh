@@ -6,7 +6,7 @@ set -eu
 user=10001
 data=${GT_DATA:-/data}
 
-# Whoever chose a user for the container has seen to what it may write.
+# A user that was chosen for the container can write there already.
 [ "$(id -u)" -eq 0 ] || exec "$@"
 
 # A directory that the engine made for us belongs to root. What is ours already is left alone, so that
