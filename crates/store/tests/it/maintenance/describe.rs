@@ -94,6 +94,7 @@ fn a_store_says_what_it_is_and_how_it_grows() {
             ("guards", 0),
             ("hosts", 0),
             ("labels", 2),
+            ("left_runs", 0),
             ("messages", 0),
             ("outbox", 0),
             ("parks", 0),
