@@ -96,6 +96,12 @@ link_with_mold() {
     [ -n "${!variable-}" ] || export "$variable=-C link-arg=-fuse-ld=mold"
 }
 
+# Builds every program and test. Cargo compiles a library once for each set of features, and a selection of packages has a
+# set of its own: what is built for one script this way is there for the others.
+build_everything() {
+    cargo build --workspace --all-targets --locked "$@"
+}
+
 # The minimal profile of rustup comes without rustfmt and clippy.
 ensure_rust_component() {
     local component=$1 subcommand=$2
