@@ -8,14 +8,15 @@ use bytes::Bytes;
 use gt_api::{EventDocument, to_json};
 use gt_beads::events::{self, EventFollower};
 use gt_core::{Event, EventKind};
-use gt_town::{EventFilter, Result, Town};
+use gt_town::{BellState, EventFilter, Result, Town};
 use tokio::sync::{broadcast, watch};
 
 /// Events that a listener may be behind before it has to read the store for itself.
 const BEHIND_MAX: usize = 2048;
-/// How often the log is read for events of other processes while a client listens. It costs one lookup.
+/// How often the log is read for events of other processes while a client listens and no bell rings for them. It costs
+/// one lookup.
 const LOG_POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// The same while no client listens.
+/// The same while no client listens, or a bell rings.
 const IDLE_LOG_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause before a store that cannot be read is tried again.
 const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -69,6 +70,7 @@ pub(crate) struct EventBroadcast {
     tokens: watch::Sender<u64>,
     reached: AtomicU64,
     bell: WriteSignal,
+    server_bell: BellState,
     stopped: AtomicBool,
 }
 
@@ -76,12 +78,14 @@ impl EventBroadcast {
     /// Starts the thread that reads the log, from now on.
     pub(crate) fn start(town: &Arc<Town>) -> Result<Arc<Self>> {
         let reached = events::last_number(town)?;
+        let server = town.bell();
         let news = Arc::new(Self {
             frames: broadcast::Sender::new(BEHIND_MAX),
             chances: watch::Sender::new(0),
             tokens: watch::Sender::new(0),
             reached: AtomicU64::new(reached),
             bell: WriteSignal::default(),
+            server_bell: server.state(),
             stopped: AtomicBool::new(false),
         });
         let (town, reader) = (Arc::clone(town), Arc::clone(&news));
@@ -91,7 +95,6 @@ impl EventBroadcast {
             };
             std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(failed).map(drop)
         };
-        let server = town.bell();
         if server.rings() {
             let news = Arc::clone(&news);
             begin(
@@ -154,7 +157,12 @@ impl EventBroadcast {
 
     fn wait_limit(&self) -> Duration {
         let listened = self.frames.receiver_count() > 0 || self.chances.receiver_count() > 0;
-        if listened { LOG_POLL_INTERVAL } else { IDLE_LOG_POLL_INTERVAL }
+        if listened {
+            // A revoked token must end its streams soon, also if the bell is cut off without a word.
+            self.server_bell.poll_interval(LOG_POLL_INTERVAL).min(IDLE_LOG_POLL_INTERVAL)
+        } else {
+            self.server_bell.poll_interval(IDLE_LOG_POLL_INTERVAL)
+        }
     }
 
     fn tell(&self, events: &[Event]) {

@@ -1,9 +1,29 @@
 //! Waiting for news.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::engine::postgres::{NotificationListener, PostgresAddress};
+
+/// How often to look at the event numbers while the server announces each commit.
+const LISTENING_POLL_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Whether a bell rings for each commit at the moment. It can be asked by other threads than the one that waits.
+#[derive(Debug, Clone, Default)]
+pub struct BellState(Arc<AtomicBool>);
+
+impl BellState {
+    pub(crate) fn set_listening(&self, listening: bool) {
+        self.0.store(listening, Ordering::Release);
+    }
+
+    /// How often to look without a ring: `silent` if no ring can come, rarely while the server announces each commit.
+    /// A connection that is cut without a word is noticed by the next look at the latest.
+    pub fn poll_interval(&self, silent: Duration) -> Duration {
+        if self.0.load(Ordering::Acquire) { silent.max(LISTENING_POLL_INTERVAL) } else { silent }
+    }
+}
 
 /// Says when there may be news. It is a hint, never a promise: the caller looks at the event
 /// numbers when it rings, and from time to time without it.
@@ -22,6 +42,11 @@ impl Bell {
     /// Whether it can ring at all. If not, one has to look often.
     pub fn rings(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Whether it rings at the moment.
+    pub fn state(&self) -> BellState {
+        self.0.as_ref().map_or_else(BellState::default, |listener| listener.state.clone())
     }
 
     /// Waits until it rings, at most so long; says whether it did.

@@ -27,7 +27,7 @@ mod transaction;
 mod verbs;
 
 pub use backup::IfFileExists;
-pub use bell::Bell;
+pub use bell::{Bell, BellState};
 pub use copy::{ColumnKind, CopiedTable, NOT_COPIED, OnCopyProgress, TABLES};
 pub use engine::postgres::PostgresAddress;
 pub use engine::{EngineFacts, LongWaitCallback};

@@ -10,7 +10,7 @@ use gt_core::{Event, EventKind, Json};
 use gt_executors::daemon::{
     BellSocket, ClockJump, ClockWatch, DaemonLock, ServiceManager, Signals, wait_for_any,
 };
-use gt_store::EventFilter;
+use gt_store::{BellState, EventFilter};
 
 use super::event_routing::reconcilers_for;
 use super::journal::Level;
@@ -25,8 +25,9 @@ use gt_beads::events::EventFollower;
 use gt_town::Result;
 use gt_town::error::with_causes;
 
-/// How often the daemon reads the number of the last event, even if the bell has not rung.
-const EVENT_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the event loop wakes if nothing happens. It then reads the new events, even if the bell has not rung; while a
+/// server announces each commit, it does so less often.
+const WAKE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the report is written while nothing changes.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 /// A scan counts its findings as unannounced only if no event came for this long before it.
@@ -45,6 +46,7 @@ pub(super) struct EventLoop {
     state: Arc<DaemonState>,
     lock: DaemonLock,
     bell: Option<BellSocket>,
+    server_bell: BellState,
     signals: Signals,
     service_manager: ServiceManager,
     /// How often the service manager expects a keepalive message.
@@ -55,7 +57,8 @@ pub(super) struct EventLoop {
     latencies: Latencies,
     clocks: ClockWatch,
     last_news: Instant,
-    next_look: Instant,
+    next_wake: Instant,
+    last_read: Instant,
     next_scan: Instant,
     /// When the report was written last, and whether it has changed since.
     reported: Instant,
@@ -81,7 +84,11 @@ pub(super) struct EventLoopParts {
 }
 
 impl EventLoop {
-    pub(super) fn new(state: Arc<DaemonState>, with: EventLoopParts) -> Result<Self> {
+    pub(super) fn new(
+        state: Arc<DaemonState>,
+        server_bell: BellState,
+        with: EventLoopParts,
+    ) -> Result<Self> {
         // Events from here on count as news, even if the first scan already sees their effects.
         let news = EventFollower::from_now(&state.town, EventFilter::default())?;
         let now = Instant::now();
@@ -90,6 +97,7 @@ impl EventLoop {
             state,
             lock: with.lock,
             bell: with.bell,
+            server_bell,
             signals: with.signals,
             service_manager: with.service_manager,
             watchdog: with.watchdog,
@@ -98,7 +106,8 @@ impl EventLoop {
             news,
             latencies: Latencies::default(),
             last_news: now,
-            next_look: now + EVENT_POLL_INTERVAL,
+            next_wake: now + WAKE_INTERVAL,
+            last_read: now,
             next_scan: now + with.settings.scan_every,
             reported: now,
             changed: true,
@@ -141,7 +150,7 @@ impl EventLoop {
     fn wait(&self) {
         let mut sources = vec![self.signals.as_fd(), self.state.event_loop().as_fd()];
         sources.extend(self.bell.as_ref().map(|bell| bell.as_fd()));
-        let next = self.next_look.min(self.next_scan);
+        let next = self.next_wake.min(self.next_scan);
         let next = self.watchdog.map_or(next, |_| next.min(self.next_watchdog));
         wait_for_any(&sources, next.saturating_duration_since(Instant::now()));
     }
@@ -157,14 +166,16 @@ impl EventLoop {
         self.handle_ended_workers();
         let rung = self.bell.as_ref().is_some_and(BellSocket::was_rung);
         let rung = self.state.was_rung() || rung;
-        let is_time = Instant::now() >= self.next_look;
-        if is_time {
-            self.next_look = Instant::now() + EVENT_POLL_INTERVAL;
+        let now = Instant::now();
+        if now >= self.next_wake {
+            self.next_wake = now + WAKE_INTERVAL;
             if std::mem::take(&mut self.rang_for_nothing) {
                 self.state.wake(ReconcilerKind::Outbox).ring();
             }
         }
+        let is_time = now >= self.last_read + self.server_bell.poll_interval(WAKE_INTERVAL);
         if rung || is_time {
+            self.last_read = now;
             let before = self.report.last_event;
             match self.handle_events() {
                 Ok(()) => {
@@ -355,7 +366,7 @@ impl EventLoop {
             self.next_watchdog = now + interval;
             self.service_manager.tell(&format!("WATCHDOG=1\n{}", self.status_line()));
         }
-        let every = if self.changed { EVENT_POLL_INTERVAL } else { REPORT_INTERVAL };
+        let every = if self.changed { WAKE_INTERVAL } else { REPORT_INTERVAL };
         if now.duration_since(self.reported) >= every {
             self.write_report();
         }

@@ -22,7 +22,7 @@ use super::state::DaemonState;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::town::DIRECTORY;
-use gt_town::{Environment, OperationError, Result, Town};
+use gt_town::{Bell, Environment, OperationError, Result, Town};
 
 /// The settings of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,8 +147,9 @@ pub fn run(
         settings,
         report,
     };
-    let mut event_loop = EventLoop::new(Arc::clone(&state), parts)?;
-    listen_to_server(&state).map_err(failed("begin in", root.clone()))?;
+    let bell = state.town.bell();
+    let mut event_loop = EventLoop::new(Arc::clone(&state), bell.state(), parts)?;
+    listen_to_server(&state, bell).map_err(failed("begin in", root.clone()))?;
     host_lease::begin(&state).map_err(failed("begin in", root.clone()))?;
     reconcilers::begin(&state).map_err(failed("begin in", root))?;
     let log = Arc::clone(&state);
@@ -164,8 +165,7 @@ pub fn run(
 }
 
 /// Listens for writes of other machines, if the store is on a server.
-fn listen_to_server(state: &Arc<DaemonState>) -> std::io::Result<()> {
-    let bell = state.town.bell();
+fn listen_to_server(state: &Arc<DaemonState>, bell: Bell) -> std::io::Result<()> {
     if !bell.rings() {
         return Ok(());
     }

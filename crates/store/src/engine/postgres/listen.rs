@@ -12,6 +12,7 @@ use tokio_postgres::{AsyncMessage, NoTls, Socket};
 
 use super::address::PostgresAddress;
 use super::tls;
+use crate::bell::BellState;
 
 /// How long to wait before a server that cannot be reached is asked again.
 const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
@@ -23,6 +24,7 @@ const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct NotificationListener {
     rings: Receiver<()>,
+    pub(crate) state: BellState,
     /// Dropped with the listener, which ends the thread.
     _stop: oneshot::Sender<()>,
 }
@@ -36,18 +38,19 @@ impl NotificationListener {
         }
         let (ring, rings) = mpsc::sync_channel(1);
         let (stop, stopped) = oneshot::channel();
-        let server = Arc::clone(server);
+        let (server, state) = (Arc::clone(server), BellState::default());
+        let announced = state.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
         let name = std::thread::Builder::new().name("gt-store-listener".to_owned());
         let thread = name.spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
                     _ = stopped => {}
-                    () = listen(&server, &ring) => {}
+                    () = listen(&server, &ring, &announced) => {}
                 }
             });
         });
-        thread.is_ok().then_some(Self { rings, _stop: stop })
+        thread.is_ok().then_some(Self { rings, state, _stop: stop })
     }
 
     /// Waits for news, at most so long; says whether there may be any.
@@ -63,13 +66,14 @@ impl NotificationListener {
     }
 }
 
-async fn listen(server: &PostgresAddress, ring: &SyncSender<()>) {
+async fn listen(server: &PostgresAddress, ring: &SyncSender<()>, state: &BellState) {
     let encrypted = server.config.get_ssl_mode() != SslMode::Disable;
     while !is_gone(ring) {
         match tls::connector(&server.identity) {
-            Ok(tls) if encrypted => listen_once(server, tls, ring).await,
-            _ => listen_once(server, NoTls, ring).await,
+            Ok(tls) if encrypted => listen_once(server, tls, ring, state).await,
+            _ => listen_once(server, NoTls, ring, state).await,
         }
+        state.set_listening(false);
         tokio::time::sleep(RECONNECT_INTERVAL).await;
     }
 }
@@ -80,7 +84,7 @@ fn is_gone(ring: &SyncSender<()>) -> bool {
 }
 
 /// Listens until the connection ends.
-async fn listen_once<T>(server: &PostgresAddress, tls: T, ring: &SyncSender<()>)
+async fn listen_once<T>(server: &PostgresAddress, tls: T, ring: &SyncSender<()>, state: &BellState)
 where
     T: MakeTlsConnect<Socket>,
 {
@@ -95,6 +99,7 @@ where
         loop {
             if !listening && asked.as_mut().poll(context).is_ready() {
                 listening = true;
+                state.set_listening(true);
                 // Changes before the server knew that we listen must not be missed.
                 let _ = ring.try_send(());
             }

@@ -48,10 +48,12 @@ fn the_bell_rings_again_after_a_restart_because_news_may_have_been_missed() {
     let url = cluster.url("postgres");
     let store = store_on(&url);
     let bell = store.bell();
-    wait_until("it listens", || listening(&cluster, "postgres"));
+    let silent = Duration::from_secs(1);
+    wait_until("it listens", || bell.state().poll_interval(silent) > silent);
     fall_quiet(&bell);
 
     cluster.stop();
+    wait_until("it knows that it hears nothing", || bell.state().poll_interval(silent) == silent);
     cluster.start_server();
     wait_until("it listens again", || listening(&cluster, "postgres"));
     assert!(bell.wait(gt_testkit::CONDITION_TIME_LIMIT));
