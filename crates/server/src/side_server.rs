@@ -8,13 +8,16 @@ use std::time::Duration;
 
 use gt_beads::events::last_number;
 use gt_town::deck::{DeckRecord, DeckSettings, port_candidates};
+use gt_town::hosts::is_shared;
 use gt_town::{Town, settings, with_causes};
 
 use crate::config::{Bind, DEFAULT_PORT, LogSink, ServeError, ServerConfig};
 use crate::server::{Server, Stopper};
 
-/// How often the setting is read for a change. It costs one lookup.
+/// How often the settings are read for a change. It costs one lookup.
 const SETTING_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The same where many hosts share a server.
+const SHARED_SETTING_POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// How many reads it takes until a failed start is tried again.
 const POLLS_PER_RETRY: u32 = 15;
 
@@ -90,6 +93,8 @@ impl SideServerThread {
     fn serve(mut self) {
         let mut seen = None;
         let mut looks = 0;
+        let shared = is_shared(&self.town);
+        let every = if shared { SHARED_SETTING_POLL_INTERVAL } else { SETTING_POLL_INTERVAL };
         while !self.over.load(Ordering::Relaxed) {
             let last = last_number(&self.town).ok();
             let has_failed = !self.work_queue.said.is_empty() || !self.deck.said.is_empty();
@@ -101,7 +106,7 @@ impl SideServerThread {
                 self.settle("cannot serve the deck", deck, |this| &mut this.deck);
             }
             looks += 1;
-            std::thread::park_timeout(SETTING_POLL_INTERVAL);
+            std::thread::park_timeout(every);
         }
         for slot in [std::mem::take(&mut self.work_queue), std::mem::take(&mut self.deck)] {
             self.end(slot.running);
