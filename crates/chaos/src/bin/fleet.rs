@@ -52,7 +52,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let beads = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(BEADS_DEFAULT);
-    work_through(Path::new(&gt), beads, &mut io::stdout().lock())
+    let Ok(gt) = fs::canonicalize(gt) else { return ExitCode::from(2) };
+    work_through(&gt, beads, &mut io::stdout().lock())
         .map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
