@@ -11,9 +11,10 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use gt_testkit::{
-    Cluster, FinishedProgram, RunningProgram, Sandbox, SandboxCommand, wait_until, write_program,
+    Cluster, FinishedProgram, RunningProgram, Sandbox, SandboxCommand, write_program,
 };
 use serde_json::Value;
 
@@ -24,6 +25,11 @@ const NETWORK: &str = "192.0.2";
 const GRACE: &str = "15s";
 /// How many beads are worked on if the caller does not say.
 const BEADS_DEFAULT: usize = 100;
+/// A partition, a death, a copy and a crash.
+const FAULTS: usize = 4;
+/// How long the fleet may take to get from one state to the next, on a busy machine.
+const TIME_LIMIT: Duration = Duration::from_mins(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The agent: notes that it lives, works a little, and commits one file. A second live agent of the same bead is written down.
 const AGENT: &str = r#"#!/bin/sh
@@ -154,6 +160,29 @@ impl FleetHost<'_> {
         count.stdout.trim().parse().unwrap_or(0)
     }
 
+    /// Waits until a condition holds. If it does not, everything that the town says of itself is printed.
+    #[track_caller]
+    fn wait_until(&self, what: &str, mut condition: impl FnMut() -> bool) {
+        let deadline = Instant::now() + TIME_LIMIT;
+        while !condition() {
+            if Instant::now() >= deadline {
+                for words in [&["host", "list"][..], &["status"], &["run", "list"], &["inbox"]] {
+                    let said = self.gt(words);
+                    let _ = writeln!(
+                        io::stderr(),
+                        "$ gt {}\n{}{}",
+                        words.join(" "),
+                        said.stdout,
+                        said.stderr
+                    );
+                }
+                self.network.sandbox.keep();
+                panic!("waited in vain until {what}");
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
     /// The live runs of a host.
     fn runs_of(&self, name: &str) -> usize {
         let runs = self.json(&["host", "show", name, "--json"]);
@@ -170,7 +199,7 @@ fn serve_origin(sandbox: &Sandbox) -> RunningProgram {
     let base = format!("--base-path={}", sandbox.root().join("origins").display());
     let listen = format!("--listen={CENTER}");
     let options = ["daemon", "--reuseaddr", "--export-all", "--enable=receive-pack"];
-    let hours = std::time::Duration::from_hours(2);
+    let hours = Duration::from_hours(2);
     sandbox.command("git").args(options).args([base, listen]).time_limit(hours).start()
 }
 
@@ -238,31 +267,30 @@ fn work_through(gt: &Path, beads: usize, out: &mut impl Write) -> io::Result<()>
         .filter_map(|bead| bead["id"].as_str().map(str::to_owned))
         .collect();
     assert_eq!(ids.len(), beads, "all beads are made");
-    let mut sling = vec!["sling"];
-    sling.extend(ids.iter().map(String::as_str));
-    sling.extend(["web", "--yes"]);
-    one.gt(&sling).ok();
-
-    let share = |part: usize| beads * part / 10;
-    let reach = |part: usize| {
-        wait_until("work goes on", || one.closed() >= share(part));
+    // A part of the work before each fault, so that there are runs which meet it.
+    let mut parts = ids.chunks(beads.div_ceil(FAULTS).max(1));
+    let mut sling_next = || {
+        let part = parts.next().unwrap_or_default();
+        let words = ["sling"].into_iter().chain(part.iter().map(String::as_str));
+        let words: Vec<&str> = words.chain(["web", "--yes"]).collect();
+        one.gt(&words).ok();
     };
 
-    reach(1);
-    wait_until("the second host works", || one.runs_of("two") > 0);
+    sling_next();
+    one.wait_until("the second host works", || one.runs_of("two") > 0);
     networks[1].cut();
-    wait_until("the second host is gone", || one.state_of("two") == "gone");
+    one.wait_until("the second host is gone", || one.state_of("two") == "gone");
     networks[1].heal();
-    wait_until("the second host is back", || one.state_of("two") == "active");
+    one.wait_until("the second host is back", || one.state_of("two") == "active");
     writeln!(out, "partition and return: {} of {beads} landed", one.closed())?;
 
-    reach(4);
-    wait_until("the third host works", || one.runs_of("three") > 0);
+    sling_next();
+    one.wait_until("the third host works", || one.runs_of("three") > 0);
     let killed = networks[2].kill_everything();
-    wait_until("the third host is gone", || one.state_of("three") == "gone");
+    one.wait_until("the third host is gone", || one.state_of("three") == "gone");
     writeln!(out, "death of a host ({killed} processes): {} of {beads} landed", one.closed())?;
 
-    reach(6);
+    sling_next();
     let copy = FleetHost { network: three.network, directory: sandbox.root().join("copy") };
     let copied = sandbox.command("cp").arg("--archive").arg(&one.directory).arg(&copy.directory);
     copied.run().ok();
@@ -270,13 +298,14 @@ fn work_through(gt: &Path, beads: usize, out: &mut impl Write) -> io::Result<()>
     assert!(same_name.stderr.contains("one"), "the name is taken: {}", same_name.stderr);
     copy.declare("four")?;
     copy.gt(&["up"]).ok();
-    wait_until("the copy is a host", || one.state_of("four") == "active");
+    one.wait_until("the copy is a host", || one.state_of("four") == "active");
     assert_eq!(one.state_of("one"), "active");
     writeln!(out, "copy of a host: {} of {beads} landed", one.closed())?;
 
-    reach(8);
+    sling_next();
+    one.wait_until("the copy works", || one.runs_of("four") > 0);
     cluster.crash();
-    wait_until("every bead has landed", || one.closed() == beads);
+    one.wait_until("every bead has landed", || one.closed() == beads);
     writeln!(out, "crash of the server: {} of {beads} landed", one.closed())?;
 
     for host in [one, two, &copy] {

@@ -226,6 +226,9 @@ fn tell_changes(
             target => format!("note: nothing lands on {target} of {rig}: {why}"),
         });
     }
+    for QueueName { rig, target } in &report.elsewhere {
+        printer.note(format!("note: another host works on the queue of {target} of {rig}"));
+    }
     if printer.json() {
         let mut list = printer.list();
         for request in &report.changed {

@@ -34,6 +34,8 @@ pub(super) const PUSH_LEASE_SECONDS: i64 = 600;
 pub(super) const LEASE_GRACE_SECONDS: i64 = 10;
 /// The delay before a queue that another process works on is looked at again.
 const BUSY_DELAY: Duration = Duration::from_secs(1);
+/// The same if it is on another host, which announces each change.
+const ELSEWHERE_DELAY: Duration = Duration::from_secs(5);
 /// The delay before an origin that does not answer is asked again.
 pub(super) const UNREACHABLE_DELAY: Duration = Duration::from_secs(30);
 
@@ -44,6 +46,8 @@ pub struct PassReport {
     pub changed: Vec<MergeRequest>,
     /// The queues that could not be worked on, and why.
     pub problems: Vec<(QueueName, String)>,
+    /// The queues that another host works on.
+    pub elsewhere: Vec<QueueName>,
     /// When there is more to do, if nothing happens before.
     pub due: Option<Timestamp>,
 }
@@ -227,7 +231,8 @@ fn work_on(
         })
     };
     if !has_lease(LEASE_SECONDS)? {
-        report.problems.push((name.clone(), "another host works on it".to_owned()));
+        report.elsewhere.push(name.clone());
+        report.look_again(town.now().plus(ELSEWHERE_DELAY));
         return Ok(());
     }
     let mut worked = QueueBuilder::new(town, machine, rig, repository.as_ref(), name, &builder)
