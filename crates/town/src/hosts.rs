@@ -12,7 +12,7 @@ use gt_executors::process::host_name;
 use gt_executors::runs::{
     FormerHost, HostIdentity, LeaseFile, forget_former_host, host_identity, incarnation, since_boot,
 };
-use gt_store::{HostDeclaration, HostRecord, HostRow, StoreAddress};
+use gt_store::{HostDeclaration, HostRow, StoreAddress};
 
 use crate::settings::{file_layers, layers_over, put, stored};
 use crate::town::DIRECTORY;
@@ -164,8 +164,7 @@ pub fn is_lease_fresh(town: &Town) -> Result<bool> {
 /// Renews the lease of this directory, with its declarations.
 pub fn renew(town: &Town, declared: &HostDeclaration, by_daemon: bool) -> Result<()> {
     let row = own_row(town)?;
-    let known = town.read(|reader| Ok(reader.fleet()?))?;
-    refuse_taken_name(town, &row, &known)?;
+    refuse_taken_name(town, &row)?;
     let sent = since_boot();
     // No process waits for this change, so no bell is rung.
     let author = town.as_system().authorship();
@@ -187,10 +186,11 @@ pub fn note_daemon_left(town: &Town) -> Result<()> {
 }
 
 /// Refuses a name that was given to two hosts in their settings. Two directories of one machine may share its name.
-fn refuse_taken_name(town: &Town, own: &HostRow, known: &[HostRecord]) -> Result<()> {
+fn refuse_taken_name(town: &Town, own: &HostRow) -> Result<()> {
     if file_layers(town)?.host_name()?.is_empty() {
         return Ok(());
     }
+    let known = town.read(|reader| Ok(reader.fleet()?))?;
     let other = known.iter().find(|other| {
         other.host.id != own.id && other.host.name == own.name && other.state().is_present()
     });
@@ -203,11 +203,17 @@ fn refuse_taken_name(town: &Town, own: &HostRow, known: &[HostRecord]) -> Result
     }
 }
 
-/// Refuses to begin work with a clock that is far from that of the store: times of both would be mixed in one town.
-pub fn refuse_wrong_clock(town: &Town) -> Result<()> {
+/// Refuses to begin work as a host that could not renew its lease.
+pub fn refuse_unfit_host(town: &Town) -> Result<()> {
     if !has_lease(town) {
         return Ok(());
     }
+    refuse_wrong_clock(town)?;
+    refuse_taken_name(town, &own_row(town)?)
+}
+
+/// Refuses a clock that is far from that of the store: times of both would be mixed in one town.
+fn refuse_wrong_clock(town: &Town) -> Result<()> {
     let store_s = town.read(|reader| Ok(reader.store_clock_s()?))?;
     let here_s = town.now().as_nanos() / 1_000_000_000;
     let apart = Duration::from_secs(here_s.abs_diff(store_s));

@@ -126,12 +126,12 @@ fn ip(sandbox: &Sandbox, words: &[&str]) {
 }
 
 /// A directory of the town, and the network that its processes have.
-struct FleetHost<'s> {
+struct TrialHost<'s> {
     network: &'s HostNetwork<'s>,
     directory: PathBuf,
 }
 
-impl FleetHost<'_> {
+impl TrialHost<'_> {
     fn gt(&self, words: &[&str]) -> FinishedProgram {
         let sandbox = self.network.sandbox;
         self.network.command(sandbox.gt_path()).dir(&self.directory).args(words).run()
@@ -224,13 +224,13 @@ fn work_through(gt: &Path, beads: usize, out: &mut impl Write) -> io::Result<()>
 
     let networks: Vec<HostNetwork<'_>> =
         (0..3).map(|number| HostNetwork::make(sandbox, number)).collect();
-    let hosts: Vec<FleetHost<'_>> = ["one", "two", "three"]
+    let hosts: Vec<TrialHost<'_>> = ["one", "two", "three"]
         .into_iter()
         .zip(&networks)
         .map(|(name, network)| {
             let install = network.command(gt).env("DATABASE_URL", &url).dir(sandbox.root());
             install.args(["install", name]).run().ok();
-            let host = FleetHost { network, directory: sandbox.root().join(name) };
+            let host = TrialHost { network, directory: sandbox.root().join(name) };
             host.declare(name)?;
             Ok(host)
         })
@@ -291,7 +291,7 @@ fn work_through(gt: &Path, beads: usize, out: &mut impl Write) -> io::Result<()>
     writeln!(out, "death of a host ({killed} processes): {} of {beads} landed", one.closed())?;
 
     sling_next();
-    let copy = FleetHost { network: three.network, directory: sandbox.root().join("copy") };
+    let copy = TrialHost { network: three.network, directory: sandbox.root().join("copy") };
     let copied = sandbox.command("cp").arg("--archive").arg(&one.directory).arg(&copy.directory);
     copied.run().ok();
     let same_name = copy.gt(&["up"]).fails(1);
@@ -326,7 +326,7 @@ fn tempfile_for_access() -> io::Result<tempfile::NamedTempFile> {
 /// Nothing was lost, nothing was done twice, and no bead had two live agents.
 fn check(
     sandbox: &Sandbox,
-    host: &FleetHost<'_>,
+    host: &TrialHost<'_>,
     ids: &[String],
     out: &mut impl Write,
 ) -> io::Result<()> {

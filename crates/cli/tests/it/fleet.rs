@@ -289,6 +289,8 @@ fn wrong_declarations_of_a_host_are_told_in_a_sentence() {
     declare(&two, r#"{"host": {"name": "one"}}"#);
     let said = refusal(&two.gt(["scheduler", "run"]));
     assert_says(&said, &["another host is called one already", "host.name"]);
+    let said = refusal(&two.gt(["up"]));
+    assert_says(&said, &["another host is called one already"]);
     declare(&two, r#"{"host": {"name": "two", "labels": "gpu, a b"}}"#);
     let said = refusal(&two.gt(["scheduler", "run"]));
     assert_says(&said, &["host.labels", "\"a b\" is not a name"]);

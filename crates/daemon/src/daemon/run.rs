@@ -99,7 +99,7 @@ pub fn run(
             )));
         }
     };
-    gt_town::hosts::refuse_wrong_clock(&town)?;
+    gt_town::hosts::refuse_unfit_host(&town)?;
     make_room_for_files();
     let settings = DaemonSettings::of(&town)?;
     let journal =
