@@ -54,7 +54,7 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
     let (repo, default_branch) = repository(new, &slug)?;
     let host = host_of_directory(town, &slug, &repo)?;
     // Before the rig, because a directory without a rig does no harm.
-    make_directory(town, &slug)?;
+    make_directory(town, slug.as_str())?;
     town.write(|writer| {
         check_free(writer, &slug, prefix.as_ref())?;
         let taken: Vec<String> =
@@ -120,12 +120,13 @@ pub fn usual_executor(has_repository: bool) -> ExecutorKind {
     }
 }
 
-/// Makes the directory of a rig, unless it is there.
-pub fn make_directory(town: &Town, rig: &RigSlug) -> Result<()> {
+/// Makes the directory of a rig at this path inside the town, unless it is there. A host that joined the town after the rig was
+/// added has none yet.
+pub fn make_directory(town: &Town, path: &str) -> Result<()> {
     if !town.has_directory() {
         return Ok(());
     }
-    let directory = town.root().join(rig.as_str());
+    let directory = town.root().join(path);
     std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
         action: "create",
         path: directory,
