@@ -16,6 +16,7 @@ pub mod machine;
 pub mod pager;
 pub mod private;
 pub mod process;
+pub mod remote_shell;
 pub mod runs;
 pub mod ssh;
 pub mod telemetry;

@@ -53,6 +53,7 @@ mod fleet_views;
 mod formulas;
 mod guides;
 mod hooks;
+mod host_add;
 mod host_identity;
 mod hostile_git;
 mod ids;

@@ -27,7 +27,7 @@ impl Elsewhere {
     /// Has the agents of `web` be this script, over there.
     #[track_caller]
     fn with_agent(script: &str) -> Self {
-        let (town, sshd) = (town(), Sshd::start());
+        let (town, sshd) = (town(), Sshd::start(&[]));
         town.gt(["rig", "add", "web", "--executor", "ssh", "--host", sshd.host()]).ok();
         set_agent(&town, script);
         let there = Self { town, sshd };

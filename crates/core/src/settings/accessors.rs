@@ -113,6 +113,7 @@ accessors! {
         host_labels: String, "host.labels";
         host_rigs: String, "host.rigs";
         host_max_polecats: i64, "host.max_polecats";
+        host_ssh_command: String, "host.ssh_command";
         daemon_scan_every: Duration, "daemon.scan_every";
         daemon_log_size: u64, "daemon.log_size";
         store_lock_timeout: Duration, "store.lock_timeout";

@@ -178,6 +178,8 @@ settings! {
         "Rigs that this host works on, in its own settings/config.json; empty is all";
     "host.max_polecats": COUNT, "0",
         "Most live runs on this host, in its own settings/config.json; 0 is no limit";
+    "host.ssh_command": SettingKind::Command, "ssh -T -oBatchMode=yes -oConnectTimeout=10 -oServerAliveInterval=15",
+        "Program that reaches other machines for gt host add and gt host upgrade, with its options";
     "daemon.scan_every": SettingKind::Duration, "30s",
         "How often the daemon checks everything, even if it was told of no change";
     "daemon.log_size": SettingKind::Bytes, "8MiB",
