@@ -18,7 +18,6 @@ pub mod private;
 pub mod process;
 pub mod remote_shell;
 pub mod runs;
-pub mod ssh;
 pub mod telemetry;
 pub mod terminal;
 pub mod tmux;

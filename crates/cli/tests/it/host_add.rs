@@ -12,6 +12,8 @@ use crate::support::{Steps as _, assert_says, nowhere, refusal, texts, town_on_f
 /// A town on PostgreSQL, and a machine that is to become its host.
 struct OtherMachine {
     town: Sandbox,
+    /// The database of the town.
+    database: String,
     sshd: Sshd,
 }
 
@@ -50,7 +52,8 @@ impl OtherMachine {
         let config = sshd.client_config();
         let command = format!("ssh -T -F {} -oBatchMode=yes", config.display());
         town.gt(["config", "set", "host.ssh_command", &command]).ok();
-        Self { town, sshd }
+        let database = url.rsplit('/').next().unwrap().to_owned();
+        Self { town, database, sshd }
     }
 
     fn home(&self) -> PathBuf {
@@ -225,6 +228,55 @@ fn a_machine_without_git_or_tmux_is_refused() {
     std::os::unix::fs::symlink("/bin/date", &date).unwrap();
     let said = refusal(&machine.add(&[]));
     assert_says(&said, &["other-home/town already", "--directory"]);
+}
+
+#[test]
+fn a_rig_of_the_executor_ssh_is_pinned_to_the_host_that_its_machine_becomes() {
+    let machine = OtherMachine::new();
+    for bead in ["ch-a", "ch-b"] {
+        machine.bd(["create", "Sweep", "--rig", "chores", "--id", bead]).ok();
+    }
+    machine.gt(["config", "set", "rig.chores.command", "sleep 600"]).ok();
+    machine.gt(["sling", "ch-a"]).ok();
+    wait_until("it runs", || machine.states("ch-a") == ["running"]);
+    machine.gt(["config", "set", "rig.chores.command", "echo {bead}"]).ok();
+    // The store as an earlier program has left it, whose supervisor has died.
+    let sql = "SET search_path = gt; UPDATE rigs SET executor = 'ssh'; UPDATE runs SET executor = 'ssh';
+        INSERT INTO settings (scope, key, value, updated_at, updated_by)
+        VALUES ('gt', 'rig.chores.ssh.host', 'builder', 0, ''), ('gt', 'rig.chores.ssh.gt', 'gt', 0, '')";
+    Cluster::shared().sql(&machine.database, sql);
+    let supervisor = machine.supervisor_of("ch-a#1");
+    let lock = fs::read_to_string(machine.cwd().join(".gt/runs/ch-a#1.lock")).unwrap();
+    let agent = lock.split_whitespace().nth(1).unwrap().to_owned();
+    machine.signal("KILL", &supervisor);
+    machine.signal("KILL", &agent);
+    for entry in fs::read_dir(machine.cwd().join(".gt")).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("lease-") {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+
+    machine.cycle().ok();
+
+    assert_eq!(machine.states("ch-a"), ["running"], "no process here can tell");
+    let rig = machine.gt_json(&["rig", "status", "chores"]);
+    assert_eq!(rig["executor"], "process");
+    assert_eq!(machine.gt(["config", "get", "rig.chores.host"]).ok().line(), "builder");
+    let said = refusal(&machine.gt(["run", "cancel", "ch-a"]));
+    assert_says(&said, &["over ssh by an earlier gt", "gt run cancel ch-a#1 --force"]);
+    machine.gt(["run", "cancel", "ch-a", "--force"]).ok();
+    assert_eq!(machine.states("ch-a"), ["cancelled"]);
+    machine.gt(["sling", "ch-b"]).ok();
+    assert_says(
+        &machine.gt(["why", "ch-b"]).ok().stdout,
+        &["only builder works on the rig chores"],
+    );
+
+    machine.add(&[]).ok();
+
+    assert_eq!(machine.gt(["config", "get", "rig.chores.host"]).ok().line(), "two");
+    wait_until("its machine has done the work", || machine.states("ch-b") == ["done"]);
+    machine.in_dir(machine.home().join("town")).gt(["down"]).ok();
 }
 
 #[test]

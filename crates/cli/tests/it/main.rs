@@ -122,7 +122,6 @@ mod sixty;
 mod skill;
 mod sling;
 mod slow_landings;
-mod ssh;
 mod stacked_work;
 mod staging;
 mod standalone;

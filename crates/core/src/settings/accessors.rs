@@ -162,10 +162,6 @@ accessors! {
         rig_overlay: String, "rig.*.overlay";
         rig_wrap: String, "rig.*.wrap";
         rig_checkout: String, "rig.*.checkout";
-        rig_ssh_host: String, "rig.*.ssh.host";
-        rig_ssh_directory: String, "rig.*.ssh.directory";
-        rig_ssh_gt: String, "rig.*.ssh.gt";
-        rig_ssh_command: String, "rig.*.ssh.command";
         rig_warm_worktrees: i64, "rig.*.warm_worktrees";
         rig_checks: Vec<CheckDefinition>, "rig.*.checks";
         rig_protect: Vec<PathPattern>, "rig.*.protect";

@@ -140,10 +140,10 @@ pub fn stored(reader: &Reader<'_>, name: &SettingName) -> Result<Option<String>>
 
 /// Forgets what was set for a rig that goes.
 pub(crate) fn forget_rig(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
+    let of_rig = format!("rig.{rig}.");
     for (key, _) in writer.settings(SettingScope::Town)? {
-        let (_, name) = lookup(&key)?;
-        if rig_of(&name).as_ref() == Some(rig) {
-            writer.put_setting(SettingScope::Town, name.as_str(), None)?;
+        if key.starts_with(&of_rig) {
+            writer.put_setting(SettingScope::Town, &key, None)?;
         }
     }
     Ok(())
