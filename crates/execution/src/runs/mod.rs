@@ -42,7 +42,7 @@ pub use gt_executors::terminal::{BECOME, KeyInput, become_agent};
 
 pub use keyboard::{KeyStrokes, KeysTyped, NamedKey, TYPED_BYTES_MAX, type_keys};
 pub use left_runs::clear_left_runs;
-pub use output::{OutputElsewhere, RunOutput};
+pub use output::{KEPT_OUTPUT_WAIT_MAX, OutputElsewhere, RunOutput};
 pub use recover::{Recovered, recover};
 pub use screen::{RunScreen, ScreenSource};
 pub(crate) use screen::{has_screen, session_of_run};

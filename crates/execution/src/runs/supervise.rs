@@ -136,7 +136,7 @@ pub fn supervise(
     if run.executor == ExecutorKind::Tmux {
         supervision.reopen_with(reopening(town, &run, &rig, program));
     }
-    let lease = LeaseWatch::begin(town, &files)?;
+    let lease = LeaseWatch::begin(town, &run, &files)?;
     let (ended, is_limited) = std::thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
         let (lease_ended, lease_end) = mpsc::channel::<()>();
