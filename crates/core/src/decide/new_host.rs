@@ -128,6 +128,10 @@ mod tests {
     const REPORT: &str = "Welcome to builder!\ngt-probe system Linux\ngt-probe architecture x86_64\ngt-probe clock 1000\n\
                           gt-probe git yes\ngt-probe tmux yes\ngt-probe path /home/me/my town\ngt-probe directory free\n";
 
+    type FactChange = fn(&mut CandidateFacts);
+
+    const YEAR_S: i64 = 365 * 24 * 3600;
+
     #[test]
     fn a_report_is_read_between_the_lines_of_a_greeting() {
         let facts = CandidateFacts::parse(REPORT).unwrap();
@@ -151,28 +155,25 @@ mod tests {
             tmux_rig: Some(&rig),
             store_clock_s: 1000,
         };
-        let with = |change: &dyn Fn(&mut CandidateFacts)| {
+        let with = |change: FactChange| {
             let mut facts = CandidateFacts::parse(REPORT).unwrap();
             change(&mut facts);
             needs.refusal(&facts)
         };
-        let years = 2 * 365 * 24 * 3600;
-        assert_eq!(with(&|_| {}), None);
-        for (change, says) in [
-            (
-                &(|facts| facts.has_git = false) as &dyn Fn(&mut CandidateFacts),
-                "has no git; install",
-            ),
-            (&|facts| facts.has_tmux = false, "no tmux, which the rig web needs"),
-            (&|facts| facts.clock_s = 1000 + years, "ahead of that of the store; set it there"),
-            (&|facts| facts.clock_s = 1000 - years, "behind that of the store"),
-            (&|facts| facts.architecture = "aarch64".to_owned(), "is Linux on aarch64"),
-            (&|facts| facts.directory = NewDirectory::Taken, "has /home/me/my town already"),
-        ] {
+        assert_eq!(with(|_| {}), None);
+        let obstacles: [(FactChange, &str); 6] = [
+            (|facts| facts.has_git = false, "has no git; install"),
+            (|facts| facts.has_tmux = false, "no tmux, which the rig web needs"),
+            (|facts| facts.clock_s += 2 * YEAR_S, "ahead of that of the store; set it there"),
+            (|facts| facts.clock_s -= 2 * YEAR_S, "behind that of the store"),
+            (|facts| facts.architecture = "aarch64".to_owned(), "is Linux on aarch64"),
+            (|facts| facts.directory = NewDirectory::Taken, "has /home/me/my town already"),
+        ];
+        for (change, says) in obstacles {
             let said = with(change).unwrap();
             assert!(said.contains(says) && said.contains("builder"), "{said}");
         }
-        assert_eq!(with(&|facts| facts.directory = NewDirectory::Unfinished), None);
+        assert_eq!(with(|facts| facts.directory = NewDirectory::Unfinished), None);
         let needs = CandidateNeeds { tmux_rig: None, ..needs };
         let facts = CandidateFacts { has_tmux: false, ..CandidateFacts::parse(REPORT).unwrap() };
         assert_eq!(needs.refusal(&facts), None, "no rig needs it");

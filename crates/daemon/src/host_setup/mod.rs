@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use gt_core::decide::{CandidateFacts, CandidateNeeds, HostState, NewDirectory, Right};
 use gt_core::settings::{checked, plain_names};
-use gt_core::{ExecutorKind, RigSlug, words};
+use gt_core::{ExecutorKind, RigState, words};
 use gt_executors::process::built_for;
 use gt_executors::remote_shell::{RemoteInput, RemoteShell, RemoteShellError};
 use gt_scheduling::fleet::{self, FleetHost};
@@ -90,7 +90,7 @@ pub fn add(
             pin_rigs_by_target(town, new)?;
             Ok(host)
         }
-        Err(error) => Err(undone(town, &shell, &order, path, error)),
+        Err(error) => Err(undone(town, &shell, &order, path, &error)),
     }
 }
 
@@ -155,16 +155,22 @@ fn probe(
     })?;
     let (rigs, store_clock_s) =
         town.read(|reader| Ok((reader.rigs()?, reader.store_clock_s()?)))?;
-    let works_on = |rig: &RigSlug| {
-        order.rigs.is_empty() || plain_names(&order.rigs).any(|name| name == rig.as_str())
-    };
-    let in_sessions =
-        rigs.iter().find(|rig| rig.executor == ExecutorKind::Tmux && works_on(&rig.slug));
+    let settings = layers(town)?;
+    let mut in_sessions = None;
+    for rig in rigs.iter().filter(|rig| rig.executor == ExecutorKind::Tmux) {
+        let pinned = settings.rig_host(&rig.slug)?;
+        let is_asked_for =
+            order.rigs.is_empty() || plain_names(&order.rigs).any(|name| name == rig.slug.as_str());
+        let is_free = pinned.is_empty() || pinned == order.name || pinned == order.address;
+        if is_asked_for && is_free && rig.state != RigState::Docked {
+            in_sessions = Some(&rig.slug);
+        }
+    }
     let built_for = built_for();
     let needs = CandidateNeeds {
         machine: &shell.target,
         built_for: (&built_for.0, &built_for.1),
-        tmux_rig: in_sessions.map(|rig| &rig.slug),
+        tmux_rig: in_sessions,
         store_clock_s,
     };
     match needs.refusal(&facts) {
@@ -239,7 +245,7 @@ fn undone(
     shell: &RemoteShell,
     order: &JoinOrder,
     path: &str,
-    error: OperationError,
+    error: &OperationError,
 ) -> OperationError {
     let (name, target) = (&order.name, &shell.target);
     let undo = carry_out(shell, scripts::UNDO, &[path], RemoteInput::Nothing, JOIN_LIMIT);
