@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     const REPORT: &str = "Welcome to builder!\ngt-probe system Linux\ngt-probe architecture x86_64\ngt-probe clock 1000\n\
-                          gt-probe git yes\ngt-probe tmux yes\ngt-probe path /home/me/my town\ngt-probe directory free\n";
+                          gt-probe git yes\ngt-probe tmux yes\ngt-probe path /srv/my town\ngt-probe directory free\n";
 
     type FactChange = fn(&mut CandidateFacts);
 
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_report_is_read_between_the_lines_of_a_greeting() {
         let facts = CandidateFacts::parse(REPORT).unwrap();
-        assert_eq!(facts.path, "/home/me/my town");
+        assert_eq!(facts.path, "/srv/my town");
         assert_eq!(facts.directory, NewDirectory::Free);
         assert!(facts.has_git && facts.has_tmux && facts.clock_s == 1000);
         for missing in ["system", "clock", "path", "directory"] {
@@ -167,7 +167,7 @@ mod tests {
             (|facts| facts.clock_s += 2 * YEAR_S, "ahead of that of the store; set it there"),
             (|facts| facts.clock_s -= 2 * YEAR_S, "behind that of the store"),
             (|facts| facts.architecture = "aarch64".to_owned(), "is Linux on aarch64"),
-            (|facts| facts.directory = NewDirectory::Taken, "has /home/me/my town already"),
+            (|facts| facts.directory = NewDirectory::Taken, "has /srv/my town already"),
         ];
         for (change, says) in obstacles {
             let said = with(change).unwrap();

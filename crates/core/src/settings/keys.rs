@@ -280,8 +280,11 @@ settings! {
         "Paths of this rig, such as .github/,jest.config.js; a merge request that changes one of them needs a review";
 }
 
+/// The removed setting of a rig that named the machine of its runs.
+pub const REMOVED_MACHINE: &str = "ssh.host";
+
 /// The settings of a rig that are removed. Stores of earlier programs hold values of them.
-pub const REMOVED_OF_RIG: [&str; 4] = ["ssh.host", "ssh.directory", "ssh.gt", "ssh.command"];
+pub const REMOVED_OF_RIG: [&str; 4] = [REMOVED_MACHINE, "ssh.directory", "ssh.gt", "ssh.command"];
 
 /// Whether a setting of this full name is removed.
 pub(super) fn is_removed(name: &str) -> bool {

@@ -22,7 +22,7 @@ pub struct RunOutput {
     /// Bytes that were read and masked, and not returned yet.
     ready: Vec<u8>,
     elsewhere: Option<OutputElsewhere>,
-    kept: Option<KeptOutput>,
+    kept: Option<OutputInStore>,
 }
 
 /// How often the store is asked whether another host has kept more.
@@ -33,7 +33,7 @@ pub const KEPT_OUTPUT_WAIT_MAX: Duration = Duration::from_secs(6);
 
 /// The end of an output in the store, which may grow.
 #[derive(Debug)]
-struct KeptOutput {
+struct OutputInStore {
     town: Town,
     run: RunId,
     /// The length of the whole output when it was last looked at.
@@ -41,7 +41,7 @@ struct KeptOutput {
     looked: Instant,
 }
 
-impl KeptOutput {
+impl OutputInStore {
     /// The bytes that are new since the last look.
     fn more(&mut self) -> Result<Vec<u8>> {
         if self.looked.elapsed() < KEPT_POLL_INTERVAL {
@@ -126,7 +126,7 @@ impl RunOutput {
             masked: MaskedStream::new(SecretMask::of_accounts(&[])),
             ready: kept.tail,
             elsewhere: Some(OutputElsewhere { host: host.to_owned(), cut_bytes }),
-            kept: Some(KeptOutput {
+            kept: Some(OutputInStore {
                 town: town.clone(),
                 run: id.clone(),
                 bytes: kept.bytes,

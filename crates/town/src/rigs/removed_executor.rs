@@ -1,10 +1,9 @@
 //! Rigs of the executor `ssh`, which is removed.
 
-use gt_core::settings::{REMOVED_OF_RIG, checked};
+use gt_core::settings::checked;
 use gt_core::{ExecutorKind, Rig};
-use gt_store::SettingScope;
 
-use crate::settings::put;
+use crate::settings::{put, take_removed};
 use crate::{Result, Town, hosts};
 
 /// Pins rigs that an earlier program carried out over ssh to the host with the name of their machine, where they are plain
@@ -17,16 +16,9 @@ pub fn pin_ssh_rigs(town: &Town) -> Result<()> {
     }
     town.as_system().write(|writer| {
         for rig in writer.rigs()?.into_iter().filter(is_one) {
-            let of_rig = |key: &str| format!("rig.{}.{key}", rig.slug);
-            let machine = writer.setting(SettingScope::Town, &of_rig(REMOVED_OF_RIG[0]))?;
-            let Some(machine) = machine.filter(|machine| !machine.trim().is_empty()) else {
-                continue;
-            };
-            let (name, value) = checked(&of_rig("host"), machine.trim())?;
+            let Some(machine) = take_removed(writer, &rig.slug)? else { continue };
+            let (name, value) = checked(&format!("rig.{}.host", rig.slug), machine.trim())?;
             put(writer, &name, Some(&value))?;
-            for key in REMOVED_OF_RIG {
-                writer.put_setting(SettingScope::Town, &of_rig(key), None)?;
-            }
             writer.change_rig(&rig, &Rig { executor: ExecutorKind::Process, ..rig.clone() })?;
         }
         Ok(())

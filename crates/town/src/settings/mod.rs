@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use gt_core::limits::LABEL_BYTES_MAX;
-use gt_core::settings::{Layers, Resolved, SettingKind, SettingName, checked, lookup};
+use gt_core::settings::{
+    Layers, REMOVED_MACHINE, REMOVED_OF_RIG, Resolved, SettingKind, SettingName, checked, lookup,
+};
 use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, SettingScope, Writer};
 
@@ -147,6 +149,19 @@ pub(crate) fn forget_rig(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Takes the settings of a rig that are removed out of the store; gives the machine that they named, if they named one.
+pub(crate) fn take_removed(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<Option<String>> {
+    let mut machine = None;
+    for key in REMOVED_OF_RIG {
+        let name = format!("rig.{rig}.{key}");
+        if key == REMOVED_MACHINE {
+            machine = writer.setting(SettingScope::Town, &name)?;
+        }
+        writer.put_setting(SettingScope::Town, &name, None)?;
+    }
+    Ok(machine.filter(|machine| !machine.trim().is_empty()))
 }
 
 fn rig_of(name: &SettingName) -> Option<RigSlug> {
