@@ -109,10 +109,6 @@ pub struct ShownRunDocument {
     /// The last lines of the setup command of its tree, if it failed because of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup_output: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub away: Option<String>,
     pub needs_you: Vec<NeedDocument>,
     /// What it has used, by session and model.
     #[serde(skip_serializing_if = "Vec::is_empty")]

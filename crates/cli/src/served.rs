@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use gt_core::decide::CallerMachine;
 use gt_execution::runs::{
     CallRequest, CallRunner, CallStreams, CallerOutput, OutputStream, admit_call,
 };
@@ -168,7 +167,7 @@ impl CommandService {
 }
 
 impl CallRunner for CommandService {
-    fn run(&self, caller: CallerMachine, request: CallRequest, streams: CallStreams) -> u8 {
+    fn run(&self, request: CallRequest, streams: CallStreams) -> u8 {
         let CallStreams { input, output } = streams;
         let call = ServedCall {
             town: self.town.clone(),
@@ -177,7 +176,7 @@ impl CallRunner for CommandService {
             output,
         };
         CURRENT.set(Some(Rc::new(call)));
-        let status = match admit_call(&self.town, &self.environment, caller, &request) {
+        let status = match admit_call(&self.town, &self.environment, &request) {
             Ok((arguments, environment)) => {
                 let words = std::iter::once("gt".to_owned()).chain(arguments).map(OsString::from);
                 crate::run_command(&words.collect::<Vec<_>>(), environment)

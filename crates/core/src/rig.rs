@@ -212,6 +212,11 @@ impl RigState {
     }
 }
 
+/// The answer to a person who asks for the executor `ssh`.
+const SSH_REMOVED: &str = "the executor ssh is gone: another machine is a host of the town instead; use gt store migrate \
+                           postgres://… if the store is a file, then gt host add <machine> --ssh <machine>, and pin the rig to it \
+                           with gt config set rig.<rig>.host <machine>";
+
 /// How the runs of a rig are carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecutorKind {
@@ -219,7 +224,7 @@ pub enum ExecutorKind {
     Tmux,
     /// A plain process.
     Process,
-    /// A process on another machine.
+    /// A process on another machine that is no host of the town. An earlier program had it: no run of it is started any more.
     Ssh,
     /// An agent that asks for work over HTTP.
     Pull,
@@ -236,6 +241,14 @@ impl ExecutorKind {
         }
     }
 
+    /// Refuses an executor that no run is started with any more.
+    pub fn refuse_removed(self) -> Result<(), Invalid> {
+        match self {
+            Self::Ssh => Err(Invalid(SSH_REMOVED.to_owned())),
+            Self::Tmux | Self::Process | Self::Pull | Self::None => Ok(()),
+        }
+    }
+
     /// The kind of this name.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         match text {
@@ -245,7 +258,7 @@ impl ExecutorKind {
             "pull" => Ok(Self::Pull),
             "none" => Ok(Self::None),
             other => Err(Invalid(format!(
-                "\"{}\" is not an executor; write tmux, process, ssh, pull or none",
+                "\"{}\" is not an executor; write tmux, process, pull or none",
                 other.escape_debug()
             ))),
         }
@@ -300,18 +313,6 @@ impl Rig {
         !self.repo.is_empty() && self.executor.takes_slot()
     }
 
-    /// Refuses a rig whose executor cannot work with its repository.
-    pub fn check_executor(&self) -> Result<(), Invalid> {
-        if self.executor == ExecutorKind::Ssh && !self.repo.is_empty() {
-            return Err(Invalid(format!(
-                "the rig {} has a repository, and trees on other machines are not there yet; use the executor tmux or \
-                 process for it, or a rig without a repository whose command looks after its own tree",
-                self.slug
-            )));
-        }
-        Ok(())
-    }
-
     /// A rig that has just been added, without a repository.
     pub fn new(slug: RigSlug, title: &str, prefix: Prefix, path: &str, now: Timestamp) -> Self {
         Self {
@@ -330,17 +331,6 @@ impl Rig {
             updated_at: now,
         }
     }
-}
-
-/// Refuses an empty machine name for a rig whose runs go over ssh.
-pub fn check_ssh_host(host: &str, rig: &RigSlug) -> Result<(), Invalid> {
-    if host.trim().is_empty() {
-        return Err(Invalid(format!(
-            "the rig {rig} is carried out over ssh and has no machine; name it with gt config set rig.{rig}.ssh.host \
-             <machine>"
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -390,6 +380,16 @@ mod tests {
             let _ = Prefix::parse(&text);
             let _ = Prefix::derive(&text, |_| false);
         }
+    }
+
+    #[test]
+    fn the_executor_ssh_is_refused_with_the_commands_that_replace_it() {
+        let said = ExecutorKind::Ssh.refuse_removed().unwrap_err().to_string();
+        for command in ["gt store migrate postgres://…", "gt host add <machine> --ssh <machine>"]
+        {
+            assert!(said.contains(command), "{said}");
+        }
+        assert_eq!(ExecutorKind::Process.refuse_removed(), Ok(()));
     }
 
     #[test]

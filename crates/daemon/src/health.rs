@@ -377,8 +377,9 @@ fn rig_directories(town: &Town) -> Result<Vec<HealthCheck>> {
         }
         let directory = town.root().join(&rig.path);
         let is_local = rig.repo.starts_with('/');
-        // Agents that pull work have directories of their own.
-        let needs_directory = rig.executor != ExecutorKind::Pull || !rig.repo.is_empty();
+        // Agents that pull work have directories of their own. A host that joined later gets one with its first run of the rig.
+        let needs_directory = (rig.executor != ExecutorKind::Pull || !rig.repo.is_empty())
+            && !gt_town::hosts::is_shared(town);
         checks.push(if needs_directory && !directory.is_dir() {
             let detail = format!("{}: its directory {} is gone", rig.slug, directory.display());
             HealthCheck::bad(

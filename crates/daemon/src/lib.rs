@@ -10,6 +10,7 @@ pub mod demo;
 pub mod export_helper;
 pub mod finishing;
 pub mod health;
+pub mod host_setup;
 pub mod inbox;
 #[cfg(test)]
 mod live_run_tests;

@@ -18,8 +18,8 @@ pub(crate) fn wrap_of(layers: &Layers, rig: &Rig) -> Result<Option<CommandWrap>>
 /// A command that may get a program around it.
 pub(crate) struct WrappedCommand<'a> {
     pub(crate) rig: &'a Rig,
-    /// The town and the directory of the command; nothing on another machine.
-    pub(crate) place: Option<(&'a Town, &'a Path)>,
+    /// The town and the directory of the command.
+    pub(crate) place: (&'a Town, &'a Path),
     /// The run; empty if it belongs to none.
     pub(crate) run: &'a str,
     /// The variables that it is given.
@@ -34,17 +34,17 @@ impl WrappedCommand<'_> {
         argv: Vec<String>,
     ) -> Result<Vec<String>> {
         let Some(wrap) = wrap else { return Ok(argv) };
-        let mut values = vec![("rig", self.rig.slug.to_string()), ("run", self.run.to_owned())];
-        if let Some((town, tree)) = self.place {
-            let directory = town.root().join(&self.rig.path);
-            let repository = Trees::of(town, self.rig)
-                .map_or(directory, |trees| trees.repository().path().to_owned());
-            values.extend([
-                ("tree", tree.display().to_string()),
-                ("repository", repository.display().to_string()),
-                ("town", town.root().display().to_string()),
-            ]);
-        }
+        let (town, tree) = self.place;
+        let directory = town.root().join(&self.rig.path);
+        let repository = Trees::of(town, self.rig)
+            .map_or(directory, |trees| trees.repository().path().to_owned());
+        let values = [
+            ("rig", self.rig.slug.to_string()),
+            ("run", self.run.to_owned()),
+            ("tree", tree.display().to_string()),
+            ("repository", repository.display().to_string()),
+            ("town", town.root().display().to_string()),
+        ];
         let values: Vec<(&str, &str)> =
             values.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let variables: BTreeSet<&str> =

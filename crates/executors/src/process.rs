@@ -100,6 +100,13 @@ pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// The operating system and the processor of this machine, as `uname -s` and `uname -m` name them.
+pub fn built_for() -> (String, String) {
+    let names = rustix::system::uname();
+    let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
+    (text(names.sysname()), text(names.machine()))
+}
+
 /// Whether a program of this name is on the path, and its version.
 pub fn version_of(program: &str, flag: &str) -> Option<String> {
     let mut asked = command(program);

@@ -7,6 +7,7 @@ use gt_store::HostDeclaration;
 
 use crate::runtimes::{self, KnownRuntime};
 use gt_town::hosts::{has_lease, is_lease_fresh};
+use gt_town::rigs::pin_ssh_rigs;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{Result, Town, hosts};
 
@@ -50,6 +51,7 @@ pub fn renew_if_due(town: &Town) -> Result<()> {
     if !has_lease(town) || is_lease_fresh(town)? {
         return Ok(());
     }
+    pin_ssh_rigs(town)?;
     hosts::renew(town, &declaration(town)?, false)
 }
 

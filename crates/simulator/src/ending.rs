@@ -189,6 +189,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::Running(_)
         | WaitReason::StartInProgress(_)
         | WaitReason::RigParked(_)
+        | WaitReason::ExecutorRemoved(_)
         | WaitReason::Backoff(_)
         | WaitReason::Paused(..)
         | WaitReason::QueueGate

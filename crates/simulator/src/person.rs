@@ -75,7 +75,6 @@ impl Simulation {
                 prefix: Some(name),
                 branch: None,
                 executor: ExecutorKind::Process,
-                host: None,
             };
             let is_needed = self.planted.is_some_and(Planted::needs_pull_requests);
             if self.choose(0, 2) == 0 || is_needed {

@@ -24,6 +24,8 @@ pub struct Sshd {
     directory: TempDir,
     program: PathBuf,
     port: u16,
+    /// The variables that its sessions have.
+    environment: Vec<(String, String)>,
     running: Option<RunningSshd>,
 }
 
@@ -34,9 +36,9 @@ struct RunningSshd {
 }
 
 impl Sshd {
-    /// Starts the server. Fails loudly where there is none: scripts/test installs it.
+    /// Starts the server, whose sessions have these variables. Fails loudly where there is none: scripts/test installs it.
     #[track_caller]
-    pub fn start() -> Self {
+    pub fn start(environment: &[(&str, &str)]) -> Self {
         let program =
             ["/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd"].map(PathBuf::from);
         let program = program.into_iter().find(|path| path.is_file()).expect(
@@ -57,7 +59,9 @@ impl Sshd {
             let _ = fs::create_dir("/run/sshd");
             let _ = fs::set_permissions("/run/sshd", PermissionsExt::from_mode(0o755));
         }
-        let mut sshd = Self { directory, program, port: 0, running: None };
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let environment = environment.iter().map(owned).collect();
+        let mut sshd = Self { directory, program, port: 0, environment, running: None };
         // Another process may take the port between our looking and the server's.
         for _ in 0..10 {
             sshd.port = free_port();
@@ -139,6 +143,12 @@ impl Sshd {
         };
         let read = |name: &str| fs::read_to_string(self.path(name)).expect("read a key");
         let (port, here) = (self.port, self.directory.path().display());
+        let variables: Vec<String> =
+            self.environment.iter().map(|(name, value)| format!("\"{name}={value}\"")).collect();
+        let variables = match variables.as_slice() {
+            [] => String::new(),
+            some => format!("SetEnv {}\n", some.join(" ")),
+        };
         write("authorized_keys", read("key.pub"));
         write("known_hosts", format!("[127.0.0.1]:{port} {}", read("host-key.pub")));
         write(
@@ -147,7 +157,7 @@ impl Sshd {
                 "ListenAddress 127.0.0.1:{port}\nHostKey {here}/host-key\nPidFile none\nStrictModes no\n\
                  AuthorizedKeysFile {here}/authorized_keys\nPasswordAuthentication no\n\
                  KbdInteractiveAuthentication no\nPermitRootLogin yes\nUsePAM no\nMaxStartups 100\n\
-                 PrintMotd no\n"
+                 PrintMotd no\n{variables}"
             ),
         );
         for (name, key) in [("config", "key"), ("wrong-config", "wrong-key")] {

@@ -31,7 +31,7 @@ pub use error::{OperationError, Result, with_causes};
 pub use identity::{Actor, Environment};
 pub use machine::{Machine, RealMachine};
 pub use town::{
-    CommitFollower, CommitHook, IfAbsent, Installed, StoreMove, Town, TownFile, install,
+    CommitFollower, CommitHook, IfAbsent, Installed, StoreMove, Town, TownFile, install, join,
     move_store, start_store,
 };
 

@@ -49,8 +49,6 @@ pub struct SchedulerSettings {
     pub rig_caps: BTreeMap<RigSlug, u32>,
     /// The command of each rig that has one.
     pub commands: BTreeMap<RigSlug, String>,
-    /// The machine of each rig whose runs are carried out over ssh.
-    pub hosts: BTreeMap<RigSlug, String>,
     /// The runtime of each rig that names one.
     pub runtimes: BTreeMap<RigSlug, String>,
     /// The runtime of all others, if the town names one.
@@ -130,7 +128,6 @@ impl SchedulerSettings {
         let mut rig_caps = BTreeMap::new();
         let mut commands = BTreeMap::new();
         let mut runtimes = BTreeMap::new();
-        let mut hosts = BTreeMap::new();
         let mut rig_hosts = BTreeMap::new();
         let mut rig_labels = BTreeMap::new();
         let mut reviewed_rigs = BTreeSet::new();
@@ -159,7 +156,6 @@ impl SchedulerSettings {
             let with_rig = |value: String| (rig.clone(), value);
             commands.extend(said(layers.rig_command(&rig)?).map(with_rig));
             runtimes.extend(said(layers.rig_runtime(&rig)?).map(with_rig));
-            hosts.extend(said(layers.rig_ssh_host(&rig)?).map(with_rig));
             rig_hosts.extend(said(layers.rig_host(&rig)?).map(with_rig));
             let labels: BTreeSet<String> =
                 plain_names(&layers.rig_host_labels(&rig)?).map(ToOwned::to_owned).collect();
@@ -210,7 +206,6 @@ impl SchedulerSettings {
             stacking_rigs,
             rig_caps,
             commands,
-            hosts,
             runtimes,
             runtime: Some(layers.worker_runtime()?).filter(|name| !name.is_empty()),
         })

@@ -68,7 +68,8 @@ pub fn import(
         }
         if !options.dry_run {
             // Last, so that an earlier refusal leaves no directory behind.
-            summary.rigs.iter().try_for_each(|rig| gt_town::rigs::make_directory(town, rig))?;
+            let make = |rig: &RigSlug| gt_town::rigs::make_directory(town, rig.as_str());
+            summary.rigs.iter().try_for_each(make)?;
         }
         Ok(summary)
     })

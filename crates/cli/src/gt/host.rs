@@ -1,5 +1,7 @@
 //! `gt host`.
 
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -7,12 +9,15 @@ use gt_api::{AdoptedHostDocument, FleetHostDocument, HostDocument};
 use gt_core::decide::HostState;
 use gt_core::schedule::RunId;
 use gt_core::time::format_duration;
+use gt_daemon::host_setup::{self, DaemonService, JoinOrder, NewHost};
 use gt_scheduling::fleet::{self, FleetHost};
-use gt_town::{Town, hosts};
+use gt_town::{SystemClock, Town, hosts};
 
-use crate::context::CommandContext;
+use super::daemon::refuse_to_workers;
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, plural};
+use crate::served;
 
 /// The hosts that work on this town
 #[derive(Debug, Args)]
@@ -62,6 +67,60 @@ enum HostVerb {
         #[arg(long)]
         force: bool,
     },
+    /// Make another machine a host of this town, over ssh
+    ///
+    /// Copies this program there, writes the directory of the town, starts its daemon (as a user service of systemd, where there
+    /// is one), and checks that it works. The password of the store goes to a private file there. If anything fails, the machine
+    /// is left as it was. The town must be on PostgreSQL.
+    #[command(after_help = "Examples:
+  gt host add builder --ssh builder
+  gt host add gpu1 --ssh me@10.0.0.7 --labels gpu,linux --max-polecats 4
+  gt host add builder --ssh builder --store postgres://gt@db.example/town")]
+    Add {
+        /// Its name
+        host: String,
+        /// Its machine, as ssh calls it
+        #[arg(long, value_name = "TARGET")]
+        ssh: String,
+        /// The directory of the town there, below the home directory unless absolute; by default named as it is here
+        #[arg(long)]
+        directory: Option<String>,
+        /// The address by which it reaches the store, without a password; by default the one that this host uses
+        #[arg(long, value_name = "URL")]
+        store: Option<String>,
+        /// Its labels
+        #[arg(long, value_name = "LABEL,…", default_value = "")]
+        labels: String,
+        /// The rigs that it works on; by default all
+        #[arg(long, value_name = "RIG,…", default_value = "")]
+        rigs: String,
+        /// The most live runs on it; 0 is no limit
+        #[arg(long, default_value_t = 0)]
+        max_polecats: u32,
+    },
+    /// Give a host that was added with gt host add this program, and restart its daemon
+    ///
+    /// The program is replaced at once; workers go on. If the daemon does not come back, the host gets its former program again.
+    #[command(after_help = "Example:\n  gt host upgrade builder")]
+    Upgrade {
+        /// Its name or identity
+        host: String,
+        /// Its machine, as ssh calls it; by default the address that it declares
+        #[arg(long, value_name = "TARGET")]
+        ssh: Option<String>,
+    },
+    /// Join the town that the order on standard input names
+    #[command(hide = true)]
+    Join {
+        /// The directory of the town here
+        directory: PathBuf,
+    },
+    /// Restart the daemon of this host, as a service if it is one
+    #[command(hide = true)]
+    Restart,
+    /// End the daemon of this host, and its service
+    #[command(hide = true)]
+    Leave,
     /// Take over the runs of the directory that these files come from
     ///
     /// A directory that was copied or moved is a new host. It does not judge the runs of the old one, which may be alive
@@ -102,7 +161,76 @@ pub(super) fn run(context: &CommandContext<'_>, args: &HostArgs) -> Result<(), C
             done(context.printer, &host, &[], said)
         }
         HostVerb::Remove { host, force } => remove(context, host, *force),
+        HostVerb::Add { host, ssh, directory, store, labels, rigs, max_polecats } => {
+            let new = NewHost {
+                name: host.clone(),
+                target: ssh.clone(),
+                directory: directory.clone(),
+                store: store.clone(),
+                labels: labels.clone(),
+                rigs: rigs.clone(),
+                cap: *max_polecats,
+            };
+            add(context, &new)
+        }
+        HostVerb::Upgrade { host, ssh } => upgrade(context, host, ssh.as_deref()),
+        HostVerb::Join { directory } => join(context, directory),
+        HostVerb::Restart => {
+            refuse_to_workers(context, "a restart of the daemon")?;
+            let root = context.root()?;
+            let service =
+                host_setup::restart_service(&root, &this_program()?, &context.environment)?;
+            context.printer.done(format!("✓ The daemon is restarted, {}", by_service(&service)))
+        }
+        HostVerb::Leave => {
+            refuse_to_workers(context, "an end of the daemon")?;
+            let root = context.root()?;
+            host_setup::remove_service(&root, &this_program()?, &context.environment)?;
+            context.printer.done("✓ The daemon has ended")
+        }
         HostVerb::Adopt { force } => adopt(context, *force),
+    }
+}
+
+fn add(context: &CommandContext<'_>, new: &NewHost) -> Result<(), CliError> {
+    let host = host_setup::add(&context.town()?, new, &this_program()?, &context.environment)?;
+    let (name, path) = (&host.record.host.name, &host.record.host.path);
+    let said = format!("✓ {name} joined the town, from {path} on {}", new.target);
+    done(context.printer, &host, &[], said)
+}
+
+fn upgrade(context: &CommandContext<'_>, host: &str, target: Option<&str>) -> Result<(), CliError> {
+    let (program, version) = (this_program()?, env!("CARGO_PKG_VERSION"));
+    let host = host_setup::upgrade(&context.town()?, host, target, (&program, version))?;
+    let name = &host.record.host.name;
+    done(context.printer, &host, &[], format!("✓ {name} works with gt {version}"))
+}
+
+fn join(context: &CommandContext<'_>, directory: &Path) -> Result<(), CliError> {
+    refuse_to_workers(context, "a join of another town")?;
+    let mut text = String::new();
+    served::stdin()
+        .take(ORDER_BYTES_MAX)
+        .read_to_string(&mut text)
+        .map_err(|error| CliError::request(format!("cannot read the order to join: {error}")))?;
+    // The order has a password, so no part of it is told.
+    let order: JoinOrder = serde_json::from_str(&text)
+        .map_err(|_| CliError::request("the order to join is not one of gt host add".to_owned()))?;
+    let (program, actor) = (this_program()?, context.actor()?);
+    let directory = context.directory.join(directory);
+    let environment = &context.environment;
+    let service =
+        host_setup::join(&directory, &order, &program, environment, &actor, &SystemClock)?;
+    context.printer.done(format!("✓ Joined the town, {}", by_service(&service)))
+}
+
+/// The longest order to join.
+const ORDER_BYTES_MAX: u64 = 64 << 10;
+
+fn by_service(service: &DaemonService) -> String {
+    match service {
+        DaemonService::Systemd(unit) => format!("with the service {unit}"),
+        DaemonService::Process => "with a daemon that is no service".to_owned(),
     }
 }
 

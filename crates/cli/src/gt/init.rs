@@ -197,7 +197,6 @@ fn add_rig(
             prefix: None,
             branch: None,
             executor: rigs::usual_executor(true),
-            host: None,
         },
     )?;
     let earlier = remember_repository(context, town, &rig);

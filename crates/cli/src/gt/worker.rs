@@ -35,13 +35,6 @@ enum WorkerVerb {
         #[arg(long, value_name = "PIPE")]
         voice: Option<PathBuf>,
     },
-    /// Serve a line from another machine on standard input and output
-    #[command(hide = true)]
-    Remote {
-        /// Carry out one run, and go on when the line breaks
-        #[arg(long)]
-        keep: bool,
-    },
     /// Type the prompt on standard input into the session of a supervisor
     ///
     /// Prints one line: arrived, or why not.
@@ -80,13 +73,6 @@ pub(super) fn run(context: &CommandContext<'_>, args: &WorkerArgs) -> Result<(),
                 runs::say_failed(&error.chain());
             }
             done
-        }
-        WorkerVerb::Remote { keep } => {
-            let (program, home) = (this_program()?, context.directory.clone());
-            let serve = if *keep { runs::keep_run } else { runs::attend_line };
-            serve(program, home).map_err(|error| {
-                CliError::request(format!("the line from home cannot be served: {error}"))
-            })
         }
         WorkerVerb::Type { supervisor, ready, confirm } => {
             let typed = type_prompt(context, *supervisor, ready.as_deref(), confirm);

@@ -208,6 +208,25 @@ fn a_host_that_was_paused_ends_its_stale_worker_and_saves_its_tree() {
 }
 
 #[test]
+fn a_rig_without_a_repository_works_on_a_host_that_joined_later() {
+    let ([one, two], _link) = two_hosts("15m", DRAFTS);
+    one.gt(["rig", "add", "chores", "--executor", "process"]).ok();
+    one.gt(["config", "set", "rig.chores.command", "pwd"]).ok();
+    assert!(!two.cwd().join("chores").exists());
+    one.bd(["create", "Sweep", "--rig", "chores", "--id", "ch-a"]).ok();
+    two.cycle().ok();
+
+    two.gt(["sling", "ch-a"]).ok();
+
+    wait_until("it is done there", || two.states("ch-a") == ["done"]);
+    let run = two.run_of("ch-a");
+    assert_eq!(run["host"].as_str().unwrap().split('/').next(), Some("two"));
+    assert_eq!(run["attempt"], 1);
+    let worked_in = two.gt(["run", "log", "ch-a"]).ok().stdout;
+    assert_eq!(worked_in.trim_end(), two.cwd().join("chores").display().to_string());
+}
+
+#[test]
 fn a_host_is_drained_resumed_and_removed() {
     let ([one, two], _link) = two_hosts("15m", DRAFTS);
     one.cycle().ok();

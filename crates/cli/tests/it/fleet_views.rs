@@ -62,7 +62,10 @@ fn the_end_of_a_runs_output_is_readable_from_another_host() {
     one.bead("gr-a", &["--rig", "gear"]);
     one.gt(["sling", "gr-a", "gear"]).ok();
     // The end is kept after the run has ended.
-    wait_until("the output is kept", || two.gt(["run", "log", "gr-a"]).code == 0);
+    wait_until("the output is kept", || {
+        let log = two.gt(["run", "log", "gr-a"]);
+        log.code == 0 && log.stdout.ends_with("last words\n")
+    });
 
     let all = one.gt(["run", "log", "gr-a"]).ok().stdout;
     let log = two.gt(["run", "log", "gr-a"]).ok();
@@ -71,4 +74,30 @@ fn the_end_of_a_runs_output_is_readable_from_another_host() {
     assert_eq!(log.stdout, "last words\n");
     assert_says(&log.stderr, &["gr-a#1", "the first", "alone"]);
     assert_eq!(two.gt(["run", "log", "gr-a", "--tail", "0"]).ok().stdout, "");
+}
+
+#[test]
+fn the_output_of_a_live_run_is_readable_from_another_host() {
+    let (sandbox, url) = (nowhere(), Cluster::shared().fresh_database());
+    for place in ["one", "two"] {
+        install(&sandbox, &url, place);
+    }
+    let (one, two) = (sandbox.in_dir("one"), sandbox.in_dir("two"));
+    let go = sandbox.root().join("go");
+    let wait = format!("while [ ! -e '{}' ]; do sleep 0.05; done", go.display());
+    let script = sandbox.write_script("work.sh", &format!("echo at work\n{wait}\necho done"));
+    one.gt(["rig", "add", "gear", "--prefix", "gr"]).ok();
+    one.gt(["config", "set", "rig.gear.command", &script.display().to_string()]).ok();
+    one.bead("gr-a", &["--rig", "gear"]);
+    one.gt(["sling", "gr-a", "gear"]).ok();
+
+    wait_until("its output is seen while it runs", || {
+        two.gt(["run", "log", "gr-a"]).stdout == "at work\n"
+    });
+    let log = two.gt(["run", "log", "gr-a"]).ok();
+    assert_says(&log.stderr, &["gr-a#1", "up to 30 s delay"]);
+    assert_eq!(two.gt_json(&["run", "show", "gr-a"])["state"], "running");
+    let following = two.command(two.gt_path()).args(["run", "log", "gr-a", "--follow"]).start();
+    std::fs::write(go, "").unwrap();
+    assert_eq!(following.wait().ok().stdout, "at work\ndone\n");
 }

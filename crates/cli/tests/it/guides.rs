@@ -62,7 +62,6 @@ pages! {
     sandboxes: "docs/guides/sandboxes.md",
     scheduler_contexts: "docs/guides/scheduler-contexts.md",
     scheduling: "docs/guides/scheduling.md",
-    ssh: "docs/guides/ssh.md",
     store: "docs/guides/store.md",
     top: "docs/guides/top.md",
     towns_and_rigs: "docs/guides/towns-and-rigs.md",
@@ -101,7 +100,6 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("run-tests", "echo \"all pass\""),
     ("sudo", "exit 0"),
     ("systemctl", "exit 0"),
-    ("ssh", SSH),
 ];
 
 /// Runs the command that is meant for a container on this machine.
@@ -117,14 +115,6 @@ const BUBBLEWRAP: &str = r#"
 while [ "$1" != -- ]; do shift; done
 shift
 exec "$@"
-"#;
-
-/// Runs the command that is meant for the other machine on this one.
-const SSH: &str = r#"
-while [ "${1#-}" != "$1" ]; do case "$1" in -o|-l|-p|-i) shift;; esac; shift; done
-shift
-cd "$HOME"
-exec sh -c "$*"
 "#;
 
 /// The functions that the shell of a page calls around each of its commands.

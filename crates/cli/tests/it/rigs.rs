@@ -132,18 +132,20 @@ fn every_setting_of_a_rig_can_be_changed_by_its_short_name() {
 }
 
 #[test]
-fn a_rig_goes_to_another_machine_only_if_it_is_known_which() {
+fn the_executor_ssh_is_refused_with_the_commands_that_replace_it() {
     let town = town();
     town.gt(["rig", "add", "nightly"]).ok();
-
-    let error = refusal(&town.gt(["rig", "set", "nightly", "executor", "ssh"]));
-    assert_says(&error, &["has no machine", "rig.nightly.ssh.host"]);
+    let commands = ["gt store migrate postgres://…", "gt host add <machine> --ssh <machine>"];
+    for words in [
+        ["rig", "add", "web", "--executor", "ssh"].as_slice(),
+        &["rig", "add", "web", "--executor", "ssh", "--host", "builder"],
+        &["rig", "set", "nightly", "executor", "ssh"],
+        &["rig", "set", "nightly", "executor", "ssh", "--host", "builder"],
+    ] {
+        assert_says(&refusal(&town.gt(words)), &commands);
+    }
     assert_eq!(town.gt_json(&["rig", "status", "nightly"])["executor"], "process");
-
-    town.gt(["rig", "set", "nightly", "executor", "ssh", "--host", "builder"]).ok();
-    assert_eq!(town.gt_json(&["rig", "status", "nightly"])["executor"], "ssh");
-    let host = town.gt(["config", "get", "rig.nightly.ssh.host"]).ok().stdout;
-    assert_says(&host, &["builder"]);
+    assert_eq!(town.gt_json(&["rig", "list"]).as_array().unwrap().len(), 1);
 }
 
 #[test]

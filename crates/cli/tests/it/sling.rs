@@ -494,7 +494,7 @@ fn work_for_agents_that_ask_waits_for_them() {
     let error = refusal(&town.gt(["sling", "ib-c", "inboxes/polecats/nux"]));
     assert_says(&error, &["no polecats", "inboxes or inboxes/<agent>"]);
     let error = refusal(&town.gt(["rig", "add", "x", "--executor", "none"]));
-    assert_says(&error, &["none", "later", "tmux, process, ssh or pull"]);
+    assert_says(&error, &["none", "later", "tmux, process or pull"]);
     town.gt(["rig", "add", "x", "--executor", "cloud"]).fails(2);
 }
 

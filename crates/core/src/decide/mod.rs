@@ -19,6 +19,7 @@ mod identity;
 mod lease;
 mod lint;
 mod mention;
+mod new_host;
 mod outline;
 mod parking;
 mod placement;
@@ -60,12 +61,13 @@ pub use guard::{
     DiskGuard, LoadGuard, MEMORY_GROWTH_TIME, MachineDisk, MachineFacts, MachineLoad,
     MachineMemory, MemoryFloor, MemoryGuard, learn_memory,
 };
-pub use home_call::{CallerMachine, home_call};
+pub use home_call::home_call;
 pub use host::{HostPlace, HostVerdict, OldPlace, judge_host};
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lease::{HOST_CLOCK_DIFFERENCE_MAX, HostMode, HostState, LeaseTimes, WorkerStep};
 pub use lint::{BeadSection, missing_sections};
 pub use mention::mentions;
+pub use new_host::{CandidateFacts, CandidateNeeds, NewDirectory};
 pub use outline::outline;
 pub use parking::{
     FailureCause, LIMIT_AGAIN_MIN, LIMIT_MAX, PARK_TIME, ParkChange, ParkHold, RAMP_STEP,

@@ -99,6 +99,8 @@ pub enum WaitReason {
     RigGone(RigSlug),
     /// Nothing new starts in its rig.
     RigParked(RigSlug),
+    /// Nothing new starts in its rig, because its executor is removed.
+    ExecutorRemoved(RigSlug),
     /// Its rig is out of service.
     RigDocked(RigSlug),
     /// Its rig does not know how to run it.
@@ -243,6 +245,7 @@ impl WaitReason {
             | Self::CannotStart(_)
             | Self::RigGone(_)
             | Self::RigParked(_)
+            | Self::ExecutorRemoved(_)
             | Self::RigDocked(_)
             | Self::RigCannotRun(_)
             | Self::Paused(..)
@@ -294,6 +297,7 @@ impl WaitReason {
             Self::CannotStart(_) => "cannot-start",
             Self::RigGone(_) => "rig-gone",
             Self::RigParked(_) => "rig-parked",
+            Self::ExecutorRemoved(_) => "executor-removed",
             Self::RigDocked(_) => "rig-docked",
             Self::RigCannotRun(_) => "rig-cannot-run",
             Self::Placement(answer) if answer.willing().is_empty() => "no-host",
@@ -401,6 +405,9 @@ impl fmt::Display for WaitReason {
             }
             Self::RigGone(rig) => write!(f, "the rig {rig} is gone"),
             Self::RigParked(rig) => write!(f, "the rig {rig} is parked"),
+            Self::ExecutorRemoved(rig) => {
+                write!(f, "the rig {rig} is parked: its executor ssh is gone")
+            }
             Self::RigDocked(rig) => write!(f, "the rig {rig} is docked"),
             Self::RigCannotRun(rig) => write!(f, "the rig {rig} has no command"),
             Self::OtherHost(rig, host) => {

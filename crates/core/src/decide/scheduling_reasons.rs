@@ -145,7 +145,8 @@ pub fn rig_reasons(slug: &RigSlug, rig: RigFacts, place: Option<&WorkerPlace>) -
         ExecutorKind::Pull if place.is_some_and(WorkerPlace::is_agent) => {}
         ExecutorKind::Pull => reasons.push(WaitReason::WaitsForPullAgent),
         ExecutorKind::None => {}
-        ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {
+        ExecutorKind::Ssh => reasons.push(WaitReason::ExecutorRemoved(slug.clone())),
+        ExecutorKind::Tmux | ExecutorKind::Process => {
             if !rig.can_run {
                 reasons.push(WaitReason::RigCannotRun(slug.clone()));
             }

@@ -272,7 +272,10 @@ mod tests {
             let is_proposed = wait.class == WaitClass::Nothing && wait.due_at.is_none();
             let of_rig = |reason: &WaitReason| matches!(
                 reason,
-                WaitReason::RigGone(_) | WaitReason::RigParked(_) | WaitReason::WaitsForPullAgent
+                WaitReason::RigGone(_)
+                    | WaitReason::RigParked(_)
+                    | WaitReason::ExecutorRemoved(_)
+                    | WaitReason::WaitsForPullAgent
             );
             // And every proposed context waits at most for what the lane it stands in is asked about.
             prop_assert_eq!(is_proposed, reasons.iter().all(of_rig), "{:?}: {:?}", wait, reasons);

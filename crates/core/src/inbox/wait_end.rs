@@ -131,6 +131,7 @@ pub fn end_of_wait(reason: &WaitReason, around: &RequestSurroundings) -> WaitEnd
         | WaitReason::Cleared(_)
         | WaitReason::RunCancelled(_)
         | WaitReason::RigParked(_)
+        | WaitReason::ExecutorRemoved(_)
         | WaitReason::RigDocked(_)
         | WaitReason::Paused(..)
         | WaitReason::QueueGate => WaitEnd::Chosen,

@@ -113,6 +113,7 @@ accessors! {
         host_labels: String, "host.labels";
         host_rigs: String, "host.rigs";
         host_max_polecats: i64, "host.max_polecats";
+        host_ssh_command: String, "host.ssh_command";
         daemon_scan_every: Duration, "daemon.scan_every";
         daemon_log_size: u64, "daemon.log_size";
         store_lock_timeout: Duration, "store.lock_timeout";
@@ -161,10 +162,6 @@ accessors! {
         rig_overlay: String, "rig.*.overlay";
         rig_wrap: String, "rig.*.wrap";
         rig_checkout: String, "rig.*.checkout";
-        rig_ssh_host: String, "rig.*.ssh.host";
-        rig_ssh_directory: String, "rig.*.ssh.directory";
-        rig_ssh_gt: String, "rig.*.ssh.gt";
-        rig_ssh_command: String, "rig.*.ssh.command";
         rig_warm_worktrees: i64, "rig.*.warm_worktrees";
         rig_checks: Vec<CheckDefinition>, "rig.*.checks";
         rig_protect: Vec<PathPattern>, "rig.*.protect";

@@ -178,6 +178,8 @@ settings! {
         "Rigs that this host works on, in its own settings/config.json; empty is all";
     "host.max_polecats": COUNT, "0",
         "Most live runs on this host, in its own settings/config.json; 0 is no limit";
+    "host.ssh_command": SettingKind::Command, "ssh -T -oBatchMode=yes -oConnectTimeout=10 -oServerAliveInterval=15",
+        "Program that reaches other machines for gt host add and gt host upgrade, with its options";
     "daemon.scan_every": SettingKind::Duration, "30s",
         "How often the daemon checks everything, even if it was told of no change";
     "daemon.log_size": SettingKind::Bytes, "8MiB",
@@ -270,20 +272,24 @@ settings! {
         "Program around the agents, setup commands and checks of this rig, instead of worker.wrap; none is no program";
     "rig.*.checkout": SettingKind::Text, "",
         "Your checkout of this rig, whose ignored files every tree gets that its .worktreeinclude names; without one, the origin if it is a directory";
-    "rig.*.ssh.host": SettingKind::Text, "",
-        "Machine on which the runs of this rig are carried out, as ssh calls it";
-    "rig.*.ssh.directory": SettingKind::Text, "gt-work",
-        "Directory on that machine where workers are started and runs keep their files; below the home directory unless absolute";
-    "rig.*.ssh.gt": SettingKind::Text, "gt",
-        "This program on that machine";
-    "rig.*.ssh.command": SettingKind::Command, "ssh -T -oBatchMode=yes -oConnectTimeout=10 -oServerAliveInterval=15",
-        "Program that reaches that machine, with its options";
     "rig.*.warm_worktrees": SettingKind::Integer { min: 0, max: 1_000 }, "0",
         "Worktrees prepared ahead in this rig";
     "rig.*.checks": SettingKind::Checks, "",
         "Checks that work in this rig must pass before it lands, as JSON; gt rig check changes them";
     "rig.*.protect": SettingKind::PathPatterns, "",
         "Paths of this rig, such as .github/,jest.config.js; a merge request that changes one of them needs a review";
+}
+
+/// The removed setting of a rig that named the machine of its runs.
+pub const REMOVED_MACHINE: &str = "ssh.host";
+
+/// The settings of a rig that are removed. Stores of earlier programs hold values of them.
+pub const REMOVED_OF_RIG: [&str; 4] = [REMOVED_MACHINE, "ssh.directory", "ssh.gt", "ssh.command"];
+
+/// Whether a setting of this full name is removed.
+pub(super) fn is_removed(name: &str) -> bool {
+    let rest = name.strip_prefix("rig.").and_then(|rest| rest.split_once('.'));
+    rest.is_some_and(|(_, key)| REMOVED_OF_RIG.contains(&key))
 }
 
 /// The setting called `name` (or an alias of it), with its full name.
@@ -358,7 +364,8 @@ mod tests {
         assert_eq!(lookup("queue.batch_size").unwrap().1.as_str(), "scheduler.batch_size");
         assert_eq!(lookup("queue_max_polecats").unwrap().1.as_str(), "queue.max_polecats");
         assert_eq!(lookup("rig.web.max_polecats").unwrap().1.as_str(), "rig.web.max_polecats");
-        assert_eq!(lookup("rig.web.ssh.command").unwrap().0.name, "rig.*.ssh.command");
+        assert!(lookup("rig.web.ssh.command").is_err() && is_removed("rig.web.ssh.command"));
+        assert!(!is_removed("rig.web.command") && !is_removed("rig.web.ssh.more"));
         assert_eq!(lookup("rig.web.command").unwrap().0.name, "rig.*.command");
         assert!(lookup("rig..max_polecats").is_err());
         assert!(lookup("rig.web.more.max_polecats").is_err());

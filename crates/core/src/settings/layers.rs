@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::keys::{Setting, SettingName, lookup};
+use super::keys::{Setting, SettingName, is_removed, lookup};
 use crate::{Invalid, RigSlug};
 
 /// The origin of a value.
@@ -45,6 +45,9 @@ impl Layers {
         origin: &SettingOrigin,
     ) -> Result<(), Invalid> {
         for (name, text) in values {
+            if is_removed(&name) {
+                continue;
+            }
             let (setting, name) = lookup(&name)?;
             let is_store = *origin == SettingOrigin::Store;
             if (setting.is_store_only() && !is_store) || (setting.is_file_only() && is_store) {

@@ -381,7 +381,6 @@ mod tests {
             prefix: Some("we"),
             branch: None,
             executor: gt_core::ExecutorKind::Process,
-            host: None,
         };
         gt_town::rigs::add(town, &rig).unwrap();
         let hook = |id: &str, status: gt_core::Status, assignee: &str| {

@@ -100,6 +100,7 @@ pub fn run(
         }
     };
     gt_town::hosts::refuse_unfit_host(&town)?;
+    gt_town::rigs::pin_ssh_rigs(&town)?;
     make_room_for_files();
     let settings = DaemonSettings::of(&town)?;
     let journal =

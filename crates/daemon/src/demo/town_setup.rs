@@ -67,7 +67,6 @@ pub(super) fn set_up(directory: &Path, environment: &Environment) -> Result<Town
                 prefix: Some(rig.name),
                 branch: Some(BRANCH),
                 executor: usual_executor(true),
-                host: None,
             },
         )?;
         let check = CheckDefinition::new(CHECK.0, CHECK.1, Duration::from_mins(1), 0, Vec::new())?;

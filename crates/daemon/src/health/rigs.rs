@@ -62,7 +62,7 @@ fn reviews(town: &Town, all: &[Rig]) -> Result<Option<HealthCheck>> {
         "{}: workers run as your user, so the rule that no author reviews its own work stops mistakes, not attackers",
         names.join(", ")
     );
-    let fix = "if that is not enough, let its workers run elsewhere (gt rig set <rig> executor ssh --host <machine>)";
+    let fix = "if that is not enough, let its workers run on a host of another user (gt host add, gt config set rig.<rig>.host <host>)";
     Ok((!names.is_empty()).then(|| HealthCheck::bad("review", CheckGrade::Good, detail, fix)))
 }
 

@@ -39,7 +39,6 @@ fn town() -> (TempDir, Town) {
         prefix: Some("wb"),
         branch: None,
         executor: gt_core::ExecutorKind::Process,
-        host: None,
     };
     rigs::add(&town, &web).unwrap();
     (directory, town)

@@ -342,8 +342,7 @@ fn build(scenario: &Scenario) -> (Town, Arc<StillClock>) {
     for name in RIGS {
         let executor = if name == "asked" { ExecutorKind::Pull } else { ExecutorKind::Process };
         let (repository, branch) = (None, None);
-        let rig =
-            rigs::NewRig { name, repository, prefix: Some(name), branch, executor, host: None };
+        let rig = rigs::NewRig { name, repository, prefix: Some(name), branch, executor };
         rigs::add(&town, &rig).unwrap();
         settings::set(
             &town,

@@ -50,8 +50,7 @@ impl Stage {
             .with_machine(Arc::new(machine));
         let (repository, branch, executor) = (None, None, ExecutorKind::Process);
         let name = "web";
-        let rig =
-            rigs::NewRig { name, repository, prefix: Some(name), branch, executor, host: None };
+        let rig = rigs::NewRig { name, repository, prefix: Some(name), branch, executor };
         rigs::add(&town, &rig).unwrap();
         settings::set(
             &town,

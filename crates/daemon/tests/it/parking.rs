@@ -49,8 +49,7 @@ impl Stage {
         for name in ["web", "api"] {
             let executor = ExecutorKind::Process;
             let (repository, branch) = (None, None);
-            let rig =
-                rigs::NewRig { name, repository, prefix: Some(name), branch, executor, host: None };
+            let rig = rigs::NewRig { name, repository, prefix: Some(name), branch, executor };
             rigs::add(&town, &rig).unwrap();
             settings::set(
                 &town,

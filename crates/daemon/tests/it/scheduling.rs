@@ -5,7 +5,7 @@ use std::time::Duration;
 use gt_beads::beads::{self, NewBead};
 use gt_core::decide::{DispatchOrder, WaitReason};
 use gt_core::schedule::{ContextOrigin, Run, RunEnd, RunId, RunState, SlingParameters, Workplace};
-use gt_core::{BeadId, ExecutorKind, Outcome, Priority, RigSlug, Status, Timestamp};
+use gt_core::{BeadId, ExecutorKind, Outcome, Priority, Rig, RigSlug, Status, Timestamp};
 use gt_execution::runs;
 use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
 use gt_scheduling::processes::{Alive, ProcessProbe};
@@ -14,7 +14,8 @@ use gt_scheduling::run_transitions::{Claim, FinishEffect};
 use gt_scheduling::schedule::{
     SlingOptions, SlingOutcome, SlingReport, SlingRequest, retry, sling,
 };
-use gt_store::{Authorship, NewContext, Store, StoreError};
+use gt_store::{Authorship, NewContext, SettingScope, Store, StoreError};
+use gt_town::rigs::RigChange;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{Town, rigs, settings};
 
@@ -32,7 +33,6 @@ fn furnished(town: Town, cap: Option<u32>) -> Town {
         prefix: Some("web"),
         branch: None,
         executor: ExecutorKind::Process,
-        host: None,
     };
     rigs::add(&town, &rig).unwrap();
     settings::set(
@@ -115,6 +115,33 @@ fn a_slung_bead_waits_for_a_slot_runs_and_closes() {
     let next = Dispatcher::new(&town, &spawner).dispatch().unwrap();
     assert_eq!(next.dispatched.len(), 1);
     assert_eq!(spawner.asked().last().map(ToString::to_string).as_deref(), Some("web-2#1"));
+}
+
+#[test]
+fn a_rig_of_the_executor_ssh_starts_nothing_in_a_town_on_a_file() {
+    let town = town_with_rig(None);
+    bead(&town, "web-1");
+    town.write(|writer| {
+        let rig = writer.rig("web")?.unwrap();
+        writer.change_rig(&rig, &Rig { executor: ExecutorKind::Ssh, ..rig.clone() })?;
+        // A setting of an earlier program is no error.
+        writer.put_setting(SettingScope::Town, "rig.web.ssh.host", Some("builder"))?;
+        Ok(())
+    })
+    .unwrap();
+    sling_all(&town, &["web-1"]);
+    let spawner = MemorySpawner::default();
+    let done = Dispatcher::new(&town, &spawner).dispatch().unwrap();
+    assert_eq!((done.dispatched.len(), spawner.asked().len()), (0, 0));
+    let why = queue::why(&town, "web-1").unwrap();
+    assert_eq!(why.reasons.iter().map(WaitReason::code).collect::<Vec<_>>(), ["executor-removed"]);
+    rigs::pin_ssh_rigs(&town).unwrap();
+    assert_eq!(rigs::status(&town, "web").unwrap().0.executor, ExecutorKind::Ssh);
+
+    let process = RigChange::parse("executor", "process").unwrap();
+    rigs::change(&town, "web", &process).unwrap();
+    let done = Dispatcher::new(&town, &spawner).dispatch().unwrap();
+    assert_eq!(done.dispatched.len(), 1, "the wait is over with the executor");
 }
 
 /// A bead with a running run.

@@ -615,7 +615,6 @@ fn a_bead_of_a_rig_that_starts_workers_can_be_given_to_an_agent_too() {
         prefix: Some("web"),
         branch: None,
         executor: gt_core::ExecutorKind::Process,
-        host: None,
     };
     rigs::add(&stage.town, &rig).unwrap();
     let bead = NewBead {

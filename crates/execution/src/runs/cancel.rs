@@ -174,9 +174,11 @@ fn out_of_reach(town: &Town, processes: &dyn ProcessProbe, run: &Run) -> Option<
         return None;
     }
     let (id, host) = (&run.id, run.host_name());
-    if run.is_on(processes.host()) && run.executor == ExecutorKind::Ssh {
-        // Its supervisor knows, and keeps the request until it can be passed on.
-        return None;
+    if run.executor == ExecutorKind::Ssh {
+        return Some(format!(
+            "{id} was started over ssh by an earlier gt, and no process here reaches its machine; end its processes there \
+             (their environment has GT_RUN={id}), then gt run cancel {id} --force"
+        ));
     }
     if let Some(why) = gt_town::hosts::why_unknown(town, run) {
         return Some(format!("{id} cannot be reached: {why}"));
@@ -209,7 +211,7 @@ pub fn end_processes_of<'a>(town: &Town, runs: impl IntoIterator<Item = &'a Run>
     let grace = town.scheduler_settings().map(|settings| settings.kill_grace).unwrap_or_default();
     for run in runs {
         match run.executor {
-            // The supervisor of a run on another machine passes it on.
+            // The supervisor of a run over ssh, of an earlier program, passes it on.
             ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh => {}
             ExecutorKind::Pull | ExecutorKind::None => continue,
         }

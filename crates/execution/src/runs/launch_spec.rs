@@ -24,29 +24,6 @@ pub(super) struct LaunchSpec {
     pub(super) agent: Agent,
     /// The messages in its prompt.
     pub(super) told: Vec<Message>,
-    /// The content of its prompt file, if it reads one.
-    pub(super) prompt_file: Option<String>,
-}
-
-/// Where a run is carried out.
-pub(super) enum LaunchHost<'a> {
-    /// On this machine; the path is that of our program.
-    Here(&'a Path),
-    /// On another one.
-    There {
-        /// Our program there.
-        program: &'a Path,
-        /// Where a prompt that is read from a file will stand there.
-        prompt_file: &'a Path,
-    },
-}
-
-impl<'a> LaunchHost<'a> {
-    fn program(&self) -> &'a Path {
-        match self {
-            Self::Here(program) | Self::There { program, .. } => program,
-        }
-    }
 }
 
 /// Builds the start of a session of a claimed run; the first session has the number 1.
@@ -56,10 +33,9 @@ pub(super) fn launch_spec(
     order: &ClaimedRun,
     runtime: &Runtime,
     account: Option<&Account>,
-    ground: &LaunchHost<'_>,
+    program: &Path,
     session: u32,
 ) -> Result<LaunchSpec> {
-    let program = ground.program();
     let ClaimedRun { run, bead, context, .. } = order;
     let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
     let briefing = || crate::briefing::briefing(town, &run.id);
@@ -77,10 +53,7 @@ pub(super) fn launch_spec(
         }
     };
     let id = run.id.to_string();
-    let prompt_file = match ground {
-        LaunchHost::Here(_) => files.prompt_path(),
-        LaunchHost::There { prompt_file, .. } => (*prompt_file).to_owned(),
-    };
+    let prompt_file = files.prompt_path();
     let gt = program.to_string_lossy();
     // Programs do not begin a session under a name that they have used.
     let session_name = run.uid.session(session);
@@ -99,8 +72,7 @@ pub(super) fn launch_spec(
         account_dir: account_dir.filter(|directory| !directory.is_empty()),
     };
     let invocation = runtime.invocation(&values)?;
-    let prompt_file = invocation.prompt_file.as_ref().map(|file| file.contents.clone());
-    if let (Some(file), LaunchHost::Here(_)) = (&invocation.prompt_file, ground) {
+    if let Some(file) = &invocation.prompt_file {
         let failed = |source| OperationError::File {
             action: "write",
             path: PathBuf::from(&file.path),
@@ -135,18 +107,11 @@ pub(super) fn launch_spec(
         terminal,
         prompter,
     };
-    Ok(LaunchSpec { agent, told, prompt_file })
+    Ok(LaunchSpec { agent, told })
 }
 
-/// Puts the program of the rig around an agent whose environment is complete. `is_here` says whether it is started on this
-/// machine.
-pub(super) fn wrap_agent(
-    town: &Town,
-    rig: &Rig,
-    run: &Run,
-    agent: &mut Agent,
-    is_here: bool,
-) -> Result<()> {
+/// Puts the program of the rig around an agent whose environment is complete.
+pub(super) fn wrap_agent(town: &Town, rig: &Rig, run: &Run, agent: &mut Agent) -> Result<()> {
     let wrap = wrap_of(&layers(town)?, rig)?;
     if wrap.is_some() {
         agent.environment.push((WRAPPED.to_owned(), "1".to_owned()));
@@ -154,7 +119,7 @@ pub(super) fn wrap_agent(
     let run = run.id.to_string();
     let wrapped = WrappedCommand {
         rig,
-        place: is_here.then_some((town, agent.directory.as_path())),
+        place: (town, agent.directory.as_path()),
         run: &run,
         environment: &agent.environment,
     };

@@ -5,8 +5,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use gt_core::decide::{LeaseTimes, WorkerStep};
+use gt_core::schedule::Run;
 use gt_executors::runs::{LeaseFile, RunFiles, RunSignal, signal_run, since_boot};
 
+use super::kept_output::LiveOutput;
 use gt_scheduling::host_lease::renew_if_due;
 use gt_town::hosts::{has_lease, lease_age, lease_file};
 use gt_town::settings::layers;
@@ -20,6 +22,7 @@ const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Watches the lease of this host for one run.
 pub(super) struct LeaseWatch<'a> {
     town: &'a Town,
+    run: &'a Run,
     files: &'a RunFiles,
     lease: LeaseFile,
     /// The times and the beginning that count while no renewal is recorded.
@@ -30,12 +33,13 @@ pub(super) struct LeaseWatch<'a> {
 
 impl<'a> LeaseWatch<'a> {
     /// Begins to watch; nothing in a town whose hosts have no leases.
-    pub(super) fn begin(town: &'a Town, files: &'a RunFiles) -> Result<Option<Self>> {
+    pub(super) fn begin(town: &'a Town, run: &'a Run, files: &'a RunFiles) -> Result<Option<Self>> {
         if !has_lease(town) {
             return Ok(None);
         }
         Ok(Some(Self {
             town,
+            run,
             files,
             lease: lease_file(town)?,
             times: LeaseTimes::of(layers(town)?.host_grace()?),
@@ -96,8 +100,9 @@ impl<'a> LeaseWatch<'a> {
         }
     }
 
-    /// Renews the lease while the daemon of this host does not.
+    /// Renews the lease while the daemon of this host does not, and keeps the output for the other hosts.
     fn renew_until(&self, end: &Receiver<()>) {
+        let mut output = LiveOutput::default();
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(self.interval()) {
             let (age, times) = self.age();
             // The daemon goes first.
@@ -105,6 +110,7 @@ impl<'a> LeaseWatch<'a> {
                 // A store that does not answer is asked again.
                 let _ = renew_if_due(&self.town.as_system());
             }
+            output.keep_if_changed(self.town, self.run);
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct LimitWatch<'a> {
     usage: Usage,
     asked: Option<RunProgress>,
     service: ServiceLimitWatch,
-    reports: Option<&'a SessionReports<'a>>,
+    reports: &'a SessionReports<'a>,
     /// When the reports of the sessions were read last.
     reported: Instant,
 }
@@ -48,7 +48,7 @@ impl<'a> LimitWatch<'a> {
         run: &'a Run,
         files: &'a RunFiles,
         settings: &SchedulerSettings,
-        reports: Option<&'a SessionReports<'a>>,
+        reports: &'a SessionReports<'a>,
     ) -> Self {
         Self {
             town,
@@ -67,26 +67,20 @@ impl<'a> LimitWatch<'a> {
 
     /// Records the usage that the agents of the run send, if they send any, and applies the limits of the run until it is
     /// over. Says whether the agent was ended because it waited for the end of a usage limit.
-    pub(super) fn watch_until(
-        mut self,
-        end: &Receiver<()>,
-        telemetry: Option<&RunTelemetry>,
-    ) -> bool {
+    pub(super) fn watch_until(mut self, end: &Receiver<()>, telemetry: &RunTelemetry) -> bool {
         let mut is_limited = false;
         let mut booked = Vec::new();
         let (mut in_files, mut windows) = (Vec::new(), Vec::new());
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(self.interval()) {
-            if let Some(reports) =
-                self.reports.filter(|_| self.reported.elapsed() >= LIVE_USAGE_INTERVAL)
-            {
+            if self.reported.elapsed() >= LIVE_USAGE_INTERVAL {
                 self.reported = Instant::now();
-                let (records, told) = reports.look();
+                let (records, told) = self.reports.look();
                 in_files = records;
                 if told != windows && note_windows(self.town, self.run, &told).is_ok() {
                     windows = told;
                 }
             }
-            let mut records = telemetry.map(RunTelemetry::records).unwrap_or_default();
+            let mut records = telemetry.records();
             records.extend(in_files.iter().cloned());
             // What cannot be recorded now is tried again: the counters contain it.
             if records != booked

@@ -13,7 +13,6 @@ pub mod message_delivery;
 mod output;
 mod prompt;
 mod recover;
-mod remote;
 mod retry_while_unreachable;
 mod run_cleanup;
 mod screen;
@@ -43,9 +42,8 @@ pub use gt_executors::terminal::{BECOME, KeyInput, become_agent};
 
 pub use keyboard::{KeyStrokes, KeysTyped, NamedKey, TYPED_BYTES_MAX, type_keys};
 pub use left_runs::clear_left_runs;
-pub use output::{OutputElsewhere, RunOutput};
+pub use output::{KEPT_OUTPUT_WAIT_MAX, OutputElsewhere, RunOutput};
 pub use recover::{Recovered, recover};
-pub use remote::{attend_line, keep_run};
 pub use screen::{RunScreen, ScreenSource};
 pub(crate) use screen::{has_screen, session_of_run};
 pub(crate) use sessions::head_of;

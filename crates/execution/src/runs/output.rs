@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use gt_core::schedule::Run;
+use gt_core::schedule::{Run, RunId};
 use gt_core::secret_mask::{MaskedStream, SecretMask};
 use gt_executors::runs::RunFiles;
 
@@ -21,6 +22,40 @@ pub struct RunOutput {
     /// Bytes that were read and masked, and not returned yet.
     ready: Vec<u8>,
     elsewhere: Option<OutputElsewhere>,
+    kept: Option<OutputInStore>,
+}
+
+/// How often the store is asked whether another host has kept more.
+const KEPT_POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long after the end of a run of another host its last output may be seen: its supervisor keeps it after the end.
+pub const KEPT_OUTPUT_WAIT_MAX: Duration = Duration::from_secs(6);
+
+/// The end of an output in the store, which may grow.
+#[derive(Debug)]
+struct OutputInStore {
+    town: Town,
+    run: RunId,
+    /// The length of the whole output when it was last looked at.
+    bytes: u64,
+    looked: Instant,
+}
+
+impl OutputInStore {
+    /// The bytes that are new since the last look.
+    fn more(&mut self) -> Result<Vec<u8>> {
+        if self.looked.elapsed() < KEPT_POLL_INTERVAL {
+            return Ok(Vec::new());
+        }
+        self.looked = Instant::now();
+        let Some(kept) = self.town.read(|reader| Ok(reader.run_output(&self.run)?))? else {
+            return Ok(Vec::new());
+        };
+        let new = usize::try_from(kept.bytes.saturating_sub(self.bytes)).unwrap_or(usize::MAX);
+        self.bytes = kept.bytes;
+        let begin = kept.tail.len().saturating_sub(new);
+        Ok(kept.tail[begin..].to_vec())
+    }
 }
 
 /// The place of an output of which only the end is here.
@@ -65,17 +100,18 @@ impl RunOutput {
             masked: MaskedStream::new(mask),
             ready: Vec::new(),
             elsewhere: None,
+            kept: None,
         })
     }
 
-    /// The end of the output of a run of another host, which keeps it in the store when the run has ended.
+    /// The end of the output of a run of another host, which keeps it in the store: now and then while it grows, and when the
+    /// run has ended.
     fn of_another_host(town: &Town, run: &Run) -> Result<Self> {
         let (id, host) = (&run.id, run.host_name());
         let Some(kept) = town.read(|reader| Ok(reader.run_output(id)?))? else {
             return Err(OperationError::rejected(if run.state.is_live() {
                 format!(
-                    "the output of {id} is on {host}, in another directory of this town; ask there, or here when the run has \
-                     ended"
+                    "the output of {id} is on {host}, in another directory of this town; ask there, or here in half a minute"
                 )
             } else {
                 format!(
@@ -90,6 +126,12 @@ impl RunOutput {
             masked: MaskedStream::new(SecretMask::of_accounts(&[])),
             ready: kept.tail,
             elsewhere: Some(OutputElsewhere { host: host.to_owned(), cut_bytes }),
+            kept: Some(OutputInStore {
+                town: town.clone(),
+                run: id.clone(),
+                bytes: kept.bytes,
+                looked: Instant::now(),
+            }),
         })
     }
 
@@ -139,6 +181,9 @@ impl RunOutput {
     /// The next bytes; 0 if there are none yet. Bytes at the end that may be the beginning of a key are held back until
     /// further ones show it, or [`Self::rest`] is asked.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        if let Some(kept) = self.kept.as_mut().filter(|_| self.ready.is_empty()) {
+            self.ready = kept.more()?;
+        }
         while self.ready.is_empty() {
             let read = self.open().and_then(|file| file.map_or(Ok(0), |file| file.read(buffer)));
             match read.map_err(|error| self.failed(error))? {
@@ -259,6 +304,7 @@ mod tests {
             masked,
             ready: Vec::new(),
             elsewhere: None,
+            kept: None,
         };
         let mut file = File::create(&path).unwrap();
         let mut follow = |piece: &[u8], output: &mut RunOutput| {

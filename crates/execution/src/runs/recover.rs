@@ -97,13 +97,6 @@ pub fn recover(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
     let mut recovered = Recovered::default();
     let mut wrong: Vec<(Run, RunFault)> = Vec::new();
     for run in runs {
-        if is_elsewhere(&run) {
-            // Its supervisor asks the other machine, as long as that takes, and records the answer.
-            if let Err(error) = processes.rejoin(&run) {
-                recovered.errors.push((run.id, error.to_string()));
-            }
-            continue;
-        }
         match diagnose(processes, &run, &settings, &began, now) {
             Some(found) => wrong.push((run, found)),
             None if run.state == RunState::Starting && run.is_on(processes.host()) => {
@@ -171,11 +164,6 @@ fn give_up(town: &Town, processes: &dyn ProcessProbe, run: &Run) -> Result<Recov
 
 fn take_back(town: &Town, run: &Run, why: &str, cost: &StartFailureCost) -> Result<bool> {
     town.write(|writer| start_failed_in(writer, run, why, cost, jitter(&run.id.to_string())))
-}
-
-/// Whether a run was claimed on another machine, whose lock alone says whether it lives.
-fn is_elsewhere(run: &Run) -> bool {
-    run.executor == ExecutorKind::Ssh && matches!(run.state, RunState::Running | RunState::Blocked)
 }
 
 /// The fault of a live run, as far as this machine can say.

@@ -12,7 +12,7 @@ use gt_executors::runs::{
     AgentEnd, RunFiles, RunLock, SessionEnd, Supervision, SupervisorAnswer, say,
 };
 
-use super::launch_spec::{LaunchHost, LaunchSpec, launch_spec, wrap_agent};
+use super::launch_spec::{LaunchSpec, launch_spec, wrap_agent};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::session_reports::SessionReports;
 use super::spawner::with_causes;
@@ -107,20 +107,20 @@ impl SessionInputs<'_> {
         supervision: &mut Supervision,
     ) -> std::result::Result<SessionEnd, String> {
         ignore_files(self.town, self.rig, &runtime.ignore).map_err(|error| with_causes(&error))?;
-        let ground = LaunchHost::Here(self.program);
-        let launch_spec =
-            || launch_spec(self.town, self.rig, order, runtime, self.account, &ground, session);
+        let launch_spec = || {
+            launch_spec(self.town, self.rig, order, runtime, self.account, self.program, session)
+        };
         // The dispatcher waits for the first agent, so that failure is reported at once; later sessions can retry.
         let launched = if session == 1 {
             launch_spec()
         } else {
             retry_while_unreachable(self.lock, launch_spec)
         };
-        let LaunchSpec { mut agent, told, .. } = launched.map_err(|error| with_causes(&error))?;
+        let LaunchSpec { mut agent, told } = launched.map_err(|error| with_causes(&error))?;
         self.reports.begin_session(&agent.environment);
         let telemetry = self.telemetry.begin_session(session, runtime, &agent.environment);
         agent.environment.extend(telemetry);
-        wrap_agent(self.town, self.rig, &order.run, &mut agent, true)
+        wrap_agent(self.town, self.rig, &order.run, &mut agent)
             .map_err(|error| with_causes(&error))?;
         let started = || {
             if session == 1 {

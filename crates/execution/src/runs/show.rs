@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use gt_core::cost::{CountedUsage, counted};
 use gt_core::schedule::{Context, Run, RunState, StepProgress};
 use gt_core::{Bead, RigSlug};
-use gt_executors::runs::RunFiles;
 
 use super::output::{RunOutput, output_path, setup_path};
 use gt_beads::lookup::resolve_in;
@@ -13,8 +12,6 @@ use gt_beads::run_records::resolve_run;
 use gt_beads::steps::{StepsOfRun, progress_in, progress_of_live, steps_in};
 use gt_scheduling::fleet::{AwayHost, away_in};
 use gt_scheduling::needs::{Need, needs_of};
-use gt_scheduling::processes::RemoteLocation;
-use gt_scheduling::processes::remote_runs;
 use gt_scheduling::processes::{Alive, ProcessProbe};
 use gt_town::hosts::has_lease;
 use gt_town::{Result, Town};
@@ -49,8 +46,6 @@ pub struct ShownRun {
     pub alive: Alive,
     /// Whether it runs, or ran, on this machine and in this directory.
     pub is_here: bool,
-    /// The other machine that it was sent to, if it was.
-    pub elsewhere: Option<RemoteLocation>,
     /// Its problems that need a person.
     pub needs: Vec<Need>,
     /// Where its output is kept.
@@ -133,22 +128,8 @@ pub fn show(town: &Town, processes: &dyn ProcessProbe, input: &str) -> Result<Sh
     let log = output_path(town, &run);
     let setup_output = setup_path(town, &run).map(|_| last_lines(town, &run)).transpose()?;
     let is_here = run.is_on(processes.host());
-    let files = RunFiles::of(&town.runs_directory(), &run.id.to_string());
-    let elsewhere = remote_runs::elsewhere(&files).filter(|_| is_here);
     let needs = needs_of(town, &run)?;
-    Ok(ShownRun {
-        run,
-        steps,
-        bead,
-        context,
-        alive,
-        is_here,
-        elsewhere,
-        needs,
-        log,
-        setup_output,
-        usage,
-    })
+    Ok(ShownRun { run, steps, bead, context, alive, is_here, needs, log, setup_output, usage })
 }
 
 /// How many lines of the output of a setup command are shown.

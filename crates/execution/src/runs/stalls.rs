@@ -4,7 +4,7 @@ use gt_core::ExecutorKind;
 use gt_core::decide::{SilenceChange, WorkerActivity, silence_change};
 use gt_core::schedule::{Run, RunId, RunState};
 
-use gt_scheduling::processes::{Alive, ProcessProbe};
+use gt_scheduling::processes::ProcessProbe;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{Result, Town};
 
@@ -59,13 +59,11 @@ pub fn find_stalls(town: &Town, processes: &dyn ProcessProbe) -> Result<StallRep
     })
 }
 
-/// Whether the output of a worker reaches a file of this machine. The silence of a worker on another machine means
-/// nothing while that machine cannot be reached.
+/// Whether the output of a worker reaches a file of this machine.
 fn is_at_work_here(run: &Run, processes: &dyn ProcessProbe) -> bool {
     let is_heard = match run.executor {
         ExecutorKind::Tmux | ExecutorKind::Process => true,
-        ExecutorKind::Ssh => processes.worker_of(run) == Alive::Yes,
-        ExecutorKind::Pull | ExecutorKind::None => false,
+        ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => false,
     };
     run.state == RunState::Running && run.is_on(processes.host()) && is_heard
 }

@@ -16,7 +16,6 @@ use super::conclude::{conclude, not_continued};
 use super::kept_output::keep_output;
 use super::lease_watch::LeaseWatch;
 use super::limits::LimitWatch;
-use super::remote::{self, HomeSupervisor};
 use super::retry_while_unreachable::retry_while_unreachable;
 use super::session_reports::SessionReports;
 use super::sessions::{SessionInputs, SessionsEnd};
@@ -76,12 +75,6 @@ pub fn supervise(
         end_if_over(town, &earlier, grace)?;
         say(&SupervisorAnswer::Busy(why));
         return Ok(());
-    }
-    if assignment.run.executor == ExecutorKind::Ssh {
-        return remote::carry_out(
-            &HomeSupervisor { town, program, files: &files, lock: &lock, runner },
-            &assignment,
-        );
     }
     let ClaimInputs { run, rig, context, settings, account } = assignment;
     if run.state != RunState::Starting {
@@ -143,16 +136,16 @@ pub fn supervise(
     if run.executor == ExecutorKind::Tmux {
         supervision.reopen_with(reopening(town, &run, &rig, program));
     }
-    let lease = LeaseWatch::begin(town, &files)?;
+    let lease = LeaseWatch::begin(town, &run, &files)?;
     let (ended, is_limited) = std::thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
         let (lease_ended, lease_end) = mpsc::channel::<()>();
         if let Some(lease) = &lease {
             scope.spawn(move || lease.watch_until(&lease_end));
         }
-        let watch = LimitWatch::begin(town, &run, &files, &settings, Some(&reports));
+        let watch = LimitWatch::begin(town, &run, &files, &settings, &reports);
         let telemetry = &telemetry;
-        let watching = scope.spawn(move || watch.watch_until(&end, Some(telemetry)));
+        let watching = scope.spawn(move || watch.watch_until(&end, telemetry));
         let result = shift.work(*order, &mut supervision);
         drop(ended);
         drop(lease_ended);

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use gt_core::decide::{CallerMachine, home_call};
+use gt_core::decide::home_call;
 use gt_core::schedule::RunId;
 use gt_core::work::RunToken;
 use gt_executors::calls::{
@@ -80,27 +80,26 @@ fn request_of(
 pub fn admit_call(
     town: &Town,
     environment: &Environment,
-    caller: CallerMachine,
     request: &CallRequest,
 ) -> Result<(Vec<String>, Environment)> {
     let token = request.token.as_deref().and_then(RunToken::parse);
     let run = match &token {
-        Some(token) => run_of(town, token, caller)?,
+        Some(token) => run_of(town, token)?,
         None => None,
     };
     let Some((run, token)) = run.zip(token) else {
         return Err(OperationError::rejected(VOID));
     };
-    let arguments = home_call(&request.program, request.arguments.clone(), caller)?;
+    let arguments = home_call(&request.program, request.arguments.clone())?;
     Ok((arguments, environment.for_call(town.root(), &run, &token, &request.variables)))
 }
 
-/// The run whose worker calls. On this machine its token is void when the file with it is gone.
-fn run_of(town: &Town, token: &RunToken, caller: CallerMachine) -> Result<Option<RunId>> {
+/// The run whose worker calls. Its token is void when the file with it is gone.
+fn run_of(town: &Town, token: &RunToken) -> Result<Option<RunId>> {
     let run = town.read(|reader| Ok(reader.run_of_token(&token.hash())?))?;
     let is_void = |run: &RunId| {
         let files = RunFiles::of(&town.runs_directory(), &run.to_string());
-        caller == CallerMachine::Same && !files.token_path().exists()
+        !files.token_path().exists()
     };
     Ok(run.filter(|run| !is_void(run)))
 }

@@ -73,7 +73,7 @@ impl<'a> CheckTrees<'a> {
         argv: Vec<String>,
     ) -> Result<Vec<String>> {
         let Trees { town, rig } = self.trees;
-        let place = Some((town, tree.tree.path()));
+        let place = (town, tree.tree.path());
         // A container has to be told that this one is given too.
         let environment = [environment, &[(MARK.to_owned(), String::new())]].concat();
         WrappedCommand { rig, place, run: "", environment: &environment }

@@ -27,7 +27,7 @@ pub(crate) use lock::occupy;
 pub(crate) use overlay::ignore_files;
 pub(crate) use ports::{ports_of_checks, ports_of_polecat};
 pub(crate) use prepare::{NotPrepared, Prepared, occupy_and_prepare};
-pub(crate) use program_path::{path_through, path_with_us};
+pub(crate) use program_path::path_with_us;
 pub use rescue::{RestoredRescue, rescue_repository, rescue_show, rescues, restore_rescue};
 pub(crate) use rescue::{keep_accepted, save};
 pub use trash::complete_moves;

@@ -26,6 +26,7 @@ use super::trash::{TrashReason, move_away};
 use super::warm::take_mark;
 use crate::trees::{look_at_target, remember_repository};
 use gt_scheduling::processes::STRAY_GRACE;
+use gt_town::rigs::make_directory;
 use gt_town::settings::layers;
 use gt_town::tree_paths::{Trees, git_failed, signature_of};
 use gt_town::{OperationError, Result, Town, with_causes};
@@ -97,8 +98,13 @@ fn prepare(
     parameters: &SlingParameters,
     program: &Path,
 ) -> std::result::Result<Prepared, NotPrepared> {
-    let Some(trees) = Trees::of(town, rig) else { return Ok(Prepared::default()) };
+    // The agent of a run without a tree works in the directory of its rig.
+    let Some(trees) = Trees::of(town, rig) else {
+        make_directory(town, &rig.path)?;
+        return Ok(Prepared::default());
+    };
     let Some(name) = run.place.as_ref().and_then(WorkerPlace::polecat_name) else {
+        make_directory(town, &rig.path)?;
         return Ok(Prepared::default());
     };
     let polecat = town.read(|reader| Ok(reader.polecat(&rig.slug, name)?))?;

@@ -19,7 +19,7 @@ pub(crate) fn path_with_us(town: &Town, program: &Path) -> Result<String> {
 }
 
 /// The path on which a program of ours is found first, under both of its names, in this directory.
-pub(crate) fn path_through(directory: &Path, program: &Path) -> io::Result<String> {
+fn path_through(directory: &Path, program: &Path) -> io::Result<String> {
     gt_executors::private::create_dir_all(directory)?;
     for name in ["gt", "bd"] {
         let link = directory.join(name);

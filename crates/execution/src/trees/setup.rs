@@ -147,7 +147,7 @@ impl TreeSetup {
         without: &[&str],
     ) -> Result<()> {
         let Some(command) = &self.command else { return Ok(()) };
-        let (rig, place) = (trees.rig, Some((trees.town, tree.path())));
+        let (rig, place) = (trees.rig, (trees.town, tree.path()));
         let run_name = run.map(RunId::to_string).unwrap_or_default();
         let wrapped = WrappedCommand { rig, place, run: &run_name, environment };
         let argv = ["/bin/sh", "-c", command].map(str::to_owned);

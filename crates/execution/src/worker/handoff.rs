@@ -155,8 +155,7 @@ fn running(town: &Town, reader: &Reader<'_>, asked: Option<&str>) -> Result<Run>
     }
     if run.state.is_live() && run.executor == ExecutorKind::Ssh {
         return Err(OperationError::rejected(format!(
-            "{id} is on another machine, where a run has one session; go on in this one, and leave word with bd comments add \
-             {} \"…\"",
+            "{id} was started over ssh by an earlier gt, where a run has one session; leave word with bd comments add {} \"…\"",
             id.bead
         )));
     }

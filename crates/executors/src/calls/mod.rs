@@ -1,8 +1,7 @@
 //! Commands of workers, carried out by a process that has the store.
 //!
 //! A worker's `gt` and `bd` open no store. They send their arguments, standard input and directory to a socket, as messages of
-//! [`protocol`], and print the answer. On the machine of the town the daemon or the supervisor of the run listens there
-//! ([`CallServer`]); on another machine an attendant does, which passes calls on over ssh.
+//! [`protocol`], and print the answer. The daemon or the supervisor of the run listens there ([`CallServer`]).
 //!
 //! # Invariants
 //!
@@ -19,10 +18,7 @@ mod runner;
 mod server;
 
 pub use client::{CallError, Calling};
-pub(crate) use frames::{MessageBuffer, receive, send};
 pub use path::{SOCKET_BYTES_MAX, short_path};
 pub use protocol::{CALL_PROTOCOL, CallRequest, OutputStream, SOCKETS, TOKEN_FILE};
-pub(crate) use runner::run_guarded;
 pub use runner::{CallRunner, CallStreams, CallerOutput, OutputSink};
 pub use server::CallServer;
-pub(crate) use server::check_input_size;

@@ -6,28 +6,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gt_core::decide::CallerMachine;
-
 use super::protocol::{CallRequest, OutputStream};
 
 /// Carries out the commands of workers, on the thread that calls it.
 pub trait CallRunner: Send + Sync {
     /// Carries out one command, with these streams. Gives its exit status.
-    fn run(&self, caller: CallerMachine, request: CallRequest, streams: CallStreams) -> u8;
+    fn run(&self, request: CallRequest, streams: CallStreams) -> u8;
 }
 
 /// The exit status of a command that panicked, as that of a process would be.
 pub(super) const PANICKED: u8 = 101;
 
 /// Carries out one command. A panic of it ends this call alone.
-pub(crate) fn run_guarded(
+pub(super) fn run_guarded(
     runner: &dyn CallRunner,
-    caller: CallerMachine,
     request: CallRequest,
     streams: CallStreams,
 ) -> u8 {
     let output = streams.output.clone();
-    let run = || runner.run(caller, request, streams);
+    let run = || runner.run(request, streams);
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         let sentence = b"Error: gt broke down over this; its log has the reason\n";
         let _ = output.0.write(OutputStream::Error, sentence);

@@ -10,7 +10,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gt_core::decide::CallerMachine;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::Shutdown;
 
@@ -191,7 +190,7 @@ fn carry_out(
     };
     let output = CallerOutput(Arc::<SocketOutput>::clone(sink));
     let streams = CallStreams { input: Box::new(input), output };
-    run_guarded(runner, CallerMachine::Same, request, streams)
+    run_guarded(runner, request, streams)
 }
 
 struct SocketOutput {
@@ -293,8 +292,7 @@ mod tests {
     }
 
     impl CallRunner for Actor {
-        fn run(&self, caller: CallerMachine, request: CallRequest, mut streams: CallStreams) -> u8 {
-            assert_eq!(caller, CallerMachine::Same);
+        fn run(&self, request: CallRequest, mut streams: CallStreams) -> u8 {
             let say = |stream, text: &[u8]| streams.output.0.write(stream, text);
             match request.arguments.first().map_or("", String::as_str) {
                 "echo" => {

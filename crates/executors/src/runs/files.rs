@@ -12,7 +12,6 @@ use std::time::Duration;
 use gt_core::Timestamp;
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use super::AgentEnd;
 use crate::private;
 
 /// The files of one run. Nothing is read or made until it is asked for.
@@ -108,11 +107,6 @@ impl RunFiles {
         changed_at(&self.output_path())
     }
 
-    /// When the supervisor of a run on another machine last began to reach it, or failed to.
-    pub fn line_changed(&self) -> io::Result<Option<Timestamp>> {
-        changed_at(&self.unreachable_path())
-    }
-
     /// Where the complaints of all supervisors go.
     pub fn supervisor_log_path(&self) -> PathBuf {
         self.root.join("supervisors.log")
@@ -143,17 +137,7 @@ impl RunFiles {
         self.file(".control")
     }
 
-    /// Where a run that is carried out on another machine went.
-    pub fn posting_path(&self) -> PathBuf {
-        self.file(".remote")
-    }
-
-    /// Why the other machine cannot be reached, as long as it cannot.
-    pub fn unreachable_path(&self) -> PathBuf {
-        self.file(".unreachable")
-    }
-
-    /// Where the commands of the worker are carried out, or passed on if it is on another machine.
+    /// Where the commands of the worker are carried out.
     pub fn socket_path(&self) -> PathBuf {
         self.file(".socket")
     }
@@ -289,12 +273,6 @@ impl RunLock {
     /// more then, or speak to it. Files that were moved are not deleted.
     pub fn is_removed(&self) -> bool {
         self.file.metadata().is_ok_and(|file| file.nlink() == 0)
-    }
-
-    /// Keeps how the agent ended, where another process than its supervisor saw it. A failure to
-    /// write it is ignored.
-    pub fn keep_end(&self, end: AgentEnd) {
-        let _ = self.write(&end.to_string());
     }
 
     /// Replaces the contents of the lock file with a text for other processes.

@@ -56,7 +56,13 @@ pub fn named(town: &Town, input: &str) -> Result<FleetHost> {
     if let Some(host) = all.iter().find(|host| host.record.host.id == identity) {
         return Ok(host.clone());
     }
-    let named: Vec<&FleetHost> = all.iter().filter(|host| host.record.host.name == input).collect();
+    let mut named: Vec<&FleetHost> =
+        all.iter().filter(|host| host.record.host.name == input).collect();
+    let is_removed = |host: &FleetHost| host.record.state() == HostState::Removed;
+    // A removed host may have had the name before.
+    if named.iter().any(|host| !is_removed(host)) {
+        named.retain(|host| !is_removed(host));
+    }
     match named.as_slice() {
         [one] => Ok((*one).clone()),
         [] => Err(OperationError::rejected(format!(

@@ -1,10 +1,8 @@
 //! The processes of runs: whether they are alive, how they ended, and how to end them.
 
 mod ending;
-pub mod remote_runs;
 
 pub use ending::unreadable;
-pub use remote_runs::RemoteLocation;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,10 +39,6 @@ pub trait ProcessProbe: Sync {
     fn starter_of(&self, run: &Run) -> Alive;
     /// Whether any process of this run is left.
     fn worker_of(&self, run: &Run) -> Alive;
-    /// Starts a supervisor here for a run that goes on elsewhere, if it has none. Returns at once.
-    fn rejoin(&self, _run: &Run) -> Result<()> {
-        Ok(())
-    }
     /// Ends every process of this run, asking first and killing after `grace`, and returns when none is left.
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()>;
     /// Ends the processes of these runs that hold no lock, and returns for each run the processes that are left:
@@ -60,7 +54,7 @@ pub trait ProcessProbe: Sync {
     fn end_of(&self, run: &Run) -> Option<RunEnd> {
         self.agent_end_of(run).map(run_end)
     }
-    /// When the worker of this run printed something last, or could be reached again.
+    /// When the worker of this run printed something last.
     fn last_output_of(&self, _run: &Run) -> Option<Timestamp> {
         None
     }
@@ -153,11 +147,14 @@ impl ProcessProbe for LocalProcesses {
         if !run.is_on(&self.host) {
             return Alive::Unknown;
         }
-        if run.executor == ExecutorKind::Ssh {
-            return remote_runs::alive(&self.files_of(run), run);
-        }
         match (self.files_of(run).liveness(), run.state) {
             (Ok(Liveness::Held), _) => Alive::Yes,
+            // Its agent is on another machine, which its supervisor alone, of an earlier program, reaches.
+            (Ok(Liveness::Free | Liveness::NeverTaken), RunState::Running | RunState::Blocked)
+                if run.executor == ExecutorKind::Ssh =>
+            {
+                Alive::Unknown
+            }
             // A machine that lost its power may have lost the file too, and no process outlives it.
             (Ok(Liveness::NeverTaken), _) if rebooted_since(&run.starter) => Alive::No,
             // A claimed run had its lock. If the file is missing, it was removed, and the processes may still be
@@ -169,17 +166,7 @@ impl ProcessProbe for LocalProcesses {
         }
     }
 
-    fn rejoin(&self, run: &Run) -> Result<()> {
-        if !run.is_on(&self.host) || run.executor != ExecutorKind::Ssh {
-            return Ok(());
-        }
-        remote_runs::rejoin(&self.root, run, &self.files_of(run))
-    }
-
     fn end_worker(&self, run: &Run, grace: Duration) -> Result<()> {
-        if run.executor == ExecutorKind::Ssh {
-            return remote_runs::end(&self.root, run, &self.files_of(run), grace);
-        }
         end_processes(&self.files_of(run), run, grace)?;
         match self.clear(&[run]).into_iter().next() {
             Some(left) if !left.is_empty() => {
@@ -208,10 +195,7 @@ impl ProcessProbe for LocalProcesses {
     }
 
     fn last_output_of(&self, run: &Run) -> Option<Timestamp> {
-        let files = self.files_of(run);
-        // Output of a worker on another machine arrives late, when that machine can be reached again.
-        let line = if run.executor == ExecutorKind::Ssh { files.line_changed() } else { Ok(None) };
-        files.last_output().ok().flatten().max(line.ok().flatten())
+        self.files_of(run).last_output().ok().flatten()
     }
 
     fn awake_since(&self, now: Timestamp) -> Option<Timestamp> {

@@ -428,6 +428,10 @@ pub(crate) fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> Strin
         }
         WaitReason::RigGone(rig) => format!("gt rig add {rig}, or sling it elsewhere"),
         WaitReason::RigParked(rig) => format!("gt rig unpark {rig}"),
+        WaitReason::ExecutorRemoved(rig) => format!(
+            "gt store migrate postgres://…, then gt host add <machine> --ssh <machine> with the machine of the rig; or gt rig set \
+             {rig} executor process"
+        ),
         WaitReason::RigDocked(rig) => format!("gt rig undock {rig}"),
         WaitReason::RigCannotRun(rig) => {
             format!("gt config set rig.{rig}.command '<program> {{bead}}'")

@@ -75,13 +75,6 @@ pub fn claim_with(
     })
 }
 
-/// Gives a live run a new token. The one before it, which died with its supervisor, is void.
-pub fn renew_token(town: &Town, id: &RunId) -> Result<RunToken> {
-    let token = new_token()?;
-    town.write(|writer| Ok(writer.set_run_token(id, &token.hash())?))?;
-    Ok(token)
-}
-
 fn new_token() -> Result<RunToken> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {

@@ -5,8 +5,8 @@ mod finish;
 mod last_output;
 mod limited;
 
+pub use claim::claim_with;
 pub use claim::{Claim, ClaimedRun, claim};
-pub use claim::{claim_with, renew_token};
 pub use finish::{FinishEffect, exec_failed, finish};
 pub use finish::{finish_in, finish_with_reason_in};
 pub use last_output::{SESSION_SEPARATOR, last_output, last_words_of};

@@ -1,7 +1,6 @@
 //! The checks that every bead passes before it is scheduled, in their order.
 
 use gt_core::merging::MergeRequest;
-use gt_core::rig::check_ssh_host;
 use gt_core::schedule::{Context, Run, WorkerPlace};
 use gt_core::{Bead, ExecutorKind, Prefix, Rig, RigState, Status};
 
@@ -84,13 +83,6 @@ pub(super) fn check_bead(
         return Ok(verdict);
     }
     takes(snapshot, bead, rig, place)?;
-    if flags.ralph && rig.executor == ExecutorKind::Ssh {
-        return Err(OperationError::rejected(format!(
-            "--ralph begins a fresh session for each step, and a run of the rig {} has one session, because it is on \
-             another machine; leave --ralph out",
-            rig.slug
-        )));
-    }
     Ok(ScheduleVerdict::Go(Box::new(rig.clone())))
 }
 
@@ -223,11 +215,6 @@ fn can_run(snapshot: &SchedulingSnapshot, rig: &Rig, place: Option<&WorkerPlace>
     match rig.executor {
         ExecutorKind::Pull | ExecutorKind::None => Ok(()),
         ExecutorKind::Process | ExecutorKind::Tmux | ExecutorKind::Ssh => {
-            if rig.executor == ExecutorKind::Ssh {
-                rig.check_executor()?;
-                let host = snapshot.settings.hosts.get(&rig.slug).map_or("", String::as_str);
-                check_ssh_host(host, &rig.slug)?;
-            }
             if let Some(command) = snapshot.settings.commands.get(&rig.slug) {
                 let sample = [("bead", "x-1"), ("run", "x-1#1"), ("title", "x")];
                 gt_core::command_template::expand(command, &sample).map_err(|why| {

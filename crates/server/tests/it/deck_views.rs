@@ -44,7 +44,6 @@ impl Deck {
             prefix: Some("wb"),
             branch: None,
             executor: ExecutorKind::Process,
-            host: None,
         };
         rigs::add(&town, &web).unwrap();
         let bearer = token(&town, "ann", "view,operate");

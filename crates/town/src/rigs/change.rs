@@ -1,22 +1,20 @@
 //! Changes to an existing rig.
 
 use gt_core::merging::{MergeRequest, RequestHold, RequestState};
-use gt_core::rig::check_ssh_host;
-use gt_core::settings::{checked, rig_settings};
+use gt_core::settings::rig_settings;
 use gt_core::similar_names::closest;
 use gt_core::{ExecutorKind, Invalid, Rig, RigSlug, Title};
 use gt_executors::git;
 use gt_store::{Reader, Writer};
 
 use super::require;
-use crate::settings::{file_layers, layers_over};
 use crate::{OperationError, Result, Town};
 
 /// One thing about a rig that can be changed, and what it is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RigChange {
-    /// How its runs are carried out, and for ssh on which machine, if that is not known yet.
-    Executor(ExecutorKind, Option<String>),
+    /// How its runs are carried out.
+    Executor(ExecutorKind),
     /// Its title.
     Title(Title),
     /// The branch that work begins from and lands on.
@@ -27,23 +25,16 @@ pub enum RigChange {
 const CHANGES: [&str; 3] = ["executor", "title", "branch"];
 
 impl RigChange {
-    /// Checks what a person gave. `host` is the machine for the executor ssh.
-    pub fn parse(key: &str, value: &str, host: Option<&str>) -> std::result::Result<Self, Invalid> {
-        let needless_host = || {
-            Invalid("--host is for the executor ssh; leave it out, or use executor ssh".to_owned())
-        };
-        if key != "executor" && host.is_some() {
-            return Err(needless_host());
-        }
-        let change = match key {
+    /// Checks what a person gave.
+    pub fn parse(key: &str, value: &str) -> std::result::Result<Self, Invalid> {
+        Ok(match key {
             "executor" => match ExecutorKind::parse(value)? {
-                kind @ (ExecutorKind::Tmux | ExecutorKind::Process | ExecutorKind::Ssh) => {
-                    Self::Executor(kind, host.map(str::to_owned))
-                }
-                ExecutorKind::Pull | ExecutorKind::None => {
+                kind @ (ExecutorKind::Tmux | ExecutorKind::Process) => Self::Executor(kind),
+                kind @ (ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None) => {
+                    kind.refuse_removed()?;
                     return Err(Invalid(format!(
-                        "a rig that is there cannot become one of the executor {value}; use tmux, process or \
-                         ssh, or add another rig"
+                        "a rig that is there cannot become one of the executor {value}; use tmux or process, or add \
+                         another rig"
                     )));
                 }
             },
@@ -59,11 +50,7 @@ impl RigChange {
                     known.join(", ")
                 )));
             }
-        };
-        match (&change, host) {
-            (Self::Executor(ExecutorKind::Ssh, _), _) | (_, None) => Ok(change),
-            (_, Some(_)) => Err(needless_host()),
-        }
+        })
     }
 }
 
@@ -80,7 +67,6 @@ pub fn branch_name(text: &str) -> std::result::Result<String, Invalid> {
 /// Changes one thing about a rig; says whether that changed anything. How its runs are carried out stays as it is while
 /// one of them is live.
 pub fn change(town: &Town, name: &str, change: &RigChange) -> Result<(Rig, bool)> {
-    let files = file_layers(town)?;
     let mut is_renamed = false;
     if let RigChange::Branch(branch) = change {
         let rig = town.read(|reader| require(reader, name))?;
@@ -92,17 +78,9 @@ pub fn change(town: &Town, name: &str, change: &RigChange) -> Result<(Rig, bool)
     town.write(|writer| {
         let rig = require(writer, name)?;
         let new = match change {
-            RigChange::Executor(executor, host) => {
+            RigChange::Executor(executor) => {
                 let new = Rig { executor: *executor, ..rig.clone() };
                 check_executor(writer, &rig, &new)?;
-                if let Some(host) = host {
-                    let (setting, host) = checked(&format!("rig.{}.ssh.host", rig.slug), host)?;
-                    crate::settings::put(writer, &setting, Some(&host))?;
-                }
-                if *executor == ExecutorKind::Ssh {
-                    let host = layers_over(&files, writer)?.rig_ssh_host(&rig.slug)?;
-                    check_ssh_host(&host, &rig.slug)?;
-                }
                 new
             }
             RigChange::Title(title) => Rig { title: title.as_str().to_owned(), ..rig.clone() },
@@ -189,7 +167,6 @@ fn check_executor(reader: &Reader<'_>, rig: &Rig, new: &Rig) -> Result<()> {
             executor.as_str()
         )));
     }
-    new.check_executor()?;
     match reader.live_runs()?.into_iter().find(|run| run.rig == *slug) {
         Some(run) => Err(OperationError::rejected(format!(
             "{} is running in the rig {slug}; wait for it (gt rig park {slug} keeps others from starting), or end it \
@@ -206,26 +183,21 @@ mod tests {
 
     #[test]
     fn an_invalid_change_is_refused_with_the_valid_ones() {
-        for (key, value, host, says) in [
-            ("prefix", "x", None, "executor, title, branch, merge, review"),
-            ("reviews", "x", None, "did you mean review?"),
-            ("merge", "pr", Some("builder"), "--host"),
-            ("executor", "pull", None, "add another rig"),
-            ("executor", "spaceship", None, "is not an executor"),
-            ("executor", "process", Some("builder"), "--host"),
-            ("title", "", None, "title"),
-            ("branch", "-x", None, "is not the name of a branch"),
-            ("branch", "a b", None, "is not the name of a branch"),
+        for (key, value, says) in [
+            ("prefix", "x", "executor, title, branch, merge, review"),
+            ("reviews", "x", "did you mean review?"),
+            ("executor", "pull", "add another rig"),
+            ("executor", "ssh", "gt host add <machine> --ssh <machine>"),
+            ("executor", "spaceship", "is not an executor"),
+            ("title", "", "title"),
+            ("branch", "-x", "is not the name of a branch"),
+            ("branch", "a b", "is not the name of a branch"),
         ] {
-            let said = RigChange::parse(key, value, host).unwrap_err().to_string();
+            let said = RigChange::parse(key, value).unwrap_err().to_string();
             assert!(said.contains(says), "{key} {value}: {said}");
         }
         assert_eq!(
-            RigChange::parse("executor", "ssh", Some("builder")),
-            Ok(RigChange::Executor(ExecutorKind::Ssh, Some("builder".to_owned())))
-        );
-        assert_eq!(
-            RigChange::parse("default-branch", "release/2", None),
+            RigChange::parse("default-branch", "release/2"),
             Ok(RigChange::Branch("release/2".to_owned()))
         );
     }

@@ -2,6 +2,7 @@
 
 mod change;
 mod checks;
+mod removed_executor;
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,7 @@ use gt_store::{Reader, RigCounts, Writer};
 
 pub use change::{RigChange, branch_name, change, move_request_in};
 pub use checks::{MayFetch, add_check, checks, checks_in, remove_check, suggested_checks};
+pub use removed_executor::pin_ssh_rigs;
 
 use crate::rig_names::{refuse_reserved, require};
 use crate::{OperationError, Result, Town};
@@ -30,31 +32,26 @@ pub struct NewRig<'a> {
     pub branch: Option<&'a str>,
     /// How its runs are carried out.
     pub executor: ExecutorKind,
-    /// On which machine, if that is another one.
-    pub host: Option<&'a str>,
 }
 
 /// Adds a rig and makes its directory.
 pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
-    match new.executor {
-        ExecutorKind::Process | ExecutorKind::Tmux | ExecutorKind::Pull | ExecutorKind::Ssh => {}
-        ExecutorKind::None => {
-            return Err(OperationError::rejected(
-                "the executor none comes later; use tmux, process, ssh or pull",
-            ));
-        }
+    new.executor.refuse_removed()?;
+    if new.executor == ExecutorKind::None {
+        return Err(OperationError::rejected(
+            "the executor none comes later; use tmux, process or pull",
+        ));
     }
     // Before its directory is made.
     town.require_right(Right::Rigs, "a change of the town's rigs")?;
     let slug = RigSlug::parse(new.name)?;
-    let ssh_host = ssh_host_of(new, &slug)?;
     let prefix = new.prefix.map(Prefix::parse).transpose()?;
     // Before the transaction: git may take its time.
     town.read(|reader| check_free(reader, &slug, prefix.as_ref()))?;
     let (repo, default_branch) = repository(new, &slug)?;
     let host = host_of_directory(town, &slug, &repo)?;
     // Before the rig, because a directory without a rig does no harm.
-    make_directory(town, &slug)?;
+    make_directory(town, slug.as_str())?;
     town.write(|writer| {
         check_free(writer, &slug, prefix.as_ref())?;
         let taken: Vec<String> =
@@ -69,31 +66,12 @@ pub fn add(town: &Town, new: &NewRig<'_>) -> Result<Rig> {
             executor: new.executor,
             ..Rig::new(slug.clone(), new.name, prefix, slug.as_str(), writer.now())
         };
-        rig.check_executor()?;
         writer.insert_rig(&rig)?;
-        for (name, value) in ssh_host.iter().chain(&host) {
+        if let Some((name, value)) = &host {
             crate::settings::put(writer, name, Some(value))?;
         }
         Ok(rig)
     })
-}
-
-/// The setting that says on which machine the runs of a new rig are carried out, if that is another one.
-fn ssh_host_of(new: &NewRig<'_>, slug: &RigSlug) -> Result<Option<(SettingName, String)>> {
-    let host = new.host.map(str::trim).filter(|host| !host.is_empty());
-    match (new.executor, host) {
-        (ExecutorKind::Ssh, None) => Err(OperationError::rejected(
-            "the executor ssh needs a machine; name it with --host, as ssh calls it",
-        )),
-        (ExecutorKind::Ssh, Some(host)) => {
-            Ok(Some(checked(&format!("rig.{slug}.ssh.host"), host)?))
-        }
-        (_, Some(_)) => Err(OperationError::rejected(format!(
-            "--host is for the executor ssh, and this is {}; leave one of them out",
-            new.executor.as_str()
-        ))),
-        (_, None) => Ok(None),
-    }
 }
 
 /// The setting that names this host for a rig whose origin is a directory of it, if other hosts work on the same store:
@@ -120,12 +98,13 @@ pub fn usual_executor(has_repository: bool) -> ExecutorKind {
     }
 }
 
-/// Makes the directory of a rig, unless it is there.
-pub fn make_directory(town: &Town, rig: &RigSlug) -> Result<()> {
+/// Makes the directory of a rig at this path inside the town, unless it is there. A host that joined the town after the rig was
+/// added has none yet.
+pub fn make_directory(town: &Town, path: &str) -> Result<()> {
     if !town.has_directory() {
         return Ok(());
     }
-    let directory = town.root().join(rig.as_str());
+    let directory = town.root().join(path);
     std::fs::create_dir_all(&directory).map_err(|source| OperationError::File {
         action: "create",
         path: directory,

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use gt_core::limits::LABEL_BYTES_MAX;
-use gt_core::settings::{Layers, Resolved, SettingKind, SettingName, checked, lookup};
+use gt_core::settings::{
+    Layers, REMOVED_MACHINE, REMOVED_OF_RIG, Resolved, SettingKind, SettingName, checked, lookup,
+};
 use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, SettingScope, Writer};
 
@@ -140,13 +142,26 @@ pub fn stored(reader: &Reader<'_>, name: &SettingName) -> Result<Option<String>>
 
 /// Forgets what was set for a rig that goes.
 pub(crate) fn forget_rig(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
+    let of_rig = format!("rig.{rig}.");
     for (key, _) in writer.settings(SettingScope::Town)? {
-        let (_, name) = lookup(&key)?;
-        if rig_of(&name).as_ref() == Some(rig) {
-            writer.put_setting(SettingScope::Town, name.as_str(), None)?;
+        if key.starts_with(&of_rig) {
+            writer.put_setting(SettingScope::Town, &key, None)?;
         }
     }
     Ok(())
+}
+
+/// Takes the settings of a rig that are removed out of the store; gives the machine that they named, if they named one.
+pub(crate) fn take_removed(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<Option<String>> {
+    let mut machine = None;
+    for key in REMOVED_OF_RIG {
+        let name = format!("rig.{rig}.{key}");
+        if key == REMOVED_MACHINE {
+            machine = writer.setting(SettingScope::Town, &name)?;
+        }
+        writer.put_setting(SettingScope::Town, &name, None)?;
+    }
+    Ok(machine.filter(|machine| !machine.trim().is_empty()))
 }
 
 fn rig_of(name: &SettingName) -> Option<RigSlug> {

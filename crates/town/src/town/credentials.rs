@@ -23,6 +23,12 @@ fn path(environment: &Environment, address: &str) -> Option<PathBuf> {
     Some(settings.join("gt").join("credentials").join(name))
 }
 
+/// The file that a password of this URL would be kept in, if that is not there yet: what a town that comes to nothing leaves.
+pub(super) fn new_file(environment: &Environment, url: &str) -> Option<PathBuf> {
+    let (address, Some(_)) = PostgresAddress::split_password(url) else { return None };
+    path(environment, &address).filter(|path| !path.exists())
+}
+
 /// Keeps the password of a URL, and gives the URL without it. The URL stays as it is if it has none, or if there is no place
 /// for it.
 pub(super) fn keep(environment: &Environment, url: String) -> Result<String> {

@@ -175,6 +175,38 @@ impl TownDatabase {
     }
 }
 
+/// The URL by which another host reaches the store of a town, with the password that this host uses. `named` is the address for
+/// that host, if it is not the one that this host uses; it has no password.
+pub(super) fn url_for_others(
+    file: &TownFile,
+    named: Option<&str>,
+    environment: &Environment,
+) -> Result<String> {
+    let own = file.database_url.as_deref().or_else(|| environment.get(VARIABLE));
+    let own = normal(own.unwrap_or_default().trim());
+    let (address, within) = PostgresAddress::split_password(&own);
+    let kept = within.or_else(|| credentials::password_of(environment, &address));
+    let password = kept.or_else(|| environment.get(PASSWORD).map(ToOwned::to_owned));
+    let url = match named {
+        None => address,
+        Some(named) => {
+            let (url, given) = PostgresAddress::split_password(&normal(named.trim()));
+            if given.is_some() {
+                return Err(OperationError::rejected(
+                    "--store has a password, which other programs can read in the arguments; leave it out: the other host gets \
+                     the one that this host uses, or PGPASSWORD",
+                ));
+            }
+            PostgresAddress::parse(&url, password.as_deref())?;
+            url
+        }
+    };
+    Ok(match password {
+        Some(password) => PostgresAddress::with_password(&url, &password),
+        None => url,
+    })
+}
+
 /// A URL with its scheme in small letters.
 pub(super) fn normal(url: &str) -> String {
     let (scheme, rest) = url.split_at(url.find(':').unwrap_or_default());
@@ -228,4 +260,30 @@ fn read(url: &str, base: &Path, password: Option<&str>) -> Result<Option<StoreAd
         ));
     }
     Ok(Some(StoreAddress::File(base.join(path))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_host_gets_the_password_that_this_host_uses() {
+        let file = TownFile {
+            id: "t".to_owned(),
+            database_url: Some("postgres://gt:a%2Fb@db/town?schema=x".to_owned()),
+        };
+        let nothing = Environment::default();
+        let url = url_for_others(&file, None, &nothing).unwrap();
+        assert_eq!(url, "postgres://gt@db/town?schema=x&password=a%2Fb");
+        let (address, password) = PostgresAddress::split_password(&url);
+        assert_eq!(address, "postgres://gt@db/town?schema=x");
+        assert_eq!(password.as_deref(), Some("a/b"));
+        let url = url_for_others(&file, Some("postgres://gt@10.0.0.1/town"), &nothing).unwrap();
+        assert_eq!(url, "postgres://gt@10.0.0.1/town?password=a%2Fb");
+        let error = url_for_others(&file, Some("postgres://gt:x@db/town"), &nothing).unwrap_err();
+        assert!(error.to_string().contains("leave it out"), "{error}");
+        assert!(url_for_others(&file, Some("mysql://db"), &nothing).is_err());
+        let file = TownFile { database_url: Some("postgres://gt@db/town".to_owned()), ..file };
+        assert_eq!(url_for_others(&file, None, &nothing).unwrap(), "postgres://gt@db/town");
+    }
 }

@@ -56,6 +56,44 @@ pub fn install(
     Ok(Installed { root, is_new: true, server, joined })
 }
 
+/// Makes `directory` a host of the town with this identity, whose store is at `url`. Nothing is made if the store holds another
+/// town. `before` is told the file that is new with the password, if there is one.
+pub fn join(
+    directory: &Path,
+    (url, town): (&str, &str),
+    environment: &Environment,
+    actor: &Actor,
+    clock: &dyn Clock,
+    before: impl FnOnce(Option<PathBuf>) -> Result<()>,
+) -> Result<Installed> {
+    let environment = environment.clone().with_database(url);
+    let database = TownDatabase::of_environment(&environment, directory)?
+        .filter(|database| matches!(database.address, StoreAddress::Server(_)))
+        .ok_or_else(|| {
+            OperationError::rejected("the address of the store is not one of PostgreSQL")
+        })?;
+    let store = Store::open(&database.address, clock.now(), Options::default())?;
+    let owner = store.read(|reader| Ok::<_, OperationError>(reader.marks()?.town))?;
+    match owner {
+        Some(owner) if owner == town => {}
+        Some(_) => {
+            return Err(OperationError::rejected(format!(
+                "{} holds another town than this one; name the address of this town's store with --store",
+                database.address
+            )));
+        }
+        None => {
+            return Err(OperationError::rejected(format!(
+                "{} holds no town; name the address of this town's store with --store",
+                database.address
+            )));
+        }
+    }
+    drop(store);
+    before(super::credentials::new_file(&environment, url))?;
+    install(directory, &environment, actor, clock)
+}
+
 /// Asked before anything is made, so that nothing has to be unmade.
 fn refuse_inside_a_town(directory: &Path) -> Result<()> {
     let made = directory.ancestors().find_map(|at| at.canonicalize().ok());

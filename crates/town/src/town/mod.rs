@@ -10,7 +10,7 @@ mod relocation;
 
 pub use commit_hook::{CommitFollower, CommitHook};
 pub use file::TownFile;
-pub use install::{Installed, install, start_store};
+pub use install::{Installed, install, join, start_store};
 pub use relocation::{StoreMove, move_store};
 
 use std::fmt;
@@ -409,6 +409,12 @@ impl Town {
     /// The file or the server that the store is on; nothing if it is in memory.
     pub fn store_place(&self) -> String {
         self.store.address().map_or_else(String::new, |address| address.to_string())
+    }
+
+    /// The URL of the store for another host, with the password that this host uses. `named` is its address for that host, if
+    /// that is another one.
+    pub fn url_for_others(&self, named: Option<&str>, environment: &Environment) -> Result<String> {
+        database::url_for_others(&file::read(&self.root)?, named, environment)
     }
 
     /// The file the store lives in, if it lives in one.

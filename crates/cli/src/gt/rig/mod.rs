@@ -26,7 +26,7 @@ use crate::output::{Cell, Printer, Table, short_commit};
 #[command(after_help = "Examples:
   gt rig add web ~/src/web
   gt rig add api <git-url> --prefix api
-  gt rig add nightly --executor ssh --host builder
+  gt rig add nightly --executor process
   gt rig set web executor process
   gt rig check add web test \"npm test\"
   gt rig park web")]
@@ -73,11 +73,11 @@ struct AddArgs {
     #[arg(short, long)]
     branch: Option<String>,
     /// How its work is carried out: in a tmux session (the default for a repository, where tmux is there), as a plain
-    /// process, on another machine (ssh), or by agents that ask for it (pull)
-    #[arg(long, value_name = "tmux|process|ssh|pull", value_parser = ExecutorKind::parse)]
+    /// process, or by agents that ask for it (pull)
+    #[arg(long, value_name = "tmux|process|pull", value_parser = ExecutorKind::parse)]
     executor: Option<ExecutorKind>,
-    /// The machine for --executor ssh, as ssh calls it
-    #[arg(long, value_name = "MACHINE")]
+    /// The machine for --executor ssh, which is gone: the refusal names the commands that replace it
+    #[arg(long, hide = true)]
     host: Option<String>,
     /// What becomes of the checks that its files suggest: they are printed, or added
     #[arg(long, value_enum, default_value_t = SuggestedChecks::Print, value_name = "print|auto")]
@@ -95,7 +95,7 @@ enum SuggestedChecks {
 
 #[derive(Debug, Args)]
 #[command(after_help = "What can be changed:
-  executor  how its work is carried out: tmux, process or ssh; not while something of it runs
+  executor  how its work is carried out: tmux or process; not while something of it runs
   title     what it is called; its name and its prefix stay
   branch    the branch that work begins from and lands on; what runs already lands where it began. If the
             origin has renamed it, finished work that has not landed yet lands on the new one
@@ -106,7 +106,6 @@ Examples:
   gt rig set web
   gt rig set web merge pr
   gt rig set web executor process
-  gt rig set nightly executor ssh --host builder
   gt rig set web branch trunk
   gt rig set web title \"The web shop\"")]
 struct SetArgs {
@@ -118,8 +117,8 @@ struct SetArgs {
     /// The new value
     #[arg(allow_hyphen_values = true)]
     value: Option<String>,
-    /// The machine for executor ssh, as ssh calls it
-    #[arg(long, value_name = "MACHINE")]
+    /// The machine for executor ssh, which is gone: the refusal names the commands that replace it
+    #[arg(long, hide = true)]
     host: Option<String>,
 }
 
@@ -184,6 +183,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RigArgs) -> Result<(), Cl
 }
 
 fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Result<(), CliError> {
+    if args.host.is_some() {
+        ExecutorKind::Ssh.refuse_removed()?;
+    }
     let local = args.repository.as_ref().map(|given| context.directory.join(given));
     let local = local.filter(|path| path.exists()).map(|path| path.to_string_lossy().into_owned());
     let new = NewRig {
@@ -192,7 +194,6 @@ fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Re
         prefix: args.prefix.as_deref(),
         branch: args.branch.as_deref(),
         executor: args.executor.unwrap_or_else(|| rigs::usual_executor(args.repository.is_some())),
-        host: args.host.as_deref(),
     };
     let rig = rigs::add(town, &new)?;
     let printer = context.printer;
@@ -214,7 +215,7 @@ fn add(context: &CommandContext<'_>, town: &gt_town::Town, args: &AddArgs) -> Re
     print_added(printer, town, &rig, earlier.as_deref())?;
     check::suggest(printer, town, &rig, &suggestions, is_accepted)?;
     printer.done(format!("Next: gt bd create \"What is to be done\" --rig {}", rig.slug))?;
-    if matches!(rig.executor, ExecutorKind::Process | ExecutorKind::Ssh) {
+    if rig.executor == ExecutorKind::Process {
         let hint = format!("Then: gt config set rig.{}.command '<program> {{bead}}'", rig.slug);
         printer.done(hint)?;
     }
@@ -281,17 +282,19 @@ fn set(printer: &Printer, town: &gt_town::Town, args: &SetArgs) -> Result<(), Cl
         let all = rig_settings().map(|key| settings::get(town, &setting_name(key)));
         return config::print_settings(printer, &all.collect::<gt_town::Result<Vec<_>>>()?);
     };
-    if args.host.is_none() && rig_settings().any(|name| name == key) {
+    if args.host.is_some() {
+        ExecutorKind::Ssh.refuse_removed()?;
+    }
+    if rig_settings().any(|name| name == key) {
         return config::set(printer, town, &setting_name(key), value);
     }
-    let change = RigChange::parse(key, value, args.host.as_deref())
-        .map_err(gt_town::OperationError::from)?;
+    let change = RigChange::parse(key, value).map_err(gt_town::OperationError::from)?;
     let (rig, changed) = rigs::change(town, &args.name, &change)?;
     if printer.json() {
         return printer.object(&RigDocument::from(&rig));
     }
     let (key, value) = match &change {
-        RigChange::Executor(executor, _) => ("executor", executor.as_str()),
+        RigChange::Executor(executor) => ("executor", executor.as_str()),
         RigChange::Title(title) => ("title", title.as_str()),
         RigChange::Branch(branch) => ("branch", branch.as_str()),
     };

@@ -6,7 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use gt_api::{RunLineDocument, RunLogDocument, RunStateDocument, TranscriptEventDocument};
 use gt_core::schedule::{Run, RunId};
-use gt_execution::runs::{OutputElsewhere, RunOutput, RunTranscript, has_plain_output};
+use gt_execution::runs::{
+    KEPT_OUTPUT_WAIT_MAX, OutputElsewhere, RunOutput, RunTranscript, has_plain_output,
+};
 use gt_town::Town;
 use gt_transcripts::TranscriptEvent;
 
@@ -84,6 +86,7 @@ pub(in crate::gt) fn print_log(
     }
     let mut output = RunOutput::of(town, run)?;
     note_elsewhere(printer, run, output.elsewhere());
+    let late = late_by(output.elsewhere());
     if let Some(lines) = args.tail {
         output.skip_to_last(lines)?;
     }
@@ -91,7 +94,7 @@ pub(in crate::gt) fn print_log(
         (true, false) => whole_as_json(printer, run, &mut output),
         (true, true) => {
             let mut lines = LineSplitter::default();
-            follow(printer, town, &run.id, || {
+            follow(printer, town, &run.id, late, || {
                 copy(&mut output, |bytes| {
                     lines.add(bytes).into_iter().try_for_each(|line| print_line(printer, &line))
                 })
@@ -103,7 +106,7 @@ pub(in crate::gt) fn print_log(
         }
         (false, true) => {
             let mut text = LineSplitter::default();
-            follow(printer, town, &run.id, || {
+            follow(printer, town, &run.id, late, || {
                 copy(&mut output, |bytes| print(printer, &mut text, bytes))
             })?;
             print(printer, &mut text, &output.rest())?;
@@ -128,12 +131,20 @@ pub(in crate::gt) fn print_log(
 
 /// Says that only the end of an output is shown, and which host has all of it.
 fn note_elsewhere(printer: &Printer, run: &Run, elsewhere: Option<&OutputElsewhere>) {
+    if elsewhere.is_some() && run.state.is_live() {
+        printer.note(format!("{}: what it prints arrives here with up to 30 s delay", run.id));
+    }
     if let Some(OutputElsewhere { host, cut_bytes }) = elsewhere
         && *cut_bytes > 0
     {
         let cut = size(*cut_bytes);
         printer.note(format!("{}: the first {cut} of its output are on {host} alone", run.id));
     }
+}
+
+/// How long after the end of a run its last output may arrive.
+fn late_by(elsewhere: Option<&OutputElsewhere>) -> Duration {
+    elsewhere.map_or(Duration::ZERO, |_| KEPT_OUTPUT_WAIT_MAX)
 }
 
 /// Prints each event as a line of JSON; with `follow`, the state of the run in the end.
@@ -205,13 +216,14 @@ fn read_events(
     transcript: &mut RunTranscript,
     mut each: impl FnMut(Vec<TranscriptEvent>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
+    let late = late_by(transcript.elsewhere());
     let mut copy = || {
         while let Some(events) = transcript.read()? {
             each(events)?;
         }
         Ok(())
     };
-    if args.follow { follow(printer, town, &run.id, copy) } else { copy() }
+    if args.follow { follow(printer, town, &run.id, late, copy) } else { copy() }
 }
 
 fn print_state(printer: &Printer, town: &Town, run: &Run) -> Result<(), CliError> {
@@ -238,8 +250,10 @@ fn follow(
     printer: &Printer,
     town: &Town,
     id: &RunId,
+    late: Duration,
     mut copy: impl FnMut() -> Result<(), CliError>,
 ) -> Result<(), CliError> {
+    let mut waited = Duration::ZERO;
     loop {
         // The store is asked before the file is read, so that no output before the end is missed.
         let has_ended = match gt_beads::run_records::resolve(town, &id.to_string()) {
@@ -249,10 +263,13 @@ fn follow(
         };
         for _ in 0..POLLS_PER_STORE_READ {
             copy()?;
-            if has_ended {
+            if has_ended && waited >= late {
                 return Ok(());
             }
             printer.wait(OUTPUT_POLL_INTERVAL)?;
+            if has_ended {
+                waited += OUTPUT_POLL_INTERVAL;
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use gt_api::{CountedUsageDocument, RawJson, RunContextDocument, ShownRunDocument};
+use gt_core::ExecutorKind;
 use gt_core::cost::{CostSource, CountedUsage, TokenCounts};
 use gt_core::schedule::{Context as SlingContext, Run, Usage};
 use gt_daemon::views::need_document;
@@ -66,9 +67,6 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), C
         row("attempt", (context.attempts + 1).to_string());
         row("instructions", context.parameters.args.clone().unwrap_or_default());
     }
-    if let Some(elsewhere) = &shown.elsewhere {
-        row("machine", elsewhere.machine.clone());
-    }
     row("formula", run.formula.clone());
     row("session", run.workplace.session.clone());
     row("tree", run.workplace.tree.clone());
@@ -131,11 +129,9 @@ fn used_of_model(usage: &CountedUsage) -> String {
 fn state(shown: &ShownRun) -> String {
     let run = &shown.run;
     let what = run.state.as_str();
-    let away = shown.elsewhere.as_ref().and_then(|elsewhere| elsewhere.away.as_deref());
     let processes = match (run.state.is_live(), shown.alive) {
-        (_, Alive::Unknown) if away.is_some() => away.unwrap_or_default(),
-        (_, Alive::Unknown) if shown.elsewhere.is_some() => {
-            "no process here attends it; the next pass starts one"
+        (true, Alive::Unknown) if run.executor == ExecutorKind::Ssh => {
+            "it was started over ssh by an earlier gt, and no process reaches its machine"
         }
         (_, Alive::Unknown) if !shown.is_here => "its processes are not on this machine",
         (_, Alive::Unknown) => "its lock cannot be read, so it is unknown whether it is alive",
@@ -168,7 +164,7 @@ fn scheduled(context: &SlingContext) -> String {
 }
 
 fn document(shown: &ShownRun) -> ShownRunDocument {
-    let ShownRun { run, steps, bead, context, alive, elsewhere, needs, log, usage, .. } = shown;
+    let ShownRun { run, steps, bead, context, alive, needs, log, usage, .. } = shown;
     let has_steps = !steps.steps.is_empty();
     let done = steps.steps.iter().filter(|view| view.done.is_some());
     ShownRunDocument {
@@ -181,8 +177,6 @@ fn document(shown: &ShownRun) -> ShownRunDocument {
         },
         log: log.display().to_string(),
         setup_output: shown.setup_output.clone(),
-        machine: elsewhere.as_ref().map(|elsewhere| elsewhere.machine.clone()),
-        away: elsewhere.as_ref().map(|elsewhere| elsewhere.away.clone().unwrap_or_default()),
         needs_you: needs.iter().map(need_document).collect(),
         usage: usage.iter().map(CountedUsageDocument::from).collect(),
         steps: RawJson::from(&run.steps),

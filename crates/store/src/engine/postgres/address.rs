@@ -1,6 +1,6 @@
 //! Which server, which database, which schema, and how to speak to it.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -145,6 +145,19 @@ impl PostgresAddress {
         }
         let query = options.join("&");
         (if query.is_empty() { base } else { format!("{base}?{query}") }, password)
+    }
+
+    /// The same URL with this password. [`PostgresAddress::split_password`] takes them apart again.
+    pub fn with_password(url: &str, password: &str) -> String {
+        let mut text = format!("{url}{}password=", if url.contains('?') { '&' } else { '?' });
+        for byte in password.bytes() {
+            // Writing to a string does not fail.
+            let _ = match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => write!(text, "{}", char::from(byte)),
+                _ => write!(text, "%{byte:02X}"),
+            };
+        }
+        text
     }
 
     fn set_defaults(&mut self) {
