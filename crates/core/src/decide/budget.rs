@@ -253,8 +253,9 @@ impl Budget {
     }
 }
 
-/// The amounts that live runs have reserved in a budget of this kind and not used yet.
-pub fn held_by<'a>(kind: BudgetKind, live: impl IntoIterator<Item = &'a Run>) -> u64 {
+/// The amounts that runs have reserved in a budget of this kind and not used yet: live ones, and those whose usage is not
+/// final.
+pub fn held_by<'a>(kind: BudgetKind, holders: impl IntoIterator<Item = &'a Run>) -> u64 {
     let rest = |run: &Run| match kind {
         BudgetKind::RunsPerHour => 0,
         BudgetKind::TokensPerDay | BudgetKind::TokensInAll => {
@@ -265,7 +266,7 @@ pub fn held_by<'a>(kind: BudgetKind, live: impl IntoIterator<Item = &'a Run>) ->
             run.reserved.cost.unwrap_or_default().0.saturating_sub(spent)
         }
     };
-    live.into_iter().fold(0, |sum: u64, run| sum.saturating_add(rest(run)))
+    holders.into_iter().fold(0, |sum: u64, run| sum.saturating_add(rest(run)))
 }
 
 impl fmt::Display for Budget {

@@ -6,13 +6,15 @@ use gt_core::cost::{
     SeenWindow, SpendingChange, Spent, TokenCounts, UsageRecord, UsageSource, UsageWindow,
 };
 use gt_core::decide::RunLimits;
-use gt_core::schedule::{Account, Money, ParkSubject, Run, RunEnd, RunState, Usage};
+use gt_core::schedule::{
+    Account, Money, ParkSubject, Reserve, Run, RunEnd, RunState, Usage, Workplace,
+};
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, Status};
 
 use super::EngineUnderTest;
 use super::contexts::{new, schedule};
 use super::kit::{CheckedStore, at, bead, kind, slug};
-use super::runs::{begin, set_status};
+use super::runs::{begin, end, set_status};
 use crate::{Guard, MemoryEstimate, NewContext};
 
 pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn EngineUnderTest) {
@@ -38,6 +40,37 @@ pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn EngineUnderT
         r#"run_used {"peak_memory_mb":9}"#,
     ];
     assert_eq!(told, expected);
+}
+
+pub(super) fn a_run_that_ends_before_its_agent_has_pending_usage(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    let beads = ["gt-done", "gt-lost", "gt-start", "gt-free"];
+    town.add_open(&beads);
+    let reserved = Reserve { tokens: None, cost: Some(Money(5)) };
+    let [done, lost, start, free] = beads.map(|bead| {
+        begin(&town, bead, |run| {
+            run.reserved = if bead == "gt-free" { Reserve::default() } else { reserved };
+        })
+    });
+    for run in [&done, &lost, &free] {
+        assert!(town.write(|writer| writer.claim_run(run, &Workplace::default())));
+    }
+    let pending = || {
+        let runs = town.read(|reader| reader.runs_with_pending_usage());
+        runs.into_iter().map(|run| (run.id, run.reserved)).collect::<Vec<_>>()
+    };
+    assert_eq!(pending(), []);
+
+    // A worker and a person end a run whose agent goes on for a moment; recovery ends one that has no process.
+    assert!(end(&town, &done, RunState::Done));
+    assert!(end(&town, &lost, RunState::Lost));
+    assert!(end(&town, &start, RunState::Cancelled));
+    assert!(end(&town, &free, RunState::Cancelled));
+    assert_eq!(pending(), [(done.id.clone(), reserved)]);
+
+    assert!(town.write(|writer| writer.settle_usage(&done.id)));
+    assert!(!town.write(|writer| writer.settle_usage(&done.id)));
+    assert_eq!(pending(), []);
 }
 
 pub(super) fn spending_is_added_up_and_outlives_its_bead(subject: &dyn EngineUnderTest) {
