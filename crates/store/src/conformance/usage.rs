@@ -159,6 +159,8 @@ pub(super) fn beads_of_a_bill_are_found_with_their_convoys(subject: &dyn EngineU
     }
     let done = town.read(|reader| reader.done_among(&ids));
     assert_eq!(done, [ids[0].clone()].into());
+    let untold = |from, until| town.read(|reader| reader.done_without_usage(at(from), at(until)));
+    assert_eq!(untold(0, 9), 0, "no run has worked on it");
     assert_eq!(town.read(|reader| reader.convoys_of(&ids)), []);
     for convoy in ["hq-cv-x", "hq-cv-y"] {
         let convoy = town.add(Bead { issue_type: kind("convoy"), ..bead(convoy) });
@@ -170,6 +172,32 @@ pub(super) fn beads_of_a_bill_are_found_with_their_convoys(subject: &dyn EngineU
     let expected =
         [("gt-a", "hq-cv-x"), ("gt-a", "hq-cv-y"), ("gt-c", "hq-cv-x"), ("gt-c", "hq-cv-y")];
     assert_eq!(pairs, expected);
+}
+
+pub(super) fn done_beads_without_usage_are_counted(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    let beads = ["gt-told", "gt-untold", "gt-idle", "gt-failed"];
+    town.add_open(&beads);
+    for name in beads {
+        if name != "gt-idle" {
+            let run = begin(&town, name, |_| ());
+            assert!(town.write(|writer| writer.claim_run(&run, &Workplace::default())));
+            if name == "gt-told" {
+                let change = SpendingChange { input: 5, ..SpendingChange::default() };
+                town.write(|writer| writer.add_spending(&run, at(1), &change));
+            }
+            end(&town, &run, RunState::Done);
+        }
+        let outcome = (name == "gt-failed").then_some(Outcome::Failed);
+        town.write(|writer| {
+            let before = writer.bead(&BeadId::trusted(name.to_owned()))?.expect("it is there");
+            let after =
+                Bead { status: Status::Closed, closed_at: Some(at(5)), outcome, ..before.clone() };
+            writer.save_bead(&before, &after, EventKind::Closed)
+        });
+    }
+    let untold = |from, until| town.read(|reader| reader.done_without_usage(at(from), at(until)));
+    assert_eq!([untold(0, 9), untold(5, 6), untold(0, 5), untold(6, 9)], [1, 1, 0, 0]);
 }
 
 pub(super) fn spending_is_summed_by_runs_beads_and_convoys(subject: &dyn EngineUnderTest) {

@@ -66,6 +66,10 @@ statements! {
         reasoning = excluded.reasoning, reported = excluded.reported, priced = excluded.priced";
     NOTE = "UPDATE runs SET peak_memory_mb = coalesce(?3, peak_memory_mb), tokens = ?4, cost = ?5 \
         WHERE bead = ?1 AND epoch = ?2";
+    DONE_UNTOLD = "SELECT COUNT(*) FROM beads b WHERE b.status = 'closed' AND b.closed_at >= ?1 AND b.closed_at < ?2 \
+        AND (b.outcome IS NULL OR b.outcome = 'success') \
+        AND EXISTS (SELECT 1 FROM runs r WHERE r.bead = b.id AND r.running_at IS NOT NULL) \
+        AND NOT EXISTS (SELECT 1 FROM spending s WHERE s.bead = b.id)";
     PENDING = concat!("SELECT ", run_columns!("'{}'"), " FROM runs WHERE usage_pending = 1 AND ended_at IS NOT NULL");
     SETTLE = "UPDATE runs SET usage_pending = 0 WHERE bead = ?1 AND epoch = ?2 AND usage_pending = 1";
     ESTIMATES = "SELECT name, memory_mb, runs FROM estimates ORDER BY name";
@@ -302,6 +306,12 @@ impl Reader<'_> {
             found.extend(self.rows(&sql, &params, |row| id_from(row, 0))?);
         }
         Ok(found)
+    }
+
+    /// How many beads were done from one moment until before another by runs of which no usage is known.
+    pub fn done_without_usage(&self, from: Timestamp, until: Timestamp) -> Result<u64, StoreError> {
+        let found = self.first(DONE_UNTOLD, &[from.into(), until.into()], |row| row.int(0))?;
+        Ok(count(found.unwrap_or(0)))
     }
 
     /// Everything that the sources of a run have said about its usage.
