@@ -170,13 +170,7 @@ fn occurrence(secret: &str, bytes: &[u8]) -> Occurrence {
 }
 
 /// Adds each place at which a character ends that begins at `from`.
-fn add_ends(
-    character: char,
-    bytes: &[u8],
-    from: usize,
-    ends: &mut Vec<usize>,
-    is_cut: &mut bool,
-) {
+fn add_ends(character: char, bytes: &[u8], from: usize, ends: &mut Vec<usize>, is_cut: &mut bool) {
     let rest = &bytes[from..];
     let mut utf8 = [0; 4];
     let plain = character.encode_utf8(&mut utf8).as_bytes();
@@ -342,7 +336,7 @@ mod tests {
 
     use super::*;
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
+    fn contains(text: &[u8], part: &[u8]) -> bool {
         text.windows(part.len()).any(|window| window == part)
     }
 
@@ -369,7 +363,8 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
     #[test]
     fn values_are_masked_however_json_escapes_them() {
-        let mask = mask(&["pässwort&<sk>", "sk-Test-01", "back\\slash/1", "emoji-😀-key", "two\nlines"]);
+        let mask =
+            mask(&["pässwort&<sk>", "sk-Test-01", "back\\slash/1", "emoji-😀-key", "two\nlines"]);
         for text in [
             r"p\u00e4sswort\u0026\u003csk\u003E",
             r"p\u00E4sswort&<sk>",
@@ -387,7 +382,8 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
             let json = format!(r#"{{"text":"a {text} b"}}"#);
             assert_eq!(mask.mask(&json), r#"{"text":"a [masked] b"}"#, "{text}");
         }
-        for harmless in [r"\u0073k-Test-0", r"sk-\x54est-01", r"sk-\U0054est-01", r"\\\\\\", r"\u"] {
+        for harmless in [r"\u0073k-Test-0", r"sk-\x54est-01", r"sk-\U0054est-01", r"\\\\\\", r"\u"]
+        {
             assert_eq!(mask.mask(harmless), harmless);
         }
     }

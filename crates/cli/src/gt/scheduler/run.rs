@@ -20,9 +20,9 @@ use gt_town::scheduler_settings::Overrides;
 use super::status::free;
 use super::until_done::{RunEndSignal, until_done};
 use super::{caller, capacity, unlimited};
-use crate::gt::sling::{NOTHING_STARTED, is_number_wanted};
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
+use crate::gt::sling::{NOTHING_STARTED, is_number_wanted};
 use crate::output::{Printer, moment};
 use crate::values::texts;
 
