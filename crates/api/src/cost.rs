@@ -13,6 +13,8 @@ pub struct CostDocument {
     pub total: CostLineDocument,
     /// Models without a price, with their tokens.
     pub unpriced: Vec<UnpricedDocument>,
+    /// How many beads were done in that time whose agents reported no usage.
+    pub done_without_usage: u64,
     /// When the built-in prices were looked up.
     pub prices_as_of: String,
 }
@@ -36,7 +38,7 @@ pub struct CostLineDocument {
     pub priced: String,
     /// The tokens whose cost is unknown.
     pub unpriced: i64,
-    /// The cost of each bead that is done, if one is.
+    /// The cost of the beads that are done by their number, if one is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_per_done_bead: Option<String>,
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use gt_execution::merge_queue::{ProcessOwner, owner_of_caller};
 use gt_execution::runs::{
     CallRequest, CallRunner, CallStreams, CallerOutput, OutputStream, admit_call,
 };
@@ -106,6 +107,12 @@ pub(crate) fn take_streams() -> Option<(Box<dyn Read + Send>, Box<dyn Write + Se
     let call = current()?;
     let input = call.input.replace(Box::new(io::empty()));
     Some((input, Box::new(ServedOutput(call.output.clone(), OutputStream::Out))))
+}
+
+/// The run or check that the process of the command comes from. A call's token says whose it is: the process that carries it
+/// out has the locks of other runs open.
+pub(crate) fn process_owner(town: &Town) -> Option<ProcessOwner> {
+    if current().is_some() { None } else { owner_of_caller(town) }
 }
 
 /// Ends a command that waits for something else than its output, if the worker that called it has gone.

@@ -77,7 +77,10 @@ impl CommandWrap {
                     filled.push(fill(word, &values)?);
                 }
             } else {
-                filled.push(fill(word, values)?);
+                // These have no place in the word; a place with a wrong name is told about all that there are.
+                let mut values = values.to_vec();
+                values.extend([("command", ""), (VARIABLE, "")]);
+                filled.push(fill(word, &values)?);
             }
         }
         if !is_placed {
@@ -108,6 +111,13 @@ mod tests {
         let command = ["agent", "two words", "{tree}"].map(str::to_owned);
         let wrap = CommandWrap::parse(template).unwrap().unwrap();
         wrap.around(&command, FILLED, &["GT_RUN", "PATH"]).unwrap()
+    }
+
+    #[test]
+    fn a_wrong_place_is_told_with_all_that_there_are() {
+        let error = CommandWrap::parse("bwrap {comand}").unwrap_err().to_string();
+        assert!(error.contains("{comand} stands for nothing"), "{error}");
+        assert!(error.contains("{command}") && error.contains("{variable}"), "{error}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ const PATH_PART_BYTES_MAX: usize = 20;
 #[derive(Debug, Clone, Default)]
 pub struct SecretMask {
     /// Longest first, so that a value that contains another one is masked as a whole.
-    secrets: Vec<Vec<u8>>,
+    secrets: Vec<String>,
 }
 
 impl SecretMask {
@@ -51,13 +51,8 @@ impl SecretMask {
     }
 
     fn of_values<'v>(values: impl Iterator<Item = &'v str>) -> Self {
-        let mut secrets = Vec::new();
-        for value in values.filter(|value| value.len() >= SECRET_BYTES_MIN) {
-            let in_json = serde_json::Value::from(value).to_string();
-            let in_json = in_json.trim_start_matches('"').strip_suffix('"').unwrap_or(value);
-            secrets.push(in_json.as_bytes().to_vec());
-            secrets.push(value.as_bytes().to_vec());
-        }
+        let mut secrets: Vec<String> =
+            values.filter(|value| value.len() >= SECRET_BYTES_MIN).map(str::to_owned).collect();
         secrets.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         secrets.dedup();
         Self { secrets }
@@ -68,18 +63,22 @@ impl SecretMask {
         self.secrets.is_empty()
     }
 
-    /// The length of the longest value. A reader that begins in the middle of a text begins so many bytes earlier.
+    /// The most bytes that a value can take in a text. A reader that begins in the middle of a text begins so many bytes
+    /// earlier.
     pub fn longest(&self) -> usize {
-        self.secrets.first().map_or(0, Vec::len)
+        self.secrets.first().map_or(0, |secret| secret.len().saturating_mul(ESCAPED_BYTES_MAX))
     }
 
     /// A text without the values.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if !self.secrets.iter().any(|secret| contains(text.as_bytes(), secret)) {
+        if self.is_empty() {
             return Cow::Borrowed(text);
         }
         let (mut masked, rest) = self.mask_whole(text.as_bytes(), false);
         masked.extend_from_slice(rest);
+        if masked == text.as_bytes() {
+            return Cow::Borrowed(text);
+        }
         // Values are text, so the parts between them are text as well.
         Cow::Owned(String::from_utf8_lossy(&masked).into_owned())
     }
@@ -98,8 +97,9 @@ impl SecretMask {
     /// separately, as it is.
     fn mask_whole<'b>(&self, bytes: &'b [u8], goes_on: bool) -> (Vec<u8>, &'b [u8]) {
         let mut begins = [false; 256];
-        for first in self.secrets.iter().filter_map(|secret| secret.first()) {
+        for first in self.secrets.iter().filter_map(|secret| secret.as_bytes().first()) {
             begins[usize::from(*first)] = true;
+            begins[usize::from(b'\\')] = true;
         }
         let mut masked = Vec::with_capacity(bytes.len());
         let mut at = 0;
@@ -108,11 +108,21 @@ impl SecretMask {
             if !begins[usize::from(bytes[at])] {
                 masked.push(bytes[at]);
                 at += 1;
-            } else if let Some(secret) = self.secrets.iter().find(|secret| rest.starts_with(secret))
-            {
+                continue;
+            }
+            let mut is_cut = false;
+            let whole = self.secrets.iter().find_map(|secret| match occurrence(secret, rest) {
+                Occurrence::Whole(length) => Some(length),
+                Occurrence::Cut => {
+                    is_cut = true;
+                    None
+                }
+                Occurrence::None => None,
+            });
+            if let Some(length) = whole {
                 masked.extend_from_slice(MASK);
-                at += secret.len();
-            } else if goes_on && self.secrets.iter().any(|secret| secret.starts_with(rest)) {
+                at += length;
+            } else if goes_on && is_cut {
                 return (masked, rest);
             } else {
                 masked.push(bytes[at]);
@@ -121,6 +131,102 @@ impl SecretMask {
         }
         (masked, &[])
     }
+}
+
+/// The most backslashes before an escaped character: JSON in a string in JSON doubles them.
+const BACKSLASHES_MAX: usize = 4;
+
+/// The most bytes in which a text writes one byte of a value: backslashes, `u` and four digits.
+const ESCAPED_BYTES_MAX: usize = BACKSLASHES_MAX + 5;
+
+/// Whether bytes begin with a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Occurrence {
+    /// They do, with so many bytes.
+    Whole(usize),
+    /// They end before that can be told.
+    Cut,
+    None,
+}
+
+/// Whether bytes begin with a value, as it is or as JSON may write it: any of its characters can be escaped.
+fn occurrence(secret: &str, bytes: &[u8]) -> Occurrence {
+    // Every length at which the characters so far may end: a backslash is one character, or begins another one.
+    let mut ends = vec![0];
+    let mut is_cut = false;
+    for character in secret.chars() {
+        let mut next = Vec::new();
+        for end in ends {
+            add_ends(character, bytes, end, &mut next, &mut is_cut);
+        }
+        next.sort_unstable();
+        next.dedup();
+        ends = next;
+        if ends.is_empty() {
+            return if is_cut { Occurrence::Cut } else { Occurrence::None };
+        }
+    }
+    ends.last().map_or(Occurrence::None, |end| Occurrence::Whole(*end))
+}
+
+/// Adds each place at which a character ends that begins at `from`.
+fn add_ends(character: char, bytes: &[u8], from: usize, ends: &mut Vec<usize>, is_cut: &mut bool) {
+    let rest = &bytes[from..];
+    let mut utf8 = [0; 4];
+    let plain = character.encode_utf8(&mut utf8).as_bytes();
+    if rest.starts_with(plain) {
+        ends.push(from + plain.len());
+    } else if plain.starts_with(rest) {
+        *is_cut = true;
+    }
+    let backslashes = rest.iter().take(BACKSLASHES_MAX).take_while(|byte| **byte == b'\\').count();
+    if backslashes == 0 {
+        return;
+    }
+    if character == '\\' {
+        ends.extend((2..=backslashes).map(|count| from + count));
+    }
+    let after = &rest[backslashes..];
+    let Some(letter) = after.first() else {
+        *is_cut = true;
+        return;
+    };
+    let short = match character {
+        '"' => Some(b'"'),
+        '/' => Some(b'/'),
+        '\n' => Some(b'n'),
+        '\r' => Some(b'r'),
+        '\t' => Some(b't'),
+        '\u{8}' => Some(b'b'),
+        '\u{c}' => Some(b'f'),
+        _ => None,
+    };
+    if short == Some(*letter) {
+        ends.push(from + backslashes + 1);
+    }
+    let mut units = [0; 2];
+    let mut length = 0;
+    for (place, unit) in character.encode_utf16(&mut units).iter().enumerate() {
+        let mut digits = &rest[length..];
+        if place > 0 && !digits.starts_with(&rest[..backslashes]) {
+            *is_cut |= rest[..backslashes].starts_with(digits);
+            return;
+        }
+        digits = &digits[backslashes..];
+        let expected = format!("u{unit:04x}");
+        let found = &digits[..digits.len().min(expected.len())];
+        if !expected.as_bytes()[..found.len()].eq_ignore_ascii_case(found)
+            || found.first().is_some_and(|first| *first != b'u')
+        {
+            return;
+        }
+        if found.len() < expected.len() {
+            *is_cut = true;
+            return;
+        }
+        length += backslashes + expected.len();
+    }
+    ends.push(from + length);
 }
 
 /// The parts of a value that may be keys: all of it, each of its lines, the password of an address, and the fields of
@@ -192,10 +298,6 @@ fn credentials(value: &str) -> Option<&str> {
     host.rsplit_once('@').map(|(credentials, _)| credentials)
 }
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
-}
-
 /// Masks the values in bytes that come in pieces.
 #[derive(Debug, Default)]
 pub struct MaskedStream {
@@ -234,6 +336,10 @@ mod tests {
 
     use super::*;
 
+    fn contains(text: &[u8], part: &[u8]) -> bool {
+        text.windows(part.len()).any(|window| window == part)
+    }
+
     fn mask(values: &[&str]) -> SecretMask {
         SecretMask::of_values(values.iter().copied())
     }
@@ -252,6 +358,33 @@ mod tests {
             ("sk-ant-012345678", "sk-ant-012345678"),
         ] {
             assert_eq!(mask.mask(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_masked_however_json_escapes_them() {
+        let mask =
+            mask(&["pässwort&<sk>", "sk-Test-01", "back\\slash/1", "emoji-😀-key", "two\nlines"]);
+        for text in [
+            r"p\u00e4sswort\u0026\u003csk\u003E",
+            r"p\u00E4sswort&<sk>",
+            r"\u0073k-Test-01",
+            r"sk-\u0054est-0\u0031",
+            r"back\\slash\/1",
+            r"back\u005Cslash\u002f1",
+            r"emoji-\ud83d\uDE00-key",
+            r"two\nlines",
+            // A string in JSON whose content is JSON.
+            r"sk-\\u0054est-01",
+            r"two\\nlines",
+            r"back\\\\slash/1",
+        ] {
+            let json = format!(r#"{{"text":"a {text} b"}}"#);
+            assert_eq!(mask.mask(&json), r#"{"text":"a [masked] b"}"#, "{text}");
+        }
+        for harmless in [r"\u0073k-Test-0", r"sk-\x54est-01", r"sk-\U0054est-01", r"\\\\\\", r"\u"]
+        {
+            assert_eq!(mask.mask(harmless), harmless);
         }
     }
 
@@ -305,8 +438,9 @@ mod tests {
     fn the_end_of_a_text_does_not_begin_with_the_end_of_a_value() {
         let mask = mask(&["0123456789abcdef"]);
         for cut in 0..16 {
-            let end = &b"0123456789abcdef, then 0123456789abcdef and more text"[cut..];
-            let shown = mask.mask_end(end);
+            let between = "-".repeat(mask.longest());
+            let text = format!("0123456789abcdef, then {between} 0123456789abcdef and more text");
+            let shown = mask.mask_end(&text.as_bytes()[cut..]);
             assert!(!shown.contains('f') && shown.ends_with(" and more text"), "{shown}");
         }
         assert_eq!(mask.mask_end(b"short"), "");
@@ -325,7 +459,7 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_are_masked_like_the_whole(
-            text in "[ab\n]{0,60}", cuts in prop::collection::vec(1_usize..9, 0..30),
+            text in r"([ab\n\\]|\\u006[12]){0,60}", cuts in prop::collection::vec(1_usize..9, 0..30),
             values in prop::collection::vec("[ab]{8,10}", 0..3),
         ) {
             let values: Vec<&str> = values.iter().map(String::as_str).collect();

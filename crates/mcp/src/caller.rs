@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use gt_execution::merge_queue::ProcessOwner;
 use gt_town::Town;
 
 /// The set of tools that a client gets.
@@ -49,6 +50,8 @@ pub struct McpCaller {
     pub rights: McpRights,
     /// This program, for a client that starts and lands work itself. Without it the daemon does both.
     pub program: Option<PathBuf>,
+    /// The run or check that the client's process comes from; nothing for a client whose token says who it is.
+    pub process: Option<ProcessOwner>,
     /// The address of the client, as `GT_ROLE` says it.
     pub address: Option<String>,
 }

@@ -599,8 +599,7 @@ fn review(caller: &McpCaller, action: &str, id: &str, words: &str) -> ToolAnswer
     } else {
         ReviewDecision::Rejected
     };
-    let owner = merge_queue::owner_of_caller(&caller.town);
-    let process = owner.as_ref();
+    let process = caller.process.as_ref();
     let review = RequestReview { decision, file: "", line: None, body: words, process };
     Ok(merge_queue::review(&caller.town, id, &review)?.state_reason())
 }

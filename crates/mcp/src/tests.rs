@@ -68,6 +68,7 @@ fn operator(town: &Town) -> McpCaller {
         town: Arc::new(town.clone()),
         rights: McpRights::ALL,
         program: None,
+        process: None,
         address: None,
     }
 }

@@ -17,6 +17,8 @@ pub struct CostReport {
     pub total: CostLine,
     /// The models whose tokens have no price, each with the number of its tokens.
     pub unpriced: Vec<(String, u64)>,
+    /// How many beads were done in that time whose runs reported no usage.
+    pub done_without_usage: u64,
 }
 
 /// What was spent in the last 24 hours.
@@ -33,7 +35,7 @@ pub fn costs(
     until: Timestamp,
     day_of: impl Fn(Timestamp) -> String,
 ) -> Result<CostReport> {
-    let (entries, done, convoys) = town.read(|reader| {
+    let (entries, done, convoys, done_without_usage) = town.read(|reader| {
         let entries = reader.spending(from, until)?;
         let beads: BTreeSet<&BeadId> = entries.iter().map(|entry| &entry.run.bead).collect();
         let beads: Vec<BeadId> = beads.into_iter().cloned().collect();
@@ -44,7 +46,7 @@ pub fn costs(
             }
         }
         let done = reader.done_among(&beads)?;
-        Ok((entries, done, convoys))
+        Ok((entries, done, convoys, reader.done_without_usage(from, until)?))
     })?;
     let lines_of = |entry: &SpendingEntry| match grouping {
         CostGrouping::Run => vec![entry.run.to_string()],
@@ -72,5 +74,5 @@ pub fn costs(
         .filter(|(_, tokens)| *tokens > 0)
         .collect();
     unpriced.sort();
-    Ok(CostReport { lines, total, unpriced })
+    Ok(CostReport { lines, total, unpriced, done_without_usage })
 }

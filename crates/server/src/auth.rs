@@ -75,6 +75,7 @@ impl RequestCaller {
                 town: Arc::new(town),
                 rights,
                 program: None,
+                process: None,
                 address: None,
             });
         }
@@ -84,7 +85,7 @@ impl RequestCaller {
             review: scopes.allow(TokenScope::Review),
         };
         let (role, town) = (McpRole::Operator, Arc::new(self.town(town)?));
-        Some(McpCaller { role, town, rights, program: None, address: None })
+        Some(McpCaller { role, town, rights, program: None, process: None, address: None })
     }
 
     /// The client's actor in the store; nothing for a client that showed no token.

@@ -262,6 +262,7 @@ pub const TABLES: &[CopiedTable] = &[
             ("over_limit", Text),
             ("reserved_tokens", Number),
             ("reserved_cost", Number),
+            ("usage_pending", Number),
         ],
         "bead, epoch",
     ),

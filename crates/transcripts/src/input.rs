@@ -19,9 +19,9 @@ pub(crate) fn flag(value: &Value, key: &str) -> bool {
     value.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// The amount of money at a key, also if it is written as text.
-pub(crate) fn money(value: &Value, key: &str) -> Option<Money> {
-    match value.get(key)? {
+/// A value as an amount of money, also if it is written as text.
+pub(crate) fn money(value: &Value) -> Option<Money> {
+    match value {
         Value::Number(number) => rounded(number.as_f64()?),
         Value::String(text) => Money::parse(text.trim()),
         _ => None,

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use gt_core::Timestamp;
+use gt_core::schedule::Money;
 use serde_json::Value;
 
 use crate::event::{TranscriptEvent, TranscriptKind};
+use crate::input::money;
 
 /// The most tokens that one report may name. A number above is a mistake of the agent, and counts as nothing.
 const TOKENS_MAX: u64 = 10_000_000_000;
@@ -83,6 +85,17 @@ impl EventSink {
             self.note(format!("{key} is {shown}, which is no number of tokens; it counts as 0"));
             0
         })
+    }
+
+    /// The amount at a key, if there is one. A number that cannot be an amount counts as none, and is told.
+    pub(crate) fn money(&mut self, value: &Value, key: &str) -> Option<Money> {
+        let found = value.get(key).filter(|found| !found.is_null())?;
+        let amount = money(found);
+        if amount.is_none() {
+            let shown = shorten(&found.to_string());
+            self.note(format!("{key} is {shown}, which is no amount; it is left out"));
+        }
+        amount
     }
 
     /// The events so far.

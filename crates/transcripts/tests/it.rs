@@ -50,6 +50,24 @@ fn note(text: &str) -> TranscriptKind {
 }
 
 #[test]
+fn an_amount_that_is_none_is_told() {
+    for wrong in ["-5", "\"much\"", "1e300"] {
+        let line = format!(
+            r#"{{"type":"result","result":"Done.","total_cost_usd":{wrong},"usage":{{}}}}"#
+        );
+        let told = kinds(TranscriptFormat::Claude, &line);
+        let expected =
+            note(&format!("total_cost_usd is {wrong}, which is no amount; it is left out"));
+        assert!(told.contains(&expected), "{told:?}");
+        let costs = told.iter().filter_map(|kind| match kind {
+            TranscriptKind::Usage(usage) => usage.cost,
+            _ => None,
+        });
+        assert_eq!(costs.count(), 0);
+    }
+}
+
+#[test]
 fn claude_says_what_it_does_and_what_it_used() {
     let output = r#"a warning of node
 {"type":"system","subtype":"init","session_id":"s","model":"claude-x"}

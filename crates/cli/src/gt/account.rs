@@ -5,6 +5,7 @@ use gt_api::{AccountDocument, DefaultAccountDocument};
 use gt_core::cost::SeenWindow;
 use gt_core::schedule::{Account, ParkSubject};
 use gt_scheduling::accounts::{self, NewAccount};
+use gt_scheduling::dispatch::parked;
 use gt_scheduling::usage_windows::current_windows;
 
 use super::deacon::resume_account;
@@ -150,9 +151,16 @@ fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
         }
         printer.table(table)?;
     }
+    let parked = parked(&town)?;
     for account in &accounts {
+        let means = ParkSubject::account(&account.handle);
+        let park = parked.iter().find(|parked| parked.park.means == means);
         for SeenWindow { window, seen_at } in windows_of(account) {
-            let reset = window.resets_at.map(|at| format!(", resets {}", moment(at)));
+            // Work goes on when the park ends, which may be long before the moment that the service has told.
+            let reset = match park {
+                Some(parked) => Some(format!(", limited {}", parked.hold)),
+                None => window.resets_at.map(|at| format!(", resets {}", moment(at))),
+            };
             let seen = ago(*seen_at, town.now());
             printer.line(format!(
                 "{}  {window}{}, told {seen}",

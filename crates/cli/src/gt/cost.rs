@@ -86,6 +86,12 @@ fn notes(report: &CostReport) -> Vec<String> {
         let beads = plural(report.total.done_beads, "bead");
         notes.push(format!("{beads} done, {} each", Money(each).dollars()));
     }
+    if report.done_without_usage > 0 {
+        let beads = plural(report.done_without_usage, "bead");
+        notes.push(format!(
+            "{beads} done without any report of usage, which no amount here includes"
+        ));
+    }
     if report.total.spent.priced > 0 {
         notes.push(format!(
             "{} of it by the prices of {}, because the agents report no cost",

@@ -5,7 +5,6 @@ use gt_api::{DeckDocument, DeckLoginDocument};
 use gt_core::WebAddress;
 use gt_core::work::Scopes;
 use gt_daemon::daemon;
-use gt_execution::merge_queue::owner_of_caller;
 use gt_town::deck::{DeckRecord, DeckSettings, open_in_browser};
 use gt_town::identity::CHECK;
 use gt_town::{OperationError, Town};
@@ -13,6 +12,7 @@ use gt_workqueue::tokens;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::served;
 
 /// The rights of a person who opens the deck.
 const DEFAULT_SCOPES: &str = "view,operate,review,type";
@@ -74,7 +74,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DeckArgs) -> Result<(), C
 fn refuse_to_workers(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
     let environment = &context.environment;
     let is_worker = environment.may_be_worker() || environment.get(CHECK).is_some();
-    if is_worker || town.worker().is_some() || owner_of_caller(town).is_some() {
+    if is_worker || town.worker().is_some() || served::process_owner(town).is_some() {
         return Err(CliError::request(
             "a worker or a check gets no login: decisions in the flight deck are those of a person",
         ));

@@ -1,6 +1,7 @@
 //! `gt init`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use gt_api::{InitDocument, InstalledDocument};
@@ -40,7 +41,7 @@ pub(super) struct InitArgs {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// How many may work at once
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_cap, allow_negative_numbers = true)]
     max: Option<u32>,
     /// Where the town is made, if there is none
     #[arg(long, value_name = "DIR", default_value = "~/gt")]
@@ -62,22 +63,29 @@ pub(super) fn run(context: &CommandContext<'_>, args: &InitArgs) -> Result<(), C
             context.directory.display()
         ))
     })?;
+    let asks = !args.yes && can_ask(printer);
+    let (agent, cap) = {
+        // Nothing is made before the answers are known to be right. A town that is not there yet has the agents and the
+        // settings of one in memory.
+        let town = match context.root() {
+            Ok(root) => context.in_town(&root).town()?,
+            Err(_) => Town::in_memory(context.actor()?, Arc::new(SystemClock), Arc::new(()))?,
+        };
+        (choose_agent(printer, &town, args, asks)?, choose_cap(printer, &town, args, asks)?)
+    };
     let installed = town_for(context, args)?;
     let inside = context.in_town(&installed.root);
     let town = inside.town()?;
     let rigs = town.read(|reader| Ok(reader.rigs()?))?;
     let existing = town.rig_at(&rigs, &repository).filter(|rig| Path::new(&rig.repo) == repository);
-    let asks = !args.yes && can_ask(printer);
-    let agent = choose_agent(printer, &town, args, asks)?;
-    let cap = choose_cap(printer, &town, args, asks)?;
+    let set = |name: &str, value: &str| settings::set(&town, name, value, runtimes::check_name);
+    set("worker.runtime", &agent)?;
+    set("scheduler.max_polecats", &cap)?;
     let (rig, is_new) = match existing {
         Some(rig) => (rig, false),
         None => (add_rig(&inside, &town, &rigs, &repository)?, true),
     };
     let checks = choose_checks(printer, &town, &rig, is_new, asks)?;
-    let set = |name: &str, value: &str| settings::set(&town, name, value, runtimes::check_name);
-    set("worker.runtime", &agent)?;
-    set("scheduler.max_polecats", &cap)?;
     let started = daemon::start(town.root(), &this_program()?)?;
     if printer.json() {
         return printer.object(&InitDocument {
@@ -95,7 +103,10 @@ pub(super) fn run(context: &CommandContext<'_>, args: &InitArgs) -> Result<(), C
             checks: checks.iter().map(|check| check.name.clone()).collect(),
         });
     }
-    printer.done(format!("✓ {agent} does the work, at most {cap} at once"))?;
+    match parse_cap(&cap) {
+        Ok(cap) => printer.done(format!("✓ {agent} does the work, at most {cap} at once"))?,
+        Err(_) => printer.done(format!("✓ {agent} does the work, without a cap"))?,
+    }
     super::daemon::print_started(printer, &started, &daemon::log_path(town.root()))?;
     printer.done("Next, here in the repository:")?;
     printer.done("  bd create \"What is to be done\"")?;
@@ -125,7 +136,45 @@ fn town_for(context: &CommandContext<'_>, args: &InitArgs) -> Result<Installed, 
     Ok(installed)
 }
 
+/// Reads how many agents may work at once.
+fn parse_cap(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|cap| *cap > 0).ok_or_else(|| {
+        "this is a whole number from 1 on; gt config set scheduler.max_polecats -1 removes the cap later"
+            .to_owned()
+    })
+}
+
+/// The first answer that is right. Until then the question is asked again, with what was wrong. No answer is the usual one.
+fn ask_until_right<T>(
+    printer: &Printer,
+    question: &str,
+    usual: &str,
+    read: impl Fn(&str) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    loop {
+        match read(&answer_or(printer, question, usual)?) {
+            Ok(answer) => return Ok(answer),
+            Err(wrong) => printer.note(format!("note: {wrong}")),
+        }
+    }
+}
+
 fn choose_agent(
+    printer: &Printer,
+    town: &Town,
+    args: &InitArgs,
+    asks: bool,
+) -> Result<String, CliError> {
+    let agent = named_agent(printer, town, args, asks)?;
+    if let Some(program) = runtimes::missing_program(town, &agent)? {
+        printer.note(format!(
+            "warning: {agent} is not installed here: there is no program {program}, and its runs fail until there is"
+        ));
+    }
+    Ok(agent)
+}
+
+fn named_agent(
     printer: &Printer,
     town: &Town,
     args: &InitArgs,
@@ -151,16 +200,17 @@ fn choose_agent(
     };
     let Some(usual) = usual else {
         return Err(CliError::request(
-            "no agent that gt knows is installed here; install one (claude, codex, …), or name one with --agent: gt config \
-             agent list shows them all",
+            "no agent that gt knows is installed here; install one (claude, codex, …) and say gt init again, or name one that \
+             is installed later: gt init --agent claude --yes",
         ));
     };
     if !asks {
         return Ok(usual);
     }
-    let agent = answer_or(printer, "Which agent does the work?", &usual)?;
-    runtimes::check_name(town, &agent)?;
-    Ok(agent)
+    ask_until_right(printer, "Which agent does the work?", &usual, |agent| {
+        runtimes::check_name(town, agent)?;
+        Ok(agent.to_owned())
+    })
 }
 
 fn choose_cap(
@@ -175,7 +225,15 @@ fn choose_cap(
     let current = settings::get(town, "scheduler.max_polecats")?;
     let is_set = current.origin != SettingOrigin::Default;
     let usual = if is_set { current.value } else { USUAL_CAP.to_owned() };
-    if asks { answer_or(printer, "How many may work at once?", &usual) } else { Ok(usual) }
+    if !asks {
+        return Ok(usual);
+    }
+    ask_until_right(printer, "How many may work at once?", &usual, |cap| {
+        if cap != usual {
+            parse_cap(cap).map_err(CliError::request)?;
+        }
+        Ok(cap.to_owned())
+    })
 }
 
 fn add_rig(
@@ -230,7 +288,12 @@ fn choose_checks(
     let commands: Vec<&str> = suggested.iter().map(|check| check.command.as_str()).collect();
     let question =
         format!("Shall work pass these checks before it lands: {}?", commands.join("; "));
-    if asks && !answer_or(printer, &question, "y")?.to_ascii_lowercase().starts_with('y') {
+    let is_wanted = |answer: &str| match answer.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(true),
+        "n" | "no" => Ok(false),
+        _ => Err(CliError::request("answer y or n")),
+    };
+    if asks && !ask_until_right(printer, &question, "y", is_wanted)? {
         return Ok(Vec::new());
     }
     for check in &suggested {

@@ -27,11 +27,13 @@ pub(super) fn run(context: &CommandContext<'_>, _args: &McpArgs) -> Result<(), C
     let role = if is_worker { McpRole::Worker } else { McpRole::Operator };
     // Around a wrapped worker there may be no origin and no sandbox for checks: its supervisor lands the work.
     let program = if context.environment.is_wrapped() { None } else { Some(this_program()?) };
+    let process = served::process_owner(&town);
     let caller = McpCaller {
         role,
         town: Arc::new(town),
         rights: McpRights::ALL,
         program,
+        process,
         address: context.environment.get("GT_ROLE").map(str::to_owned),
     };
     let served = match served::take_streams() {

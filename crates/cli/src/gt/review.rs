@@ -10,6 +10,7 @@ use super::mq::document;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, plural, short_commit};
+use crate::served;
 
 /// See, comment, approve or reject finished work before it lands
 #[derive(Debug, Args)]
@@ -102,7 +103,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ReviewArgs) -> Result<(),
         ReviewVerb::Show(args) => show(context, &town, &args.request),
         ReviewVerb::Diff(args) => diff(context, &town, args),
         ReviewVerb::Comment(args) => {
-            let owner = merge_queue::owner_of_caller(&town);
+            let owner = served::process_owner(&town);
             let review = RequestReview {
                 decision: ReviewDecision::Comment,
                 file: args.file.as_deref().unwrap_or_default(),
@@ -134,7 +135,7 @@ fn decide(
     decision: ReviewDecision,
     body: &str,
 ) -> Result<MergeRequest, CliError> {
-    let owner = merge_queue::owner_of_caller(town);
+    let owner = served::process_owner(town);
     let process = owner.as_ref();
     let review = RequestReview { decision, file: "", line: None, body, process };
     Ok(merge_queue::review(town, request, &review)?)

@@ -9,6 +9,7 @@ use gt_server::{AllowedOrigin, Bind, DEFAULT_PORT, LogSink, ServeError, Server, 
 
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::served;
 
 /// Serve the work queue over HTTP
 ///
@@ -53,6 +54,11 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ServeArgs) -> Result<(), 
     let serving = serving(context, args)?;
     let (is_exposed, insecure) = (serving.is_exposed(), serving.insecure);
     let town = context.town_to_serve()?;
+    if served::process_owner(&town).is_some() {
+        return Err(CliError::request(
+            "a worker or a check does not serve its own town: a server's callers make decisions of people",
+        ));
+    }
     let place = town.store_place();
     make_room_for_files();
     let server = Server::bind(town, serving)?;

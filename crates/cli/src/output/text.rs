@@ -17,15 +17,15 @@ pub(crate) fn size(bytes: u64) -> String {
     indicatif::BinaryBytes(bytes).to_string()
 }
 
-/// One line of text without the control characters that text of others may hold: they must not reach
-/// the terminal.
+/// One line of text without the control characters that text of others may hold: they must not reach the terminal. A
+/// character that turns the direction of the text is shown as a mark, because it would change what stands beside it.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    let harmful = |c: char| c.is_control() && c != '\t';
-    if text.contains(harmful) {
-        Cow::Owned(text.replace(harmful, " "))
-    } else {
-        Cow::Borrowed(text)
+    let controls = |c: char| c.is_control() && c != '\t';
+    let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(|c| controls(c) || turns(c)) {
+        return Cow::Borrowed(text);
     }
+    Cow::Owned(text.replace(controls, " ").replace(turns, "\u{fffd}"))
 }
 
 /// Text for a cell of a screen: harmless, and without characters that have no width or turn the direction of the text, because
@@ -105,6 +105,14 @@ mod tests {
     }
 
     #[test]
+    fn characters_that_turn_the_text_are_shown_as_marks() {
+        for turning in ['\u{202e}', '\u{2066}', '\u{200f}', '\u{61c}'] {
+            assert_eq!(harmless(&format!("pay {turning}ann")), "pay \u{fffd}ann");
+        }
+        assert_eq!(harmless("שלום עולם"), "שלום עולם");
+    }
+
+    #[test]
     fn words_are_kept_whole_if_they_fit() {
         assert_eq!(wrap_words("one two  three", 7), ["one two", "three"]);
         assert_eq!(wrap_words("abcdefgh 日本語", 4), ["abcd", "efgh", "日本", "語"]);
@@ -114,7 +122,7 @@ mod tests {
 
     #[test]
     fn cells_have_no_character_without_width() {
-        assert_eq!(visible("a\u{202e}b\u{200b}c\x1b[2Jd"), "abc [2Jd");
+        assert_eq!(visible("a\u{202e}b\u{200b}c\x1b[2Jd"), "a\u{fffd}bc [2Jd");
         assert_eq!(visible("日本 é"), "日本 é");
     }
 }

@@ -4,6 +4,7 @@ use gt_testkit::{Sandbox, wait_until};
 use serde_json::json;
 
 use crate::agents::Stage as _;
+use crate::projects::{Worker, town_with_project};
 use crate::support::{
     Steps as _, assert_says, gastown_that_takes_time, gastown_with, let_work_end, wait_for_status,
 };
@@ -166,6 +167,60 @@ fn live_runs_hold_the_share_of_a_budget_that_they_may_need() {
     }
     town.cycle().ok();
     wait_for_status(&town, "gt-c", "closed");
+}
+
+#[test]
+fn a_run_that_is_done_holds_its_share_until_its_agent_has_reported_what_it_used() {
+    // Given a budget for one run, and an agent that reports its cost after gt done,
+    let town = town_with_project(
+        "echo tea > tea; gt done > $stage/said; wait_for report-$bead; echo 'cost: 1.20'",
+    );
+    understand_output(&town);
+    town.gt(["config", "set", "worker.kill_grace", "10m"]).ok();
+    town.gt(["config", "set", "budget.cost_per_day", "1.5"]).ok();
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    for bead in ["we-a", "we-b"] {
+        town.bead(bead, &[]);
+        town.gt(["sling", bead]).ok();
+    }
+    town.cycle().ok();
+
+    // when it is done, it holds what it may have used,
+    wait_for_status(&town, "we-a", "closed");
+    town.cycle().ok();
+    assert_eq!(town.reasons("we-b"), ["budget"]);
+    let budget = &town.gt_json(&["scheduler", "status"])["budgets"][0];
+    assert_eq!((&budget["used"], &budget["held"]), (&json!("0.00"), &json!("1.00")));
+
+    // and then what it has used counts.
+    town.allow("report-we-a");
+    wait_until("its cost is known", || town.run_of("we-a#1")["cost"] == "1.20");
+    town.cycle().ok();
+    assert_eq!(town.reasons("we-b"), ["budget"]);
+    let budget = &town.gt_json(&["scheduler", "status"])["budgets"][0];
+    assert_eq!((&budget["used"], &budget["held"]), (&json!("1.20"), &json!("0.00")));
+}
+
+#[test]
+fn a_share_that_a_killed_supervisor_left_is_given_back() {
+    let town = town_with_project(
+        "says_where; echo tea > tea; gt done > $stage/said; echo 'cost: 0.30'; true > $stage/told; wait_for never",
+    );
+    understand_output(&town);
+    town.gt(["config", "set", "worker.kill_grace", "10m"]).ok();
+    town.gt(["config", "set", "budget.cost_per_day", "1.5"]).ok();
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.cycle().ok();
+    wait_for_status(&town, "we-a", "closed");
+    wait_until("it has told what it used", || town.stage("told").exists());
+    Worker::of(&town, "we-a#1").kill_all();
+
+    town.cycle().ok();
+
+    let budget = &town.gt_json(&["scheduler", "status"])["budgets"][0];
+    assert_eq!((&budget["used"], &budget["held"]), (&json!("0.30"), &json!("0.00")));
 }
 
 #[test]

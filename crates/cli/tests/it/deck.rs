@@ -8,6 +8,7 @@ use gt_testkit::{Sandbox, wait_until};
 use serde_json::{Value, json};
 
 use crate::agents::{Stage as _, town_with_agent};
+use crate::projects::{STAYS, Worker, town_with_project};
 use crate::serving::Served;
 use crate::sessions::{script_bead, town_with_scripted_screens};
 use crate::support::{Steps as _, assert_says, refusal, town};
@@ -124,6 +125,42 @@ fn the_daemon_serves_the_deck_on_a_port_that_it_keeps() {
     assert_says(&refusal(&town.gt(["deck"])), &["cannot serve the flight deck", "deck.port"]);
     town.gt(["config", "set", "deck.enabled", "false"]).ok();
     assert_says(&refusal(&town.gt(["deck"])), &["deck.enabled is false"]);
+    town.gt(["down"]).ok();
+}
+
+#[test]
+fn a_review_is_decided_on_the_page_while_agents_work() {
+    let town = town_with_project(STAYS);
+    town.gt(["config", "set", "rig.web.merge", "mr"]).ok();
+    town.gt(["config", "set", "scheduler.max_polecats", "2"]).ok();
+    town.gt(["up"]).ok();
+    for bead in ["we-a", "we-b"] {
+        let worker = Worker::begin(&town, bead, &["--review"]);
+        worker.commit(bead, "x\n", &format!("Add {bead}"));
+        worker.gt(&["done"]).ok();
+        wait_until("it waits for a review", || {
+            town.gt_json(&["mq", "show", bead])["state"] == "review"
+        });
+    }
+    // The daemon waits for the end of this run, so it has the run's lock open.
+    Worker::begin(&town, "we-live", &[]);
+    let daemon = town.gt_json(&["daemon", "status"])["pid"].to_string();
+    wait_until("the daemon waits for the run", || {
+        let open = fs::read_dir(format!("/proc/{daemon}/fd")).unwrap().flatten();
+        open.filter_map(|file| fs::read_link(file.path()).ok())
+            .any(|file| file.to_string_lossy().ends_with("we-live#1.lock"))
+    });
+    wait_until("the deck is served", || deck_of(&town)["serving"] == true);
+    let browser = Browser::of(town.gt_json(&["deck", "--no-open"])["url"].as_str().unwrap());
+
+    let remark = json!({"message": "nice"});
+    browser.post("/api/v1/reviews/we-a@1/comment", &remark).is(201);
+    let approved = browser.post("/api/v1/reviews/we-a@1/approve", &json!({})).is(200).json();
+    assert_eq!(approved["state"], "queued");
+    browser.post("/api/v1/reviews/we-b@1/reject", &json!({"message": "no"})).is(200);
+
+    town.allow("end-we-live");
+    town.allow("end-we-b");
     town.gt(["down"]).ok();
 }
 

@@ -413,6 +413,18 @@ fn an_agent_that_ends_well_and_has_done_nothing_is_not_started_again_and_a_perso
     );
     town.cycle().ok();
     assert_eq!(town.states("we-a"), ["failed"], "nothing starts it again by itself");
+
+    // A retry lifts the status that the end of the run has set, and the bead starts,
+    town.bd(["update", "we-a", "--title", "Find more"]).ok();
+    town.gt(["scheduler", "retry", "we-a"]).ok();
+    town.cycle().ok();
+    wait_until("it has run again", || town.states("we-a") == ["failed", "failed"]);
+    wait_until("a person is asked again", || town.show("we-a")["status"] == "blocked");
+    // but not the status that a person has set.
+    town.bd(["update", "we-a", "--status", "open"]).ok();
+    town.bd(["update", "we-a", "--status", "blocked"]).ok();
+    let refused = refusal(&town.gt(["scheduler", "retry", "we-a"]));
+    assert_says(&refused, &["its status is blocked", "bd update we-a --status open"]);
 }
 
 #[test]

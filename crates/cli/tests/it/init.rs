@@ -115,6 +115,46 @@ fn init_is_refused_where_it_cannot_work() {
 }
 
 #[test]
+fn wrong_answers_are_asked_for_again_and_nothing_is_made_before_they_are_right() {
+    let user = NewUser::new();
+    fs::write(user.repository().join("Makefile"), "test:\n\ttrue\n").unwrap();
+    for words in [["add", "--all"].as_slice(), &["commit", "--quiet", "--message", "Add make"]] {
+        user.run("git", words).ok();
+    }
+    for wrong in ["0", "-3", "abc"] {
+        let refused = user.gt(&["init", "--yes", "--max", wrong]);
+        assert!(refused.code != 0, "{wrong}");
+        assert_says(&refused.stderr, &["whole number from 1 on"]);
+    }
+    user.gt(&["init", "--yes", "--agent", "claud"]).fails(1);
+    let town = user.sandbox.root().join("home/gt");
+    assert!(!town.exists());
+
+    let typed = "claud\nscripted\nabc\n0\n2\nperhaps\nn\n";
+    let said = user.at_terminal("gt init", typed).ok().stdout;
+
+    assert_says(&said, &["did you mean claude?", "whole number from 1 on", "answer y or n"]);
+    assert_says(&said, &["scripted does the work, at most 2 at once"]);
+    assert_eq!(user.json(&["rig", "check", "list", "My-App"]), json!([]));
+    user.gt(&["down"]).ok();
+}
+
+#[test]
+fn without_an_agent_no_town_is_made_and_a_named_one_is_warned_of() {
+    let user = NewUser::new();
+    fs::remove_file(user.sandbox.root().join("bin/claude")).unwrap();
+    let town = user.sandbox.root().join("home/gt");
+
+    let refused = user.gt(&["init", "--yes"]).fails(1);
+    assert_says(&refused.stderr, &["no agent", "gt init --agent claude --yes"]);
+    assert!(!town.exists());
+
+    let made = user.gt(&["init", "--agent", "claude", "--yes"]).ok();
+    assert_says(&made.stderr, &["claude is not installed here"]);
+    user.gt(&["down"]).ok();
+}
+
+#[test]
 fn commands_in_a_repository_mean_the_town_that_has_it_as_a_rig() {
     let user = NewUser::new();
     let home = user.sandbox.root().join("home");
@@ -173,6 +213,22 @@ fn many_starts_without_a_cap_are_asked_about_at_a_terminal_only() {
 
     assert_says(&said, &["This starts 6 agents at once", "[y/N]", "Nothing was started"]);
     assert_eq!(user.json(&["scheduler", "list"]).as_array().map(Vec::len), Some(0));
+    // Every command that starts many asks.
+    let ids = beads.join(" ");
+    for line in [
+        format!("gt convoy create Six {ids}"),
+        format!("gt convoy stage {ids} --launch"),
+        format!("gt convoy launch {ids}"),
+    ] {
+        let said = user.at_terminal(&line, "n\n").ok().stdout;
+        assert_says(&said, &["This starts 6 agents at once", "[y/N]", "Nothing was started"]);
+        assert_eq!(user.json(&["scheduler", "list"]).as_array().map(Vec::len), Some(0), "{line}");
+    }
+    // So does one whose beads wait for room alone.
+    user.gt(&["config", "set", "budget.runs_per_hour", "1"]).ok();
+    let said = user.at_terminal(&line, "n\n").ok().stdout;
+    assert_says(&said, &["This starts 6 agents at once", "Nothing was started"]);
+    user.gt(&["config", "unset", "budget.runs_per_hour"]).ok();
     let unasked = user.at_terminal(&format!("{line} --yes"), "").stdout;
     assert_says(&unasked, &["Started ma-1"]);
     assert!(!unasked.contains("[y/N]"), "{unasked}");

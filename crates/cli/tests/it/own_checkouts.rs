@@ -58,7 +58,7 @@ fn work_that_a_checkout_holds_says_so_and_lands_later() {
     town.gt(["sling", "we-a"]).ok();
     wait_until("it is held", || town.reasons("we-a") == ["held"]);
 
-    let said = ["checkout in the way", "notes.txt", "merge --ff-only", "read-tree -m -u"];
+    let said = ["checkout in the way", "notes.txt", "stash push --all -- notes.txt", "gt mq retry"];
     assert_says(&town.gt(["why", "we-a"]).ok().stdout, &said);
     assert_says(&town.gt(["status"]).ok().stdout, &["Needs you", "we-a@1", said[0]]);
     assert_eq!(town.gt_json(&["mq", "show", "we-a"])["held"], "checkout_in_the_way");

@@ -5,11 +5,11 @@
 pub enum TrackedState {
     /// It is over, and did not fail.
     Done,
-    /// It failed, or could not be started too often: a person is asked.
+    /// It failed, its work does not land, or it could not be started too often: a person is asked.
     Failed,
     /// A worker has it.
     Running,
-    /// Its worker is done and gone, and what it did has not landed.
+    /// Its worker is done and gone, and what it did lands without a person.
     Landing,
     /// A worker is about to have it.
     Starting,
@@ -17,7 +17,7 @@ pub enum TrackedState {
     Queued,
     /// Something has to be done first.
     Blocked,
-    /// Something else keeps it: a date, its rig, an agent or a person who has it.
+    /// Something else keeps it: a date, its rig, an agent or a person who has it, or a review of its work.
     Waiting,
     /// It is not scheduled.
     Idle,
@@ -49,6 +49,15 @@ impl TrackedState {
             Self::Blocked => "blocked",
             Self::Waiting => "waiting",
             Self::Idle => "idle",
+        }
+    }
+
+    /// Where a bead stands without a run whose merge request is in the state of this name.
+    pub fn of_request(state: &str) -> Self {
+        match state {
+            "failed" | "conflict" => Self::Failed,
+            "review" | "held" => Self::Waiting,
+            _ => Self::Landing,
         }
     }
 

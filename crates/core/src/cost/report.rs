@@ -75,6 +75,8 @@ pub struct CostLine {
     pub beads: u64,
     /// How many of the beads are done.
     pub done_beads: u64,
+    /// The cost of those that are done, in millionths.
+    pub done_cost: i64,
     /// The sum. Its model is empty.
     pub spent: SpendingChange,
 }
@@ -85,9 +87,9 @@ impl CostLine {
         self.spent.tokens()
     }
 
-    /// The cost of each bead that is done, in millionths.
+    /// The cost of each bead that is done, in millionths. The cost of other beads is no part of it.
     pub fn cost_of_done_bead(&self) -> Option<u64> {
-        u64::try_from(self.spent.cost).ok()?.checked_div(self.done_beads)
+        u64::try_from(self.done_cost).ok()?.checked_div(self.done_beads)
     }
 }
 
@@ -95,11 +97,15 @@ impl CostLine {
 struct LineSum<'a> {
     runs: BTreeSet<&'a RunId>,
     spent: SpendingChange,
+    done_cost: i64,
 }
 
 impl<'a> LineSum<'a> {
-    fn add(&mut self, item: &SpentItem<'a>) {
+    fn add(&mut self, item: &SpentItem<'a>, done: &BTreeSet<BeadId>) {
         self.runs.insert(item.run);
+        if done.contains(&item.run.bead) {
+            self.done_cost = self.done_cost.saturating_add(item.change.cost);
+        }
         self.spent.add_change(item.change);
     }
 
@@ -110,6 +116,7 @@ impl<'a> LineSum<'a> {
             runs: self.runs.len() as u64,
             beads: beads.len() as u64,
             done_beads: beads.iter().filter(|bead| done.contains(**bead)).count() as u64,
+            done_cost: self.done_cost,
             spent: self.spent,
         }
     }
@@ -120,9 +127,9 @@ pub fn cost_report(items: &[SpentItem<'_>], done: &BTreeSet<BeadId>) -> (Vec<Cos
     let mut lines: BTreeMap<&str, LineSum<'_>> = BTreeMap::new();
     let mut all = LineSum::default();
     for item in items {
-        all.add(item);
+        all.add(item, done);
         for name in &item.lines {
-            lines.entry(name).or_default().add(item);
+            lines.entry(name).or_default().add(item, done);
         }
     }
     let lines = lines.into_iter().map(|(name, sum)| sum.line(name.to_owned(), done)).collect();
@@ -158,7 +165,8 @@ mod tests {
             lines.iter().map(|line| (line.name.as_str(), line.runs, line.tokens())).collect();
         assert_eq!(shown, [("", 1, 7), ("x", 2, 15), ("y", 1, 10)]);
         assert_eq!((all.runs, all.beads, all.done_beads, all.tokens()), (3, 2, 1, 22));
-        assert_eq!(all.cost_of_done_bead(), Some(1_500));
+        // Only gt-b is done, and it has cost less than everything together.
+        assert_eq!(all.cost_of_done_bead(), Some(500));
         assert_eq!(lines[1].cost_of_done_bead(), None);
     }
 }

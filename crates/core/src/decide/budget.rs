@@ -238,6 +238,11 @@ impl Budget {
         Some(Self { until: self.room_at(wanted), leaves: Vec::new(), ..self.clone() })
     }
 
+    /// The budget as it is for a run that reserves this: what makes room is told for that run, and not for any smaller one.
+    pub fn for_run(&self, reserve: &Reserve) -> Self {
+        self.refusal(reserve).unwrap_or_else(|| self.clone())
+    }
+
     /// Counts one more start.
     pub fn note_start(&mut self, reserve: &Reserve) {
         let amount = self.set.kind.of(reserve);
@@ -253,8 +258,9 @@ impl Budget {
     }
 }
 
-/// The amounts that live runs have reserved in a budget of this kind and not used yet.
-pub fn held_by<'a>(kind: BudgetKind, live: impl IntoIterator<Item = &'a Run>) -> u64 {
+/// The amounts that runs have reserved in a budget of this kind and not used yet: live ones, and those whose usage is not
+/// final.
+pub fn held_by<'a>(kind: BudgetKind, holders: impl IntoIterator<Item = &'a Run>) -> u64 {
     let rest = |run: &Run| match kind {
         BudgetKind::RunsPerHour => 0,
         BudgetKind::TokensPerDay | BudgetKind::TokensInAll => {
@@ -265,7 +271,7 @@ pub fn held_by<'a>(kind: BudgetKind, live: impl IntoIterator<Item = &'a Run>) ->
             run.reserved.cost.unwrap_or_default().0.saturating_sub(spent)
         }
     };
-    live.into_iter().fold(0, |sum: u64, run| sum.saturating_add(rest(run)))
+    holders.into_iter().fold(0, |sum: u64, run| sum.saturating_add(rest(run)))
 }
 
 impl fmt::Display for Budget {
@@ -374,6 +380,16 @@ mod tests {
         assert_eq!(budget.refusal(&tokens(801)).unwrap().until, None);
         // Nothing is known of this one, so any room is enough.
         assert_eq!(budget.refusal(&Reserve::default()), None);
+    }
+
+    #[test]
+    fn a_budget_says_for_each_run_when_that_run_has_room() {
+        let uses = [(at(0), 100), (at(10), 900)];
+        let day = Budget::new(town(BudgetKind::TokensPerDay, 1000), &uses, 0, at(60));
+        let refusal = day.refusal(&tokens(500)).unwrap();
+        assert_eq!(day.until, Some(at(24 * 60)));
+        assert_eq!(day.for_run(&tokens(500)).end(), refusal.end());
+        assert_eq!(refusal.until, Some(at(24 * 60 + 10)));
     }
 
     #[test]

@@ -299,8 +299,11 @@ impl ConvoyReplay {
         if let Some(run) = &work.run {
             return if run.is_starting { TrackedState::Starting } else { TrackedState::Running };
         }
+        let is_repaired = matches!(work.queue, QueueState::Scheduled | QueueState::BackingOff);
+        if let Some(request) = work.request.as_ref().filter(|_| !is_repaired) {
+            return TrackedState::of_request(&request.state);
+        }
         match work.queue {
-            _ if work.request.is_some() => TrackedState::Landing,
             QueueState::GivenUp => TrackedState::Failed,
             _ if !self.blocked_by(bead).is_empty() => TrackedState::Blocked,
             _ if known.status != Status::Open => TrackedState::Waiting,
@@ -321,7 +324,7 @@ impl ConvoyReplay {
         if let Some(request) = &work.request {
             let kind = match request.state.as_str() {
                 "review" => SpanKind::Review,
-                "held" => SpanKind::Held,
+                "held" | "failed" | "conflict" => SpanKind::Held,
                 "building" | "checking" => SpanKind::Checking,
                 _ => SpanKind::Landing,
             };
@@ -574,6 +577,28 @@ mod tests {
             run.agent.clear();
         }
         replay
+    }
+
+    #[test]
+    fn work_that_waits_for_a_person_is_not_landing() {
+        let mut history = History::new();
+        for (state, expected) in [
+            ("queued", TrackedState::Landing),
+            ("checking", TrackedState::Landing),
+            ("review", TrackedState::Waiting),
+            ("held", TrackedState::Waiting),
+            ("failed", TrackedState::Failed),
+            ("conflict", TrackedState::Failed),
+        ] {
+            let request = ReplayedRequest { id: "gt-a@1".to_owned(), state: state.to_owned() };
+            let work = WorkState { request: Some(request), ..WorkState::default() };
+            history.now.work.insert(id("gt-a"), work.clone());
+            assert_eq!(history.now.state(&id("gt-a")), expected, "{state}");
+            // A repair that is scheduled goes on by itself.
+            let repaired = WorkState { queue: QueueState::Scheduled, ..work };
+            history.now.work.insert(id("gt-a"), repaired);
+            assert_eq!(history.now.state(&id("gt-a")), TrackedState::Queued, "{state}");
+        }
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! The order of the inbox, and which rows say the same.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::item::{InboxItem, InboxKind, InboxObject};
 use crate::BeadId;
@@ -8,8 +9,8 @@ use crate::message::{MessageAddress, Sender, Severity};
 
 /// Puts rows in the order in which every view lists them, and leaves out rows that another row says better.
 ///
-/// The order: kinds as [`InboxKind`] lists them, severe questions first, then the oldest. A bead has one row of its own: that
-/// of its merge request, else that of its question, else that of its last run.
+/// The order: kinds as [`InboxKind`] lists them, severe questions first, then the oldest. A bead has one row of its own: the
+/// first in this order, which tells of the others.
 pub fn arrange_inbox(mut items: Vec<InboxItem>) -> Vec<InboxItem> {
     let beads_of = |wanted: fn(&InboxItem) -> bool| -> BTreeSet<BeadId> {
         items.iter().filter(|item| wanted(item)).filter_map(|item| item.bead.clone()).collect()
@@ -34,7 +35,37 @@ pub fn arrange_inbox(mut items: Vec<InboxItem>) -> Vec<InboxItem> {
         let kind = InboxKind::ALL.iter().position(|kind| *kind == item.kind);
         (kind, severity_rank(item), item.since.is_none(), item.since, item.key())
     });
-    items
+    one_row_for_each_bead(items)
+}
+
+/// Puts what else a bead needs into its first row.
+fn one_row_for_each_bead(items: Vec<InboxItem>) -> Vec<InboxItem> {
+    let mut rows: Vec<InboxItem> = Vec::with_capacity(items.len());
+    let mut places: BTreeMap<BeadId, usize> = BTreeMap::new();
+    for item in items {
+        let Some(bead) = item.bead.clone().filter(|_| is_about_its_bead(item.kind)) else {
+            rows.push(item);
+            continue;
+        };
+        match places.entry(bead) {
+            Entry::Vacant(place) => {
+                place.insert(rows.len());
+                rows.push(item);
+            }
+            Entry::Occupied(place) => {
+                let row = &mut rows[*place.get()];
+                row.what = format!("{}; also {}: {}", row.what, item.kind.as_str(), item.what);
+                let known = row.commands.clone();
+                row.commands.extend(item.commands.into_iter().filter(|one| !known.contains(one)));
+            }
+        }
+    }
+    rows
+}
+
+/// Whether a row is about the work on its bead, and not about something that the bead only shows.
+fn is_about_its_bead(kind: InboxKind) -> bool {
+    !matches!(kind, InboxKind::ForeignCommits | InboxKind::RepositoryChanged | InboxKind::Budget)
 }
 
 fn is_from_refinery(item: &InboxItem) -> bool {
@@ -146,12 +177,35 @@ mod tests {
         ]);
         assert_eq!(
             listed,
+            ["help-wanted:msg-2", "help-wanted:msg-3", "help-wanted:msg-4", "escalated:gt-d"]
+        );
+    }
+
+    #[test]
+    fn the_first_row_of_a_bead_tells_of_the_others() {
+        let run = InboxObject::Run(RunId::parse("gt-a#1").unwrap());
+        let mut stalled = item(InboxKind::Stalled, run, Some("gt-a"), 1);
+        stalled.what = "gt-a#1 prints nothing".to_owned();
+        stalled.commands = vec!["gt peek gt-a".to_owned(), "gt mail read msg-2".to_owned()];
+        let rows = arrange_inbox(vec![
+            stalled,
+            question(1, Some("gt-a"), Severity::Medium, worker("gt-a#1")),
+            question(2, Some("gt-a"), Severity::Critical, worker("gt-a#1")),
+        ]);
+        let [row] = rows.as_slice() else { panic!("{rows:?}") };
+        assert_eq!(row.key(), "help-wanted:msg-2");
+        assert_eq!(
+            row.what,
+            "gt-a: help; also help-wanted: gt-a: help; also stalled: gt-a#1 prints nothing"
+        );
+        assert_eq!(
+            row.commands,
             [
-                "help-wanted:msg-2",
-                "help-wanted:msg-3",
-                "help-wanted:msg-4",
-                "escalated:gt-d",
-                "conflict:gt-a@1"
+                "gt mail read msg-2",
+                "gt mail reply msg-2 -m <text>",
+                "gt mail read msg-1",
+                "gt mail reply msg-1 -m <text>",
+                "gt peek gt-a"
             ]
         );
     }

@@ -30,6 +30,8 @@ pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
         | EventKind::RunFailed
         | EventKind::RunLost
         | EventKind::RunCancelled
+        // The budgets get back what the run had reserved and did not use.
+        | EventKind::RunUsed
         | EventKind::AccountChanged => &[ReconcilerKind::Dispatch],
         // A host that is removed has runs to clear away; one that is resumed takes work.
         EventKind::HostChanged => &[ReconcilerKind::Dispatch, ReconcilerKind::Liveness],
@@ -91,8 +93,7 @@ pub(super) fn reconcilers_for(kind: &EventKind) -> &'static [ReconcilerKind] {
         | EventKind::OverLimit
         | EventKind::RunSilent
         | EventKind::RunGoesOn
-        | EventKind::ConvoyLanded
-        | EventKind::RunUsed => &[],
+        | EventKind::ConvoyLanded => &[],
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use gt_core::command_wrap::CommandWrap;
 use gt_core::decide::BudgetKind;
 use gt_core::runtime::{CUSTOM, Command, Runtime};
 use gt_core::{ExecutorKind, Rig, RigState, words};
@@ -31,6 +32,7 @@ pub(super) fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
     );
     checks.extend(reviews(town, &rigs)?);
     checks.extend(blind_budgets(town, &rigs)?);
+    checks.extend(wraps(town, &rigs)?);
     Ok(checks)
 }
 
@@ -45,6 +47,28 @@ fn unchecked(town: &Town, rig: &Rig) -> Option<HealthCheck> {
     let detail = format!("{} has none, so that its work lands unchecked", rig.slug);
     (!lines.is_empty())
         .then(|| HealthCheck::bad("checks", CheckGrade::Good, detail, lines.join("; ")))
+}
+
+/// The rigs whose program around all commands is not on this machine: nothing of them starts.
+fn wraps(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
+    let files = file_layers(town)?;
+    let layers = town.read(|reader| layers_over(&files, reader))?;
+    let mut checks = Vec::new();
+    for rig in all.iter().filter(|rig| is_in_service(rig) && runs_here(rig)) {
+        let wrap = CommandWrap::of_rig(&layers.rig_wrap(&rig.slug)?, &layers.worker_wrap()?)?;
+        let program = wrap.as_ref().and_then(|wrap| wrap.words().first());
+        // One with a place is known when a command runs.
+        let Some(program) = program.filter(|program| !program.contains('{')) else { continue };
+        if !process::is_installed(program) {
+            let slug = &rig.slug;
+            let detail = format!(
+                "{slug}: there is no program {program}, which worker.wrap puts around each command"
+            );
+            let fix = format!("install {program}, or gt config set rig.{slug}.wrap none");
+            checks.push(HealthCheck::bad("wrap", CheckGrade::Problem, detail, fix));
+        }
+    }
+    Ok(checks)
 }
 
 /// What the rule "no review by its author" is worth where workers are processes of the same user: a fact, and no problem.

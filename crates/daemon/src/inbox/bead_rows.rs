@@ -66,6 +66,16 @@ fn kind_of(
     })
 }
 
+/// What a run had used of the limit that it was over, in words.
+fn amount_used(run: &Run) -> String {
+    let used = match run.over_limit {
+        Some(RunLimit::Cost) => run.usage.cost.map(|cost| format!("spent {}", cost.dollars())),
+        Some(RunLimit::Tokens) => run.usage.tokens.map(|tokens| format!("used {tokens} tokens")),
+        Some(RunLimit::Time) | None => None,
+    };
+    used.map(|used| format!(" after it had {used}")).unwrap_or_default()
+}
+
 fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
     let id = &bead.id;
     let sling = format!("gt sling {id}");
@@ -78,8 +88,9 @@ fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
             let setting = run.over_limit.map(RunLimit::setting).unwrap_or_default();
             (
                 format!(
-                    "over limit: {} was over {setting} and was ended; its work is kept",
-                    run.id
+                    "over limit: {} was over {setting} and was ended{}; its work is kept",
+                    run.id,
+                    amount_used(run)
                 ),
                 vec![format!("gt run log {}", run.id), format!("gt scheduler retry {id}")],
             )

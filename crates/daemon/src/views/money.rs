@@ -28,6 +28,7 @@ pub fn cost_document(grouping: CostGrouping, report: &CostReport) -> CostDocumen
             .iter()
             .map(|(model, tokens)| UnpricedDocument { model: model.clone(), tokens: *tokens })
             .collect(),
+        done_without_usage: report.done_without_usage,
         prices_as_of: PriceTable::as_of().to_owned(),
     }
 }

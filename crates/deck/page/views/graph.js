@@ -137,7 +137,7 @@ function OneConvoy({ id }) {
   const moment = at && convoy?.as_of ? Date.parse(convoy.as_of.at) : null;
   return html`<div class="convoy"><div class="convoy-head">
       <h2 dir="auto">${plain(convoy?.title ?? graph.data?.title ?? id)}</h2>
-      ${convoy && html`<p class="lead"><${State} state=${convoy.paused ? "paused" : convoy.status === "closed" ? "closed" : "running"} text=${words(convoy.status)} /> ${convoy.completed} of ${convoy.total} done${convoy.failed ? `, ${convoy.failed} failed` : ""}${convoy.remaining_seconds ? `, about ${duration(1000 * convoy.remaining_seconds)} left` : ""}</p>`}
+      ${convoy && html`<p class="lead"><${State} state=${convoy.paused ? "paused" : convoy.status === "closed" ? "closed" : "running"} text=${words(convoy.status)} /> ${convoy.completed} of ${convoy.total} done${convoy.failed ? `, ${convoy.failed} failed` : ""}${convoy.remaining_seconds && !convoy.left_out ? `, about ${duration(1000 * convoy.remaining_seconds)} left` : ""}</p>`}
       <${Choice} label="What is shown" value=${show} options=${[["graph", "Graph"], ["timeline", "Timeline"]]} onChange=${(/** @type {string} */ value) => setQuery({ show: value === "graph" ? "" : value })} /></div>
     ${timeline.data && html`<div class="slider"><label><span>Moment</span><input type="range" min=${first} max=${last} value=${place} aria-valuetext=${at ? `event ${place}` : "now"}
         onInput=${(/** @type {any} */ event) => setSlid(Number(event.currentTarget.value))} /></label>

@@ -30,11 +30,13 @@ pub struct RequestReview<'a> {
     pub line: Option<u32>,
     /// The words.
     pub body: &'a str,
-    /// The run or check that the process of the caller comes from, also if its environment says nothing about it.
+    /// The run or check that the process of a command comes from, also if its environment says nothing about it. Nothing for
+    /// a caller whose token says who it is.
     pub process: Option<&'a ProcessOwner>,
 }
 
-/// The run or check that this process comes from.
+/// The run or check that this process comes from. Only a command of this process may ask: the daemon and a server have the
+/// locks of other runs open, and their callers are other processes.
 pub fn owner_of_caller(town: &Town) -> Option<ProcessOwner> {
     owner_of_this_process(town.root(), &town.runs_directory())
 }

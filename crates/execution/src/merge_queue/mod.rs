@@ -27,6 +27,7 @@ pub use commands::{
     RequestReview, cancel_request, close_unmerged, comment, owner_of_caller, pause, put_on_top,
     retry, review,
 };
+pub use gt_executors::runs::ProcessOwner;
 pub use gt_store::{CandidateCheck, MergeQueueRow, RequestFilter};
 pub use machine::{
     BuilderWait, CandidateCheckOrder, HostingService, MergeLock, MergeMachine, MergeRepository,

@@ -8,6 +8,7 @@ use gt_core::{ExecutorKind, Timestamp};
 
 use super::end_dead_run::{DeadRunOutcome, end_dead_run};
 use super::run_cleanup::end_leftover_processes;
+use super::usage::settle_left_usage;
 use gt_core::jitter;
 use gt_scheduling::dispatch::{StartFailureCost, close_stale, start_failed_in};
 use gt_scheduling::processes::{Alive, ProcessProbe, strays_are_left};
@@ -84,10 +85,11 @@ enum RunFault {
 pub fn recover(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
     let files = file_layers(town)?;
     // Everything is read at once: each read of its own costs as much as the rest of a pass that finds nothing.
-    let (runs, mut polecats, is_stale, settings) = town.read(|reader| {
+    let (runs, pending, mut polecats, is_stale, settings) = town.read(|reader| {
         let settings = SchedulerSettings::of(&layers_over(&files, reader)?)?;
         let is_stale = !reader.stale_contexts(1)?.is_empty();
-        Ok((reader.live_runs()?, reader.polecats()?, is_stale, settings))
+        let pending = reader.runs_with_pending_usage()?;
+        Ok((reader.live_runs()?, pending, reader.polecats()?, is_stale, settings))
     })?;
     polecats.retain(|polecat| !runs.iter().any(|run| polecat.last_run.as_ref() == Some(&run.id)));
     let now = town.now();
@@ -124,6 +126,13 @@ pub fn recover(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
             // A store that is away is away for all of them.
             Err(error) if error.may_pass() => return Err(error),
             Err(error) => recovered.errors.push((run.id, error.to_string())),
+        }
+    }
+    for run in pending {
+        if processes.worker_of(&run) == Alive::No
+            && let Err(error) = settle_left_usage(town, &run)
+        {
+            recovered.errors.push((run.id, error.to_string()));
         }
     }
     if town.has_directory() {

@@ -16,6 +16,7 @@ use super::transcript::{RunTranscript, has_plain_output};
 use gt_scheduling::dispatch::tell_of_nearly_spent;
 use gt_scheduling::run_transitions::SESSION_SEPARATOR;
 use gt_scheduling::run_transitions::{log_path, open_output};
+use gt_scheduling::runtimes;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{Result, Town};
 
@@ -160,12 +161,20 @@ pub(super) fn note_usage(
         if left_out > 0 {
             notes.push(format!("{left_out} reports had numbers that no session can have"));
         }
-        if usage.is_unknown() && notes.is_empty() {
+        let held_reserve = writer.settle_usage(&run.id)?;
+        if usage.is_unknown() && notes.is_empty() && !held_reserve {
             return Ok(());
         }
         writer.note_usage(run, &usage, notes)?;
         peak_memory_mb.map_or(Ok(()), |peak_mb| learn_in(writer, run, peak_mb))
     })
+}
+
+/// Records the usage of a run that has ended, and whose supervisor died before it could: as far as its output tells.
+pub(super) fn settle_left_usage(town: &Town, run: &Run) -> Result<()> {
+    let runtime = runtimes::named(town, &run.runtime).ok();
+    let usage = runtime.map(|runtime| usage_in_output(town, run, &runtime)).unwrap_or_default();
+    note_usage(town, run, &usage, &[], None)
 }
 
 /// Records the usage of a run that goes on; all of it so far.

@@ -70,8 +70,13 @@ pub enum CheckoutObstacle {
     Operation(&'static str),
     /// This lock file exists.
     Lock(PathBuf),
-    /// Git refuses to change files that are not committed, in these words.
-    Files(String),
+    /// Git refuses to change these files, which are not committed, in these words.
+    Files {
+        /// The reason, with the files.
+        words: String,
+        /// The files; none if git does not name them plainly.
+        files: Vec<String>,
+    },
     /// An interrupted landing has changed files, and they were changed again since.
     Interrupted,
     /// Submodules cannot be updated, for this reason.
@@ -93,7 +98,7 @@ impl fmt::Display for CheckoutObstacle {
                 "the lock {} exists (remove it if no git command is running there)",
                 lock.display()
             ),
-            Self::Files(words) => f.write_str(words),
+            Self::Files { words, .. } => f.write_str(words),
             Self::Interrupted => {
                 f.write_str("an interrupted landing changed files, and they were changed again since")
             }
@@ -116,6 +121,17 @@ impl CheckoutInTheWay {
         format!("git -C {} merge --ff-only --no-overwrite-ignore {candidate}", quoted(checkout))
     }
 
+    /// The command that puts files aside that are not committed.
+    fn stash_command(&self, files: &[String]) -> String {
+        let stash = format!("git -C {} stash push", quoted(&self.checkout));
+        if files.is_empty() {
+            return format!("{stash} --include-untracked");
+        }
+        // Also those that git ignores, but no other ones.
+        let files: Vec<String> = files.iter().map(|file| quoted(Path::new(file))).collect();
+        format!("{stash} --all -- {}", files.join(" "))
+    }
+
     /// The command that puts back the files which an interrupted landing has changed.
     pub fn undo_command(&self) -> String {
         let Self { checkout, candidate, .. } = self;
@@ -125,14 +141,29 @@ impl CheckoutInTheWay {
 
 impl fmt::Display for CheckoutInTheWay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} in {}; by hand, `{}` lands it, `{}` removes the files of an interrupted landing",
-            self.obstacle,
-            self.checkout.display(),
-            self.land_command(),
-            self.undo_command()
-        )
+        write!(f, "{} in {}", self.obstacle, self.checkout.display())?;
+        // Only a command that works while the obstacle is there is told.
+        match &self.obstacle {
+            CheckoutObstacle::Files { files, .. } => {
+                let stash = self.stash_command(files);
+                write!(f, "; commit these files there, or put them aside: `{stash}`")
+            }
+            CheckoutObstacle::Interrupted => {
+                write!(
+                    f,
+                    "; `{}` removes the files of the interrupted landing",
+                    self.undo_command()
+                )
+            }
+            CheckoutObstacle::SecondCheckout(_) => {
+                write!(f, "; by hand, `{}` lands it", self.land_command())
+            }
+            CheckoutObstacle::Operation(_)
+            | CheckoutObstacle::Lock(_)
+            | CheckoutObstacle::Submodules(_)
+            | CheckoutObstacle::Missing
+            | CheckoutObstacle::Busy => Ok(()),
+        }
     }
 }
 
@@ -518,9 +549,7 @@ impl Checkout {
             {
                 LandingAttempt::Push(Push::LostRace(answer.reason()))
             }
-            PutBackResult::Nothing | PutBackResult::Done => {
-                LandingAttempt::Held(CheckoutObstacle::Files(refusal(&answer)))
-            }
+            PutBackResult::Nothing | PutBackResult::Done => LandingAttempt::Held(refusal(&answer)),
         })
     }
 
@@ -572,12 +601,18 @@ impl Checkout {
 }
 
 /// The sentence with which git refuses to change files, and the files that it names.
-fn refusal(answer: &GitOutput) -> String {
+fn refusal(answer: &GitOutput) -> CheckoutObstacle {
     let named = answer.complaint.lines().filter_map(|line| line.strip_prefix('\t'));
     let named: Vec<&str> = named.map(str::trim).collect();
     let reason = answer.reason();
     let reason = reason.trim_start_matches("error: ").trim_end_matches(':');
-    if named.is_empty() { reason.to_owned() } else { format!("{reason}: {}", named.join(", ")) }
+    if named.is_empty() {
+        return CheckoutObstacle::Files { words: reason.to_owned(), files: Vec::new() };
+    }
+    let is_plain = named.iter().all(|file| !file.starts_with('"'));
+    let files =
+        if is_plain { named.iter().map(|file| (*file).to_owned()).collect() } else { Vec::new() };
+    CheckoutObstacle::Files { words: format!("{reason}: {}", named.join(", ")), files }
 }
 
 #[cfg(test)]

@@ -328,7 +328,9 @@ fn state(
         Some(run) if run.state == RunState::Starting => TrackedState::Starting,
         Some(_) => TrackedState::Running,
         None if context.is_some_and(|context| context.starting) => TrackedState::Starting,
-        None if any(is_merging) => TrackedState::Landing,
+        None if let Some(state) = reasons.iter().find_map(request_state) => {
+            TrackedState::of_request(state)
+        }
         None if any(is_given_up) => TrackedState::Failed,
         None if any(is_blocked) => TrackedState::Blocked,
         None if context.is_some() && reasons.iter().all(WaitReason::is_control) => {
@@ -339,8 +341,11 @@ fn state(
     }
 }
 
-fn is_merging(reason: &WaitReason) -> bool {
-    matches!(reason, WaitReason::Merging(_))
+fn request_state(reason: &WaitReason) -> Option<&'static str> {
+    match reason {
+        WaitReason::Merging(request) => Some(request.state.as_str()),
+        _ => None,
+    }
 }
 
 fn is_blocked(reason: &WaitReason) -> bool {

@@ -13,12 +13,12 @@ use gt_store::{Reader, UsageAt, Writer};
 use gt_town::Result;
 use gt_town::scheduler_settings::SchedulerSettings;
 
-/// The budgets in force, with what was used of each, and what live runs hold.
+/// The budgets in force, with what was used of each, and what these runs hold.
 pub(super) fn read_budgets(
     reader: &Reader<'_>,
     settings: &SchedulerSettings,
     accounts: &[Account],
-    live: &[Run],
+    holders: &[Run],
     now: Timestamp,
 ) -> Result<Vec<Budget>> {
     let mut set = settings.budgets.clone();
@@ -62,8 +62,8 @@ pub(super) fn read_budgets(
             // These are for one bead or one convoy: see `WorkBudgets`.
             BudgetKind::TokensInAll | BudgetKind::CostInAll => Vec::new(),
         };
-        let live = live.iter().filter(|run| set.covers(&run.rig, Some(&run.account)));
-        let held = held_by(set.kind, live);
+        let holders = holders.iter().filter(|run| set.covers(&run.rig, Some(&run.account)));
+        let held = held_by(set.kind, holders);
         Budget::new(set, &uses, held, now)
     };
     Ok(set.iter().cloned().map(budget).collect())
@@ -83,7 +83,7 @@ impl WorkBudgets {
     pub(super) fn read(
         reader: &Reader<'_>,
         settings: &SchedulerSettings,
-        live: &[Run],
+        holders: &[Run],
         now: Timestamp,
     ) -> Result<Self> {
         let mut found = Self::default();
@@ -104,9 +104,9 @@ impl WorkBudgets {
                 let convoys = found.convoys.get(&run.id.bead);
                 convoys.is_some_and(|convoys| convoys.contains(&convoy))
             };
-            let live: Vec<&Run> = live.iter().filter(is_member).collect();
+            let holders: Vec<&Run> = holders.iter().filter(is_member).collect();
             let scope = BudgetScope::Convoy(convoy);
-            found.budgets.extend(in_all(&settings.convoy_budgets, &scope, &spent, &live, now));
+            found.budgets.extend(in_all(&settings.convoy_budgets, &scope, &spent, &holders, now));
         }
         Ok(found)
     }
@@ -140,12 +140,12 @@ fn in_all(
     set: &[(BudgetKind, u64)],
     scope: &BudgetScope,
     spent: &Spent,
-    live: &[&Run],
+    holders: &[&Run],
     now: Timestamp,
 ) -> Vec<Budget> {
     let budget = |&(kind, limit): &(BudgetKind, u64)| {
         let used = if kind.is_money() { spent.cost.0 } else { spent.tokens };
-        let held = held_by(kind, live.iter().copied());
+        let held = held_by(kind, holders.iter().copied());
         Budget::new(BudgetLimit { kind, scope: scope.clone(), limit }, &[(now, used)], held, now)
     };
     set.iter().map(budget).collect()

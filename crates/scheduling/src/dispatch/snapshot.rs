@@ -119,8 +119,11 @@ impl SchedulingSnapshot {
         });
         let estimates = if memory.is_some() { reader.estimates()? } else { Vec::new() };
         let live = reader.live_runs()?;
-        let mut budgets = read_budgets(reader, &settings, &accounts, &live, now)?;
-        let work = WorkBudgets::read(reader, &settings, &live, now)?;
+        // A run that has ended holds its part of the budgets until its usage is known.
+        let mut holders = reader.runs_with_pending_usage()?;
+        holders.extend(live.iter().cloned());
+        let mut budgets = read_budgets(reader, &settings, &accounts, &holders, now)?;
+        let work = WorkBudgets::read(reader, &settings, &holders, now)?;
         budgets.extend(work.budgets);
         let reserves = budgets.iter().any(|budget| budget.set.kind != BudgetKind::RunsPerHour);
         let history = if reserves { Some(reader.usage_history(HISTORY_RUNS)?) } else { None };

@@ -95,7 +95,17 @@ pub(super) fn lose_runs(
             lost.push(run.id.clone());
         }
     }
-    let is_told = town.write(|writer| Ok(stands(writer)? && writer.set_host_gone(&host.host)?))?;
+    let is_told = town.write(|writer| {
+        if !stands(writer)? {
+            return Ok(false);
+        }
+        // No process of that host reports usage that a budget could still wait for.
+        let pending = writer.runs_with_pending_usage()?;
+        for run in super::runs_on(&pending, host) {
+            writer.settle_usage(&run.id)?;
+        }
+        Ok(writer.set_host_gone(&host.host)?)
+    })?;
     let is_something = is_told || !lost.is_empty();
     Ok(is_something.then(|| LostRuns { host: host.host.name.clone(), runs: lost }))
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gt_core::decide::{Budget, Slots, WaitReason};
+use gt_core::decide::{Budget, BudgetScope, Slots, WaitReason};
+use gt_core::schedule::Context;
 use gt_core::{RigState, Timestamp};
-use gt_store::Pause;
+use gt_store::{Pause, Reader};
 
 use crate::dispatch::DispatchInputs;
 use crate::dispatch::Parked;
@@ -111,15 +112,39 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
             last_dispatch: state.last_dispatch,
             rigs,
             parked: snapshot.parked(),
-            budgets: shown_budgets(&snapshot.caps.budgets),
+            budgets: shown_budgets(reader, &snapshot)?,
             short: snapshot.machine_reasons(),
             settings: snapshot.settings,
         })
     })
 }
 
+/// How many contexts are read to find the work that waits for a budget.
+const WAITING_READ_MAX: usize = 200;
+
 /// The budgets to show. There is one for each bead that was worked on, so of those only the nearly spent ones.
-fn shown_budgets(all: &[Budget]) -> Vec<Budget> {
-    let shown = all.iter().filter(|budget| !budget.set.scope.is_work() || budget.is_nearly_spent());
-    shown.cloned().collect()
+/// A spent one says when the work that waits for it starts, as that work itself does.
+fn shown_budgets(reader: &Reader<'_>, snapshot: &SchedulingSnapshot) -> Result<Vec<Budget>> {
+    let all = snapshot.caps.budgets.iter();
+    let shown = all.filter(|budget| !budget.set.scope.is_work() || budget.is_nearly_spent());
+    let shown: Vec<Budget> = shown.cloned().collect();
+    if !shown.iter().any(Budget::is_spent) {
+        return Ok(shown);
+    }
+    let waiting = reader.open_contexts_after(0, WAITING_READ_MAX)?;
+    let for_waiting = |budget: Budget| {
+        let covers = |context: &&Context| match &budget.set.scope {
+            BudgetScope::Bead(bead) => context.bead == *bead,
+            // The beads of a convoy wait for the same moment: nothing of such a budget comes back by time.
+            BudgetScope::Convoy(_) => true,
+            BudgetScope::All | BudgetScope::Rig(_) | BudgetScope::Account(_) => {
+                budget.set.covers(&context.rig, context.account.as_deref())
+            }
+        };
+        match waiting.iter().find(covers).or(waiting.first()) {
+            Some(context) => budget.for_run(&snapshot.reserve_of(context)),
+            None => budget,
+        }
+    };
+    Ok(shown.into_iter().map(for_waiting).collect())
 }

@@ -8,7 +8,7 @@ pub use files::RuntimeNumbers;
 pub use files::{KnownRuntime, RuntimeOrigin, get, list, set, unset};
 pub(crate) use files::{memory_of_preset, own_numbers};
 pub use scripted::{ScriptContext, ScriptEnd, follow, script_of};
-pub use trial::{RuntimeTest, TrialAnswer, examine, installed, test};
+pub use trial::{RuntimeTest, TrialAnswer, examine, installed, missing_program, test};
 
 use std::collections::BTreeMap;
 

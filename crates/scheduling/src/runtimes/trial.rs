@@ -136,6 +136,13 @@ fn login_of(runtime: &Runtime, accounts: &[Account]) -> LoginState {
     }
 }
 
+/// The program of a runtime, if it is not on this machine.
+pub fn missing_program(town: &Town, name: &str) -> Result<Option<String>> {
+    let runtime = get(town, name)?.runtime;
+    let is_agent = runtime.command != Command::OfRig && runtime.program != "{gt}";
+    Ok((is_agent && !process::is_installed(&runtime.program)).then_some(runtime.program))
+}
+
 /// The agents that most people have come first where nothing else tells agents apart.
 const WIDESPREAD: [&str; 2] = ["claude", "codex"];
 

@@ -1,9 +1,9 @@
 //! Another try for what was given up.
 
 use gt_core::merging::{MergeRequest, RequestState};
-use gt_core::schedule::{CloseReason, Context, ContextOrigin, RunState};
-use gt_core::{Bead, BeadId, ExecutorKind, Outcome, Status};
-use gt_store::{NewContext, Writer};
+use gt_core::schedule::{CloseReason, Context, ContextOrigin, Run, RunState};
+use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, Status};
+use gt_store::{EventFilter, NewContext, Writer};
 
 use super::check;
 use super::rehearse::rehearse;
@@ -170,7 +170,7 @@ fn retry_in(
     let last_run = writer.runs_of(&id)?.into_iter().next();
     let dispatched =
         latest.closed.as_ref().is_some_and(|closed| closed.reason == CloseReason::Dispatched);
-    let ended_well = last_run.is_some_and(|run| run.state == RunState::Done);
+    let ended_well = last_run.as_ref().is_some_and(|run| run.state == RunState::Done);
     if dispatched && ended_well && !reopened {
         return not_needed(format!("its last run ended well; gt sling {id} schedules it anew"));
     }
@@ -190,8 +190,13 @@ fn retry_in(
     if reopened {
         reopen_in(town, writer, id.as_str(), None)?;
     }
-    if bead.status == Status::Blocked && request.is_some() {
-        // Its repair was given up, which has blocked it.
+    if bead.status == Status::Blocked {
+        // A repair that was given up has blocked it, or the end of its last run.
+        if request.is_none() && !is_blocked_by_end(writer, last_run.as_ref())? {
+            return Err(refusal(format!(
+                "its status is blocked, so nothing starts it; bd update {id} --status open, then gt scheduler retry {id}"
+            )));
+        }
         release_in(writer, &id)?;
     }
     let bead = require(writer)?;
@@ -205,6 +210,20 @@ fn retry_in(
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
     let context = made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))?;
     Ok(RetryResult::Again(Box::new(Retried { bead: id, context, reopened, hastened: false })))
+}
+
+/// Whether the status of a bead that is blocked was set by the transaction that recorded the end of this run.
+fn is_blocked_by_end(writer: &Writer<'_>, run: Option<&Run>) -> Result<bool> {
+    let Some((run, ended_at)) = run.and_then(|run| Some((run, run.ended_at?))) else {
+        return Ok(false);
+    };
+    let filter = EventFilter {
+        bead: Some(run.id.bead.clone()),
+        kinds: vec![EventKind::StatusChanged],
+        ..EventFilter::default()
+    };
+    let last = writer.latest_events(&filter, 1)?;
+    Ok(last.first().is_some_and(|event| event.at == ended_at))
 }
 
 /// Whether an open merge request needs a repair.

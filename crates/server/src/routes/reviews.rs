@@ -1,4 +1,5 @@
-//! Reviews: what waits for a person, and what the person says. A decision carries the name of the token.
+//! Reviews: what waits for a person, and what the person says. A decision carries the name of the token, which alone says
+//! who the caller is: this process has the locks of live runs open and is none of them.
 
 use axum::Extension;
 use axum::extract::{Path, State};
@@ -11,7 +12,7 @@ use gt_api::{
 use gt_core::bead::check_text;
 use gt_core::merging::{RequestState, ReviewDecision};
 use gt_core::message::MessageBody;
-use gt_execution::merge_queue::{self, LineEntry, RequestReview, owner_of_caller};
+use gt_execution::merge_queue::{self, LineEntry, RequestReview};
 use gt_town::Town;
 
 use super::merge_queues::act;
@@ -91,8 +92,7 @@ pub(super) async fn comment(
     let comment = move |town: &Town| {
         existing(town, &id)?;
         let decision = ReviewDecision::Comment;
-        let owner = owner_of_caller(town);
-        let process = owner.as_ref();
+        let process = None;
         let review = RequestReview { decision, file: &file, line, body: &words, process };
         Ok::<_, Box<RequestProblem>>(merge_queue::comment(town, &id.to_string(), &review)?)
     };
@@ -157,9 +157,7 @@ async fn decide(
     words: String,
 ) -> Result<Response, PendingProblem> {
     act(service, caller, id, move |town, id| {
-        // A server that a worker started decides nothing either.
-        let owner = owner_of_caller(town);
-        let process = owner.as_ref();
+        let process = None;
         let review = RequestReview { decision, file: "", line: None, body: &words, process };
         merge_queue::review(town, id, &review)
     })

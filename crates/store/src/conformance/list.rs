@@ -375,6 +375,8 @@ macro_rules! for_each_conformance_case {
             }
             usage {
                 the_usage_of_a_run_is_kept_and_recorded,
+                a_run_that_ends_before_its_agent_has_pending_usage,
+                done_beads_without_usage_are_counted,
                 spending_is_added_up_and_outlives_its_bead,
                 what_sources_say_about_usage_is_kept_by_counter,
                 beads_of_a_bill_are_found_with_their_convoys,

@@ -6,13 +6,15 @@ use gt_core::cost::{
     SeenWindow, SpendingChange, Spent, TokenCounts, UsageRecord, UsageSource, UsageWindow,
 };
 use gt_core::decide::RunLimits;
-use gt_core::schedule::{Account, Money, ParkSubject, Run, RunEnd, RunState, Usage};
+use gt_core::schedule::{
+    Account, Money, ParkSubject, Reserve, Run, RunEnd, RunState, Usage, Workplace,
+};
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, Status};
 
 use super::EngineUnderTest;
 use super::contexts::{new, schedule};
 use super::kit::{CheckedStore, at, bead, kind, slug};
-use super::runs::{begin, set_status};
+use super::runs::{begin, end, set_status};
 use crate::{Guard, MemoryEstimate, NewContext};
 
 pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn EngineUnderTest) {
@@ -38,6 +40,37 @@ pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn EngineUnderT
         r#"run_used {"peak_memory_mb":9}"#,
     ];
     assert_eq!(told, expected);
+}
+
+pub(super) fn a_run_that_ends_before_its_agent_has_pending_usage(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    let beads = ["gt-done", "gt-lost", "gt-start", "gt-free"];
+    town.add_open(&beads);
+    let reserved = Reserve { tokens: None, cost: Some(Money(5)) };
+    let [done, lost, start, free] = beads.map(|bead| {
+        begin(&town, bead, |run| {
+            run.reserved = if bead == "gt-free" { Reserve::default() } else { reserved };
+        })
+    });
+    for run in [&done, &lost, &free] {
+        assert!(town.write(|writer| writer.claim_run(run, &Workplace::default())));
+    }
+    let pending = || {
+        let runs = town.read(|reader| reader.runs_with_pending_usage());
+        runs.into_iter().map(|run| (run.id, run.reserved)).collect::<Vec<_>>()
+    };
+    assert_eq!(pending(), []);
+
+    // A worker and a person end a run whose agent goes on for a moment; recovery ends one that has no process.
+    assert!(end(&town, &done, RunState::Done));
+    assert!(end(&town, &lost, RunState::Lost));
+    assert!(end(&town, &start, RunState::Cancelled));
+    assert!(end(&town, &free, RunState::Cancelled));
+    assert_eq!(pending(), [(done.id.clone(), reserved)]);
+
+    assert!(town.write(|writer| writer.settle_usage(&done.id)));
+    assert!(!town.write(|writer| writer.settle_usage(&done.id)));
+    assert_eq!(pending(), []);
 }
 
 pub(super) fn spending_is_added_up_and_outlives_its_bead(subject: &dyn EngineUnderTest) {
@@ -126,6 +159,8 @@ pub(super) fn beads_of_a_bill_are_found_with_their_convoys(subject: &dyn EngineU
     }
     let done = town.read(|reader| reader.done_among(&ids));
     assert_eq!(done, [ids[0].clone()].into());
+    let untold = |from, until| town.read(|reader| reader.done_without_usage(at(from), at(until)));
+    assert_eq!(untold(0, 9), 0, "no run has worked on it");
     assert_eq!(town.read(|reader| reader.convoys_of(&ids)), []);
     for convoy in ["hq-cv-x", "hq-cv-y"] {
         let convoy = town.add(Bead { issue_type: kind("convoy"), ..bead(convoy) });
@@ -137,6 +172,32 @@ pub(super) fn beads_of_a_bill_are_found_with_their_convoys(subject: &dyn EngineU
     let expected =
         [("gt-a", "hq-cv-x"), ("gt-a", "hq-cv-y"), ("gt-c", "hq-cv-x"), ("gt-c", "hq-cv-y")];
     assert_eq!(pairs, expected);
+}
+
+pub(super) fn done_beads_without_usage_are_counted(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    let beads = ["gt-told", "gt-untold", "gt-idle", "gt-failed"];
+    town.add_open(&beads);
+    for name in beads {
+        if name != "gt-idle" {
+            let run = begin(&town, name, |_| ());
+            assert!(town.write(|writer| writer.claim_run(&run, &Workplace::default())));
+            if name == "gt-told" {
+                let change = SpendingChange { input: 5, ..SpendingChange::default() };
+                town.write(|writer| writer.add_spending(&run, at(1), &change));
+            }
+            end(&town, &run, RunState::Done);
+        }
+        let outcome = (name == "gt-failed").then_some(Outcome::Failed);
+        town.write(|writer| {
+            let before = writer.bead(&BeadId::trusted(name.to_owned()))?.expect("it is there");
+            let after =
+                Bead { status: Status::Closed, closed_at: Some(at(5)), outcome, ..before.clone() };
+            writer.save_bead(&before, &after, EventKind::Closed)
+        });
+    }
+    let untold = |from, until| town.read(|reader| reader.done_without_usage(at(from), at(until)));
+    assert_eq!([untold(0, 9), untold(5, 6), untold(0, 5), untold(6, 9)], [1, 1, 0, 0]);
 }
 
 pub(super) fn spending_is_summed_by_runs_beads_and_convoys(subject: &dyn EngineUnderTest) {

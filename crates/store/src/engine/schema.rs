@@ -64,6 +64,7 @@ migrations! {
     (20, 19, "0020_disk_guard.sql"),
     (21, 19, "0021_fleet.sql"),
     (22, 19, "0022_run_outputs.sql"),
+    (23, 19, "0023_usage_pending.sql"),
 }
 
 /// The schema this program knows.

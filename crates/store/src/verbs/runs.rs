@@ -41,6 +41,7 @@ macro_rules! live {
 }
 pub(super) use {live, run_columns};
 
+// A process that knows the agent to be gone records a run as failed or lost; the other ends may be recorded while it works.
 statements! {
     ONE = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 AND epoch = ?2");
     LIVE_OF = concat!("SELECT ", run_columns!(), " FROM runs WHERE bead = ?1 AND ", live!());
@@ -66,8 +67,8 @@ statements! {
     LAST_EPOCH = "SELECT COALESCE(MAX(epoch), 0) FROM runs WHERE bead = ?1";
     INSERT = "INSERT INTO runs (bead, epoch, uid, context, rig, executor, runtime, agent, place, host, \
         account, gated, state, starter, formula, steps, created_at, created_by, session, tree, branch, \
-        reason, ended_by, accepted_commit, reserved_tokens, reserved_cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
-        ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, '', '', '', '', '', '', ?19, ?20)";
+        reason, ended_by, accepted_commit, reserved_tokens, reserved_cost, usage_pending) VALUES (?1, ?2, ?3, ?4, ?5, \
+        ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, '', '', '', '', '', '', ?19, ?20, ?21)";
     MOVE_START = "UPDATE runs SET agent = ?3, place = ?4 WHERE bead = ?1 AND epoch = ?2 AND state = 'starting'";
     CLAIM = "UPDATE runs SET state = 'running', running_at = ?3, session = ?4, tree = ?5, branch = ?6, base = ?7, \
         base_commit = ?8 WHERE bead = ?1 AND epoch = ?2 AND state = 'starting'";
@@ -82,7 +83,8 @@ statements! {
         live!());
     INTEND = concat!("UPDATE runs SET ended_by = ?3 WHERE bead = ?1 AND epoch = ?2 AND ", live!());
     END = concat!("UPDATE runs SET state = ?3, ended_at = ?4, ended_by = ?5, exit_code = ?6, \
-        exit_signal = ?7, reason = ?8, silent_since = NULL WHERE bead = ?1 AND epoch = ?2 AND ", live!());
+        exit_signal = ?7, reason = ?8, silent_since = NULL, \
+        usage_pending = CASE WHEN running_at IS NULL OR ?3 IN ('failed', 'lost') THEN 0 ELSE usage_pending END WHERE bead = ?1 AND epoch = ?2 AND ", live!());
 }
 
 /// A page of the runs that were ever begun, the newest first.
@@ -247,6 +249,7 @@ impl Writer<'_> {
             (&run.created_by).into(),
             run.reserved.tokens.map(as_int).into(),
             run.reserved.cost.map(|Money(cost)| as_int(cost)).into(),
+            (run.reserved != Reserve::default()).into(),
         ];
         self.execute(INSERT, &params)?;
         self.record_run(run, EventPayload::RunStarting(taken_by(run, None)));

@@ -12,7 +12,7 @@ use gt_core::{BeadId, EventPayload, RigSlug, Timestamp};
 use super::beads::id_from;
 use super::contexts::{as_int, count};
 use super::hydrate::{IDS_PER_STATEMENT, placeholders};
-use super::runs::live;
+use super::runs::{live, run_columns, run_from};
 use super::statements;
 use crate::engine::Row;
 use crate::{Reader, StoreError, Writer};
@@ -43,7 +43,8 @@ statements! {
         WHERE v.issue_type = 'convoy' AND v.status = 'open' AND d.type = 'tracks' GROUP BY d.issue_id ORDER BY d.issue_id");
     IN_OPEN_CONVOYS = concat!("SELECT d.depends_on_id, d.issue_id FROM dependencies d JOIN beads v ON v.id = d.issue_id \
         WHERE d.type = 'tracks' AND v.issue_type = 'convoy' AND v.status = 'open' AND d.depends_on_id IN \
-        (SELECT bead FROM contexts WHERE closed_at IS NULL UNION SELECT bead FROM runs WHERE ", live!(), ") \
+        (SELECT bead FROM contexts WHERE closed_at IS NULL UNION SELECT bead FROM runs WHERE ", live!(), " \
+        UNION SELECT bead FROM runs WHERE usage_pending = 1) \
         ORDER BY d.depends_on_id, d.issue_id");
     MEASURED = "SELECT formula, runtime, rig, tokens, cost FROM runs WHERE ended_at IS NOT NULL \
         AND (tokens IS NOT NULL OR cost IS NOT NULL) ORDER BY ended_at DESC LIMIT ?1";
@@ -65,6 +66,12 @@ statements! {
         reasoning = excluded.reasoning, reported = excluded.reported, priced = excluded.priced";
     NOTE = "UPDATE runs SET peak_memory_mb = coalesce(?3, peak_memory_mb), tokens = ?4, cost = ?5 \
         WHERE bead = ?1 AND epoch = ?2";
+    DONE_UNTOLD = "SELECT COUNT(*) FROM beads b WHERE b.status = 'closed' AND b.closed_at >= ?1 AND b.closed_at < ?2 \
+        AND (b.outcome IS NULL OR b.outcome = 'success') \
+        AND EXISTS (SELECT 1 FROM runs r WHERE r.bead = b.id AND r.running_at IS NOT NULL) \
+        AND NOT EXISTS (SELECT 1 FROM spending s WHERE s.bead = b.id)";
+    PENDING = concat!("SELECT ", run_columns!("'{}'"), " FROM runs WHERE usage_pending = 1 AND ended_at IS NOT NULL");
+    SETTLE = "UPDATE runs SET usage_pending = 0 WHERE bead = ?1 AND epoch = ?2 AND usage_pending = 1";
     ESTIMATES = "SELECT name, memory_mb, runs FROM estimates ORDER BY name";
     ESTIMATE = "INSERT INTO estimates (name, memory_mb, runs) VALUES (?1, ?2, ?3) \
         ON CONFLICT (name) DO UPDATE SET memory_mb = excluded.memory_mb, runs = excluded.runs";
@@ -197,7 +204,12 @@ impl Reader<'_> {
         self.rows(SPENT_BY_CONVOYS, &[], bead_and_spent)
     }
 
-    /// Each bead that is scheduled or has a live run, with each open convoy that tracks it.
+    /// The runs that have ended and whose usage is not final yet: they hold what they have reserved.
+    pub fn runs_with_pending_usage(&self) -> Result<Vec<Run>, StoreError> {
+        self.rows(PENDING, &[], run_from)
+    }
+
+    /// Each bead that is scheduled, or has a run that is live or whose usage is not final, with each open convoy that tracks it.
     pub fn active_members_of_open_convoys(&self) -> Result<Vec<(BeadId, BeadId)>, StoreError> {
         self.rows(IN_OPEN_CONVOYS, &[], |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))
     }
@@ -294,6 +306,12 @@ impl Reader<'_> {
             found.extend(self.rows(&sql, &params, |row| id_from(row, 0))?);
         }
         Ok(found)
+    }
+
+    /// How many beads were done from one moment until before another by runs of which no usage is known.
+    pub fn done_without_usage(&self, from: Timestamp, until: Timestamp) -> Result<u64, StoreError> {
+        let found = self.first(DONE_UNTOLD, &[from.into(), until.into()], |row| row.int(0))?;
+        Ok(count(found.unwrap_or(0)))
     }
 
     /// Everything that the sources of a run have said about its usage.
@@ -431,6 +449,11 @@ impl Writer<'_> {
         };
         self.record_run(run, EventPayload::RunUsed(used));
         Ok(())
+    }
+
+    /// The usage of a run is final: its end gives back what it has reserved. `false` if that was so already.
+    pub fn settle_usage(&mut self, run: &RunId) -> Result<bool, StoreError> {
+        Ok(self.execute(SETTLE, &[(&run.bead).into(), i64::from(run.epoch).into()])? > 0)
     }
 
     /// Writes down the memory that runs are expected to take.

@@ -6,7 +6,7 @@ use gt_core::cost::UsageWindow;
 use serde_json::Value;
 
 use crate::event::{ModelUsage, ToolUse, TranscriptKind, UsageScope};
-use crate::input::{about, change, flag, list, money, parts, percent, text, time};
+use crate::input::{about, change, flag, list, parts, percent, text, time};
 use crate::sink::EventSink;
 
 pub(super) fn read(line: &Value, sink: &mut EventSink) {
@@ -138,14 +138,14 @@ fn result(line: &Value, sink: &mut EventSink) {
                     cache_read: sink.tokens(usage, "cacheReadInputTokens"),
                     cache_write: sink.tokens(usage, "cacheCreationInputTokens"),
                     reasoning: 0,
-                    cost: money(usage, "costUSD"),
+                    cost: sink.money(usage, "costUSD"),
                     scope: UsageScope::Session,
                 };
                 sink.add(TranscriptKind::Usage(usage));
             }
         }
         _ => {
-            let cost = money(line, "total_cost_usd");
+            let cost = sink.money(line, "total_cost_usd");
             let usage = line.get("usage").unwrap_or(&Value::Null);
             let cache_read = sink.tokens(usage, "cache_read_input_tokens");
             let input = sink.tokens(usage, "input_tokens");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::event::{ModelUsage, ToolUse, TranscriptKind, UsageScope};
-use crate::input::{about, change, from_millis, money, parts, text};
+use crate::input::{about, change, from_millis, parts, text};
 use crate::sink::EventSink;
 
 pub(super) fn read(line: &Value, sink: &mut EventSink) {
@@ -22,7 +22,7 @@ pub(super) fn read(line: &Value, sink: &mut EventSink) {
                 cache_read: sink.tokens(cache, "read"),
                 cache_write: sink.tokens(cache, "write"),
                 reasoning: sink.tokens(counts, "reasoning"),
-                cost: money(part, "cost"),
+                cost: sink.money(part, "cost"),
                 scope: UsageScope::Request,
                 ..ModelUsage::default()
             };

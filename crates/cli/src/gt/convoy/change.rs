@@ -51,6 +51,9 @@ pub(super) struct CreateArgs {
     /// Let its work come together on the branch integration/<convoy>, and bring that to the base branch at the end
     #[arg(long, conflicts_with = "owned")]
     integration: bool,
+    /// Start any number at once without being asked
+    #[arg(short, long)]
+    yes: bool,
 }
 
 /// Let a convoy track more beads, and schedule them; one that is over is open again
@@ -62,6 +65,9 @@ pub(super) struct AddArgs {
     /// The beads
     #[arg(required = true, value_name = "BEAD")]
     beads: Vec<String>,
+    /// Start any number at once without being asked
+    #[arg(short, long)]
+    yes: bool,
 }
 
 /// Take beads out of a convoy; their runs go on
@@ -181,6 +187,9 @@ pub(super) fn create(context: &CommandContext<'_>, args: &CreateArgs) -> Result<
     let request =
         SlingRequest { arguments, travel: ConvoyChoice::In(new), ..SlingRequest::default() };
     let town = context.town()?;
+    if !args.yes && !sling::are_starts_wanted(context, &town, &request)? {
+        return context.printer.done(sling::NOTHING_STARTED);
+    }
     let slung = sling::carry_out(&town, &request)?;
     if !context.printer.json() {
         let convoy = slung.convoy.as_ref().map_or("", |convoy| convoy.as_str());
@@ -198,6 +207,9 @@ pub(super) fn add(context: &CommandContext<'_>, args: &AddArgs) -> Result<(), Cl
         ..SlingRequest::default()
     };
     let town = context.town()?;
+    if !args.yes && !sling::are_starts_wanted(context, &town, &request)? {
+        return context.printer.done(sling::NOTHING_STARTED);
+    }
     let slung = sling::carry_out(&town, &request)?;
     if !context.printer.json() {
         let convoy = slung.convoy.as_ref().map_or("", |convoy| convoy.as_str());

@@ -62,6 +62,9 @@ pub(super) struct StageArgs {
     /// With --launch: also if a rig is parked or docked, or the branch is missing
     #[arg(long, requires = "launch")]
     force: bool,
+    /// With --launch: start any number at once without being asked
+    #[arg(short, long, requires = "launch")]
+    yes: bool,
 }
 
 /// A language for graphs.
@@ -87,6 +90,9 @@ pub(super) struct LaunchArgs {
     /// Also if a rig is parked or docked, or the branch is missing
     #[arg(short, long)]
     force: bool,
+    /// Start any number at once without being asked
+    #[arg(short, long)]
+    yes: bool,
 }
 
 pub(super) fn stage(context: &CommandContext<'_>, args: &StageArgs) -> Result<(), CliError> {
@@ -109,14 +115,15 @@ pub(super) fn stage(context: &CommandContext<'_>, args: &StageArgs) -> Result<()
         show(context.printer, &staged, None)?;
         return verdict(&staged);
     }
-    begin(context, &town, &staged, args.force)
+    begin(context, &town, &staged, LaunchAnswers { force: args.force, yes: args.yes })
 }
 
 pub(super) fn launch(context: &CommandContext<'_>, args: &LaunchArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let town = context.town()?;
     let request = StageRequest { inputs: args.ids.clone(), ..StageRequest::default() };
-    begin(context, &town, &look(&town, &request)?, args.force)
+    let answers = LaunchAnswers { force: args.force, yes: args.yes };
+    begin(context, &town, &look(&town, &request)?, answers)
 }
 
 /// Fewer beads than this are staged too quickly for a progress bar to be of use.
@@ -143,12 +150,21 @@ fn look(town: &Town, request: &StageRequest) -> Result<Staged, CliError> {
     Ok(staged?)
 }
 
+/// The answers to what a launch would ask.
+#[derive(Debug, Clone, Copy)]
+struct LaunchAnswers {
+    /// Also if a rig is parked or docked, or the branch is missing.
+    force: bool,
+    /// Any number of agents at once.
+    yes: bool,
+}
+
 /// Launches a staged convoy, unless a check fails.
 fn begin(
     context: &CommandContext<'_>,
     town: &Town,
     staged: &Staged,
-    force: bool,
+    LaunchAnswers { force, yes }: LaunchAnswers,
 ) -> Result<(), CliError> {
     let Some(convoy) = staged.convoy.as_ref() else {
         show(context.printer, staged, None)?;
@@ -164,7 +180,13 @@ fn begin(
             told.join("; ")
         )));
     }
-    let slung = sling::launch(town, convoy.as_str())?;
+    let request = sling::launch_request(convoy.as_str());
+    if !yes && !sling::are_starts_wanted(context, town, &request)? {
+        context.printer.done(sling::NOTHING_STARTED)?;
+        context.printer.note(format!("{convoy} stays staged: gt convoy launch {convoy}"));
+        return Ok(());
+    }
+    let slung = sling::carry_out(town, &request)?;
     if context.printer.json() {
         show(context.printer, staged, Some(&slung))?;
         return sling::verdict(&slung);

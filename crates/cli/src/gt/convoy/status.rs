@@ -299,9 +299,12 @@ fn word(one: &TrackedBead) -> (String, Option<Color>) {
     let word = match (one.state, one.row.bead.outcome, one.place) {
         (TrackedState::Done, Some(outcome), _) => outcome.as_str().to_owned(),
         (TrackedState::Queued, _, Some(place)) => format!("queued, place {place}"),
-        (TrackedState::Waiting | TrackedState::Landing, ..) if one.request.is_some() => {
+        (TrackedState::Waiting | TrackedState::Landing | TrackedState::Failed, ..)
+            if one.request.is_some() =>
+        {
             match one.merge_state() {
                 Some("review") => "in review".to_owned(),
+                Some("failed") => "check failed".to_owned(),
                 state => state.unwrap_or_default().to_owned(),
             }
         }

@@ -22,6 +22,7 @@ use super::until_done::{RunEndSignal, until_done};
 use super::{caller, capacity, unlimited};
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
+use crate::gt::sling::{NOTHING_STARTED, is_number_wanted};
 use crate::output::{Printer, moment};
 use crate::values::texts;
 
@@ -52,6 +53,9 @@ pub(in crate::gt) struct RunArgs {
     /// Go on until nothing waits for a slot and nothing runs
     #[arg(long, conflicts_with = "dry_run")]
     until_done: bool,
+    /// Start any number at once without being asked
+    #[arg(short, long)]
+    yes: bool,
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &RunArgs) -> Result<(), CliError> {
@@ -62,6 +66,18 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RunArgs) -> Result<(), Cl
         batch_size: args.batch,
         spawn_parallelism: args.spawn_batch_size,
     };
+    let would_start = || {
+        let spawner = RunSpawner::new(&town, &program);
+        let rehearsal = Dispatcher::new(&town, &spawner)
+            .with_caller(caller(&context.environment))
+            .with_overrides(overrides)
+            .with_dry_run(true);
+        Ok(rehearsal.dispatch()?.dispatched.len())
+    };
+    let is_asked = !args.yes && !args.dry_run && args.max_polecats.is_none();
+    if is_asked && !is_number_wanted(context, &town, would_start)? {
+        return context.printer.done(NOTHING_STARTED);
+    }
     let bell = Arc::new(RunEndSignal::default());
     let ringer = Arc::clone(&bell);
     let spawner = RunSpawner::new(&town, &program).with_on_end(Arc::new(move || ringer.ring()));

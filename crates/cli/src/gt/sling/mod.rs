@@ -4,6 +4,7 @@ mod flags;
 mod report;
 
 use clap::Args;
+use gt_core::decide::WaitReason;
 use gt_daemon::{daemon, slinging};
 use gt_scheduling::schedule::{ConvoyChoice, SlingEntry, SlingOutcome, SlingReport, SlingRequest};
 use gt_town::{Environment, Town};
@@ -66,8 +67,9 @@ pub(super) fn sling_words(
         rehearsal: flags.dry_run,
     };
     let town = context.town()?;
-    if !flags.yes && !flags.dry_run && !queue && !is_wanted(context, &town, &request)? {
-        return context.printer.done("Nothing was started");
+    let is_asked = !flags.yes && !flags.dry_run && !queue;
+    if is_asked && !are_starts_wanted(context, &town, &request)? {
+        return context.printer.done(NOTHING_STARTED);
     }
     let slung = carry_out(&town, &request)?;
     tell(context, &town, &slung, flags.dry_run, flags.no_boot)
@@ -76,19 +78,37 @@ pub(super) fn sling_words(
 /// How many agents a person on a terminal starts at once without being asked, in a town without a cap.
 const STARTED_UNASKED_MAX: usize = 5;
 
-/// Whether a person wants to start so many agents at once. With a cap, or without a terminal, the answer is yes.
-fn is_wanted(
+/// The answer to a person who does not want to start so many.
+pub(super) const NOTHING_STARTED: &str = "Nothing was started";
+
+/// Whether a person wants to start as many agents at once as this request starts.
+pub(super) fn are_starts_wanted(
     context: &CommandContext<'_>,
     town: &Town,
     request: &SlingRequest,
 ) -> Result<bool, CliError> {
+    is_number_wanted(context, town, || {
+        let rehearsed = carry_out(town, &SlingRequest { rehearsal: true, ..request.clone() })?;
+        // What waits for room alone, such as for an account that is limited, starts by itself in a moment.
+        let starts = |entry: &&SlingEntry| {
+            matches!(&entry.outcome, SlingOutcome::Scheduled(_, reasons)
+                if reasons.iter().all(WaitReason::is_capacity))
+        };
+        Ok(rehearsed.entries.iter().filter(starts).count())
+    })
+}
+
+/// Whether a person wants to start so many agents at once: the one question of every command that can start many. With a
+/// cap, or without a terminal, the answer is yes.
+pub(super) fn is_number_wanted(
+    context: &CommandContext<'_>,
+    town: &Town,
+    count: impl FnOnce() -> Result<usize, CliError>,
+) -> Result<bool, CliError> {
     if !can_ask(context.printer) || town.scheduler_settings()?.is_deferred() {
         return Ok(true);
     }
-    let rehearsal = SlingRequest { rehearsal: true, ..request.clone() };
-    let rehearsed = carry_out(town, &rehearsal)?;
-    let starts_now = |entry: &&SlingEntry| matches!(&entry.outcome, SlingOutcome::Scheduled(_, reasons) if reasons.is_empty());
-    let count = rehearsed.entries.iter().filter(starts_now).count();
+    let count = count()?;
     let question = format!(
         "This starts {count} agents at once, because the town has no cap (gt config set scheduler.max_polecats 3 sets \
          one). Start them?"
@@ -101,11 +121,10 @@ pub(super) fn carry_out(town: &Town, request: &SlingRequest) -> Result<SlingRepo
     Ok(slinging::sling(town, request, &this_program()?)?)
 }
 
-/// Launches a convoy that is staged.
-pub(super) fn launch(town: &Town, convoy: &str) -> Result<SlingReport, CliError> {
+/// The request to launch a convoy that is staged.
+pub(super) fn launch_request(convoy: &str) -> SlingRequest {
     let arguments = vec![convoy.to_owned()];
-    let travel = ConvoyChoice::Launched;
-    carry_out(town, &SlingRequest { arguments, travel, ..SlingRequest::default() })
+    SlingRequest { arguments, travel: ConvoyChoice::Launched, ..SlingRequest::default() }
 }
 
 /// Prints the result for the beads of a convoy that was launched, made or joined.

@@ -316,7 +316,9 @@ fn convoy_row(one: &ConvoyOverview) -> TopRow {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{what}: {count}"))
         .collect();
-    let left = one.estimate.map(|estimate| roughly(estimate.remaining)).unwrap_or_default();
+    // A bead that needs a person has no end that could be told.
+    let estimate = one.estimate.filter(|estimate| estimate.left_out == 0);
+    let left = estimate.map(|estimate| roughly(estimate.remaining)).unwrap_or_default();
     let done = progress_blocks(members.completed(), members.failed, members.total);
     let cells = vec![
         bead.id.to_string().into(),
