@@ -105,7 +105,13 @@ fn question_rows(reader: &Reader<'_>, titles: &mut BeadTitles) -> Result<Vec<Inb
             Some(bead) => titles.of(reader, bead)?,
             None => (String::new(), rig_of(&message.from)),
         };
-        rows.push(InboxItem::of_question(message, title, rig));
+        let has_reader = match message.from.answers_go_to() {
+            MessageAddress::Work(bead) => {
+                reader.live_run(&bead)?.is_some() || reader.open_context(&bead)?.is_some()
+            }
+            _ => true,
+        };
+        rows.push(InboxItem::of_question(message, title, rig, has_reader));
     }
     Ok(rows)
 }

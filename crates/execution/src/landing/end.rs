@@ -156,8 +156,7 @@ pub(crate) fn end_empty_handed(town: &Town, run: &Run, end: &RunEnd, last: &str)
         let bead = &run.id.bead;
         let body = MessageBody::parse(&format!(
             "{} ended with exit status 0, without gt done and without a change. {said}\n\nIts output: gt run log {}. Then \
-             close it (bd close {bead}), or change what it says and start it again: bd update {bead} --status open, gt \
-             sling {bead}",
+             close it (bd close {bead}), or change what it says and start it again (gt sling {bead})",
             run.id, run.id
         ))?;
         let from = Sender::Worker(run.id.clone());
