@@ -6,10 +6,10 @@ use gt_core::merging::{MergeRequest, RequestState, ReviewDecision};
 use gt_execution::merge_queue::{self, LineEntry, RequestChangeSize, RequestReview, RequestStory};
 use gt_town::Town;
 
-use super::mq::document;
+use super::mq::{document, land_without_daemon};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago, plural, short_commit};
+use crate::output::{Cell, Table, ago, local_times, plural, short_commit};
 
 /// See, comment, approve or reject finished work before it lands
 #[derive(Debug, Args)]
@@ -119,7 +119,16 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ReviewArgs) -> Result<(),
         ReviewVerb::Approve(args) => {
             let body = args.message.as_deref().unwrap_or_default();
             let request = decide(&town, &args.request, ReviewDecision::Approved, body)?;
-            decided(context, &town, &request, "is approved and in line to land")
+            let request = land_without_daemon(&town, request)?;
+            let words = match request.state {
+                RequestState::Landed => {
+                    let commit = short_commit(&request.landed);
+                    format!("is approved and has landed on {} as {commit}", request.target)
+                }
+                state if state.moves_by_itself() => "is approved and in line to land".to_owned(),
+                _ => format!("is approved; {}", local_times(&request.state_reason())),
+            };
+            decided(context, &town, &request, &words)
         }
         ReviewVerb::Reject(args) => {
             let request = decide(&town, &args.request, ReviewDecision::Rejected, &args.message)?;

@@ -393,6 +393,13 @@ impl MergeRequest {
         check.filter(|_| is_checked && self.is_in_line())
     }
 
+    /// Whether it goes on without a person: by the next pass over its queue, or after the one that it is built on.
+    pub fn moves_by_itself(&self) -> bool {
+        self.state.moves_by_itself()
+            && self.waits_for_resume().is_none()
+            && self.waits_for_target().is_none()
+    }
+
     /// Whether it waits for its queue, or can go back to that without an answer of the origin.
     fn is_in_line(&self) -> bool {
         matches!(self.state, RequestState::Queued | RequestState::Building | RequestState::Checking)

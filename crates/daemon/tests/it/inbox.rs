@@ -272,6 +272,26 @@ fn work_that_only_a_daemon_moves_is_listed_while_none_runs() {
     request(&town, "web-1", RequestState::Queued);
     let said = away(&town).unwrap();
     assert!(said.contains("1 merge request waits to land"), "{said}");
+    // The builder was killed in the middle of its work.
+    for (id, state) in [
+        ("web-3", RequestState::Building),
+        ("web-4", RequestState::Checking),
+        ("web-5", RequestState::Landing),
+        ("web-6", RequestState::Review),
+    ] {
+        request(&town, id, state);
+    }
+    let said = away(&town).unwrap();
+    assert!(said.contains("4 merge requests wait to land"), "{said}");
+    let rig = RigSlug::parse("web").unwrap();
+    let lease = |seconds| {
+        town.write(|writer| Ok(writer.lease_queue(&rig, "main", "far/away", seconds, 0)?)).unwrap()
+    };
+    assert!(lease(120));
+    assert_eq!(away(&town), None, "a builder on another host has them");
+    assert!(lease(-1));
+    let said = away(&town).unwrap();
+    assert!(said.contains("4 merge requests wait to land"), "{said}");
     bead(&town, "web-2");
     sling_all(&town, &["web-2"]);
     let said = away(&town).unwrap();
