@@ -379,6 +379,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         candidate,
         checks,
         reviews,
+        repair,
         pull_request_waits_for,
         pull_request_texts,
         spent,
@@ -441,7 +442,8 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         let words = format!("{} by {}  {}", review.decision.as_str(), review.actor, review.body);
         row("review", words.trim_end().to_owned());
     }
-    row("next", request.next_step());
+    let next = if repair.is_empty() { request.next_step() } else { repair };
+    row("next", next);
     printer.table(table)?;
     if pull_request_texts.is_empty() {
         return Ok(());
@@ -479,6 +481,11 @@ fn log(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cli
             log: run.log,
             output,
         });
+    }
+    if output.trim().is_empty() {
+        let end = run.exit_code.map(|code| format!(" and ended with exit status {code}"));
+        let end = end.unwrap_or_default();
+        return printer.done(format!("The check {} printed nothing{end}", run.name));
     }
     output.lines().try_for_each(|line| printer.line(line))
 }

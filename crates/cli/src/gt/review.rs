@@ -199,8 +199,9 @@ fn size_of(change: &RequestChangeSize) -> String {
 
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let RequestStory { request, title, reviews, pull_request_texts, spent, .. } =
+    let RequestStory { request, title, pull_request_texts, spent, .. } =
         merge_queue::story(town, input)?;
+    let reviews = merge_queue::reviews_of_work(town, &request)?;
     if printer.json() {
         return printer.object(&gt_api::MergeRequestStoryDocument {
             request: MergeRequestDocument::new(&request, &title, None),
@@ -217,6 +218,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
     let mut table = Table::new();
     for (name, value) in [
         ("state", request.state.to_string()),
+        ("needs a review", merge_queue::review_reason(town, &request)?),
         ("commit", short_commit(&request.accepted).to_owned()),
         ("target", format!("{} of {}", request.target, request.rig)),
         ("change", size_of(&change)),
@@ -224,17 +226,24 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         ("look at it", format!("gt review diff {}", request.id)),
         ("next", request.next_step()),
     ] {
-        table.row(vec![Cell::bold(name), Cell::new(value)]);
+        if !value.is_empty() {
+            table.row(vec![Cell::bold(name), Cell::new(value)]);
+        }
     }
     printer.table(table)?;
     for review in &reviews {
+        let of = if review.request == request.id {
+            String::new()
+        } else {
+            format!("{}: ", review.request)
+        };
         let place = match (review.file.as_str(), review.line) {
             ("", _) => String::new(),
             (file, Some(line)) => format!(" {file}:{line}"),
             (file, None) => format!(" {file}"),
         };
         printer.line(format!(
-            "{} {}{place}  {}",
+            "{of}{} {}{place}  {}",
             review.actor,
             review.decision.as_str(),
             review.body

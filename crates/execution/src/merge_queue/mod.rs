@@ -43,5 +43,5 @@ pub use rig_removal::remove_rig;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{
     LineEntry, RequestChangeSize, RequestStory, change, change_size, failed_check, flaky_checks,
-    line, requests, story,
+    line, requests, review_reason, reviews_of_work, story,
 };
