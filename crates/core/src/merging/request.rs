@@ -444,6 +444,8 @@ impl MergeRequest {
             RequestState::Landed => format!("{id} has landed on {target}"),
             RequestState::Review => format!("review: {id} waits for a person's review{words}"),
             RequestState::Conflict => format!("conflict: {id} does not apply to {target}{words}"),
+            // A person has rejected it, or the hosting service says what is wrong.
+            RequestState::Failed if self.check_run.is_none() => format!("sent back: {id}{words}"),
             RequestState::Failed => format!("check failed: {id}{words}"),
             RequestState::Held(RequestHold::PullRequestOpen) => {
                 let pull = &self.pull_request;
@@ -486,6 +488,9 @@ impl MergeRequest {
             }
             RequestState::Conflict => {
                 format!("gt mq retry {id} builds it again; gt mq cancel {id} gives it up")
+            }
+            RequestState::Failed if self.check_run.is_none() => {
+                format!("gt review show {id} shows why; gt mq retry {id} or gt mq cancel {id}")
             }
             RequestState::Failed => {
                 format!("gt mq log {id} shows why; gt mq retry {id} or gt mq cancel {id}")

@@ -1,6 +1,6 @@
 //! The end of a run by the report of its worker.
 
-use gt_core::merging::{MergeMethod, MergeRequest};
+use gt_core::merging::{MergeMethod, MergeRequest, Review, ReviewDecision};
 use gt_core::message::{MessageBody, Severity};
 use gt_core::schedule::{DoneStatus, Run, RunEnd, RunState};
 use gt_core::{EventKind, Sender, Status};
@@ -105,7 +105,24 @@ pub(super) fn end(
             return Ok(None);
         }
         let submission = AcceptedSubmission { run, accepted, method, review, is_unmerged };
-        submit_in(writer, &submission).map(|request| Some(Some(request)))
+        let request = submit_in(writer, &submission)?;
+        if let Some(why) = words.why_unchanged() {
+            // The same work once more: a person who reviews it sees why.
+            let review = Review {
+                number: 0,
+                request: request.id.clone(),
+                actor: run.agent.clone(),
+                decision: ReviewDecision::Comment,
+                accepted: request.accepted.clone(),
+                base: request.base.clone(),
+                file: String::new(),
+                line: None,
+                body: why.to_owned(),
+                created_at: writer.now(),
+            };
+            writer.insert_review(review, &request.rig)?;
+        }
+        Ok(Some(Some(request)))
     })?;
     ended.ok_or_else(|| DoneRefusal::Work(format!("{} has ended meanwhile; stop here", run.id)))
 }
