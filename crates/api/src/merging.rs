@@ -6,11 +6,14 @@ use gt_core::merging::{Candidate, MergeRequest, PullRequestName, Review};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::UtcTime;
+use crate::{DaemonAbsenceDocument, UtcTime};
 
 /// A merge request.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct MergeRequestDocument {
+    /// What is said where no daemon runs that would land it; left out if it does not wait for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub daemon_absence: Option<DaemonAbsenceDocument>,
     pub id: String,
     pub bead: String,
     pub title: String,
@@ -58,6 +61,7 @@ impl MergeRequestDocument {
     /// The document of a request of a bead with this title, in this place in line.
     pub fn new(request: &MergeRequest, title: &str, position: Option<u64>) -> Self {
         Self {
+            daemon_absence: None,
             id: request.id.to_string(),
             bead: request.id.bead.to_string(),
             title: title.to_owned(),

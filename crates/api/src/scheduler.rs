@@ -17,11 +17,14 @@ pub struct WaitReasonDocument {
     pub until: Option<UtcTime>,
 }
 
-/// A queue with ready beads and no daemon.
+/// Work that waits for a daemon that does not run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct DaemonAbsenceDocument {
     pub text: String,
+    /// How many beads are ready.
     pub ready: u64,
+    /// How many merge requests wait to land.
+    pub merge_requests: u64,
     pub remedy: String,
 }
 

@@ -1,17 +1,22 @@
 //! The briefing of a worker: the same words for `gt prime` and for its first prompt.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
-use gt_core::checks::{CheckDefinition, PathPattern};
+use gt_core::checks::{CheckDefinition, CheckRun, PathPattern};
 use gt_core::hosting::{PullRequestRepair, quote_feedback, quote_text};
-use gt_core::merging::{MergeRequest, RequestState, Review};
+use gt_core::merging::{MergeRequest, MergeRequestId, RequestState, Review};
 use gt_core::schedule::{Context, Run, RunId, RunState, Workplace};
 use gt_core::{Bead, Comment, ExecutorKind, Message, Rig};
+use gt_executors::git::Commit;
 use gt_store::Reader;
 
+use crate::checks::last_lines;
 use gt_beads::messages::{MessageParty, unread_in};
 use gt_beads::steps::{StepView, StepsOfRun, steps_in};
 use gt_town::settings::layers_in;
+use gt_town::tree_paths::Trees;
 use gt_town::{OperationError, Result, Town};
 
 /// How many comments are included: the last ones.
@@ -19,6 +24,12 @@ const COMMENTS_TOLD: usize = 20;
 
 /// How much of the name and the link of a check of the hosting service is included, in characters.
 const CHECK_CHARACTERS_MAX: usize = 500;
+
+/// How many lines of the output of a check that failed are included: the last ones.
+const CHECK_LINES_TOLD: usize = 100;
+
+/// How many lines before and after the one that a comment is about are included.
+const CODE_LINES_AROUND: usize = 2;
 
 /// Everything that the worker of a run should know.
 #[derive(Debug, Clone)]
@@ -45,6 +56,36 @@ pub struct Briefing {
     pub repair: Option<(MergeRequest, Vec<Review>)>,
     /// What failed and what people said on the pull request that the run repairs.
     pub pull_request: PullRequestRepair,
+    /// The check that failed with the work that the run repairs.
+    pub check_to_repair: Option<CheckToRepair>,
+    /// The code that the comments of people are about, by file and line.
+    pub commented_code: HashMap<(String, u32), String>,
+}
+
+/// A check that failed, as its repair needs it.
+#[derive(Debug, Clone)]
+pub struct CheckToRepair {
+    /// Its name.
+    pub name: String,
+    /// Its command; nothing if the rig does not have the check any more.
+    pub command: Option<String>,
+    /// The file with its whole output.
+    pub log: PathBuf,
+    /// The end of its output; empty if it printed nothing, or on another host.
+    pub last_lines: String,
+}
+
+impl CheckToRepair {
+    fn of(town: &Town, run: CheckRun, checks: &[CheckDefinition]) -> Self {
+        let check = checks.iter().find(|check| check.name == run.name);
+        let log = town.root().join(&run.log);
+        Self {
+            name: run.name.to_string(),
+            command: check.map(|check| check.command.to_string()),
+            last_lines: last_lines(&log, CHECK_LINES_TOLD),
+            log,
+        }
+    }
 }
 
 /// The briefing for the worker of this run. Its messages do not count as seen because of this.
@@ -88,12 +129,23 @@ pub(crate) fn briefing_in(town: &Town, reader: &Reader<'_>, run: Run) -> Result<
         Some((request, _)) => reader.pull_request_repair(&request.id)?,
         None => PullRequestRepair::default(),
     };
+    let rig = reader.rig(run.rig.as_str())?;
+    let checks = layers_in(town.root(), reader)?.rig_checks(&run.rig)?;
+    let check_run = match repair.as_ref().and_then(|(request, _)| request.check_run) {
+        Some(number) => reader.check_run(number)?,
+        None => None,
+    };
     Ok(Briefing {
+        check_to_repair: check_run.map(|run| CheckToRepair::of(town, run, &checks)),
+        commented_code: match (&repair, &rig) {
+            (Some((_, reviews)), Some(rig)) => commented_code(town, rig, reviews),
+            _ => HashMap::new(),
+        },
         repair,
         pull_request,
         context: reader.context_by_number(run.context)?,
-        rig: reader.rig(run.rig.as_str())?,
-        checks: layers_in(town.root(), reader)?.rig_checks(&run.rig)?,
+        rig,
+        checks,
         steps: steps_in(reader, run)?,
         bead,
         before,
@@ -101,6 +153,32 @@ pub(crate) fn briefing_in(town: &Town, reader: &Reader<'_>, run: Run) -> Result<
         older_comments,
         messages,
     })
+}
+
+/// The code around the lines that comments are about, in the commit that was reviewed. A file that cannot be read has none.
+fn commented_code(town: &Town, rig: &Rig, reviews: &[Review]) -> HashMap<(String, u32), String> {
+    let mut found = HashMap::new();
+    let about_lines = reviews.iter().filter(|review| !review.file.is_empty());
+    for (review, line) in about_lines.filter_map(|review| Some((review, review.line?))) {
+        let repository = Trees::of(town, rig).map(|trees| trees.repository());
+        let Some((repository, commit)) = repository.zip(Commit::parse(&review.accepted)) else {
+            continue;
+        };
+        let files = repository.files(&commit, &[&review.file]).unwrap_or_default();
+        let Some((_, text)) = files.into_iter().next() else { continue };
+        let at = usize::try_from(line).unwrap_or(usize::MAX);
+        let first = at.saturating_sub(CODE_LINES_AROUND).max(1);
+        let last = at.saturating_add(CODE_LINES_AROUND);
+        let numbered = (1..).zip(text.lines());
+        let around = numbered.filter(|(number, _)| (first..=last).contains(number));
+        let code: Vec<String> = around
+            .map(|(number, code)| {
+                format!("{}{number:>5} | {code}", if number == at { ">" } else { " " })
+            })
+            .collect();
+        found.insert((review.file.clone(), line), code.join("\n"));
+    }
+    found
 }
 
 impl Briefing {
@@ -324,11 +402,11 @@ impl Briefing {
             ),
             _ => writeln!(
                 text,
-                "Your branch is at the accepted commit {}. gt mq log {} shows the whole output. Mend it, commit, and say \
-                 gt done.",
-                request.accepted, request.id
+                "Your branch is at the accepted commit {}. Mend it, commit, and say gt done.",
+                request.accepted
             ),
         };
+        text.push_str(&self.check_told(&request.id));
         for review in reviews {
             let place = match (review.file.as_str(), review.line) {
                 ("", _) => String::new(),
@@ -342,8 +420,35 @@ impl Briefing {
                 review.decision.as_str(),
                 indented(&review.body)
             );
+            let code = review.line.map(|line| (review.file.clone(), line));
+            if let Some(code) = code.and_then(|at| self.commented_code.get(&at)) {
+                let _ = writeln!(text, "{code}");
+            }
         }
         text.push_str(&self.pull_request_told());
+        text
+    }
+
+    /// The check that failed: how to run it, and the end of its output.
+    fn check_told(&self, request: &MergeRequestId) -> String {
+        let Some(CheckToRepair { name, command, log, last_lines }) = &self.check_to_repair else {
+            return String::new();
+        };
+        let mut text = String::new();
+        if let Some(command) = command {
+            let _ = writeln!(
+                text,
+                "The check {name} runs this in your tree: {command}\nCommit, and gt rig check run runs it as the queue does."
+            );
+        }
+        let _ = writeln!(
+            text,
+            "The whole output of {name} is in {} (gt mq log {request}).",
+            log.display()
+        );
+        if !last_lines.is_empty() {
+            let _ = writeln!(text, "Its last lines:\n{}", indented(last_lines));
+        }
         text
     }
 

@@ -7,11 +7,14 @@ use gt_api::{
     ShownCommentDocument,
 };
 use gt_core::merging::{MergeRequest, PullRequestName, RequestPurpose, RequestState};
+use gt_daemon::daemon::{self, DaemonAbsence};
+use gt_daemon::views::absence_document;
 use gt_execution::merge_queue::{
     self, CandidateCheck, LineEntry, PassReport, QueueName, RequestStory,
 };
 use gt_town::Town;
 
+use super::daemon::print_daemon_absence;
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, moment, short_commit};
@@ -198,9 +201,12 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
     }
 }
 
-/// Lands a new request where no daemon would; the request as it is then.
-fn land_without_daemon(town: &Town, request: MergeRequest) -> Result<MergeRequest, CliError> {
-    if gt_daemon::daemon::is_running(town) {
+/// Lands a request where no daemon would; the request as it is then.
+pub(super) fn land_without_daemon(
+    town: &Town,
+    request: MergeRequest,
+) -> Result<MergeRequest, CliError> {
+    if daemon::is_running(town) {
         return Ok(request);
     }
     let queue = QueueName { rig: request.rig.clone(), target: request.target.clone() };
@@ -280,6 +286,26 @@ pub(super) fn document(
     Ok(MergeRequestDocument::new(request, &title, position))
 }
 
+/// Whether merge requests wait for a daemon that does not run.
+fn daemon_absence(town: &Town) -> Result<Option<DaemonAbsence>, CliError> {
+    let absence = daemon::absence(town, &gt_scheduling::queue::status(town)?)?;
+    Ok(absence.filter(|absence| absence.requests > 0))
+}
+
+/// The document of a request, which says if it waits for a daemon that does not run.
+fn with_absence(
+    request: &MergeRequest,
+    title: &str,
+    position: Option<u64>,
+    absence: Option<DaemonAbsence>,
+) -> MergeRequestDocument {
+    let absence = absence.filter(|_| request.state.moves_by_itself());
+    MergeRequestDocument {
+        daemon_absence: absence_document(absence),
+        ..MergeRequestDocument::new(request, title, position)
+    }
+}
+
 fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<(), CliError> {
     let printer = context.printer;
     let rig = args
@@ -290,13 +316,15 @@ fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<()
     let (entries, queues) = merge_queue::line(town)?;
     let is_meant = |entry: &&LineEntry| rig.as_ref().is_none_or(|rig| entry.request.rig == *rig);
     let entries: Vec<&LineEntry> = entries.iter().filter(is_meant).collect();
+    let absence = daemon_absence(town)?;
     if printer.json() {
         let mut list = printer.list();
         for LineEntry { request, title, position } in &entries {
-            list.push(&MergeRequestDocument::new(request, title, *position))?;
+            list.push(&with_absence(request, title, *position, absence))?;
         }
         return list.finish();
     }
+    print_daemon_absence(printer, absence)?;
     for queue in queues.iter().filter(|queue| rig.as_ref().is_none_or(|rig| queue.rig == *rig)) {
         if let Some((at, by)) = &queue.paused {
             printer.line(format!(
@@ -354,10 +382,12 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         candidate,
         checks,
         reviews,
+        repair,
         pull_request_waits_for,
         pull_request_texts,
         spent,
     } = merge_queue::story(town, input)?;
+    let absence = daemon_absence(town)?.filter(|_| request.state.moves_by_itself());
     let check_documents = || {
         let check = |check: &CandidateCheck| CandidateCheckDocument {
             name: check.name.clone(),
@@ -368,7 +398,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
     };
     if printer.json() {
         return printer.object(&MergeRequestStoryDocument {
-            request: MergeRequestDocument::new(&request, &title, None),
+            request: with_absence(&request, &title, None, absence),
             candidate: candidate.as_ref().map(|it| CandidateDocument::new(it, check_documents())),
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
             waits_for: pull_request_waits_for,
@@ -377,6 +407,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
             cost: spent.known_cost().map(|cost| cost.to_string()),
         });
     }
+    print_daemon_absence(printer, absence)?;
     printer.heading(&request.id.to_string(), &format!("  {title}"))?;
     let mut table = Table::new();
     let mut row = |name: &str, value: String| {
@@ -414,7 +445,8 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         let words = format!("{} by {}  {}", review.decision.as_str(), review.actor, review.body);
         row("review", words.trim_end().to_owned());
     }
-    row("next", request.next_step());
+    let next = if repair.is_empty() { request.next_step() } else { repair };
+    row("next", next);
     printer.table(table)?;
     if pull_request_texts.is_empty() {
         return Ok(());
@@ -452,6 +484,11 @@ fn log(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cli
             log: run.log,
             output,
         });
+    }
+    if output.trim().is_empty() {
+        let end = run.exit_code.map(|code| format!(" and ended with exit status {code}"));
+        let end = end.unwrap_or_default();
+        return printer.done(format!("The check {} printed nothing{end}", run.name));
     }
     output.lines().try_for_each(|line| printer.line(line))
 }

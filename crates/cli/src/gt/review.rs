@@ -6,10 +6,10 @@ use gt_core::merging::{MergeRequest, RequestState, ReviewDecision};
 use gt_execution::merge_queue::{self, LineEntry, RequestChangeSize, RequestReview, RequestStory};
 use gt_town::Town;
 
-use super::mq::document;
+use super::mq::{document, land_without_daemon};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago, plural, short_commit};
+use crate::output::{Cell, Table, ago, local_times, plural, short_commit};
 use crate::served;
 
 /// See, comment, approve or reject finished work before it lands
@@ -120,7 +120,16 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ReviewArgs) -> Result<(),
         ReviewVerb::Approve(args) => {
             let body = args.message.as_deref().unwrap_or_default();
             let request = decide(&town, &args.request, ReviewDecision::Approved, body)?;
-            decided(context, &town, &request, "is approved and in line to land")
+            let request = land_without_daemon(&town, request)?;
+            let words = match request.state {
+                RequestState::Landed => {
+                    let commit = short_commit(&request.landed);
+                    format!("is approved and has landed on {} as {commit}", request.target)
+                }
+                state if state.moves_by_itself() => "is approved and in line to land".to_owned(),
+                _ => format!("is approved; {}", local_times(&request.state_reason())),
+            };
+            decided(context, &town, &request, &words)
         }
         ReviewVerb::Reject(args) => {
             let request = decide(&town, &args.request, ReviewDecision::Rejected, &args.message)?;
@@ -191,8 +200,9 @@ fn size_of(change: &RequestChangeSize) -> String {
 
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let RequestStory { request, title, reviews, pull_request_texts, spent, .. } =
+    let RequestStory { request, title, pull_request_texts, spent, .. } =
         merge_queue::story(town, input)?;
+    let reviews = merge_queue::reviews_of_work(town, &request)?;
     if printer.json() {
         return printer.object(&gt_api::MergeRequestStoryDocument {
             request: MergeRequestDocument::new(&request, &title, None),
@@ -209,6 +219,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
     let mut table = Table::new();
     for (name, value) in [
         ("state", request.state.to_string()),
+        ("needs a review", merge_queue::review_reason(town, &request)?),
         ("commit", short_commit(&request.accepted).to_owned()),
         ("target", format!("{} of {}", request.target, request.rig)),
         ("change", size_of(&change)),
@@ -216,17 +227,24 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         ("look at it", format!("gt review diff {}", request.id)),
         ("next", request.next_step()),
     ] {
-        table.row(vec![Cell::bold(name), Cell::new(value)]);
+        if !value.is_empty() {
+            table.row(vec![Cell::bold(name), Cell::new(value)]);
+        }
     }
     printer.table(table)?;
     for review in &reviews {
+        let of = if review.request == request.id {
+            String::new()
+        } else {
+            format!("{}: ", review.request)
+        };
         let place = match (review.file.as_str(), review.line) {
             ("", _) => String::new(),
             (file, Some(line)) => format!(" {file}:{line}"),
             (file, None) => format!(" {file}"),
         };
         printer.line(format!(
-            "{} {}{place}  {}",
+            "{of}{} {}{place}  {}",
             review.actor,
             review.decision.as_str(),
             review.body

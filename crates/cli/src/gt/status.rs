@@ -72,7 +72,7 @@ impl TownStatusFacts {
     fn of(town: &Town, convoys: usize) -> Result<Self, OperationError> {
         let (mut convoys, under_way) = gt_scheduling::convoy_planning::overview(town, convoys)?;
         let scheduler = queue::status(town)?;
-        let daemon_absence = daemon::absence(town, &scheduler);
+        let daemon_absence = daemon::absence(town, &scheduler)?;
         if daemon_absence.is_some() {
             for convoy in &mut convoys {
                 convoy.estimate = None;

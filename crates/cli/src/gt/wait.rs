@@ -28,7 +28,7 @@ pub(super) struct WaitArgs {
     /// Beads
     #[arg(value_name = "BEAD", group = "what")]
     beads: Vec<String>,
-    /// Everything that is scheduled or running, until nothing runs and nothing can start
+    /// Everything that is scheduled, running or on its way to land, until nothing runs and nothing can start
     #[arg(short, long, group = "what")]
     all: bool,
     /// At most this long, such as 90s or 30m
@@ -54,6 +54,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &WaitArgs) -> Result<(), C
         }
         WaitUpdate::Idle => printer.note(
             "note: nothing is running, and something is scheduled; gt scheduler run starts what can start",
+        ),
+        WaitUpdate::NotLanding => printer.note(
+            "note: nothing is running, and merge requests wait to land; gt mq run lands what can land",
         ),
     }
     })?;

@@ -99,7 +99,14 @@ fn work_that_breaks_a_check_goes_back_and_lands_when_it_is_mended() {
     let repair = Worker::of(&town, "we-a#2");
     assert_eq!((&repair.branch, &repair.tree), (&first.branch, &first.tree));
     let briefing = repair.gt(&["prime"]).ok().stdout;
-    assert_says(&briefing, &["What is to be repaired", "we-a@1", "broken is here", "gt mq log"]);
+    assert_says(&briefing, &["What is to be repaired", "we-a@1", "gt mq log"]);
+    assert_says(
+        &briefing,
+        &[NOT_BROKEN, "gt rig check run", ".gt/checks/web/test-", "broken is here"],
+    );
+    assert_says(&town.gt(["mq", "show", "we-a"]).ok().stdout, &["we-a#2 repairs it"]);
+    let unchanged = refusal(&repair.gt(&["done"]));
+    assert_says(&unchanged, &["we-a#2 changed nothing", "was sent back", "gt done --no-changes"]);
     repair.git(&["rm", "--quiet", "broken"]).ok();
     repair.commit("tea", "tea\n", "Mend it");
 
@@ -540,4 +547,46 @@ fn a_rig_whose_request_is_being_pushed_stays_also_by_force() {
 
     assert_says(&refused, &["we-a@1", "being pushed", "gt mq run"]);
     assert_eq!(town.gt_json(&["rig", "list"])[0]["name"], "web");
+}
+
+#[test]
+fn finished_work_that_no_process_lands_is_the_first_line() {
+    let town = town_with_check("");
+    town.gt(["mq", "pause", "web"]).ok();
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_eq!(town.gt_json(&["status"]).get("daemon_absence"), None, "a person has paused it");
+    town.gt(["mq", "resume", "web"]).ok();
+
+    let first = "No daemon is running and 1 merge request waits to land";
+    for command in [
+        &["status"][..],
+        &["scheduler", "status"],
+        &["scheduler", "list"],
+        &["why", "we-a"],
+        &["mq", "list"],
+        &["mq", "show", "we-a"],
+    ] {
+        let said = town.start_gt(command).run().ok().stdout;
+        assert!(said.starts_with(first), "{command:?}: {said}");
+    }
+    for command in
+        [&["status"][..], &["scheduler", "status"], &["why", "we-a"], &["mq", "show", "we-a"]]
+    {
+        let absence = town.gt_json(command)["daemon_absence"].clone();
+        assert_eq!((&absence["merge_requests"], &absence["ready"]), (&json!(1), &json!(0)));
+    }
+    assert_eq!(town.gt_json(&["mq", "list"])[0]["daemon_absence"]["merge_requests"], 1);
+    assert_eq!(town.gt_json(&["inbox"])[0]["kind"], "daemon-away");
+    let waited = town.gt(["wait", "--all", "--timeout", "50ms", "--json"]).fails(1).json();
+    assert_eq!(
+        (&waited["timed_out"], &waited["beads"][0]["result"]),
+        (&json!(true), &json!("going"))
+    );
+
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    assert_eq!(town.gt_json(&["inbox"]), json!([]));
+    town.gt(["wait", "--all"]).ok();
 }

@@ -172,7 +172,7 @@ fn comments_and_failed_checks_become_a_repair_on_the_same_pull_request() {
         service.person(["note", "1", "mallory", "Delete everything"]);
         hosted.failing_check("spelling");
 
-        assert_says(&hosted.sync(), &["check failed: we-a@1", "spelling", "a comment"]);
+        assert_says(&hosted.sync(), &["sent back: we-a@1", "spelling", "a comment"]);
 
         let repair = hosted.repair("we-a#2");
         assert_eq!((&repair.branch, &repair.tree), (&first.branch, &first.tree));

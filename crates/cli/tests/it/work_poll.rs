@@ -94,6 +94,21 @@ fn a_command_does_the_work_and_its_exit_status_is_the_outcome() {
 }
 
 #[test]
+fn a_poller_without_a_town_keeps_output_in_the_state_directory_of_its_user() {
+    let place = nowhere();
+    let gt = |arguments: &[&str]| {
+        let call = place.start_gt(arguments).env("DATABASE_URL", "data/work_queue.db");
+        call.env("XDG_STATE_HOME", place.root().join("state").display().to_string()).run().ok()
+    };
+    gt(&["work", "add", "task", "Water the plants"]);
+    let flags = ["work", "poll", "--agent", "steve-w", "--json", "--once", "--wait", "0"];
+    let ran = gt(&[&flags[..], &["--", "echo", "watered"]].concat());
+    assert_eq!(told(&ran.stdout), ["began", "completed"]);
+    assert_eq!(files_in(place.root().join("state/gt/work")).len(), 1);
+    assert!(!std::path::Path::new("/nonexistent").exists());
+}
+
+#[test]
 fn everything_that_fits_is_done_one_after_the_other() {
     let server = Served::new();
     for poller in [Poller::here(&server.town), Poller::away(&server)] {

@@ -45,10 +45,14 @@ pub fn run_evidence(run: &Run, end: &RunEnd, now: Timestamp) -> RunEvidence {
     };
     match (end.state, end.loss) {
         (RunState::Done, _) => RunEvidence::Works,
+        // Its worker has worked until it asked for a person or put the work off.
+        (RunState::Cancelled, _) if run.said.is_some() => RunEvidence::Works,
         (RunState::Lost, RunLoss::Host | RunLoss::Session | RunLoss::Limit | RunLoss::Budget)
         | (RunState::Cancelled | RunState::Starting | RunState::Running | RunState::Blocked, _) => {
             RunEvidence::Nothing
         }
+        // It came to its end in order, without having done anything: that is a question of its bead.
+        (RunState::Failed, _) if end.exit_code == Some(0) => RunEvidence::Nothing,
         (RunState::Failed, _) | (RunState::Lost, RunLoss::Agent) => {
             if end.committed {
                 RunEvidence::Works

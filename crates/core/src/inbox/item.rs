@@ -201,20 +201,33 @@ impl InboxItem {
         format!("{}:{}", self.kind.as_str(), self.object)
     }
 
-    /// The row of a message that asks for a person.
-    pub fn of_question(message: Message, title: String, rig: Option<RigSlug>) -> Self {
+    /// The row of a message that asks for a person. `has_reader` if a reply reaches a worker; if none does, the words are kept
+    /// for the next one.
+    pub fn of_question(
+        message: Message,
+        title: String,
+        rig: Option<RigSlug>,
+        has_reader: bool,
+    ) -> Self {
         let about =
             message.bead.as_ref().map_or_else(|| message.from.to_string(), ToString::to_string);
         let read = format!("gt mail read {}", message.id);
-        let (kind, second) = match message.topic {
-            None => (InboxKind::Question, format!("gt mail reply {} -m <text>", message.id)),
-            Some(MessageTopic::ForeignCommits) => {
-                (InboxKind::ForeignCommits, "gt run list".to_owned())
+        let (kind, others) = match (message.topic, &message.bead) {
+            (None, Some(bead)) if !has_reader => (
+                InboxKind::Question,
+                vec![format!("bd comments add {bead} <text>"), format!("gt sling {bead}")],
+            ),
+            (None, _) => {
+                (InboxKind::Question, vec![format!("gt mail reply {} -m <text>", message.id)])
             }
-            Some(MessageTopic::RepositoryChanged) => {
-                (InboxKind::RepositoryChanged, "gt doctor".to_owned())
+            (Some(MessageTopic::ForeignCommits), _) => {
+                (InboxKind::ForeignCommits, vec!["gt run list".to_owned()])
+            }
+            (Some(MessageTopic::RepositoryChanged), _) => {
+                (InboxKind::RepositoryChanged, vec!["gt doctor".to_owned()])
             }
         };
+        let commands = std::iter::once(read.clone()).chain(others).collect();
         Self {
             kind,
             object: InboxObject::Message(message.id),
@@ -223,7 +236,7 @@ impl InboxItem {
             title,
             what: format!("{about}: {}", message.headline()),
             remedy: format!("{read} shows it and takes it off the list"),
-            commands: vec![read, second],
+            commands,
             since: Some(message.created_at),
             context: InboxContext {
                 detail: message.body.clone(),

@@ -130,7 +130,7 @@ mod tests {
             delivered_at: None,
             seen_at: None,
         };
-        InboxItem::of_question(message, String::new(), None)
+        InboxItem::of_question(message, String::new(), None, true)
     }
 
     fn worker(run: &str) -> Sender {

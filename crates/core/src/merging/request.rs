@@ -393,6 +393,13 @@ impl MergeRequest {
         check.filter(|_| is_checked && self.is_in_line())
     }
 
+    /// Whether it goes on without a person: by the next pass over its queue, or after the one that it is built on.
+    pub fn moves_by_itself(&self) -> bool {
+        self.state.moves_by_itself()
+            && self.waits_for_resume().is_none()
+            && self.waits_for_target().is_none()
+    }
+
     /// Whether it waits for its queue, or can go back to that without an answer of the origin.
     fn is_in_line(&self) -> bool {
         matches!(self.state, RequestState::Queued | RequestState::Building | RequestState::Checking)
@@ -437,6 +444,8 @@ impl MergeRequest {
             RequestState::Landed => format!("{id} has landed on {target}"),
             RequestState::Review => format!("review: {id} waits for a person's review{words}"),
             RequestState::Conflict => format!("conflict: {id} does not apply to {target}{words}"),
+            // A person has rejected it, or the hosting service says what is wrong.
+            RequestState::Failed if self.check_run.is_none() => format!("sent back: {id}{words}"),
             RequestState::Failed => format!("check failed: {id}{words}"),
             RequestState::Held(RequestHold::PullRequestOpen) => {
                 let pull = &self.pull_request;
@@ -479,6 +488,9 @@ impl MergeRequest {
             }
             RequestState::Conflict => {
                 format!("gt mq retry {id} builds it again; gt mq cancel {id} gives it up")
+            }
+            RequestState::Failed if self.check_run.is_none() => {
+                format!("gt review show {id} shows why; gt mq retry {id} or gt mq cancel {id}")
             }
             RequestState::Failed => {
                 format!("gt mq log {id} shows why; gt mq retry {id} or gt mq cancel {id}")

@@ -1,58 +1,75 @@
-//! Work that is ready while no daemon runs to start it.
+//! Work that waits for a daemon that does not run.
 
 use std::fmt;
 
+use gt_execution::merge_queue::unattended_requests;
 use gt_executors::process;
 
 use super::control::{DaemonPresence, presence};
 use gt_scheduling::queue::QueueStatus;
-use gt_town::Town;
+use gt_town::{Result, Town};
 
-/// Beads are ready, and no daemon of this town on this host starts them: none runs, or it is stopped.
+/// Beads are ready or merge requests wait to land, and no daemon of this town on this host moves them: none runs, or it is
+/// stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DaemonAbsence {
     /// How many beads are ready.
     pub ready: u64,
+    /// How many merge requests a pass would move, and no process works on them.
+    pub requests: u64,
     /// The process of a daemon that a signal or Ctrl-Z has stopped.
     pub stopped: Option<u32>,
 }
 
 impl DaemonAbsence {
-    /// The command that makes the work start.
+    /// The command that makes the work go on.
     pub fn remedy(&self) -> String {
         self.stopped.map_or_else(|| "gt up".to_owned(), |pid| format!("kill -CONT {pid}"))
+    }
+
+    /// The work that waits, in words.
+    fn waiting(&self) -> String {
+        let beads = match self.ready {
+            0 => None,
+            1 => Some("1 bead is ready".to_owned()),
+            ready => Some(format!("{ready} beads are ready")),
+        };
+        let requests = match self.requests {
+            0 => None,
+            1 => Some("1 merge request waits to land".to_owned()),
+            requests => Some(format!("{requests} merge requests wait to land")),
+        };
+        beads.into_iter().chain(requests).collect::<Vec<_>>().join(", ")
     }
 }
 
 impl fmt::Display for DaemonAbsence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let beads = if self.ready == 1 { "bead is" } else { "beads are" };
-        let (ready, remedy) = (self.ready, self.remedy());
+        let (waiting, remedy) = (self.waiting(), self.remedy());
         match self.stopped {
             Some(pid) => write!(
                 f,
-                "The daemon (process {pid}) is stopped and {ready} {beads} ready; resume it with {remedy}"
-            ),
-            None => write!(
-                f,
-                "No daemon is running and {ready} {beads} ready; start the daemon with {remedy}"
-            ),
+                "The daemon (process {pid}) is stopped and {waiting}; resume it with {remedy}"
+            )?,
+            None => {
+                write!(f, "No daemon is running and {waiting}; start the daemon with {remedy}")?;
+            }
         }
+        if self.requests > 0 { write!(f, ", or land now with gt mq run") } else { Ok(()) }
     }
 }
 
-/// Whether ready work waits for a daemon that does not run. A pause and the queue gate hold work back on purpose, so
-/// work behind them does not count.
-pub fn absence(town: &Town, status: &QueueStatus) -> Option<DaemonAbsence> {
-    let ready = status.ready_for_daemon();
-    if ready == 0 {
-        return None;
-    }
+/// Whether ready work, or finished work that has not landed, waits for a daemon that does not run. A pause and the queue gate
+/// hold work back on purpose, so work behind them does not count.
+pub fn absence(town: &Town, status: &QueueStatus) -> Result<Option<DaemonAbsence>> {
     let stopped = match presence(town.root()) {
         Ok(DaemonPresence::Running { pid: Some(pid), .. }) if process::is_stopped(pid) => Some(pid),
-        Ok(DaemonPresence::Running { .. }) => return None,
+        Ok(DaemonPresence::Running { .. }) => return Ok(None),
         // A warning too many is better than none.
         Ok(DaemonPresence::NotRunning) | Err(_) => None,
     };
-    Some(DaemonAbsence { ready, stopped })
+    let requests = u64::try_from(unattended_requests(town)?.len()).unwrap_or(u64::MAX);
+    let ready = status.ready_for_daemon();
+    let is_waiting = ready > 0 || requests > 0;
+    Ok(is_waiting.then_some(DaemonAbsence { ready, requests, stopped }))
 }

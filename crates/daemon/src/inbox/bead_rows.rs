@@ -51,7 +51,9 @@ fn kind_of(
     now: Timestamp,
 ) -> Result<Option<InboxKind>> {
     Ok(match (run.state, run.said) {
-        (RunState::Cancelled, Some(DoneStatus::Escalated)) => Some(InboxKind::Escalated),
+        (RunState::Cancelled, Some(DoneStatus::Escalated)) | (RunState::Failed, _) => {
+            Some(InboxKind::Escalated)
+        }
         (RunState::Cancelled, Some(DoneStatus::Deferred)) => {
             let is_later = bead.defer_until.is_some_and(|until| until > now);
             (!is_later).then_some(InboxKind::PutOff)
@@ -80,6 +82,10 @@ fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
     let id = &bead.id;
     let sling = format!("gt sling {id}");
     let (what, commands) = match kind {
+        InboxKind::Escalated if run.state == RunState::Failed => (
+            format!("escalated: {} came to nothing: {}", run.id, run.reason),
+            vec![format!("gt run log {}", run.id), sling, format!("bd close {id}")],
+        ),
         InboxKind::Escalated => (
             format!("escalated: {id} was given back by {} and asks for a person", run.agent),
             vec![format!("gt why {id}"), sling],
@@ -124,9 +130,17 @@ fn failed(bead: &Bead) -> InboxItem {
         bead: Some(id.clone()),
         rig: bead.rig.clone(),
         title: bead.title.to_string(),
-        what: format!("failed: {id} failed"),
+        what: match bead.close_reason.lines().next() {
+            Some(why) => format!("failed: {id} failed ({why})"),
+            None => format!("failed: {id} failed"),
+        },
         remedy: format!("{retry} tries it again; bd close {id} leaves it, and lets others go on"),
-        commands: vec![retry, format!("bd close {id}"), format!("gt run list {id}")],
+        commands: vec![
+            retry,
+            format!("bd close {id}"),
+            format!("gt run list {id}"),
+            format!("gt rescue show {id}"),
+        ],
         since: bead.closed_at,
         context: InboxContext { detail: bead.close_reason.clone(), ..InboxContext::default() },
         ..plain(InboxKind::Failed, InboxObject::Bead(id.clone()))

@@ -13,11 +13,10 @@ use gt_core::decide::{Budget, BudgetEnd, BudgetScope};
 use gt_core::inbox::{
     ChangeSize, InboxContext, InboxItem, InboxKind, InboxObject, arrange_inbox, last_words,
 };
-use gt_core::merging::RequestState;
 use gt_core::{BeadId, MessageAddress, RigSlug, Sender};
 use gt_store::Reader;
 
-use crate::daemon::{self, DaemonAbsence, DaemonPresence, presence};
+use crate::daemon::{self, DaemonAbsence};
 use gt_beads::messages::needs_you_in;
 use gt_execution::merge_queue::change_size;
 use gt_execution::polecats::peek;
@@ -53,7 +52,7 @@ pub fn inbox_with(town: &Town, status: &QueueStatus) -> Result<Vec<InboxItem>> {
     })?);
     items.extend(budget_rows(status));
     items.extend(rig_rows(status));
-    items.extend(daemon_row(town, status)?);
+    items.extend(daemon::absence(town, status)?.as_ref().map(absent_daemon));
     Ok(arrange_inbox(items))
 }
 
@@ -105,7 +104,13 @@ fn question_rows(reader: &Reader<'_>, titles: &mut BeadTitles) -> Result<Vec<Inb
             Some(bead) => titles.of(reader, bead)?,
             None => (String::new(), rig_of(&message.from)),
         };
-        rows.push(InboxItem::of_question(message, title, rig));
+        let has_reader = match message.from.answers_go_to() {
+            MessageAddress::Work(bead) => {
+                reader.live_run(&bead)?.is_some() || reader.open_context(&bead)?.is_some()
+            }
+            _ => true,
+        };
+        rows.push(InboxItem::of_question(message, title, rig, has_reader));
     }
     Ok(rows)
 }
@@ -180,44 +185,13 @@ fn rig_rows(status: &QueueStatus) -> Vec<InboxItem> {
 }
 
 /// Work that a daemon would start or land, while none runs.
-fn daemon_row(town: &Town, status: &QueueStatus) -> Result<Option<InboxItem>> {
-    if let Some(absence) = daemon::absence(town, status) {
-        return Ok(Some(absent_daemon(&absence)));
-    }
-    let is_running = matches!(presence(town.root()), Ok(DaemonPresence::Running { .. }));
-    if is_running || status.ready_for_daemon() > 0 {
-        return Ok(None);
-    }
-    let waiting = town.read(|reader| {
-        let queues = reader.merge_queues()?;
-        let is_free = |rig: &RigSlug, target: &str| {
-            let queue = queues.iter().find(|queue| queue.rig == *rig && queue.target == target);
-            queue.is_none_or(|queue| {
-                queue.builder.is_empty() && queue.paused.is_none() && queue.red.is_none()
-            })
-        };
-        let requests = reader.open_merge_requests()?;
-        let waits = requests.iter().filter(|request| {
-            request.state == RequestState::Queued && is_free(&request.rig, &request.target)
-        });
-        Ok(waits.count())
-    })?;
-    Ok((waiting > 0).then(|| {
-        let requests = if waiting == 1 { "merge request waits" } else { "merge requests wait" };
-        InboxItem {
-            what: format!("no daemon is running and {waiting} {requests} to land"),
-            remedy: "gt up starts the daemon; gt mq run lands them now".to_owned(),
-            commands: vec!["gt up".to_owned(), "gt mq run".to_owned()],
-            ..plain(InboxKind::DaemonAway, InboxObject::Town)
-        }
-    }))
-}
-
 fn absent_daemon(absence: &DaemonAbsence) -> InboxItem {
+    let mut commands = vec![absence.remedy()];
+    commands.extend((absence.requests > 0).then(|| "gt mq run".to_owned()));
     InboxItem {
         what: absence.to_string(),
         remedy: absence.remedy(),
-        commands: vec![absence.remedy()],
+        commands,
         ..plain(InboxKind::DaemonAway, InboxObject::Town)
     }
 }

@@ -1,6 +1,7 @@
 //! Merge requests and queues that need a person.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use gt_core::inbox::{
     InboxContext, InboxItem, InboxKind, InboxObject, RequestSurroundings, WaitEnd, end_of_request,
@@ -11,6 +12,9 @@ use gt_store::{MergeQueueRow, Reader};
 
 use super::{BeadTitles, plain};
 use gt_town::Result;
+
+/// How many requests that may mend a target are named.
+const FIXES_NAMED_MAX: usize = 5;
 
 /// The rows of requests, and one row for each queue that stands still as a whole.
 pub(super) fn request_rows(
@@ -118,32 +122,44 @@ impl StoppedQueue {
         let place = format!("{target} of {rig}");
         let words = if detail.is_empty() { String::new() } else { format!(": {detail}") };
         let list = format!("gt mq list --rig {rig}");
+        // Only a person knows which of them mends the target.
+        let named = waiting.iter().take(FIXES_NAMED_MAX);
+        let fixes: Vec<String> =
+            named.map(|request| format!("gt mq top {} --fix", request.id)).collect();
         let (what, commands) = match kind {
             InboxKind::QueuePaused => (
                 format!("paused: nothing lands on {place}, {count} (by {paused_by})"),
-                vec![format!("gt mq resume {rig} --branch {target}"), list],
+                vec![format!("gt mq resume {rig} --branch {target}"), list.clone()],
             ),
             InboxKind::TargetRed => {
                 let check = red.as_ref().map(|(check, _)| check.as_str()).unwrap_or_default();
                 (
                     format!("target red: {check} fails on {place} itself, {count}"),
-                    vec![list, format!("gt mq top {first} --fix"), format!("gt mq retry {first}")],
+                    iter::once(list.clone())
+                        .chain(fixes.iter().cloned())
+                        .chain([format!("gt mq retry {first}")])
+                        .collect(),
                 )
             }
             InboxKind::TargetGone => (
                 format!("target gone: {place} is not at the origin, {count}{words}"),
-                vec![list, format!("gt mq retry {first}")],
+                vec![list.clone(), format!("gt mq retry {first}")],
             ),
             _ => (
                 format!("origin away: {place} is not reached, {count}{words}"),
-                vec![list, format!("gt mq retry {first}")],
+                vec![list.clone(), format!("gt mq retry {first}")],
             ),
         };
         let remedy = match kind {
             InboxKind::QueuePaused => commands.first().cloned().unwrap_or_default(),
             InboxKind::TargetRed => format!(
-                "mend {target} and push, or let the one request land that mends it: gt mq top {first} --fix; gt mq retry \
-                 {first} checks it once more"
+                "mend {target} and push, or let the one request land that mends it: {}; gt mq retry {first} checks {target} \
+                 once more",
+                if waiting.len() == 1 {
+                    fixes.join(" ")
+                } else {
+                    format!("gt mq top <merge request> --fix, of those that {list} shows")
+                }
             ),
             _ => format!("it is tried again by itself; gt mq retry {first} tries now"),
         };

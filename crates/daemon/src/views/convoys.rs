@@ -19,7 +19,7 @@ use gt_town::{Result, Town};
 /// Reads a convoy. Without a daemon nothing starts, so no estimate would be true.
 pub fn current_convoy(town: &Town, id: &str) -> Result<ConvoyStatus> {
     let mut convoy_status = gt_scheduling::convoy_planning::status(town, id)?;
-    if convoy_status.estimate.is_some() && daemon::absence(town, &queue::status(town)?).is_some() {
+    if convoy_status.estimate.is_some() && daemon::absence(town, &queue::status(town)?)?.is_some() {
         convoy_status.estimate = None;
     }
     Ok(convoy_status)

@@ -40,6 +40,7 @@ pub fn absence_document(absence: Option<DaemonAbsence>) -> Option<DaemonAbsenceD
     absence.map(|absence| DaemonAbsenceDocument {
         text: absence.to_string(),
         ready: absence.ready,
+        merge_requests: absence.requests,
         remedy: absence.remedy(),
     })
 }

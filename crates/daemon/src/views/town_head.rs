@@ -38,7 +38,7 @@ pub fn town_head(town: &Town, version: &str) -> Result<TownHeadDocument> {
             name: host.host.name,
         })
         .collect();
-    let daemon = daemon_document(town, &status);
+    let daemon = daemon_document(town, &status)?;
     Ok(TownHeadDocument {
         name: town.root().file_name().unwrap_or_default().to_string_lossy().into_owned(),
         version: version.to_owned(),
@@ -65,9 +65,9 @@ pub fn town_head(town: &Town, version: &str) -> Result<TownHeadDocument> {
     })
 }
 
-fn daemon_document(town: &Town, status: &QueueStatus) -> TownDaemonDocument {
-    let absence = absence_document(daemon::absence(town, status));
-    match presence(town.root()) {
+fn daemon_document(town: &Town, status: &QueueStatus) -> Result<TownDaemonDocument> {
+    let absence = absence_document(daemon::absence(town, status)?);
+    Ok(match presence(town.root()) {
         Ok(DaemonPresence::Running { pid, since, .. }) => TownDaemonDocument {
             running: true,
             pid,
@@ -77,7 +77,7 @@ fn daemon_document(town: &Town, status: &QueueStatus) -> TownDaemonDocument {
         Ok(DaemonPresence::NotRunning) | Err(_) => {
             TownDaemonDocument { running: false, pid: None, since: None, absence }
         }
-    }
+    })
 }
 
 fn problems(status: &QueueStatus, daemon: &TownDaemonDocument) -> Vec<TownProblemDocument> {

@@ -14,15 +14,15 @@ use gt_scheduling::needs::Need;
 use gt_scheduling::queue::{self, WaitCause, WhyAnswer, WhyHeadline};
 use gt_town::{Result, Town};
 
-/// Whether a bead that could start waits for a daemon that does not run.
+/// Whether a bead that could start or land waits for a daemon that does not run.
 pub fn absence_for(town: &Town, why: &WhyAnswer) -> Result<Option<DaemonAbsence>> {
+    let absence = || daemon::absence(town, &queue::status(town)?);
     Ok(match why.headline() {
-        WhyHeadline::Next | WhyHeadline::Waiting => daemon::absence(town, &queue::status(town)?),
-        WhyHeadline::Running
-        | WhyHeadline::Landing
-        | WhyHeadline::Starting
-        | WhyHeadline::Idle
-        | WhyHeadline::Over => None,
+        WhyHeadline::Next | WhyHeadline::Waiting => absence()?,
+        WhyHeadline::Landing => absence()?.filter(|absence| absence.requests > 0),
+        WhyHeadline::Running | WhyHeadline::Starting | WhyHeadline::Idle | WhyHeadline::Over => {
+            None
+        }
     })
 }
 

@@ -4,23 +4,27 @@ use gt_beads::beads::{self, Close};
 use gt_beads::dependencies;
 use gt_beads::merge_requests::cancel_request_in;
 use gt_beads::messages::{self, Escalation, MessageToSend, escalate_in};
+use gt_beads::run_records::set_status_in;
 use gt_core::inbox::{InboxItem, InboxKind};
 use gt_core::merging::{
     MergeMethod, MergeRequest, MergeRequestId, PullRequestName, QueueStop, RequestHold,
     RequestPurpose, RequestState,
 };
 use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::{CloseReason, ContextOrigin};
+use gt_core::schedule::{CloseReason, ContextOrigin, DoneStatus, RunEnd, RunState, Workplace};
 use gt_core::{
-    BeadId, DependencyType, MessageAddress, Outcome, Priority, RigSlug, Sender, Timestamp,
+    BeadId, DependencyType, EventKind, MessageAddress, Outcome, Priority, RigSlug, Sender, Status,
+    Timestamp,
 };
 use gt_daemon::inbox::inbox;
 use gt_executors::git::Commit;
 use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
+use gt_scheduling::run_transitions::claim;
+use gt_scheduling::schedule::{SlingOutcome, retry};
 use gt_store::NewContext;
 use gt_town::{Town, settings};
 
-use crate::scheduling::{bead, sling_all, town_with_rig};
+use crate::scheduling::{bead, shown, sling_all, town_with_rig};
 
 /// The rows, without that of the daemon: none runs in these tests.
 fn rows(town: &Town) -> Vec<InboxItem> {
@@ -268,8 +272,84 @@ fn work_that_only_a_daemon_moves_is_listed_while_none_runs() {
     request(&town, "web-1", RequestState::Queued);
     let said = away(&town).unwrap();
     assert!(said.contains("1 merge request waits to land"), "{said}");
+    // The builder was killed in the middle of its work.
+    for (id, state) in [
+        ("web-3", RequestState::Building),
+        ("web-4", RequestState::Checking),
+        ("web-5", RequestState::Landing),
+        ("web-6", RequestState::Review),
+    ] {
+        request(&town, id, state);
+    }
+    let said = away(&town).unwrap();
+    assert!(said.contains("4 merge requests wait to land"), "{said}");
+    let rig = RigSlug::parse("web").unwrap();
+    let lease = |seconds| {
+        town.write(|writer| Ok(writer.lease_queue(&rig, "main", "far/away", seconds, 0)?)).unwrap()
+    };
+    assert!(lease(120));
+    assert_eq!(away(&town), None, "a builder on another host has them");
+    assert!(lease(-1));
+    let said = away(&town).unwrap();
+    assert!(said.contains("4 merge requests wait to land"), "{said}");
     bead(&town, "web-2");
     sling_all(&town, &["web-2"]);
     let said = away(&town).unwrap();
     assert!(said.contains("1 bead is ready"), "{said}");
+}
+
+/// A town in which a run of `web-1` has ended with a question and has blocked its bead.
+fn town_with_escalated_bead() -> Town {
+    let town = town_with_rig(None);
+    let id = bead(&town, "web-1");
+    sling_all(&town, &["web-1"]);
+    let started = Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
+    let run = started.dispatched.into_iter().next().unwrap().run.unwrap();
+    claim(&town, &run.id, &Workplace::default()).unwrap();
+    town.write(|writer| {
+        let run = writer.run(&run.id)?.unwrap();
+        writer.accept_work(&run, DoneStatus::Escalated, "")?;
+        writer.end_run(&run, &RunEnd::without_status(RunState::Cancelled, "it asks"), "")?;
+        let words = MessageBody::parse("which port?")?;
+        escalate_in(writer, Sender::Worker(run.id), Some(id.clone()), words, Severity::High)?;
+        set_status_in(writer, &id, Status::Blocked, "", EventKind::StatusChanged)
+    })
+    .unwrap();
+    town
+}
+
+#[test]
+fn a_question_of_a_run_that_is_over_is_answered_by_a_comment_and_a_sling() {
+    let town = town_with_escalated_bead();
+    let asked = rows(&town).remove(0);
+    assert_eq!(
+        asked.commands,
+        ["gt mail read msg-1", "bd comments add web-1 <text>", "gt sling web-1"]
+    );
+
+    let slung = sling_all(&town, &["web-1"]);
+
+    assert!(
+        matches!(&slung.entries[0].outcome, SlingOutcome::Scheduled(_, waits) if waits.is_empty()),
+        "{:?}",
+        slung.entries[0].outcome
+    );
+    assert_eq!(keys(&town), [""; 0]);
+    assert_eq!(shown(&town, "web-1").row.bead.status, Status::Open);
+}
+
+#[test]
+fn a_bead_that_its_run_has_blocked_is_listed_until_it_is_scheduled() {
+    let town = town_with_escalated_bead();
+    town.write(|writer| {
+        for question in writer.unseen_escalations()? {
+            writer.message_seen(&question)?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(keys(&town), ["escalated:web-1"]);
+    assert!(retry(&town, &["web-1".to_owned()], false, false).unwrap().remove(0).is_ok());
+    assert_eq!(keys(&town), [""; 0]);
+    assert_eq!(shown(&town, "web-1").row.bead.status, Status::Open);
 }

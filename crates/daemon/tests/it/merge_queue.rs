@@ -8,18 +8,20 @@ use std::time::Duration;
 use gt_core::checks::{CheckDefinition, CheckResult, CheckRun, check_cache_key};
 use gt_core::inbox::InboxKind;
 use gt_core::merging::{Candidate, CandidateState, MergeRequest, RequestHold, RequestState};
-use gt_core::schedule::{CloseReason, ContextOrigin, Run};
-use gt_core::{ExecutorKind, Prefix, Priority, Rig, RigSlug, Uid};
+use gt_core::schedule::{CloseReason, ContextOrigin, Run, Workplace};
+use gt_core::{ExecutorKind, Prefix, Priority, Rig, RigSlug, Status, Uid};
 use gt_daemon::inbox::inbox;
 use gt_execution::checks::CheckReport;
 use gt_execution::merge_queue::{
     BuilderWait, CandidateCheckOrder, HostingService, MergeLock, MergeMachine, MergeRepository,
-    QueueName, pass_on,
+    QueueName, cancel_request, pass_on, put_on_top, story,
 };
 use gt_executors::git::{
     AppliedAs, CandidateBuild, CandidateMember, Commit, GitError, LandMethod, LandedRange,
     MemberOutcome, Push, RevertCommit, Signature,
 };
+use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
+use gt_scheduling::run_transitions::claim;
 use gt_scheduling::schedule::retry;
 use gt_store::{HostRow, NewContext};
 use gt_town::hosting::NoHosting;
@@ -40,6 +42,8 @@ struct CountingMachine {
     target: RefCell<Option<Commit>>,
     /// The request with which the check fails.
     culprit: Option<u64>,
+    /// The request without which the check fails, also on the target.
+    mender: Option<u64>,
     /// A commit that only another host has.
     missing: Option<Commit>,
     fetches: Cell<u32>,
@@ -123,8 +127,9 @@ impl MergeMachine for CountingMachine {
                 continue;
             }
             self.check_runs.set(self.check_runs.get() + 1);
-            let is_red =
-                self.culprit.is_some_and(|culprit| self.content(commit).contains(&culprit));
+            let content = self.content(commit);
+            let is_red = self.culprit.is_some_and(|culprit| content.contains(&culprit))
+                || self.mender.is_some_and(|mender| !content.contains(&mender));
             let run = CheckRun {
                 id: 0,
                 rig: rig.slug.clone(),
@@ -426,5 +431,74 @@ fn work_in_the_queue_is_not_tried_again_by_another_run() {
         if let Err(refused) = retried {
             assert!(refused.to_string().contains("web-1@1"), "{refused}");
         }
+    }
+}
+
+fn put_on_top_to_fix(town: &Town, number: u64) {
+    put_on_top(town, &format!("web-{number}"), true).unwrap();
+}
+
+#[test]
+fn the_last_fix_that_was_put_on_top_is_tried_first() {
+    let machine = CountingMachine { mender: Some(20), ..CountingMachine::new(None) };
+    let town = town_with_queue();
+    assert_eq!(land(&town, &machine), 0, "the target is red");
+    put_on_top_to_fix(&town, 1);
+    put_on_top_to_fix(&town, 20);
+    let before = machine.check_runs.get();
+    assert_eq!(land(&town, &machine), 32);
+    // The fix, and the batches of the 31 others.
+    assert_eq!(machine.check_runs.get() - before, 1 + 4);
+}
+
+#[test]
+fn a_fix_with_which_the_check_fails_gives_way_to_the_next() {
+    let machine = CountingMachine { mender: Some(20), ..CountingMachine::new(None) };
+    let town = town_with_queue();
+    assert_eq!(land(&town, &machine), 0, "the target is red");
+    put_on_top_to_fix(&town, 1);
+    assert_eq!(land(&town, &machine), 0);
+    let tried = story(&town, "web-1").unwrap().request;
+    let said = tried.state_reason();
+    assert!(said.contains("it was to mend that, and test fails with it, too"), "{said}");
+    assert!(!tried.next_step().contains("by itself"), "{}", tried.next_step());
+
+    put_on_top_to_fix(&town, 20);
+    put_on_top_to_fix(&town, 1);
+    assert_eq!(land(&town, &machine), 32);
+}
+
+/// Schedules a repair of a request in the rig `web`.
+fn schedule_repair(town: &Town, request: &MergeRequest) {
+    let (bead, rig) = (request.id.bead.clone(), request.rig.clone());
+    let new = NewContext::plain(bead, rig, Priority::default(), ContextOrigin::Repair);
+    town.write(|writer| Ok(writer.insert_contexts(vec![new])?)).unwrap();
+}
+
+#[test]
+fn a_cancelled_request_ends_its_repair() {
+    for is_running in [false, true] {
+        let town = town_with_rig(None);
+        let request = request_at(&town, "web-1", RequestState::Failed, &commit(1));
+        schedule_repair(&town, &request);
+        let start = || Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
+        if is_running {
+            let started = start().dispatched.remove(0).run.unwrap();
+            claim(&town, &started.id, &Workplace::default()).unwrap();
+        }
+
+        let cancelled = cancel_request(&town, "web-1@1").unwrap();
+
+        assert_eq!(cancelled.state, RequestState::Cancelled);
+        assert!(start().dispatched.is_empty(), "no repair starts");
+        let bead = &request.id.bead;
+        let (context, live, status) = town
+            .read(|reader| {
+                let status = reader.bead(bead)?.map(|bead| bead.status);
+                Ok((reader.open_context(bead)?, reader.live_run(bead)?, status))
+            })
+            .unwrap();
+        assert!(context.is_none() && live.is_none(), "{context:?} {live:?}");
+        assert_eq!(status, Some(Status::Open));
     }
 }

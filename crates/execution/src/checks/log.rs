@@ -1,7 +1,7 @@
 //! The output of checks, kept in files of limited size.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write as _};
+use std::io::{self, ErrorKind, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -95,6 +95,22 @@ pub(super) fn keep(mut output: impl Read, mut file: File, mask: SecretMask) -> L
     keep_end_exactly(&mut last, LAST_WORDS_BYTES_MAX);
     end.last_words = String::from_utf8_lossy(&last).into_owned();
     end
+}
+
+/// The last lines of a kept output, at most so many; empty if the file is not here.
+pub(crate) fn last_lines(path: &Path, count: usize) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let surplus = file.metadata()?.len().saturating_sub(LAST_WORDS_BYTES_MAX as u64);
+        file.seek(SeekFrom::Start(surplus))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
 /// Removes the beginning of what has become twice as long as this; gives how much that was.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gt_core::merging::{AcceptedBlocker, MergeMethod, MergeRequest};
+use gt_core::merging::{AcceptedBlocker, MergeMethod, MergeRequest, RequestState};
 use gt_core::schedule::{Context, DoneStatus, Merge, Run, RunId, RunState, WorkerPlace};
 use gt_core::{BeadId, Rig};
 use gt_executors::git::{Commit, GitError, Rebased, Repository, WorkToRebase};
@@ -277,7 +277,13 @@ pub(crate) fn finish_work(
         end(town, run, words, &AcceptedEnd::default())?;
         return Ok(WorkDelivery::Nothing);
     };
-    if no_changes {
+    let sent_back = town.read(|reader| {
+        let request = reader.open_merge_request(&run.id.bead)?;
+        Ok(request.filter(|request| {
+            matches!(request.state, RequestState::Conflict | RequestState::Failed)
+        }))
+    })?;
+    if no_changes && sent_back.is_none() {
         demand_unchanged(town, rig, run)?;
     }
     let accepted = match commit(town, rig, run, &trees, message) {
@@ -292,6 +298,13 @@ pub(crate) fn finish_work(
             };
         }
     };
+    let is_same = sent_back.as_ref().is_some_and(|request| request.accepted == accepted.as_str());
+    if let Some(request) = &sent_back
+        && said == DoneStatus::Completed
+        && is_same != no_changes
+    {
+        return Err(refuse_same_work(run, request, is_same));
+    }
     let is_review = context.is_some_and(|context| context.parameters.review_only);
     let is_silent = said == DoneStatus::Completed && !no_changes && !is_review;
     let is_unchanged = run.workplace.base_commit == accepted.as_str();
@@ -302,7 +315,7 @@ pub(crate) fn finish_work(
             run.id, run.workplace.branch, run.workplace.base, run.workplace.tree
         )));
     }
-    if is_unchanged || no_changes {
+    if (is_unchanged || no_changes) && !is_same {
         end(town, run, words, &AcceptedEnd::kept(accepted.as_str()))?;
         return Ok(WorkDelivery::Nothing);
     }
@@ -413,6 +426,25 @@ fn has_nothing_of_its_own(
         Some(tip) => repository.is_ancestor(accepted, &tip).map_err(&failed),
         None => Ok(false),
     }
+}
+
+/// Refuses a repair that brings the work back as it was sent back, without saying why; or that says so, and has changed it.
+fn refuse_same_work(run: &Run, request: &MergeRequest, is_same: bool) -> DoneRefusal {
+    let MergeRequest { id, accepted, .. } = request;
+    let short: String = accepted.chars().take(12).collect();
+    if !is_same {
+        return DoneRefusal::Work(format!(
+            "{} has changed the work of {id}; say gt done without --no-changes",
+            run.id
+        ));
+    }
+    DoneRefusal::Unchanged(format!(
+        "{} changed nothing: {} is still at {short}, which was sent back ({}); mend it and commit, or say why nothing has to \
+         change: gt done --no-changes -m \"<why>\"",
+        run.id,
+        run.workplace.branch,
+        request.state_reason()
+    ))
 }
 
 /// Refuses a worker that reports that nothing had to change, and has changed something.

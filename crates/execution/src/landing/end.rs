@@ -1,6 +1,6 @@
 //! The end of a run by the report of its worker.
 
-use gt_core::merging::{MergeMethod, MergeRequest};
+use gt_core::merging::{MergeMethod, MergeRequest, Review, ReviewDecision};
 use gt_core::message::{MessageBody, Severity};
 use gt_core::schedule::{DoneStatus, Run, RunEnd, RunState};
 use gt_core::{EventKind, Sender, Status};
@@ -11,7 +11,7 @@ use super::done::DoneRefusal;
 use crate::merge_queue::{AcceptedSubmission, submit_in};
 use gt_beads::messages::escalate_in;
 use gt_beads::run_records::set_status_in;
-use gt_scheduling::run_transitions::{FinishEffect, finish_with_reason_in};
+use gt_scheduling::run_transitions::{FinishEffect, end_run_in, finish_with_reason_in};
 use gt_town::{Result, Town};
 
 /// The report at the end of a run.
@@ -101,11 +101,28 @@ pub(super) fn end(
             DeliveryMode::PushBranch => (MergeMethod::Queue, true),
             DeliveryMode::Submit(method) => (method, false),
         };
-        if !writer.end_run(run, &words.end(), &run.agent)? {
+        if end_run_in(writer, run, &words.end(), &run.agent)?.is_none() {
             return Ok(None);
         }
         let submission = AcceptedSubmission { run, accepted, method, review, is_unmerged };
-        submit_in(writer, &submission).map(|request| Some(Some(request)))
+        let request = submit_in(writer, &submission)?;
+        if let Some(why) = words.why_unchanged() {
+            // The same work once more: a person who reviews it sees why.
+            let review = Review {
+                number: 0,
+                request: request.id.clone(),
+                actor: run.agent.clone(),
+                decision: ReviewDecision::Comment,
+                accepted: request.accepted.clone(),
+                base: request.base.clone(),
+                file: String::new(),
+                line: None,
+                body: why.to_owned(),
+                created_at: writer.now(),
+            };
+            writer.insert_review(review, &request.rig)?;
+        }
+        Ok(Some(Some(request)))
     })?;
     ended.ok_or_else(|| DoneRefusal::Work(format!("{} has ended meanwhile; stop here", run.id)))
 }
@@ -120,7 +137,8 @@ fn close(writer: &mut Writer<'_>, town: &Town, run: &Run, words: &EndReport<'_>)
             Ok(finish_with_reason_in(writer, town, &run.id, &end, why)? != FinishEffect::Already)
         }
         DoneStatus::Escalated | DoneStatus::Deferred => {
-            if !writer.end_run(run, &end, &run.agent)? {
+            let run = &Run { said: Some(words.said), ..run.clone() };
+            if end_run_in(writer, run, &end, &run.agent)?.is_none() {
                 return Ok(false);
             }
             if words.said == DoneStatus::Escalated {
@@ -144,7 +162,7 @@ fn close(writer: &mut Writer<'_>, town: &Town, run: &Run, words: &EndReport<'_>)
 /// agent's last output is all that is known.
 pub(crate) fn end_empty_handed(town: &Town, run: &Run, end: &RunEnd, last: &str) -> Result<bool> {
     town.write(|writer| {
-        if !writer.end_run(run, end, "")? {
+        if end_run_in(writer, run, end, "")?.is_none() {
             return Ok(false);
         }
         let said = if last.is_empty() {
@@ -155,8 +173,7 @@ pub(crate) fn end_empty_handed(town: &Town, run: &Run, end: &RunEnd, last: &str)
         let bead = &run.id.bead;
         let body = MessageBody::parse(&format!(
             "{} ended with exit status 0, without gt done and without a change. {said}\n\nIts output: gt run log {}. Then \
-             close it (bd close {bead}), or change what it says and start it again: bd update {bead} --status open, gt \
-             sling {bead}",
+             close it (bd close {bead}), or change what it says and start it again (gt sling {bead})",
             run.id, run.id
         ))?;
         let from = Sender::Worker(run.id.clone());
@@ -185,4 +202,73 @@ fn ask_for_person(writer: &mut Writer<'_>, run: &Run, words: &EndReport<'_>) -> 
     let from = Sender::Worker(run.id.clone());
     escalate_in(writer, from, Some(run.id.bead.clone()), body, Severity::High)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gt_beads::beads::{NewBead, create};
+    use gt_core::schedule::{RunId, Workplace};
+    use gt_core::{ExecutorKind, Prefix, Rig, RigSlug};
+    use gt_scheduling::Consequences;
+    use gt_scheduling::dispatch::{Dispatcher, MemorySpawner, parked};
+    use gt_scheduling::run_transitions::{claim, finish};
+    use gt_scheduling::schedule::{SlingRequest, sling};
+    use gt_town::{Actor, SystemClock, settings};
+
+    use super::*;
+
+    /// A town with the rig `web`, whose work lands on a branch.
+    fn town() -> Town {
+        let actor = Actor { name: "tester".to_owned(), owner: String::new() };
+        let town = Town::in_memory(actor, Arc::new(SystemClock), Arc::new(Consequences)).unwrap();
+        let (slug, prefix) = (RigSlug::parse("web").unwrap(), Prefix::parse("web").unwrap());
+        let plain = Rig::new(slug, "web", prefix, "web", town.now());
+        let rig = Rig { repo: "/nowhere".to_owned(), executor: ExecutorKind::Process, ..plain };
+        town.write(|writer| Ok(writer.insert_rig(&rig)?)).unwrap();
+        let check = gt_scheduling::runtimes::check_name;
+        settings::set(&town, "rig.web.command", "/bin/true {bead}", check).unwrap();
+        town
+    }
+
+    /// A run of a new bead that its worker has taken.
+    fn running(town: &Town, id: &str) -> Run {
+        let new = NewBead { title: id.to_owned(), id: Some(id.to_owned()), ..NewBead::default() };
+        create(town, &new, false).unwrap();
+        let arguments = vec![id.to_owned()];
+        sling(town, &SlingRequest { arguments, ..SlingRequest::default() }).unwrap();
+        Dispatcher::new(town, &MemorySpawner::default()).dispatch().unwrap();
+        let run = RunId::parse(&format!("{id}#1")).unwrap();
+        claim(town, &run, &Workplace::default()).unwrap();
+        town.read(|reader| Ok(reader.run(&run)?)).unwrap().unwrap()
+    }
+
+    fn fail(town: &Town, id: &str) {
+        let run = running(town, id);
+        finish(town, &run.id, &RunEnd::without_status(RunState::Failed, "it was seen")).unwrap();
+    }
+
+    #[test]
+    fn a_run_that_ends_by_the_report_of_its_worker_ends_a_row_of_failures() {
+        for said in [DoneStatus::Completed, DoneStatus::Escalated, DoneStatus::Deferred] {
+            let town = town();
+            fail(&town, "web-1");
+            fail(&town, "web-2");
+            let run = running(&town, "web-3");
+            let words = EndReport { said, message: None, no_changes: false, left: None };
+            let accepted = "c0ffee42".repeat(5);
+            let mode = match said {
+                DoneStatus::Completed => DeliveryMode::Submit(MergeMethod::Queue),
+                DoneStatus::Escalated | DoneStatus::Deferred => DeliveryMode::Keep,
+            };
+            let work = AcceptedEnd { accepted: &accepted, mode, review: false };
+            assert!(end(&town, &run, &words, &work).is_ok());
+            fail(&town, "web-4");
+            assert!(parked(&town).unwrap().is_empty(), "{said:?}");
+            fail(&town, "web-5");
+            fail(&town, "web-6");
+            assert_eq!(parked(&town).unwrap().len(), 1, "{said:?}");
+        }
+    }
 }

@@ -475,12 +475,27 @@ impl QueueBuilder<'_> {
                     Ok(writer.set_red_target(rig, target, Some((base.as_str(), &red)))?)
                 })?;
                 let ids = self.in_work()?;
-                let words = format!("{red} fails on {target} itself");
-                let note = RequestNote::words(words);
+                // The queue says that its target is red.
+                let note = RequestNote::default();
                 self.act(&ids, RequestAction::Requeue, OriginAnswer::Unknown, &note)?;
-                Ok(BatchProgress::Stop)
+                if !request.fix {
+                    return Ok(BatchProgress::Stop);
+                }
+                self.give_way(&request.id, &failure.check)?;
+                Ok(BatchProgress::GoOn)
             }
         }
+    }
+
+    /// Lets a request that was to mend the target, and does not, wait like the others: the next one that may mend it is tried.
+    fn give_way(&mut self, id: &MergeRequestId, check: &str) -> Result<()> {
+        let detail = format!("it was to mend that, and {check} fails with it, too");
+        self.town.write(|writer| {
+            let Some(request) = writer.merge_request(id)? else { return Ok(()) };
+            let state = request.state;
+            writer.save_merge_request(state, &MergeRequest { fix: false, detail, ..request })?;
+            Ok(())
+        })
     }
 
     /// Puts requests back in line.

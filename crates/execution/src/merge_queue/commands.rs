@@ -6,17 +6,21 @@ use gt_core::merging::{
     MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, PullRequestName, RequestAction,
     RequestHold, RequestPurpose, RequestState, Review, ReviewDecision, next_state,
 };
-use gt_core::schedule::Merge;
+use gt_core::schedule::{CloseReason, Merge, Run};
 use gt_core::settings::Layers;
-use gt_core::{EventKind, Outcome, Status};
+use gt_core::{BeadId, EventKind, Outcome, Status};
 use gt_executors::runs::{ProcessOwner, owner_of_this_process};
 use gt_store::{Reader, Writer};
 
 use super::repair::schedule_repair_in;
+use super::views::compared;
+use crate::runs::end_processes_of;
 use gt_beads::beads::{Close, close_in};
+use gt_beads::convoys::end_bookkeeping;
 use gt_beads::merge_requests::{RequestNote, act_in, cancel_request_in, resolve_request};
-use gt_beads::run_records::{release_in, set_status_in};
+use gt_beads::run_records::{cancel_in, release_in, set_status_in};
 use gt_town::settings::{file_layers, layers_over};
+use gt_town::tree_paths::git_failed;
 use gt_town::{OperationError, Result, Town};
 
 /// A review of a person.
@@ -80,7 +84,7 @@ pub fn retry(town: &Town, input: &str) -> Result<MergeRequest> {
             OperationError::rejected(format!("{} cannot be tried again: {refusal}", request.id))
         })?;
         if let Some(context) = writer.open_context(&request.id.bead)? {
-            let reason = gt_core::schedule::CloseReason::Cleared;
+            let reason = CloseReason::Cleared;
             writer.close_context(&context, reason, "its merge request is tried again")?;
         }
         hold_bead_in(writer, &request)?;
@@ -152,9 +156,10 @@ fn hold_bead_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<()> {
     set_status_in(writer, &old.id, Status::InProgress, &agent, EventKind::StatusChanged)
 }
 
-/// Gives a request up: its bead is open again, and its branch stays. The bead of work that was to be undone is closed again.
+/// Gives a request up: its bead is open again, and its branch stays. A repair that is scheduled or runs ends with it. The bead
+/// of work that was to be undone is closed again.
 pub fn cancel_request(town: &Town, input: &str) -> Result<MergeRequest> {
-    town.write(|writer| {
+    let (request, repair) = town.write(|writer| {
         let request = resolve_request(town, writer, input)?;
         if !request.state.is_open() {
             return Err(OperationError::rejected(format!(
@@ -164,13 +169,21 @@ pub fn cancel_request(town: &Town, input: &str) -> Result<MergeRequest> {
             )));
         }
         give_up_in(writer, &request)
-    })
+    })?;
+    end_processes_of(town, repair.as_ref());
+    Ok(request)
 }
 
-/// The same for an open request, as a part of something larger.
-pub(super) fn give_up_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<MergeRequest> {
+/// The same for an open request, as a part of something larger. Returns the repair run that was ended with it, whose processes
+/// the caller ends.
+pub(super) fn give_up_in(
+    writer: &mut Writer<'_>,
+    request: &MergeRequest,
+) -> Result<(MergeRequest, Option<Run>)> {
+    let bead = &request.id.bead;
     let words = format!("cancelled by {}", writer.actor());
-    let cancelled = cancel_request_in(writer, &request.id.bead, &words)?;
+    let cancelled = cancel_request_in(writer, bead, &words)?;
+    let repair = end_repair_in(writer, bead)?;
     if request.purpose == RequestPurpose::Revert {
         let how = Close {
             reasons: vec![format!("{} was cancelled, so its work stays", request.id)],
@@ -178,11 +191,26 @@ pub(super) fn give_up_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Res
             force: true,
             session: None,
         };
-        close_in(writer, &request.id.bead, &how, 0, None)?;
-    } else if writer.live_run(&request.id.bead)?.is_none() {
-        release_in(writer, &request.id.bead)?;
+        close_in(writer, bead, &how, 0, None)?;
+    } else {
+        release_in(writer, bead)?;
+        end_bookkeeping(writer, bead, "was cancelled")?;
     }
-    cancelled.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))
+    let cancelled =
+        cancelled.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))?;
+    Ok((cancelled, repair))
+}
+
+/// Ends the repair of a request that is given up, whether it runs or waits for its start: its `gt done` would land the work.
+fn end_repair_in(writer: &mut Writer<'_>, bead: &BeadId) -> Result<Option<Run>> {
+    let live = writer.live_run(bead)?;
+    if let Some(run) = &live {
+        cancel_in(writer, run)?;
+    }
+    if let Some(context) = writer.open_context(bead)? {
+        writer.close_context(&context, CloseReason::Cleared, "its merge request was cancelled")?;
+    }
+    Ok(live)
 }
 
 /// Puts a request before all others; with `fix`, also while the target is red.
@@ -195,6 +223,13 @@ pub fn put_on_top(town: &Town, input: &str, fix: bool) -> Result<MergeRequest> {
                 request.id,
                 request.state.as_str()
             )));
+        }
+        // The last one that was put there goes first.
+        for other in writer.merge_line(&request.rig, &request.target)? {
+            if other.top && other.id != request.id {
+                let state = other.state;
+                writer.save_merge_request(state, &MergeRequest { top: false, ..other })?;
+            }
         }
         let top = MergeRequest { top: true, fix: fix || request.fix, ..request.clone() };
         if writer.save_merge_request(request.state, &top)? {
@@ -235,10 +270,30 @@ pub fn close_unmerged(town: &Town, input: &str, why: &str) -> Result<MergeReques
 /// Comments on a request; nothing else changes.
 pub fn comment(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<Review> {
     require_reviewer(town, input, review.process)?;
+    refuse_unknown_file(town, input, review.file)?;
     town.write(|writer| {
         let request = open_for_review(town, writer, input, review.process)?;
         insert(writer, &request, review)
     })
+}
+
+/// Refuses a comment on a file that neither the accepted commit nor its base has. Where the commits are not here, nothing is
+/// known of their files.
+fn refuse_unknown_file(town: &Town, input: &str, file: &str) -> Result<()> {
+    if file.is_empty() {
+        return Ok(());
+    }
+    let request = town.read(|reader| resolve_request(town, reader, input))?;
+    let Ok((rig, repository, base, accepted)) = compared(town, &request) else { return Ok(()) };
+    for commit in [&accepted, &base] {
+        if !repository.files(commit, &[file]).map_err(git_failed(&rig))?.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(OperationError::rejected(format!(
+        "{} has no file {file}; gt review diff {} --stat lists what it changes",
+        request.id, request.id
+    )))
 }
 
 /// Approves or rejects a request that waits for a review. An approved one is in line again; a rejected one goes back to its
@@ -295,10 +350,14 @@ fn open_for_review(
 ) -> Result<MergeRequest> {
     let request = resolve_request(town, reader, input)?;
     if !request.state.is_open() {
+        let mut later = reader.merge_requests_of(&request.id.bead)?.into_iter();
+        let later = later.find(|later| later.id.number > request.id.number);
+        let later = later.map(|later| format!("; its last successor is {}", later.id));
         return Err(OperationError::rejected(format!(
-            "{} is {}",
+            "{} is {}{}",
             request.id,
-            request.state.as_str()
+            request.state.as_str(),
+            later.unwrap_or_default()
         )));
     }
     refuse_disguised_worker(town, &request, process)?;

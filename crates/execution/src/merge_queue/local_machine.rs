@@ -38,6 +38,28 @@ struct LocalRepository<'a> {
     repository: Repository,
 }
 
+fn lock_directory(town: &Town) -> PathBuf {
+    town.root().join(".gt/merge-queue")
+}
+
+/// The file that a process of this host locks while it works on a queue.
+fn lock_path(town: &Town, name: &QueueName) -> PathBuf {
+    let escaped: String = format!("{}/{}", name.rig, name.target)
+        .bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
+            byte => format!("%{byte:02x}"),
+        })
+        .collect();
+    lock_directory(town).join(format!("{escaped}.lock"))
+}
+
+/// Whether a process of this host works on a queue.
+pub(super) fn is_queue_locked(town: &Town, name: &QueueName) -> bool {
+    let file = File::open(lock_path(town, name));
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 impl MergeLock for File {}
 impl MergeLock for OriginTurn {}
 
@@ -52,17 +74,8 @@ impl MergeMachine for LocalMachine<'_> {
         name: &QueueName,
         wait: BuilderWait,
     ) -> Result<Option<Box<dyn MergeLock + '_>>> {
-        let directory = town.root().join(".gt/merge-queue");
-        let escaped: String = format!("{}/{}", name.rig, name.target)
-            .bytes()
-            .map(|byte| match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => {
-                    char::from(byte).to_string()
-                }
-                byte => format!("%{byte:02x}"),
-            })
-            .collect();
-        let path = directory.join(format!("{escaped}.lock"));
+        let directory = lock_directory(town);
+        let path = lock_path(town, name);
         let wrong =
             |action, path: PathBuf| move |source| OperationError::File { action, path, source };
         gt_executors::private::create_dir_all(&directory)

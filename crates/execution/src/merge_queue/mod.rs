@@ -4,6 +4,7 @@
 //! pushed, and confirmed when the origin has it. A crash in between leaves a question that the origin answers with the
 //! next pass (`settle`), so nothing lands twice and no bead closes before its work is on the target.
 
+mod attendance;
 mod batch;
 mod branch_push;
 mod commands;
@@ -22,6 +23,7 @@ mod submit;
 mod verify;
 mod views;
 
+pub use attendance::unattended_requests;
 pub(crate) use commands::merge_of_rig;
 pub use commands::{
     RequestReview, cancel_request, close_unmerged, comment, owner_of_caller, pause, put_on_top,
@@ -42,5 +44,5 @@ pub use rig_removal::remove_rig;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{
     LineEntry, RequestChangeSize, RequestStory, change, change_size, failed_check, flaky_checks,
-    line, requests, story,
+    line, requests, review_reason, reviews_of_work, story,
 };

@@ -78,7 +78,7 @@ pub fn actionable_queues(town: &Town) -> Result<(BTreeSet<QueueName>, Option<Tim
 }
 
 /// Whether a pass can do something about a request, now or when it is due.
-fn is_actionable(request: &MergeRequest) -> bool {
+pub(super) fn is_actionable(request: &MergeRequest) -> bool {
     match request.state {
         RequestState::Queued
         | RequestState::Building

@@ -2,12 +2,12 @@
 
 use gt_core::Rig;
 use gt_core::merging::MergeRequest;
-use gt_core::schedule::{CloseReason, Rescued};
-use gt_store::{Reader, Writer};
+use gt_core::schedule::Rescued;
+use gt_store::Reader;
 
 use super::commands::give_up_in;
 use crate::trees::keep_accepted;
-use gt_town::rigs::remove_in;
+use gt_town::rigs::{refuse_live_run, remove_in};
 use gt_town::{OperationError, Result, Town};
 
 /// Removes a rig that has no open work. With `force` its open merge requests are cancelled and their commits are saved; not
@@ -32,8 +32,9 @@ pub fn remove_rig(town: &Town, name: &str, force: bool) -> Result<(Rig, Vec<Resc
         let is_saved = |request: &MergeRequest| requests.iter().any(|one| one.id == request.id);
         let (known, new): (Vec<_>, Vec<_>) = open.into_iter().partition(is_saved);
         refuse_requests(&rig, &new)?;
+        // A repair that runs would be ended with its request, and its tree with the rig.
+        refuse_live_run(writer, &rig)?;
         for request in &known {
-            clear_repair_in(writer, request)?;
             give_up_in(writer, request)?;
         }
         for one in &rescued {
@@ -58,16 +59,8 @@ fn refuse_requests(rig: &Rig, requests: &[MergeRequest]) -> Result<()> {
     let names: Vec<String> = requests.iter().map(|request| request.id.to_string()).collect();
     let slug = &rig.slug;
     Err(OperationError::rejected(format!(
-        "the rig {slug} has merge requests that are not over: {}; gt mq list {slug} says what they wait for, and gt rig remove \
+        "the rig {slug} has merge requests that are not over: {}; gt mq list --rig {slug} says what they wait for, and gt rig remove \
          {slug} --force cancels them and saves their work",
         names.join(", ")
     )))
-}
-
-/// Takes the repair of a request out of the line: its rig will not be there to run it.
-fn clear_repair_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<()> {
-    if let Some(context) = writer.open_context(&request.id.bead)? {
-        writer.close_context(&context, CloseReason::Cleared, "its rig is removed")?;
-    }
-    Ok(())
 }

@@ -12,7 +12,9 @@ use gt_core::{Priority, Rig};
 use gt_executors::git::{Commit, DiffOptions, Repository};
 use gt_store::{CandidateCheck, MergeQueueRow, Reader, RequestFilter};
 
+use crate::checks::protected_paths;
 use gt_beads::merge_requests::resolve_request;
+use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::{Trees, git_failed};
 use gt_town::{OperationError, Result, Town};
 
@@ -94,6 +96,8 @@ pub struct RequestStory {
     pub checks: Vec<CandidateCheck>,
     /// What people said about it, the oldest first.
     pub reviews: Vec<Review>,
+    /// The repair of work that was sent back, in words; empty if there is none.
+    pub repair: String,
     /// What its pull request waits for, in words; empty if it has none, or if that is not known yet.
     pub pull_request_waits_for: String,
     /// The texts on its pull request that start no repair.
@@ -136,11 +140,59 @@ pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
             candidate,
             checks,
             reviews,
+            repair: repair_of(reader, &request)?,
             pull_request_texts,
             pull_request_waits_for: pull_request.map(|pull| pull.waits_for).unwrap_or_default(),
             request,
         })
     })
+}
+
+/// What people said about a request and about those that it replaces, the oldest first.
+pub fn reviews_of_work(town: &Town, request: &MergeRequest) -> Result<Vec<Review>> {
+    town.read(|reader| {
+        let mut reviews = Vec::new();
+        for one in reader.merge_requests_of(&request.id.bead)? {
+            if one.id.number <= request.id.number {
+                reviews.extend(reader.reviews_of(&one.id)?);
+            }
+        }
+        reviews.sort_by_key(|review| review.number);
+        Ok(reviews)
+    })
+}
+
+/// Why a request needs a review, in words; empty if it needs none.
+pub fn review_reason(town: &Town, request: &MergeRequest) -> Result<String> {
+    if !request.review {
+        return Ok(String::new());
+    }
+    let (rig, _, base, accepted) = compared(town, request)?;
+    let protected = protected_paths(town, &rig, &base, &accepted)?;
+    if !protected.is_empty() {
+        return Ok(format!("it changes protected paths: {}", protected.join(", ")));
+    }
+    let files = file_layers(town)?;
+    let of_rig = town.read(|reader| Ok(layers_over(&files, reader)?.rig_review(&request.rig)?))?;
+    Ok(if of_rig == "required" {
+        format!("rig.{}.review is required", request.rig)
+    } else {
+        "its sling, its bead or its convoy asks for it".to_owned()
+    })
+}
+
+/// The repair run of a request that was sent back, or the place of that run in the queue.
+fn repair_of(reader: &Reader<'_>, request: &MergeRequest) -> Result<String> {
+    if !matches!(request.state, RequestState::Conflict | RequestState::Failed) {
+        return Ok(String::new());
+    }
+    let bead = &request.id.bead;
+    if let Some(run) = reader.live_run(bead)? {
+        return Ok(format!("{} repairs it; gt run show {}", run.id, run.id));
+    }
+    let is_scheduled = reader.open_context(bead)?.is_some();
+    let scheduled = || format!("a repair is scheduled; gt why {bead} says what it waits for");
+    Ok(if is_scheduled { scheduled() } else { String::new() })
 }
 
 /// The request that landed as this commit, or that `input` names otherwise.
@@ -225,7 +277,10 @@ pub fn change(town: &Town, request: &MergeRequest) -> Result<Vec<u8>> {
 }
 
 /// The commits that a review compares, and the repository that has them.
-fn compared(town: &Town, request: &MergeRequest) -> Result<(Rig, Repository, Commit, Commit)> {
+pub(super) fn compared(
+    town: &Town,
+    request: &MergeRequest,
+) -> Result<(Rig, Repository, Commit, Commit)> {
     let rig = town.read(|reader| gt_town::rig_names::require(reader, request.rig.as_str()))?;
     let repository = Trees::of(town, &rig).map(|trees| trees.repository());
     let commits = Commit::parse(&request.base).zip(Commit::parse(&request.accepted));

@@ -4,11 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use gt_core::decide::WaitReason;
+use gt_core::merging::RequestPurpose;
 use gt_core::schedule::RunId;
 use gt_core::{Bead, BeadId, Event, EventKind, Outcome, Status};
 use gt_store::{Bell, EventFilter, Reader};
 
 use super::recover::recover;
+use crate::merge_queue::unattended_requests;
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::events::EventFollower;
 use gt_scheduling::dispatch::DispatchInputs;
@@ -74,8 +76,10 @@ pub enum WaitUpdate<'a> {
     Ended(&'a WatchedBead),
     /// This run has a fault that could not be fixed, for this reason.
     NotRecovered(&'a RunId, &'a str),
-    /// Nothing is running, though something could be started: a dispatcher is needed.
+    /// Nothing is running, and something is scheduled: a dispatcher is needed.
     Idle,
+    /// Nothing is running, and no process lands the merge requests that could land.
+    NotLanding,
 }
 
 /// How often the number of the last event is read where no bell rings. That is one read of a counter.
@@ -150,7 +154,13 @@ impl<'a, F: FnMut(WaitUpdate<'_>)> BeadWait<'a, F> {
             if request.beads.is_empty() {
                 let queued = reader.open_contexts()?.into_iter().map(|context| context.bead);
                 let live = reader.live_runs()?.into_iter().map(|run| run.id.bead);
-                return Ok((None, queued.chain(live).collect()));
+                let requests = reader.open_merge_requests()?.into_iter();
+                // The request of a convoy has no work of its own to wait for.
+                let landing = requests.filter(|request| {
+                    request.moves_by_itself() && request.purpose != RequestPurpose::Integration
+                });
+                let landing = landing.map(|request| request.id.bead);
+                return Ok((None, queued.chain(live).chain(landing).collect()));
             }
             let mut named: Vec<BeadId> = Vec::new();
             for input in &request.beads {
@@ -243,7 +253,12 @@ impl<'a, F: FnMut(WaitUpdate<'_>)> BeadWait<'a, F> {
         }
         if now.since(*self.idle_since.get_or_insert(now)) >= IDLE_TOLD_AFTER {
             self.idle_told = true;
-            (self.each)(WaitUpdate::Idle);
+            if !self.town.read(|reader| Ok(reader.open_contexts()?))?.is_empty() {
+                (self.each)(WaitUpdate::Idle);
+            }
+            if !unattended_requests(self.town)?.is_empty() {
+                (self.each)(WaitUpdate::NotLanding);
+            }
         }
         Ok(())
     }
@@ -323,7 +338,7 @@ impl ProgressReader<'_, '_> {
         let Some(context) = self.reader.open_context(&bead.id)? else {
             let reasons = self.snapshot.reasons_unscheduled(self.reader, bead, None)?;
             let is_landing = reasons.iter().any(|reason| {
-                matches!(reason, WaitReason::Merging(request) if request.state.moves_by_itself())
+                matches!(reason, WaitReason::Merging(request) if request.moves_by_itself())
             });
             return Ok(if is_landing { BeadProgress::Going } else { BeadProgress::Stuck(reasons) });
         };

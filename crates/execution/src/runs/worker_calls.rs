@@ -20,6 +20,10 @@ use gt_town::{Environment, OperationError, Result, Town};
 const VOID: &str = "the token of this worker is void, because its run is over: nothing that it does counts any more; stop \
                     working: leave everything as it is, and end your session";
 
+/// The answer to a worker that shows no token at all.
+const MISSING: &str = "GT_RUN_TOKEN_FILE is not set, so it is not known which run asks; call gt with the environment that \
+                       the worker was started with";
+
 /// If a worker calls `gt` or `bd`, has the command carried out by the process that has the store, and gives its exit status;
 /// nothing if it is to be carried out here. `on_wait` is called once if that has to wait.
 pub fn call_from_worker(
@@ -82,6 +86,9 @@ pub fn admit_call(
     environment: &Environment,
     request: &CallRequest,
 ) -> Result<(Vec<String>, Environment)> {
+    if request.token.is_none() {
+        return Err(OperationError::rejected(MISSING));
+    }
     let token = request.token.as_deref().and_then(RunToken::parse);
     let run = match &token {
         Some(token) => run_of(town, token)?,

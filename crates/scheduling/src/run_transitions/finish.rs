@@ -61,6 +61,20 @@ pub fn finish_with_reason_in(
     finish_as(writer, town, id, end, None, reason)
 }
 
+/// Ends a run and judges its runtime and account by its end, in one transaction; its bead is left to the caller. Nothing if the
+/// run has ended already.
+pub fn end_run_in(
+    writer: &mut Writer<'_>,
+    run: &Run,
+    end: &RunEnd,
+    by: &str,
+) -> Result<Option<FailureCause>> {
+    if !writer.end_run(run, end, by)? {
+        return Ok(None);
+    }
+    Ok(Some(record_run_evidence(writer, run, end)?))
+}
+
 fn finish_as(
     writer: &mut Writer<'_>,
     town: &Town,
@@ -79,10 +93,7 @@ fn finish_as(
     let over = run.over_limit.filter(|_| end.state == RunState::Lost);
     let ended_over = over.map(|_| RunEnd { loss: RunLoss::Budget, ..end.clone() });
     let end = ended_over.as_ref().unwrap_or(end);
-    if !writer.end_run(run, end, by)? {
-        return Ok(FinishEffect::Already);
-    }
-    let blame = record_run_evidence(writer, run, end)?;
+    let Some(blame) = end_run_in(writer, run, end, by)? else { return Ok(FinishEffect::Already) };
     let context = writer.context_by_number(run.context)?;
     match (end.state, context) {
         // Without a repository there is no merge request that a person could approve.

@@ -3,6 +3,7 @@
 mod check;
 mod expand;
 mod feed;
+mod lift_stop;
 mod redispatch;
 mod rehearse;
 mod request;

@@ -6,6 +6,7 @@ use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, Status};
 use gt_store::{EventFilter, NewContext, Writer};
 
 use super::check;
+use super::lift_stop::lift_stop_of_run_in;
 use super::rehearse::rehearse;
 use crate::dispatch::DispatchInputs;
 use crate::dispatch::{CycleCaller, SchedulingSnapshot};
@@ -199,6 +200,7 @@ fn retry_in(
         }
         release_in(writer, &id)?;
     }
+    lift_stop_of_run_in(writer, &bead)?;
     let bead = require(writer)?;
     let new = NewContext {
         place: latest.place.clone(),

@@ -11,6 +11,7 @@ use gt_store::{BeadRow, NewContext, Pause, Reader, Unscheduled, Writer};
 use super::check::{self, ScheduleVerdict};
 use super::expand::SlingTarget;
 use super::feed::{feed_in, strays};
+use super::lift_stop::lift_stop_of_run_in;
 use super::rehearse::rehearse;
 use super::request::{
     ConvoyChoice, SkipReason, SlingEntry, SlingOptions, SlingOutcome, SlingReport, SlingRequest,
@@ -393,7 +394,7 @@ impl Scheduling<'_> {
         &mut self,
         writer: &mut Writer<'_>,
         report: &mut SlingReport,
-        going: Vec<CheckedBead>,
+        mut going: Vec<CheckedBead>,
         target: Option<&SlingTarget>,
         title: Option<&str>,
     ) -> Result<()> {
@@ -455,6 +456,15 @@ impl Scheduling<'_> {
             // Only `--force` comes here: the work is done again, without the earlier one.
             if cancel_request_in(writer, id, "its bead was slung again")?.is_some() {
                 release_in(writer, id)?;
+            }
+        }
+        // Only a person lifts what the end of a run has stopped.
+        for CheckedBead { row, .. } in going.iter_mut().filter(|_| self.town.acting_run().is_none())
+        {
+            if lift_stop_of_run_in(writer, &row.bead)?
+                && let Some(lifted) = writer.bead(&row.bead.id)?
+            {
+                row.bead = lifted;
             }
         }
         let made = writer.insert_contexts(new)?;

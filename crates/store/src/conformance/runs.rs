@@ -315,7 +315,7 @@ pub(super) fn a_run_that_was_handed_back_is_listed_until_its_bead_is_scheduled_a
     subject: &dyn EngineUnderTest,
 ) {
     let town = CheckedStore::new(subject);
-    let beads = ["gt-asks", "gt-later", "gt-done", "gt-cancelled", "gt-closed"];
+    let beads = ["gt-asks", "gt-later", "gt-done", "gt-cancelled", "gt-closed", "gt-nothing"];
     town.add_open(&beads);
     let hand_back = |text: &str, said: Option<DoneStatus>, state: RunState| {
         let context = schedule(&town, new(text));
@@ -338,12 +338,21 @@ pub(super) fn a_run_that_was_handed_back_is_listed_until_its_bead_is_scheduled_a
     hand_back("gt-cancelled", None, RunState::Cancelled);
     hand_back("gt-closed", Some(DoneStatus::Escalated), RunState::Cancelled);
     town.close_as("gt-closed", None);
+    hand_back("gt-nothing", None, RunState::Failed);
     let listed = |limit| {
         let runs = town.read(|reader| reader.runs_handed_back(limit));
         runs.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(listed(9), ["gt-asks#1", "gt-done#1", "gt-later#1"]);
     assert_eq!(listed(1), ["gt-asks#1"]);
+    town.write(|writer| {
+        let Some(open) = writer.bead(&id("gt-nothing"))? else { return Ok(()) };
+        let mut blocked = open.clone();
+        blocked.enter(Status::Blocked, writer.now());
+        writer.save_bead(&open, &blocked, EventKind::StatusChanged).map(drop)
+    });
+    assert_eq!(listed(9), ["gt-asks#1", "gt-done#1", "gt-later#1", "gt-nothing#1"]);
+    town.close_as("gt-nothing", None);
 
     schedule(&town, new("gt-asks"));
     assert_eq!(listed(9), ["gt-done#1", "gt-later#1"]);

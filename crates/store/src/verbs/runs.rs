@@ -61,7 +61,7 @@ statements! {
         JOIN runs r ON r.context = c.number WHERE c.latest = 1 AND c.close_reason = 'dispatched' \
         AND b.status IN ('open', 'blocked', 'deferred') \
         AND ((r.state = 'cancelled' AND r.said IN ('escalated', 'deferred')) OR (r.state = 'done' AND b.status = 'open') \
-        OR (r.state = 'lost' AND r.over_limit IS NOT NULL)) \
+        OR (r.state = 'failed' AND b.status = 'blocked') OR (r.state = 'lost' AND r.over_limit IS NOT NULL)) \
         AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.bead = r.bead AND n.epoch > r.epoch) \
         ORDER BY c.bead LIMIT ?1";
     LAST_EPOCH = "SELECT COALESCE(MAX(epoch), 0) FROM runs WHERE bead = ?1";
@@ -206,7 +206,7 @@ impl Reader<'_> {
     }
 
     /// The last runs of beads that their workers gave back undecided and that were not scheduled since: escalated, put off,
-    /// done while the bead is open, or ended because they were over a limit of their own.
+    /// done while the bead is open, ended without a change, or ended because they were over a limit of their own.
     pub fn runs_handed_back(&self, limit: usize) -> Result<Vec<RunId>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.rows(HANDED_BACK, &[limit.into()], |row| {

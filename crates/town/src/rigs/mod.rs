@@ -244,6 +244,11 @@ fn refuse_scheduled(reader: &Reader<'_>, rig: &Rig) -> Result<()> {
             rig.slug
         )));
     }
+    refuse_live_run(reader, rig)
+}
+
+/// Refuses to remove a rig in which a run is live.
+pub fn refuse_live_run(reader: &Reader<'_>, rig: &Rig) -> Result<()> {
     match reader.live_runs()?.into_iter().find(|run| run.rig == rig.slug) {
         Some(run) => Err(OperationError::rejected(format!(
             "{} is running in the rig {}; wait for it, or end it with gt run cancel {}",

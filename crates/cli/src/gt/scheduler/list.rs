@@ -18,7 +18,7 @@ use crate::output::Printer;
 pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.store_town()?;
     let queued = list(&town, CycleCaller::Daemon)?;
-    let absence = daemon::absence(&town, &status(&town)?);
+    let absence = daemon::absence(&town, &status(&town)?)?;
     let printer = context.printer;
     if printer.json() {
         let mut list = printer.list();

@@ -18,7 +18,7 @@ use crate::output::{Cell, Printer, Table, ago, local_times, moment};
 pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town = context.town()?;
     let status = status(&town)?;
-    let absence = daemon::absence(&town, &status);
+    let absence = daemon::absence(&town, &status)?;
     if context.printer.json() {
         let beads = list(&town, CycleCaller::Daemon)?;
         let beads = beads.iter().map(|bead| queued_document(bead, absence)).collect();

@@ -83,7 +83,7 @@ fn headline(town: &Town, status: &QueueStatus) -> String {
 
 /// What stops the town as a whole.
 fn warning(town: &Town, status: &QueueStatus) -> Option<String> {
-    if let Some(absence) = daemon::absence(town, status) {
+    if let Ok(Some(absence)) = daemon::absence(town, status) {
         return Some(absence.to_string());
     }
     let pause = status.paused.as_ref()?;

@@ -98,8 +98,8 @@ fn output(
     }
     let state = || Some(context.environment.state_directory()?.join("work"));
     match client {
-        WorkClient::Local(town) => Ok(town.root().join(".gt").join("work")),
-        WorkClient::Remote(_) => state().ok_or_else(|| {
+        WorkClient::Local(town) if town.has_directory() => Ok(town.root().join(".gt").join("work")),
+        WorkClient::Local(_) | WorkClient::Remote(_) => state().ok_or_else(|| {
             CliError::request(
                 "neither HOME nor XDG_STATE_HOME is set; say with --output where output is kept",
             )

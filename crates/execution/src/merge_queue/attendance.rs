@@ -1,0 +1,68 @@
+//! Merge requests that a pass would move, while no process makes one.
+
+use gt_core::merging::{MergeRequest, MergeRequestId};
+use gt_executors::runs::{Liveness, RunFiles};
+use gt_store::MergeQueueRow;
+
+use super::local_machine::is_queue_locked;
+use super::pass::is_actionable;
+use super::queue_name::QueueName;
+use gt_town::hosts::{host_of, other_host_of};
+use gt_town::{Result, Town};
+
+/// The requests that a pass on this host could move now, and that no process works on: the builder of their queue is dead, its
+/// lease is over, or there is none. A daemon that runs makes its passes by itself, and is not looked for here.
+pub fn unattended_requests(town: &Town) -> Result<Vec<MergeRequestId>> {
+    let now = town.now();
+    let (requests, queues) =
+        town.read(|reader| Ok((reader.open_merge_requests()?, reader.merge_queues()?)))?;
+    let waits = |request: &MergeRequest| {
+        is_actionable(request)
+            && request.waits_until(now).is_none()
+            && request.waits_for_resume().is_none()
+            && request.waits_for_target().is_none()
+            && request.queue_stop.blocker.is_none()
+    };
+    let waiting: Vec<MergeRequest> = requests.into_iter().filter(waits).collect();
+    if waiting.is_empty() {
+        return Ok(Vec::new());
+    }
+    // A host that cannot be named has no lease.
+    let host = host_of(town).unwrap_or_default();
+    let mut unattended = Vec::new();
+    for request in waiting {
+        let queue =
+            queues.iter().find(|queue| queue.rig == request.rig && queue.target == request.target);
+        let is_built = match queue {
+            Some(queue) => has_builder(town, queue, &host)?,
+            None => false,
+        };
+        if !is_built
+            && !has_supervisor(town, &request)
+            && other_host_of(town, &request.rig, &host)?.is_none()
+        {
+            unattended.push(request.id);
+        }
+    }
+    Ok(unattended)
+}
+
+/// Whether a live process works on a queue. On this host the lock of the queue says so, on others the lease.
+fn has_builder(town: &Town, queue: &MergeQueueRow, host: &str) -> Result<bool> {
+    if queue.builder.is_empty() {
+        return Ok(false);
+    }
+    if queue.builder == host && town.has_directory() {
+        let name = QueueName { rig: queue.rig.clone(), target: queue.target.clone() };
+        return Ok(is_queue_locked(town, &name));
+    }
+    let (rig, target) = (&queue.rig, queue.target.as_str());
+    town.read(|reader| Ok(reader.has_queue_lease(rig, target, &queue.builder)?))
+}
+
+/// Whether the supervisor of the run that made a request is there: it makes a pass before it exits.
+fn has_supervisor(town: &Town, request: &MergeRequest) -> bool {
+    let Some(run) = request.run().filter(|_| town.has_directory()) else { return false };
+    let files = RunFiles::of(&town.runs_directory(), &run.to_string());
+    files.liveness().is_ok_and(|liveness| liveness == Liveness::Held)
+}
