@@ -9,6 +9,7 @@ use gt_core::{Bead, IssueType, Json, Status};
 use gt_executors::hosting::{AwaitedObject, awaited_state};
 use gt_store::{BeadFilter, Reader, StatusFilter};
 
+use crate::acting::refuse_worker;
 use crate::beads::{Close, close, everything};
 use crate::lookup::resolve_in;
 use crate::messages::{Escalation, escalate};
@@ -78,7 +79,10 @@ pub fn check_gates(town: &Town, check: &GateCheck) -> Result<Vec<CheckedGate>> {
     let mut checked = Vec::new();
     for (gate, kind, facts) in known {
         // No transaction waits for another program.
-        let facts = facts.unwrap_or_else(|| outside_facts(&gate, &kind, check));
+        let facts = facts.unwrap_or_else(|| match refuse_worker(town, "asking GitHub") {
+            Ok(()) => outside_facts(&gate, &kind, check),
+            Err(refused) => GateFacts::Unknown(refused.to_string()),
+        });
         let mut verdict = judge_gate(&facts, town.now());
         match &verdict {
             GateVerdict::Resolved(reason) if !check.dry_run => {

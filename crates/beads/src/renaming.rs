@@ -152,11 +152,11 @@ fn move_bead(town: &Town, writer: &mut Writer<'_>, bead: &Bead, id: &BeadId) -> 
         writer.add_comment(&moved, &Comment { bead: id.clone(), ..comment }, false)?;
     }
     for edge in writer.edges_from(old)? {
-        writer.put_dependency(&Dependency { issue: id.clone(), ..edge }, false)?;
+        writer.put_dependency(&Dependency { issue: id.clone(), ..edge }, true)?;
     }
     // Before the old bead goes: nothing that waits for it is free in between.
     for edge in writer.edges_to(old)? {
-        writer.put_dependency(&Dependency { target: id.clone(), ..edge }, false)?;
+        writer.put_dependency(&Dependency { target: id.clone(), ..edge }, true)?;
     }
     delete_in(town, writer, &[old.to_string()], false)?;
     Ok(())

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use gt_executors::{editor, private};
 
+use crate::acting::refuse_worker;
 use gt_town::town::DIRECTORY;
 use gt_town::{OperationError, Result, Town, with_causes};
 
 /// The text that a person leaves in the editor `program`; nothing if it stays as it was.
 pub fn edit_text(town: &Town, program: &str, id: &str, before: &str) -> Result<Option<String>> {
+    refuse_worker(town, "bd edit")?;
     let name = format!("edit-{id}-{}.md", std::process::id());
     let path = town.root().join(DIRECTORY).join(name);
     let failed = |action: &'static str| {

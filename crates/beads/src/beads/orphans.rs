@@ -7,6 +7,7 @@ use gt_core::decide::rewrite_ids;
 use gt_core::{Bead, BeadId, Status};
 use gt_executors::git::{self, CommitMessage};
 
+use crate::acting::refuse_worker;
 use gt_town::{OperationError, Result, Town, with_causes};
 
 /// How many commits are read, the latest first.
@@ -23,6 +24,7 @@ pub struct Orphan {
 
 /// The beads that are open or in progress and that commits of the current branch around this directory speak of, by their ids.
 pub fn orphans(town: &Town, directory: &Path) -> Result<Vec<Orphan>> {
+    refuse_worker(town, "bd orphans")?;
     let failed = |error: git::GitError| OperationError::rejected(with_causes(&error));
     let Some(checkout) = git::checkout_around(directory).map_err(failed)? else {
         return Err(OperationError::rejected(format!(

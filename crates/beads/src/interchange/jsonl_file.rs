@@ -91,7 +91,9 @@ pub fn sync_jsonl(town: &Town, path: &Path) -> Result<(Option<ImportSummary>, Js
     refuse_markers(path)?;
     let file = File::open(path).map_err(|source| failed("read", path, source))?;
     let source = LineFile::spool(file, path.display().to_string(), &town.root().join(DIRECTORY))?;
-    let options = ImportOptions { follows_deletions: true, ..ImportOptions::default() };
+    // A worker must not delete beads by a file that it writes.
+    let follows_deletions = town.acting_run().is_none();
+    let options = ImportOptions { follows_deletions, ..ImportOptions::default() };
     let summary = import(town, &ImportContents::lines(source), options, |_| {})?;
     let written = replace(town, path, found.as_deref())?;
     Ok((Some(summary), written))

@@ -21,7 +21,7 @@ fn a_renamed_bead_takes_everything_along() {
     let repo = repository();
     repo.bead("we-a", &["--labels", "hot"]);
     repo.bead("we-b", &["--description", "see we-a, not we-a1", "--deps", "we-a"]);
-    repo.bead("we-a.1", &["--parent", "we-a"]);
+    repo.bd(["create", "A part", "--parent", "we-a"]).ok();
     repo.bd(["comment", "we-a", "first"]).ok();
     repo.bead("we-c", &["--deps", "we-b"]);
     repo.bd(["dep", "add", "we-a", "we-c", "--type", "related"]).ok();
@@ -35,7 +35,7 @@ fn a_renamed_bead_takes_everything_along() {
     assert_eq!(shown["dependencies"][0]["id"], "we-c");
     assert_eq!(repo.show("we-a.1")["parent"], "we-login");
     assert_eq!(repo.show("we-b")["description"], "see we-login, not we-a1");
-    assert_eq!(repo.json(&["blocked"])[0]["blocked_by"], json!(["we-login"]));
+    assert_eq!(repo.json(&["blocked"])[1]["blocked_by"], json!(["we-login"]));
     assert_says(&refusal(&repo.bd(["show", "we-a"])), &["no issue found"]);
 
     for (arguments, said) in [
@@ -55,7 +55,7 @@ fn a_renamed_bead_takes_everything_along() {
 fn a_prefix_is_renamed_for_all_beads_or_none() {
     let repo = repository();
     repo.bead("we-a", &[]);
-    repo.bead("we-a.1", &["--parent", "we-a", "--description", "a part of we-a."]);
+    repo.bd(["create", "A part", "--parent", "we-a", "--description", "a part of we-a."]).ok();
     repo.bead("we-b", &["--deps", "we-a.1"]);
     let preview = repo.bd(["rename-prefix", "kw-", "--dry-run"]).ok();
     assert_says(&preview.stdout, &["Would rename 3 beads from we to kw", "we-a.1 to kw-a.1"]);
@@ -84,6 +84,7 @@ fn a_prefix_is_renamed_for_all_beads_or_none() {
 fn a_bead_with_work_keeps_its_id() {
     let town = town_with_rigs(&["web"]);
     town.bead("we-a", &[]);
+    town.gt(["config", "set", "rig.web.command", "true {bead}"]).ok();
     town.gt(["scheduler", "pause"]).ok();
     town.gt(["sling", "we-a", "web", "--queue"]).ok();
     assert_says(&refusal(&town.bd(["rename", "we-a", "we-b"])), &["we-a: it is scheduled"]);
@@ -172,8 +173,8 @@ fn gates_open_when_their_wait_is_over() {
 fn a_swarm_stands_for_the_work_on_an_epic() {
     let town = town();
     town.bead("hq-e", &["--type", "epic"]);
-    town.bead("hq-e.1", &["--parent", "hq-e"]);
-    town.bead("hq-e.2", &["--parent", "hq-e", "--deps", "hq-e.1"]);
+    town.bd(["create", "First", "--parent", "hq-e"]).ok();
+    town.bd(["create", "Second", "--parent", "hq-e", "--deps", "hq-e.1"]).ok();
     town.bead("hq-alone", &[]);
     let plan = town.json(&["swarm", "validate", "hq-e"]);
     assert_eq!((&plan["swarmable"], &plan["max_parallelism"]), (&json!(true), &json!(1)));

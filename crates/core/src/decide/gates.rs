@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::time::format_duration;
 use crate::{Status, Timestamp};
 
 /// What is known of the thing that a gate waits for.
@@ -52,6 +53,10 @@ pub enum GateVerdict {
     Failed(String),
 }
 
+fn to_the_second(duration: Duration) -> Duration {
+    Duration::from_secs(duration.as_secs())
+}
+
 /// How a gate stands at this time.
 pub fn judge_gate(facts: &GateFacts, now: Timestamp) -> GateVerdict {
     match facts {
@@ -62,9 +67,11 @@ pub fn judge_gate(facts: &GateFacts, now: Timestamp) -> GateVerdict {
         GateFacts::Timer { made_at, length: Some(length) } => {
             let over_at = made_at.plus(*length);
             if over_at <= now {
-                GateVerdict::Resolved(format!("the time was over at {over_at}"))
+                let since = format_duration(to_the_second(now.since(over_at)));
+                GateVerdict::Resolved(format!("the time was over {since} ago"))
             } else {
-                GateVerdict::Pending(format!("waits until {over_at}"))
+                let left = format_duration(to_the_second(over_at.since(now)));
+                GateVerdict::Pending(format!("waits {left} more"))
             }
         }
         GateFacts::Bead { name, status: None } => {
