@@ -8,8 +8,8 @@ use gt_store::{Reader, Writer};
 
 use crate::beads::cancel_before_delete_in;
 use crate::convoys::close_bookkeeping;
-use crate::interchange::remember_deletion;
 use crate::lookup::resolve_in;
+use crate::tombstones::remember_deletion;
 use gt_town::{Result, Town};
 
 /// The effects of a deletion.

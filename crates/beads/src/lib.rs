@@ -35,4 +35,5 @@ pub mod run_records;
 pub mod steps;
 pub mod store;
 pub mod swarms;
+pub mod tombstones;
 pub mod transition_check;

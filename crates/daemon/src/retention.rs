@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gt_beads::interchange::forget_old_tombstones;
+use gt_beads::tombstones::forget_old_tombstones;
 use gt_core::decide::DiskGuard;
 use gt_core::schedule::{RunId, TrashState, Trashed};
 use gt_core::settings::Layers;

@@ -7,8 +7,8 @@ use gt_core::limits::PAGE_BEADS;
 use gt_records::{BeadView, export_line, export_memory_line};
 use gt_store::{BeadFilter, BeadOrder, SettingScope};
 
-use super::tombstones::tombstones;
 use crate::beads::{everything, listed};
+use crate::tombstones::tombstones;
 use gt_town::{OperationError, Result, Town};
 
 /// What an export leaves out and adds; every bead and nothing else by default.

@@ -11,12 +11,12 @@ use gt_store::{Bulk, DependencyChange, SettingScope, Writer, differing_fields};
 use super::lines::{LineFile, LineText};
 use super::rigs_and_settings::import_rigs_and_settings;
 use super::survey::{LinePosition, Survey, survey};
-use super::tombstones::{keep_tombstone, tombstones};
 use super::{ImportContents, ImportSummary, SourceKind, external};
 use crate::adopt::carries_old_state;
 use crate::beads::{CarriedRig, carried_rig};
 use crate::deletion::delete_in;
 use crate::dependencies::BlockingGraph;
+use crate::tombstones::{keep_tombstone, tombstones};
 use gt_town::{OperationError, Result, Town};
 
 /// How to import.

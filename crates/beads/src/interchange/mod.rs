@@ -13,7 +13,6 @@ mod lines;
 mod rigs_and_settings;
 mod summary;
 mod survey;
-mod tombstones;
 
 pub use export::{ExportOptions, export, export_some};
 pub use import::{ImportOptions, import};
@@ -25,5 +24,3 @@ pub use jsonl_file::{
 pub use lines::LineFile;
 pub use rigs_and_settings::{KEPT_ACCOUNTS, KEPT_PAUSE, kept};
 pub use summary::{ImportSummary, Skipped};
-pub use tombstones::forget_old_tombstones;
-pub(crate) use tombstones::remember_deletion;

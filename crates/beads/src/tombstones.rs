@@ -23,7 +23,7 @@ pub(crate) fn remember_deletion(writer: &mut Writer<'_>, bead: &Bead) -> Result<
 }
 
 /// Remembers a deletion that another clone made. The later of two counts.
-pub(super) fn keep_tombstone(writer: &mut Writer<'_>, tombstone: &TombstoneRecord) -> Result<()> {
+pub(crate) fn keep_tombstone(writer: &mut Writer<'_>, tombstone: &TombstoneRecord) -> Result<()> {
     let known = writer.setting(SettingScope::Tombstone, tombstone.id.as_str())?;
     let known = known.and_then(|text| read(&text, writer.now()));
     if known.is_none_or(|known| known.deleted_at < tombstone.deleted_at) {
@@ -34,7 +34,7 @@ pub(super) fn keep_tombstone(writer: &mut Writer<'_>, tombstone: &TombstoneRecor
 }
 
 /// The deletions that are remembered, of beads that have not come back.
-pub(super) fn tombstones(
+pub(crate) fn tombstones(
     reader: &Reader<'_>,
     now: Timestamp,
 ) -> Result<BTreeMap<BeadId, (Timestamp, String)>> {
