@@ -292,6 +292,112 @@ pub struct SwarmDocument {
     pub blocked: Vec<RawJson>,
 }
 
+/// The parts of an epic in the order in which they can be worked on.
+#[derive(Debug, Clone, Serialize)]
+pub struct SwarmPlanDocument {
+    pub epic_id: String,
+    pub epic_title: String,
+    pub total_issues: u64,
+    pub closed_issues: u64,
+    pub ready_fronts: Vec<SwarmWaveDocument>,
+    pub max_parallelism: u64,
+    pub estimated_sessions: u64,
+    pub warnings: Vec<String>,
+    pub errors: Vec<String>,
+    pub swarmable: bool,
+}
+
+/// Parts of an epic that can be worked on at once.
+#[derive(Debug, Clone, Serialize)]
+pub struct SwarmWaveDocument {
+    pub wave: u64,
+    pub issues: Vec<String>,
+}
+
+/// A swarm that was made.
+#[derive(Debug, Clone, Serialize)]
+pub struct CreatedSwarmDocument {
+    pub swarm_id: String,
+    pub epic_id: String,
+    pub coordinator: String,
+    pub analysis: SwarmPlanDocument,
+}
+
+/// The swarms that are not closed.
+#[derive(Debug, Clone, Serialize)]
+pub struct SwarmsDocument {
+    pub swarms: Vec<ListedSwarmDocument>,
+}
+
+/// A swarm, and how far its epic is.
+#[derive(Debug, Clone, Serialize)]
+pub struct ListedSwarmDocument {
+    pub id: String,
+    pub title: String,
+    pub epic_id: String,
+    pub epic_title: String,
+    pub status: String,
+    pub coordinator: String,
+    pub total_issues: u64,
+    pub completed_issues: u64,
+    pub active_issues: u64,
+    pub progress_percent: u64,
+}
+
+/// How the gates stand.
+#[derive(Debug, Clone, Serialize)]
+pub struct GateCheckDocument {
+    pub checked: u64,
+    pub resolved: u64,
+    pub escalated: u64,
+    pub errors: u64,
+    pub dry_run: bool,
+    pub gates: Vec<CheckedGateDocument>,
+}
+
+/// How a gate stands.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckedGateDocument {
+    pub id: String,
+    pub state: String,
+    pub reason: String,
+}
+
+/// A bead that a commit speaks of, although it is not closed.
+#[derive(Debug, Clone, Serialize)]
+pub struct OrphanDocument {
+    pub issue_id: String,
+    pub title: String,
+    pub status: String,
+    pub latest_commit: String,
+    pub latest_commit_message: String,
+}
+
+/// A bead that has another id now.
+#[derive(Debug, Clone, Serialize)]
+pub struct RenamedBeadDocument {
+    pub old_id: String,
+    pub new_id: String,
+    pub references_updated: u64,
+}
+
+/// A rig whose beads have another prefix.
+#[derive(Debug, Clone, Serialize)]
+pub struct RenamedPrefixDocument {
+    pub old_prefix: String,
+    pub new_prefix: String,
+    pub issues_count: u64,
+    pub dry_run: bool,
+}
+
+/// How many beads with the label human there are.
+#[derive(Debug, Clone, Serialize)]
+pub struct HumanCountsDocument {
+    pub total: u64,
+    pub pending: u64,
+    pub closed: u64,
+}
+
 /// About a list without labels.
 #[derive(Debug, Clone, Serialize)]
 pub struct SkippedLabelsDocument {

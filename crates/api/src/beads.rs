@@ -240,6 +240,8 @@ pub struct SyncDocument {
     pub created: u64,
     /// Beads of the file that were newer than the store.
     pub updated: u64,
+    /// Beads that were deleted in the store, because the file says so.
+    pub deleted: u64,
     /// Beads of the file that were older than the store, which kept its own.
     pub kept: u64,
     /// Whether the file was written.

@@ -45,14 +45,17 @@ mod work;
 mod work_requests;
 
 pub use bead_commands::{
-    BondDocument, ClosedEpicsDocument, DuplicateGroupDocument, DuplicateIssueDocument,
-    DuplicatesDocument, EpicProgressDocument, GatedStepDocument, GatedStepsDocument,
-    KeptMemoryDocument, LocationDocument, MarkedDuplicateDocument, MergeSlotDocument,
-    MoleculeAdvanceDocument, MoleculeDocument, MoleculeStepDocument, NamedDocument,
-    PastBeadDocument, PingDocument, PouredMoleculeDocument, PurgedDocument, RelationDocument,
-    SchemaDocument, SessionContextDocument, SessionHookDocument, SetupDocument,
-    SkippedLabelsDocument, SquashedMoleculeDocument, StatusDocument, StatusesDocument,
-    SupersededDocument, SwarmDocument, TypesDocument, WispsDocument, WorkspaceDocument,
+    BondDocument, CheckedGateDocument, ClosedEpicsDocument, CreatedSwarmDocument,
+    DuplicateGroupDocument, DuplicateIssueDocument, DuplicatesDocument, EpicProgressDocument,
+    GateCheckDocument, GatedStepDocument, GatedStepsDocument, HumanCountsDocument,
+    KeptMemoryDocument, ListedSwarmDocument, LocationDocument, MarkedDuplicateDocument,
+    MergeSlotDocument, MoleculeAdvanceDocument, MoleculeDocument, MoleculeStepDocument,
+    NamedDocument, OrphanDocument, PastBeadDocument, PingDocument, PouredMoleculeDocument,
+    PurgedDocument, RelationDocument, RenamedBeadDocument, RenamedPrefixDocument, SchemaDocument,
+    SessionContextDocument, SessionHookDocument, SetupDocument, SkippedLabelsDocument,
+    SquashedMoleculeDocument, StatusDocument, StatusesDocument, SupersededDocument, SwarmDocument,
+    SwarmPlanDocument, SwarmWaveDocument, SwarmsDocument, TypesDocument, WispsDocument,
+    WorkspaceDocument,
 };
 pub use beads::{
     BatchLineDocument, BlockingEdgeDocument, ClosedDocument, CountDocument, DeletedIds,

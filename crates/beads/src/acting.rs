@@ -13,6 +13,16 @@ pub fn current_run(reader: &Reader<'_>, worker: &Worker) -> Result<Run> {
     Ok(reader.worker_run(worker)?)
 }
 
+/// Refuses a worker: this starts a program outside of its sandbox, in a directory that it can write.
+pub(crate) fn refuse_worker(town: &Town, deed: &str) -> Result<()> {
+    match town.worker() {
+        None => Ok(()),
+        Some(_) => Err(OperationError::rejected(format!(
+            "{deed} is not for workers; ask a person with gt escalate \"…\""
+        ))),
+    }
+}
+
 /// Refuses a worker that would end the work of another, or whose own run is over.
 pub fn require_own_work(town: &Town, reader: &Reader<'_>, bead: &BeadId) -> Result<()> {
     let Some(own) = town.worker() else { return Ok(()) };

@@ -25,12 +25,7 @@ pub fn make(root: &Path, prefix: &str) -> Result<bool> {
             return Err(OperationError::File { action: "create", path: directory, source });
         }
     }
-    let metadata = Json::object(&[
-        ("backend".to_owned(), Json::string(BACKEND)),
-        ("database".to_owned(), Json::string("../.gt/gt.db")),
-        ("issue_prefix".to_owned(), Json::string(prefix)),
-        ("jsonl_export".to_owned(), Json::string("issues.jsonl")),
-    ]);
+    let metadata = metadata(prefix);
     // Only the export belongs into the history of a repository.
     let ignored = format!("{METADATA}\n{LAST_TOUCHED}\n.gitignore\n");
     let files = [
@@ -47,6 +42,25 @@ pub fn make(root: &Path, prefix: &str) -> Result<bool> {
         })?;
     }
     Ok(true)
+}
+
+fn metadata(prefix: &str) -> Json {
+    Json::object(&[
+        ("backend".to_owned(), Json::string(BACKEND)),
+        ("database".to_owned(), Json::string("../.gt/gt.db")),
+        ("issue_prefix".to_owned(), Json::string(prefix)),
+        ("jsonl_export".to_owned(), Json::string("issues.jsonl")),
+    ])
+}
+
+/// Tells tools another prefix. A directory that this program has not made is left as it is.
+pub fn set_prefix(root: &Path, prefix: &str) -> Result<()> {
+    if !is_ours(root) {
+        return Ok(());
+    }
+    let path = root.join(NAME).join(METADATA);
+    let text = format!("{}\n", metadata(prefix).as_str());
+    fs::write(&path, text).map_err(|source| OperationError::File { action: "write", path, source })
 }
 
 /// Whether the town has a directory that this program has made.

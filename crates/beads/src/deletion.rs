@@ -9,6 +9,7 @@ use gt_store::{Reader, Writer};
 use crate::beads::cancel_before_delete_in;
 use crate::convoys::close_bookkeeping;
 use crate::lookup::resolve_in;
+use crate::tombstones::remember_deletion;
 use gt_town::{Result, Town};
 
 /// The effects of a deletion.
@@ -51,6 +52,7 @@ pub fn delete_in(
         cancel_before_delete_in(writer, bead, town.acting_run())?;
         writer.as_consequence(|writer| close_bookkeeping(writer, &bead.id, "was deleted"))?;
         writer.delete_bead(bead)?;
+        remember_deletion(writer, bead)?;
     }
     for id in &deletion.bereft {
         writer.touch_bead(id)?;

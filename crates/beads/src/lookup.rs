@@ -83,7 +83,9 @@ fn ambiguous(input: &str, several: &[&BeadId]) -> OperationError {
 
 fn resolve_bead_in(town: &Town, reader: &Reader<'_>, input: &str) -> Result<BeadId> {
     let input = input.trim();
-    if input.is_empty() || input.chars().any(|c| c.is_control() || c.is_whitespace()) {
+    let is_too_long = input.len() > limits::ID_BYTES_MAX;
+    if input.is_empty() || is_too_long || input.chars().any(|c| c.is_control() || c.is_whitespace())
+    {
         let shown: String = input.chars().take(60).collect();
         return Err(Invalid(format!("\"{}\" is not a bead id", shown.escape_debug())).into());
     }

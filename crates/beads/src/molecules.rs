@@ -7,6 +7,7 @@ use gt_store::{BeadFilter, BeadOrder, BeadRow, Reader, StatusFilter, Writer};
 use crate::beads::{BeadChanges, Close, NewBead, close_in, create_in, everything, update_in};
 use crate::deletion::delete_in;
 use crate::dependencies::put_in;
+use crate::gates::gate_fields;
 use crate::lookup::{edge, require};
 use gt_town::{OperationError, Result, Town};
 
@@ -63,10 +64,8 @@ fn pour_in(
         let parent = step.parent.and_then(|at| made.get(at)).unwrap_or(&root.id);
         let mut carried = Vec::new();
         if let Role::Gate(gate) = &step.role {
-            carried.push(("await_type".to_owned(), Json::string(&gate.kind)));
-            if !gate.id.is_empty() {
-                carried.push(("await_id".to_owned(), Json::string(&gate.id)));
-            }
+            let length = gt_core::time::parse_duration(&gate.timeout).ok();
+            carried = gate_fields(&gate.kind, &gate.id, length);
         }
         let new = NewBead {
             title: step.title.to_string(),

@@ -6,7 +6,7 @@ use gt_daemon::health::{CheckGrade, HealthCheck, examine, examine_fleet};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table};
+use crate::output::{Cell, Table, plural};
 
 /// The checks that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,24 @@ pub(crate) fn examine_town(
     scope: DoctorScope,
     only: Option<&str>,
 ) -> Result<(), CliError> {
-    let printer = context.printer;
+    print_checks(context, &checks(context, scope, only)?, only.is_some(), DoctorDetail::All)
+}
+
+/// How much is printed for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DoctorDetail {
+    /// Every check, in a table.
+    All,
+    /// Only findings, each with its remedy, in sentences.
+    Findings,
+}
+
+/// Runs the checks of the town, all or those of a name.
+pub(crate) fn checks(
+    context: &CommandContext<'_>,
+    scope: DoctorScope,
+    only: Option<&str>,
+) -> Result<Vec<HealthCheck>, CliError> {
     // Somewhere without a town there is nothing to look at; a town that does not open is a finding.
     let root = context.root()?;
     let mut checks = match context.town() {
@@ -36,9 +53,19 @@ pub(crate) fn examine_town(
         }
     };
     checks.retain(|check| only.is_none_or(|name| check.name.contains(name)));
+    Ok(checks)
+}
+
+/// Prints the results of checks; a problem is an error. A caller that names a check expects an object.
+pub(crate) fn print_checks(
+    context: &CommandContext<'_>,
+    checks: &[HealthCheck],
+    as_object: bool,
+    detail: DoctorDetail,
+) -> Result<(), CliError> {
+    let printer = context.printer;
     let problems = checks.iter().filter(|check| check.grade == CheckGrade::Problem).count();
-    if printer.json() && only.is_some() {
-        // A caller that names a check expects an object.
+    if printer.json() && as_object {
         let mut sections = printer.sections();
         sections.array("checks")?;
         checks.iter().try_for_each(|check| sections.push(&document(check)))?;
@@ -46,13 +73,21 @@ pub(crate) fn examine_town(
         sections.finish()?;
     } else if printer.json() {
         let mut list = printer.list();
-        for check in &checks {
+        for check in checks {
             list.push(&document(check))?;
         }
         list.finish()?;
+    } else if detail == DoctorDetail::Findings {
+        let findings = checks.iter().filter(|check| check.grade != CheckGrade::Good);
+        for check in findings {
+            let grade = if check.grade == CheckGrade::Problem { "problem" } else { "warning" };
+            printer.line(format!("{grade}: {}: {}", check.name, check.detail))?;
+            printer.line(format!("  fix: {}", check.fix))?;
+        }
+        printer.done(format!("{} were run", plural(checks.len() as u64, "check")))?;
     } else {
         let mut table = Table::wrapped();
-        for check in &checks {
+        for check in checks {
             let (mark, colour) = match check.grade {
                 CheckGrade::Good => ("✓", Color::Green),
                 CheckGrade::Warning => ("!", Color::Yellow),

@@ -44,12 +44,12 @@ const BD: &[CommandGroup] = &[
     group("Start", "init import export sync merge-driver config setup onboard quickstart"),
     group(
         "Change",
-        "q note tag assign priority label comments state set-state done reopen defer undefer \
-         link duplicate supersede promote delete batch",
+        "q edit note tag assign priority label comments state set-state done reopen defer undefer \
+         link duplicate supersede promote rename rename-prefix delete batch",
     ),
     group(
         "Find",
-        "blocked children epic query stale lint duplicates stats count activity history graph \
+        "blocked children epic query stale lint orphans duplicates stats count activity history graph \
          todo human",
     ),
     group("Formulas", "formula cook mol gate swarm merge-slot"),

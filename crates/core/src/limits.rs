@@ -53,3 +53,5 @@ pub const WORK_DEPENDENCIES_MAX: usize = 100;
 pub const WORK_TYPES_MAX: usize = 20;
 /// How deeply the payload of a work item may be nested. Many JSON parsers refuse more.
 pub const PAYLOAD_DEPTH_MAX: usize = 128;
+/// Most sessions of the Model Context Protocol that a server keeps at a time; each holds memory and a task.
+pub const MCP_SESSIONS_MAX: usize = 256;

@@ -5,7 +5,7 @@ mod rigs;
 
 pub use fleet::examine_fleet;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gt_core::decide::{DiskGuard, HostVerdict, shown_path};
 use gt_core::schedule::{TrashState, Trashed};
@@ -19,7 +19,7 @@ use crate::retention::disk_guard;
 use gt_beads::{dependencies, outbox, store};
 use gt_execution::trees;
 use gt_town::deck::{DeckRecord, DeckSettings};
-use gt_town::{Result, Town, UnsentNotices};
+use gt_town::{OperationError, Result, Town, UnsentNotices};
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +43,45 @@ pub struct HealthCheck {
     pub detail: String,
     /// The remedy; empty if none is needed.
     pub fix: String,
+    /// The remedy that this program can apply itself.
+    pub mend: Option<HealthMend>,
+}
+
+/// A remedy that loses nothing, so that a program may apply it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HealthMend {
+    /// Take the permissions of other users from this directory.
+    Tighten(PathBuf),
+    /// Make this directory.
+    MakeDirectory(PathBuf),
+}
+
+impl HealthMend {
+    /// The deed, as a sentence begins.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Tighten(path) => {
+                format!("take the permissions of others from {}", path.display())
+            }
+            Self::MakeDirectory(path) => format!("make {}", path.display()),
+        }
+    }
+
+    /// Applies it.
+    pub fn apply(&self) -> Result<()> {
+        let failed = |action, path: &Path| {
+            let path = path.to_owned();
+            move |source| OperationError::File { action, path, source }
+        };
+        match self {
+            Self::Tighten(path) => {
+                gt_executors::private::tighten(path).map_err(failed("protect", path))
+            }
+            Self::MakeDirectory(path) => {
+                std::fs::create_dir_all(path).map_err(failed("create", path))
+            }
+        }
+    }
 }
 
 impl HealthCheck {
@@ -53,7 +92,13 @@ impl HealthCheck {
     }
 
     fn good(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, grade: CheckGrade::Good, detail: detail.into(), fix: String::new() }
+        Self {
+            name,
+            grade: CheckGrade::Good,
+            detail: detail.into(),
+            fix: String::new(),
+            mend: None,
+        }
     }
 
     fn bad(
@@ -62,7 +107,11 @@ impl HealthCheck {
         detail: impl Into<String>,
         fix: impl Into<String>,
     ) -> Self {
-        Self { name, grade, detail: detail.into(), fix: fix.into() }
+        Self { name, grade, detail: detail.into(), fix: fix.into(), mend: None }
+    }
+
+    fn mended_by(self, mend: HealthMend) -> Self {
+        Self { mend: Some(mend), ..self }
     }
 }
 
@@ -167,6 +216,7 @@ fn private_files(town: &Town) -> Option<HealthCheck> {
         let detail = format!("{shown} can be read by other users");
         let fix = format!("let its owner run chmod -R go= {shown}");
         HealthCheck::bad("private", CheckGrade::Problem, detail, fix)
+            .mended_by(HealthMend::Tighten(directory.clone()))
     } else {
         HealthCheck::good("private", format!("{shown} can be read by its owner alone"))
     })
@@ -388,6 +438,7 @@ fn rig_directories(town: &Town) -> Result<Vec<HealthCheck>> {
                 detail,
                 format!("mkdir {}", directory.display()),
             )
+            .mended_by(HealthMend::MakeDirectory(directory))
         } else if is_local && !Path::new(&rig.repo).exists() {
             let detail = format!("{}: its repository {} is gone", rig.slug, rig.repo);
             let fix = format!("bring it back, or gt rig dock {}", rig.slug);

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gt_beads::tombstones::forget_old_tombstones;
 use gt_core::decide::DiskGuard;
 use gt_core::schedule::{RunId, TrashState, Trashed};
 use gt_core::settings::Layers;
@@ -102,6 +103,7 @@ pub fn apply_retention(town: &Town) -> Result<RetentionResult> {
         let now = writer.now().to_string();
         writer.put_setting(SettingScope::Store, &mark_of(processes.host()), Some(&now))?;
         let messages = writer.purge_messages(forgotten_before(town, writer, &files)?)?;
+        forget_old_tombstones(writer)?;
         writer.forget_run_outputs(logs_forgotten_before(town, writer, &files)?)?;
         let (announced, due) = announce(writer, processes.host())?;
         Ok(Some((messages, announced, due)))

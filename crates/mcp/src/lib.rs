@@ -18,6 +18,7 @@ mod http_service;
 mod operator_tools;
 mod resources;
 mod server;
+mod session_limit;
 mod stdio;
 mod subscriptions;
 #[cfg(test)]
@@ -28,4 +29,5 @@ pub use caller::{McpCaller, McpRights, McpRole};
 pub use catalog::{ToolDefinition, tools_of};
 pub use http_service::{McpHttpService, http_service};
 pub use server::McpServer;
+pub use session_limit::{LimitedSessions, SessionProblem, TooManySessions, within_session_limit};
 pub use stdio::{serve_stdio, serve_streams};

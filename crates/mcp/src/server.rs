@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use gt_core::MessageId;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam, ServerCapabilities,
-    ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, ToolAnnotations,
-    UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, Tool, ToolAnnotations, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -103,6 +103,27 @@ fn no_resource(failure: &ToolFailure) -> ErrorData {
     ErrorData::resource_not_found(failure.to_string(), None)
 }
 
+/// The methods of this server that have parameters, with those that must be there.
+const METHODS_WITH_PARAMETERS: [(&str, &str); 5] = [
+    ("initialize", "protocolVersion, capabilities and clientInfo"),
+    ("tools/call", "name, a text, and arguments, an object"),
+    ("resources/read", "uri, a text"),
+    ("resources/subscribe", "uri, a text"),
+    ("resources/unsubscribe", "uri, a text"),
+];
+
+/// Refuses a request that the library could not read as one of its own: its method is unknown, or its parameters are wrong.
+fn unreadable(method: &str) -> ErrorData {
+    let known = METHODS_WITH_PARAMETERS.iter().find(|(name, _)| *name == method);
+    if let Some((name, needed)) = known {
+        let told = format!("the params of {name} cannot be read; they are {needed}");
+        return ErrorData::invalid_params(told, None);
+    }
+    let shown: String = method.chars().take(80).collect();
+    let told = format!("there is no method {}", shown.escape_debug());
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, told, None)
+}
+
 fn answered(answer: Result<String, ToolFailure>) -> CallToolResponse {
     match answer {
         Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
@@ -187,6 +208,14 @@ impl ServerHandler for McpServer {
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("gt", version))
             .with_instructions(instructions)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unreadable(&request.method))
     }
 
     async fn list_tools(

@@ -14,8 +14,11 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
     duplex, split,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::caller::{McpCaller, McpRights, McpRole};
+use crate::http_service::http_service;
+use crate::session_limit::{TooManySessions, within_session_limit};
 use crate::stdio::serve;
 
 const WORKER: &str = "web/polecats/toast";
@@ -324,6 +327,14 @@ async fn bad_input_gets_one_clear_error_and_the_session_goes_on() {
     assert_eq!(client.receive().await["error"]["code"], -32600);
     let unknown = client.ask("tools/burn", json!({})).await;
     assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
+    assert_eq!(unknown["error"]["message"], "there is no method tools/burn");
+    for params in [json!({}), json!({"name": "show", "arguments": [1]})] {
+        let unread = client.ask("tools/call", params).await;
+        assert_eq!(unread["error"]["code"], -32602, "{unread}");
+        assert!(unread["error"]["message"].as_str().unwrap().contains("they are name"), "{unread}");
+    }
+    let long = client.refused("show", json!({"id": "a".repeat(100_000)})).await;
+    assert!(long.contains("is not a bead id") && long.len() < 200, "{long}");
     let wrong = client.ask("resources/read", json!({"uri": "file:///etc/passwd"})).await;
     assert!(wrong["error"]["message"].as_str().unwrap().contains("is no resource"), "{wrong}");
     assert!(client.call("status", json!({})).await.contains("0 running"));
@@ -363,4 +374,40 @@ async fn a_resource_that_changes_is_told_to_its_subscriber() {
     client.ask("resources/unsubscribe", json!({"uri": "gt://beads/hq-b"})).await;
     let own = worker(&town, &run);
     Client::of(own).await.call("comment", json!({"text": "mine"})).await;
+}
+
+#[tokio::test]
+async fn a_client_gets_no_session_beyond_the_limit_until_one_ends() {
+    use tower::ServiceExt as _;
+
+    let service = http_service(CancellationToken::new(), None, 2);
+    let town = town();
+    let ask = |method: &str, session: Option<&str>| {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting("2025-06-18")});
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri("/mcp")
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        if let Some(session) = session {
+            request = request.header("mcp-session-id", session);
+        }
+        let mut request = request.body(body.to_string()).unwrap();
+        request.extensions_mut().insert(operator(&town));
+        within_session_limit(service.clone().oneshot(request))
+    };
+
+    let mut sessions = Vec::new();
+    for _ in 0..2 {
+        let begun = ask("POST", None).await.unwrap().unwrap();
+        assert_eq!(begun.status(), 200);
+        sessions.push(begun.headers()["mcp-session-id"].to_str().unwrap().to_owned());
+    }
+    let refused = ask("POST", None).await.map(drop);
+    assert_eq!(refused, Err(TooManySessions));
+    assert!(TooManySessions.to_string().contains("DELETE /mcp"));
+    let ended = ask("DELETE", Some(&sessions[0])).await.unwrap().unwrap();
+    assert!(ended.status().is_success(), "{}", ended.status());
+    assert_eq!(ask("POST", None).await.unwrap().unwrap().status(), 200);
 }

@@ -30,8 +30,8 @@ pub use formula::{FormulaFormat, ReadFormula, cooked_json, formula_json, read_fo
 pub use gas_town::{RigEntry, pause_of, pause_remark, rig_entries};
 pub use places::{Route, flat_settings, parse_route, redirect_target};
 pub use read::{
-    DependencyLine, IssueRecord, RecordLine, parse_dependency_lines, parse_line, parse_plan_graph,
-    parse_plan_lines,
+    DependencyLine, IssueRecord, RecordLine, TombstoneRecord, parse_dependency_lines, parse_line,
+    parse_plan_graph, parse_plan_lines,
 };
 pub use runtime::{ReadRuntime, read_runtime, set_runtime_key};
 pub use settings::{JsonSettings, json_settings};
@@ -41,5 +41,5 @@ pub use tables::{
 pub use tokens::contains_nul;
 pub use write::{
     ArrayWriter, BeadView, Counts, ObjectWriter, escape_html, export_line, export_memory_line,
-    pretty, sorted_object, write_bead, write_comment, write_dependency,
+    export_tombstone_line, pretty, sorted_object, write_bead, write_comment, write_dependency,
 };

@@ -1,6 +1,7 @@
 //! References to a bead.
 
-use gt_core::decide::mentions;
+use gt_core::bead::Title;
+use gt_core::decide::{mentions, rewrite_ids};
 use gt_core::query::{Expression, FieldCondition, Query, TextField, TextTest};
 use gt_core::{Bead, BeadId, Dependency};
 use gt_store::{BeadFilter, Reader};
@@ -62,7 +63,7 @@ const TEXTS: [(&str, TextField, TextOfBead); 6] = [
 
 /// The store finds texts that contain the id; whether that is a mention is decided here, because the id
 /// may only be the beginning of a longer one.
-fn mentions_of(town: &Town, reader: &Reader<'_>, id: &BeadId) -> Result<Vec<Mention>> {
+pub(crate) fn mentions_of(town: &Town, reader: &Reader<'_>, id: &BeadId) -> Result<Vec<Mention>> {
     let contains = |(_, field, _): &(&str, TextField, TextOfBead)| {
         let test = TextTest::Contains(id.to_string());
         Expression::Is(FieldCondition::Text { field: field.clone(), test })
@@ -81,4 +82,27 @@ fn mentions_of(town: &Town, reader: &Reader<'_>, id: &BeadId) -> Result<Vec<Ment
         }
     }
     Ok(found)
+}
+
+/// The bead with texts that speak of other ids, where `other` has one; nothing if no text of it changes.
+pub(crate) fn with_other_ids(
+    bead: &Bead,
+    other: impl Fn(&str) -> Option<BeadId>,
+) -> Result<Option<Bead>> {
+    let mut changed = bead.clone();
+    for text in [
+        &mut changed.description,
+        &mut changed.design,
+        &mut changed.acceptance_criteria,
+        &mut changed.notes,
+        &mut changed.close_reason,
+    ] {
+        if let Some(rewritten) = rewrite_ids(text, &other) {
+            *text = rewritten;
+        }
+    }
+    if let Some(title) = rewrite_ids(bead.title.as_str(), &other) {
+        changed.title = Title::parse(&title)?;
+    }
+    Ok((changed != *bead).then_some(changed))
 }

@@ -1,20 +1,25 @@
 //! Writing every bead, one per line.
 
+use std::collections::BTreeMap;
+
 use gt_core::Json;
 use gt_core::limits::PAGE_BEADS;
 use gt_records::{BeadView, export_line, export_memory_line};
 use gt_store::{BeadFilter, BeadOrder, SettingScope};
 
 use crate::beads::{everything, listed};
+use crate::tombstones::tombstones;
 use gt_town::{OperationError, Result, Town};
 
-/// What an export leaves out; nothing by default.
+/// What an export leaves out and adds; every bead and nothing else by default.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExportOptions {
     /// No memories.
     pub no_memories: bool,
     /// No ephemeral beads and none of the types that lists hide.
     pub scrub: bool,
+    /// With a record for each bead that was deleted lately.
+    pub tombstones: bool,
 }
 
 /// Hands every bead (and every memory) to `each` as one line of JSON, without its newline, all from
@@ -41,8 +46,17 @@ pub fn export_some<E: From<OperationError>>(
     let mut outcome = Ok(());
     let mut count = 0;
     town.read(|reader| {
+        let deleted =
+            if options.tombstones { tombstones(reader, town.now())? } else { BTreeMap::new() };
+        let mut deleted = deleted.into_iter().peekable();
         for page in reader.find(&everything)?.chunks(PAGE_BEADS) {
             for row in reader.bead_rows(page)? {
+                while let Some((_, (_, line))) = deleted.next_if(|(id, _)| *id < row.bead.id) {
+                    outcome = each(&line);
+                    if outcome.is_err() {
+                        return Ok(());
+                    }
+                }
                 let labels = match row.labels.len() {
                     0 => Vec::new(),
                     _ => reader.labels_in_order(&row.bead)?,
@@ -61,6 +75,12 @@ pub fn export_some<E: From<OperationError>>(
                     return Ok(());
                 }
                 count += 1;
+            }
+        }
+        for (_, (_, line)) in deleted {
+            outcome = each(&line);
+            if outcome.is_err() {
+                return Ok(());
             }
         }
         let memories =

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use gt_core::decide::{TargetFacts, find_path};
 use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, RunId, Timestamp};
-use gt_records::{IssueRecord, RecordLine, parse_line};
+use gt_records::{IssueRecord, RecordLine, TombstoneRecord, parse_line};
 use gt_store::{Bulk, DependencyChange, SettingScope, Writer, differing_fields};
 
 use super::lines::{LineFile, LineText};
@@ -14,7 +14,9 @@ use super::survey::{LinePosition, Survey, survey};
 use super::{ImportContents, ImportSummary, SourceKind, external};
 use crate::adopt::carries_old_state;
 use crate::beads::{CarriedRig, carried_rig};
+use crate::deletion::delete_in;
 use crate::dependencies::BlockingGraph;
+use crate::tombstones::{keep_tombstone, tombstones};
 use gt_town::{OperationError, Result, Town};
 
 /// How to import.
@@ -24,6 +26,9 @@ pub struct ImportOptions {
     pub skip_invalid: bool,
     /// Do everything, then undo it.
     pub dry_run: bool,
+    /// Delete the beads that the file says were deleted, and leave out those that were deleted here; the later one of a
+    /// change and a deletion counts. Otherwise the file brings beads and takes none away.
+    pub follows_deletions: bool,
 }
 
 /// Takes everything that arrives into the town, in one transaction. The files of beads are checked as a
@@ -37,7 +42,13 @@ pub fn import(
 ) -> Result<ImportSummary> {
     let now = town.now();
     let sources = arrival.sources();
-    let survey = survey(sources, options, now, &mut progress)?;
+    let deleted = if options.follows_deletions {
+        let found = town.read(|reader| tombstones(reader, now))?;
+        found.into_iter().map(|(id, (at, _))| (id, at)).collect()
+    } else {
+        HashMap::new()
+    };
+    let survey = survey(sources, options, now, &deleted, &mut progress)?;
     town.take_in_or_rehearse(options.dry_run, |writer| {
         let mut summary = arrival.announce();
         import_rigs_and_settings(writer, arrival, &mut summary)?;
@@ -53,6 +64,8 @@ pub fn import(
             now,
             survey: &survey,
             postponed: Vec::new(),
+            deleted: &deleted,
+            tombstones: options.follows_deletions.then(Vec::new),
             summary,
         };
         let mut behind = arrival.bytes();
@@ -60,8 +73,11 @@ pub fn import(
             import.file(file, source, sources.len() > 1, |position| progress(behind + position))?;
             behind += source.bytes();
         }
-        let Import { bulk, postponed, mut summary, .. } = import;
+        let Import { bulk, postponed, tombstones, mut summary, .. } = import;
         bulk.finish()?;
+        for tombstone in tombstones.into_iter().flatten() {
+            follow_deletion(town, writer, &tombstone, &mut summary)?;
+        }
         if survey.any_blocking {
             let removed = remove_circles(writer, &survey.expected)?;
             put_acyclic_edges(writer, removed.into_iter().chain(postponed), &mut summary)?;
@@ -85,6 +101,10 @@ struct Import<'w, 's> {
     now: Timestamp,
     survey: &'w Survey,
     postponed: Vec<PostponedEdge>,
+    /// The beads that were deleted here, and when, if that counts.
+    deleted: &'w HashMap<BeadId, Timestamp>,
+    /// The deletions of the file, if they are followed.
+    tombstones: Option<Vec<TombstoneRecord>>,
     summary: ImportSummary,
 }
 
@@ -141,10 +161,13 @@ impl Import<'_, '_> {
                 self.bulk.writer().put_setting(SettingScope::Memory, &key, Some(value.as_str()))?;
                 self.summary.memories += 1;
             }
-            RecordLine::Tombstone(id) => {
-                let reason = "deleted where it comes from";
-                self.summary.skip(at.name, at.place.1, Some(id), reason);
-            }
+            RecordLine::Tombstone(tombstone) => match &mut self.tombstones {
+                Some(tombstones) if tombstone.deleted_at.is_some() => tombstones.push(tombstone),
+                _ => {
+                    let reason = "deleted where it comes from";
+                    self.summary.skip(at.name, at.place.1, Some(tombstone.id), reason);
+                }
+            },
             RecordLine::Header => {}
         }
         Ok(())
@@ -155,6 +178,11 @@ impl Import<'_, '_> {
         let (name, line) = (at.name, at.place.1);
         if self.survey.is_superseded(&bead.id, at.place) {
             let reason = "another line about it is newer, or comes later";
+            self.summary.skip(name, line, Some(bead.id), reason);
+            return Ok(());
+        }
+        if let Some(at) = self.deleted.get(&bead.id).filter(|at| **at >= bead.updated_at) {
+            let reason = format!("deleted here at {at}, after it was changed there");
             self.summary.skip(name, line, Some(bead.id), reason);
             return Ok(());
         }
@@ -314,6 +342,36 @@ impl Import<'_, '_> {
         let fitting = self.rigs.iter().filter(|rig| id.has_prefix(rig.prefix.as_str()));
         fitting.max_by_key(|rig| rig.prefix.as_str().len()).map(|rig| rig.slug.clone())
     }
+}
+
+/// Deletes a bead that was deleted in another clone, unless it was changed here since or work is under way on it.
+fn follow_deletion(
+    town: &Town,
+    writer: &mut Writer<'_>,
+    tombstone: &TombstoneRecord,
+    summary: &mut ImportSummary,
+) -> Result<()> {
+    let id = &tombstone.id;
+    let Some(bead) = writer.bead(id)? else {
+        return keep_tombstone(writer, tombstone);
+    };
+    let kept = if tombstone.deleted_at.is_none_or(|at| bead.updated_at > at) {
+        Some("it was changed here after it was deleted elsewhere")
+    } else if writer.live_run(id)?.is_some()
+        || writer.open_context(id)?.is_some()
+        || writer.open_merge_request(id)?.is_some()
+    {
+        Some("it was deleted elsewhere, but work on it is under way here")
+    } else {
+        None
+    };
+    if let Some(reason) = kept {
+        summary.skip(None, 0, Some(id.clone()), reason);
+        return Ok(());
+    }
+    delete_in(town, writer, &[id.to_string()], false)?;
+    summary.deleted += 1;
+    keep_tombstone(writer, tombstone)
 }
 
 /// While a run works on a bead, its status and assignee belong to the run.

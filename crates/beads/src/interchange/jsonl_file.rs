@@ -78,7 +78,7 @@ fn changed_elsewhere(path: &Path) -> OperationError {
 }
 
 /// Takes over what git or another program has changed in the file, and brings it up to date. Of each bead the newer version
-/// counts, that of the file or that of the store. Returns what came in, if the file was changed.
+/// counts, that of the file or that of the store; a deletion counts as a version. Returns what came in, if the file was changed.
 pub fn sync_jsonl(town: &Town, path: &Path) -> Result<(Option<ImportSummary>, JsonlWrite)> {
     let lock = lock(town)?;
     let last = read_state(town, path);
@@ -91,7 +91,10 @@ pub fn sync_jsonl(town: &Town, path: &Path) -> Result<(Option<ImportSummary>, Js
     refuse_markers(path)?;
     let file = File::open(path).map_err(|source| failed("read", path, source))?;
     let source = LineFile::spool(file, path.display().to_string(), &town.root().join(DIRECTORY))?;
-    let summary = import(town, &ImportContents::lines(source), ImportOptions::default(), |_| {})?;
+    // A worker must not delete beads by a file that it writes.
+    let follows_deletions = town.acting_run().is_none();
+    let options = ImportOptions { follows_deletions, ..ImportOptions::default() };
+    let summary = import(town, &ImportContents::lines(source), options, |_| {})?;
     let written = replace(town, path, found.as_deref())?;
     Ok((Some(summary), written))
 }
@@ -117,7 +120,7 @@ fn replace(town: &Town, path: &Path, found: Option<&str>) -> Result<JsonlWrite> 
     // Before the beads are read: a change in between is written the next time.
     let event = town.read(|reader| Ok(reader.last_event_number()?))?;
     let temporary = path.with_file_name(format!("issues.jsonl.{}.new", std::process::id()));
-    let options = ExportOptions { no_memories: false, scrub: true };
+    let options = ExportOptions { no_memories: false, scrub: true, tombstones: true };
     let written = write_beads(town, path, &temporary, options);
     let (count, fingerprint) = written.inspect_err(|_| {
         // Leave no half of a file behind; the old file is untouched.

@@ -30,6 +30,8 @@ pub struct ImportSummary {
     pub updated: u64,
     /// Beads that were there just like this.
     pub unchanged: u64,
+    /// Beads that were deleted because the file says so.
+    pub deleted: u64,
     /// How many beads and edges were left out.
     pub skipped: u64,
     /// Which, and why; the first thousand.

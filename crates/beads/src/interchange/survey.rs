@@ -30,11 +30,13 @@ pub(super) struct Survey {
     decisive: HashMap<BeadId, LinePosition>,
 }
 
-/// Checks every line of every file, without the store.
+/// Checks every line of every file, without the store. A bead that was deleted here is not expected to come back, unless its
+/// record is newer.
 pub(super) fn survey(
     sources: &[LineFile],
     options: ImportOptions,
     now: Timestamp,
+    deleted: &HashMap<BeadId, Timestamp>,
     progress: &mut impl FnMut(u64),
 ) -> Result<Survey> {
     let mut survey = Survey::default();
@@ -43,7 +45,12 @@ pub(super) fn survey(
         let look = |survey: &mut Survey, number: u64, text: LineText<'_>| {
             let parsed = text.map_err(str::to_owned);
             match parsed.and_then(|text| parse_line(text, now).map_err(|error| error.to_string())) {
-                Ok(RecordLine::Issue(record)) => survey.expect(&record),
+                Ok(RecordLine::Issue(record)) => {
+                    let bead = &record.bead;
+                    if deleted.get(&bead.id).is_none_or(|at| *at < bead.updated_at) {
+                        survey.expect(&record);
+                    }
+                }
                 Ok(_) => {}
                 Err(problem) => {
                     survey.invalid.insert((file, number), problem);

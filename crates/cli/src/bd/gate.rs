@@ -1,20 +1,28 @@
 //! `bd gate`.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
-use gt_beads::beads::{Close, NewBead, close, create, everything, show};
+use gt_api::{CheckedGateDocument, GateCheckDocument};
+use gt_beads::beads::{Close, NewBead, close, create, show};
+use gt_beads::gates::{CheckedGate, GateCheck, check_gates, gate_fields, gates_filter};
 use gt_core::bead::{Direction, NewDependency};
-use gt_core::{DependencyType, IssueType, Json};
-use gt_town::{BeadFilter, StatusFilter, Town};
+use gt_core::decide::GateVerdict;
+use gt_core::time::parse_duration;
+use gt_core::{DependencyType, IssueType};
+use gt_town::Town;
 
 use super::{bead_output, list};
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::output::plural;
 
 /// Hold beads up until something happens outside
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   bd gate create --blocks gt-abc --type human --reason \"the key is ordered\"
-  bd gate list
+  bd gate create --blocks gt-abc --type gh:pr:42
+  bd gate check
   bd gate resolve gt-gate --reason \"it has come\"")]
 pub(super) struct GateArgs {
     #[command(subcommand)]
@@ -47,8 +55,24 @@ enum GateVerb {
         #[arg(short, long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// List the gates that are open; each is closed by bd gate resolve
-    Check,
+    /// Close the gates whose wait is over, and say how the others stand
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// Only gates of this type: timer, bead, gh:run, gh:pr, or gh for both of GitHub
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// Only say how they stand
+    #[arg(long)]
+    dry_run: bool,
+    /// Ask for a person about a gate that cannot open by itself
+    #[arg(short, long)]
+    escalate: bool,
+    /// At most this many
+    #[arg(short = 'l', long, default_value_t = 100)]
+    limit: usize,
 }
 
 #[derive(Debug, Args)]
@@ -56,15 +80,20 @@ struct CreateArgs {
     /// Its title
     #[arg(value_name = "TITLE")]
     title: Option<String>,
+    #[arg(long = "title", value_name = "TITLE", hide = true, conflicts_with = "title")]
+    title_flag: Option<String>,
     /// The bead that waits for it
     #[arg(long, value_name = "ID")]
     blocks: Option<String>,
-    /// What it waits for: human, timer, gh:run, gh:pr, mail, …
+    /// What it waits for: human, timer, bead, gh:run, gh:pr, mail, …; timer:30m and gh:pr:42 also name it
     #[arg(short = 't', long = "type", visible_alias = "await", default_value = "human")]
     kind: String,
     /// The name of that
     #[arg(long, value_name = "ID")]
     await_id: Option<String>,
+    /// How long a timer waits
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    timeout: Option<Duration>,
     /// Why
     #[arg(short, long, value_name = "TEXT")]
     reason: Option<String>,
@@ -75,8 +104,10 @@ pub(super) fn run(context: &CommandContext<'_>, args: &GateArgs) -> Result<(), C
     let printer = context.printer;
     match &args.verb {
         GateVerb::Create(args) => make(context, &town, args),
-        GateVerb::List { all } => list::print(printer, &town, &gates(*all), |_| String::new()),
-        GateVerb::Check => list::print(printer, &town, &gates(false), |_| String::new()),
+        GateVerb::List { all } => {
+            list::print(printer, &town, &gates_filter(*all), |_| String::new())
+        }
+        GateVerb::Check(args) => check(context, &town, args),
         GateVerb::Show { id } => {
             for shown in show(&town, std::slice::from_ref(id))? {
                 let row = shown?.row;
@@ -101,9 +132,55 @@ pub(super) fn run(context: &CommandContext<'_>, args: &GateArgs) -> Result<(), C
     }
 }
 
-fn gates(all: bool) -> BeadFilter {
-    let status = if all { StatusFilter::All } else { StatusFilter::Current };
-    BeadFilter { types: vec![IssueType::trusted("gate".to_owned())], status, ..everything() }
+fn check(context: &CommandContext<'_>, town: &Town, args: &CheckArgs) -> Result<(), CliError> {
+    let wanted = GateCheck {
+        kind: args.kind.clone(),
+        limit: args.limit,
+        dry_run: args.dry_run,
+        escalate: args.escalate,
+        checkout: context.directory.clone(),
+    };
+    let checked = check_gates(town, &wanted)?;
+    let gates: Vec<CheckedGateDocument> = checked.iter().map(document).collect();
+    let count = |state: &str| gates.iter().filter(|gate| gate.state == state).count() as u64;
+    let (resolved, escalated, errors) = (count("resolved"), count("escalated"), count("error"));
+    let printer = context.printer;
+    if printer.json() {
+        let (checked, dry_run) = (gates.len() as u64, args.dry_run);
+        let document = GateCheckDocument { checked, resolved, escalated, errors, dry_run, gates };
+        return printer.object(&document);
+    }
+    if gates.is_empty() {
+        return printer.done("No open gates found.");
+    }
+    for CheckedGateDocument { id, state, reason } in &gates {
+        printer.line(format!("{id}: {state}, {reason}"))?;
+    }
+    let (count, would) =
+        (plural(gates.len() as u64, "gate"), if args.dry_run { "would be " } else { "" });
+    printer.done(format!(
+        "Checked {count}: {resolved} {would}resolved, {escalated} escalated, {errors} errors"
+    ))
+}
+
+fn document(checked: &CheckedGate) -> CheckedGateDocument {
+    let (state, reason) = match &checked.verdict {
+        GateVerdict::Resolved(reason) => ("resolved", reason),
+        GateVerdict::Escalated(reason) => ("escalated", reason),
+        GateVerdict::Pending(reason) => ("pending", reason),
+        GateVerdict::Failed(reason) => ("error", reason),
+    };
+    let (id, state, reason) = (checked.gate.id.to_string(), state.to_owned(), reason.clone());
+    CheckedGateDocument { id, state, reason }
+}
+
+/// The type of a gate, and the name behind it, such as 42 in gh:pr:42.
+fn type_and_name(text: &str) -> (&str, &str) {
+    let start = if text.starts_with("gh:") { 3 } else { 0 };
+    match text[start..].split_once(':') {
+        Some((kind, name)) => (&text[..start + kind.len()], name),
+        None => (text, ""),
+    }
 }
 
 fn make(context: &CommandContext<'_>, town: &Town, args: &CreateArgs) -> Result<(), CliError> {
@@ -113,12 +190,22 @@ fn make(context: &CommandContext<'_>, town: &Town, args: &CreateArgs) -> Result<
         other: blocked.clone(),
         metadata: String::new(),
     });
-    let mut carried = vec![("await_type".to_owned(), Json::string(&args.kind))];
-    if let Some(id) = &args.await_id {
-        carried.push(("await_id".to_owned(), Json::string(id)));
+    let (kind, name) = type_and_name(&args.kind);
+    if kind.is_empty() {
+        return Err(CliError::request("the type of a gate cannot be empty"));
     }
+    let name = args.await_id.as_deref().unwrap_or(name);
+    let length = match (args.timeout, kind) {
+        (Some(length), _) => Some(length),
+        (None, "timer") => Some(parse_duration(name).map_err(|invalid| {
+            CliError::request(format!("how long does it wait? --timeout 30m says so: {invalid}"))
+        })?),
+        (None, _) => None,
+    };
+    let carried = gate_fields(kind, name, length);
+    let title = args.title.as_ref().or(args.title_flag.as_ref());
     let new = NewBead {
-        title: args.title.clone().unwrap_or_else(|| format!("Gate: {}", args.kind)),
+        title: title.cloned().unwrap_or_else(|| format!("Gate: {}", args.kind)),
         description: args.reason.clone().unwrap_or_default(),
         issue_type: Some(IssueType::trusted("gate".to_owned())),
         links: links.collect(),

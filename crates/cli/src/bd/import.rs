@@ -67,7 +67,7 @@ pub(super) fn import_file(
     context: &CommandContext<'_>,
     path: &Path,
 ) -> Result<ImportSummary, CliError> {
-    let options = ImportOptions { skip_invalid: true, dry_run: false };
+    let options = ImportOptions { skip_invalid: true, ..ImportOptions::default() };
     let arrival = ImportContents::open(path, SourceKind::of(path)?, options)?;
     Ok(import(&context.store_town()?, &arrival, options, |_| {})?)
 }
@@ -80,7 +80,11 @@ pub(crate) fn bring(
     admit: impl FnOnce(SourceKind) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let town = context.store_town()?;
-    let options = ImportOptions { skip_invalid: flags.skip_invalid, dry_run: flags.dry_run };
+    let options = ImportOptions {
+        skip_invalid: flags.skip_invalid,
+        dry_run: flags.dry_run,
+        ..ImportOptions::default()
+    };
     let arrival = if path.as_os_str() == "-" {
         let name = "standard input".to_owned();
         ImportContents::lines(LineFile::spool(crate::served::stdin(), name, &std::env::temp_dir())?)

@@ -21,6 +21,7 @@ mod dep;
 mod doctor;
 mod drawing;
 mod duplicates;
+mod edit;
 mod epic;
 mod export;
 mod filters;
@@ -42,10 +43,12 @@ mod merge_driver;
 mod merge_slot;
 mod mol;
 mod no_op;
+mod orphans;
 mod prime;
 mod purge;
 mod query;
 mod ready;
+mod rename;
 mod reopen;
 mod search;
 mod setup;
@@ -143,6 +146,7 @@ enum Verb {
     #[command(visible_alias = "view")]
     Show(show::ShowArgs),
     Update(update::UpdateArgs),
+    Edit(edit::EditArgs),
     Note(shortcuts::NoteArgs),
     Tag(shortcuts::TagArgs),
     Assign(shortcuts::AssignArgs),
@@ -158,6 +162,8 @@ enum Verb {
     Defer(defer::DeferArgs),
     Undefer(defer::UndeferArgs),
     Delete(delete::DeleteArgs),
+    Rename(rename::RenameArgs),
+    RenamePrefix(rename::RenamePrefixArgs),
     List(list::ListArgs),
     Ready(ready::ReadyArgs),
     Blocked(blocked::BlockedArgs),
@@ -165,6 +171,7 @@ enum Verb {
     Query(query::QueryArgs),
     Stale(stale::StaleArgs),
     Lint(lint::LintArgs),
+    Orphans(orphans::OrphansArgs),
     Dep(dep::DepArgs),
     Link(dep::AddArgs),
     Label(label::LabelArgs),
@@ -250,6 +257,7 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Q(args) => create::run_quick(&context, args),
         Verb::Show(args) => show::run(&context, &args),
         Verb::Update(args) => update::run(&context, &args),
+        Verb::Edit(args) => edit::run(&context, &args),
         Verb::Note(args) => shortcuts::note(&context, &args),
         Verb::Tag(args) => shortcuts::tag(&context, &args),
         Verb::Assign(args) => shortcuts::assign(&context, &args),
@@ -264,6 +272,8 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Defer(args) => defer::run(&context, &args),
         Verb::Undefer(args) => defer::run_undefer(&context, &args),
         Verb::Delete(args) => delete::run(&context, &args),
+        Verb::Rename(args) => rename::run(&context, &args),
+        Verb::RenamePrefix(args) => rename::run_prefix(&context, &args),
         Verb::List(args) => list::run(&context, &args, drawing),
         Verb::Ready(args) => ready::run(&context, &args),
         Verb::Blocked(args) => blocked::run(&context, &args),
@@ -271,6 +281,7 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Query(args) => query::run(&context, &args),
         Verb::Stale(args) => stale::run(&context, &args),
         Verb::Lint(args) => lint::run(&context, &args),
+        Verb::Orphans(args) => orphans::run(&context, &args),
         Verb::Dep(args) => dep::run(&context, args, diagram),
         Verb::Link(args) => dep::run_add(&context, args),
         Verb::Label(args) => label::run(&context, &args),

@@ -17,8 +17,9 @@ use gt_core::formula::{Cooked, PlaceholderMode};
 use gt_town::formulas::Cooking;
 use gt_town::{BeadFilter, StatusFilter, Town};
 
-use super::bead_output;
 use super::formula::{SearchArgs, refused};
+use super::purge::{self, PurgeArgs, PurgeScope};
+use super::{bead_output, ready};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, Table, plural};
@@ -40,8 +41,17 @@ pub(super) struct MolArgs {
 enum MolVerb {
     /// Make the beads of a formula
     Pour(PourArgs),
-    /// Make the beads of a formula as machinery that may be purged; `bd mol wisp list` lists such beads
-    Wisp(PourArgs),
+    /// Make the beads of a formula as machinery that may be purged; `bd mol wisp list` lists such beads, `gc` deletes closed ones
+    Wisp(WispArgs),
+    /// Check that a formula can be found and cooked
+    Seed(SeedArgs),
+    /// List molecules whose steps are all closed and that are still open
+    Stale,
+    /// List steps that can be worked on because a gate was closed
+    Ready {
+        #[arg(long, hide = true)]
+        gated: bool,
+    },
     /// Join a molecule with another, or with a formula
     Bond(BondArgs),
     /// Show where a molecule, or your own ones, stand
@@ -62,6 +72,12 @@ struct PourArgs {
     /// The name of a formula, or a file
     #[arg(value_name = "NAME|FILE")]
     name: String,
+    #[command(flatten)]
+    flags: PourFlags,
+}
+
+#[derive(Debug, Args)]
+struct PourFlags {
     /// The value of a variable (can be repeated)
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = binding)]
     variables: Vec<(String, String)>,
@@ -74,6 +90,38 @@ struct PourArgs {
     /// Only show what would be made
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+#[derive(Debug, Args)]
+struct WispArgs {
+    /// The name of a formula, or a file; create before it is allowed. Or list, or gc
+    #[arg(value_name = "NAME|FILE", required = true, num_args = 1..=2)]
+    words: Vec<String>,
+    #[command(flatten)]
+    flags: PourFlags,
+    /// With gc: really delete
+    #[arg(long)]
+    force: bool,
+    /// With gc: only wisps that were closed so long ago
+    #[arg(long, value_name = "DURATION")]
+    age: Option<String>,
+    #[arg(long, hide = true)]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+struct SeedArgs {
+    /// The name of a formula, or a file
+    #[arg(value_name = "NAME|FILE")]
+    name: Option<String>,
+    /// Those of the patrols, which gt has built in
+    #[arg(long, hide = true)]
+    patrol: bool,
+    /// The value of a variable (can be repeated)
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = binding)]
+    variables: Vec<(String, String)>,
     #[command(flatten)]
     search: SearchArgs,
 }
@@ -146,9 +194,17 @@ struct BurnArgs {
 
 pub(super) fn run(context: &CommandContext<'_>, args: &MolArgs) -> Result<(), CliError> {
     match &args.verb {
-        MolVerb::Wisp(args) if args.name == "list" => list_wisps(context),
-        MolVerb::Pour(args) => run_pour(context, args, false),
-        MolVerb::Wisp(args) => run_pour(context, args, true),
+        MolVerb::Pour(args) => run_pour(context, &args.name, &args.flags, false),
+        MolVerb::Wisp(args) => run_wisp(context, args),
+        MolVerb::Seed(args) => run_seed(context, args),
+        MolVerb::Stale => {
+            let mut found = molecules(&context.store_town()?, None)?;
+            found.retain(|progress| {
+                !progress.steps.is_empty() && progress.completed() == progress.steps.len() as u64
+            });
+            print_molecules(context.printer, &found)
+        }
+        MolVerb::Ready { .. } => ready::run_gated(context),
         MolVerb::Bond(args) => run_bond(context, args),
         MolVerb::Current(args) | MolVerb::Show(args) => {
             let town = context.store_town()?;
@@ -183,12 +239,46 @@ fn cook(
     cooked.map_err(|error| refused(context.printer, error))
 }
 
+fn run_seed(context: &CommandContext<'_>, args: &SeedArgs) -> Result<(), CliError> {
+    let printer = context.printer;
+    let told = match &args.name {
+        Some(name) => {
+            let cooked = cook(context, &args.search, name, &args.variables)?;
+            format!("{name} can be cooked: {}", plural(cooked.steps.len() as u64, "step"))
+        }
+        None if args.patrol => {
+            "Nothing to seed: gt does the rounds of the patrols itself".to_owned()
+        }
+        None => return Err(CliError::request("which formula? bd formula list shows them")),
+    };
+    if printer.json() {
+        return printer.object(&gt_api::SentenceDocument { message: told });
+    }
+    printer.done(format!("✓ {told}"))
+}
+
+fn run_wisp(context: &CommandContext<'_>, args: &WispArgs) -> Result<(), CliError> {
+    let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["list"] => list_wisps(context),
+        ["gc"] => {
+            let wanted = PurgeArgs::of(args.force && !args.flags.dry_run, args.age.clone());
+            purge::run(context, &wanted, PurgeScope::Ephemeral)
+        }
+        ["create", name] | [name] => run_pour(context, name, &args.flags, true),
+        _ => {
+            Err(CliError::request("which formula? bd mol wisp <name>; bd formula list shows them"))
+        }
+    }
+}
+
 fn run_pour(
     context: &CommandContext<'_>,
-    args: &PourArgs,
+    name: &str,
+    args: &PourFlags,
     ephemeral: bool,
 ) -> Result<(), CliError> {
-    let cooked = cook(context, &args.search, &args.name, &args.variables)?;
+    let cooked = cook(context, &args.search, name, &args.variables)?;
     let printer = context.printer;
     if args.dry_run {
         let steps = plural(cooked.steps.len() as u64, "step");

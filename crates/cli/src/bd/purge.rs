@@ -30,6 +30,13 @@ pub(super) struct PurgeArgs {
     pattern: Option<String>,
 }
 
+impl PurgeArgs {
+    /// The arguments of a command that deletes what was closed so long ago.
+    pub(super) fn of(force: bool, older_than: Option<String>) -> Self {
+        Self { force, dry_run: !force, older_than, pattern: None }
+    }
+}
+
 /// Whether only ephemeral beads go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PurgeScope {

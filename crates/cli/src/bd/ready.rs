@@ -123,6 +123,11 @@ fn filter(town: &Town, args: &ReadyArgs) -> Result<BeadFilter, CliError> {
     })
 }
 
+/// Prints the steps that a closed gate has set free, as `bd ready --gated` does.
+pub(super) fn run_gated(context: &CommandContext<'_>) -> Result<(), CliError> {
+    print_gated(context.printer, &context.store_town()?)
+}
+
 fn print_gated(printer: &Printer, town: &Town) -> Result<(), CliError> {
     let freed = freed_by_gates(town)?;
     if printer.json() {

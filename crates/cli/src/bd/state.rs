@@ -36,18 +36,23 @@ pub(super) struct SetStateArgs {
 }
 
 pub(super) fn run(context: &CommandContext<'_>, args: &StateArgs) -> Result<(), CliError> {
-    let (id, found) = labels(&context.store_town()?, &args.id)?;
+    // `bd state list <id>` means all states of the bead.
+    let (input, dimension) = match &args.dimension {
+        Some(id) if args.id == "list" => (id, None),
+        dimension => (&args.id, dimension.as_deref()),
+    };
+    let (id, found) = labels(&context.store_town()?, input)?;
     let states: Vec<(String, String)> = found
         .iter()
         .filter_map(|label| label.name.split_once(':'))
-        .filter(|(name, _)| args.dimension.as_deref().is_none_or(|asked| asked == *name))
+        .filter(|(name, _)| dimension.is_none_or(|asked| asked == *name))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     let printer = context.printer;
     if printer.json() {
         return printer.object(&states.into_iter().collect::<gt_api::OrderedMap<String>>());
     }
-    match (&args.dimension, states.as_slice()) {
+    match (dimension, states.as_slice()) {
         (Some(_), [(_, value), ..]) => printer.line(value),
         (_, []) => printer.done(format!("{id} has no such state")),
         (_, states) => {

@@ -57,9 +57,9 @@ fn sync(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
         JsonlWrite::Written(count) => Some(count),
         JsonlWrite::Unchanged => None,
     };
-    let (created, updated, kept) = came_in
+    let (created, updated, deleted, kept) = came_in
         .as_ref()
-        .map(|summary| (summary.created, summary.updated, summary.skipped))
+        .map(|summary| (summary.created, summary.updated, summary.deleted, summary.skipped))
         .unwrap_or_default();
     let printer = context.printer;
     if printer.json() {
@@ -67,6 +67,7 @@ fn sync(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
             path: path.display().to_string(),
             created,
             updated,
+            deleted,
             kept,
             written: count.is_some(),
         });
@@ -74,10 +75,14 @@ fn sync(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
     if came_in.is_some() {
         let (created, updated) = (plural(created, "new bead"), plural(updated, "changed bead"));
         printer.done(format!("✓ Took over {created} and {updated} of {}", path.display()))?;
+        if deleted > 0 {
+            let beads = plural(deleted, "bead");
+            printer.done(format!("✓ Deleted {beads} that another clone has deleted"))?;
+        }
         if kept > 0 {
             let older = plural(kept, "bead");
             printer
-                .note(format!("{older} of the file are older than the store, which keeps its own"));
+                .note(format!("{older} of the file are older than the store, which keeps its own; bd show and bd history tell more"));
         }
     }
     match count {

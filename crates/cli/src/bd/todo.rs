@@ -1,10 +1,11 @@
 //! `bd todo` and `bd human`: lists of one kind of bead, with a short way to add and to end one.
 
 use clap::{Args, Subcommand};
-use gt_beads::beads::{Close, NewBead, close, create};
+use gt_api::HumanCountsDocument;
+use gt_beads::beads::{Close, NewBead, close, count, create};
 use gt_beads::notes::comment;
-use gt_core::{IssueType, Priority};
-use gt_town::BeadFilter;
+use gt_core::{IssueType, Priority, Status};
+use gt_town::{BeadFilter, StatusFilter};
 
 use super::{bead_output, list};
 use crate::context::CommandContext;
@@ -73,6 +74,8 @@ enum HumanVerb {
         #[arg(short, long, value_name = "TEXT")]
         response: String,
     },
+    /// Count the beads with the label human
+    Stats,
     /// Close the bead without an answer
     Dismiss {
         /// An id, or a part of it
@@ -116,12 +119,30 @@ pub(super) fn run_human(context: &CommandContext<'_>, args: &HumanArgs) -> Resul
         Some(HumanVerb::Dismiss { id, reason }) => {
             end(context, std::slice::from_ref(id), reason.as_deref().or(Some("Dismissed")))
         }
+        Some(HumanVerb::Stats) => human_stats(context),
         Some(HumanVerb::List) | None => {
             let labels = vec![NEEDS_A_PERSON.to_owned()];
             let wanted = BeadFilter { labels, ..BeadFilter::default() };
             list::print(context.printer, &context.store_town()?, &wanted, |_| String::new())
         }
     }
+}
+
+fn human_stats(context: &CommandContext<'_>) -> Result<(), CliError> {
+    let town = context.store_town()?;
+    let labels = vec![NEEDS_A_PERSON.to_owned()];
+    let all = BeadFilter { labels, status: StatusFilter::All, ..BeadFilter::default() };
+    let total = count(&town, &all)?;
+    let status = StatusFilter::OneOf(vec![Status::Closed]);
+    let closed = count(&town, &BeadFilter { status, ..all })?;
+    let pending = total.saturating_sub(closed);
+    let printer = context.printer;
+    if printer.json() {
+        return printer.object(&HumanCountsDocument { total, pending, closed });
+    }
+    printer.line(format!("Total:   {total}"))?;
+    printer.line(format!("Pending: {pending}"))?;
+    printer.line(format!("Closed:  {closed}"))
 }
 
 fn end(context: &CommandContext<'_>, ids: &[String], reason: Option<&str>) -> Result<(), CliError> {

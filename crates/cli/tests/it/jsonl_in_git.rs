@@ -194,3 +194,58 @@ fn a_merge_that_cannot_be_done_leaves_our_side_and_a_conflict() {
     assert_says(&said, &["our side stays", "their side has a twice, on lines 1 and 2"]);
     assert_eq!(fs::read_to_string(&ours).unwrap(), "{\"id\":\"a\"}\n");
 }
+
+#[test]
+fn a_bead_that_one_clone_deleted_does_not_come_back_from_the_other() {
+    let repo = repository("repo");
+    for id in ["we-a", "we-b", "we-c"] {
+        repo.bead(id, &[]);
+    }
+    repo.bead("we-w", &["--deps", "we-a"]);
+    wait_until("the beads are in the file", || records(&repo).len() == 4);
+    let path = repo.cwd().join(".beads/issues.jsonl");
+    let before = file(&repo);
+    repo.bd(["delete", "we-a", "--force"]).ok();
+    wait_until("the deletion is in the file", || records(&repo)[0]["status"] == "tombstone");
+    let with_tombstone = file(&repo);
+
+    // The other clone still has the bead, as it was: the deletion counts.
+    fs::write(&path, &before).unwrap();
+    let synced = repo.json(&["sync"]);
+    assert_eq!((&synced["created"], &synced["kept"]), (&0.into(), &2.into()));
+    assert_says(&refusal(&repo.bd(["show", "we-a"])), &["no issue found"]);
+    assert_eq!(
+        repo.json(&["blocked"]),
+        Value::Array(Vec::new()),
+        "nothing waits for a bead that is gone"
+    );
+    assert_eq!(file(&repo), with_tombstone);
+    // A change that is later than the deletion brings it back.
+    let changed = r#"{"id":"we-a","title":"Changed later","updated_at":"2200-01-01T00:00:00Z"}"#;
+    let others: Vec<&str> = with_tombstone.lines().skip(1).collect();
+    fs::write(&path, format!("{changed}\n{}\n", others.join("\n"))).unwrap();
+    repo.bd(["sync"]).ok();
+    assert_eq!(repo.show("we-a")["title"], "Changed later");
+
+    // The other clone deleted two beads, and one was changed here since.
+    let gone = |id: &str, at: &str| {
+        format!(
+            r#"{{"id":"{id}","title":"{id}","status":"tombstone","updated_at":"{at}","deleted_at":"{at}","x":1}}"#
+        )
+    };
+    let deleted = [
+        gone("we-b", "2200-01-01T00:00:00Z"),
+        gone("we-c", "2020-01-01T00:00:00Z"),
+        gone("we-never", "2200-01-01T00:00:00Z"),
+    ];
+    fs::write(&path, deleted.join("\n") + "\n").unwrap();
+    assert_eq!(repo.json(&["sync"])["deleted"], 1);
+    assert_says(&refusal(&repo.bd(["show", "we-b"])), &["no issue found"]);
+    assert_eq!(repo.show("we-c")["status"], "open");
+    // Deletions of other clones are passed on as they are.
+    assert_says(&file(&repo), &[&deleted[0], &deleted[2]]);
+    // An import alone takes nothing away, and brings back what the person asks for.
+    repo.start_bd(&["import", "-"]).stdin(before).run().ok();
+    assert_eq!(repo.show("we-b")["status"], "open");
+    assert!(!repo.export().contains("tombstone"));
+}

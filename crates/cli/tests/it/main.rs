@@ -133,6 +133,7 @@ mod thirty_beads;
 mod tokens;
 mod tool_commands;
 mod tool_flags;
+mod tool_maintenance;
 mod top;
 mod town;
 mod transcripts;

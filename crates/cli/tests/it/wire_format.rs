@@ -11,7 +11,7 @@ use crate::support::fixture;
 use crate::wire_transcript::{record, script};
 
 /// Commands that are not in the transcript, and why.
-const NOT_RECORDED: [(&str, &str); 15] = [
+const NOT_RECORDED: [(&str, &str); 16] = [
     ("gt attach", "it takes over the terminal"),
     ("gt polecat attach", "it takes over the terminal"),
     ("gt top", "it takes over the terminal; without one it prints what gt status prints"),
@@ -22,6 +22,7 @@ const NOT_RECORDED: [(&str, &str); 15] = [
     ("gt daemon run", "it runs until it is stopped, and its output is its log"),
     ("gt work watch", "it runs until it is stopped; it prints what gt work show prints"),
     ("gt bd completion", "it prints a script for a shell"),
+    ("gt bd edit", "it takes over the terminal; it prints what bd update prints"),
     ("gt bd onboard", "it prints a page for people"),
     ("gt bd quickstart", "it prints a page for people"),
     ("gt bd codex-hook", "Codex calls it; it prints what bd prime prints"),

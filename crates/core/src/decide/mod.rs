@@ -11,6 +11,7 @@ mod delivery;
 mod dispatch_order;
 mod dispatch_plan;
 mod forecast;
+mod gates;
 mod graph;
 mod guard;
 mod home_call;
@@ -56,6 +57,7 @@ pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, OrderPosition, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
 pub use forecast::{Forecast, ForecastJob, ForecastLimits, RunDurations, critical_path, forecast};
+pub use gates::{GateFacts, GateVerdict, judge_gate};
 pub use graph::{cycles, find_path, find_path_to, shown_path, waves};
 pub use guard::{
     DiskGuard, LoadGuard, MEMORY_GROWTH_TIME, MachineDisk, MachineFacts, MachineLoad,
@@ -66,7 +68,7 @@ pub use host::{HostPlace, HostVerdict, OldPlace, judge_host};
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lease::{HOST_CLOCK_DIFFERENCE_MAX, HostMode, HostState, LeaseTimes, WorkerStep};
 pub use lint::{BeadSection, missing_sections};
-pub use mention::mentions;
+pub use mention::{mentions, rewrite_ids};
 pub use new_host::{CandidateFacts, CandidateNeeds, NewDirectory};
 pub use outline::outline;
 pub use parking::{

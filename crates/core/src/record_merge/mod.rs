@@ -2,7 +2,7 @@
 //!
 //! A field that one side changed has its value. Labels, dependencies and comments are merged as sets, metadata by its keys.
 //! Where both sides changed one field, the record that was updated later wins, and between equal times the greater value; the
-//! value that lost is kept as a comment. Status and everything that belongs to it win or lose together. The order of the sides
+//! value that lost is kept as a comment. A bead that one side deleted and the other changed is as the later of the two left it. Status and everything that belongs to it win or lose together. The order of the sides
 //! does not matter.
 
 mod file;

@@ -70,6 +70,11 @@ impl FieldMap {
         format!("{{{}}}", fields.join(","))
     }
 
+    /// Whether it stands for a bead that was deleted.
+    pub(super) fn is_tombstone(&self) -> bool {
+        self.value("status") == Some(Value::String("tombstone".to_owned()))
+    }
+
     fn updated_at(&self) -> Option<Timestamp> {
         match self.value("updated_at") {
             Some(Value::String(text)) => Timestamp::parse(&text).ok(),
@@ -125,6 +130,12 @@ pub(super) fn merge(
     }
     if before.is_same(winner) {
         return (loser.clone(), None);
+    }
+    if winner.is_tombstone() || loser.is_tombstone() {
+        // Half a deletion is none: the later one of a change and a deletion counts.
+        let is_tie = winner.updated_at() == loser.updated_at();
+        let counts = if is_tie && loser.is_tombstone() { loser } else { winner };
+        return (counts.clone(), None);
     }
     let is_later = winner.updated_at() != loser.updated_at();
     let mut merged = FieldMap::default();

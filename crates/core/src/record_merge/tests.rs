@@ -200,3 +200,21 @@ proptest! {
         let _ = merge_records(&base, &ours, &theirs);
     }
 }
+
+#[test]
+fn a_deletion_counts_unless_the_bead_was_changed_later() {
+    const LATER: &str = "2026-01-03T00:00:00Z";
+    let bead = |title: &str, at: &str| json!({"id": "a", "title": title, "status": "open", "updated_at": at});
+    let deleted =
+        |at: &str| json!({"id": "a", "title": "t", "status": "tombstone", "updated_at": at});
+    for (base, ours, theirs, expected) in [
+        (bead("t", EARLY), deleted(LATE), bead("t", EARLY), deleted(LATE)),
+        (bead("t", EARLY), deleted(LATER), bead("new", LATE), deleted(LATER)),
+        (bead("t", EARLY), deleted(LATE), bead("new", LATER), bead("new", LATER)),
+        (bead("t", EARLY), deleted(LATE), bead("new", LATE), deleted(LATE)),
+        (bead("t", EARLY), deleted(LATE), deleted(LATER), deleted(LATER)),
+        (deleted(EARLY), deleted(EARLY), bead("again", LATE), bead("again", LATE)),
+    ] {
+        assert_eq!(one(base, ours, theirs), expected);
+    }
+}

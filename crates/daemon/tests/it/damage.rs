@@ -83,7 +83,7 @@ proptest! {
             write(directory.path(), file, text);
         }
         let town = town();
-        let options = ImportOptions { skip_invalid, dry_run: false };
+        let options = ImportOptions { skip_invalid, ..ImportOptions::default() };
         for path in [directory.path().to_owned(), directory.path().join(".beads")] {
             let imported = SourceKind::of(&path)
                 .and_then(|kind| ImportContents::open(&path, kind, options))

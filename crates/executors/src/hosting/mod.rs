@@ -5,6 +5,7 @@
 //! acts as the user; it runs in a directory of ours and names the repository in each call, so no clone can change what
 //! is asked. The tool never merges.
 
+mod awaited;
 mod failure;
 mod json_path;
 mod limited_call;
@@ -12,6 +13,7 @@ mod provider;
 mod reading;
 mod tool;
 
+pub use awaited::{AwaitedObject, awaited_state};
 pub use failure::{HostingError, HostingRefusal};
 pub use provider::{HostingProvider, InvalidProvider, PROVIDERS, provider_for_host};
 pub use tool::{

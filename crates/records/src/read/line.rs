@@ -23,8 +23,19 @@ pub enum RecordLine {
     },
     /// A header that describes the file; nothing to import.
     Header,
-    /// The place of a bead that was deleted elsewhere; nothing to import, but worth counting.
-    Tombstone(BeadId),
+    /// The place of a bead that was deleted elsewhere.
+    Tombstone(TombstoneRecord),
+}
+
+/// The record of a deletion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TombstoneRecord {
+    /// The bead.
+    pub id: BeadId,
+    /// When it was deleted, if the record says so.
+    pub deleted_at: Option<Timestamp>,
+    /// The whole record, which is passed on as it is.
+    pub record: Json,
 }
 
 /// The kind of a line, as far as its first fields tell.
@@ -59,7 +70,14 @@ fn parse_text(text: &str, imported_at: Timestamp) -> Result<RecordLine, RecordEr
         }
         LineKind::Memory => memory(fields),
         LineKind::Header => Ok(RecordLine::Header),
-        LineKind::Tombstone(id) => Ok(RecordLine::Tombstone(id)),
+        LineKind::Tombstone(id) => {
+            // A time that cannot be read is no time; the record is not worth refusing a file for.
+            let time =
+                |name: &str| fields.peek(name).and_then(|raw| values::timestamp(raw).ok()?);
+            let deleted_at = time("deleted_at").or_else(|| time("updated_at"));
+            let record = Json::parse(text).map_err(|invalid| RecordError::field("id", invalid))?;
+            Ok(RecordLine::Tombstone(TombstoneRecord { id, deleted_at, record }))
+        }
     }
 }
 

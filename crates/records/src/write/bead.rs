@@ -1,6 +1,6 @@
 //! The issue record in its canonical order.
 
-use gt_core::{Bead, Comment, Dependency, Json};
+use gt_core::{Bead, Comment, Dependency, Json, Timestamp};
 
 use super::layout::{escape_html, needs_html_escape};
 use super::object::ObjectWriter;
@@ -74,6 +74,24 @@ pub fn export_memory_line(key: &str, value: &Json) -> String {
     object.text("_type", "memory");
     object.text("key", key);
     object.raw("value", value.as_str());
+    object.finish();
+    escaped(line)
+}
+
+/// The record of a deletion as one line of a JSONL file, without the newline. It names the bead and keeps nothing of its text.
+pub fn export_tombstone_line(bead: &Bead, deleted_at: Timestamp, deleted_by: &str) -> String {
+    let mut line = String::new();
+    let mut object = ObjectWriter::new(&mut line);
+    object.text("_type", "issue");
+    object.text("id", bead.id.as_str());
+    object.text("title", bead.title.as_str());
+    object.text("status", "tombstone");
+    object.number("priority", bead.priority.number());
+    object.text("issue_type", bead.issue_type.as_str());
+    object.timestamp("created_at", bead.created_at);
+    object.timestamp("updated_at", deleted_at);
+    object.timestamp("deleted_at", deleted_at);
+    object.text_unless_empty("deleted_by", deleted_by);
     object.finish();
     escaped(line)
 }

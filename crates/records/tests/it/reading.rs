@@ -1,7 +1,7 @@
 //! The meaning of a line, and the reasons for refusals.
 
-use gt_core::{BeadId, DependencyType, Json, Priority, Status, Uid};
-use gt_records::RecordLine;
+use gt_core::{BeadId, DependencyType, Json, Priority, Status, Timestamp, Uid};
+use gt_records::{RecordLine, TombstoneRecord};
 use proptest::prelude::*;
 
 use crate::{imported_at, issue, issue_with, read, refusal};
@@ -150,6 +150,13 @@ fn other_lines_are_told_apart() {
         key: "k".to_owned(),
         value: Json::trusted(value.to_owned()),
     };
+    let tombstone = |deleted_at: Option<&str>, record: &str| {
+        RecordLine::Tombstone(TombstoneRecord {
+            id: BeadId::parse("gt-a").unwrap(),
+            deleted_at: deleted_at.map(|text| Timestamp::parse(text).unwrap()),
+            record: Json::trusted(record.to_owned()),
+        })
+    };
     for (text, expected) in [
         (r#"{"_schema":"beads-jsonl/1","n":2}"#, RecordLine::Header),
         (r#"{"_type":"header","_schema":"beads-jsonl/1"}"#, RecordLine::Header),
@@ -158,7 +165,18 @@ fn other_lines_are_told_apart() {
         (r#"{"_type":"memory","key":"k","value":null}"#, memory("null")),
         (
             r#"{"_type":"issue","id":"gt-a","status":"tombstone"}"#,
-            RecordLine::Tombstone(BeadId::parse("gt-a").unwrap()),
+            tombstone(None, r#"{"_type":"issue","id":"gt-a","status":"tombstone"}"#),
+        ),
+        (
+            r#"{"id":"gt-a","status":"tombstone","deleted_at":"2026-01-02T00:00:00Z","x":1}"#,
+            tombstone(
+                Some("2026-01-02T00:00:00Z"),
+                r#"{"id":"gt-a","status":"tombstone","deleted_at":"2026-01-02T00:00:00Z","x":1}"#,
+            ),
+        ),
+        (
+            r#"{"id":"gt-a","status":"tombstone","deleted_at":"soon"}"#,
+            tombstone(None, r#"{"id":"gt-a","status":"tombstone","deleted_at":"soon"}"#),
         ),
     ] {
         assert_eq!(read(text).unwrap(), expected);

@@ -8,13 +8,14 @@ use axum::response::Response;
 use axum::routing::any;
 use axum::{Extension, Router};
 use futures_util::StreamExt as _;
-use gt_mcp::{McpHttpService, http_service};
+use gt_core::limits::MCP_SESSIONS_MAX;
+use gt_mcp::{McpHttpService, http_service, within_session_limit};
 use tower::ServiceExt as _;
 
 use crate::auth::{RequestCaller, unknown};
 use crate::config::AllowedOrigin;
 use crate::middleware::MCP;
-use crate::problem::PendingProblem;
+use crate::problem::{PendingProblem, RequestProblem};
 use crate::service::SharedService;
 
 /// The route, with its sessions.
@@ -25,7 +26,7 @@ pub(super) fn routes(service: &SharedService, cors: &[AllowedOrigin]) -> Router<
     };
     let is_any = cors.contains(&AllowedOrigin::Any);
     let origins = (!is_any).then(|| cors.iter().filter_map(exactly).collect());
-    let tools = http_service(service.stopping.clone(), origins);
+    let tools = http_service(service.stopping.clone(), origins, MCP_SESSIONS_MAX);
     Router::new().route(MCP, any(answer)).layer(Extension(tools))
 }
 
@@ -40,7 +41,8 @@ async fn answer(
         return Err(unknown("this needs a token: gt token create makes one").into());
     };
     request.extensions_mut().insert(client);
-    let answered = match tools.oneshot(request).await {
+    let answered = within_session_limit(tools.oneshot(request)).await;
+    let answered = match answered.map_err(|refused| RequestProblem::busy(refused.to_string()))? {
         Ok(answered) => answered,
         Err(never) => match never {},
     };

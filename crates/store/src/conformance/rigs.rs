@@ -1,6 +1,6 @@
 //! Rigs, and which beads belong to them.
 
-use gt_core::{Bead, ExecutorKind, Rig, RigState};
+use gt_core::{Bead, ExecutorKind, Prefix, Rig, RigState};
 
 use super::EngineUnderTest;
 use super::kit::{CheckedStore, bead, closed, id, json, rig, slug};
@@ -114,6 +114,7 @@ pub(super) fn each_change_of_a_rig_is_an_event(subject: &dyn EngineUnderTest) {
         title: "Gears".to_owned(),
         default_branch: "trunk".to_owned(),
         executor: ExecutorKind::Ssh,
+        prefix: Prefix::parse("gr").expect("a prefix"),
         ..gear.clone()
     };
     let before = town.last_event();
@@ -128,6 +129,7 @@ pub(super) fn each_change_of_a_rig_is_an_event(subject: &dyn EngineUnderTest) {
             format!(r#"{{"field":"title","old":"{}","new":"Gears"}}"#, gear.title),
             format!(r#"{{"field":"default_branch","old":"{branch}","new":"trunk"}}"#),
             format!(r#"{{"field":"executor","old":"{}","new":"ssh"}}"#, gear.executor.as_str()),
+            r#"{"field":"prefix","old":"gt","new":"gr"}"#.to_owned(),
         ]
     );
     assert!(events.iter().all(|event| event.kind.as_str() == "rig_changed"));

@@ -53,6 +53,7 @@ pub(super) fn scopes_do_not_see_each_other(subject: &dyn EngineUnderTest) {
         (SettingScope::Memory, "memory"),
         (SettingScope::Values, "values"),
         (SettingScope::Imported, "imported"),
+        (SettingScope::Tombstone, "tombstone"),
     ] {
         put(&town, scope, "key", Some(value));
     }
@@ -62,6 +63,7 @@ pub(super) fn scopes_do_not_see_each_other(subject: &dyn EngineUnderTest) {
     assert_eq!(get(&town, SettingScope::Beads, "key"), None);
     assert_eq!(get(&town, SettingScope::Memory, "key").as_deref(), Some("memory"));
     assert_eq!(get(&town, SettingScope::Imported, "key").as_deref(), Some("imported"));
+    assert_eq!(get(&town, SettingScope::Tombstone, "key").as_deref(), Some("tombstone"));
 }
 
 pub(super) fn settings_are_listed_by_key(subject: &dyn EngineUnderTest) {

@@ -24,7 +24,7 @@ statements! {
     BY_UID = concat!("SELECT ", rig_columns!(), " FROM rigs WHERE uid = ?1");
     INSERT = concat!("INSERT INTO rigs (", rig_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
     SET_STATE = "UPDATE rigs SET state = ?2, updated_at = ?3 WHERE slug = ?1";
-    CHANGE = "UPDATE rigs SET title = ?2, default_branch = ?3, executor = ?4, external_ref = ?5, updated_at = ?6 WHERE slug = ?1";
+    CHANGE = "UPDATE rigs SET title = ?2, default_branch = ?3, executor = ?4, external_ref = ?5, updated_at = ?6, prefix = ?7 WHERE slug = ?1";
     DELETE = "DELETE FROM rigs WHERE slug = ?1";
     WITHOUT_RIG = "SELECT id FROM beads WHERE rig IS NULL AND id > ?1 AND id < ?2 ORDER BY id";
     ADOPT = "UPDATE beads SET rig = ?2 WHERE id = ?1";
@@ -109,7 +109,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Gives a rig another title, branch, executor or name elsewhere, with an event for each that is another one.
+    /// Gives a rig another title, branch, executor, prefix or name elsewhere, with an event for each that is another one.
     pub fn change_rig(&mut self, old: &Rig, new: &Rig) -> Result<(), StoreError> {
         self.execute(
             CHANGE,
@@ -120,6 +120,7 @@ impl Writer<'_> {
                 new.executor.as_str().into(),
                 (&new.external_ref).into(),
                 self.now().into(),
+                new.prefix.as_str().into(),
             ],
         )?;
         if old.executor != new.executor {
@@ -130,6 +131,7 @@ impl Writer<'_> {
             ("default_branch", &old.default_branch, &new.default_branch),
             ("executor", old.executor.as_str(), new.executor.as_str()),
             ("external_ref", &old.external_ref, &new.external_ref),
+            ("prefix", old.prefix.as_str(), new.prefix.as_str()),
         ] {
             if old_value == new_value {
                 continue;

@@ -41,6 +41,8 @@ pub enum SettingScope {
     Values,
     /// Imported data for a capability that uses it later.
     Imported,
+    /// The records of beads that were deleted, by their ids.
+    Tombstone,
 }
 
 impl SettingScope {
@@ -52,6 +54,7 @@ impl SettingScope {
             Self::Store => "store",
             Self::Values => "kv",
             Self::Imported => "import",
+            Self::Tombstone => "tombstone",
         }
     }
 }
@@ -116,8 +119,8 @@ impl Writer<'_> {
             }
             None => self.execute(DELETE, &name)?,
         };
-        // Nothing happened in the town.
-        if scope == SettingScope::Store {
+        // Nothing happened in the town, or the deletion of the bead tells it.
+        if matches!(scope, SettingScope::Store | SettingScope::Tombstone) {
             return Ok(true);
         }
         let text = |value: &str| match scope {
