@@ -150,6 +150,24 @@ const CASES = {
     await waits(page, "Show the basket in the menu");
   },
 
+  async "a key that is held down decides nothing"(page) {
+    await show(page, "#/needs/review%3Aapi-session%401", ".detail");
+    await page.keyboard.down("a");
+    await page.waitForSelector("dialog");
+    for (let times = 0; times < 3; times += 1) await page.keyboard.down("a");
+    await page.keyboard.up("a");
+    await page.keyboard.down("Escape");
+    await page.keyboard.up("Escape");
+    // A button that Enter presses opens a dialog whose button has the focus.
+    await page.locator(".decisions button").filter({ hasText: "Approve" }).focus();
+    for (let times = 0; times < 3; times += 1) await page.keyboard.down("Enter");
+    await page.keyboard.up("Enter");
+    await page.waitForSelector("dialog");
+    await press(page, "Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
+    assert(town.json("inbox").some((item) => item.key === "review:api-session@1"), "a held key has approved the work");
+  },
+
   async "the later of two tabs is told what happened"(page) {
     const other = await opened();
     await show(page, "#/needs/check-failed%3Aweb-menu%401", ".detail");
@@ -401,13 +419,13 @@ const CASES = {
     proxy.closeAllConnections();
   },
 
-  async "a server that is killed makes the page stale, and it recovers"(page) {
+  async "a daemon that is killed makes the page stale, and it recovers"(page) {
     // The clock of this browser is three days off; the banner tells the server's time all the same.
     const wrong = await openWrongClock();
     await show(wrong, "#/board", ".board-card");
     await show(page, "#/board", ".board-card");
     const before = Date.now();
-    await town.killServer();
+    await town.killDaemon();
     for (const one of [page, wrong]) {
       const banner = await one.locator(".banner").filter({ hasText: /Stale since \d\d:\d\d:\d\d/ }).innerText();
       const [hours, minutes, seconds] = /(\d\d):(\d\d):(\d\d)/.exec(banner).slice(1).map(Number);
@@ -418,7 +436,7 @@ const CASES = {
       assert((await text(one, ".town-state")).includes("Stale"), "the page does not look healthy");
     }
     town.bead("api-away", "Made while the server was away", "");
-    await town.serve();
+    await town.up();
     for (const one of [page, wrong]) {
       await one.locator(".banner").filter({ hasText: "Stale" }).waitFor({ state: "detached", timeout: 20_000 });
       await waits(one, "Made while the server was away");
@@ -462,7 +480,6 @@ async function openWrongClock() {
 const wanted = process.env.DECK_CASE;
 const began = Date.now();
 try {
-  await town.serve();
   await untilItWorks(town);
   const page = await opened();
   for (const [name, run] of Object.entries(CASES)) {
