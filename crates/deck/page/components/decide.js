@@ -90,7 +90,7 @@ function Question({ decision, event, after }) {
     const isLine = press.target instanceof HTMLInputElement;
     if (press.key === "Enter" && (isLine || press.ctrlKey || press.metaKey)) {
       press.preventDefault();
-      void confirm();
+      if (!press.repeat) void confirm();
     }
   };
   const set = (/** @type {string} */ name) => (/** @type {any} */ input) => setValues({ ...values, [name]: input.currentTarget.value });

@@ -52,10 +52,10 @@ export function Board({ town }) {
   };
   const selected = lanes[at.lane]?.items[at.card];
   useKeys("Board", [
-    { keys: "j", does: "Next card", run: () => move(0, 1) },
-    { keys: "k", does: "Previous card", run: () => move(0, -1) },
-    { keys: "l", does: "Lane to the right", run: () => move(1, 0) },
-    { keys: "h", does: "Lane to the left", run: () => move(-1, 0) },
+    { keys: "j", does: "Next card", repeats: true, run: () => move(0, 1) },
+    { keys: "k", does: "Previous card", repeats: true, run: () => move(0, -1) },
+    { keys: "l", does: "Lane to the right", repeats: true, run: () => move(1, 0) },
+    { keys: "h", does: "Lane to the left", repeats: true, run: () => move(-1, 0) },
     { keys: "Enter", does: "Open the bead", run: () => selected && go(address("bead", selected.bead)) },
   ]);
   if (!data) return html`<${ViewHead} title="Board" /><${Loading} data=${data} problem=${problem} />`;

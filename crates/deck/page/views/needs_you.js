@@ -102,10 +102,10 @@ export function NeedsYou({ town }) {
     setGone("");
   };
   useKeys("Needs you", [
-    { keys: "j", does: "Next card", run: () => move(1) },
-    { keys: "k", does: "Previous card", run: () => move(-1) },
-    { keys: "ArrowDown", does: "Next card", run: () => move(1), hidden: true },
-    { keys: "ArrowUp", does: "Previous card", run: () => move(-1), hidden: true },
+    { keys: "j", does: "Next card", repeats: true, run: () => move(1) },
+    { keys: "k", does: "Previous card", repeats: true, run: () => move(-1) },
+    { keys: "ArrowDown", does: "Next card", repeats: true, run: () => move(1), hidden: true },
+    { keys: "ArrowUp", does: "Previous card", repeats: true, run: () => move(-1), hidden: true },
     { keys: "Enter", does: "Open what the card is about", run: () => {
       if (item?.object === "merge-request") go(address("review", item.id));
       else if (item?.object === "run") go(address("runs", item.id));

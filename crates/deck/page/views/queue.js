@@ -47,8 +47,8 @@ export function Queue({ town }) {
   const toggle = (/** @type {string} */ request) => go(address("queue", id === request ? "" : request, Object.fromEntries(query)), true);
   const shownQueues = (queues.data ?? []).filter((queue) => !rig || queue.rig === rig);
   useKeys("Queue", [
-    { keys: "j", does: "Next request", run: () => move(1) },
-    { keys: "k", does: "Previous request", run: () => move(-1) },
+    { keys: "j", does: "Next request", repeats: true, run: () => move(1) },
+    { keys: "k", does: "Previous request", repeats: true, run: () => move(-1) },
     { keys: "Enter", does: "Show its check and actions", run: () => selected && toggle(selected.id) },
     { keys: "v", does: "Open its review", run: () => selected && go(address("review", selected.id)) },
     { keys: "p", does: "Pause or resume the first queue shown", run: () => {

@@ -131,8 +131,8 @@ export function Review() {
   const items = data ?? [];
   const move = (/** @type {number} */ by) => setAt(Math.max(0, Math.min(items.length - 1, at + by)));
   useKeys("Reviews", [
-    { keys: "j", does: "Next review", run: () => (id ? go(address("review", items[Math.min(items.length - 1, items.findIndex((one) => one.id === id) + 1)]?.id ?? id)) : move(1)) },
-    { keys: "k", does: "Previous review", run: () => (id ? go(address("review", items[Math.max(0, items.findIndex((one) => one.id === id) - 1)]?.id ?? id)) : move(-1)) },
+    { keys: "j", does: "Next review", repeats: true, run: () => (id ? go(address("review", items[Math.min(items.length - 1, items.findIndex((one) => one.id === id) + 1)]?.id ?? id)) : move(1)) },
+    { keys: "k", does: "Previous review", repeats: true, run: () => (id ? go(address("review", items[Math.max(0, items.findIndex((one) => one.id === id) - 1)]?.id ?? id)) : move(-1)) },
     { keys: "Enter", does: "Open the review", run: () => !id && items[at] && go(address("review", items[at].id)) },
   ]);
   if (!data) return html`<${ViewHead} title="Review" /><${Loading} data=${data} problem=${problem} />`;

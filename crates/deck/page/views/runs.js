@@ -62,10 +62,10 @@ function RunList({ town }) {
   const selected = items[at];
   const move = (/** @type {number} */ by) => setAt(Math.max(0, Math.min(items.length - 1, at + by)));
   useKeys("Runs", [
-    { keys: "j", does: "Next run", run: () => move(1) },
-    { keys: "k", does: "Previous run", run: () => move(-1) },
-    { keys: "ArrowDown", does: "Next run", run: () => move(1), hidden: true },
-    { keys: "ArrowUp", does: "Previous run", run: () => move(-1), hidden: true },
+    { keys: "j", does: "Next run", repeats: true, run: () => move(1) },
+    { keys: "k", does: "Previous run", repeats: true, run: () => move(-1) },
+    { keys: "ArrowDown", does: "Next run", repeats: true, run: () => move(1), hidden: true },
+    { keys: "ArrowUp", does: "Previous run", repeats: true, run: () => move(-1), hidden: true },
     { keys: "Enter", does: "Open the transcript", run: () => selected && go(address("runs", selected.id)) },
     { keys: "t", does: "Open the terminal", run: () => selected && go(address("runs", selected.id, {}, "terminal")) },
     ...(selected && isLive(selected) ? decisionKeys([nudge(selected.id, selected.bead), cancelRun(selected.id, selected.bead)]) : []),

@@ -39,8 +39,8 @@ export function Wall({ town }) {
   const turn = (/** @type {number} */ by) => setQuery({ page: Math.max(0, Math.min(pages - 1, page + by)) || "" });
   const move = (/** @type {number} */ by) => setAt(Math.max(0, Math.min(runs.length - 1, at + by)));
   useKeys("Wall", [
-    { keys: "l", does: "Next screen", run: () => move(1) },
-    { keys: "h", does: "Previous screen", run: () => move(-1) },
+    { keys: "l", does: "Next screen", repeats: true, run: () => move(1) },
+    { keys: "h", does: "Previous screen", repeats: true, run: () => move(-1) },
     { keys: "Enter", does: "Open the terminal", run: () => runs[at] && go(address("runs", runs[at].id, {}, "terminal")) },
     { keys: "]", does: "Next page", run: () => turn(1) },
     { keys: "[", does: "Previous page", run: () => turn(-1) },
