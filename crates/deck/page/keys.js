@@ -76,6 +76,11 @@ addEventListener("keydown", (event) => {
   const { key, target } = event;
   if (isTyping(target) && key !== "Escape") return;
   if (target instanceof HTMLElement && target.dataset.typing !== undefined) return;
+  if (isTyping(target) && target instanceof HTMLElement && !target.closest("dialog")) {
+    // The keys of the view work again.
+    target.blur();
+    return;
+  }
   const presses = key === "Enter" || key === " ";
   if (presses && target instanceof HTMLElement && target.closest("a, button, summary, [role=option]")) return;
   if (!singleKeys.value && key.length === 1) return;

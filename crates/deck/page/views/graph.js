@@ -103,7 +103,8 @@ function Timeline({ timeline, at }) {
 /** @param {{ id: string }} props */
 function OneConvoy({ id }) {
   const { query } = route.value;
-  const at = query.get("at") ?? "";
+  const asked = query.get("at") ?? "";
+  const at = /^\d+$/.test(asked) ? asked : "";
   const show = query.get("show") ?? "graph";
   // The past does not change.
   const wants = () => !at;
