@@ -233,6 +233,15 @@ impl InboxItem {
         }
     }
 
+    /// Names the commands of a question whose worker is gone: a reply would reach no worker.
+    pub fn without_worker(&mut self, bead: &BeadId) {
+        self.commands.retain(|command| !command.starts_with("gt mail reply "));
+        let retry = format!("gt scheduler retry {bead}");
+        self.remedy =
+            format!("its worker has ended; {retry} starts another, bd close {bead} leaves it");
+        self.commands.extend([retry, format!("bd close {bead}")]);
+    }
+
     /// The row of a merge request that needs a person for this reason.
     pub fn of_request(request: &MergeRequest, kind: InboxKind, title: String) -> Self {
         let id = &request.id;

@@ -69,10 +69,11 @@ fn kind_of(
 fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
     let id = &bead.id;
     let sling = format!("gt sling {id}");
+    let retry = format!("gt scheduler retry {id}");
     let (what, commands) = match kind {
         InboxKind::Escalated => (
             format!("escalated: {id} was given back by {} and asks for a person", run.agent),
-            vec![format!("gt why {id}"), sling],
+            vec![format!("gt why {id}"), retry, format!("bd close {id}")],
         ),
         InboxKind::OverLimit => {
             let setting = run.over_limit.map(RunLimit::setting).unwrap_or_default();
@@ -81,12 +82,12 @@ fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
                     "over limit: {} was over {setting} and was ended; its work is kept",
                     run.id
                 ),
-                vec![format!("gt run log {}", run.id), format!("gt scheduler retry {id}")],
+                vec![format!("gt run log {}", run.id), retry, format!("bd close {id}")],
             )
         }
         InboxKind::PutOff => (
             format!("put off: {id} was put off by {}", run.agent),
-            vec![format!("gt why {id}"), sling],
+            vec![format!("gt why {id}"), retry, format!("bd close {id}")],
         ),
         _ => (
             format!("review: {id} is done and waits for a person's review"),

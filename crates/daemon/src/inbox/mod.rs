@@ -14,7 +14,7 @@ use gt_core::inbox::{
     ChangeSize, InboxContext, InboxItem, InboxKind, InboxObject, arrange_inbox, last_words,
 };
 use gt_core::merging::RequestState;
-use gt_core::{BeadId, MessageAddress, RigSlug, Sender};
+use gt_core::{BeadId, MessageAddress, RigSlug, Sender, Status};
 use gt_store::Reader;
 
 use crate::daemon::{self, DaemonAbsence, DaemonPresence, presence};
@@ -105,9 +105,25 @@ fn question_rows(reader: &Reader<'_>, titles: &mut BeadTitles) -> Result<Vec<Inb
             Some(bead) => titles.of(reader, bead)?,
             None => (String::new(), rig_of(&message.from)),
         };
-        rows.push(InboxItem::of_question(message, title, rig));
+        let mut row = InboxItem::of_question(message, title, rig);
+        if row.kind == InboxKind::Question
+            && let Some(bead) = row.bead.clone()
+            && is_left(reader, &bead)?
+        {
+            row.without_worker(&bead);
+        }
+        rows.push(row);
     }
     Ok(rows)
+}
+
+/// Whether a bead was worked on, is not closed, and has neither a worker nor a turn to get one.
+fn is_left(reader: &Reader<'_>, bead: &BeadId) -> Result<bool> {
+    let is_open = reader.bead(bead)?.is_some_and(|bead| bead.status != Status::Closed);
+    Ok(is_open
+        && reader.live_run(bead)?.is_none()
+        && reader.latest_context(bead)?.is_some_and(|context| context.closed.is_some())
+        && reader.open_merge_request(bead)?.is_none())
 }
 
 /// The rig that a standing agent looks after.

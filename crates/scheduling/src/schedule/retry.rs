@@ -182,6 +182,9 @@ fn retry_in(
     };
     check::takes(snapshot, &bead, rig, latest.place.as_ref())
         .map_err(|why| refusal(why.to_string()))?;
+    if let Some(until) = bead.defer_until.filter(|until| *until > town.now()) {
+        return Err(refusal(format!("it is put off until {until}; bd undefer {id} ends that")));
+    }
     if let Some(fault) = recipe {
         return Err(refusal(format!(
             "{fault}; gt sling {id} --formula <formula> schedules it with another"
@@ -190,8 +193,8 @@ fn retry_in(
     if reopened {
         reopen_in(town, writer, id.as_str(), None)?;
     }
-    if bead.status == Status::Blocked && request.is_some() {
-        // Its repair was given up, which has blocked it.
+    if matches!(bead.status, Status::Blocked | Status::Deferred) {
+        // Its last worker gave it back with this status, with which it would never start.
         release_in(writer, &id)?;
     }
     let bead = require(writer)?;
