@@ -368,6 +368,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
             request: MergeRequestDocument::new(&request, &title, None),
             candidate: candidate.as_ref().map(|it| CandidateDocument::new(it, check_documents())),
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
+            rig_checks: Vec::new(),
             waits_for: pull_request_waits_for,
             comments: pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
             tokens: spent.known_tokens(),
