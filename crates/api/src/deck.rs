@@ -168,6 +168,10 @@ pub struct CardRunDocument {
     pub id: String,
     pub agent: String,
     pub state: String,
+    /// Since when nothing was heard of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub silent_since: Option<UtcTime>,
 }
 
 /// The merge request of a bead.

@@ -121,10 +121,10 @@ pub use scheduler::{
     AdoptedDocument, AdoptionDocument, AmountDocument, AwaitingRunDocument, BeadErrorDocument,
     BudgetDocument, CleanedDocument, ClearedDocument, DaemonAbsenceDocument, DispatchedDocument,
     DrainDocument, FeedDetailDocument, FeedDocument, KeptHookDocument, ParkedDocument,
-    PauseDocument, QuarantinedDocument, QueuedDocument, RedispatchDocument, ReleasedHookDocument,
-    ResumedDocument, RetriedDocument, RetryDocument, RigQueueDocument, RunErrorDocument,
-    SchedulerStatusDocument, SlingDocument, SlingEntryDocument, StaleHooksDocument,
-    StartedDocument, WaitReasonDocument, WorkedOffDocument,
+    ParkedNameDocument, PauseDocument, QuarantinedDocument, QueuedDocument, RedispatchDocument,
+    ReleasedHookDocument, ResumedDocument, RetriedDocument, RetryDocument, RigQueueDocument,
+    RunErrorDocument, SchedulerStatusDocument, SlingDocument, SlingEntryDocument,
+    StaleHooksDocument, StartedDocument, WaitReasonDocument, WorkedOffDocument,
 };
 pub use screen::{
     CursorDocument, KeyStrokesDocument, KeysTypedDocument, ScreenDocument, StyledTextDocument,

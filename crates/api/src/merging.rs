@@ -122,6 +122,10 @@ pub struct MergeRequestStoryDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateDocument>,
     pub reviews: Vec<ReviewDocument>,
+    /// The names of the checks that its rig has now, in their order; left out if there are none, and by the command line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub rig_checks: Vec<String>,
     /// What its pull request waits for, in words; left out if that is not known.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]

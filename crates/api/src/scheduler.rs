@@ -387,8 +387,18 @@ pub struct RedispatchDocument {
     pub message: String,
 }
 
+/// A runtime or an account by its name.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ParkedNameDocument {
+    /// `runtime` or `account`.
+    #[schema(example = "runtime")]
+    pub kind: String,
+    #[schema(example = "claude")]
+    pub name: String,
+}
+
 /// A runtime or account that gets work again.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ResumedDocument {
     pub kind: String,
     pub name: String,

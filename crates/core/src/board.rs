@@ -3,9 +3,9 @@
 /// A lane of the board. A bead is in at most one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BoardLane {
-    /// Another bead, a date or a person holds it.
+    /// Another bead, a date, a backoff or a person holds it.
     Blocked,
-    /// No other bead holds it; it waits for its turn, or to be scheduled.
+    /// Nothing holds it; it waits for its turn, or to be scheduled for the first time.
     Ready,
     /// A run or a person works on it.
     Running,

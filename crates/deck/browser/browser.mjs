@@ -150,6 +150,63 @@ const CASES = {
     await waits(page, "Show the basket in the menu");
   },
 
+  async "a key that is held down decides nothing"(page) {
+    await show(page, "#/needs/review%3Aapi-session%401", ".detail");
+    await page.keyboard.down("a");
+    await page.waitForSelector("dialog");
+    for (let times = 0; times < 3; times += 1) await page.keyboard.down("a");
+    await page.keyboard.up("a");
+    await page.keyboard.down("Escape");
+    await page.keyboard.up("Escape");
+    // A button that Enter presses opens a dialog whose button has the focus.
+    await page.locator(".decisions button").filter({ hasText: "Approve" }).focus();
+    for (let times = 0; times < 3; times += 1) await page.keyboard.down("Enter");
+    await page.keyboard.up("Enter");
+    await page.waitForSelector("dialog");
+    await press(page, "Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
+    assert(town.json("inbox").some((item) => item.key === "review:api-session@1"), "a held key has approved the work");
+  },
+
+  async "a card that vanishes leaves nothing selected"(page) {
+    town.gt("escalate", "api-search", "May I drop the old index?");
+    town.gt("escalate", "api-search", "May I add a new one?");
+    await show(page, "#/needs");
+    const card = page.locator(".card").filter({ hasText: "drop the old index" });
+    await card.locator("a").click();
+    await page.locator(".card.here").filter({ hasText: "drop the old index" }).waitFor();
+    const key = decodeURIComponent(new URL(page.url()).hash.split("/")[2]);
+    town.run("gt", ["--actor", "bob", "mail", "read", key.split(":")[1]]);
+    await card.waitFor({ state: "detached" });
+    await page.locator(".gone p").filter({ hasText: /needs you no more: .* by bob/ }).waitFor();
+    assert(await page.locator(".card.here").count() === 0, "no other card is selected");
+    await press(page, "r");
+    await toast(page, "Nothing is selected");
+    assert(await page.locator("dialog").count() === 0, "no other card is decided");
+    await press(page, "j");
+    await page.locator(".card.here").waitFor();
+    // A key without a meaning says so.
+    await page.locator(".card").filter({ hasText: "add a new one" }).locator("a").click();
+    await press(page, "d");
+    await toast(page, "d does nothing here");
+    town.gt("mail", "read", decodeURIComponent(new URL(page.url()).hash.split("/")[2]).split(":")[1]);
+  },
+
+  async "a card that comes first does not take the selection"(page) {
+    await show(page, "#/board", ".board-card");
+    await show(page, "#/needs", ".card.here");
+    const before = await text(page, ".card.here .card-top .id");
+    town.gt("escalate", "api-search", "Stop everything?", "--severity", "critical");
+    const card = page.locator(".card").filter({ hasText: "Stop everything?" });
+    await card.waitFor();
+    assert(await text(page, ".card.here .card-top .id") === before, "the same card is selected");
+    await card.locator("a").click();
+    await press(page, "m");
+    await page.waitForSelector("dialog");
+    await press(page, "m");
+    await card.waitFor({ state: "detached" });
+  },
+
   async "the later of two tabs is told what happened"(page) {
     const other = await opened();
     await show(page, "#/needs/check-failed%3Aweb-menu%401", ".detail");
@@ -197,6 +254,88 @@ const CASES = {
     await page.locator(".receipts li").filter({ hasText: "Let sessions end" }).waitFor({ timeout: 60_000 });
     const landed = town.run("git", ["--git-dir", join(town.directory, "api.git"), "show", "main:src/session.rs"]);
     assert(landed.includes("IDLE_MINUTES"), "the work is on the branch of the origin");
+  },
+
+  async "the address of a decided card says what became of it"(page) {
+    await show(page, "#/needs/review%3Aapi-session%401");
+    await page.locator(".split-detail").filter({ hasText: /approved by ann at \d{4}-\d\d-\d\d/ }).waitFor();
+    await press(page, "Escape");
+  },
+
+  async "an agent that ends without a word is retried from its card"(page) {
+    town.bead("api-mute", "Say nothing", script("Nothing", ["say I am done"]));
+    town.gt("sling", "api-mute");
+    await show(page, "#/needs");
+    const card = page.locator(".card").filter({ hasText: "Say nothing" });
+    await card.waitFor({ timeout: 60_000 });
+    await card.locator("a").click();
+    await page.locator(".decisions button").filter({ hasText: "Retry now" }).waitFor();
+    assert(await page.locator(".decisions button").filter({ hasText: "Reply" }).count() === 0, "no worker is there for a reply");
+    await press(page, "t");
+    await page.waitForSelector("dialog");
+    await press(page, "t");
+    await toast(page, "is scheduled again");
+    await until("another run", () => town.json("run", "list", "api-mute").length >= 2 || (town.json("run", "list", "api-mute").runs ?? []).length >= 2);
+    await until("its second question", () => town.json("inbox").some((item) => item.bead === "api-mute"), 60_000);
+    town.bd("close", "api-mute", "--reason", "enough");
+  },
+
+  async "a title without a space leaves every view readable"(page) {
+    town.bead("api-long", "x".repeat(400), script("Long", ["edit src/long.txt long", "commit Long", "done"]));
+    town.bd("update", "api-long", "--set-metadata", "review=required");
+    town.gt("sling", "api-long");
+    await page.setViewportSize({ width: 1100, height: 800 });
+    await show(page, "#/queue");
+    await page.locator(".requests tr").filter({ hasText: "xxxxxxxx" }).waitFor({ timeout: 60_000 });
+    for (const address of ["#/queue", "#/board", "#/needs", "#/bead/api-long", "#/review", "#/review/api-long%401"]) {
+      await show(page, address);
+      await waits(page, /x{20}/);
+      const wide = await page.evaluate(() => [...document.querySelectorAll("main, main > *, .scroll-x")].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.className));
+      assert(wide.length === 0, `${address} is too wide: ${wide}`);
+    }
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await show(page, "#/review/api-long%401", ".diff");
+    await page.locator(".checks").filter({ hasText: "whole" }).waitFor();
+    town.gt("mq", "cancel", "api-long@1");
+  },
+
+  async "a login that may only look decides nothing"() {
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+    await servePageFrom(context);
+    const page = await context.newPage();
+    watch(page);
+    pages.push(page);
+    await page.goto(town.loginLink("--scopes", "view"));
+    await page.waitForSelector(".card");
+    await page.locator(".card a").first().click();
+    await page.locator(".decisions button").first().waitFor();
+    assert(await page.locator(".decisions button:not([disabled])").count() === 0, "every decision is disabled");
+    await waits(page, "You may look, not decide");
+    await press(page, "e");
+    await toast(page, "gt deck");
+    assert(await page.locator("dialog").count() === 0, "no question is asked");
+    await context.close();
+  },
+
+  async "a dialog and a filter give the focus back"(page) {
+    await show(page, "#/board?rig=api", ".board-card");
+    await page.locator(".filter select").first().focus();
+    await press(page, "Escape");
+    assert(await page.evaluate(() => document.activeElement === document.body), "the filter is left");
+    await page.locator(".search-button").focus();
+    await press(page, "/");
+    await page.waitForSelector("dialog.search");
+    await press(page, "Escape");
+    await page.locator("dialog.search").waitFor({ state: "detached" });
+    await page.waitForFunction(() => document.activeElement?.classList.contains("search-button"));
+    await show(page, "#/needs", ".decisions button");
+    await page.reload();
+    await page.waitForSelector(".decisions button");
+    await press(page, "Tab", "Tab", "Enter");
+    assert(await page.evaluate(() => Boolean(document.activeElement?.closest(".decisions"))), "the first decision is two Tabs away");
+    await page.evaluate(() => document.activeElement?.blur());
+    await show(page, `#/graph/${town.convoy}?at=abc`, ".slider");
+    assert(!(await text(page, ".slider output")).includes("NaN"), "a moment that is no number is now");
   },
 
   async "a conflict is given up, and its bead is edited and slung again"(page) {
@@ -250,13 +389,20 @@ const CASES = {
     await page.waitForSelector(".transcript");
     await show(page, `#/runs/${encodeURIComponent("api-typist#1")}`);
     await waits(page, "Which port?");
+    // The terminal has the keyboard at once: nothing that is typed there is a key of the page.
     await press(page, "t");
-    await page.locator(".terminal").filter({ hasText: "Which port?" }).waitFor();
-    await page.locator(".terminal").focus();
-    await page.keyboard.type("8080");
+    await page.locator(".terminal").waitFor();
+    await page.keyboard.type("x080");
     await press(page, "Enter");
     await page.locator(".terminal").filter({ hasText: "received 4 bytes" }).waitFor();
+    assert(await page.locator("dialog").count() === 0, "typing in the terminal asks nothing");
+    // Also while the terminal does not have the focus.
     await page.evaluate(() => document.activeElement?.blur());
+    await press(page, "x", "r", "t", "P");
+    assert(await page.locator("dialog").count() === 0, "keys beside the terminal decide nothing");
+    await press(page, "Escape");
+    await page.waitForSelector(".transcript");
+    assert(town.json("run", "show", "api-typist").state !== "cancelled", "the run goes on");
   },
 
   async "a run is nudged and cancelled"(page) {
@@ -313,8 +459,15 @@ const CASES = {
   async "the wall shows screens, and a tile opens a terminal"(page) {
     await show(page, "#/wall", ".tile");
     await page.locator(".tile").filter({ hasText: "Which port?" }).waitFor();
-    await press(page, "l", "h", "Enter");
-    await page.waitForSelector(".terminal");
+    await press(page, "j", "k", "l", "h", "Enter");
+    await page.waitForFunction(() => document.activeElement?.classList.contains("terminal"));
+    await press(page, "Shift+Escape");
+    await page.waitForSelector(".tile");
+    // A wall without screens asks for none.
+    const refused = [];
+    page.on("response", (response) => response.status() === 400 && refused.push(response.url()));
+    await show(page, "#/wall?page=99", ".empty");
+    assert(refused.length === 0, `refused: ${refused}`);
   },
 
   async "the town is paused and resumed by a key"(page) {
@@ -401,13 +554,13 @@ const CASES = {
     proxy.closeAllConnections();
   },
 
-  async "a server that is killed makes the page stale, and it recovers"(page) {
+  async "a daemon that is killed makes the page stale, and it recovers"(page) {
     // The clock of this browser is three days off; the banner tells the server's time all the same.
     const wrong = await openWrongClock();
     await show(wrong, "#/board", ".board-card");
     await show(page, "#/board", ".board-card");
     const before = Date.now();
-    await town.killServer();
+    await town.killDaemon();
     for (const one of [page, wrong]) {
       const banner = await one.locator(".banner").filter({ hasText: /Stale since \d\d:\d\d:\d\d/ }).innerText();
       const [hours, minutes, seconds] = /(\d\d):(\d\d):(\d\d)/.exec(banner).slice(1).map(Number);
@@ -418,12 +571,27 @@ const CASES = {
       assert((await text(one, ".town-state")).includes("Stale"), "the page does not look healthy");
     }
     town.bead("api-away", "Made while the server was away", "");
-    await town.serve();
+    await town.up();
     for (const one of [page, wrong]) {
       await one.locator(".banner").filter({ hasText: "Stale" }).waitFor({ state: "detached", timeout: 20_000 });
       await waits(one, "Made while the server was away");
     }
     await wrong.context().close();
+  },
+
+  async "a server that hangs makes the page stale, and an action ends"(page) {
+    await show(page, "#/board", ".board-card");
+    await press(page, "P");
+    await page.waitForSelector("dialog");
+    process.kill(town.daemon, "SIGSTOP");
+    await press(page, "P");
+    await page.locator(".banner").filter({ hasText: "Stale since" }).waitFor({ timeout: 16_000 });
+    await page.locator("dialog .problem").filter({ hasText: "does not answer" }).waitFor({ timeout: 16_000 });
+    process.kill(town.daemon, "SIGCONT");
+    await page.locator(".banner").filter({ hasText: "Stale" }).waitFor({ state: "detached", timeout: 20_000 });
+    await press(page, "Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
+    town.gt("scheduler", "resume");
   },
 
   async "a session that is revoked ends under the open page"() {
@@ -462,7 +630,6 @@ async function openWrongClock() {
 const wanted = process.env.DECK_CASE;
 const began = Date.now();
 try {
-  await town.serve();
   await untilItWorks(town);
   const page = await opened();
   for (const [name, run] of Object.entries(CASES)) {

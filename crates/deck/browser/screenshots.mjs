@@ -32,7 +32,6 @@ async function picture(page, name, scheme) {
 }
 
 try {
-  await town.serve();
   await untilItWorks(town);
   rmSync(DIRECTORY, { recursive: true, force: true });
   mkdirSync(DIRECTORY, { recursive: true });

@@ -1,4 +1,4 @@
-// A town for the browser: real repositories, a real daemon and a real server; only the agents follow scripts.
+// A town for the browser: real repositories, and a real daemon with its page; only the agents follow scripts.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -102,13 +102,45 @@ export class TestTown {
     return id;
   }
 
-  /** Starts the server and waits until it answers. */
-  async serve(port) {
-    this.port = port ?? this.port ?? await freePort();
-    this.server = spawn(join(this.directory, "bin", "gt"), ["serve", "--bind", `127.0.0.1:${this.port}`, "--log", "off"], {
+  /** Starts the daemon, and waits until the page that it serves answers. */
+  async up() {
+    this.gt("up");
+    const link = await until("the daemon to serve the page", () => {
+      const printed = this.run("gt", ["deck", "--no-open", "--json"], { mayFail: true });
+      return printed && JSON.parse(printed).url;
+    });
+    this.address = new URL(link).origin;
+    await until("the page to answer", async () => {
+      try {
+        return (await fetch(`${this.address}/health`)).status < 500;
+      } catch {
+        return false;
+      }
+    });
+    this.daemon = this.json("daemon", "status").pid;
+  }
+
+  /** Kills the daemon at once, as a crash would. */
+  async killDaemon() {
+    const { daemon } = this;
+    process.kill(daemon, "SIGKILL");
+    await until("the daemon to end", () => {
+      try {
+        process.kill(daemon, 0);
+        return false;
+      } catch {
+        return true;
+      }
+    });
+  }
+
+  /** Starts `gt serve`, and waits until it answers. */
+  async serve() {
+    const port = await freePort();
+    this.server = spawn(join(this.directory, "bin", "gt"), ["serve", "--bind", `127.0.0.1:${port}`, "--log", "off"], {
       cwd: this.root, env: this.environment, stdio: ["ignore", "ignore", "inherit"],
     });
-    this.address = `http://127.0.0.1:${this.port}`;
+    this.address = `http://127.0.0.1:${port}`;
     await until("the server to answer", async () => {
       try {
         return (await fetch(`${this.address}/health`)).ok;
@@ -118,7 +150,7 @@ export class TestTown {
     });
   }
 
-  /** Kills the server at once, as a crash would. */
+  /** Kills `gt serve` at once. */
   async killServer() {
     const ended = new Promise((resume) => this.server.once("exit", resume));
     this.server.kill("SIGKILL");
@@ -132,6 +164,12 @@ export class TestTown {
 
   /** Ends everything that was started, and removes the directory. */
   async end() {
+    // A process that a failed test has stopped cannot end.
+    if (this.daemon) try {
+      process.kill(this.daemon, "SIGCONT");
+    } catch {
+      // It is gone.
+    }
     if (this.server && this.server.exitCode === null && this.server.signalCode === null) await this.killServer();
     this.run("gt", ["down"], { mayFail: true });
     const live = JSON.parse(this.run("gt", ["run", "list", "--json"], { mayFail: true }) || "[]");
@@ -233,7 +271,7 @@ export async function townAtWork() {
   town.bead("api-metrics", "Count requests by route", works("Metrics", 1000, "0.01"), "--priority", "4");
   const convoy = town.json("convoy", "create", "Open the shop", "api-schema", "web-theme", "api-session", "web-menu", "api-search", "api-cart", "web-search", "web-orders", "web-checkout", "web-release");
   town.convoy = convoy.id ?? convoy.convoy_id ?? convoy.convoy;
-  town.gt("up");
+  await town.up();
   return town;
 }
 

@@ -4,8 +4,17 @@ import { noteContact, setServerTime } from "./clock.js";
 
 const BASE = new URL("..", document.baseURI);
 
+/** How long a request waits for its answer. An action may have to wait for processes to end. */
+const READ_TIMEOUT_MS = 10_000;
+const WRITE_TIMEOUT_MS = 15_000;
+
 /** Who is logged in; `null` before the server has said it, `undefined` if this browser is not logged in. */
 export const session = signal(/** @type {import("./types").Session | null | undefined} */ (null));
+
+/** Whether this login may do what needs a scope. @param {string} scope */
+export function may(scope) {
+  return (session.value?.scopes ?? []).some((one) => one === scope || one === "admin");
+}
 
 /** An answer that is no success. */
 export class Problem extends Error {
@@ -30,14 +39,21 @@ export function urlOf(template, path = {}, query = {}) {
   return url;
 }
 
-/** @param {URL} url @param {RequestInit} options */
+/** Asks, and waits for the head of the answer. @param {URL} url @param {RequestInit} options */
 export async function request(url, options = {}) {
+  const late = new AbortController();
+  const isWrite = (options.method ?? "GET") !== "GET";
+  const timer = setTimeout(() => late.abort(), isWrite ? WRITE_TIMEOUT_MS : READ_TIMEOUT_MS);
+  const signal = options.signal ? AbortSignal.any([options.signal, late.signal]) : late.signal;
   let answer;
   try {
-    answer = await fetch(url, { credentials: "same-origin", ...options });
+    answer = await fetch(url, { credentials: "same-origin", ...options, signal });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new Problem(0, "unreachable", "the server does not answer");
+    const unknown = isWrite && late.signal.aborted ? "; look whether it was done before you do it again" : "";
+    throw new Problem(0, "unreachable", `the server does not answer${unknown}`);
+  } finally {
+    clearTimeout(timer);
   }
   noteContact();
   setServerTime(answer.headers.get("date"));

@@ -6,7 +6,7 @@ import { connection, identify, listen, staleSince, useDocument } from "./store.j
 import { address, go, route } from "./router.js";
 import { pendingKey, useKeys } from "./keys.js";
 import { nextTheme, theme } from "./theme.js";
-import { plain, plural, timeOfDay } from "./format.js";
+import { plain, plural, timeOfDay, told } from "./format.js";
 import { pauseScheduler } from "./decisions.js";
 import { Mark, Warning } from "./components/marks.js";
 import { ask, Decide } from "./components/decide.js";
@@ -93,7 +93,7 @@ function MenuIcon({ name }) {
 function TownState({ town }) {
   if (connection.value === "stale") return html`<span class="town-state tone-red"><${Warning} /> Stale</span>`;
   if (connection.value !== "live" || !town) return html`<span class="town-state faint">Connecting …</span>`;
-  if (town.problems.length > 0) return html`<span class="town-state tone-red" title=${town.problems.map((problem) => plain(problem.text)).join("\n")}><${Warning} /> ${plural(town.problems.length, "problem")}</span>`;
+  if (town.problems.length > 0) return html`<span class="town-state tone-red" title=${town.problems.map((problem) => told(problem.text)).join("\n")}><${Warning} /> ${plural(town.problems.length, "problem")}</span>`;
   if (town.paused) return html`<span class="town-state tone-amber"><${Mark} state="paused" /> Paused</span>`;
   return html`<span class="town-state tone-green"><${Mark} state="working" /> Working</span>`;
 }
@@ -127,7 +127,7 @@ function StaleBanner() {
 function TownProblems({ town }) {
   if (!town || connection.value === "stale") return null;
   const problems = town.problems.slice(0, 3);
-  return html`${problems.map((problem) => html`<div key=${problem.code} class="banner tone-amber" role="status"><${Warning} /> <span>${plain(problem.text)}</span></div>`)}
+  return html`${problems.map((problem) => html`<div key=${problem.code} class="banner tone-amber" role="status"><${Warning} /> <span>${told(problem.text)}</span></div>`)}
     ${town.paused && html`<div class="banner tone-amber" role="status"><${Mark} state="paused" /> <span>Paused by ${plain(town.paused.by)} since ${timeOfDay(town.paused.since)}: no run starts.</span></div>`}`;
 }
 
@@ -162,6 +162,11 @@ function Deck() {
     event.preventDefault();
     document.getElementById("main")?.focus();
   }}>Skip to the view</a>
+    <a class="skip" href="#main" onClick=${(/** @type {Event} */ event) => {
+      event.preventDefault();
+      const decision = document.querySelector(".decisions button:not([disabled])");
+      /** @type {HTMLElement | null} */ (decision ?? document.getElementById("main"))?.focus();
+    }}>Skip to the first decision</a>
     <${Head} town=${town} />
     <${Menu} town=${town} />
     <main id="main" tabindex="-1" class="view view-${view} ${connection.value === "stale" ? "is-stale" : ""}" aria-label=${label}>

@@ -6,9 +6,9 @@ import { quoted } from "./format.js";
  * @typedef {{ name: string, label: string, kind?: "line" | "area" | "priority", value?: string, required?: boolean }} Field
  * @typedef {Record<string, string>} Values
  * @typedef {{
- *   key: string, label: string, keeps?: boolean, question: string, done: string, tone?: string, bead?: string | null,
+ *   key: string, label: string, keeps?: boolean, question: string, done: string, tone?: string, bead?: string | null, scope?: string,
  *   fields?: Field[], prepare?: () => Promise<Field[]>,
- *   command: (values: Values) => string, run: (values: Values) => Promise<any>,
+ *   command: (values: Values) => string, run: (values: Values) => Promise<any>, waits?: (answer: any) => string | undefined,
  * }} Decision
  */
 
@@ -16,9 +16,12 @@ const words = (/** @type {string} */ name, /** @type {string} */ label, required
   /** @type {Field} */ ({ name, label, kind: "area", required });
 const given = (/** @type {string} */ text, /** @type {string} */ option) => (text ? ` ${option} ${quoted(text)}` : "");
 
+/** Why a bead that was just scheduled does not start at once, unless it only waits for its turn. @param {import("./types").ReadAnswer<"/api/v1/beads/{id}">} page */
+const waitReason = (page) => page?.why?.reasons?.[0]?.text;
+
 /** @param {string} id @param {string} bead @returns {Decision} */
 export const approve = (id, bead) => ({
-  key: "a", label: "Approve", question: `Approve ${id} and let it land?`, done: `${id} is approved`, tone: "good", bead,
+  key: "a", label: "Approve", question: `Approve ${id} and let it land?`, done: `${id} is approved`, tone: "good", bead, scope: "review",
   fields: [words("message", "A word to the record", false)],
   command: ({ message }) => `gt review approve ${id}${given(message, "-m")}`,
   run: ({ message }) => write("/api/v1/reviews/{id}/approve", { path: { id }, body: message ? { message } : {} }),
@@ -26,7 +29,7 @@ export const approve = (id, bead) => ({
 
 /** @param {string} id @param {string} bead @returns {Decision} */
 export const reject = (id, bead) => ({
-  key: "d", label: "Reject", question: `Send ${id} back to a worker?`, done: `${id} is rejected`, tone: "bad", bead,
+  key: "d", label: "Reject", question: `Send ${id} back to a worker?`, done: `${id} is rejected`, tone: "bad", bead, scope: "review",
   fields: [words("message", "What has to change")],
   command: ({ message }) => `gt review reject ${id} -m ${quoted(message || "<why>")}`,
   run: ({ message }) => write("/api/v1/reviews/{id}/reject", { path: { id }, body: { message } }),
@@ -34,7 +37,7 @@ export const reject = (id, bead) => ({
 
 /** @param {string} id @param {string} bead @param {string} file @param {number | null} line @returns {Decision} */
 export const comment = (id, bead, file, line) => ({
-  key: "c", label: "Comment", question: `Comment on ${file}${line ? ` line ${line}` : ""}`, done: `Your comment on ${file} is kept`, bead,
+  key: "c", label: "Comment", question: `Comment on ${file}${line ? ` line ${line}` : ""}`, done: `Your comment on ${file} is kept`, bead, scope: "review",
   fields: [words("message", "Your comment")],
   command: ({ message }) => `gt review comment ${id} --file ${quoted(file)}${line ? ` --line ${line}` : ""} -m ${quoted(message || "<text>")}`,
   run: ({ message }) => write("/api/v1/reviews/{id}/comment", { path: { id }, body: line ? { file, line, message } : { file, message } }),
@@ -86,14 +89,14 @@ export const markRead = (id, bead) => ({
 
 /** @param {string} id @param {boolean} [now] ends a backoff or cooldown @returns {Decision} */
 export const retryBead = (id, now = false) => ({
-  key: "t", label: "Retry now", question: `Try ${id} again now?`, done: `${id} is tried again`, bead: id,
+  key: "t", label: "Retry now", question: `Try ${id} again now?`, done: `${id} is scheduled again`, bead: id, waits: waitReason,
   command: () => `gt scheduler retry ${id}${now ? " --now" : ""}`,
   run: () => write("/api/v1/beads/{id}/retry", { path: { id }, body: { now } }),
 });
 
 /** @param {string} id @returns {Decision} */
 export const sling = (id) => ({
-  key: "s", label: "Sling", question: `Schedule ${id} to be worked on?`, done: `${id} is scheduled`, bead: id,
+  key: "s", label: "Sling", question: `Schedule ${id} to be worked on?`, done: `${id} is scheduled`, bead: id, waits: waitReason,
   command: () => `gt sling ${id}`,
   run: () => write("/api/v1/beads/{id}/sling", { path: { id } }),
 });
@@ -185,8 +188,32 @@ export const raiseBudget = (id) => {
   };
 };
 
+/** @param {string} kind `runtime` or `account` @param {string} name @returns {Decision} */
+export const resumeParked = (kind, name) => ({
+  key: "t", label: "Resume", question: `Let runs start with the ${kind} ${name} again?`, done: `Runs start with the ${kind} ${name} again`, bead: null,
+  command: () => `gt deacon resume ${kind} ${quoted(name)}`,
+  run: () => write("/api/v1/parked/resume", { body: { kind, name } }),
+});
+
 /**
- * The decisions that answer a row of the inbox.
+ * Another try for the bead of a question whose worker is gone: the question is over with it.
+ * @param {string} bead @param {string} message @returns {Decision}
+ */
+const retryAsked = (bead, message) => {
+  const retry = retryBead(bead);
+  return {
+    ...retry,
+    command: (values) => `${retry.command(values)} && gt mail read ${message}`,
+    run: async (values) => {
+      const answer = await retry.run(values);
+      await write("/api/v1/messages/{id}/read", { path: { id: message } });
+      return answer;
+    },
+  };
+};
+
+/**
+ * The decisions that answer a row of the inbox. The row names the commands that work; each that the page can do is a decision.
  * @param {import("./types").InboxItem} item
  * @returns {Decision[]}
  */
@@ -195,19 +222,36 @@ export function decisionsOf(item) {
   const bead = item.bead ?? "";
   /** @type {Decision[]} */
   const decisions = [];
+  const names = (/** @type {string} */ command) => item.commands.some((one) => one.startsWith(command));
   if (object === "merge-request") {
     if (code === "review") decisions.push(approve(id, bead), reject(id, bead));
     else decisions.push(retryRequest(id, bead));
     if (code === "unmerged") decisions.push(closeRequest(id, bead));
     decisions.push(cancelRequest(id, bead));
   }
-  if (object === "message") decisions.push(reply(id, bead), markRead(id, bead));
-  if (object === "bead") decisions.push(retryBead(id), closeBead(id));
-  if (object === "run") decisions.push(nudge(id, bead), cancelRun(id, bead));
+  if (object === "message") {
+    if (names("gt mail reply ")) decisions.push(reply(id, bead));
+    if (bead && names("gt scheduler retry ")) decisions.push(retryAsked(bead, id));
+    if (bead && names("bd close ")) decisions.push(closeBead(bead));
+    decisions.push(markRead(id, bead));
+  }
+  if (object === "bead") {
+    if (names("gt scheduler retry ")) decisions.push(retryBead(id));
+    else if (names("gt sling ")) decisions.push({ ...sling(id), key: "t", label: "Sling again" });
+    decisions.push(closeBead(id));
+  }
+  if (object === "run") {
+    if (names("gt nudge ")) decisions.push(nudge(id, bead));
+    if (names("gt run cancel ")) decisions.push(cancelRun(id, bead));
+  }
   if (object === "queue" && code === "queue-paused") {
     const at = id.indexOf("/");
     decisions.push(pauseQueue(id.slice(0, at), id.slice(at + 1), false));
+  } else if (object === "queue") {
+    const first = item.commands.find((command) => command.startsWith("gt mq retry "))?.split(" ")[3];
+    if (first) decisions.push(retryRequest(first, ""));
   }
+  if (object === "runtime" || object === "account") decisions.push(resumeParked(object, id));
   if (object === "budget") decisions.push(raiseBudget(id.split("/")[0]));
   else if (bead) decisions.push(edit(bead));
   return decisions;

@@ -81,3 +81,8 @@ export function quoted(text) {
 export function plain(text) {
   return String(text ?? "").replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g, "").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 }
+
+/** A sentence of the server as text, with its times as local date and time. @param {unknown} text */
+export function told(text) {
+  return plain(text).replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, (time) => dateTime(time));
+}

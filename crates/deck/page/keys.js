@@ -1,7 +1,7 @@
 // The keyboard. Views add their keys while they are shown; `?` lists what there is.
 import { signal, useLayoutEffect, useRef } from "./html.js";
 
-/** @typedef {{ keys: string, does: string, run: () => void, hidden?: boolean }} Binding */
+/** @typedef {{ keys: string, does: string, run: () => void, hidden?: boolean, repeats?: boolean }} Binding */
 /** @typedef {{ title: string, bindings: Binding[], modal: boolean }} Layer */
 
 /** How long the first key of two waits for the second. */
@@ -25,7 +25,8 @@ export function setSingleKeys(on) {
 }
 
 /**
- * Has these keys work while the component is shown. A modal layer hides the keys below it.
+ * Has these keys work while the component is shown. A modal layer hides all other keys. A key that is held down runs its binding
+ * once, unless the binding repeats: only movement may.
  * @param {string} title @param {Binding[]} bindings @param {{ modal?: boolean }} [options]
  */
 export function useKeys(title, bindings, { modal = false } = {}) {
@@ -57,20 +58,38 @@ function setPrefix(/** @type {string} */ key) {
   if (key) prefixTimer = setTimeout(() => setPrefix(""), SEQUENCE_MS);
 }
 
+/** The layers whose keys work now, the innermost first: the last modal one alone, else all. */
+function workingLayers() {
+  const now = layers.map((layer) => layer.current).reverse();
+  const modal = now.find((layer) => layer.modal);
+  return modal ? [modal] : now;
+}
+
+// A browser clicks a button again and again while Enter is held down: the button of a question would confirm it.
+addEventListener("keydown", (event) => {
+  const presses = event.key === "Enter" || event.key === " ";
+  if (event.repeat && presses && event.target instanceof HTMLElement && event.target.closest("a, button, summary")) event.preventDefault();
+}, { capture: true });
+
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   const { key, target } = event;
   if (isTyping(target) && key !== "Escape") return;
   if (target instanceof HTMLElement && target.dataset.typing !== undefined) return;
+  if (isTyping(target) && target instanceof HTMLElement && !target.closest("dialog")) {
+    // The keys of the view work again.
+    target.blur();
+    return;
+  }
   const presses = key === "Enter" || key === " ";
   if (presses && target instanceof HTMLElement && target.closest("a, button, summary, [role=option]")) return;
   if (!singleKeys.value && key.length === 1) return;
   const pressed = prefix ? `${prefix} ${key}` : key;
-  for (let at = layers.length - 1; at >= 0; at -= 1) {
-    const { bindings, modal } = layers[at].current;
+  for (const { bindings } of workingLayers()) {
     const found = bindings.find((binding) => binding.keys === pressed);
     if (found) {
       event.preventDefault();
+      if (event.repeat && !found.repeats) return;
       setPrefix("");
       found.run();
       return;
@@ -80,7 +99,6 @@ addEventListener("keydown", (event) => {
       setPrefix(key);
       return;
     }
-    if (modal) break;
   }
-  setPrefix("");
+  if (!event.repeat) setPrefix("");
 });

@@ -5,16 +5,17 @@ import { lastContact, noteContact, setServerTime } from "./clock.js";
 
 /** @typedef {import("./types").TownEvent} TownEvent */
 
-/** The server sends a comment every 15 seconds; a stream that is silent for longer is gone. */
-const SILENCE_MAX_MS = 40_000;
+/** The server sends a comment every 5 seconds; a stream that is silent for longer is gone. */
+const SILENCE_MAX_MS = 12_000;
 /** The shortest pause between two reads of the same document. */
 const READ_GAP_MS = 80;
 /** Rows that are read one by one after events; if more are named at once, the list is read again. */
 const ROWS_AT_ONCE_MAX = 24;
 /** Documents that no view shows any more, kept to be shown at once when a person comes back. */
 const IDLE_DOCUMENTS_MAX = 24;
-/** Beads whose last event is kept. */
+/** Beads whose last events are kept, and how many of each. */
 const RECENT_MAX = 2000;
+const RECENT_EACH_MAX = 8;
 /** The longest pause before the stream of events is tried again. */
 const RETRY_MAX_MS = 5000;
 
@@ -27,14 +28,30 @@ export const lastEvent = signal(0);
 /** The last events, newest first. */
 export const feed = signal(/** @type {TownEvent[]} */ ([]));
 
-/** The last event about a bead, by its id. @type {Map<string, TownEvent>} */
+/** The last events about a bead, by its id, the newest last. @type {Map<string, TownEvent[]>} */
 const recent = new Map();
+/** Events that decide nothing. */
+const HARMLESS = new Set(["commented", "run_used", "message_delivered", "step_done", "label_added", "label_removed"]);
+/** The actor of events that no person and no agent caused. */
+const SYSTEM_ACTOR = "gt";
 /** @type {Map<string, StoredDocument>} */
 const documents = new Map();
 
 /** The last event about a bead since the page was opened. @param {string | null | undefined} bead */
 export function lastEventOf(bead) {
-  return bead ? recent.get(bead) : undefined;
+  return bead ? recent.get(bead)?.at(-1) : undefined;
+}
+
+/** Whether an event may end something that waits for a person. @param {TownEvent} event */
+export const mayDecide = (event) => !HARMLESS.has(event.event_type);
+
+/**
+ * The event after this number that decided something about a bead: the last one of a person, else the last one.
+ * @param {string | null | undefined} bead @param {number} after
+ */
+export function decidingEventOf(bead, after) {
+  const events = (bead ? recent.get(bead) ?? [] : []).filter((event) => event.number > after && mayDecide(event));
+  return events.findLast((event) => event.actor !== SYSTEM_ACTOR && !event.actor.includes("/")) ?? events.at(-1);
 }
 
 /** One document that views show. */
@@ -216,8 +233,9 @@ function deliver(events) {
   batch(() => {
     for (const event of events) {
       if (event.issue_id) {
+        const known = recent.get(event.issue_id) ?? [];
         recent.delete(event.issue_id);
-        recent.set(event.issue_id, event);
+        recent.set(event.issue_id, [...known.slice(1 - RECENT_EACH_MAX), event]);
         if (recent.size > RECENT_MAX) recent.delete(/** @type {string} */ (recent.keys().next().value));
       }
       for (const document of documents.values()) document.hear(event);

@@ -78,6 +78,7 @@ page_files![
     "index.html",
     "keys.js",
     "router.js",
+    "selection.js",
     "store.js",
     "theme.js",
     "vendor/LICENSE-htm.txt",

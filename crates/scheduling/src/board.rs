@@ -35,6 +35,7 @@ impl BoardRequest {
         BoardFilter {
             rig: self.rig.clone(),
             convoy: self.convoy.clone(),
+            now,
             landed_since: now.minus(LANDED_SHOWN_FOR),
             limit: self.limit,
         }

@@ -168,7 +168,7 @@ impl Default for ServerLimits {
             answer: Duration::from_secs(30),
             stall: Duration::from_mins(1),
             stop: Duration::from_secs(10),
-            keep_alive: Duration::from_secs(15),
+            keep_alive: Duration::from_secs(5),
         }
     }
 }

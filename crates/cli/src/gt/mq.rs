@@ -401,6 +401,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
             request: with_absence(&request, &title, None, absence),
             candidate: candidate.as_ref().map(|it| CandidateDocument::new(it, check_documents())),
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
+            rig_checks: Vec::new(),
             waits_for: pull_request_waits_for,
             comments: pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
             tokens: spent.known_tokens(),

@@ -208,6 +208,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
             request: MergeRequestDocument::new(&request, &title, None),
             candidate: None,
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
+            rig_checks: Vec::new(),
             waits_for: String::new(),
             comments: pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
             tokens: spent.known_tokens(),

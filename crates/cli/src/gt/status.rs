@@ -203,13 +203,20 @@ fn print(printer: &Printer, town: &Town, shown: &TownStatusFacts) -> Result<(), 
         printer.line(line)?;
     }
     print_inbox_lines(printer, &shown.inbox)?;
+    let closed = numbers.with_status("closed");
+    let ready = i64::try_from(shown.ready).unwrap_or(i64::MAX);
+    let counted = ready.saturating_add(shown.active()) + numbers.blocked + closed;
+    // Convoys and other containers are beads, too.
+    let rest = match numbers.total() - counted {
+        rest if rest > 0 => format!(", {rest} deferred, held or no work"),
+        _ => String::new(),
+    };
     printer.line(format!(
-        "{}: {} ready, {} in progress, {} waiting, {} closed",
+        "{}: {} ready, {} in progress, {} waiting, {closed} closed{rest}",
         plural(u64::try_from(numbers.total()).unwrap_or(0), "bead"),
         shown.ready,
         shown.active(),
         numbers.blocked,
-        numbers.with_status("closed")
     ))?;
     print_scheduler(printer, &shown.scheduler)?;
     if !shown.spent.is_nothing() {

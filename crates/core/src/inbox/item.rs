@@ -212,11 +212,14 @@ impl InboxItem {
         let about =
             message.bead.as_ref().map_or_else(|| message.from.to_string(), ToString::to_string);
         let read = format!("gt mail read {}", message.id);
+        let mut remedy = format!("{read} shows it and takes it off the list");
         let (kind, others) = match (message.topic, &message.bead) {
-            (None, Some(bead)) if !has_reader => (
-                InboxKind::Question,
-                vec![format!("bd comments add {bead} <text>"), format!("gt sling {bead}")],
-            ),
+            (None, Some(bead)) if !has_reader => {
+                let retry = format!("gt scheduler retry {bead}");
+                remedy = format!("its worker has ended; {retry} starts another, bd close {bead} leaves it");
+                let tell = format!("bd comments add {bead} <text>");
+                (InboxKind::Question, vec![tell, retry, format!("bd close {bead}")])
+            }
             (None, _) => {
                 (InboxKind::Question, vec![format!("gt mail reply {} -m <text>", message.id)])
             }
@@ -235,7 +238,7 @@ impl InboxItem {
             rig,
             title,
             what: format!("{about}: {}", message.headline()),
-            remedy: format!("{read} shows it and takes it off the list"),
+            remedy,
             commands,
             since: Some(message.created_at),
             context: InboxContext {

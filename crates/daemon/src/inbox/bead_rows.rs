@@ -81,6 +81,7 @@ fn amount_used(run: &Run) -> String {
 fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
     let id = &bead.id;
     let sling = format!("gt sling {id}");
+    let retry = format!("gt scheduler retry {id}");
     let (what, commands) = match kind {
         InboxKind::Escalated if run.state == RunState::Failed => (
             format!("escalated: {} came to nothing: {}", run.id, run.reason),
@@ -88,7 +89,7 @@ fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
         ),
         InboxKind::Escalated => (
             format!("escalated: {id} was given back by {} and asks for a person", run.agent),
-            vec![format!("gt why {id}"), sling],
+            vec![format!("gt why {id}"), retry, format!("bd close {id}")],
         ),
         InboxKind::OverLimit => {
             let setting = run.over_limit.map(RunLimit::setting).unwrap_or_default();
@@ -98,12 +99,12 @@ fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
                     run.id,
                     amount_used(run)
                 ),
-                vec![format!("gt run log {}", run.id), format!("gt scheduler retry {id}")],
+                vec![format!("gt run log {}", run.id), retry, format!("bd close {id}")],
             )
         }
         InboxKind::PutOff => (
             format!("put off: {id} was put off by {}", run.agent),
-            vec![format!("gt why {id}"), sling],
+            vec![format!("gt why {id}"), retry, format!("bd close {id}")],
         ),
         _ => (
             format!("review: {id} is done and waits for a person's review"),

@@ -13,7 +13,7 @@ use gt_core::decide::{Budget, BudgetEnd, BudgetScope};
 use gt_core::inbox::{
     ChangeSize, InboxContext, InboxItem, InboxKind, InboxObject, arrange_inbox, last_words,
 };
-use gt_core::{BeadId, MessageAddress, RigSlug, Sender};
+use gt_core::{BeadId, MessageAddress, RigSlug, Sender, Status};
 use gt_store::Reader;
 
 use crate::daemon::{self, DaemonAbsence};
@@ -105,14 +105,21 @@ fn question_rows(reader: &Reader<'_>, titles: &mut BeadTitles) -> Result<Vec<Inb
             None => (String::new(), rig_of(&message.from)),
         };
         let has_reader = match message.from.answers_go_to() {
-            MessageAddress::Work(bead) => {
-                reader.live_run(&bead)?.is_some() || reader.open_context(&bead)?.is_some()
-            }
+            MessageAddress::Work(bead) => !is_left(reader, &bead)?,
             _ => true,
         };
         rows.push(InboxItem::of_question(message, title, rig, has_reader));
     }
     Ok(rows)
+}
+
+/// Whether a bead was worked on, is not closed, and has neither a worker nor a turn to get one.
+fn is_left(reader: &Reader<'_>, bead: &BeadId) -> Result<bool> {
+    let is_open = reader.bead(bead)?.is_some_and(|bead| bead.status != Status::Closed);
+    Ok(is_open
+        && reader.live_run(bead)?.is_none()
+        && reader.latest_context(bead)?.is_some_and(|context| context.closed.is_some())
+        && reader.open_merge_request(bead)?.is_none())
 }
 
 /// The rig that a standing agent looks after.

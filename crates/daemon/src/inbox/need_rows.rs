@@ -109,10 +109,18 @@ fn commands_of(need: &Need) -> Vec<String> {
             vec![format!("gt deacon resume {} {}", means.kind.as_str(), means.name)]
         }
         Need::OutOfAttempts(bead, _) => {
-            vec![format!("gt run list {bead}"), format!("gt scheduler retry {bead}")]
+            vec![
+                format!("gt run list {bead}"),
+                format!("gt scheduler retry {bead}"),
+                format!("bd close {bead}"),
+            ]
         }
         Need::CircuitBroken(bead, _) | Need::Quarantined(bead, _) => {
-            vec![format!("gt why {bead}"), format!("gt scheduler retry {bead}")]
+            vec![
+                format!("gt why {bead}"),
+                format!("gt scheduler retry {bead}"),
+                format!("bd close {bead}"),
+            ]
         }
         Need::Headless(run, _) | Need::Unsupervised(run, _) => {
             vec![format!("gt run show {run}"), format!("gt run cancel {run}")]

@@ -43,6 +43,7 @@ fn card_document(card: BoardCard, places: &HashMap<MergeRequestId, u64>) -> Boar
             id: run.id.to_string(),
             agent: run.agent,
             state: run.state.as_str().to_owned(),
+            silent_since: run.silent_since.map(Into::into),
         }),
         request: request.map(|request| CardRequestDocument {
             position: places.get(&request.id).copied(),

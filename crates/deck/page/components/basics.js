@@ -1,5 +1,5 @@
 // Small parts that several views share.
-import { html, useComputed, useEffect, useRef, useState } from "../html.js";
+import { html, useComputed, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { seconds } from "../clock.js";
 import { dateTime, duration, plain } from "../format.js";
 import { address } from "../router.js";
@@ -17,6 +17,19 @@ export function Age({ since, until }) {
   });
   if (Number.isNaN(from)) return html`<span class="faint">–</span>`;
   return html`<time key=${`${since}/${until}`} class="age" datetime=${since} title=${dateTime(since)}>${text}</time>`;
+}
+
+/** Shows a dialog while the component is there; the focus goes back to where it was. */
+export function useDialog() {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement && before !== document.body) queueMicrotask(() => before.isConnected && before.focus({ preventScroll: true }));
+    };
+  }, []);
+  return dialog;
 }
 
 /** Text of others: never markup. @param {{ text: unknown, class?: string }} props */

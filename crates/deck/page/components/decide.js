@@ -1,10 +1,10 @@
 // The question before an action: what will happen, the command that does the same, and what became of it meanwhile.
-import { html, signal, useLayoutEffect, useRef, useState } from "../html.js";
-import { Problem } from "../api.js";
+import { html, signal, useLayoutEffect, useState } from "../html.js";
+import { may, Problem } from "../api.js";
 import { useKeys } from "../keys.js";
-import { feed, lastEventOf } from "../store.js";
-import { plain, timeOfDay, words } from "../format.js";
-import { Command } from "./basics.js";
+import { decidingEventOf, feed, lastEventOf } from "../store.js";
+import { plain, timeOfDay, told, words } from "../format.js";
+import { Command, useDialog } from "./basics.js";
 import { Keys } from "./marks.js";
 import { announce } from "./toasts.js";
 
@@ -14,6 +14,10 @@ const open = signal(/** @type {{ decision: Decision, event: number, after?: () =
 
 /** Asks a person to confirm. @param {Decision} decision @param {() => void} [after] runs when it is done */
 export function ask(decision, after) {
+  if (!isAllowed(decision)) {
+    announce(`${decision.label}: ${refusal(decision)}`, "gt deck", "bad");
+    return;
+  }
   open.value = { decision, after, event: lastEventOf(decision.bead)?.number ?? 0 };
 }
 
@@ -26,24 +30,26 @@ export function sentence(event) {
   return `${plain(what)} by ${plain(event.actor)} at ${timeOfDay(event.created_at)}`;
 }
 
-/** Events that leave a decision as it is. */
-const HARMLESS = new Set(["commented", "run_used", "message_delivered", "step_done", "label_added", "label_removed"]);
+/** @param {Decision} decision */
+const scopeOf = (decision) => decision.scope ?? "operate";
+/** Whether this login may do it. @param {Decision} decision */
+const isAllowed = (decision) => may(scopeOf(decision));
+/** @param {Decision} decision */
+const refusal = (decision) => `this login may not do that, it lacks the scope ${scopeOf(decision)}; gt deck makes a login that may`;
 
 /** @param {{ decision: Decision, event: number, after?: () => void }} props */
 function Question({ decision, event, after }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const dialog = useDialog();
   const [fields, setFields] = useState(decision.prepare ? null : decision.fields ?? []);
   const [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   void feed.value;
-  const latest = lastEventOf(decision.bead);
-  const meanwhile = latest && latest.number > event && !HARMLESS.has(latest.event_type) ? latest : null;
+  const meanwhile = decidingEventOf(decision.bead, event);
   const close = () => {
     open.value = null;
   };
   useLayoutEffect(() => {
-    dialog.current?.showModal();
     if (!decision.prepare) return;
     decision.prepare().then((prepared) => {
       setValues(Object.fromEntries(prepared.map((field) => [field.name, field.value ?? ""])));
@@ -66,8 +72,9 @@ function Question({ decision, event, after }) {
     setBusy(true);
     setProblem("");
     try {
-      await decision.run(values);
-      announce(decision.done, decision.command(values));
+      const answer = await decision.run(values);
+      const waits = decision.waits?.(answer);
+      announce(`${decision.done}${waits ? `. It waits: ${told(waits)}` : ""}`, decision.command(values));
       close();
       // After an edit there is still something to decide.
       if (!decision.keeps) after?.();
@@ -90,7 +97,7 @@ function Question({ decision, event, after }) {
     const isLine = press.target instanceof HTMLInputElement;
     if (press.key === "Enter" && (isLine || press.ctrlKey || press.metaKey)) {
       press.preventDefault();
-      void confirm();
+      if (!press.repeat) void confirm();
     }
   };
   const set = (/** @type {string} */ name) => (/** @type {any} */ input) => setValues({ ...values, [name]: input.currentTarget.value });
@@ -117,13 +124,30 @@ export function Decide() {
   return now && html`<${Question} key=${now.decision.question} ...${now} />`;
 }
 
-/** The buttons of decisions. @param {{ decisions: Decision[], after?: () => void }} props */
-export function DecisionButtons({ decisions, after }) {
+/** The buttons of decisions. @param {{ decisions: Decision[], after?: () => void, withKeys?: boolean }} props */
+export function DecisionButtons({ decisions, after, withKeys = true }) {
+  const refused = decisions.find((decision) => !isAllowed(decision));
   return html`<div class="decisions" role="group" aria-label="Decisions">${decisions.map((decision) => html`
-    <button key=${decision.label} class=${decision.tone ?? ""} onClick=${() => ask(decision, after)}>${decision.label} <${Keys} keys=${decision.key} /></button>`)}</div>`;
+    <button key=${decision.label} class=${decision.tone ?? ""} disabled=${!isAllowed(decision)} title=${isAllowed(decision) ? undefined : refusal(decision)} onClick=${() => ask(decision, after)}>${decision.label} ${withKeys && html`<${Keys} keys=${decision.key} />`}</button>`)}
+    ${refused && html`<p class="faint">You may look, not decide. <code>gt deck</code> makes a login that may.</p>`}</div>`;
 }
 
 /** The keys of decisions. @param {Decision[]} decisions @param {() => void} [after] */
 export function decisionKeys(decisions, after) {
   return decisions.map((decision) => ({ keys: decision.key, does: decision.label, run: () => ask(decision, after) }));
+}
+
+/** The keys with which decisions are made anywhere. */
+const DECISION_KEYS = ["a", "d", "r", "t", "x", "e", "m", "c", "u", "s"];
+
+/**
+ * The keys of decisions, and a word about those that mean nothing here.
+ * @param {Decision[]} decisions @param {string} noun such as `card` @param {boolean} isSelected @param {{ after?: () => void, taken?: string[] }} [options] `taken` are keys with another meaning
+ */
+export function allDecisionKeys(decisions, noun, isSelected, { after, taken = [] } = {}) {
+  const known = new Set([...taken, ...decisions.map((decision) => decision.key)]);
+  const has = decisions.length === 0 ? `this ${noun} has no decision` : `this ${noun} has ${decisions.map((decision) => `${decision.key} (${decision.label})`).join(", ")}`;
+  return [...decisionKeys(decisions, after), ...DECISION_KEYS.filter((key) => !known.has(key)).map((key) => ({
+    keys: key, does: "", hidden: true, run: () => announce(isSelected ? `${key} does nothing here: ${has}` : `Nothing is selected; j and k choose a ${noun}`, "", "bad"),
+  }))];
 }

@@ -1,7 +1,8 @@
 // The list of keys.
-import { html, signal, useLayoutEffect, useRef } from "../html.js";
+import { html, signal } from "../html.js";
 import { write } from "../api.js";
 import { activeLayers, setSingleKeys, singleKeys, useKeys } from "../keys.js";
+import { useDialog } from "./basics.js";
 import { Keys } from "./marks.js";
 
 const shown = signal(/** @type {import("../keys.js").Layer[] | null} */ (null));
@@ -17,11 +18,10 @@ async function logOut() {
 
 /** @param {{ layers: import("../keys.js").Layer[] }} props */
 function Open({ layers }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const dialog = useDialog();
   const close = () => {
     shown.value = null;
   };
-  useLayoutEffect(() => dialog.current?.showModal(), []);
   useKeys("Help", [{ keys: "?", does: "Close", run: close }, { keys: "Escape", does: "Close", run: close }], { modal: true });
   return html`<dialog ref=${dialog} class="help" aria-labelledby="help-title" onClose=${close} onCancel=${close}>
     <h2 id="help-title">Keys</h2>

@@ -1,6 +1,7 @@
 // States as shapes with a word, so that no colour carries a meaning alone.
 import { html } from "../html.js";
 import { words } from "../format.js";
+import { Age } from "./basics.js";
 
 /** The shape and the tone of each state. */
 const STATES = {
@@ -10,6 +11,7 @@ const STATES = {
   blocked: ["bar", "grey"], deferred: ["bar", "grey"], unscheduled: ["ring", "grey"], backoff: ["pause", "amber"], paused: ["pause", "amber"], held: ["pause", "amber"], parked: ["pause", "amber"], stopped: ["pause", "amber"],
   review: ["diamond", "violet"], question: ["diamond", "violet"], "help-wanted": ["diamond", "violet"],
   queue: ["arrow", "blue"],
+  silent: ["warn", "amber"],
   landed: ["check", "green"], closed: ["check", "green"], done: ["check", "green"], completed: ["check", "green"],
   failed: ["cross", "red"], lost: ["cross", "red"], conflict: ["cross", "red"], over_limit: ["cross", "red"],
   cancelled: ["dash", "grey"], superseded: ["dash", "grey"],
@@ -43,9 +45,15 @@ export function Mark({ state }) {
   return html`<svg class="mark tone-${toneOf(state)}" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">${shapeOf(state)}</svg>`;
 }
 
-/** A state as shape and word. @param {{ state: string, text?: string }} props */
+/** A state as shape and word. @param {{ state: string, text?: any }} props */
 export function State({ state, text }) {
   return html`<span class="state tone-${toneOf(state)}"><${Mark} state=${state} /><span>${text ?? words(state)}</span></span>`;
+}
+
+/** The state of a run; one that prints nothing is silent, however it runs. @param {{ run: { state: string, silent_since?: string | null }, text?: string }} props */
+export function RunState({ run, text }) {
+  if (!run.silent_since) return html`<${State} state=${run.state} text=${text} />`;
+  return html`<${State} state="silent" text=${html`${text && `${text} `}silent for <${Age} since=${run.silent_since} />`} />`;
 }
 
 /** A warning as shape. */

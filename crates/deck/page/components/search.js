@@ -1,9 +1,10 @@
 // Search for beads, runs, convoys and merge requests.
-import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { html, signal, useEffect, useLayoutEffect, useState } from "../html.js";
 import { Problem, read } from "../api.js";
 import { useKeys } from "../keys.js";
 import { address, go } from "../router.js";
 import { plain, words } from "../format.js";
+import { useDialog } from "./basics.js";
 import { Mark } from "./marks.js";
 
 const shown = signal(false);
@@ -22,7 +23,7 @@ function target(kind, id) {
 }
 
 function Open() {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const dialog = useDialog();
   const [text, setText] = useState("");
   const [found, setFound] = useState(/** @type {import("../types").SearchResult[] | null} */ (null));
   const [problem, setProblem] = useState("");
@@ -31,7 +32,6 @@ function Open() {
     shown.value = false;
   };
   useLayoutEffect(() => {
-    dialog.current?.showModal();
     dialog.current?.querySelector("input")?.focus();
   }, []);
   useKeys("Search", [{ keys: "Escape", does: "Close", run: close }], { modal: true });

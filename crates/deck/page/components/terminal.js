@@ -1,7 +1,8 @@
 // The screen of a run, drawn by the server as styled text, and its keyboard.
-import { html, useEffect, useRef, useState } from "../html.js";
-import { Problem, readEvents, session, urlOf, write } from "../api.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { may, Problem, readEvents, urlOf, write } from "../api.js";
 import { plain } from "../format.js";
+import { useKeys } from "../keys.js";
 import { Empty } from "./basics.js";
 import { announce } from "./toasts.js";
 
@@ -9,14 +10,16 @@ import { announce } from "./toasts.js";
 
 const RETRY_MS = 1000;
 
-/** Follows a stream of screens until the component is gone. @param {() => URL} url @param {(frame: any) => void} onFrame @param {(problem: string) => void} onProblem @param {any[]} dependencies */
+/** Follows a stream of screens until the component is gone; without an address there is none. @param {() => URL | null} url @param {(frame: any) => void} onFrame @param {(problem: string) => void} onProblem @param {any[]} dependencies */
 export function useFrames(url, onFrame, onProblem, dependencies) {
   useEffect(() => {
     const abort = new AbortController();
+    const source = url();
+    if (!source) return undefined;
     const follow = async () => {
       while (!abort.signal.aborted) {
         try {
-          await readEvents(url(), ({ data }) => onFrame(JSON.parse(data)), { signal: abort.signal });
+          await readEvents(source, ({ data }) => onFrame(JSON.parse(data)), { signal: abort.signal });
         } catch (error) {
           if (abort.signal.aborted) return;
           if (error instanceof Problem && error.status !== 0) {
@@ -49,13 +52,18 @@ const NAMED = {
   Home: "home", End: "end", PageUp: "pageup", PageDown: "pagedown", Delete: "delete",
 };
 
-/** @param {{ id: string, live: boolean }} props */
-export function Terminal({ id, live }) {
+/**
+ * It has the keyboard from the moment it is shown, and no key of the page works beside it: the words that a person types to an
+ * agent must decide nothing.
+ * @param {{ id: string, live: boolean, onLeave: () => void }} props
+ */
+export function Terminal({ id, live, onLeave }) {
   const [screen, setScreen] = useState(/** @type {Screen | null} */ (null));
   const [problem, setProblem] = useState("");
   const [typing, setTyping] = useState(false);
   const queue = useRef(Promise.resolve());
-  const mayType = live && (session.value?.scopes ?? []).some((scope) => scope === "type" || scope === "admin");
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const mayType = live && may("type");
   useFrames(() => urlOf("/api/v1/runs/{id}/screen", { id }), setScreen, setProblem, [id]);
   const send = (/** @type {object} */ body) => {
     // One after the other, so that letters keep their order.
@@ -68,7 +76,8 @@ export function Terminal({ id, live }) {
     if (!mayType || event.metaKey || event.altKey || event.isComposing) return;
     // The way out that no program in the terminal needs.
     if (event.key === "Escape" && event.shiftKey) {
-      /** @type {HTMLElement} */ (event.currentTarget).blur();
+      event.preventDefault();
+      onLeave();
       return;
     }
     if (event.key === "Tab" && event.shiftKey) return;
@@ -80,14 +89,18 @@ export function Terminal({ id, live }) {
     event.preventDefault();
     event.stopPropagation();
   };
+  useKeys("Terminal", [
+    { keys: "Escape", does: "Leave the terminal", run: onLeave },
+    { keys: "Enter", does: "Type in the terminal", run: () => box.current?.focus() },
+  ], { modal: true });
+  useLayoutEffect(() => box.current?.focus({ preventScroll: true }), [id]);
   if (problem) return html`<${Empty} title=${plain(problem)} />`;
-  if (!screen) return html`<${Empty} title="Waiting for the screen …" />`;
   return html`<div class="terminal-box ${typing ? "typing" : ""}">
-    <div class="terminal" tabindex="0" data-typing=${mayType ? "" : undefined} role="application" aria-label=${`Terminal of ${plain(id)}`}
+    <div class="terminal" ref=${box} tabindex="0" data-typing=${mayType ? "" : undefined} role="application" aria-label=${`Terminal of ${plain(id)}`}
       onKeyDown=${onKeyDown} onFocus=${() => setTyping(true)} onBlur=${() => setTyping(false)}
       onPaste=${(/** @type {ClipboardEvent} */ event) => {
         const text = event.clipboardData?.getData("text");
         if (mayType && text) send({ text });
-      }}><${ScreenText} screen=${screen} /></div>
-    <p class="faint">${!mayType ? (live ? "You may look, not type." : "The run has ended; this is its last screen.") : typing ? "What you type goes to the agent. Shift+Esc leaves the terminal." : "Click or Tab into the screen to type."} The same on the command line: <code>gt attach ${plain(id)}</code></p></div>`;
+      }}>${screen ? html`<${ScreenText} screen=${screen} />` : html`<${Empty} title="Waiting for the screen …" />`}</div>
+    <p class="faint">${!mayType ? (live ? "You may look, not type." : "The run has ended; this is its last screen.") : typing ? "What you type goes to the agent. Shift+Esc leaves the terminal." : "Click into the screen, or press Enter, to type. Esc leaves the terminal."} The same on the command line: <code>gt attach ${plain(id)}</code></p></div>`;
 }

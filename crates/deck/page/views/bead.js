@@ -3,30 +3,34 @@ import { html } from "../html.js";
 import { useDocument } from "../store.js";
 import { useKeys } from "../keys.js";
 import { address, route } from "../router.js";
-import { closeBead, edit, retryBead, sling, unsling } from "../decisions.js";
-import { dateTime, dollarText, plain, tokens } from "../format.js";
+import { cancelRun, closeBead, edit, nudge, retryBead, sling, unsling } from "../decisions.js";
+import { dateTime, dollarText, plain, told, tokens } from "../format.js";
 import { Age, BeadLink, Empty, Loading } from "../components/basics.js";
-import { decisionKeys, DecisionButtons } from "../components/decide.js";
+import { allDecisionKeys, DecisionButtons } from "../components/decide.js";
 import { Facts, ViewHead } from "../components/layout.js";
-import { State } from "../components/marks.js";
+import { RunState, State } from "../components/marks.js";
+import { isLive } from "./runs.js";
 
 export function Bead() {
   const { id } = route.value;
   const { data, problem } = useDocument("/api/v1/beads/{id}", { path: { id } }, { wants: (event) => event.issue_id === id || event.event_type === "closed" });
   const bead = /** @type {import("../types").BeadRecord | undefined} */ (data?.bead);
   const isOpen = bead && bead.status !== "closed";
-  const decisions = !data ? [] : isOpen
-    ? [sling(id), retryBead(id), unsling(id), { ...closeBead(id), key: "c" }, edit(id)]
-    : [edit(id)];
-  useKeys("Bead", [...decisionKeys(decisions), { keys: "Escape", does: "Back", run: () => history.back() }]);
+  const live = data?.runs.find(isLive);
+  const isScheduled = data?.why?.state === "scheduled" || data?.why?.state === "queued";
+  const starts = (data?.runs.length ?? 0) > 0 ? [retryBead(id), sling(id)] : [sling(id)];
+  const decisions = !data ? [] : !isOpen ? [edit(id)]
+    : live ? [nudge(live.id, id), cancelRun(live.id, id), edit(id)]
+      : [...(isScheduled ? [retryBead(id, true)] : starts), unsling(id), { ...closeBead(id), key: "c" }, edit(id)];
+  useKeys("Bead", [...allDecisionKeys(decisions, "bead", true), { keys: "Escape", does: "Back", run: () => history.back() }]);
   if (!data || !bead) return html`<${ViewHead} title=${plain(id)} /><${Loading} data=${data} problem=${problem} />`;
   const { why, runs, requests } = data;
   return html`<${ViewHead} title="Bead"><${DecisionButtons} decisions=${decisions} /><//>
     <article class="detail wide">
-      <div class="detail-top"><${State} state=${why?.state ?? bead.status} /><span class="id">${plain(bead.id)}</span><span class="tag">P${bead.priority}</span><span class="tag">${plain(bead.issue_type)}</span></div>
+      <div class="detail-top">${live ? html`<${RunState} run=${live} />` : html`<${State} state=${why?.state ?? bead.status} />`}<span class="id">${plain(bead.id)}</span><span class="tag">P${bead.priority}</span><span class="tag">${plain(bead.issue_type)}</span></div>
       <h2 dir="auto">${plain(bead.title)}</h2>
       ${why && why.reasons.length > 0 && html`<section><h3>Why it waits</h3><ul class="reasons">${why.reasons.map((reason) => html`
-        <li key=${reason.code}><p dir="auto">${plain(reason.text)}</p><p class="faint" dir="auto">${plain(reason.remedy)}</p></li>`)}</ul></section>`}
+        <li key=${reason.code}><p dir="auto">${told(reason.text)}</p><p class="faint" dir="auto">${told(reason.remedy)}</p></li>`)}</ul></section>`}
       ${bead.description && html`<section><h3>Description</h3><pre class="prose" dir="auto">${plain(bead.description)}</pre></section>`}
       <${Facts} facts=${[
         ["Rig", plain(why?.context?.rig)],
@@ -37,10 +41,10 @@ export function Bead() {
         ["Landed as", plain(why?.landed_commit)],
       ]} />
       <section><h3>Runs</h3>${runs.length === 0 ? html`<${Empty} title="It has no run yet" />` : html`<div class="scroll-x"><table><thead><tr><th>Run</th><th>State</th><th>Agent</th><th class="right">Tokens</th><th class="right">Cost</th><th class="right">Took</th></tr></thead><tbody>
-        ${runs.map((run) => html`<tr key=${run.id}><td><a class="id" href=${address("runs", run.id)}>${plain(run.id)}</a></td><td><${State} state=${run.state} /></td><td>${plain(run.agent)}</td><td class="right">${tokens(run.tokens)}</td><td class="right">${dollarText(run.cost)}</td><td class="right"><${Age} since=${run.started_at} until=${run.ended_at} /></td></tr>`)}
+        ${runs.map((run) => html`<tr key=${run.id}><td><a class="id" href=${address("runs", run.id)}>${plain(run.id)}</a></td><td><${RunState} run=${run} /></td><td>${plain(run.agent)}</td><td class="right">${tokens(run.tokens)}</td><td class="right">${dollarText(run.cost)}</td><td class="right"><${Age} since=${run.started_at} until=${run.ended_at} /></td></tr>`)}
       </tbody></table></div>`}</section>
       ${requests.length > 0 && html`<section><h3>Merge requests</h3><ul class="plain-list">${requests.map((request) => html`
-        <li key=${request.id}><a class="id" href=${address("review", request.id)}>${plain(request.id)}</a> <${State} state=${request.state} /> <span class="faint" dir="auto">${plain(request.reason)}</span></li>`)}</ul></section>`}
+        <li key=${request.id}><a class="id" href=${address("review", request.id)}>${plain(request.id)}</a> <${State} state=${request.state} /> <span class="faint" dir="auto">${told(request.reason)}</span></li>`)}</ul></section>`}
       ${why?.causes && why.causes.length > 0 && html`<section><h3>At the root</h3><ul class="plain-list">${why.causes.map((cause) => html`<li key=${cause.id}><${BeadLink} id=${cause.id} /> <span dir="auto">${plain(cause.title)}</span> <span class="faint">${plain(cause.remedy)}</span></li>`)}</ul></section>`}
     </article>`;
 }

@@ -3,7 +3,8 @@ import { html, useState } from "../html.js";
 import { useDocument } from "../store.js";
 import { useKeys } from "../keys.js";
 import { address, go, route, setQuery } from "../router.js";
-import { agentName, plain, words } from "../format.js";
+import { serverNow } from "../clock.js";
+import { agentName, duration, plain, told, words } from "../format.js";
 import { Age, Filter, Loading, Windowed } from "../components/basics.js";
 import { ViewHead } from "../components/layout.js";
 import { Mark } from "../components/marks.js";
@@ -18,6 +19,7 @@ const UNRELATED = new Set(["run_used", "commented", "message_sent", "message_del
 
 /** @param {BoardCard} card */
 function below(card) {
+  if (card.run?.silent_since) return `${agentName(card.run.agent)} · silent for ${duration(serverNow() - Date.parse(card.run.silent_since))}`;
   if (card.run) return `${agentName(card.run.agent)} · ${words(card.run.state).toLowerCase()}`;
   if (card.request?.position) return `${card.request.state}, position ${card.request.position}`;
   if (card.request) return card.request.state;
@@ -28,10 +30,10 @@ function below(card) {
 function BoardItem({ card, lane, isSelected }) {
   const target = card.request && lane === "review" ? address("review", card.request.id) : address("bead", card.bead);
   return html`<div role="listitem" class="board-card ${isSelected ? "here" : ""} ${card.ends && lane === "blocked" ? "has-end" : ""}"><a href=${target}>
-    <span class="card-top"><${Mark} state=${lane} /><span class="id">${plain(card.bead)}</span><span class="priority" title="Priority">P${card.priority}</span><span class="push"><${Age} since=${card.since} /></span></span>
+    <span class="card-top"><${Mark} state=${card.run?.silent_since ? "silent" : lane} /><span class="id">${plain(card.bead)}</span><span class="priority" title="Priority">P${card.priority}</span><span class="push"><${Age} since=${card.since} /></span></span>
     <span class="board-title" dir="auto">${plain(card.title)}</span>
-    <span class="board-below clip" dir="auto" title=${plain(card.ends ?? card.reason?.text ?? "")}>${plain(below(card))}</span>
-    ${lane === "blocked" && card.ends && html`<span class="board-ends clip" dir="auto">${plain(card.ends)}</span>`}</a></div>`;
+    <span class="board-below clip" dir="auto" title=${told(card.ends ?? card.reason?.text ?? "")}>${told(below(card))}</span>
+    ${lane === "blocked" && card.ends && html`<span class="board-ends clip" dir="auto">${told(card.ends)}</span>`}</a></div>`;
 }
 
 /** @param {{ town?: import("../types").Town }} props */
@@ -40,22 +42,24 @@ export function Board({ town }) {
   const rig = query.get("rig") ?? "";
   const convoy = query.get("convoy") ?? "";
   const [limit, setLimit] = useState(LANE_SIZE);
-  const [at, setAt] = useState({ lane: 0, card: -1 });
+  const [chosen, setChosen] = useState({ lane: 0, bead: "" });
   const { data, problem } = useDocument("/api/v1/board", { query: { rig, convoy, limit } }, { wants: (event) => !UNRELATED.has(event.event_type) });
   const convoys = useDocument("/api/v1/convoys", { query: { state: "open", limit: 100 } }, { wants: (event) => event.event_type === "created" || event.event_type === "convoy_landed" });
   const lanes = data?.lanes ?? [];
+  // A card is known by its bead: the lane may get others before it.
+  const at = { lane: chosen.lane, card: lanes[chosen.lane]?.items.findIndex((card) => card.bead === chosen.bead) ?? -1 };
   const move = (/** @type {number} */ across, /** @type {number} */ down) => {
     if (lanes.length === 0) return;
     const lane = Math.max(0, Math.min(lanes.length - 1, at.lane + across));
-    const card = Math.max(0, Math.min(lanes[lane].items.length - 1, at.card + down));
-    setAt({ lane, card });
+    const card = Math.max(0, Math.min(lanes[lane].items.length - 1, Math.max(-1, at.card) + down));
+    setChosen({ lane, bead: lanes[lane].items[card]?.bead ?? "" });
   };
   const selected = lanes[at.lane]?.items[at.card];
   useKeys("Board", [
-    { keys: "j", does: "Next card", run: () => move(0, 1) },
-    { keys: "k", does: "Previous card", run: () => move(0, -1) },
-    { keys: "l", does: "Lane to the right", run: () => move(1, 0) },
-    { keys: "h", does: "Lane to the left", run: () => move(-1, 0) },
+    { keys: "j", does: "Next card", repeats: true, run: () => move(0, 1) },
+    { keys: "k", does: "Previous card", repeats: true, run: () => move(0, -1) },
+    { keys: "l", does: "Lane to the right", repeats: true, run: () => move(1, 0) },
+    { keys: "h", does: "Lane to the left", repeats: true, run: () => move(-1, 0) },
     { keys: "Enter", does: "Open the bead", run: () => selected && go(address("bead", selected.bead)) },
   ]);
   if (!data) return html`<${ViewHead} title="Board" /><${Loading} data=${data} problem=${problem} />`;

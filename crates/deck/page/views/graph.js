@@ -103,7 +103,8 @@ function Timeline({ timeline, at }) {
 /** @param {{ id: string }} props */
 function OneConvoy({ id }) {
   const { query } = route.value;
-  const at = query.get("at") ?? "";
+  const asked = query.get("at") ?? "";
+  const at = /^\d+$/.test(asked) ? asked : "";
   const show = query.get("show") ?? "graph";
   // The past does not change.
   const wants = () => !at;
@@ -125,10 +126,10 @@ function OneConvoy({ id }) {
   const slide = (/** @type {number} */ by) => setSlid(Math.max(first, Math.min(last, place + by)));
   useKeys("Graph", [
     { keys: "s", does: "Graph or timeline", run: () => setQuery({ show: show === "graph" ? "timeline" : "" }) },
-    { keys: "ArrowLeft", does: "One event earlier", run: () => slide(-1) },
-    { keys: "ArrowRight", does: "One event later", run: () => slide(1) },
-    { keys: "<", does: "A tenth earlier", run: () => slide(-Math.ceil((last - first) / 10)) },
-    { keys: ">", does: "A tenth later", run: () => slide(Math.ceil((last - first) / 10)) },
+    { keys: "ArrowLeft", does: "One event earlier", repeats: true, run: () => slide(-1) },
+    { keys: "ArrowRight", does: "One event later", repeats: true, run: () => slide(1) },
+    { keys: "<", does: "A tenth earlier", repeats: true, run: () => slide(-Math.ceil((last - first) / 10)) },
+    { keys: ">", does: "A tenth later", repeats: true, run: () => slide(Math.ceil((last - first) / 10)) },
     { keys: "0", does: "Now", run: () => setQuery({ at: "" }) },
     { keys: "Escape", does: "Back to the convoys", run: () => go(address("graph")) },
   ]);
@@ -158,8 +159,8 @@ export function Graph() {
   const [at, setAt] = useState(0);
   const chosen = id || (items.length === 1 ? items[0].id : "");
   useKeys("Convoys", [
-    { keys: "j", does: "Next convoy", run: () => (chosen ? go(address("graph", items[Math.min(items.length - 1, items.findIndex((one) => one.id === chosen) + 1)]?.id ?? chosen)) : setAt(Math.min(items.length - 1, at + 1))) },
-    { keys: "k", does: "Previous convoy", run: () => (chosen ? go(address("graph", items[Math.max(0, items.findIndex((one) => one.id === chosen) - 1)]?.id ?? chosen)) : setAt(Math.max(0, at - 1))) },
+    { keys: "j", does: "Next convoy", repeats: true, run: () => (chosen ? go(address("graph", items[Math.min(items.length - 1, items.findIndex((one) => one.id === chosen) + 1)]?.id ?? chosen)) : setAt(Math.min(items.length - 1, at + 1))) },
+    { keys: "k", does: "Previous convoy", repeats: true, run: () => (chosen ? go(address("graph", items[Math.max(0, items.findIndex((one) => one.id === chosen) - 1)]?.id ?? chosen)) : setAt(Math.max(0, at - 1))) },
     { keys: "Enter", does: "Open the convoy", run: () => !chosen && items[at] && go(address("graph", items[at].id)) },
   ]);
   return html`<${ViewHead} title="Graph and timeline"><${Choice} label="Convoys" value=${state} options=${[["open", "Open"], ["closed", "Landed"], ["all", "All"]]} onChange=${(/** @type {string} */ value) => go(address("graph", "", { state: value === "open" ? "" : value }))} />

@@ -1,13 +1,14 @@
 // The merge queue: requests in line, what is being tested, flaky checks, and what landed.
-import { html, useState } from "../html.js";
+import { html } from "../html.js";
 import { useDocument } from "../store.js";
 import { useKeys } from "../keys.js";
 import { address, go, route, setQuery } from "../router.js";
 import { cancelRequest, pauseQueue, retryRequest, topRequest } from "../decisions.js";
-import { dateTime, plain, plural, shortCommit } from "../format.js";
+import { dateTime, plain, plural, shortCommit, told } from "../format.js";
+import { useSelection } from "../selection.js";
 import { Age, BeadLink, Empty, Filter, Loading } from "../components/basics.js";
 import { CheckLog } from "../components/check_log.js";
-import { ask, decisionKeys, DecisionButtons } from "../components/decide.js";
+import { allDecisionKeys, ask, DecisionButtons } from "../components/decide.js";
 import { ViewHead } from "../components/layout.js";
 import { State, Warning } from "../components/marks.js";
 
@@ -39,23 +40,22 @@ export function Queue({ town }) {
   const queues = useDocument("/api/v1/queues", {}, { wants });
   const flaky = useDocument("/api/v1/flaky-checks", {}, { wants: (event) => event.event_type === "mr_changed" || event.event_type === "landed" });
   const landings = useDocument("/api/v1/landings", { query: { limit: 20 } }, { wants: (event) => event.event_type === "landed" });
-  const [at, setAt] = useState(-1);
   const items = inOrder(requests.data ?? []);
   const open = id ? items.find((request) => request.id === id) : undefined;
-  const selected = open ?? items[at];
-  const move = (/** @type {number} */ by) => setAt(Math.max(0, Math.min(items.length - 1, at + by)));
+  const { at, item, move } = useSelection(items, (request) => request.id);
+  const selected = open ?? item;
   const toggle = (/** @type {string} */ request) => go(address("queue", id === request ? "" : request, Object.fromEntries(query)), true);
   const shownQueues = (queues.data ?? []).filter((queue) => !rig || queue.rig === rig);
   useKeys("Queue", [
-    { keys: "j", does: "Next request", run: () => move(1) },
-    { keys: "k", does: "Previous request", run: () => move(-1) },
+    { keys: "j", does: "Next request", repeats: true, run: () => move(1) },
+    { keys: "k", does: "Previous request", repeats: true, run: () => move(-1) },
     { keys: "Enter", does: "Show its check and actions", run: () => selected && toggle(selected.id) },
     { keys: "v", does: "Open its review", run: () => selected && go(address("review", selected.id)) },
     { keys: "p", does: "Pause or resume the first queue shown", run: () => {
       const queue = shownQueues[0];
       if (queue) ask(pauseQueue(queue.rig, queue.target, !queue.paused));
     } },
-    ...(selected ? decisionKeys(decisionsOf(selected)) : []),
+    ...allDecisionKeys(selected ? decisionsOf(selected) : [], "request", Boolean(selected)),
   ]);
   if (!requests.data) return html`<${ViewHead} title="Queue" /><${Loading} data=${requests.data} problem=${requests.problem} />`;
   const tested = items.filter((request) => UNDER_TEST.has(request.state));
@@ -73,9 +73,9 @@ export function Queue({ town }) {
           <td class="right faint">${request.position ?? (UNDER_TEST.has(request.state) ? "▶" : "–")}</td>
           <td class="two-lines"><a href=${address("review", request.id)} dir="auto" onClick=${(/** @type {Event} */ event) => event.stopPropagation()}>${plain(request.title)}</a><span class="faint"><span class="id">${plain(request.id)}</span> · ${plain(request.rig)} → ${plain(request.target)}${request.top ? " · top" : ""}${request.tries > 1 ? ` · try ${request.tries}` : ""}</span></td>
           <td><${State} state=${request.state} /></td>
-          <td class="reason" dir="auto">${plain(request.reason)}</td>
+          <td class="reason" dir="auto">${told(request.reason)}</td>
           <td class="right"><${Age} since=${request.changed_at} /></td></tr>
-          ${request === open && html`<tr key=${`${request.id}-open`} class="opened"><td></td><td colspan="4"><${DecisionButtons} decisions=${decisionsOf(request)} /><p class="faint">Next: ${plain(request.next)}</p>${request.state === "failed" && html`<${CheckLog} id=${request.id} />`}</td></tr>`}`)}
+          ${request === open && html`<tr key=${`${request.id}-open`} class="opened"><td></td><td colspan="4"><${DecisionButtons} decisions=${decisionsOf(request)} /><p class="faint">Next: ${told(request.next)}</p>${request.state === "failed" && html`<${CheckLog} id=${request.id} />`}</td></tr>`}`)}
         </tbody></table></div>`}</section></div>
     <div class="column-side">
       <section class="panel" aria-label="Landed"><h2>Landed</h2>${(landings.data?.items ?? []).length === 0 ? html`<p class="faint">Nothing has landed yet.</p>` : html`<ol class="receipts">${(landings.data?.items ?? []).map((landing) => html`

@@ -5,7 +5,8 @@ import { useKeys } from "../keys.js";
 import { address, go, route, setQuery } from "../router.js";
 import { approve, cancelRequest, comment, reject, retryRequest } from "../decisions.js";
 import { parseDiff, sideBySide } from "../diff.js";
-import { dateTime, dollarText, plain, plural, shortCommit, tokens } from "../format.js";
+import { dateTime, dollarText, plain, plural, shortCommit, told, tokens } from "../format.js";
+import { useSelection } from "../selection.js";
 import { Age, BeadLink, Choice, Empty, Loading } from "../components/basics.js";
 import { ask, decisionKeys, DecisionButtons } from "../components/decide.js";
 import { Facts, Split, ViewHead } from "../components/layout.js";
@@ -104,14 +105,15 @@ function OneReview({ id }) {
   const general = notes.filter((note) => !note.file && (note.body || note.decision !== "commented"));
   return html`<div class="review">
     <div class="review-head"><div class="detail-top"><${State} state=${story.state} /><span class="id">${plain(story.id)}</span><span class="faint">${plain(story.rig)} → ${plain(story.target)}</span></div>
-      <h2 dir="auto">${plain(story.title)}</h2><p class="lead" dir="auto">${plain(story.reason)}</p>
+      <h2 dir="auto">${plain(story.title)}</h2><p class="lead" dir="auto">${told(story.reason)}</p>
       <${DecisionButtons} decisions=${decisions} /></div>
     <div class="review-facts"><${Facts} facts=${[
       ["Bead", html`<${BeadLink} id=${story.bead} />`], ["Run", story.run && html`<a class="id" href=${address("runs", story.run)}>${plain(story.run)}</a>`],
       ["Change", diff.data && html`${plural(diff.data.files, "file")} <span class="plus">+${diff.data.insertions}</span> <span class="minus">−${diff.data.deletions}</span>`],
       ["Commit", html`<code>${shortCommit(story.accepted)}</code>`], ["Tokens", story.tokens && tokens(story.tokens)], ["Cost", story.cost && dollarText(story.cost)],
     ]} />
-      <section class="checks" aria-label="Checks"><h3>Checks</h3>${checks.length === 0 ? html`<p class="faint">${waits ? "They have passed; the names are shown when it lands." : "Not known yet."}</p>` : html`<ul class="plain-list">${checks.map((check) => html`<li key=${check.name}><${State} state="landed" text=${plain(check.name)} />${check.cached ? html`<span class="faint"> known from before</span>` : ""}</li>`)}</ul>`}</section>
+      <section class="checks" aria-label="Checks"><h3>Checks</h3>${checks.length === 0 ? html`<p class="faint">${(story.rig_checks ?? []).length === 0 ? "The rig has none." : waits ? "They have passed:" : "The rig has these:"}</p>
+        <ul class="plain-list">${(story.rig_checks ?? []).map((name) => html`<li key=${name}><${State} state=${waits ? "landed" : "waiting"} text=${plain(name)} /></li>`)}</ul>` : html`<ul class="plain-list">${checks.map((check) => html`<li key=${check.name}><${State} state="landed" text=${plain(check.name)} />${check.cached ? html`<span class="faint"> known from before</span>` : ""}</li>`)}</ul>`}</section>
       ${general.length > 0 && html`<section aria-label="Decisions so far"><h3>Said so far</h3>${general.map((note) => html`<${Note} key=${note.number} note=${note} isSelected=${note.number === noteAt} />`)}</section>`}</div>
     ${!diff.data ? html`<${Loading} data=${diff.data} problem=${diff.problem} />` : html`<div class="review-files">
       <nav class="file-list" aria-label="Files"><h3>Files <${Keys} keys="[ ]" /></h3><ul>${files.map((one, index) => html`<li key=${one.path}><a class=${index === at ? "here" : ""} aria-current=${index === at ? "true" : undefined} href=${address("review", id, { ...Object.fromEntries(query), file: one.path, note: "" })}>
@@ -127,13 +129,12 @@ function OneReview({ id }) {
 export function Review() {
   const { id } = route.value;
   const { data, problem } = useDocument("/api/v1/reviews", {}, { wants: (event) => ABOUT_REVIEWS.has(event.event_type) });
-  const [at, setAt] = useState(0);
   const items = data ?? [];
-  const move = (/** @type {number} */ by) => setAt(Math.max(0, Math.min(items.length - 1, at + by)));
+  const { at, item, move } = useSelection(items, (request) => request.id, { first: true });
   useKeys("Reviews", [
-    { keys: "j", does: "Next review", run: () => (id ? go(address("review", items[Math.min(items.length - 1, items.findIndex((one) => one.id === id) + 1)]?.id ?? id)) : move(1)) },
-    { keys: "k", does: "Previous review", run: () => (id ? go(address("review", items[Math.max(0, items.findIndex((one) => one.id === id) - 1)]?.id ?? id)) : move(-1)) },
-    { keys: "Enter", does: "Open the review", run: () => !id && items[at] && go(address("review", items[at].id)) },
+    { keys: "j", does: "Next review", repeats: true, run: () => (id ? go(address("review", items[Math.min(items.length - 1, items.findIndex((one) => one.id === id) + 1)]?.id ?? id)) : move(1)) },
+    { keys: "k", does: "Previous review", repeats: true, run: () => (id ? go(address("review", items[Math.max(0, items.findIndex((one) => one.id === id) - 1)]?.id ?? id)) : move(-1)) },
+    { keys: "Enter", does: "Open the review", run: () => !id && item && go(address("review", item.id)) },
   ]);
   if (!data) return html`<${ViewHead} title="Review" /><${Loading} data=${data} problem=${problem} />`;
   const list = items.length === 0 ? html`<${Empty} title="No review waits"><p>Finished work appears here when its rig or convoy asks for a person's review.</p><//>`

@@ -5,11 +5,12 @@ import { useDocument } from "../store.js";
 import { useKeys } from "../keys.js";
 import { address, go, route, setQuery } from "../router.js";
 import { cancelRun, nudge } from "../decisions.js";
-import { agentName, dateTime, dollarText, plain, tokens } from "../format.js";
+import { agentName, dateTime, dollarText, plain, told, tokens } from "../format.js";
+import { useSelection } from "../selection.js";
 import { Age, BeadLink, Choice, Empty, Filter, Loading, Windowed } from "../components/basics.js";
-import { decisionKeys, DecisionButtons } from "../components/decide.js";
+import { allDecisionKeys, decisionKeys, DecisionButtons } from "../components/decide.js";
 import { Facts, ViewHead } from "../components/layout.js";
-import { Keys, State } from "../components/marks.js";
+import { Keys, RunState } from "../components/marks.js";
 import { Terminal } from "../components/terminal.js";
 import { Transcript } from "../components/transcript.js";
 
@@ -26,7 +27,7 @@ export const isLive = (run) => LIVE.has(run.state);
 /** @param {{ run: RunRow, at: number, isSelected: boolean }} props */
 function RunLine({ run, at, isSelected }) {
   return html`<div role="row" aria-rowindex=${at + 2} class="row run-row ${isSelected ? "here" : ""}" onClick=${() => go(address("runs", run.id))}>
-    <div role="cell"><${State} state=${run.state} /></div>
+    <div role="cell"><${RunState} run=${run} /></div>
     <div role="cell" class="two-lines"><a href=${address("runs", run.id)} class="clip" dir="auto" onClick=${(/** @type {Event} */ event) => event.stopPropagation()}>${plain(run.title)}</a><span class="faint clip"><span class="id">${plain(run.id)}</span> · ${plain(run.rig)}</span></div>
     <div role="cell" class="two-lines"><span class="clip" title=${plain(run.agent)}>${agentName(run.agent)}</span><span class="faint clip">${plain(run.runtime)}${run.account ? ` · ${plain(run.account)}` : ""}${run.host ? ` · ${plain(run.host)}` : ""}</span></div>
     <div role="cell" class="clip">${run.step ? html`<span class="step">${run.step.done}/${run.step.total}</span> <span class="faint" dir="auto">${plain(run.step.title)}</span>` : html`<span class="faint">–</span>`}</div>
@@ -47,7 +48,6 @@ function RunList({ town }) {
   const bead = query.get("bead") ?? "";
   const cursor = query.get("cursor") ?? "";
   const [limit, setLimit] = useState(PAGE_SIZE);
-  const [at, setAt] = useState(-1);
   const { data, problem } = useDocument("/api/v1/runs", { query: { state, rig, bead, limit, cursor } }, {
     // A run enters the other lists in their midst, when it ends.
     wants: (event) => (event.run && state === "live" ? event.run : Boolean(event.run) || event.event_type === "updated" || event.event_type === "deleted"),
@@ -59,16 +59,16 @@ function RunList({ town }) {
     },
   });
   const items = data?.items ?? [];
-  const selected = items[at];
-  const move = (/** @type {number} */ by) => setAt(Math.max(0, Math.min(items.length - 1, at + by)));
+  const { at, item: selected, move } = useSelection(items, (run) => run.id);
+  const decisions = selected && isLive(selected) ? [nudge(selected.id, selected.bead), cancelRun(selected.id, selected.bead)] : [];
   useKeys("Runs", [
-    { keys: "j", does: "Next run", run: () => move(1) },
-    { keys: "k", does: "Previous run", run: () => move(-1) },
-    { keys: "ArrowDown", does: "Next run", run: () => move(1), hidden: true },
-    { keys: "ArrowUp", does: "Previous run", run: () => move(-1), hidden: true },
+    { keys: "j", does: "Next run", repeats: true, run: () => move(1) },
+    { keys: "k", does: "Previous run", repeats: true, run: () => move(-1) },
+    { keys: "ArrowDown", does: "Next run", repeats: true, run: () => move(1), hidden: true },
+    { keys: "ArrowUp", does: "Previous run", repeats: true, run: () => move(-1), hidden: true },
     { keys: "Enter", does: "Open the transcript", run: () => selected && go(address("runs", selected.id)) },
-    { keys: "t", does: "Open the terminal", run: () => selected && go(address("runs", selected.id, {}, "terminal")) },
-    ...(selected && isLive(selected) ? decisionKeys([nudge(selected.id, selected.bead), cancelRun(selected.id, selected.bead)]) : []),
+    { keys: "t", does: "Open the terminal", run: () => selected && go(address("runs", selected.id, { from: "runs" }, "terminal")) },
+    ...allDecisionKeys(decisions, "run", Boolean(selected), { taken: ["t"] }),
   ]);
   const more = () => {
     if (data && items.length < data.total && limit < PAGE_SIZE_MAX) setLimit(Math.min(PAGE_SIZE_MAX, 2 * limit));
@@ -91,29 +91,32 @@ function OneRun({ id, part }) {
   const live = Boolean(run && isLive(run));
   const decisions = run && live ? [nudge(id, run.bead), cancelRun(id, run.bead)] : [];
   const tab = part === "terminal" ? "terminal" : "transcript";
+  const from = route.value.query.get("from") ?? "";
+  /** Back to where the terminal was opened. */
+  const leave = () => go(from === "wall" ? address("wall") : from === "runs" ? address("runs") : address("runs", id), true);
   useKeys("Run", [
-    { keys: "t", does: "Terminal or transcript", run: () => go(address("runs", id, {}, tab === "terminal" ? "" : "terminal"), true) },
+    { keys: "t", does: "Terminal", run: () => go(address("runs", id, {}, "terminal"), true) },
     { keys: "Escape", does: "Back to the runs", run: () => go(address("runs")) },
     { keys: "b", does: "Open the bead", run: () => run && go(address("bead", run.bead)) },
     ...decisionKeys(decisions),
   ]);
   if (!run) return html`<${ViewHead} title=${plain(id)} /><${Loading} data=${run} problem=${problem} />`;
-  return html`<${ViewHead} title="Run"><${DecisionButtons} decisions=${decisions} /><//>
+  return html`<${ViewHead} title="Run"><${DecisionButtons} decisions=${decisions} withKeys=${tab !== "terminal"} /><//>
     <div class="run-detail">
-      <div class="detail-top"><${State} state=${run.state} /><span class="id">${plain(run.id)}</span>${run.silent_since && html`<span class="tag">silent for <${Age} since=${run.silent_since} /></span>`}</div>
+      <div class="detail-top"><${RunState} run=${run} /><span class="id">${plain(run.id)}</span></div>
       <h2 dir="auto">${plain(run.title)}</h2>
       <${Facts} facts=${[
         ["Bead", html`<${BeadLink} id=${run.bead} />`], ["Rig", plain(run.rig)], ["Agent", plain(run.agent)], ["Runtime", plain(run.runtime)],
         ["Account", plain(run.account)], ["Host", plain(run.host)],
         ["Step", run.step && `${run.step.done}/${run.step.total} ${plain(run.step.title)}`],
         ["Tokens", tokens(run.tokens)], ["Cost", dollarText(run.cost)], ["Started", dateTime(run.started_at)],
-        ["Took", html`<${Age} since=${run.started_at} until=${run.ended_at} />`], ["Reason", plain(run.reason)],
+        ["Took", html`<${Age} since=${run.started_at} until=${run.ended_at} />`], ["Reason", told(run.reason)],
       ]} />
       <div class="tabs" role="tablist">
         <a role="tab" aria-selected=${tab === "transcript"} class=${tab === "transcript" ? "here" : ""} href=${address("runs", id)}>Transcript</a>
         <a role="tab" aria-selected=${tab === "terminal"} class=${tab === "terminal" ? "here" : ""} href=${address("runs", id, {}, "terminal")}>Terminal <${Keys} keys="t" /></a>
       </div>
-      ${tab === "terminal" ? html`<${Terminal} key=${id} id=${id} live=${live} />` : html`<${Transcript} key=${id} id=${id} live=${live} />`}
+      ${tab === "terminal" ? html`<${Terminal} key=${id} id=${id} live=${live} onLeave=${leave} />` : html`<${Transcript} key=${id} id=${id} live=${live} />`}
     </div>`;
 }
 

@@ -7,7 +7,8 @@ import { address, go, route, setQuery } from "../router.js";
 import { agentName, plain, tokens } from "../format.js";
 import { Age, Empty, Filter, Loading } from "../components/basics.js";
 import { ViewHead } from "../components/layout.js";
-import { State } from "../components/marks.js";
+import { RunState } from "../components/marks.js";
+import { useSelection } from "../selection.js";
 import { ScreenText, useFrames } from "../components/terminal.js";
 
 /** Screens on one page of the wall. */
@@ -15,10 +16,10 @@ const TILES = 24;
 
 /** @param {{ run: import("../types").RunRow, frame: any, isSelected: boolean }} props */
 function Tile({ run, frame, isSelected }) {
-  return html`<li class="tile ${isSelected ? "here" : ""}"><a href=${address("runs", run.id, {}, "terminal")}>
+  return html`<li class="tile ${isSelected ? "here" : ""}"><a href=${address("runs", run.id, { from: "wall" }, "terminal")}>
     <div class="tile-screen" aria-hidden="true">${frame ? html`<${ScreenText} screen=${frame} />` : html`<pre class="screen"><div class="screen-line">${plain(run.last_words ?? run.last_tool ?? "")}</div></pre>`}</div>
     <div class="tile-foot"><span class="tile-title clip" dir="auto">${plain(run.title)}</span>
-      <span class="tile-facts"><${State} state=${run.state} text=${agentName(run.agent)} /><span class="push faint">${tokens(run.tokens)}</span><${Age} since=${run.started_at} /></span></div></a></li>`;
+      <span class="tile-facts"><${RunState} run=${run} text=${agentName(run.agent)} /><span class="push faint">${tokens(run.tokens)}</span><${Age} since=${run.started_at} /></span></div></a></li>`;
 }
 
 /** @param {{ town?: import("../types").Town }} props */
@@ -28,20 +29,21 @@ export function Wall({ town }) {
   const page = Math.max(0, Number(query.get("page") ?? 0) || 0);
   const { data, problem } = useDocument("/api/v1/runs", { query: { state: "live", rig, limit: 500 } }, { wants: (event) => Boolean(event.run) && event.event_type !== "run_used" });
   const [frames, setFrames] = useState(/** @type {Record<string, any>} */ ({}));
-  const [at, setAt] = useState(0);
   const all = data?.items ?? [];
   const pages = Math.max(1, Math.ceil(all.length / TILES));
   const runs = all.slice(page * TILES, (page + 1) * TILES);
+  const { at, item: selected, move } = useSelection(runs, (run) => run.id, { first: true });
   const ids = runs.map((run) => run.id).join(",");
-  useFrames(() => urlOf("/api/v1/wall", {}, { runs: ids }), (frame) => {
+  useFrames(() => (ids ? urlOf("/api/v1/wall", {}, { runs: ids }) : null), (frame) => {
     setFrames((old) => ({ ...old, [frame.run]: frame }));
   }, () => {}, [ids]);
   const turn = (/** @type {number} */ by) => setQuery({ page: Math.max(0, Math.min(pages - 1, page + by)) || "" });
-  const move = (/** @type {number} */ by) => setAt(Math.max(0, Math.min(runs.length - 1, at + by)));
   useKeys("Wall", [
-    { keys: "l", does: "Next screen", run: () => move(1) },
-    { keys: "h", does: "Previous screen", run: () => move(-1) },
-    { keys: "Enter", does: "Open the terminal", run: () => runs[at] && go(address("runs", runs[at].id, {}, "terminal")) },
+    { keys: "j", does: "Next screen", repeats: true, run: () => move(1) },
+    { keys: "k", does: "Previous screen", repeats: true, run: () => move(-1) },
+    { keys: "l", does: "Next screen", repeats: true, run: () => move(1) },
+    { keys: "h", does: "Previous screen", repeats: true, run: () => move(-1) },
+    { keys: "Enter", does: "Open the terminal", run: () => selected && go(address("runs", selected.id, { from: "wall" }, "terminal")) },
     { keys: "]", does: "Next page", run: () => turn(1) },
     { keys: "[", does: "Previous page", run: () => turn(-1) },
   ]);

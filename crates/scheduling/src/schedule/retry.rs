@@ -1,9 +1,9 @@
 //! Another try for what was given up.
 
 use gt_core::merging::{MergeRequest, RequestState};
-use gt_core::schedule::{CloseReason, Context, ContextOrigin, Run, RunState};
-use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, Status};
-use gt_store::{EventFilter, NewContext, Writer};
+use gt_core::schedule::{CloseReason, Context, ContextOrigin, RunState};
+use gt_core::{Bead, BeadId, ExecutorKind, Outcome, Status};
+use gt_store::{NewContext, Writer};
 
 use super::check;
 use super::lift_stop::lift_stop_of_run_in;
@@ -183,6 +183,9 @@ fn retry_in(
     };
     check::takes(snapshot, &bead, rig, latest.place.as_ref())
         .map_err(|why| refusal(why.to_string()))?;
+    if let Some(until) = bead.defer_until.filter(|until| *until > town.now()) {
+        return Err(refusal(format!("it is put off until {until}; bd undefer {id} ends that")));
+    }
     if let Some(fault) = recipe {
         return Err(refusal(format!(
             "{fault}; gt sling {id} --formula <formula> schedules it with another"
@@ -191,17 +194,18 @@ fn retry_in(
     if reopened {
         reopen_in(town, writer, id.as_str(), None)?;
     }
-    if bead.status == Status::Blocked {
-        // A repair that was given up has blocked it, or the end of its last run.
-        if request.is_none() && !is_blocked_by_end(writer, last_run.as_ref())? {
-            return Err(refusal(format!(
-                "its status is blocked, so nothing starts it; bd update {id} --status open, then gt scheduler retry {id}"
-            )));
-        }
+    if request.is_some() && bead.status == Status::Blocked {
+        // A repair that was given up has blocked it.
         release_in(writer, &id)?;
+    } else {
+        lift_stop_of_run_in(writer, &bead)?;
     }
-    lift_stop_of_run_in(writer, &bead)?;
     let bead = require(writer)?;
+    if bead.status == Status::Blocked {
+        return Err(refusal(format!(
+            "its status is blocked, so nothing starts it; bd update {id} --status open, then gt scheduler retry {id}"
+        )));
+    }
     let new = NewContext {
         place: latest.place.clone(),
         account: latest.account.clone(),
@@ -212,20 +216,6 @@ fn retry_in(
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
     let context = made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))?;
     Ok(RetryResult::Again(Box::new(Retried { bead: id, context, reopened, hastened: false })))
-}
-
-/// Whether the status of a bead that is blocked was set by the transaction that recorded the end of this run.
-fn is_blocked_by_end(writer: &Writer<'_>, run: Option<&Run>) -> Result<bool> {
-    let Some((run, ended_at)) = run.and_then(|run| Some((run, run.ended_at?))) else {
-        return Ok(false);
-    };
-    let filter = EventFilter {
-        bead: Some(run.id.bead.clone()),
-        kinds: vec![EventKind::StatusChanged],
-        ..EventFilter::default()
-    };
-    let last = writer.latest_events(&filter, 1)?;
-    Ok(last.first().is_some_and(|event| event.at == ended_at))
 }
 
 /// Whether an open merge request needs a repair.

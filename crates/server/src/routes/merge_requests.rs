@@ -9,7 +9,7 @@ use gt_api::{
 };
 use gt_core::merging::{MergeRequest, MergeRequestId, RequestHold, RequestState};
 use gt_execution::merge_queue::{self, LineEntry, RequestFilter};
-use gt_town::Town;
+use gt_town::{Town, rigs};
 
 use crate::answer::json;
 use crate::problem::{PendingProblem, RequestProblem};
@@ -148,9 +148,11 @@ pub(super) async fn get(
     let id = request_id(&id)?;
     let read = move |town: &Town| {
         existing(town, &id)?;
-        Ok::<_, Box<RequestProblem>>(merge_queue::story(town, &id.to_string())?)
+        let story = merge_queue::story(town, &id.to_string())?;
+        let checks = rigs::checks(town, &story.request.rig)?;
+        Ok::<_, Box<RequestProblem>>((story, checks))
     };
-    let story = service.ask(read).await?;
+    let (story, rig_checks) = service.ask(read).await?;
     let checks = story.checks.into_iter().map(|check| CandidateCheckDocument {
         name: check.name,
         check_run: check.check_run,
@@ -161,6 +163,7 @@ pub(super) async fn get(
         request: MergeRequestDocument::new(&story.request, &story.title, None),
         candidate: story.candidate.map(|candidate| CandidateDocument::new(&candidate, checks)),
         reviews: story.reviews.iter().map(ReviewDocument::from).collect(),
+        rig_checks: rig_checks.into_iter().map(|check| check.name).collect(),
         waits_for: story.pull_request_waits_for,
         comments: story.pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
         tokens: story.spent.known_tokens(),

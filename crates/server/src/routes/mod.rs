@@ -78,6 +78,7 @@ fn described_of_town() -> OpenApiRouter<SharedService> {
         .routes(routes!(town::board))
         .routes(routes!(town::pause))
         .routes(routes!(town::resume))
+        .routes(routes!(town::resume_parked))
         .routes(routes!(runs::list))
         .routes(routes!(runs::get))
         .routes(routes!(runs::cancel))

@@ -4,10 +4,14 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use gt_api::{BoardDocument, NothingDocument, PauseDocument, TownHeadDocument};
+use gt_api::{
+    BoardDocument, NothingDocument, ParkedNameDocument, PauseDocument, ResumedDocument,
+    TownHeadDocument,
+};
+use gt_core::schedule::{ParkSubject, ParkSubjectKind};
 use gt_daemon::views;
 use gt_scheduling::board::BoardRequest;
-use gt_scheduling::queue;
+use gt_scheduling::{dispatch, queue};
 use gt_town::{OperationError, Town};
 
 use crate::answer::json;
@@ -142,6 +146,43 @@ pub(super) async fn resume(
             paused_by: None,
             paused_at: None,
         })
+    };
+    let document = service.change(&caller, resume).await?;
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// Let runs start again with a runtime or an account that is parked
+#[utoipa::path(
+    post,
+    path = "/api/v1/parked/resume",
+    tag = "town",
+    request_body = ParkedNameDocument,
+    responses(
+        (status = 200, description = "Work starts with it again.", body = ResumedDocument),
+        (status = 400, description = "That is no kind of thing that is parked."),
+        (status = 409, description = "It is not parked."),
+    )
+)]
+pub(super) async fn resume_parked(
+    State(service): State<SharedService>,
+    Extension(caller): Extension<RequestCaller>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, PendingProblem> {
+    let mut fields = BodyFields::of(&body, "")?;
+    let kind = fields.required("kind");
+    let kind = fields.read("kind", ParkSubjectKind::parse(&kind));
+    let name = fields.required_words("name");
+    fields.check()?;
+    let Some(kind) = kind else {
+        return Err(RequestProblem::malformed_field("kind", "runtime or account").into());
+    };
+    let means = ParkSubject { kind, name };
+    let resume = move |town: &Town| {
+        if !dispatch::resume(town, &means)? {
+            return Err(RequestProblem::conflict(format!("the {means} is not parked any more")));
+        }
+        let ParkSubject { kind, name } = means;
+        Ok(ResumedDocument { kind: kind.as_str().to_owned(), name, changed: true })
     };
     let document = service.change(&caller, resume).await?;
     Ok(json(StatusCode::OK, &document))

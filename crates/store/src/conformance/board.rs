@@ -3,17 +3,18 @@
 use gt_core::board::BoardLane;
 use gt_core::cost::{SpendingChange, Spent};
 use gt_core::merging::RequestState;
-use gt_core::schedule::{Money, Run, RunState};
+use gt_core::schedule::{CloseReason, Money, Run, RunState};
 use gt_core::{Bead, DependencyType, Outcome, Status, Timestamp};
 
 use super::EngineUnderTest;
+use super::contexts::{new, schedule};
 use super::kit::{CheckedStore, at, bead, id, kind, priority, rig, slug};
 use super::merge_requests::put;
 use super::runs::{begin, end};
-use crate::{BoardFilter, RunPage};
+use crate::{BoardFilter, NewContext, RunPage};
 
 fn filter(limit: usize) -> BoardFilter {
-    BoardFilter { rig: None, convoy: None, landed_since: at(1_500), limit }
+    BoardFilter { rig: None, convoy: None, now: at(3_000), landed_since: at(1_500), limit }
 }
 
 #[track_caller]
@@ -69,6 +70,28 @@ pub(super) fn each_bead_is_in_the_lane_where_it_stands(subject: &dyn EngineUnder
     assert_lane(&town, BoardLane::Review, &all, &["ge-review"]);
     assert_lane(&town, BoardLane::Queue, &all, &["ge-queue"]);
     assert_lane(&town, BoardLane::Landed, &all, &["ge-done"]);
+}
+
+pub(super) fn a_bead_that_does_not_start_is_not_ready(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.write(|writer| writer.insert_rig(&rig("gear", "ge")));
+    let names = ["ge-backs-off", "ge-broken", "ge-cancelled", "ge-cleared", "ge-new", "ge-waited"];
+    town.add_open(&names);
+    schedule(&town, NewContext { next_attempt_at: Some(at(3_001)), ..new("ge-backs-off") });
+    schedule(&town, NewContext { next_attempt_at: Some(at(2_999)), ..new("ge-waited") });
+    let closed = |text: &str, reason: CloseReason| {
+        let context = schedule(&town, new(text));
+        town.write(|writer| writer.close_context(&context, reason, ""));
+        context
+    };
+    closed("ge-broken", CloseReason::CircuitBroken);
+    closed("ge-cleared", CloseReason::Cleared);
+    let context = closed("ge-cancelled", CloseReason::Dispatched);
+    let run = begin(&town, "ge-cancelled", |run| run.context = context.number);
+    end(&town, &run, RunState::Cancelled);
+    let all = filter(10);
+    assert_lane(&town, BoardLane::Ready, &all, &["ge-cleared", "ge-new", "ge-waited"]);
+    assert_lane(&town, BoardLane::Blocked, &all, &["ge-backs-off", "ge-broken", "ge-cancelled"]);
 }
 
 pub(super) fn a_lane_is_narrowed_by_rig_and_convoy(subject: &dyn EngineUnderTest) {

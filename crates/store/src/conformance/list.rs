@@ -265,6 +265,7 @@ macro_rules! for_each_conformance_case {
             }
             board {
                 each_bead_is_in_the_lane_where_it_stands,
+                a_bead_that_does_not_start_is_not_ready,
                 a_lane_is_narrowed_by_rig_and_convoy,
                 a_long_lane_shows_its_first_beads_and_counts_all,
                 runs_are_listed_page_by_page_the_newest_first,

@@ -14,6 +14,12 @@ const OPEN: &str = "state NOT IN ('landed', 'cancelled', 'superseded')";
 const READY: &str = "status = 'open' AND open_blockers = 0";
 const BLOCKED: &str = "open_blockers > 0 AND status <> 'closed' \
     AND status NOT IN ('in_progress', 'hooked', 'pinned')";
+/// Contexts of beads that no other bead holds, and that do not start all the same: they back off, were given up, or their run
+/// has ended without finishing them.
+const HELD_BACK: &str = "c.latest = 1 AND (c.close_reason IN ('circuit-broken', 'quarantined', 'invalid-context') \
+    OR (c.close_reason = 'dispatched' AND EXISTS (SELECT 1 FROM runs e WHERE e.context = c.number \
+        AND e.state IN ('failed', 'lost', 'cancelled'))) \
+    OR (c.closed_at IS NULL AND c.next_attempt_at > ";
 const HELD: &str = "open_blockers = 0 AND status IN ('blocked', 'deferred')";
 /// The rig of a bead, in a form that makes no engine take the index of rigs, whose order is not that of a lane.
 const BEAD_RIG: &str = "COALESCE(rig, '')";
@@ -38,6 +44,8 @@ pub struct BoardFilter {
     pub rig: Option<RigSlug>,
     /// Only those that this convoy tracks.
     pub convoy: Option<BeadId>,
+    /// The time, by which a backoff is over or not.
+    pub now: Timestamp,
     /// Closed beads are shown if they were closed after this.
     pub landed_since: Timestamp,
     /// The most beads of each lane.
@@ -55,9 +63,10 @@ impl Reader<'_> {
         filter: &BoardFilter,
     ) -> Result<Vec<BeadId>, StoreError> {
         let mut found = match lane {
-            BoardLane::Ready => self.waiting_beads(READY, filter)?,
+            BoardLane::Ready => self.waiting_beads(&startable(filter), filter)?,
             BoardLane::Blocked => {
                 let mut found = self.waiting_beads(BLOCKED, filter)?;
+                found.extend(self.waiting_beads(&held_back(filter), filter)?);
                 found.extend(self.waiting_beads(HELD, filter)?);
                 found
             }
@@ -77,9 +86,13 @@ impl Reader<'_> {
     /// How many beads a lane has.
     pub fn board_count(&self, lane: BoardLane, filter: &BoardFilter) -> Result<u64, StoreError> {
         let count = match lane {
-            BoardLane::Ready => self.count_waiting(READY, filter)?,
+            BoardLane::Ready => {
+                self.count_waiting(READY, filter)? - self.count_held_back(filter)?
+            }
             BoardLane::Blocked => {
-                self.count_waiting(BLOCKED, filter)? + self.count_waiting(HELD, filter)?
+                self.count_waiting(BLOCKED, filter)?
+                    + self.count_waiting(HELD, filter)?
+                    + self.count_held_back(filter)?
             }
             BoardLane::Running => {
                 let mut clauses = narrowed(filter, "rig", "bead");
@@ -114,6 +127,21 @@ impl Reader<'_> {
         Ok(all - self.count_matching(&taken, &clauses)?)
     }
 
+    /// Counts beads that would be ready, and do not start.
+    fn count_held_back(&self, filter: &BoardFilter) -> Result<i64, StoreError> {
+        let mut clauses = narrowed(filter, BEAD_RIG, "id");
+        clauses.add(READY);
+        clauses.add(is_work());
+        add_not_taken(&mut clauses);
+        clauses.add("id = held.bead");
+        // In this order: SQLite would rather look at every bead of the lane.
+        let held = format!(
+            "(SELECT c.bead FROM contexts c WHERE {HELD_BACK}{}))) held CROSS JOIN beads",
+            filter.now.as_nanos()
+        );
+        self.count_matching(&held, &clauses)
+    }
+
     /// Beads that no run and no merge request has, by priority.
     fn waiting_beads(
         &self,
@@ -123,11 +151,7 @@ impl Reader<'_> {
         let mut clauses = narrowed(filter, BEAD_RIG, "id");
         clauses.add(condition);
         clauses.add(is_work());
-        clauses
-            .add(format!("NOT EXISTS (SELECT 1 FROM runs r WHERE r.bead = beads.id AND r.{LIVE})"));
-        clauses.add(format!(
-            "NOT EXISTS (SELECT 1 FROM merge_requests m WHERE m.bead = beads.id AND m.{OPEN})"
-        ));
+        add_not_taken(&mut clauses);
         self.page(
             "SELECT id, priority, -created_at FROM beads",
             clauses,
@@ -181,6 +205,27 @@ impl Reader<'_> {
         let sql = format!("{select} WHERE {condition} ORDER BY {order} LIMIT {limit}");
         self.rows(&sql, &clauses.params(), placed)
     }
+}
+
+fn add_not_taken(clauses: &mut Clauses) {
+    clauses.add(format!("NOT EXISTS (SELECT 1 FROM runs r WHERE r.bead = beads.id AND r.{LIVE})"));
+    clauses.add(format!(
+        "NOT EXISTS (SELECT 1 FROM merge_requests m WHERE m.bead = beads.id AND m.{OPEN})"
+    ));
+}
+
+/// The condition that a context of the bead holds it back. The time is a number of our own, so it is part of the text.
+fn context_holds(filter: &BoardFilter) -> String {
+    let now = filter.now.as_nanos();
+    format!("EXISTS (SELECT 1 FROM contexts c WHERE c.bead = beads.id AND {HELD_BACK}{now})))")
+}
+
+fn startable(filter: &BoardFilter) -> String {
+    format!("{READY} AND NOT {}", context_holds(filter))
+}
+
+fn held_back(filter: &BoardFilter) -> String {
+    format!("{READY} AND {}", context_holds(filter))
 }
 
 fn placed(row: &dyn Row) -> Result<(LaneOrder, BeadId), StoreError> {

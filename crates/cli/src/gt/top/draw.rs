@@ -175,7 +175,7 @@ fn draw_rows(frame: &mut Frame<'_>, model: &TopModel, area: Rect, look: Look) {
 fn is_used(rows: &[&TopRow], at: usize) -> bool {
     let is_full = |cell: &TopCell| match cell {
         TopCell::Text(text) | TopCell::Toned(text, _) => !text.is_empty(),
-        TopCell::Since(_) => true,
+        TopCell::Since(_) | TopCell::SilentSince(_) => true,
     };
     rows.iter().any(|row| row.cells.get(at).is_some_and(is_full))
 }
@@ -192,6 +192,7 @@ fn cell_text(cell: &TopCell, now: Timestamp) -> (String, Tone) {
         TopCell::Text(text) => (visible(text).into_owned(), Tone::Plain),
         TopCell::Toned(text, tone) => (visible(text).into_owned(), *tone),
         TopCell::Since(then) => (age(*then, now), Tone::Plain),
+        TopCell::SilentSince(then) => (format!("silent {}", age(*then, now)), Tone::Bad),
     }
 }
 
@@ -225,7 +226,8 @@ fn result_line(model: &TopModel, look: Look) -> Line<'static> {
         }
         TopMode::Confirm { answer, words } => {
             let line = super::answers::shell_line(words);
-            let text = format!("{}? y runs  {line}  any other key does not", answer.name);
+            let keys = if answer.asks.is_none() { "y or Enter runs" } else { "y runs" };
+            let text = format!("{}? {keys}  {line}  any other key does not", answer.name);
             Line::styled(visible(&text).into_owned(), look.of_tone(Tone::Bad).patch(bold))
         }
         TopMode::Browse | TopMode::Page | TopMode::Help => match &model.result {
@@ -303,11 +305,15 @@ fn draw_page(frame: &mut Frame<'_>, model: &TopModel, page: &TopPage, look: Look
             Line::styled(visible(&text.replace('\t', "    ")).into_owned(), look.of_line(*style))
         })
         .collect();
-    frame.render_widget(Paragraph::new(lines), body);
+    frame.render_widget(Paragraph::new(lines).scroll((0, page.left)), body);
     let mut words = vec!["Esc back".to_owned(), "Space b pages".to_owned()];
     if matches!(&page.source, PageSource::Command { words, .. } if words.contains(&"diff".to_owned()))
     {
         words.push("] [ files".to_owned());
+    }
+    let is_wide = |line: &StyledLine| line.text.chars().count() > body.width.into();
+    if page.left > 0 || page.lines.iter().any(is_wide) {
+        words.push("← → sideways".to_owned());
     }
     let row = model.chosen_row();
     let answers = row.into_iter().flat_map(|row| &row.answers);
@@ -334,10 +340,10 @@ const HELP: [&str; 20] = [
     "x                   cancel       gt run cancel, gt mq cancel",
     "e                   edit bead    bd update --title",
     "",
-    "On a page: j k, Space b, Home End; ] [ next, last file",
+    "On a page: j k, Space b, Home End, ← → sideways; ] [ files",
     "Ctrl-L draws everything anew, q and Ctrl-C quit",
     "",
-    "Each answer runs the command that it shows.",
+    "Each answer runs the command that it shows, after y or Enter.",
     "Any key closes this.",
 ];
 

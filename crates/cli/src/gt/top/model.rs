@@ -10,6 +10,8 @@ use crate::output::{LineStyle, StyledLine};
 const PAGE_LINES_MAX: usize = 10_000;
 /// How far a page key moves in a list.
 const LIST_PAGE: usize = 10;
+/// How many columns a page moves sideways.
+const SIDE_STEP: u16 = 20;
 
 /// A list that can be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +77,8 @@ pub(super) enum TopCell {
     Toned(String, Tone),
     /// The time since then, which grows while it is looked at.
     Since(Timestamp),
+    /// The state of a worker that prints nothing since then.
+    SilentSince(Timestamp),
 }
 
 impl From<String> for TopCell {
@@ -121,6 +125,8 @@ impl PageSource {
 pub(super) struct TopRow {
     /// The same for as long as it is the same thing.
     pub(super) key: String,
+    /// The bead that it is about.
+    pub(super) bead: Option<String>,
     pub(super) cells: Vec<TopCell>,
     /// Facts that help to decide, shown below the list.
     pub(super) detail: Vec<String>,
@@ -136,6 +142,7 @@ impl TopRow {
             || self.detail.iter().any(|line| has(line))
             || self.cells.iter().any(|cell| match cell {
                 TopCell::Text(text) | TopCell::Toned(text, _) => has(text),
+                TopCell::SilentSince(_) => has("silent"),
                 TopCell::Since(_) => false,
             })
     }
@@ -173,6 +180,8 @@ pub(super) struct TopPage {
     pub(super) lines: Vec<StyledLine>,
     /// The first line that is shown.
     pub(super) top: usize,
+    /// The first column that is shown.
+    pub(super) left: u16,
     /// It shows its end, and what comes after it.
     pub(super) follows: bool,
 }
@@ -189,7 +198,8 @@ pub(super) enum TopMode {
         answer: RowAnswer,
         text: String,
     },
-    /// An answer that cannot be undone waits for `y`.
+    /// An answer waits for `y` or Enter. The key of the answer does not confirm it: a terminal sends a key that is held down again
+    /// and again, and cannot tell that from a second press.
     Confirm {
         answer: RowAnswer,
         words: Vec<String>,
@@ -215,10 +225,12 @@ pub(super) struct TopModel {
     pub(super) stale: Option<(Timestamp, String)>,
     pub(super) now: Timestamp,
     pub(super) search: String,
-    /// The key of the chosen row, which stays chosen while it is there.
+    /// The key of the chosen row. If the row is gone, no row is chosen until a person moves, or it comes back.
     chosen: Option<String>,
-    /// Where the chosen row was, for when it is gone.
+    /// Where the chosen row was, for the next move.
     chosen_at: usize,
+    /// The key of the row that was answered last: its end needs no words.
+    answered: Option<String>,
     pub(super) page: Option<TopPage>,
     pub(super) result: Option<ResultLine>,
     /// How many lines of a page are on the screen.
@@ -242,6 +254,8 @@ pub(super) enum TopEvent {
         is_done: bool,
         output: Vec<String>,
     },
+    /// What became of the chosen row, which is gone.
+    Explained(String),
     /// The page as a whole.
     PageRead(Vec<StyledLine>),
     /// More of the page.
@@ -254,6 +268,12 @@ pub(super) enum TopEffect {
     Load(TopView),
     Run(Vec<String>),
     Open(PageSource),
+    /// Find out what became of a row that is gone, and who did it.
+    Explain {
+        key: String,
+        bead: Option<String>,
+        seen_at: Timestamp,
+    },
     ClosePage,
     Redraw,
     Quit,
@@ -270,6 +290,7 @@ impl TopModel {
             search: String::new(),
             chosen: None,
             chosen_at: 0,
+            answered: None,
             page: None,
             result: None,
             page_height: 20,
@@ -283,12 +304,10 @@ impl TopModel {
         rows.filter(|row| row.fits(&search)).collect()
     }
 
-    /// Where the chosen row is.
+    /// Where the chosen row is; nothing if it is gone.
     pub(super) fn chosen_at(&self) -> Option<usize> {
-        let rows = self.rows();
-        let chosen = self.chosen.as_ref();
-        let found = chosen.and_then(|key| rows.iter().position(|row| row.key == *key));
-        found.or_else(|| rows.len().checked_sub(1).map(|last| self.chosen_at.min(last)))
+        let key = self.chosen.as_ref()?;
+        self.rows().iter().position(|row| row.key == *key)
     }
 
     pub(super) fn chosen_row(&self) -> Option<&TopRow> {
@@ -297,13 +316,20 @@ impl TopModel {
 
     fn choose(&mut self, at: usize) {
         let at = at.min(self.rows().len().saturating_sub(1));
-        self.chosen = self.rows().get(at).map(|row| row.key.clone());
+        if let Some(key) = self.rows().get(at).map(|row| row.key.clone()) {
+            self.chosen = Some(key);
+        }
         self.chosen_at = at;
     }
 
     fn move_by(&mut self, step: isize) {
-        let at = self.chosen_at().unwrap_or(0);
-        self.choose(at.saturating_add_signed(step));
+        let at = match self.chosen_at() {
+            Some(at) => at.saturating_add_signed(step),
+            // The row that took the place of the one that is gone is the next one.
+            None if step > 0 => self.chosen_at,
+            None => self.chosen_at.saturating_sub(1),
+        };
+        self.choose(at);
     }
 
     fn say(&mut self, is_done: bool, text: impl Into<String>) {
@@ -329,13 +355,21 @@ pub(super) fn update(model: &mut TopModel, event: TopEvent) -> Vec<TopEffect> {
             keep_page_in_place(model);
         }
         TopEvent::Loaded(snapshot) if snapshot.view == model.view => {
+            let seen_at = model.snapshot.as_ref().map_or(snapshot.at, |seen| seen.at);
+            let before = model.chosen_row().map(|row| (row.key.clone(), row.bead.clone()));
             model.stale = None;
             model.now = snapshot.at;
             model.snapshot = Some(snapshot);
-            if let Some(at) = model.chosen_at() {
-                model.choose(at);
+            match (model.chosen_at(), before) {
+                (Some(at), _) => model.choose(at),
+                (None, Some((key, bead))) if model.answered.as_ref() != Some(&key) => {
+                    return vec![TopEffect::Explain { key, bead, seen_at }];
+                }
+                (None, None) if model.chosen.is_none() => model.choose(0),
+                (None, _) => {}
             }
         }
+        TopEvent::Explained(text) => model.say(true, text),
         // It was asked for before the view was changed.
         TopEvent::Loaded(_) => {}
         TopEvent::Unread(at, why) => {
@@ -400,8 +434,11 @@ fn press(model: &mut TopModel, key: KeyEvent) -> Vec<TopEffect> {
         TopMode::Search => search(model, key),
         TopMode::Prompt { answer, text } => prompt(model, key, answer, text),
         TopMode::Confirm { answer, words } => {
-            if matches!(key.code, KeyCode::Char('y' | 'Y')) {
-                return vec![TopEffect::Run(words)];
+            // Enter has just ended the text of an answer that asks for one.
+            let is_meant = matches!(key.code, KeyCode::Char('y' | 'Y'))
+                || (key.code == KeyCode::Enter && answer.asks.is_none());
+            if is_meant {
+                return run(model, words);
             }
             model.say(true, format!("nothing was done: {}", answer.name));
             Vec::new()
@@ -451,13 +488,17 @@ fn browse(model: &mut TopModel, key: KeyEvent) -> Vec<TopEffect> {
 fn open(model: &mut TopModel, source: PageSource) -> Vec<TopEffect> {
     let follows = matches!(source, PageSource::Transcript(_));
     model.mode = TopMode::Page;
-    model.page = Some(TopPage { source: source.clone(), lines: Vec::new(), top: 0, follows });
+    model.page =
+        Some(TopPage { source: source.clone(), lines: Vec::new(), top: 0, left: 0, follows });
     vec![TopEffect::Open(source)]
 }
 
 /// Begins the answer to the chosen row that this key stands for.
 fn answer(model: &mut TopModel, key: char) -> Vec<TopEffect> {
-    let Some(row) = model.chosen_row() else { return Vec::new() };
+    let Some(row) = model.chosen_row() else {
+        model.say(false, "nothing is selected; j and k choose a row");
+        return Vec::new();
+    };
     let Some(answer) = row.answers.iter().find(|answer| answer.key == key).cloned() else {
         let keys: Vec<String> = row.answers.iter().map(|answer| answer.key.to_string()).collect();
         let known = if keys.is_empty() {
@@ -479,13 +520,18 @@ fn answer(model: &mut TopModel, key: char) -> Vec<TopEffect> {
     decide(model, answer, "")
 }
 
-/// Gives an answer, or asks first whether it is meant.
+/// Asks whether an answer is meant. A text that was typed for it says so already, unless the answer throws something away.
 fn decide(model: &mut TopModel, answer: RowAnswer, text: &str) -> Vec<TopEffect> {
     let words = answer.words_with(text);
-    if answer.is_destructive {
+    if answer.asks.is_none() || answer.is_destructive {
         model.mode = TopMode::Confirm { answer, words };
         return Vec::new();
     }
+    run(model, words)
+}
+
+fn run(model: &mut TopModel, words: Vec<String>) -> Vec<TopEffect> {
+    model.answered.clone_from(&model.chosen);
     vec![TopEffect::Run(words)]
 }
 
@@ -501,6 +547,9 @@ fn search(model: &mut TopModel, key: KeyEvent) -> Vec<TopEffect> {
         KeyCode::Down => model.move_by(1),
         KeyCode::Up => model.move_by(-1),
         _ => {}
+    }
+    if model.chosen_at().is_none() {
+        model.choose(0);
     }
     model.mode = TopMode::Search;
     Vec::new()
@@ -548,6 +597,14 @@ fn read_page(model: &mut TopModel, key: KeyEvent) -> Vec<TopEffect> {
         KeyCode::Up | KeyCode::Char('k') => page.top.saturating_sub(1),
         KeyCode::PageDown | KeyCode::Char(' ') => page.top + height,
         KeyCode::PageUp | KeyCode::Char('b') => page.top.saturating_sub(height),
+        KeyCode::Right | KeyCode::Char('l') => {
+            page.left = page.left.saturating_add(SIDE_STEP).min(last_column(&page.lines));
+            page.top
+        }
+        KeyCode::Left | KeyCode::Char('h') => {
+            page.left = page.left.saturating_sub(SIDE_STEP);
+            page.top
+        }
         KeyCode::Home => 0,
         KeyCode::End | KeyCode::Char('G') => last,
         // The next or last file of a change.
@@ -568,6 +625,12 @@ fn read_page(model: &mut TopModel, key: KeyEvent) -> Vec<TopEffect> {
     }
     model.mode = TopMode::Page;
     Vec::new()
+}
+
+/// The column at which the longest line ends.
+fn last_column(lines: &[StyledLine]) -> u16 {
+    let longest = lines.iter().map(|line| line.text.chars().count()).max().unwrap_or(0);
+    u16::try_from(longest).unwrap_or(u16::MAX)
 }
 
 fn begins_file(line: &StyledLine) -> bool {

@@ -6,11 +6,12 @@ use gt_core::board::BoardLane;
 use gt_core::inbox::{InboxItem, InboxKind, InboxObject};
 use gt_core::merging::{MergeRequest, RequestState};
 use gt_core::schedule::RunState;
+use gt_core::{BeadId, Timestamp};
 use gt_daemon::daemon;
 use gt_daemon::inbox::inbox_with;
 use gt_daemon::views::{RunRowsRequest, run_rows};
 use gt_execution::merge_queue::{self, LineEntry};
-use gt_scheduling::board::{BoardCard, BoardRequest, LaneOfBoard, board};
+use gt_scheduling::board::{BoardCard, BoardRequest, LaneOfBoard, board, board_counts};
 use gt_scheduling::convoy_planning::{ConvoyOverview, overview};
 use gt_scheduling::queue::{self, QueueStatus};
 use gt_town::{EventFilter, Result, Town};
@@ -22,6 +23,10 @@ use crate::gt::inbox::sentence;
 use crate::gt::scheduler::capacity;
 use crate::output::{local_times, moment, plural, progress_blocks, roughly, short_commit};
 
+/// How many events are looked at for the end of a row.
+const EXPLAINING_EVENTS_MAX: usize = 20;
+/// The actor of events that no person and no agent caused.
+const SYSTEM_ACTOR: &str = "gt";
 /// How many rows of a list are read.
 const ROWS_MAX: usize = 500;
 /// How many live runs are read; each costs a look at the end of its output.
@@ -61,7 +66,7 @@ pub(super) fn read(town: &Town, view: TopView) -> Result<TopSnapshot> {
     };
     Ok(TopSnapshot {
         view,
-        headline: headline(town, &status),
+        headline: headline(town, &status)?,
         warning: warning(town, &status),
         needs,
         columns,
@@ -70,15 +75,18 @@ pub(super) fn read(town: &Town, view: TopView) -> Result<TopSnapshot> {
     })
 }
 
-fn headline(town: &Town, status: &QueueStatus) -> String {
+fn headline(town: &Town, status: &QueueStatus) -> Result<String> {
     let name = town.root().file_name().map(|name| name.to_string_lossy().into_owned());
-    format!(
+    // The same number as that of the lane on the board.
+    let counts = board_counts(town, &BoardRequest::default())?;
+    let ready = counts.iter().find(|(lane, _)| *lane == BoardLane::Ready);
+    Ok(format!(
         "{}: {} running, {} ready, {} queued",
         name.unwrap_or_else(|| "town".to_owned()),
         capacity(status.live, status.cap),
-        status.ready,
+        ready.map_or(0, |(_, count)| *count),
         status.queued
-    )
+    ))
 }
 
 /// What stops the town as a whole.
@@ -95,7 +103,7 @@ const fn column(title: &'static str, width_max: u16, screen_min: u16) -> TopColu
 }
 
 const NEEDS_COLUMNS: [TopColumn; 4] =
-    [column("KIND", 16, 0), column("ABOUT", 20, 0), column("SINCE", 6, 0), column("WHAT", 0, 0)];
+    [column("KIND", 16, 0), column("ABOUT", 40, 0), column("SINCE", 6, 0), column("WHAT", 0, 0)];
 
 fn need_row(item: &InboxItem) -> TopRow {
     let what = local_times(&sentence(item));
@@ -139,7 +147,8 @@ fn need_row(item: &InboxItem) -> TopRow {
         since,
         what.into(),
     ];
-    TopRow { key: item.key(), cells, detail, answers, opens }
+    let bead = item.bead.as_ref().map(ToString::to_string);
+    TopRow { key: item.key(), bead, cells, detail, answers, opens }
 }
 
 fn need_tone(kind: InboxKind) -> Tone {
@@ -152,8 +161,8 @@ fn need_tone(kind: InboxKind) -> Tone {
 }
 
 const RUN_COLUMNS: [TopColumn; 11] = [
-    column("RUN", 18, 0),
-    column("STATE", 8, 0),
+    column("RUN", 40, 0),
+    column("STATE", 10, 0),
     column("FOR", 6, 0),
     column("STEP", 5, 90),
     column("AGENT", 12, 0),
@@ -173,7 +182,10 @@ fn run_row(run: &RunRowDocument) -> TopRow {
     let begin = run.running_at.as_ref().unwrap_or(&run.started_at);
     let cells = vec![
         run.id.clone().into(),
-        TopCell::Toned(run.state.clone(), run_tone(&run.state)),
+        match &run.silent_since {
+            Some(since) => TopCell::SilentSince(since.0),
+            None => TopCell::Toned(run.state.clone(), run_tone(&run.state)),
+        },
         TopCell::Since(begin.0),
         text(&step),
         short_name(&run.agent).into(),
@@ -201,6 +213,7 @@ fn run_row(run: &RunRowDocument) -> TopRow {
     detail.extend(run.silent_since.iter().map(|since| format!("silent since {}", moment(since.0))));
     TopRow {
         key: run.id.clone(),
+        bead: Some(run.bead.clone()),
         cells,
         detail,
         answers: run_answers(&run.id, &run.bead, &run.title),
@@ -226,7 +239,7 @@ fn run_answers(run: &str, bead: &str, title: &str) -> Vec<RowAnswer> {
 }
 
 const QUEUE_COLUMNS: [TopColumn; 6] = [
-    column("REQUEST", 18, 0),
+    column("REQUEST", 40, 0),
     column("STATE", 14, 0),
     column("SINCE", 6, 0),
     column("TARGET", 18, 0),
@@ -257,6 +270,7 @@ fn request_row(entry: &LineEntry) -> TopRow {
     ];
     TopRow {
         key: request.id.to_string(),
+        bead: Some(request.id.bead.to_string()),
         cells,
         detail,
         answers: request_answers(request, title),
@@ -296,7 +310,7 @@ fn request_answers(request: &MergeRequest, title: &str) -> Vec<RowAnswer> {
 }
 
 const CONVOY_COLUMNS: [TopColumn; 5] = [
-    column("CONVOY", 16, 0),
+    column("CONVOY", 40, 0),
     column("DONE", 18, 0),
     column("STATE", 34, 100),
     column("LEFT", 8, 0),
@@ -335,6 +349,7 @@ fn convoy_row(one: &ConvoyOverview) -> TopRow {
     let id = bead.id.as_str();
     TopRow {
         key: id.to_owned(),
+        bead: Some(id.to_owned()),
         cells,
         detail,
         answers: answers_of_commands(&[format!("gt convoy retry {id}")]),
@@ -350,6 +365,7 @@ fn feed_row(event: &gt_core::Event) -> TopRow {
         event.bead.as_ref().map(|bead| PageSource::command(&["gt", "why", bead.as_str()], true));
     TopRow {
         key: event.number.to_string(),
+        bead: None,
         cells: vec![event.number.to_string().into(), line.clone().into()],
         detail: vec![line],
         answers: Vec::new(),
@@ -359,7 +375,7 @@ fn feed_row(event: &gt_core::Event) -> TopRow {
 
 const BOARD_COLUMNS: [TopColumn; 7] = [
     column("LANE", 12, 0),
-    column("BEAD", 16, 0),
+    column("BEAD", 40, 0),
     column("RIG", 12, 100),
     column("CONVOY", 14, 130),
     column("SINCE", 6, 0),
@@ -443,5 +459,29 @@ fn card_row(lane: &LaneOfBoard, card: &BoardCard) -> TopRow {
             (answers, PageSource::command(&["gt", "why", id], true))
         }
     };
-    TopRow { key: id.to_owned(), cells, detail, answers, opens: Some(opens) }
+    let bead = Some(id.to_owned());
+    TopRow { key: id.to_owned(), bead, cells, detail, answers, opens: Some(opens) }
+}
+
+/// The end of a row that is gone, in a line: the last event about its bead that a person caused, else the last one.
+pub(super) fn explain(
+    town: &Town,
+    key: &str,
+    bead: Option<&str>,
+    seen_at: Timestamp,
+) -> Result<String> {
+    let gone = format!("{key} is gone");
+    let Some(bead) = bead.and_then(|bead| BeadId::parse(bead).ok()) else { return Ok(gone) };
+    let filter = EventFilter { bead: Some(bead), since: Some(seen_at), ..EventFilter::default() };
+    let events = events::latest(town, &filter, EXPLAINING_EVENTS_MAX)?;
+    let is_person =
+        |event: &&gt_core::Event| event.actor != SYSTEM_ACTOR && !event.actor.contains('/');
+    let last = events.iter().rev().find(is_person).or(events.last());
+    Ok(last.map_or_else(
+        || gone.clone(),
+        |event| {
+            let what = event.kind.as_str().replace('_', " ");
+            format!("{gone}: {what} by {} at {}", event.actor, moment(event.at))
+        },
+    ))
 }

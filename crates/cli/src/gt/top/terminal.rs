@@ -191,6 +191,11 @@ impl TopSession<'_, '_> {
                 self.tell(TopEvent::Ran { words, is_done, output });
             }
             TopEffect::Open(source) => self.open(&source),
+            TopEffect::Explain { key, bead, seen_at } => {
+                let read = snapshot::explain(self.town, &key, bead.as_deref(), seen_at);
+                let text = read.unwrap_or_else(|_| format!("{key} is gone"));
+                self.tell(TopEvent::Explained(text));
+            }
             TopEffect::ClosePage => self.reader = None,
             // The loop does these itself.
             TopEffect::Redraw | TopEffect::Quit => {}

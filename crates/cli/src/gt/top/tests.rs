@@ -30,6 +30,7 @@ fn need(kind: &str, about: &str, what: &str, commands: &[&str], opens: &str) -> 
     answers.push(edit_answer("we-a", "Add the login"));
     TopRow {
         key: format!("{kind}:{about}"),
+        bead: Some("we-a".to_owned()),
         cells: vec![
             TopCell::Toned(kind.to_owned(), Tone::Busy),
             TopCell::Text(about.to_owned()),
@@ -99,6 +100,7 @@ fn runs() -> TopSnapshot {
         answers.push(screen_answer(bead));
         TopRow {
             key: run.to_owned(),
+            bead: Some(bead.to_owned()),
             cells: vec![
                 TopCell::Text(run.to_owned()),
                 TopCell::Toned("running".to_owned(), Tone::Busy),
@@ -211,11 +213,13 @@ fn every_screen_size_can_be_drawn() {
 }
 
 #[test]
-fn approval_takes_one_key_and_runs_the_command() {
+fn approval_takes_two_keys_and_runs_the_command() {
     let mut model = model(needs());
     press(&mut model, KeyCode::Down);
+    assert_eq!(type_keys(&mut model, "a"), []);
+    assert!(screen(&model, 100, 24).contains("approve? y or Enter runs  gt review approve we-a@1"));
 
-    let effects = type_keys(&mut model, "a");
+    let effects = press(&mut model, KeyCode::Enter);
 
     let approve = words("gt review approve we-a@1");
     assert_eq!(effects, [TopEffect::Run(approve.clone())]);
@@ -268,7 +272,11 @@ fn cancelling_is_confirmed_first() {
     let mut model = model(needs());
     press(&mut model, KeyCode::End);
     assert_eq!(type_keys(&mut model, "x"), []);
-    assert!(screen(&model, 100, 24).contains("cancel? y runs  gt mq cancel we-b@2"));
+    assert!(screen(&model, 100, 24).contains("cancel? y or Enter runs  gt mq cancel we-b@2"));
+    // A key that is held down comes again; it confirms nothing.
+    assert_eq!(type_keys(&mut model, "x"), []);
+    assert_eq!(model.mode, TopMode::Browse);
+    assert_eq!(type_keys(&mut model, "x"), []);
     assert_eq!(type_keys(&mut model, "n"), []);
     assert_eq!(type_keys(&mut model, "x"), []);
     assert_eq!(type_keys(&mut model, "y"), [TopEffect::Run(words("gt mq cancel we-b@2"))]);
@@ -327,15 +335,55 @@ fn the_chosen_row_stays_chosen_when_others_come_and_go() {
     fewer.rows.remove(0);
     update(&mut model, TopEvent::Loaded(fewer.clone()));
     assert_eq!(model.chosen_row().unwrap().key, "review:we-a@1");
-    // The next one takes its place when it is gone.
-    fewer.rows.remove(0);
+    // No other row takes its place when it is gone.
+    let gone = fewer.rows.remove(0);
+    let effects = update(&mut model, TopEvent::Loaded(fewer.clone()));
+    let (key, bead) = (gone.key.clone(), gone.bead.clone());
+    assert_eq!(effects, [TopEffect::Explain { key, bead, seen_at: at(0) }]);
+    update(&mut model, TopEvent::Explained("review:we-a@1 is gone: reviewed by ann".to_owned()));
+    assert!(screen(&model, 80, 24).contains("is gone: reviewed by ann"));
+    assert_eq!(type_keys(&mut model, "a"), []);
+    assert!(screen(&model, 80, 24).contains("nothing is selected"));
+    assert_eq!(model.mode, TopMode::Browse);
+    // It is chosen again if it comes back, else the next one after a move.
+    let mut back = fewer.clone();
+    back.rows.insert(0, gone);
+    update(&mut model, TopEvent::Loaded(back));
+    assert_eq!(model.chosen_row().unwrap().key, "review:we-a@1");
     update(&mut model, TopEvent::Loaded(fewer.clone()));
+    press(&mut model, KeyCode::Down);
     assert_eq!(model.chosen_row().unwrap().key, "conflict:we-b@2");
     fewer.rows.clear();
     update(&mut model, TopEvent::Loaded(fewer));
     assert_eq!(model.chosen_row(), None);
     assert_eq!(type_keys(&mut model, "adrtxej"), []);
     assert!(screen(&model, 80, 24).contains("Nothing needs you."));
+}
+
+#[test]
+fn the_end_of_an_answered_row_needs_no_words() {
+    let mut model = model(needs());
+    press(&mut model, KeyCode::Down);
+    type_keys(&mut model, "ay");
+    let mut fewer = needs();
+    fewer.rows.remove(1);
+    assert_eq!(update(&mut model, TopEvent::Loaded(fewer)), []);
+    assert_eq!(model.chosen_row(), None);
+}
+
+#[test]
+fn a_wide_page_is_read_sideways() {
+    let mut model = model(needs());
+    press(&mut model, KeyCode::Down);
+    press(&mut model, KeyCode::Enter);
+    let line = format!("+{}END", "x".repeat(90));
+    update(&mut model, TopEvent::PageRead(page_lines(&words("gt review diff"), line.as_bytes())));
+    let shown = screen(&model, 80, 24);
+    assert!(!shown.contains("END") && shown.contains("sideways"), "{shown}");
+    press(&mut model, KeyCode::Right);
+    assert!(screen(&model, 80, 24).contains("xEND"));
+    press(&mut model, KeyCode::Left);
+    assert!(screen(&model, 80, 24).contains("+xx"));
 }
 
 #[test]
@@ -356,9 +404,9 @@ fn a_change_is_read_file_by_file_and_answered_from_its_page() {
     assert!(screen(&model, 80, 24).contains("diff --git a/2 b/2"));
     type_keys(&mut model, "[");
     assert!(screen(&model, 80, 24).lines().nth(1).unwrap().contains("diff --git a/1"));
-    let effects = type_keys(&mut model, "a");
+    assert_eq!(type_keys(&mut model, "a"), [TopEffect::ClosePage]);
     let approve = TopEffect::Run(words("gt review approve we-a@1"));
-    assert_eq!(effects, [TopEffect::ClosePage, approve]);
+    assert_eq!(type_keys(&mut model, "y"), [approve]);
 }
 
 #[test]
