@@ -1,7 +1,7 @@
 //! The rows of runs as other operations find, end and release them. Nothing here touches a process.
 
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
-use gt_core::{BeadId, EventKind, Status};
+use gt_core::{BeadId, EventKind, ExecutorKind, Status};
 use gt_store::{Reader, Writer};
 
 use crate::lookup::resolve_in;
@@ -48,6 +48,14 @@ pub fn cancel_in(writer: &mut Writer<'_>, run: &Run) -> Result<()> {
     let by = writer.actor().to_owned();
     if !writer.end_run(run, &cancelled(), &by)? {
         return Ok(());
+    }
+    let has_processes = match run.executor {
+        ExecutorKind::Tmux | ExecutorKind::Process => run.state != RunState::Starting,
+        ExecutorKind::Ssh | ExecutorKind::Pull | ExecutorKind::None => false,
+    };
+    if has_processes {
+        // They may be on another host than this one. No other host starts the bead before its host has ended them.
+        writer.leave_run_to_its_host(run)?;
     }
     release_in(writer, &run.id.bead)?;
     if let Some(context) = writer.context_by_number(run.context)?.filter(|c| c.closed.is_none()) {

@@ -17,14 +17,14 @@ use gt_scheduling::convoy_planning::{ConvoyCheck, check_convoys};
 use gt_scheduling::dispatch::DispatchInputs;
 use gt_scheduling::dispatch::{DispatchResult, Dispatcher};
 use gt_scheduling::host_lease::renew_if_due;
-use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
+use gt_scheduling::processes::{LocalProcesses, ProcessProbe};
 use gt_scheduling::schedule::{SlingReport, SlingRequest, sling_to_start};
 use gt_town::{OperationError, Result, Town};
 use gt_workqueue::work;
 use gt_workqueue::work::{Overdue, WorkError};
 
 /// Recovers runs and starts that died, and closes contexts whose bead is closed.
-pub fn liveness(town: &Town, processes: &LocalProcesses) -> Result<Recovered> {
+pub fn liveness(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
     renew_if_due(town)?;
     let cleared = clear_left_runs(town, processes)?;
     let recovered = recover(town, processes)?;

@@ -28,13 +28,17 @@ impl Simulation {
 
     /// The list names exactly the beads that a cycle would start, and the numbers fit.
     pub(crate) fn check_agreement(&self) {
-        let town = self.town_without_seam("observer");
+        let town = self.observer_town();
         let list = self.certain("list", queue::list(&town, CycleCaller::Hand));
         let startable = |queued: &&QueuedBead| queued.reasons.is_empty();
         let listed: Vec<&BeadId> =
             list.iter().filter(startable).map(|queued| &queued.context.bead).collect();
         let spawner = MemorySpawner::default();
-        let rehearsal = Dispatcher::new(&town, &spawner).with_dry_run(true).with_limit(0);
+        let host = self.host_named(0);
+        let rehearsal = Dispatcher::new(&town, &spawner)
+            .with_starter("", &host)
+            .with_dry_run(true)
+            .with_limit(0);
         let rehearsed = self.certain("dry run", rehearsal.dispatch());
         let dispatched: Vec<&BeadId> =
             rehearsed.dispatched.iter().map(|started| &started.bead).collect();
@@ -70,7 +74,7 @@ impl Simulation {
 
     /// A bead that is not running has reasons, each of them true; without any it is the next to start.
     pub(crate) fn check_reasons(&self, snapshot: &StoreSnapshot, id: &BeadId) {
-        let town = self.town_without_seam("observer");
+        let town = self.observer_town();
         let why = self.certain("why", queue::why(&town, id.as_str()));
         let wrong = |what: String| -> ! {
             self.violated(Invariant::Reason, format!("{id}: {what}; it says {:?}", why.reasons))
@@ -139,7 +143,7 @@ impl Simulation {
             return false;
         };
         match hold {
-            ParkHold::Until(until) => closed.until == *until && self.clock.peek() < *until,
+            ParkHold::Until(until) => closed.until == *until && self.observer_time() < *until,
             ParkHold::Once => false,
             // One that goes before it and has no run yet.
             ParkHold::Trial(run) if run.epoch == 0 => self.beads.contains(&run.bead),
@@ -148,7 +152,7 @@ impl Simulation {
                 live && park.trial.as_ref() == Some(run)
             }
             ParkHold::Ramp(most, next) => {
-                let now = self.clock.peek();
+                let now = self.observer_time();
                 park.is_limit() && *most >= 2 && *next > now && now >= closed.until
             }
         }
@@ -161,7 +165,7 @@ impl Simulation {
         row: &gt_store::BeadRow,
         reason: &WaitReason,
     ) -> bool {
-        let (bead, now) = (&row.bead, self.clock.peek());
+        let (bead, now) = (&row.bead, self.observer_time());
         let latest = snapshot.latest.get(&bead.id);
         let closed_as = |reason: CloseReason| {
             let closed = latest.and_then(|context| context.closed.as_ref());
@@ -232,6 +236,7 @@ impl Simulation {
             WaitReason::NoSlot(_) | WaitReason::OnePerAgent(..) | WaitReason::Budget(_) => {
                 latest.is_some_and(|context| context.closed.is_none())
             }
+            WaitReason::Placement(_) | WaitReason::PreferredHost(..) => self.is_fleet(),
             WaitReason::Merging(request) => {
                 snapshot.open_request(&bead.id).is_some_and(|open| **request == *open)
             }
@@ -251,8 +256,6 @@ impl Simulation {
             | WaitReason::RigGone(_)
             | WaitReason::RigCannotRun(_)
             | WaitReason::OtherHost(..)
-            | WaitReason::Placement(_)
-            | WaitReason::PreferredHost(..)
             | WaitReason::Memory { .. }
             | WaitReason::Disk { .. }
             | WaitReason::Load(_)

@@ -169,16 +169,19 @@ impl Simulation {
     /// At most one agent for each bead, even if the store says otherwise.
     pub(crate) fn observe_world(&self) {
         let agents: Vec<RunId> = self.state().world.agents().cloned().collect();
+        let holders = |run: &RunId| self.state().world.holders(run);
         for pair in agents.windows(2) {
-            if pair[0].bead == pair[1].bead {
+            let is_excepted = pair.iter().any(|run| holders(run).is_excepted);
+            if pair[0].bead == pair[1].bead && !is_excepted {
                 self.violated(Invariant::OneAgent, format!("{} and {}", pair[0], pair[1]));
             }
         }
         let mut trees = BTreeMap::new();
         for id in agents {
+            let crate::world::Holders { host, is_excepted, .. } = holders(&id);
             let run = self.read(|reader| reader.run(&id));
             let place = run.as_ref().and_then(|run| run.place.clone());
-            if let Some(other) = place.and_then(|place| trees.insert(place, id.clone())) {
+            if let Some(other) = place.and_then(|place| trees.insert((host, place), id.clone())) {
                 self.violated(Invariant::OneInTree, format!("{other} and {id}"));
             }
             // One that was cancelled in the store, or whose worker said that it is over, may take its time to end, and
@@ -186,7 +189,8 @@ impl Simulation {
             let fits = run.as_ref().is_some_and(|run| match run.state {
                 RunState::Running | RunState::Cancelled => true,
                 RunState::Done => run.said.is_some() || run.reason.contains("its worker said"),
-                RunState::Starting | RunState::Blocked | RunState::Failed | RunState::Lost => false,
+                RunState::Lost => is_excepted,
+                RunState::Starting | RunState::Blocked | RunState::Failed => false,
             });
             if !fits {
                 let state = run.map_or("gone", |run| run.state.as_str());
@@ -250,6 +254,7 @@ impl Simulation {
                 self.violated(Invariant::Pause, format!("{} starts while paused", run.id));
             }
             self.check_start(snapshot, &settings, run);
+            self.check_placement(&snapshot.runs, run);
             self.check_parked(snapshot, run);
         }
         self.check_convoy_starts(snapshot, &new);
@@ -264,7 +269,7 @@ impl Simulation {
         let wrong =
             |why: String| -> ! { self.violated(Invariant::Recheck, format!("{}: {why}", run.id)) };
         let Some(row) = snapshot.beads.get(&run.id.bead) else { wrong("no bead".to_owned()) };
-        let now = self.clock.peek();
+        let now = self.time_of(run);
         let Some(context) = snapshot.latest.get(&run.id.bead) else {
             wrong("no context".to_owned())
         };

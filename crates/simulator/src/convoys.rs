@@ -225,7 +225,8 @@ impl Simulation {
                 Some(Planted::ConvoyLandsEarly) => self.land_before_last_request(),
                 _ => {}
             }
-            let done = self.certain("look after convoys", attend_convoys(&town));
+            let done = self.reached("look after convoys", attend_convoys(&town));
+            let Some(done) = done else { return };
             let beads: Vec<_> = done.scheduled.iter().map(|context| &context.bead).collect();
             if !beads.is_empty() || !done.landed.is_empty() {
                 self.tell(format!("{id} schedules {beads:?} and lands {:?}", done.landed));
@@ -242,7 +243,8 @@ impl Simulation {
                 max_feeds: u32::try_from(most).unwrap_or(0),
                 cooldown: Duration::from_mins(u64::try_from(minutes).unwrap_or(0)),
             };
-            let details = self.certain("feed", gt_scheduling::convoy_planning::feed(&town, &how));
+            let details = gt_scheduling::convoy_planning::feed(&town, &how);
+            let Some(details) = self.reached("feed", details) else { return };
             let contexts = details.iter().flat_map(|detail| detail.contexts.clone());
             self.state().acknowledged.extend(contexts);
             let shown = details.iter().map(|detail| (detail.action, detail.convoy.as_str()));

@@ -13,25 +13,34 @@ use crate::planted::Planted;
 use crate::simulation::{CycleOverrides, Simulation};
 use crate::world::{ProcessId, SimulatedAnswer};
 
-/// The machine that everything runs on.
-pub(crate) const HOST: &str = "simulated";
-
 /// The simulated world, as one process sees it.
 pub(crate) struct ProcessView<'a> {
-    pub(crate) simulation: &'a Simulation,
-    pub(crate) process: ProcessId,
+    simulation: &'a Simulation,
+    process: ProcessId,
+    /// The host that it is on.
+    host: String,
+}
+
+impl<'a> ProcessView<'a> {
+    pub(crate) fn of(simulation: &'a Simulation, process: ProcessId) -> Self {
+        let host = simulation.host_named(simulation.host_of(process));
+        Self { simulation, process, host }
+    }
+
     /// From another machine, on which nothing of it can be seen.
-    pub(crate) from_elsewhere: bool,
+    fn from_elsewhere(simulation: &'a Simulation, process: ProcessId) -> Self {
+        Self { simulation, process, host: "elsewhere".to_owned() }
+    }
 }
 
 impl ProcessProbe for ProcessView<'_> {
     fn host(&self) -> &str {
-        if self.from_elsewhere { "elsewhere" } else { HOST }
+        &self.host
     }
 
     fn starter_of(&self, run: &Run) -> Alive {
         self.simulation.seam(self.process);
-        if self.from_elsewhere {
+        if !run.is_on(&self.host) {
             return Alive::Unknown;
         }
         let id = run.starter.strip_prefix("starter-").and_then(|id| id.parse::<u32>().ok());
@@ -42,7 +51,7 @@ impl ProcessProbe for ProcessView<'_> {
 
     fn worker_of(&self, run: &Run) -> Alive {
         self.simulation.seam(self.process);
-        if self.from_elsewhere {
+        if !run.is_on(&self.host) {
             return Alive::Unknown;
         }
         if self.simulation.planted == Some(Planted::RecoverIgnoresLock) {
@@ -91,12 +100,12 @@ impl Spawner for SimulatedSpawner<'_> {
             simulation.tell(format!("{process} cannot start a supervisor for {}", run.id));
             return Err(SpawnError::Failed("no such program".to_owned()));
         }
-        let supervisor = simulation.start_supervisor(&run.id);
+        let supervisor = simulation.start_supervisor(&run.id, simulation.host_of(process));
         if simulation.fault(25) {
             // Longer than any start may take: recovery notices, and a cycle starts it again.
-            simulation.clock.advance(Duration::from_mins(6));
+            simulation.pass_time(Duration::from_mins(6));
             simulation.recover();
-            simulation.clock.advance(Duration::from_mins(1));
+            simulation.pass_time(Duration::from_mins(1));
             simulation.cycle();
         }
         loop {
@@ -151,18 +160,19 @@ impl Simulation {
             self.wrong_cycle(caller, &starter, &spawner);
             return;
         }
+        let host = self.host_named(self.host_of(id));
         let mut dispatcher = Dispatcher::new(&town, &spawner)
             .with_caller(caller)
             .with_overrides(overrides)
-            .with_starter(&starter, HOST)
+            .with_starter(&starter, &host)
             .with_pause(|time| {
                 self.seam(id);
-                self.clock.advance(time);
+                self.pass_time(time);
             });
         if let Some(only) = only {
             dispatcher = dispatcher.with_only(only);
         }
-        let done = self.certain("dispatch", dispatcher.dispatch());
+        let Some(done) = self.reached("dispatch", dispatcher.dispatch()) else { return };
         let started: Vec<_> = done.dispatched.iter().map(|started| started.bead.as_str()).collect();
         if !started.is_empty() || !done.errors.is_empty() {
             self.tell(format!("{id} has started {started:?}, errors {:?}", done.errors));
@@ -179,9 +189,13 @@ impl Simulation {
             if self.planted == Some(Planted::EndIgnored) {
                 self.reschedule_cancelled();
             }
-            let from_elsewhere = self.fault(5);
-            let world = ProcessView { simulation: self, process: id, from_elsewhere };
-            let recovered = self.certain("recover", runs::recover(&town, &world));
+            let world = if !self.is_fleet() && self.fault(5) {
+                ProcessView::from_elsewhere(self, id)
+            } else {
+                ProcessView::of(self, id)
+            };
+            let recovered = gt_daemon::reconcile::liveness(&town, &world);
+            let Some(recovered) = self.reached("recover", recovered) else { return };
             if recovered != runs::Recovered::default() {
                 self.tell(format!("{id} recovered {recovered:?}"));
             }

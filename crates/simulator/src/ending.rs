@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gt_core::decide::WaitReason;
+use gt_core::decide::{HostRefusal, WaitReason};
 use gt_core::merging::{RequestHold, RequestState};
 use gt_core::schedule::Run;
 use gt_core::{RigState, Status};
@@ -40,21 +40,26 @@ impl Simulation {
             );
         }
         self.resume_convoys();
+        self.heal_fleet();
         self.calm_origins();
         // Dates that were set before the clock went back may be days ahead.
         let dates = self.snapshot().beads.into_values().filter_map(|row| row.bead.defer_until);
         if let Some(last) = dates.max() {
             self.clock.advance(last.since(self.clock.peek()));
+            self.heal_fleet();
         }
         let (mut quiet, mut last_event) = (0, 0);
         for _ in 0..ROUNDS_MAX {
-            self.recover();
+            self.recover_everywhere();
             self.scan_convoys();
             self.finish_everything();
             self.finish_merging();
             let liberties = CycleOverrides { cap: None, by_hand: true };
             let overrides = Overrides { spawn_parallelism: Some(1), ..Overrides::default() };
-            self.as_process("cycle", |id| self.dispatch(id, liberties, overrides, None));
+            for here in 0..self.hosts().len().max(1) {
+                self.state().here = here;
+                self.as_process("cycle", |id| self.dispatch(id, liberties, overrides, None));
+            }
             self.observe();
             let now = self.read(|reader| reader.last_event_number());
             quiet = if now == last_event { quiet + 1 } else { 0 };
@@ -62,7 +67,7 @@ impl Simulation {
             if quiet > QUIET_ROUNDS {
                 break;
             }
-            self.clock.advance(Duration::from_mins(2));
+            self.pass_quiet_time(Duration::from_mins(2));
         }
         self.check_rest();
     }
@@ -108,7 +113,7 @@ impl Simulation {
         if let Some(what) = left {
             stuck(format!("{what} never ends"));
         }
-        let town = self.town_without_seam("observer");
+        let town = self.observer_town();
         self.check_agreement();
         for queued in self.certain("list", queue::list(&town, CycleCaller::Hand)) {
             if !queued.reasons.iter().any(needs_a_person) {
@@ -141,6 +146,23 @@ impl Simulation {
 /// Whether a person has to act before this reason goes away. A blocking bead is looked at itself.
 fn needs_a_person(reason: &WaitReason) -> bool {
     match reason {
+        // A host was asked for that does not have what the rig needs.
+        WaitReason::Placement(answer) => answer.hosts.iter().all(|(_, refusal)| match refusal {
+            None
+            | Some(
+                HostRefusal::State(_)
+                | HostRefusal::EarlierRun(_)
+                | HostRefusal::Full(_)
+                | HostRefusal::Memory,
+            ) => false,
+            Some(
+                HostRefusal::NotAskedFor(_)
+                | HostRefusal::NotOfRig(_)
+                | HostRefusal::OtherRigs(_)
+                | HostRefusal::NoLabel(_)
+                | HostRefusal::NoRuntime(_),
+            ) => true,
+        }),
         WaitReason::Merging(request) => match request.state {
             RequestState::Conflict
             | RequestState::Failed
@@ -195,7 +217,6 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::QueueGate
         | WaitReason::WaitsForPullAgent
         | WaitReason::OtherHost(..)
-        | WaitReason::Placement(_)
         | WaitReason::PreferredHost(..)
         | WaitReason::OnePerAgent(..)
         | WaitReason::NoSlot(_)

@@ -23,6 +23,7 @@ mod clock;
 mod convoys;
 mod cycle;
 mod ending;
+mod fleet;
 mod hosting;
 mod landing;
 mod merge_check;
@@ -31,6 +32,7 @@ mod merging;
 mod origin;
 mod person;
 mod planted;
+mod scale;
 mod simulation;
 mod spending;
 mod stores;
@@ -39,10 +41,9 @@ mod violation;
 mod worker;
 mod world;
 
-use gt_store::Store;
-
 pub use planted::Planted;
-pub use stores::Stores;
+pub use scale::{FleetTimes, measure_fleet};
+pub use stores::{SeedStore, Stores};
 pub use violation::{Invariant, Violation};
 
 use simulation::Simulation;
@@ -61,11 +62,13 @@ pub struct SeedOutcome {
 /// Lives through a seed on an empty store.
 ///
 /// ```
-/// let outcome = gt_simulator::simulate(1, gt_store::Store::in_memory()?, None);
+/// use gt_simulator::{Stores, simulate};
+///
+/// let outcome = Stores::Memory.with_store(|store| simulate(1, store, None))?;
 /// assert!(outcome.steps > 0 && outcome.violation.is_none());
 /// # Ok::<(), gt_store::StoreError>(())
 /// ```
-pub fn simulate(seed: u64, store: Store, planted: Option<Planted>) -> SeedOutcome {
+pub fn simulate(seed: u64, store: SeedStore, planted: Option<Planted>) -> SeedOutcome {
     let simulation = Simulation::new(seed, store, planted);
     if let Err(error) = simulation.prepare_town() {
         let found = format!("the town cannot be furnished: {error}");

@@ -1,10 +1,10 @@
 //! Runs seeds, and reports the violations.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser;
-use gt_simulator::{SeedOutcome, Stores, simulate};
+use gt_simulator::{SeedOutcome, Stores, measure_fleet, simulate};
 use gt_testkit::TownEngine;
 use gt_town::parallel;
 
@@ -30,11 +30,21 @@ struct SimulatorOptions {
     /// The store; SQLite is in memory
     #[arg(long, value_name = "E", value_enum, default_value_t = TownEngine::Sqlite)]
     engine: TownEngine,
+    /// Lives through no history: measures the decisions in fleets of 1, 64 and 1,000 hosts, with ten live runs on each
+    #[arg(long)]
+    scale: bool,
 }
+
+/// The sizes of the fleets that are measured.
+const FLEET_SIZES: [u32; 3] = [1, 64, 1_000];
+const RUNS_PER_HOST: u32 = 10;
 
 fn main() -> ExitCode {
     let request = SimulatorOptions::parse();
-    run(&request, &mut io::stdout().lock()).unwrap_or(ExitCode::FAILURE)
+    run(&request, &mut io::stdout().lock()).unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "error: {error}");
+        ExitCode::FAILURE
+    })
 }
 
 fn run(request: &SimulatorOptions, out: &mut impl io::Write) -> io::Result<ExitCode> {
@@ -42,6 +52,15 @@ fn run(request: &SimulatorOptions, out: &mut impl io::Write) -> io::Result<ExitC
         TownEngine::Sqlite => Stores::Memory,
         TownEngine::Postgres => Stores::postgres(),
     };
+    if request.scale {
+        for hosts in FLEET_SIZES {
+            let times = stores
+                .with_store(|store| measure_fleet(hosts, hosts * RUNS_PER_HOST, store))
+                .map_err(io::Error::other)?;
+            writeln!(out, "{}", times.map_err(io::Error::other)?)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let at_once = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut steps, mut violations) = (0, 0);
     let mut next = request.from;

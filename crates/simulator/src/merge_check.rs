@@ -8,7 +8,7 @@ use gt_core::merging::{
     Candidate, CandidateState, MergeMethod, MergeRequest, MergeRequestId, RequestPurpose,
     RequestState, approval_of,
 };
-use gt_core::schedule::RunId;
+use gt_core::schedule::{RunId, RunState};
 use gt_core::{BeadId, Status};
 use gt_executors::git::Commit;
 
@@ -146,6 +146,11 @@ impl Simulation {
         }
         for request in requests {
             self.check_feedback(request, requests);
+            let run = request.run().and_then(|run| self.read(|reader| reader.run(&run)));
+            if let Some(lost) = run.filter(|run| run.state == RunState::Lost) {
+                let found = format!("{} is the work of {}, which is lost", request.id, lost.id);
+                self.violated(Invariant::LostHasNoEffect, found);
+            }
             if request.state == RequestState::Landed {
                 self.check_landed(snapshot, request);
             } else if self.state().memory.merging.landed.contains_key(&request.id) {

@@ -37,7 +37,7 @@ const FETCHES_MAX: u32 = 400;
 pub(crate) struct SimulatedMachine<'a> {
     pub(crate) simulation: &'a Simulation,
     pub(crate) process: ProcessId,
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) fetches: Cell<u32>,
 }
 
@@ -50,13 +50,13 @@ struct SimulatedRepository<'a> {
 /// The lock of a queue on a machine.
 struct SimulatedQueueLock<'a> {
     simulation: &'a Simulation,
-    key: (&'static str, QueueName),
+    key: (String, QueueName),
 }
 
 /// The turn to push to an origin from a machine.
 struct SimulatedTurn<'a> {
     simulation: &'a Simulation,
-    key: (&'static str, RigSlug),
+    key: (String, RigSlug),
 }
 
 impl MergeLock for SimulatedTurn<'_> {}
@@ -76,7 +76,7 @@ impl Drop for SimulatedTurn<'_> {
 
 impl MergeMachine for SimulatedMachine<'_> {
     fn host(&self, _: &Town) -> Result<String> {
-        Ok(self.name.to_owned())
+        Ok(self.name.clone())
     }
 
     fn lock_queue(
@@ -85,7 +85,7 @@ impl MergeMachine for SimulatedMachine<'_> {
         name: &QueueName,
         _: BuilderWait,
     ) -> Result<Option<Box<dyn MergeLock + '_>>> {
-        let key = (self.name, name.clone());
+        let key = (self.name.clone(), name.clone());
         if !self.simulation.state().queue_locks.insert(key.clone()) {
             return Ok(None);
         }
@@ -195,7 +195,7 @@ impl SimulatedMachine<'_> {
             flaky: false,
             started_at: town.now(),
             duration_ms: 1,
-            host: self.name.to_owned(),
+            host: self.name.clone(),
             log: String::new(),
         };
         if result == CheckResult::Passed && !is_skipped {
@@ -224,7 +224,7 @@ impl SimulatedRepository<'_> {
     /// The only push that is allowed is one whose intent is recorded, by the machine that has the lease.
     fn check_push(&self, commit: &Commit, branch: &str, expected: &Commit) {
         let simulation = self.machine.simulation;
-        let (rig, machine) = (&self.rig.slug, self.machine.name);
+        let (rig, machine) = (&self.rig.slug, &self.machine.name);
         let (candidates, is_leased) = simulation.read(|reader| {
             let candidates = reader.landing_candidates(rig, branch)?;
             Ok((candidates, reader.has_queue_lease(rig, branch, machine)?))
@@ -248,7 +248,7 @@ impl SimulatedRepository<'_> {
 impl MergeRepository for SimulatedRepository<'_> {
     fn turn(&self) -> std::result::Result<Box<dyn MergeLock + '_>, GitError> {
         let (simulation, process) = (self.machine.simulation, self.machine.process);
-        let key = (self.machine.name, self.rig.slug.clone());
+        let key = (self.machine.name.clone(), self.rig.slug.clone());
         if !simulation.state().turns.insert(key.clone()) {
             // The holder goes on when this process has ended, so it is killed while it waits.
             simulation.die(process);
@@ -266,7 +266,7 @@ impl MergeRepository for SimulatedRepository<'_> {
         }
         let is_away = self.with_origin(|origin| {
             if !origin.is_away {
-                origin.fetch(machine.name);
+                origin.fetch(&machine.name);
             }
             origin.is_away
         });
@@ -278,7 +278,7 @@ impl MergeRepository for SimulatedRepository<'_> {
     }
 
     fn tip(&self, branch: &str) -> std::result::Result<Option<Commit>, GitError> {
-        Ok(self.with_origin(|origin| origin.fetched(self.machine.name, branch)))
+        Ok(self.with_origin(|origin| origin.fetched(&self.machine.name, branch)))
     }
 
     fn find_branch(&self, branch: &str) -> std::result::Result<Option<Commit>, GitError> {
@@ -348,7 +348,7 @@ impl MergeRepository for SimulatedRepository<'_> {
             return Ok(false);
         }
         Ok(self.with_origin(|origin| {
-            let tip = origin.fetched(self.machine.name, branch);
+            let tip = origin.fetched(&self.machine.name, branch);
             origin.contains(tip.as_ref(), commit)
         }))
     }

@@ -150,7 +150,7 @@ impl Simulation {
     }
 
     /// The commit of an agent: new work, or the repair of its merge request.
-    fn commit_of(&self, run: &Run) -> Option<Commit> {
+    pub(crate) fn commit_of(&self, run: &Run) -> Option<Commit> {
         let known = self
             .with_origin(&run.rig, |origin| origin.branches.get(&run.workplace.branch).cloned());
         let request = self.read(|reader| reader.open_merge_request(&run.id.bead));
@@ -227,17 +227,25 @@ impl Simulation {
 
     /// One pass over the queues by a new process.
     pub(crate) fn work_on_queues(&self) {
-        let name = if self.fault(3) { MACHINES[1] } else { MACHINES[0] };
+        let at = usize::from(self.fault(3));
         self.plant_in_queues();
-        self.as_process(&format!("queue pass {name}"), |process| {
+        self.as_process("queue pass", |process| {
             let town = self.town(process, "refinery");
-            let machine = self.machine(process, name);
+            let machine = self.machine(process, at);
             let done = merge_queue::pass_on(&town, &machine, BuilderWait::Skips);
-            self.tell_pass(process, self.certain("a pass over the queues", done));
+            if let Some(report) = self.reached("a pass over the queues", done) {
+                self.tell_pass(process, report);
+            }
         });
     }
 
-    fn machine(&self, process: ProcessId, name: &'static str) -> SimulatedMachine<'_> {
+    /// The machine of a process; `at` is one of two where hosts have no leases.
+    fn machine(&self, process: ProcessId, at: usize) -> SimulatedMachine<'_> {
+        let name = if self.is_fleet() {
+            self.host_named(self.host_of(process))
+        } else {
+            MACHINES[at].to_owned()
+        };
         SimulatedMachine { simulation: self, process, name, fetches: Cell::new(0) }
     }
 
@@ -247,7 +255,8 @@ impl Simulation {
             let is_of_convoy = convoy_of_branch(&queue.target).is_some();
             let is_gone = problem.contains(&format!("has no branch {TARGET}"));
             let is_of_convoy = is_of_convoy && (is_gone || problem.contains("does not answer"));
-            if problem != "another host works on it" && !is_of_convoy {
+            let is_cut = self.is_fleet() && problem.contains("cannot reach the store");
+            if problem != "another host works on it" && !is_of_convoy && !is_cut {
                 let found = format!("the queue of {}: {problem}", queue.rig);
                 self.violated(Invariant::Soundness, found);
             }
@@ -284,6 +293,10 @@ impl Simulation {
     /// So much time passes that the lease of a queue is over.
     pub(crate) fn end_lease(&self, rig: &RigSlug, target: &str) {
         // A clock that was set back does not tell a builder how long its push has taken.
+        if self.is_fleet() {
+            self.pass_time(LEASE_TIME);
+            return;
+        }
         if self.state().set_back {
             return;
         }
@@ -354,7 +367,7 @@ impl Simulation {
             }
             (MergeCommand::Revert, ..) => self.undo(process, town),
             (MergeCommand::Sync, ..) => {
-                let machine = self.machine(process, MACHINES[0]);
+                let machine = self.machine(process, 0);
                 merge_queue::sync_on(town, &machine, None, BuilderWait::Skips).map(|report| {
                     self.tell_pass(process, report);
                     "looked".to_owned()
@@ -406,7 +419,7 @@ impl Simulation {
         let bead = request.id.bead.clone();
         // Noted first: the command may die after it has written, and before it says so.
         self.state().reopened.insert(bead.clone());
-        let machine = self.machine(process, MACHINES[0]);
+        let machine = self.machine(process, 0);
         let input = request.id.to_string();
         let undoing = merge_queue::revert_on(town, &machine, &input, "not wanted")?;
         if self.planted == Some(Planted::RevertClosesBead) {

@@ -57,7 +57,7 @@ pub(crate) struct SimulatedOrigin {
     /// It answers, and takes no push.
     pub(crate) is_closed: bool,
     /// The branches as each machine has fetched them.
-    fetched: BTreeMap<&'static str, BTreeMap<String, Commit>>,
+    fetched: BTreeMap<String, BTreeMap<String, Commit>>,
     /// The branches of workers.
     pub(crate) branches: BTreeMap<String, Commit>,
     /// The checks that have passed: the tree, and the definition.
@@ -202,14 +202,14 @@ impl SimulatedOrigin {
     }
 
     /// A machine asks for all branches.
-    pub(crate) fn fetch(&mut self, machine: &'static str) {
+    pub(crate) fn fetch(&mut self, machine: &str) {
         let mut heads = self.heads.clone();
         heads.extend(self.target.clone().map(|tip| (TARGET.to_owned(), tip)));
-        self.fetched.insert(machine, heads);
+        self.fetched.insert(machine.to_owned(), heads);
     }
 
     /// A branch as a machine has fetched it.
-    pub(crate) fn fetched(&self, machine: &'static str, branch: &str) -> Option<Commit> {
+    pub(crate) fn fetched(&self, machine: &str, branch: &str) -> Option<Commit> {
         self.fetched.get(machine)?.get(branch).cloned()
     }
 

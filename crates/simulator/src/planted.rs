@@ -3,7 +3,9 @@
 use gt_beads::containers::settle_in;
 use gt_core::decide::{Cap, ConvoyState, LANDED, WaitReason, integration_base};
 use gt_core::hosting::{PullRequestFeedback, PullRequestRepair, PullRequestState};
-use gt_core::merging::{MergeRequest, RequestHold, RequestState, Review, ReviewDecision};
+use gt_core::merging::{
+    MergeRequest, RequestHold, RequestPurpose, RequestState, Review, ReviewDecision,
+};
 use gt_core::schedule::{CloseReason, ContextOrigin, ParkSubject, Run, RunState};
 use gt_core::settings::Layers;
 use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, RigSlug, RunId, Status, Uid};
@@ -11,7 +13,7 @@ use gt_scheduling::dispatch::{CycleCaller, Spawner as _};
 use gt_scheduling::queue;
 use gt_store::{Authorship, NewContext, StoreError, Writer};
 
-use crate::cycle::{HOST, SimulatedSpawner};
+use crate::cycle::SimulatedSpawner;
 use crate::hosting::SimulatedPull;
 use crate::simulation::Simulation;
 
@@ -80,6 +82,10 @@ pub enum Planted {
     RevertClosesBead,
     /// A convoy with a branch of its own lands when its members are done.
     ConvoyLandsEarly,
+    /// A host counts the age of its lease by its wall clock.
+    TrustsOwnClock,
+    /// A host that was gone hands in the work of a run that was declared lost.
+    GoneHostLands,
 }
 
 impl Planted {
@@ -105,6 +111,16 @@ impl Planted {
         )
     }
 
+    /// Whether it shows only where rigs have origins.
+    pub(crate) fn needs_origins(self) -> bool {
+        self.needs_pull_requests() || self == Self::GoneHostLands
+    }
+
+    /// Whether it shows only where there are several hosts.
+    fn needs_fleet(self) -> bool {
+        matches!(self, Self::TrustsOwnClock | Self::GoneHostLands)
+    }
+
     /// Whether it shows only where there are pull requests, reverts or branches of convoys.
     fn needs_hosting(self) -> bool {
         self.needs_pull_requests()
@@ -116,10 +132,19 @@ impl Planted {
 /// stay as quick as they were.
 const HOSTED_SEEDS: u64 = 1_000_000;
 
+/// Seeds from here on know several hosts with leases.
+const FLEET_SEEDS: u64 = 2_000_000;
+
 impl Simulation {
+    /// Whether several hosts work on the town in this history.
+    pub(crate) fn has_fleet(&self) -> bool {
+        self.seed >= FLEET_SEEDS || self.planted.is_some_and(Planted::needs_fleet)
+    }
+
     /// Whether people and programs use pull requests, reverts and branches of convoys in this history.
     pub(crate) fn has_hosting(&self) -> bool {
-        self.seed >= HOSTED_SEEDS || self.planted.is_some_and(Planted::needs_hosting)
+        (HOSTED_SEEDS..FLEET_SEEDS).contains(&self.seed)
+            || self.planted.is_some_and(Planted::needs_hosting)
     }
 }
 
@@ -318,6 +343,27 @@ impl Simulation {
         }
     }
 
+    /// Hands in the work of a run that was declared lost, as if it were live.
+    pub(crate) fn hand_in_lost_work(&self, id: &RunId) {
+        let lost = self.read(|reader| reader.run(id)).filter(|run| run.state == RunState::Lost);
+        let Some(run) = lost else { return };
+        let Some(commit) = self.commit_of(&run) else { return };
+        let is_open = self.read(|reader| reader.open_merge_request(&id.bead)).is_some();
+        if is_open {
+            return;
+        }
+        self.write(|writer| {
+            let (rig, target) = (run.rig.clone(), run.workplace.base.clone());
+            let purpose = RequestPurpose::Work;
+            let new = MergeRequest::new(id.bead.clone(), purpose, rig, target, writer.now());
+            let accepted = commit.to_string();
+            let (branch, base) = (run.workplace.branch.clone(), run.workplace.base_commit.clone());
+            let epoch = Some(id.epoch);
+            let request = MergeRequest { epoch, branch, accepted, base, ..new };
+            writer.insert_merge_request(request).map(drop)
+        });
+    }
+
     /// Closes the bead of a revert that is on its way.
     pub(crate) fn close_reverted(&self, bead: &BeadId) {
         self.write(|writer| match writer.bead(bead)? {
@@ -454,7 +500,7 @@ impl Simulation {
             let Some(bead) = writer.bead(&context.bead)? else { return Ok(None) };
             let run = Run {
                 agent: format!("{}/process", context.rig),
-                host: HOST.to_owned(),
+                host: self.host_named(0),
                 gated: context.gated,
                 starter: starter.to_owned(),
                 created_by: "planted".to_owned(),

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -20,8 +21,10 @@ use gt_town::{Actor, OperationError, Town};
 use crate::SeedOutcome;
 use crate::check::CheckHistory;
 use crate::clock::SimulatedClock;
+use crate::fleet::{HostCell, HostNumber};
 use crate::origin::SimulatedOrigin;
 use crate::planted::Planted;
+use crate::stores::SeedStore;
 use crate::violation::{Invariant, Violation};
 use crate::world::{
     ProcessId, SimulatedAgentEnd, SimulatedAnswer, Supervisor, SupervisorStage, World,
@@ -81,11 +84,13 @@ pub(crate) struct SimulationState {
     /// The origins of the rigs that have one.
     pub(crate) origins: BTreeMap<RigSlug, SimulatedOrigin>,
     /// The queues that a process works on, by machine.
-    pub(crate) queue_locks: BTreeSet<(&'static str, QueueName)>,
+    pub(crate) queue_locks: BTreeSet<(String, QueueName)>,
     /// The origins that a process pushes to, by machine.
-    pub(crate) turns: BTreeSet<(&'static str, RigSlug)>,
+    pub(crate) turns: BTreeSet<(String, RigSlug)>,
     /// The commits that a person has approved.
     pub(crate) approved: BTreeSet<(MergeRequestId, String)>,
+    /// The host on which the next process begins.
+    pub(crate) here: HostNumber,
     /// The progress of the runs whose agents were asked to hand over, in that moment.
     pub(crate) asked_to_hand_over: BTreeMap<gt_core::RunId, RunProgress>,
 }
@@ -101,6 +106,10 @@ pub(crate) struct Simulation {
     /// Some of the beads are parts of this.
     pub(crate) epic: BeadId,
     state: Mutex<SimulationState>,
+    /// The hosts, where they have leases.
+    pub(crate) hosts: Mutex<Vec<Arc<HostCell>>>,
+    /// The clock of the store's server, which is moved where hosts have leases.
+    pub(crate) server_clock: Arc<AtomicI64>,
     me: Weak<Self>,
 }
 
@@ -131,12 +140,14 @@ enum Action {
     PowerCut,
     /// The server of all sessions dies, and everything in them.
     ServerDies,
+    /// Something happens to a host.
+    Fleet,
     /// From now on agents come to nothing, or do so no more.
     Spell,
 }
 
 impl Simulation {
-    pub(crate) fn new(seed: u64, store: Store, planted: Option<Planted>) -> Arc<Self> {
+    pub(crate) fn new(seed: u64, store: SeedStore, planted: Option<Planted>) -> Arc<Self> {
         let mut random = Random::new(seed);
         let rigs = match random.between(2, 3) {
             2 => vec!["web", "api"],
@@ -147,11 +158,16 @@ impl Simulation {
             BeadId::trusted(format!("{rig}-{number}"))
         });
         let beads = beads.collect();
+        let clock = Arc::new(SimulatedClock::new());
+        let SeedStore { store, clock: server_clock } = store;
+        server_clock.store(clock.peek().as_nanos(), Ordering::Relaxed);
         Arc::new_cyclic(|me| Self {
             seed,
             planted,
             store,
-            clock: Arc::new(SimulatedClock::new()),
+            clock,
+            server_clock,
+            hosts: Mutex::default(),
             rigs,
             beads,
             epic: BeadId::trusted("web-epic".to_owned()),
@@ -177,6 +193,7 @@ impl Simulation {
                 queue_locks: BTreeSet::new(),
                 turns: BTreeSet::new(),
                 approved: BTreeSet::new(),
+                here: 0,
                 asked_to_hand_over: BTreeMap::new(),
             }),
             me: Weak::clone(me),
@@ -240,12 +257,16 @@ impl Simulation {
 
     /// The town as this process sees it: others act, and it may die, before each of its transactions.
     pub(crate) fn town(&self, process: ProcessId, name: &str) -> Town {
-        let me = Weak::clone(&self.me);
-        self.town_without_seam(name).with_seam(Arc::new(move || {
-            if let Some(simulation) = me.upgrade() {
-                simulation.seam(process);
-            }
-        }))
+        let (me, host) = (self.weak(), self.host_of(process));
+        self.town_on(host, name).with_seam(move || {
+            let Some(simulation) = me.upgrade() else { return Ok(()) };
+            simulation.seam(process);
+            simulation.reach_store(host)
+        })
+    }
+
+    pub(crate) fn weak(&self) -> Weak<Self> {
+        Weak::clone(&self.me)
     }
 
     /// The town for a process that is never interrupted.
@@ -269,6 +290,18 @@ impl Simulation {
             others -= 1;
             self.step();
             self.die_if_killed(process);
+        }
+        // A process of a machine that stands still, or is off, does not go on.
+        if !self.is_awake(self.host_of(process)) {
+            self.die(process);
+        }
+    }
+
+    /// Another process acts, if there is room for that.
+    pub(crate) fn step_within(&self) {
+        let is_deep = self.state().depth >= DEPTH_MAX;
+        if !is_deep {
+            self.step();
         }
     }
 
@@ -298,7 +331,11 @@ impl Simulation {
 
     /// Runs all steps of a process in one go. Nothing comes back if it died on the way.
     pub(crate) fn as_process<T>(&self, what: &str, work: impl FnOnce(ProcessId) -> T) -> Option<T> {
-        let id = self.state().world.begin(what.to_owned(), None);
+        let id = {
+            let mut state = self.state();
+            let here = state.here;
+            state.world.begin(what.to_owned(), here, None)
+        };
         let done = self.guarded(id, || work(id));
         self.state().world.end(id);
         done
@@ -330,6 +367,11 @@ impl Simulation {
 
     /// One step of one process.
     pub(crate) fn step(&self) {
+        let before = self.state().here;
+        let here = self.choose_host();
+        self.state().here = here;
+        let is_fleet = self.is_fleet();
+        let awake: Vec<bool> = (0..self.hosts().len()).map(|at| self.is_awake(at)).collect();
         let action = {
             let mut state = self.state();
             state.steps += 1;
@@ -345,6 +387,9 @@ impl Simulation {
                 (1, Action::Kill),
                 (1, Action::Spell),
             ];
+            if is_fleet {
+                actions.extend([(8, Action::Fleet), (8, Action::Clock), (3, Action::Recover)]);
+            }
             if state.is_merging {
                 actions = vec![(4, Action::Cycle), (1, Action::Recover), (2, Action::Person)];
                 actions.extend([(4, Action::Decide), (9, Action::Merge), (1, Action::Disturb)]);
@@ -355,6 +400,11 @@ impl Simulation {
                 actions.extend([(5, Action::AtService), (2, Action::Clock)]);
             }
             let supervisors = state.world.idle_supervisors();
+            let is_awake = |id: &ProcessId| {
+                let process = state.world.processes.get(id);
+                process.is_none_or(|process| awake.get(process.host).copied().unwrap_or(true))
+            };
+            let supervisors: Vec<ProcessId> = supervisors.into_iter().filter(is_awake).collect();
             actions.extend(supervisors.into_iter().map(|id| (6, Action::Supervise(id))));
             if state.world.agents().next().is_some() {
                 let agents =
@@ -384,6 +434,7 @@ impl Simulation {
             Some(Action::Kill) => self.kill_one(),
             Some(Action::PowerCut) => self.cut_power(),
             Some(Action::ServerDies) => self.kill_server(),
+            Some(Action::Fleet) => self.disturb_fleet(),
             Some(Action::Spell) => {
                 let mut state = self.state();
                 state.sick = !state.sick;
@@ -393,6 +444,7 @@ impl Simulation {
         self.observe();
         self.state().depth -= 1;
         self.look_closely();
+        self.state().here = before;
     }
 
     /// Lets a supervisor take a step.
@@ -414,9 +466,9 @@ impl Simulation {
     }
 
     /// Starts a supervisor, which goes on without its starter.
-    pub(crate) fn start_supervisor(&self, run: &gt_core::RunId) -> ProcessId {
+    pub(crate) fn start_supervisor(&self, run: &gt_core::RunId, host: HostNumber) -> ProcessId {
         let supervisor = Supervisor { run: run.clone(), stage: SupervisorStage::Begun };
-        let id = self.state().world.begin(format!("supervisor of {run}"), Some(supervisor));
+        let id = self.state().world.begin(format!("supervisor of {run}"), host, Some(supervisor));
         self.tell(format!("{id} begins as the supervisor of {run}"));
         id
     }
@@ -434,8 +486,8 @@ impl Simulation {
 
     fn agent_ends(&self) {
         let (run, end) = {
+            let agents = self.acting_agents();
             let mut state = self.state();
-            let agents: Vec<_> = state.world.agents().cloned().collect();
             let Some(run) = state.random.pick(&agents).cloned() else { return };
             let ends = if state.sick {
                 vec![(2, SimulatedAgentEnd::Badly), (2, SimulatedAgentEnd::Killed)]
@@ -454,7 +506,26 @@ impl Simulation {
         self.tell(format!("the agent of {run} ends: {end:?}"));
     }
 
+    /// The agents that can act: those that are stopped, or whose machine stands still, cannot.
+    pub(crate) fn acting_agents(&self) -> Vec<gt_core::RunId> {
+        let agents: Vec<_> = self.state().world.agents().cloned().collect();
+        let can_act = |run: &gt_core::RunId| {
+            let holders = self.state().world.holders(run);
+            !holders.is_stopped && self.is_awake(holders.host)
+        };
+        agents.into_iter().filter(can_act).collect()
+    }
+
     fn move_clock(&self) {
+        if self.is_fleet() {
+            let seconds = {
+                let random = &mut self.state().random;
+                if random.one_in(4) { random.between(60, 400) } else { random.between(1, 60) }
+            };
+            self.tell(format!("{seconds} s pass"));
+            self.pass_time(SECOND * u32::try_from(seconds).unwrap_or(1));
+            return;
+        }
         let (back, by) = {
             let random = &mut self.state().random;
             // In every other seed it only goes on.
@@ -509,42 +580,49 @@ impl Simulation {
         }
     }
 
-    /// Everything that is there ends at once.
+    /// Everything on a host ends at once.
     fn cut_power(&self) {
         self.tell("the power is cut");
-        let (processes, agents) = {
+        let here = self.state().here;
+        self.end_everything_on(here, LossFacts { rebooted: true, server_gone: true });
+    }
+
+    /// Every process on a host ends.
+    pub(crate) fn end_everything_on(&self, host: HostNumber, traces: LossFacts) {
+        let processes: Vec<ProcessId> = {
             let mut state = self.state();
-            state.world.leave_traces(LossFacts { rebooted: true, server_gone: true });
-            let agents: Vec<_> = state.world.agents().cloned().collect();
-            (state.world.processes.keys().copied().collect::<Vec<_>>(), agents)
+            state.world.leave_traces(host, traces);
+            let processes = state.world.processes.iter();
+            processes.filter(|(_, process)| process.host == host).map(|(id, _)| *id).collect()
         };
+        self.end_processes(&processes, host);
+    }
+
+    fn end_processes(&self, processes: &[ProcessId], host: HostNumber) {
         for id in processes {
-            self.kill(id);
+            self.kill(*id);
         }
         let mut state = self.state();
+        let agents: Vec<_> = state.world.agents().cloned().collect();
         for run in agents {
-            state.world.hold(&run, |holders| holders.agent = false);
+            if state.world.holders(&run).host == host {
+                state.world.hold(&run, |holders| holders.agent = false);
+            }
         }
     }
 
-    /// The server of all sessions is gone, and every supervisor and agent with it.
+    /// The server of all sessions of a host is gone, and every supervisor and agent with it.
     fn kill_server(&self) {
         self.tell("the server of the sessions is killed");
-        let (supervisors, agents) = {
+        let (here, supervisors) = {
             let mut state = self.state();
-            state.world.leave_traces(LossFacts { rebooted: false, server_gone: true });
-            let agents: Vec<_> = state.world.agents().cloned().collect();
-            let processes = state.world.processes.iter();
+            let here = state.here;
+            state.world.leave_traces(here, LossFacts { rebooted: false, server_gone: true });
+            let processes = state.world.processes.iter().filter(|(_, it)| it.host == here);
             let supervisors = processes.filter(|(_, process)| process.supervisor.is_some());
-            (supervisors.map(|(id, _)| *id).collect::<Vec<_>>(), agents)
+            (here, supervisors.map(|(id, _)| *id).collect::<Vec<_>>())
         };
-        for id in supervisors {
-            self.kill(id);
-        }
-        let mut state = self.state();
-        for run in agents {
-            state.world.hold(&run, |holders| holders.agent = false);
-        }
+        self.end_processes(&supervisors, here);
     }
 
     /// The answer of an operation. It may refuse, but not break.
@@ -556,7 +634,9 @@ impl Simulation {
         match answer {
             Ok(done) => Ok(done),
             Err(error) => {
-                if let OperationError::Store(store) = &error {
+                if let OperationError::Store(store) = &error
+                    && !(self.is_fleet() && store.may_pass())
+                {
                     self.violated(Invariant::Soundness, format!("{what}: {store:?}"));
                 }
                 Err(error.to_string())
@@ -569,6 +649,20 @@ impl Simulation {
         match self.sound(what, answer) {
             Ok(done) => done,
             Err(refused) => self.violated(Invariant::Soundness, format!("{what}: {refused}")),
+        }
+    }
+
+    /// The same for an operation that is refused only where a host is cut off or may not work; nothing then.
+    pub(crate) fn reached<T>(&self, what: &str, answer: Result<T, OperationError>) -> Option<T> {
+        if !self.is_fleet() {
+            return Some(self.certain(what, answer));
+        }
+        match self.sound(what, answer) {
+            Ok(done) => Some(done),
+            Err(refused) => {
+                self.tell(format!("{what}: {refused}"));
+                None
+            }
         }
     }
 

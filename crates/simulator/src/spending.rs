@@ -51,12 +51,15 @@ impl Simulation {
     /// An agent makes a model call. Its supervisor books it, and applies the limits of the run.
     pub(crate) fn agent_spends(&self) {
         let (run, cost) = {
+            let acting = self.acting_agents();
             let mut state = self.state();
             let working = state.world.processes.values().filter_map(|process| {
                 let supervisor = process.supervisor.as_ref().filter(|_| !process.doomed)?;
                 (supervisor.stage == SupervisorStage::Working).then(|| supervisor.run.clone())
             });
-            let runs: Vec<RunId> = working.filter(|run| !state.world.asked.contains(run)).collect();
+            let runs: Vec<RunId> = working
+                .filter(|run| acting.contains(run) && !state.world.asked.contains(run))
+                .collect();
             let Some(run) = state.random.pick(&runs).cloned() else { return };
             (run, state.random.between(1, CALL_MAX))
         };

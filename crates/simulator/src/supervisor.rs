@@ -52,11 +52,14 @@ impl Simulation {
     }
 
     fn take_lock(&self, id: ProcessId, run: &RunId) -> bool {
+        let host = self.host_of(id);
         let taken = {
             let mut state = self.state();
             let free = !state.world.is_held(run);
             if free {
-                state.world.hold(run, |holders| holders.supervisor = Some(id));
+                state.world.hold(run, |holders| {
+                    (holders.supervisor, holders.host) = (Some(id), host);
+                });
             }
             free
         };
@@ -80,15 +83,18 @@ impl Simulation {
         }
     }
 
-    /// Ends the processes of a bead's runs that are over in the store, because a person cancelled
+    /// Ends the processes of a bead's runs on this process's host that are over in the store, because a person cancelled
     /// them or their worker said so.
-    pub(crate) fn end_cancelled(&self, bead: &BeadId) {
+    pub(crate) fn end_cancelled(&self, process: ProcessId, bead: &BeadId) {
+        let host = self.host_of(process);
         for run in self.read(|reader| reader.runs_of(bead)) {
-            self.end_if_over(&run);
+            if self.state().world.holders(&run.id).host == host {
+                self.end_if_over(&run);
+            }
         }
     }
 
-    fn end_if_over(&self, run: &Run) {
+    pub(crate) fn end_if_over(&self, run: &Run) {
         if matches!(run.state, RunState::Cancelled | RunState::Done) {
             self.ask_to_end(&run.id);
         }
@@ -96,11 +102,12 @@ impl Simulation {
 
     fn look_for_earlier(&self, id: ProcessId, run: &RunId) -> bool {
         let ignored = self.planted == Some(Planted::EarlierIgnored);
-        let earlier = self.state().world.earlier(run).filter(|_| !ignored);
+        let host = self.host_of(id);
+        let earlier = self.state().world.earlier(host, run).filter(|_| !ignored);
         match earlier {
             None => self.enter(id, SupervisorStage::Alone),
             Some(earlier) => {
-                self.end_cancelled(&earlier.bead);
+                self.end_cancelled(id, &earlier.bead);
                 self.say(id, SimulatedAnswer::Busy(format!("{earlier} has not ended yet")));
                 false
             }
@@ -114,12 +121,13 @@ impl Simulation {
             return self.enter(id, SupervisorStage::Housed);
         };
         let ignored = self.planted == Some(Planted::TreeIgnored);
+        let key = (self.host_of(id), place.clone());
         let before = {
             let mut state = self.state();
-            let before = state.world.places.get(&place).cloned();
+            let before = state.world.places.get(&key).cloned();
             let before = before.filter(|before| before != run && state.world.is_held(before));
             if before.is_none() || ignored {
-                state.world.places.insert(place.clone(), run.clone());
+                state.world.places.insert(key, run.clone());
             }
             before.filter(|_| !ignored)
         };
@@ -133,10 +141,11 @@ impl Simulation {
 
     fn claim(&self, id: ProcessId, run: &RunId) -> bool {
         let town = self.town(id, "supervisor");
-        let mut answer = self.certain(
-            "claim",
-            gt_scheduling::run_transitions::claim(&town, run, &self.workplace_of(run)),
-        );
+        let claimed = gt_scheduling::run_transitions::claim(&town, run, &self.workplace_of(run));
+        let Some(mut answer) = self.reached("claim", claimed) else {
+            self.say(id, SimulatedAnswer::Failed("the store does not answer".to_owned()));
+            return false;
+        };
         if self.planted == Some(Planted::EpochIgnored)
             && matches!(answer, Claim::Refused(_))
             && let Some(other) = self.starting_run_of(&run.bead)
@@ -150,7 +159,9 @@ impl Simulation {
         match answer {
             Claim::Granted(_) => {
                 self.tell(format!("{id} claims {run}"));
-                self.enter(id, SupervisorStage::Claimed)
+                self.enter(id, SupervisorStage::Claimed);
+                // Where hosts have leases no time may pass here, as if the machine stood still.
+                if self.is_fleet() { self.start_agent(id, run) } else { true }
             }
             Claim::Refused(why) => {
                 self.say(id, SimulatedAnswer::Failed(why));
@@ -163,10 +174,10 @@ impl Simulation {
         if self.fault(15) {
             let town = self.town(id, "supervisor");
             let why = "no such program";
-            self.certain(
-                "exec_failed",
-                gt_scheduling::run_transitions::exec_failed(&town, run, why),
-            );
+            let failed = gt_scheduling::run_transitions::exec_failed(&town, run, why);
+            if self.reached("exec_failed", failed).is_none() {
+                return true;
+            }
             self.say(id, SimulatedAnswer::Failed(why.to_owned()));
             return false;
         }
@@ -189,21 +200,24 @@ impl Simulation {
             // Work that conflicts with the target is rebased, and handed in again.
             let is_live =
                 self.read(|reader| reader.run(run)).is_some_and(|run| run.state.is_live());
+            if !is_live && self.planted == Some(Planted::GoneHostLands) {
+                self.hand_in_lost_work(run);
+            }
             return is_live;
         }
         let followed = if end == SimulatedAgentEnd::Limited {
             let minutes = self.state().random.between(0, 30);
             let until = self.clock.peek().plus(Duration::from_mins(minutes));
-            self.certain(
-                "limited",
-                gt_scheduling::run_transitions::limited(&town, run, until, "come back later"),
-            )
+            let limited =
+                gt_scheduling::run_transitions::limited(&town, run, until, "come back later");
+            self.reached("limited", limited)
         } else {
-            self.certain(
-                "finish",
-                gt_scheduling::run_transitions::finish(&town, run, &self.end_of(run, end)),
-            )
+            let finished =
+                gt_scheduling::run_transitions::finish(&town, run, &self.end_of(run, end));
+            self.reached("finish", finished)
         };
+        // It tries again until the store answers.
+        let Some(followed) = followed else { return true };
         self.tell(format!("{id} writes the end of {run}: {end:?}, {followed:?}"));
         false
     }

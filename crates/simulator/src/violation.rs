@@ -17,6 +17,10 @@ pub enum Invariant {
     Said,
     /// An agent executes for the run that it was started for, while that is running.
     AgentHasRun,
+    /// A run starts only on a host whose lease is valid, and that has what the run needs.
+    Placement,
+    /// A run that was declared lost with its host has no effect afterwards.
+    LostHasNoEffect,
     /// No run starts unless every cap in force admits it.
     Cap,
     /// No start goes beyond a budget, and no run beyond its limit but for the call under way and the handoff.
@@ -79,6 +83,8 @@ impl Invariant {
             Self::EndsStay => "ends-stay",
             Self::Said => "said",
             Self::AgentHasRun => "agent-has-run",
+            Self::Placement => "placement",
+            Self::LostHasNoEffect => "lost-has-no-effect",
             Self::Cap => "cap",
             Self::Budget => "budget",
             Self::Pause => "pause",

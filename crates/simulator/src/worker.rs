@@ -30,8 +30,8 @@ impl Simulation {
     /// One command of an agent, while its run is live or after that has ended: then it is refused.
     pub(crate) fn agent_acts(&self) {
         let (run, word) = {
+            let agents = self.acting_agents();
             let mut state = self.state();
-            let agents: Vec<RunId> = state.world.agents().cloned().collect();
             let Some(run) = state.random.pick(&agents).cloned() else { return };
             let words = vec![
                 (4, AgentMessage::Step),

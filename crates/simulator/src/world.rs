@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::decide::LossFacts;
-use gt_core::schedule::{RunEnd, RunId, RunState, WorkerPlace};
+use gt_core::schedule::{RunEnd, RunId, RunLoss, RunState, WorkerPlace};
+
+use crate::fleet::HostNumber;
 
 /// The number of a simulated process. None is given twice.
 pub(crate) type ProcessId = u32;
@@ -17,6 +19,8 @@ pub(crate) struct SimulatedProcess {
     pub(crate) doomed: bool,
     /// It is in the middle of a step: others act while it stands between two transactions.
     pub(crate) busy: bool,
+    /// The host that it is on.
+    pub(crate) host: HostNumber,
     /// Its stage, if it supervises a run; all other processes do everything in one step.
     pub(crate) supervisor: Option<Supervisor>,
 }
@@ -56,6 +60,8 @@ pub(crate) enum SimulatedAgentEnd {
     Cancelled,
     /// Its account had reached its limit.
     Limited,
+    /// Its host could not renew its lease.
+    OutOfSight,
 }
 
 impl SimulatedAgentEnd {
@@ -72,6 +78,11 @@ impl SimulatedAgentEnd {
             Self::Killed | Self::Limited => {
                 RunEnd { exit_signal: Some(9), ..plain(RunState::Lost, "signal 9") }
             }
+            Self::OutOfSight => RunEnd {
+                loss: RunLoss::Host,
+                exit_signal: Some(9),
+                ..plain(RunState::Lost, "signal 9")
+            },
             Self::Cancelled => plain(RunState::Cancelled, "it was cancelled"),
         }
     }
@@ -92,6 +103,13 @@ pub(crate) enum SimulatedAnswer {
 pub(crate) struct Holders {
     pub(crate) supervisor: Option<ProcessId>,
     pub(crate) agent: bool,
+    /// The host that the lock is on.
+    pub(crate) host: HostNumber,
+    /// The agent is stopped, because its host could not renew its lease.
+    pub(crate) is_stopped: bool,
+    /// Another agent may be alive beside this one: its host was paused, was removed by force, or has no process left that
+    /// could stop it.
+    pub(crate) is_excepted: bool,
 }
 
 /// Everything that is really there.
@@ -105,17 +123,22 @@ pub(crate) struct World {
     /// The runs whose supervisor was asked to end them.
     pub(crate) asked: BTreeSet<RunId>,
     /// The run that had each polecat last.
-    pub(crate) places: BTreeMap<WorkerPlace, RunId>,
+    pub(crate) places: BTreeMap<(HostNumber, WorkerPlace), RunId>,
     /// The traces of runs that ended in a power cut, or with the server of their sessions.
     pub(crate) traces: BTreeMap<RunId, LossFacts>,
 }
 
 impl World {
-    pub(crate) fn begin(&mut self, what: String, supervisor: Option<Supervisor>) -> ProcessId {
+    pub(crate) fn begin(
+        &mut self,
+        what: String,
+        host: HostNumber,
+        supervisor: Option<Supervisor>,
+    ) -> ProcessId {
         self.last += 1;
         let busy = supervisor.is_none();
-        self.processes
-            .insert(self.last, SimulatedProcess { what, doomed: false, busy, supervisor });
+        let process = SimulatedProcess { what, doomed: false, busy, host, supervisor };
+        self.processes.insert(self.last, process);
         self.last
     }
 
@@ -152,10 +175,15 @@ impl World {
         self.locks.iter().filter(|(_, holders)| holders.agent).map(|(run, _)| run)
     }
 
+    /// The runs whose lock is held.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &RunId> {
+        self.locks.keys()
+    }
+
     /// An agent is over; its supervisor, if it has one, learns of it.
     pub(crate) fn end_agent(&mut self, run: &RunId, end: SimulatedAgentEnd) {
         let supervisor = self.holders(run).supervisor;
-        self.hold(run, |holders| holders.agent = false);
+        self.hold(run, |holders| (holders.agent, holders.is_stopped) = (false, false));
         let process = supervisor.and_then(|id| self.processes.get_mut(&id));
         if let Some(supervisor) = process.and_then(|process| process.supervisor.as_mut())
             && supervisor.run == *run
@@ -164,16 +192,18 @@ impl World {
         }
     }
 
-    /// Everything that has the lock of a run is about to end, for this reason.
-    pub(crate) fn leave_traces(&mut self, traces: LossFacts) {
-        let held: Vec<RunId> = self.locks.keys().cloned().collect();
+    /// Everything on a host that has the lock of a run is about to end, for this reason.
+    pub(crate) fn leave_traces(&mut self, host: HostNumber, traces: LossFacts) {
+        let here = self.locks.iter().filter(|(_, holders)| holders.host == host);
+        let held: Vec<RunId> = here.map(|(run, _)| run.clone()).collect();
         self.traces.extend(held.into_iter().map(|run| (run, traces)));
     }
 
-    /// Whether anything of an earlier run of the same bead is left.
-    pub(crate) fn earlier(&self, run: &RunId) -> Option<RunId> {
-        let earlier = |held: &&RunId| held.bead == run.bead && held.epoch < run.epoch;
-        self.locks.keys().find(earlier).cloned()
+    /// Whether anything of an earlier run of the same bead is left on a host.
+    pub(crate) fn earlier(&self, host: HostNumber, run: &RunId) -> Option<RunId> {
+        let earlier = |held: &RunId| held.bead == run.bead && held.epoch < run.epoch;
+        let mut here = self.locks.iter().filter(|(_, holders)| holders.host == host);
+        here.find(|(held, _)| earlier(held)).map(|(held, _)| held.clone())
     }
 
     /// The supervisors that can take a step.

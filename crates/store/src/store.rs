@@ -77,7 +77,7 @@ pub struct Options {
 pub type SettingsBelow = Arc<dyn Fn() -> Layers + Send + Sync>;
 
 /// The clock that leases are counted by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub enum LeaseClock {
     /// The caller's own, as tests and simulations need it.
     #[default]
@@ -85,6 +85,18 @@ pub enum LeaseClock {
     /// That of the database server, so that hosts whose clocks differ agree. A file has no clock but that of the machine
     /// that all its writers share.
     Store,
+    /// This one, as if it were that of the database server: a simulator has a server whose clock it moves.
+    Simulated(Arc<dyn Fn() -> Timestamp + Send + Sync>),
+}
+
+impl fmt::Debug for LeaseClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Caller => "Caller",
+            Self::Store => "Store",
+            Self::Simulated(_) => "Simulated",
+        })
+    }
 }
 
 impl fmt::Debug for Options {
@@ -163,7 +175,12 @@ impl Store {
 
     /// A store that lives as long as this value, for tests and the simulator.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Ok(Self::at(Backend::Memory(MemoryBackend::new()?)))
+        Self::in_memory_with(LeaseClock::Caller)
+    }
+
+    /// A store that lives as long as this value, with this clock.
+    pub fn in_memory_with(clock: LeaseClock) -> Result<Self, StoreError> {
+        Ok(Self::at(Backend::Memory(MemoryBackend::new(clock)?)))
     }
 
     fn at(place: Backend) -> Self {

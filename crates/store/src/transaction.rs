@@ -208,7 +208,12 @@ impl<'a> Reader<'a> {
 
     /// The time that leases are counted by: that of the store if it gives one, else `callers`.
     pub fn lease_time(&self, callers: Timestamp) -> Timestamp {
-        self.session.clock().unwrap_or(callers)
+        self.store_clock().unwrap_or(callers)
+    }
+
+    /// When this transaction began by the clock of the store, if that says so.
+    pub(crate) fn store_clock(&self) -> Option<Timestamp> {
+        self.session.clock()
     }
 
     /// Says whether the engine understands a statement; for the test that prepares all of them.
@@ -521,7 +526,7 @@ mod tests {
     #[test]
     fn a_group_that_lost_its_transaction_writes_nothing_more() {
         // Given a group with one job done, on a disk that is about to be full,
-        let connection = memory_connection().unwrap();
+        let connection = memory_connection(crate::LeaseClock::Caller).unwrap();
         migrate(&connection, Path::new(":memory:"), SQLITE, author().at).unwrap();
         let mut group = Group::begin(&connection).unwrap();
         put(&mut group, "before", "x").unwrap();

@@ -1,22 +1,23 @@
 //! The identity of this directory among all that work on the same town, and taking over a former identity.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gt_core::RigSlug;
-use gt_core::decide::{HOST_CLOCK_DIFFERENCE_MAX, HostVerdict, LeaseTimes, Right};
+use gt_core::decide::{HOST_CLOCK_DIFFERENCE_MAX, HostVerdict, Right};
 use gt_core::schedule::{Run, is_host_named};
 use gt_core::settings::checked;
 use gt_core::time::format_duration;
 use gt_executors::process::host_name;
 use gt_executors::runs::{
-    FormerHost, HostIdentity, LeaseFile, forget_former_host, host_identity, incarnation, since_boot,
+    FormerHost, HostIdentity, LeaseFile, forget_former_host, host_identity, incarnation,
 };
 use gt_store::{HostDeclaration, HostRow, StoreAddress};
 
 use crate::settings::{file_layers, layers_over, put, stored};
 use crate::town::DIRECTORY;
-use crate::{OperationError, Result, Town};
+use crate::{HostLease, OperationError, Result, Town};
 
 /// The file with the identity of this directory, different from all others that share its store.
 const HOST: &str = "host";
@@ -66,6 +67,9 @@ fn identity(town: &Town) -> Result<HostIdentity> {
 
 /// The name of this host: the one in its settings, else that of its machine.
 fn name_of(town: &Town) -> String {
+    if let Some(host) = town.lease_host() {
+        return host.row().name;
+    }
     if !town.has_directory() {
         return host_name();
     }
@@ -77,6 +81,9 @@ fn name_of(town: &Town) -> String {
 /// This machine, as the runs of a town name it.
 pub fn host_of(town: &Town) -> Result<String> {
     let name = name_of(town);
+    if let Some(host) = town.lease_host() {
+        return Ok(format!("{name}/{}", host.row().id));
+    }
     if let Some(given) = town.host_id() {
         refuse_other_incarnation(town, given)?;
         return Ok(format!("{name}/{given}"));
@@ -114,16 +121,24 @@ fn refuse_other_incarnation(town: &Town, given: &str) -> Result<()> {
 
 /// Whether other hosts can work on the same store.
 pub fn is_shared(town: &Town) -> bool {
-    matches!(town.store().address(), Some(StoreAddress::Server(_)))
+    town.lease_host().is_some() || matches!(town.store().address(), Some(StoreAddress::Server(_)))
 }
 
 /// Whether this directory is a host with a lease: the store is shared, and the locks of its runs are here.
 pub fn has_lease(town: &Town) -> bool {
-    town.has_directory() && is_shared(town)
+    is_host(town) && is_shared(town)
+}
+
+/// Whether this is a host, with locks of its own.
+pub fn is_host(town: &Town) -> bool {
+    town.has_directory() || town.lease_host().is_some()
 }
 
 /// This directory, as the store lists it.
 pub fn own_row(town: &Town) -> Result<HostRow> {
+    if let Some(host) = town.lease_host() {
+        return Ok(host.row());
+    }
     let found = identity(town)?;
     Ok(HostRow {
         id: town.host_id().map_or(found.id, str::to_owned),
@@ -134,30 +149,29 @@ pub fn own_row(town: &Town) -> Result<HostRow> {
     })
 }
 
-/// The file that says when this directory last renewed its lease. A copy of the directory has another identity, and so another
-/// file.
-pub fn lease_file(town: &Town) -> Result<LeaseFile> {
+/// The record of the last renewal of this directory. A copy of the directory has another identity, and so another record.
+pub fn lease_of(town: &Town) -> Result<HostLease> {
+    if let Some(host) = town.lease_host() {
+        return Ok(HostLease::Host(Arc::clone(host)));
+    }
     let id = own_id(town)?;
-    Ok(LeaseFile::at(town.root().join(DIRECTORY).join(format!("{LEASE}-{id}"))))
+    let path = town.root().join(DIRECTORY).join(format!("{LEASE}-{id}"));
+    Ok(HostLease::File(LeaseFile::at(path)))
 }
 
 fn own_id(town: &Town) -> Result<String> {
+    if let Some(host) = town.lease_host() {
+        return Ok(host.row().id);
+    }
     match town.host_id() {
         Some(given) => Ok(given.to_owned()),
         None => Ok(identity(town)?.id),
     }
 }
 
-/// The age of the last renewal of this directory, by its boot-time clock since the renewal was sent, and the times that it
-/// declared; nothing if there was none since the machine started.
-pub fn lease_age(file: &LeaseFile) -> Option<(Duration, LeaseTimes)> {
-    let (sent, grace) = file.read()?;
-    Some((since_boot().saturating_sub(sent), LeaseTimes::of(grace)))
-}
-
 /// Whether the lease of this directory need not be renewed yet.
 pub fn is_lease_fresh(town: &Town) -> Result<bool> {
-    let age = lease_age(&lease_file(town)?);
+    let age = lease_of(town)?.age();
     Ok(age.is_some_and(|(age, times)| age < times.renew_every()))
 }
 
@@ -165,13 +179,13 @@ pub fn is_lease_fresh(town: &Town) -> Result<bool> {
 pub fn renew(town: &Town, declared: &HostDeclaration, by_daemon: bool) -> Result<()> {
     let row = own_row(town)?;
     refuse_taken_name(town, &row)?;
-    let sent = since_boot();
+    let lease = lease_of(town)?;
+    let sent = lease.since_boot();
+    town.pass_seam()?;
     // No process waits for this change, so no bell is rung.
     let author = town.as_system().authorship();
     town.store().write(&author, |writer| writer.renew_host(&row, declared, by_daemon))?;
-    let file = lease_file(town)?;
-    let grace = declared.grace;
-    file.record(sent, grace).map_err(|source| OperationError::File {
+    lease.record(sent, declared.grace).map_err(|source| OperationError::File {
         action: "write",
         path: town.root().join(DIRECTORY).join(LEASE),
         source,
@@ -181,6 +195,7 @@ pub fn renew(town: &Town, declared: &HostDeclaration, by_daemon: bool) -> Result
 /// Notes that the daemon of this directory has stopped.
 pub fn note_daemon_left(town: &Town) -> Result<()> {
     let id = own_id(town)?;
+    town.pass_seam()?;
     let author = town.as_system().authorship();
     Ok(town.store().write(&author, |writer| writer.host_daemon_left(&id))?)
 }

@@ -15,6 +15,7 @@ pub mod hosting;
 pub mod hosts;
 pub mod identity;
 pub mod landing_identity;
+pub mod lease_host;
 pub mod machine;
 pub mod named_cache;
 pub mod pager;
@@ -29,6 +30,7 @@ pub mod tree_paths;
 pub use clock::SystemClock;
 pub use error::{OperationError, Result, with_causes};
 pub use identity::{Actor, Environment};
+pub use lease_host::{HostLease, LeaseHost};
 pub use machine::{Machine, RealMachine};
 pub use town::{
     CommitFollower, CommitHook, IfAbsent, Installed, StoreMove, Town, TownFile, install, join,

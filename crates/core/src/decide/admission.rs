@@ -175,7 +175,8 @@ impl AdmissionRequest<'_> {
 
     /// What it needs of a host.
     pub fn placement(&self) -> PlacementNeeds<'_> {
-        PlacementNeeds { rig: self.rig, host: self.asked_host, runtime: self.runtime }
+        let Self { bead, rig, runtime, asked_host: host, .. } = *self;
+        PlacementNeeds { bead, rig, host, runtime }
     }
 
     /// Whether a budget is for this run.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::lease::HostState;
-use crate::RigSlug;
 use crate::schedule::{host_identity as identity, is_host_named};
+use crate::{BeadId, RigSlug};
 
 /// The facts about a host that placement needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,11 +48,15 @@ pub struct Fleet {
     pub rig_labels: BTreeMap<RigSlug, BTreeSet<String>>,
     /// The host that alone works on a rig.
     pub rig_hosts: BTreeMap<RigSlug, String>,
+    /// The beads of which a host may have processes of a run that is over, with the identity of that host.
+    pub left_runs: Vec<(BeadId, String)>,
 }
 
 /// The needs of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct PlacementNeeds<'a> {
+    /// Its bead, if that is known.
+    pub bead: Option<&'a BeadId>,
     /// Its rig.
     pub rig: &'a RigSlug,
     /// The host that a person asked for.
@@ -76,6 +80,8 @@ pub enum HostRefusal {
     NoLabel(String),
     /// It has no such runtime.
     NoRuntime(String),
+    /// Another host has not ended an earlier run of the bead yet.
+    EarlierRun(String),
     /// So many runs are live on it, which is its cap.
     Full(u32),
     /// It has too little memory.
@@ -91,6 +97,9 @@ impl fmt::Display for HostRefusal {
             Self::OtherRigs(rig) => write!(f, "does not work on the rig {rig}"),
             Self::NoLabel(label) => write!(f, "has no label {label}"),
             Self::NoRuntime(runtime) => write!(f, "has no {runtime}"),
+            Self::EarlierRun(host) => {
+                write!(f, "waits until {host} has ended an earlier run of it")
+            }
             Self::Full(cap) => write!(f, "has {cap} live runs, which is its cap"),
             Self::Memory => write!(f, "has too little memory left"),
         }
@@ -158,11 +167,33 @@ impl Fleet {
         {
             return Some(HostRefusal::NoRuntime(runtime.to_owned()));
         }
+        if let Some(other) = self.holder_of_earlier_run(host, needs) {
+            return Some(HostRefusal::EarlierRun(other.name().to_owned()));
+        }
         if let Some(cap) = host.cap.filter(|cap| live >= *cap) {
             return Some(HostRefusal::Full(cap));
         }
         // A machine that is full of other things must not stop the town for good.
         (host.is_short_of_memory && live > 0).then_some(HostRefusal::Memory)
+    }
+
+    /// Another host that may have processes of an earlier run of the bead. On one and the same host the lock of that run is in
+    /// the way. A host that is gone has ended its workers.
+    fn holder_of_earlier_run(
+        &self,
+        host: &HostFacts,
+        needs: &PlacementNeeds<'_>,
+    ) -> Option<&HostFacts> {
+        let left = self.left_runs.iter().filter(|(bead, _)| needs.bead == Some(bead));
+        let mut left = left.filter(|(_, other)| identity(&host.host) != other);
+        left.find_map(|(_, other)| {
+            let holder = self.hosts.iter().find(|facts| identity(&facts.host) == other)?;
+            let may_live = match holder.state {
+                HostState::Active | HostState::Draining | HostState::Away => true,
+                HostState::Gone | HostState::Removed => false,
+            };
+            may_live.then_some(holder)
+        })
     }
 
     /// The answer of every host; nothing if this host would start the run.
@@ -245,7 +276,7 @@ mod tests {
     #[test]
     fn every_host_says_why_it_does_not_start_a_run() {
         let web = rig("web");
-        let needs = PlacementNeeds { rig: &web, host: None, runtime: Some("codex") };
+        let needs = PlacementNeeds { bead: None, rig: &web, host: None, runtime: Some("codex") };
         let with_codex = |name| HostFacts { runtimes: Some(names(&["codex"])), ..host(name) };
         let fleet = fleet(vec![
             host("a"),
@@ -270,7 +301,7 @@ mod tests {
     #[test]
     fn labels_pins_and_a_host_that_was_asked_for_are_kept_to() {
         let web = rig("web");
-        let needs = PlacementNeeds { rig: &web, host: None, runtime: None };
+        let needs = PlacementNeeds { bead: None, rig: &web, host: None, runtime: None };
         let mut fleet =
             fleet(vec![host("a"), HostFacts { labels: names(&["gpu", "linux"]), ..host("b") }]);
         let refusal = |fleet: &Fleet, needs: &PlacementNeeds<'_>| {
@@ -292,9 +323,36 @@ mod tests {
     }
 
     #[test]
+    fn a_bead_waits_for_the_host_that_has_not_ended_an_earlier_run() {
+        let (web, bead) = (rig("web"), BeadId::trusted("web-1".to_owned()));
+        let needs = PlacementNeeds { bead: Some(&bead), rig: &web, host: None, runtime: None };
+        let other = BeadId::trusted("web-2".to_owned());
+        for (state, waits) in [
+            (HostState::Active, true),
+            (HostState::Draining, true),
+            (HostState::Away, true),
+            (HostState::Gone, false),
+            (HostState::Removed, false),
+        ] {
+            let mut fleet = fleet(vec![host("a"), HostFacts { state, ..host("b") }]);
+            assert_eq!(fleet.place(&needs, |_| 0), None);
+            fleet.left_runs = vec![(other.clone(), "id-b".to_owned())];
+            assert_eq!(fleet.place(&needs, |_| 0), None);
+            fleet.left_runs.push((bead.clone(), "id-b".to_owned()));
+            let answer = fleet.place(&needs, |_| 0);
+            let refusal = answer.map(|answer| answer.hosts[0].1.clone().unwrap());
+            let expected = waits.then(|| HostRefusal::EarlierRun("b".to_owned()));
+            assert_eq!(refusal, expected, "{state:?}");
+            // The lock of the earlier run is in the way there.
+            fleet.left_runs = vec![(bead.clone(), "id-a".to_owned())];
+            assert_eq!(fleet.place(&needs, |_| 0), None);
+        }
+    }
+
+    #[test]
     fn a_warm_tree_goes_before_fewer_runs_and_a_host_without_daemon_waits_for_no_other() {
         let web = rig("web");
-        let needs = PlacementNeeds { rig: &web, host: None, runtime: None };
+        let needs = PlacementNeeds { bead: None, rig: &web, host: None, runtime: None };
         let mut fleet = fleet(vec![host("a"), host("b"), host("c")]);
         let live =
             |counts: [u32; 3]| move |host: &str| counts[usize::from(host.as_bytes()[0] - b'a')];
@@ -316,7 +374,7 @@ mod tests {
             states in proptest::collection::vec((0_usize..5, 0_u32..4, proptest::option::of(0_u32..4), any::<bool>()), 1..5),
         ) {
             let web = rig("web");
-            let needs = PlacementNeeds { rig: &web, host: None, runtime: None };
+            let needs = PlacementNeeds { bead: None, rig: &web, host: None, runtime: None };
             let live: Vec<u32> = states.iter().map(|(_, live, ..)| *live).collect();
             let hosts = states.iter().enumerate().map(|(at, (state, _, cap, has_daemon))| HostFacts {
                 state: HostState::ALL[*state],

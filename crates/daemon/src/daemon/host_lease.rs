@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use gt_core::Json;
 use gt_core::decide::{LeaseTimes, WorkerStep};
-use gt_executors::runs::{LeaseFile, RunFiles, RunSignal, runs_with_files, signal_run, unattended};
+use gt_executors::runs::{RunFiles, RunSignal, runs_with_files, signal_run, unattended};
 
 use super::journal::Level;
 use super::reconciler_kind::ReconcilerKind;
 use super::state::DaemonState;
 use gt_scheduling::fleet::{GoneWatch, declare_gone};
 use gt_scheduling::host_lease::renew_by_daemon;
+use gt_town::HostLease;
 use gt_town::error::with_causes;
-use gt_town::hosts::{has_lease, lease_age, lease_file};
+use gt_town::hosts::{has_lease, lease_of};
 
 /// The pause after a renewal that failed is a part of the pause between renewals, within these limits.
 const RETRIES_PER_RENEWAL: u32 = 4;
@@ -27,24 +28,24 @@ pub(super) fn begin(state: &Arc<DaemonState>) -> std::io::Result<()> {
     if !has_lease(&state.town) {
         return Ok(());
     }
-    let Ok(file) = lease_file(&state.town) else { return Ok(()) };
-    let (renewing, looking, lease) = (Arc::clone(state), Arc::clone(state), file.clone());
+    let Ok(lease) = lease_of(&state.town) else { return Ok(()) };
+    let (renewing, looking, watched) = (Arc::clone(state), Arc::clone(state), lease.clone());
     let name = |name: &str| std::thread::Builder::new().name(name.to_owned());
-    name("lease renewal").spawn(move || renew(&renewing, &file))?;
-    name("lease watch").spawn(move || watch_workers(&looking, &lease))?;
+    name("lease renewal").spawn(move || renew(&renewing, &lease))?;
+    name("lease watch").spawn(move || watch_workers(&looking, &watched))?;
     Ok(())
 }
 
 /// The times of the lease that the last renewal declared.
-fn times_of(lease: &LeaseFile) -> LeaseTimes {
-    lease_age(lease).map_or_else(|| LeaseTimes::of(Duration::ZERO), |(_, times)| times)
+fn times_of(lease: &HostLease) -> LeaseTimes {
+    lease.age().map_or_else(|| LeaseTimes::of(Duration::ZERO), |(_, times)| times)
 }
 
-fn renew(state: &DaemonState, lease: &LeaseFile) {
+fn renew(state: &DaemonState, lease: &HostLease) {
     let mut watch = GoneWatch::default();
     let mut problem: Option<String> = None;
     loop {
-        let was_late = lease_age(lease).is_none_or(|(age, times)| age >= times.lease());
+        let was_late = lease.age().is_none_or(|(age, times)| age >= times.lease());
         match renew_by_daemon(&state.town) {
             Ok(()) => {
                 if problem.take().is_some() {
@@ -89,10 +90,10 @@ fn judge_others(state: &DaemonState, watch: &mut GoneWatch) {
 }
 
 /// Stops, continues or ends the workers of this host that have lost their supervisor. A supervisor does so with its own worker.
-fn watch_workers(state: &DaemonState, lease: &LeaseFile) {
+fn watch_workers(state: &DaemonState, lease: &HostLease) {
     let mut step = WorkerStep::Work;
     loop {
-        let age = lease_age(lease);
+        let age = lease.age();
         let next = age.map_or(WorkerStep::Work, |(age, times)| times.worker_step(age));
         let signal = match (step, next) {
             (WorkerStep::Work, WorkerStep::Work) => None,

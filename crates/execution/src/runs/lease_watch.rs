@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use gt_core::decide::{LeaseTimes, WorkerStep};
 use gt_core::schedule::Run;
-use gt_executors::runs::{LeaseFile, RunFiles, RunSignal, signal_run, since_boot};
+use gt_executors::runs::{RunFiles, RunSignal, signal_run};
 
 use super::kept_output::LiveOutput;
 use gt_scheduling::host_lease::renew_if_due;
-use gt_town::hosts::{has_lease, lease_age, lease_file};
+use gt_town::hosts::{has_lease, lease_of};
 use gt_town::settings::layers;
-use gt_town::{Result, Town};
+use gt_town::{HostLease, Result, Town};
 
 /// How often the age of the lease is looked at: a part of the grace within these limits.
 const LOOKS_PER_GRACE: u32 = 30;
@@ -24,7 +24,7 @@ pub(super) struct LeaseWatch<'a> {
     town: &'a Town,
     run: &'a Run,
     files: &'a RunFiles,
-    lease: LeaseFile,
+    lease: HostLease,
     /// The times and the beginning that count while no renewal is recorded.
     times: LeaseTimes,
     began: Duration,
@@ -37,13 +37,14 @@ impl<'a> LeaseWatch<'a> {
         if !has_lease(town) {
             return Ok(None);
         }
+        let lease = lease_of(town)?;
         Ok(Some(Self {
             town,
             run,
             files,
-            lease: lease_file(town)?,
             times: LeaseTimes::of(layers(town)?.host_grace()?),
-            began: since_boot(),
+            began: lease.since_boot(),
+            lease,
             is_ended: AtomicBool::new(false),
         }))
     }
@@ -55,8 +56,8 @@ impl<'a> LeaseWatch<'a> {
 
     /// The age of the last renewal, with the times that it declared.
     fn age(&self) -> (Duration, LeaseTimes) {
-        let age = lease_age(&self.lease);
-        age.unwrap_or_else(|| (since_boot().saturating_sub(self.began), self.times))
+        let began = || (self.lease.since_boot().saturating_sub(self.began), self.times);
+        self.lease.age().unwrap_or_else(began)
     }
 
     /// Watches until the run is over. A store that does not answer holds up the renewals and not the look at the clock.

@@ -1,12 +1,14 @@
-//! The runs of this host that were declared lost while it was gone: ended, saved and reported when it is back.
+//! The runs of this host that others have ended in the store: their processes are ended here. Those that were declared lost while
+//! it was gone are saved and reported as well.
 
-use gt_core::schedule::{Run, RunId};
+use gt_core::schedule::{Run, RunId, RunState};
 
 use crate::trees::{NotPrepared, occupy, save};
 use gt_scheduling::processes::{Alive, ProcessProbe};
 use gt_town::{Result, Town, hosts};
 
-/// Ends what is left of the runs that were declared lost while this host was gone, saves their trees, and reports that.
+/// Ends what is left of the runs of this host that others have ended. Saves the trees of those that were declared lost while it
+/// was gone, and reports that; the others were cancelled, and their supervisors do what is left to do.
 /// A run whose processes do not end, or whose tree is busy, is tried again in the next pass.
 pub fn clear_left_runs(town: &Town, processes: &dyn ProcessProbe) -> Result<Vec<RunId>> {
     if !hosts::has_lease(town) {
@@ -24,9 +26,13 @@ pub fn clear_left_runs(town: &Town, processes: &dyn ProcessProbe) -> Result<Vec<
         return Ok(Vec::new());
     }
     let grace = town.scheduler_settings()?.kill_grace;
-    let (mut cleared, mut saved) = (Vec::new(), Vec::new());
+    let (mut cleared, mut saved, mut cancelled) = (Vec::new(), Vec::new(), Vec::new());
     for run in &left {
         if processes.worker_of(run) != Alive::No && processes.end_worker(run, grace).is_err() {
+            continue;
+        }
+        if run.state == RunState::Cancelled {
+            cancelled.push(run.id.clone());
             continue;
         }
         let Some(is_saved) = save_tree(town, run)? else { continue };
@@ -35,7 +41,10 @@ pub fn clear_left_runs(town: &Town, processes: &dyn ProcessProbe) -> Result<Vec<
         }
         cleared.push(run.id.clone());
     }
-    town.write(|writer| Ok(writer.clear_left_runs(&own, &cleared, &saved)?))?;
+    town.write(|writer| {
+        writer.forget_left_runs(&cancelled)?;
+        Ok(writer.clear_left_runs(&own, &cleared, &saved)?)
+    })?;
     Ok(cleared)
 }
 

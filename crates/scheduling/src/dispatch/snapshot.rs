@@ -662,6 +662,7 @@ fn read_fleet(
         hosts: reader.fleet()?.into_iter().map(facts).collect(),
         rig_labels: settings.rig_labels.clone(),
         rig_hosts: settings.rig_hosts.clone(),
+        left_runs: reader.beads_with_left_runs()?,
     })
 }
 

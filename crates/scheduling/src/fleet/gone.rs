@@ -7,7 +7,6 @@ use gt_core::ExecutorKind;
 use gt_core::decide::HostState;
 use gt_core::jitter;
 use gt_core::schedule::{Run, RunEnd, RunId, RunLoss, RunState};
-use gt_executors::runs::since_boot;
 use gt_store::{HostRecord, Writer};
 
 use crate::dispatch::{StartFailureCost, start_failed_in};
@@ -54,9 +53,15 @@ pub struct LostRuns {
 /// successor, and without the cost of an attempt.
 pub fn declare_gone(town: &Town, watch: &mut GoneWatch) -> Result<Vec<LostRuns>> {
     let own = hosts::own_row(town)?;
-    let (fleet, live) = town.read(|reader| Ok((reader.fleet()?, reader.live_runs()?)))?;
+    let fleet = town.read(|reader| Ok(reader.fleet()?))?;
+    let gone = watch.look(fleet, hosts::lease_of(town)?.since_boot());
+    // Most looks find none, and each host looks often: the runs of the whole town are read only for one that is gone.
+    if gone.is_empty() {
+        return Ok(Vec::new());
+    }
+    let live = town.read(|reader| Ok(reader.live_runs()?))?;
     let mut declared = Vec::new();
-    for host in watch.look(fleet, since_boot()) {
+    for host in gone {
         let runs: Vec<&Run> = super::runs_on(&live, &host).filter(|run| can_be_lost(run)).collect();
         if host.host.id == own.id || (host.is_declared_gone && runs.is_empty()) {
             continue;

@@ -28,7 +28,7 @@ pub struct FleetHost {
 
 /// The hosts of a town, by name. Those that were removed come last.
 pub fn list(town: &Town) -> Result<Vec<FleetHost>> {
-    let here = town.has_directory().then(|| hosts::own_row(town)).transpose()?;
+    let here = hosts::is_host(town).then(|| hosts::own_row(town)).transpose()?;
     let is_here = |record: &HostRecord| here.as_ref().is_some_and(|own| own.id == record.host.id);
     let mut found = town.read(|reader| {
         let live = reader.live_runs()?;

@@ -6,14 +6,16 @@ use gt_simulator::{Invariant, Planted, Stores, simulate};
 const SEEDS: u64 = 1000;
 
 /// The seeds that found rare faults the last time; the search begins with them, which saves minutes.
-const FOUND_BY: [(Planted, u64); 7] = [
+const FOUND_BY: [(Planted, u64); 9] = [
     (Planted::CapOutsideTransaction, 47),
     (Planted::ConvoyCapIgnored, 43),
     (Planted::EarlierIgnored, 42),
+    (Planted::GoneHostLands, 4),
     (Planted::LimitIgnored, 117),
     (Planted::PauseOutsideTransaction, 49),
     (Planted::StandingOutsideTransaction, 216),
     (Planted::TreeIgnored, 96),
+    (Planted::TrustsOwnClock, 3),
 ];
 
 /// The simulation finds the planted fault, and names the violated invariant. Which seed finds it changes with every
@@ -184,4 +186,14 @@ fn a_revert_that_closes_its_bead_before_it_has_landed() {
 #[test]
 fn a_convoy_that_lands_before_its_last_request() {
     assert_found(Planted::ConvoyLandsEarly, &[Invariant::Landing]);
+}
+
+#[test]
+fn a_host_that_trusts_its_own_clock() {
+    assert_found(Planted::TrustsOwnClock, &[Invariant::OneAgent, Invariant::AgentHasRun]);
+}
+
+#[test]
+fn a_gone_host_that_lands() {
+    assert_found(Planted::GoneHostLands, &[Invariant::LostHasNoEffect]);
 }

@@ -1,6 +1,6 @@
 //! Histories in which everything must stay true.
 
-use gt_simulator::{SeedOutcome, Stores, simulate};
+use gt_simulator::{SeedOutcome, Stores, measure_fleet, simulate};
 use gt_town::parallel;
 
 /// The result of each of these seeds.
@@ -30,6 +30,12 @@ fn all_invariants_hold_with_pull_requests_reverts_and_branches_of_convoys() {
 }
 
 #[test]
+fn all_invariants_hold_with_several_hosts() {
+    assert_nothing_violated(&outcomes(&Stores::Memory, 2_000_000..=2_000_003));
+    assert_nothing_violated(&outcomes(&Stores::postgres(), 2_000_004..=2_000_004));
+}
+
+#[test]
 fn all_invariants_hold_on_postgresql() {
     assert_nothing_violated(&outcomes(&Stores::postgres(), 81..=88));
 }
@@ -43,4 +49,11 @@ fn the_same_seed_is_the_same_history_on_either_engine() {
     let first = digests(&Stores::Memory);
     assert_eq!(first, digests(&Stores::Memory));
     assert_eq!(first, digests(&Stores::postgres()));
+}
+
+#[test]
+fn a_lost_host_of_a_fleet_that_is_measured_loses_its_runs() {
+    let times = Stores::Memory.with_store(|store| measure_fleet(3, 6, store));
+    let times = times.expect("the store can be made").expect("everything is found");
+    assert_eq!((times.hosts, times.runs, times.lost), (3, 6, 2));
 }

@@ -6,18 +6,18 @@ use std::sync::{Mutex, MutexGuard};
 use gt_core::Timestamp;
 
 use super::{group, lock, snapshot};
-use crate::StoreError;
 use crate::engine::schema::SQLITE;
 use crate::engine::sqlite::{SqliteConnection, memory_connection, migrate};
 use crate::transaction::{Group, Reader};
+use crate::{LeaseClock, StoreError};
 
 /// One connection that all callers share.
 #[derive(Debug)]
 pub(crate) struct MemoryBackend(Mutex<SqliteConnection>);
 
 impl MemoryBackend {
-    pub(crate) fn new() -> Result<Self, StoreError> {
-        let connection = memory_connection()?;
+    pub(crate) fn new(clock: LeaseClock) -> Result<Self, StoreError> {
+        let connection = memory_connection(clock)?;
         migrate(&connection, Path::new(":memory:"), SQLITE, Timestamp::from_nanos(0))?;
         Ok(Self(Mutex::new(connection)))
     }

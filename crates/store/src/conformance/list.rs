@@ -439,6 +439,7 @@ macro_rules! for_each_conformance_case {
                 the_runs_of_a_host_that_is_gone_are_adopted,
                 a_host_renews_its_lease_with_its_declarations,
                 the_mode_of_a_host_outlives_its_renewals,
+                a_cancelled_run_is_left_to_a_host_with_a_lease,
                 runs_of_a_gone_host_are_left_until_it_clears_them,
                 writes_of_a_worker_are_checked_before_they_are_committed,
             }

@@ -334,6 +334,24 @@ pub(super) fn the_mode_of_a_host_outlives_its_renewals(subject: &dyn EngineUnder
     ));
 }
 
+pub(super) fn a_cancelled_run_is_left_to_a_host_with_a_lease(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    town.add_open(&["gt-a", "gt-b"]);
+    let [leased, plain] = ["0123", "4567"].map(host_row);
+    let declared = HostDeclaration { grace: Duration::from_mins(15), ..HostDeclaration::default() };
+    town.write(|writer| writer.renew_host(&leased, &declared, true));
+    town.write(|writer| writer.host_seen(&plain));
+    let [on_leased, on_plain] = [("gt-a", "builder/0123"), ("gt-b", "builder/4567")]
+        .map(|(bead, host)| begin(&town, bead, |run| host.clone_into(&mut run.host)));
+    for run in [&on_leased, &on_plain] {
+        town.write(|writer| writer.leave_run_to_its_host(run));
+    }
+    let left = || town.read(|reader| reader.beads_with_left_runs());
+    assert_eq!(left(), [(on_leased.id.bead.clone(), "0123".to_owned())]);
+    town.write(|writer| writer.forget_left_runs(&[on_leased.id, on_plain.id]));
+    assert_eq!(left(), []);
+}
+
 pub(super) fn runs_of_a_gone_host_are_left_until_it_clears_them(subject: &dyn EngineUnderTest) {
     let town = CheckedStore::new(subject);
     town.add_open(&["gt-a", "gt-b"]);

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use gt_core::EventPayload;
 use gt_core::decide::{HostMode, HostState, LeaseTimes};
 use gt_core::event::HostChange;
-use gt_core::schedule::{Run, RunId};
+use gt_core::schedule::{Run, RunId, RunState, host_identity};
+use gt_core::{BeadId, EventPayload};
 
 use super::beads::id_from;
 use super::statements;
@@ -13,23 +13,24 @@ use crate::engine::Row;
 use crate::{Reader, StoreError, Writer};
 
 statements! {
-    ALL = "SELECT id, name, machine, path, incarnation, unixepoch('now') - seen_at_s, address, version, labels, max_runs, \
-        rigs, runtimes, memory_mb, memory_free_mb, load_hundredths, cores, grace_ms, unixepoch('now') - daemon_at_s, \
+    ALL = "SELECT id, name, machine, path, incarnation, ?1 - seen_at_s, address, version, labels, max_runs, \
+        rigs, runtimes, memory_mb, memory_free_mb, load_hundredths, cores, grace_ms, ?1 - daemon_at_s, \
         mode, is_gone, seen_at_s FROM hosts ORDER BY name, id";
     STORE_CLOCK = "SELECT unixepoch('now')";
     SEEN = "INSERT INTO hosts (id, name, machine, path, incarnation, seen_at_s) \
-        VALUES (?1, ?2, ?3, ?4, ?5, unixepoch('now')) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
         ON CONFLICT (id) DO UPDATE SET name = excluded.name, machine = excluded.machine, path = excluded.path, \
         incarnation = excluded.incarnation, seen_at_s = excluded.seen_at_s, is_gone = 0";
     DECLARE = "UPDATE hosts SET address = ?2, version = ?3, labels = ?4, max_runs = ?5, rigs = ?6, runtimes = ?7, \
         memory_mb = ?8, memory_free_mb = ?9, load_hundredths = ?10, cores = ?11, grace_ms = ?12 WHERE id = ?1";
-    DAEMON_SEEN = "UPDATE hosts SET daemon_at_s = unixepoch('now') WHERE id = ?1";
+    DAEMON_SEEN = "UPDATE hosts SET daemon_at_s = ?2 WHERE id = ?1";
     DAEMON_LEFT = "UPDATE hosts SET daemon_at_s = 0 WHERE id = ?1";
     SET_MODE = "UPDATE hosts SET mode = ?2 WHERE id = ?1 AND mode <> ?2";
     SET_GONE = "UPDATE hosts SET is_gone = 1 WHERE id = ?1 AND is_gone = 0";
     FORGET = "DELETE FROM hosts WHERE id = ?1";
     LEAVE_RUN = "INSERT INTO left_runs (bead, epoch, host) VALUES (?1, ?2, ?3) ON CONFLICT (bead, epoch) DO NOTHING";
     LEFT_RUNS = "SELECT bead, epoch FROM left_runs WHERE host = ?1 ORDER BY bead, epoch";
+    ALL_LEFT = "SELECT bead, host FROM left_runs ORDER BY bead, host";
     CLEAR_LEFT = "DELETE FROM left_runs WHERE bead = ?1 AND epoch = ?2";
     ADOPT_LEFT = "UPDATE left_runs SET host = ?2 WHERE host = ?1";
     ADOPT_RUNS = "UPDATE runs SET host = ?2 WHERE host LIKE ?1 AND state IN ('starting', 'running', 'blocked')";
@@ -160,6 +161,7 @@ impl HostRecord {
     }
 }
 
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// A daemon that was seen so many seconds ago was never seen: its time is zero, in 1970.
 const NO_DAEMON_S: i64 = 1_000_000_000;
 
@@ -172,15 +174,24 @@ impl Reader<'_> {
 
     /// Every host with its lease and its declarations, by name.
     pub fn fleet(&self) -> Result<Vec<HostRecord>, StoreError> {
-        self.rows(ALL, &[], HostRecord::read)
+        self.rows(ALL, &[self.store_clock_s()?.into()], HostRecord::read)
     }
 
-    /// The store's clock, in seconds since 1970.
+    /// The store's clock, in seconds since 1970: when this transaction began, if the store says that, else now.
     pub fn store_clock_s(&self) -> Result<i64, StoreError> {
-        self.number(STORE_CLOCK, &[])
+        match self.store_clock() {
+            Some(began) => Ok(began.as_nanos().div_euclid(NANOS_PER_SECOND)),
+            None => self.number(STORE_CLOCK, &[]),
+        }
     }
 
-    /// The runs that were declared lost while this host was gone, and that it has not cleared away yet.
+    /// The beads of which a host may have processes of a run that is over, with the identity of that host.
+    pub fn beads_with_left_runs(&self) -> Result<Vec<(BeadId, String)>, StoreError> {
+        self.rows(ALL_LEFT, &[], |row| Ok((id_from(row, 0)?, row.text(1)?.to_owned())))
+    }
+
+    /// The runs of this host that were ended by others, and that it has not cleared away yet: they were declared lost while it
+    /// was gone, or cancelled in the store alone.
     pub fn left_runs(&self, host: &str) -> Result<Vec<RunId>, StoreError> {
         self.rows(LEFT_RUNS, &[host.into()], |row| {
             Ok(RunId { bead: id_from(row, 0)?, epoch: u32::try_from(row.int(1)?).unwrap_or(0) })
@@ -192,8 +203,9 @@ impl Writer<'_> {
     /// Notes that a host is there now.
     pub fn host_seen(&mut self, host: &HostRow) -> Result<(), StoreError> {
         let HostRow { id, name, machine, path, incarnation } = host;
-        let params = [id.into(), name.into(), machine.into(), path.into(), incarnation.into()];
-        self.apply(SEEN, &params)
+        let now_s = self.store_clock_s()?;
+        let params = [id, name, machine, path, incarnation].map(Into::into);
+        self.apply(SEEN, &[&params[..], &[now_s.into()]].concat())
     }
 
     /// Renews the lease of a host, with its declarations; `by_daemon` says that its daemon does so.
@@ -223,7 +235,11 @@ impl Writer<'_> {
             grace_ms.into(),
         ];
         self.apply(DECLARE, &params)?;
-        if by_daemon { self.apply(DAEMON_SEEN, &[(&host.id).into()]) } else { Ok(()) }
+        if !by_daemon {
+            return Ok(());
+        }
+        let now_s = self.store_clock_s()?;
+        self.apply(DAEMON_SEEN, &[(&host.id).into(), now_s.into()])
     }
 
     /// Notes that the daemon of a host has stopped.
@@ -245,8 +261,13 @@ impl Writer<'_> {
         if self.execute(SET_GONE, &[(&host.id).into()])? == 0 {
             return Ok(false);
         }
-        let left = self.left_runs(&host.id)?;
-        let left = left.iter().map(ToString::to_string).collect();
+        let mut left = Vec::new();
+        for id in self.left_runs(&host.id)? {
+            // A person knows of those that were cancelled.
+            if self.run(&id)?.is_none_or(|run| run.state != RunState::Cancelled) {
+                left.push(id.to_string());
+            }
+        }
         self.record_host(host, HostState::Gone.as_str(), left, Vec::new());
         Ok(true)
     }
@@ -255,6 +276,22 @@ impl Writer<'_> {
     pub fn leave_run(&mut self, run: &Run, host: &str) -> Result<(), StoreError> {
         let id = &run.id;
         self.apply(LEAVE_RUN, &[(&id.bead).into(), i64::from(id.epoch).into(), host.into()])
+    }
+
+    /// Leaves a run that is over in the store to its host, which ends its processes. Without effect if that has no lease.
+    pub fn leave_run_to_its_host(&mut self, run: &Run) -> Result<(), StoreError> {
+        let host = host_identity(&run.host);
+        let fleet = self.fleet()?;
+        let is_leased = fleet.iter().any(|it| it.host.id == host && it.times().is_some());
+        if is_leased { self.leave_run(run, host) } else { Ok(()) }
+    }
+
+    /// Notes that no process is left of these runs.
+    pub fn forget_left_runs(&mut self, runs: &[RunId]) -> Result<(), StoreError> {
+        for id in runs {
+            self.apply(CLEAR_LEFT, &[(&id.bead).into(), i64::from(id.epoch).into()])?;
+        }
+        Ok(())
     }
 
     /// Notes that a host that came back has ended and saved these runs; those in `saved` had work in their trees.

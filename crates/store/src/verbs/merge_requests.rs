@@ -104,10 +104,10 @@ statements! {
     QUEUES = concat!("SELECT ", queue_columns!(), " FROM merge_queues ORDER BY rig, target");
     MAKE_QUEUE = concat!("INSERT INTO merge_queues (", queue_columns!(), ") \
         VALUES (?1, ?2, '', 0, NULL, '', '', '', NULL) ON CONFLICT (rig, target) DO NOTHING");
-    LEASE = "UPDATE merge_queues SET builder = ?3, lease_s = unixepoch('now') + ?4 WHERE rig = ?1 AND target = ?2 \
-        AND (builder IN ('', ?3) OR lease_s <= unixepoch('now') - ?5)";
+    LEASE = "UPDATE merge_queues SET builder = ?3, lease_s = ?6 + ?4 WHERE rig = ?1 AND target = ?2 \
+        AND (builder IN ('', ?3) OR lease_s <= ?6 - ?5)";
     HAS_LEASE = "SELECT COUNT(*) FROM merge_queues WHERE rig = ?1 AND target = ?2 AND builder = ?3 \
-        AND lease_s > unixepoch('now')";
+        AND lease_s > ?4";
     RELEASE = "UPDATE merge_queues SET builder = '', lease_s = 0 WHERE rig = ?1 AND target = ?2 AND builder = ?3";
     PAUSE = "UPDATE merge_queues SET paused_at = ?3, paused_by = ?4 WHERE rig = ?1 AND target = ?2";
     RED = "UPDATE merge_queues SET red_commit = ?3, red_check = ?4, red_since = ?5 WHERE rig = ?1 AND target = ?2";
@@ -314,7 +314,9 @@ impl Reader<'_> {
         target: &str,
         builder: &str,
     ) -> Result<bool, StoreError> {
-        Ok(self.number(HAS_LEASE, &[rig.as_str().into(), target.into(), builder.into()])? == 1)
+        let now_s = self.store_clock_s()?;
+        let params = [rig.as_str().into(), target.into(), builder.into(), now_s.into()];
+        Ok(self.number(HAS_LEASE, &params)? == 1)
     }
 }
 
@@ -479,8 +481,9 @@ impl Writer<'_> {
         grace: i64,
     ) -> Result<bool, StoreError> {
         self.apply(MAKE_QUEUE, &[rig.as_str().into(), target.into()])?;
-        let params =
-            [rig.as_str().into(), target.into(), builder.into(), seconds.into(), grace.into()];
+        let now_s = self.store_clock_s()?;
+        let numbers = [seconds.into(), grace.into(), now_s.into()];
+        let params = [&[rig.as_str().into(), target.into(), builder.into()][..], &numbers].concat();
         Ok(self.execute(LEASE, &params)? == 1)
     }
 

@@ -181,7 +181,10 @@ pub fn layers_in(root: &Path, reader: &Reader<'_>) -> Result<Layers> {
 
 /// The layers of the older files, for a transaction that must not wait for a disk.
 pub fn file_layers(town: &Town) -> Result<Layers> {
-    file_settings::layers(town.root())
+    match town.lease_host() {
+        Some(host) => Ok(host.settings()),
+        None => file_settings::layers(town.root()),
+    }
 }
 
 /// The settings in the store over those in the files.

@@ -32,7 +32,7 @@ use self::database::TownDatabase;
 use self::relocation::{AfterMarks, follow_marks};
 use crate::file_settings;
 use crate::identity::{CHECK, RUN_OF_CHECK};
-use crate::{Actor, Environment, Machine, OperationError, RealMachine, Result};
+use crate::{Actor, Environment, LeaseHost, Machine, OperationError, RealMachine, Result};
 
 /// The directory inside a town that is ours.
 pub const DIRECTORY: &str = ".gt";
@@ -46,6 +46,9 @@ const MACHINE: &str = "GT_MACHINE";
 
 /// The root of a town without a directory.
 const NOWHERE: &str = "/nonexistent";
+
+/// Called before every transaction. A failure is that of the store.
+type Seam = Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>;
 
 /// An open town: everything an operation needs. Cheap to clone; every clone is the same town.
 #[derive(Clone)]
@@ -64,7 +67,9 @@ pub struct Town {
     only_agent: Option<String>,
     /// The hooks that are called for every write, in this order.
     commit_hooks: Vec<Arc<dyn CommitHook>>,
-    seam: Option<Arc<dyn Fn() + Send + Sync>>,
+    seam: Option<Seam>,
+    /// The host, if it has no directory.
+    lease_host: Option<Arc<dyn LeaseHost>>,
     /// Whether concurrent writes share a commit.
     shares_commits: bool,
     /// The bell of this town's daemon, which is rung after every commit.
@@ -172,6 +177,7 @@ impl Town {
             only_agent: None,
             commit_hooks: vec![consequences],
             seam: None,
+            lease_host: None,
             shares_commits: false,
             bell: Some(bell_path(&root.join(DIRECTORY))),
             machine: Some(Arc::new(RealMachine::at(
@@ -249,6 +255,7 @@ impl Town {
             only_agent: None,
             commit_hooks: vec![consequences],
             seam: None,
+            lease_host: None,
             shares_commits: false,
             bell: None,
             machine: None,
@@ -328,12 +335,27 @@ impl Town {
         self.machine.as_ref().map(|machine| machine.facts()).unwrap_or_default()
     }
 
-    /// Calls this before every transaction, when none is open: there the simulator lets others go first, or ends the
-    /// process that was about to write.
+    /// Calls this before every transaction, when none is open: there the simulator lets others go first, ends the process
+    /// that was about to write, or cuts it off from the store.
     #[must_use]
-    pub fn with_seam(mut self, seam: Arc<dyn Fn() + Send + Sync>) -> Self {
-        self.seam = Some(seam);
+    pub fn with_seam(
+        mut self,
+        seam: impl Fn() -> Result<(), StoreError> + Send + Sync + 'static,
+    ) -> Self {
+        self.seam = Some(Arc::new(seam));
         self
+    }
+
+    /// Has this host, which has a lease and no directory.
+    #[must_use]
+    pub fn with_lease_host(mut self, host: Arc<dyn LeaseHost>) -> Self {
+        self.lease_host = Some(host);
+        self
+    }
+
+    /// The host, if it has no directory.
+    pub(crate) fn lease_host(&self) -> Option<&Arc<dyn LeaseHost>> {
+        self.lease_host.as_ref()
     }
 
     /// Lets concurrent writes share a commit, where the operation allows it; for a server with many clients.
@@ -343,10 +365,8 @@ impl Town {
         self
     }
 
-    fn pass_seam(&self) {
-        if let Some(seam) = &self.seam {
-            seam();
-        }
+    pub(crate) fn pass_seam(&self) -> Result<(), StoreError> {
+        self.seam.as_ref().map_or(Ok(()), |seam| seam())
     }
 
     /// Tells the daemon of this town, if one runs, that something may have changed. It finds out what by itself.
@@ -439,7 +459,7 @@ impl Town {
 
     /// Reads one consistent state of the store.
     pub fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T>) -> Result<T> {
-        self.pass_seam();
+        self.pass_seam()?;
         self.store.read(work)
     }
 
@@ -448,7 +468,7 @@ impl Town {
         &self,
         work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.pass_seam();
+        self.pass_seam()?;
         self.store.read(work)
     }
 
@@ -485,7 +505,7 @@ impl Town {
         T: Send + 'static,
         E: From<StoreError> + From<OperationError> + Send + 'static,
     {
-        self.pass_seam();
+        self.pass_seam()?;
         let mut followers = Followers::begin(self);
         let town = self.clone();
         let job = move |writer: &mut Writer<'_>| {
@@ -517,7 +537,7 @@ impl Town {
         rehearsal: bool,
         work: impl FnOnce(&mut Writer<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.pass_seam();
+        self.pass_seam()?;
         let written = self.store.write(&self.authorship(), |writer| {
             let done = work(writer).map_err(NotCommitted::Failed)?;
             if rehearsal { Err(NotCommitted::Rehearsed(done)) } else { Ok(done) }
@@ -538,7 +558,7 @@ impl Town {
         items: impl IntoIterator<Item = I>,
         mut work: impl FnMut(&mut Writer<'_>, I) -> Result<T>,
     ) -> Result<Vec<Result<T>>> {
-        self.pass_seam();
+        self.pass_seam()?;
         let mut followers = Followers::begin(self);
         let results = self.store.write_each(&self.authorship(), items, |writer, item| {
             let done = work(writer, item)?;

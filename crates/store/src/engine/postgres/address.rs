@@ -32,7 +32,7 @@ pub struct PostgresAddress {
     pub(super) idle_timeout: Duration,
     pub(super) answer_timeout: Duration,
     pub(super) on_wait: Option<LongWaitCallback>,
-    pub(super) gives_time: bool,
+    pub(super) lease_clock: LeaseClock,
     shown: String,
 }
 
@@ -76,7 +76,7 @@ impl PostgresAddress {
             idle_timeout: IDLE_TIMEOUT,
             answer_timeout: ANSWER_TIMEOUT,
             on_wait: None,
-            gives_time: false,
+            lease_clock: LeaseClock::Caller,
             shown: String::new(),
         };
         let (mut mode, mut roots) = ("prefer".to_owned(), None);
@@ -192,7 +192,7 @@ impl PostgresAddress {
 
     pub(crate) fn with_options(mut self, options: Options) -> Self {
         self.on_wait = options.on_wait;
-        self.gives_time = options.lease_clock == LeaseClock::Store;
+        self.lease_clock = options.lease_clock;
         self
     }
 

@@ -13,8 +13,8 @@ use super::client_session::{ClientSession, CommitOutcome, NOW_MICROS};
 use super::explain::{FENCED, explain, is_lost, lost};
 use super::values::{OwnedParam, ServerRow};
 use super::wire::{ConnectAttempt, PendingStatement, StatementResult, Wire};
-use crate::StoreError;
 use crate::engine::{EachRow, Param, SqlSession, TransactionConnection};
+use crate::{LeaseClock, StoreError};
 
 /// A connection, which finds its way back to the server between transactions when it was cut.
 ///
@@ -318,8 +318,13 @@ impl SqlSession for PostgresConnection {
     }
 
     fn clock(&self) -> Option<Timestamp> {
-        let began_us = self.began_us.get().filter(|_| self.server.gives_time)?;
-        Some(Timestamp::from_nanos(began_us.saturating_mul(1000)))
+        match &self.server.lease_clock {
+            LeaseClock::Caller => None,
+            LeaseClock::Store => {
+                Some(Timestamp::from_nanos(self.began_us.get()?.saturating_mul(1000)))
+            }
+            LeaseClock::Simulated(clock) => Some(clock()),
+        }
     }
 
     fn refresh_statistics(&self) -> Result<(), StoreError> {

@@ -5,15 +5,16 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use gt_core::Timestamp;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, ToSql};
 
 use super::file::APPLICATION_ID;
-use crate::StoreError;
 use crate::copy::OnCopyProgress;
 use crate::engine::{EachRow, Param, Row, SqlSession, TransactionConnection};
+use crate::{LeaseClock, StoreError};
 
 /// The rights of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,7 @@ pub(crate) struct SqliteConnection {
     inner: rusqlite::Connection,
     path: PathBuf,
     may_write: bool,
+    clock: LeaseClock,
 }
 
 /// Every statement of the verbs stays prepared.
@@ -63,18 +65,22 @@ pub(crate) fn open_connection(path: &Path, access: Access) -> Result<SqliteConne
     }
     let inner = rusqlite::Connection::open_with_flags(path, flags)
         .map_err(|error| explain(path, "open the store", error))?;
-    let connection =
-        SqliteConnection { inner, path: path.to_owned(), may_write: access != Access::Read };
+    let connection = SqliteConnection {
+        inner,
+        path: path.to_owned(),
+        may_write: access != Access::Read,
+        clock: LeaseClock::Store,
+    };
     connection.configure(access).map_err(|error| explain(path, "set up the store", error))?;
     Ok(connection)
 }
 
 /// Opens a store that lives as long as its connection.
-pub(crate) fn memory_connection() -> Result<SqliteConnection, StoreError> {
+pub(crate) fn memory_connection(clock: LeaseClock) -> Result<SqliteConnection, StoreError> {
     let path = PathBuf::from(":memory:");
     let inner = rusqlite::Connection::open_in_memory()
         .map_err(|error| explain(&path, "open the store", error))?;
-    let connection = SqliteConnection { inner, path, may_write: true };
+    let connection = SqliteConnection { inner, path, may_write: true, clock };
     connection
         .configure(Access::Create)
         .map_err(|error| explain(&connection.path, "set up the store", error))?;
@@ -224,6 +230,13 @@ impl SqlSession for SqliteConnection {
             .prepare_cached(sql)
             .map(drop)
             .map_err(|error| self.explain(&format!("prepare: {sql}"), error))
+    }
+
+    fn clock(&self) -> Option<Timestamp> {
+        match &self.clock {
+            LeaseClock::Caller | LeaseClock::Store => None,
+            LeaseClock::Simulated(clock) => Some(clock()),
+        }
     }
 
     fn refresh_statistics(&self) -> Result<(), StoreError> {
