@@ -256,7 +256,7 @@ impl Simulation {
             let is_gone = problem.contains(&format!("has no branch {TARGET}"));
             let is_of_convoy = is_of_convoy && (is_gone || problem.contains("does not answer"));
             let is_cut = self.is_fleet() && problem.contains("cannot reach the store");
-            if problem != "another host works on it" && !is_of_convoy && !is_cut {
+            if !is_of_convoy && !is_cut {
                 let found = format!("the queue of {}: {problem}", queue.rig);
                 self.violated(Invariant::Soundness, found);
             }

@@ -216,7 +216,9 @@ impl InboxItem {
         let (kind, others) = match (message.topic, &message.bead) {
             (None, Some(bead)) if !has_reader => {
                 let retry = format!("gt scheduler retry {bead}");
-                remedy = format!("its worker has ended; {retry} starts another, bd close {bead} leaves it");
+                remedy = format!(
+                    "its worker has ended; {retry} starts another, bd close {bead} leaves it"
+                );
                 let tell = format!("bd comments add {bead} <text>");
                 (InboxKind::Question, vec![tell, retry, format!("bd close {bead}")])
             }
