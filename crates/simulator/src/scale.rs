@@ -183,7 +183,6 @@ fn furnish(town: &Town) -> Result<()> {
             prefix: Some(RIG),
             branch: None,
             executor: ExecutorKind::Process,
-            host: None,
         },
     )?;
     settings::set(town, "rig.web.command", "/bin/true {bead}", check)?;
