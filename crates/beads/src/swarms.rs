@@ -210,5 +210,5 @@ fn plan_of(reader: &Reader<'_>, epic: Bead) -> Result<SwarmPlan> {
     let stuck = stuck.map(|(part, _)| part.id.clone()).collect();
     let named = |wave: Vec<usize>| wave.iter().map(|place| parts[*place].id.clone()).collect();
     let waves = placed.into_iter().map(named).collect();
-    Ok(SwarmPlan { epic, waves, warnings, stuck, parts })
+    Ok(SwarmPlan { epic, parts, waves, warnings, stuck })
 }
