@@ -51,7 +51,7 @@ fn note(text: &str) -> TranscriptKind {
 
 #[test]
 fn an_amount_that_is_none_is_told() {
-    for wrong in ["-5", "\"much\"", "1e300"] {
+    for wrong in ["-5", "\"much\"", "1e+300"] {
         let line = format!(
             r#"{{"type":"result","result":"Done.","total_cost_usd":{wrong},"usage":{{}}}}"#
         );

@@ -42,6 +42,13 @@ pub(super) fn the_usage_of_a_run_is_kept_and_recorded(subject: &dyn EngineUnderT
     assert_eq!(told, expected);
 }
 
+fn claim(town: &CheckedStore, run: &Run) {
+    town.write(|writer| {
+        assert!(writer.claim_run(run, &Workplace::default())?);
+        set_status(writer, run.id.bead.as_str(), Status::InProgress)
+    });
+}
+
 pub(super) fn a_run_that_ends_before_its_agent_has_pending_usage(subject: &dyn EngineUnderTest) {
     let town = CheckedStore::new(subject);
     let beads = ["gt-done", "gt-lost", "gt-start", "gt-free"];
@@ -53,7 +60,7 @@ pub(super) fn a_run_that_ends_before_its_agent_has_pending_usage(subject: &dyn E
         })
     });
     for run in [&done, &lost, &free] {
-        assert!(town.write(|writer| writer.claim_run(run, &Workplace::default())));
+        claim(&town, run);
     }
     let pending = || {
         let runs = town.read(|reader| reader.runs_with_pending_usage());
@@ -181,7 +188,7 @@ pub(super) fn done_beads_without_usage_are_counted(subject: &dyn EngineUnderTest
     for name in beads {
         if name != "gt-idle" {
             let run = begin(&town, name, |_| ());
-            assert!(town.write(|writer| writer.claim_run(&run, &Workplace::default())));
+            claim(&town, &run);
             if name == "gt-told" {
                 let change = SpendingChange { input: 5, ..SpendingChange::default() };
                 town.write(|writer| writer.add_spending(&run, at(1), &change));
