@@ -190,6 +190,7 @@ const CASES = {
     await press(page, "d");
     await toast(page, "d does nothing here");
     town.gt("mail", "read", decodeURIComponent(new URL(page.url()).hash.split("/")[2]).split(":")[1]);
+    await page.locator(".card").filter({ hasText: "add a new one" }).waitFor({ state: "detached" });
   },
 
   async "a card that comes first does not take the selection"(page) {

@@ -68,7 +68,7 @@ fn work_is_approved_from_its_diff_and_the_screen_follows() {
 
     screen.press(&["Enter"]);
     screen.wait_for("+a cup of tea");
-    screen.press(&["a"]);
+    screen.press(&["a", "y"]);
 
     screen.wait_for("✓ we-a@1 is approved and in line to land");
     assert_eq!(town.gt_json(&["mq", "show", "we-a"])["state"], "queued");
