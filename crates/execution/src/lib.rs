@@ -13,6 +13,7 @@ pub mod drain;
 pub mod landing;
 pub mod merge_queue;
 pub mod polecats;
+mod run_processes;
 pub mod runs;
 pub mod stale_hooks;
 pub mod trees;

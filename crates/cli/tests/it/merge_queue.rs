@@ -503,7 +503,7 @@ fn a_rig_is_removed_with_its_requests_only_by_force_and_their_work_is_saved() {
     let accepted = request(&town, "we-a")["accepted"].as_str().unwrap().to_owned();
 
     let refused = refusal(&town.gt(["rig", "remove", "web"]));
-    assert_says(&refused, &["we-a@1, we-b@1", "gt mq list web", "gt rig remove web --force"]);
+    assert_says(&refused, &["we-a@1, we-b@1", "gt mq list --rig web", "gt rig remove web --force"]);
     let other = town.create("Not begun", &["--rig", "web"]);
     assert_says(&refusal(&town.gt(["rig", "remove", "web", "--force"])), &["1 bead that is not"]);
     assert_eq!(state(&town, "we-a"), "queued", "nothing is cancelled if the rig stays");
@@ -578,7 +578,7 @@ fn finished_work_that_no_process_lands_is_the_first_line() {
         assert_eq!((&absence["merge_requests"], &absence["ready"]), (&json!(1), &json!(0)));
     }
     assert_eq!(town.gt_json(&["mq", "list"])[0]["daemon_absence"]["merge_requests"], 1);
-    assert_eq!(town.gt_json(&["inbox"])[0]["kind"], "daemon-away");
+    assert_eq!(town.gt_json(&["inbox"])[0]["code"], "daemon-away");
     let waited = town.gt(["wait", "--all", "--timeout", "50ms", "--json"]).fails(1).json();
     assert_eq!(
         (&waited["timed_out"], &waited["beads"][0]["result"]),

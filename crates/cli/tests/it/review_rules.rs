@@ -154,7 +154,7 @@ fn a_process_of_a_run_reviews_nothing_under_another_name() {
     let line = format!("'{}' review approve we-a", town.gt_path().display());
     let at_terminal = town.command("script").args(["-qec", &line, "/dev/null"]);
     at_terminal.dir(&other.tree).run().ok();
-    assert_eq!(town.gt_json(&["mq", "show", "we-a"])["state"], "queued");
+    assert_eq!(town.gt_json(&["mq", "show", "we-a"])["state"], "landed");
     town.allow("end-we-c");
 }
 

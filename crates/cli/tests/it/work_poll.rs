@@ -96,11 +96,15 @@ fn a_command_does_the_work_and_its_exit_status_is_the_outcome() {
 #[test]
 fn a_poller_without_a_town_keeps_output_in_the_state_directory_of_its_user() {
     let place = nowhere();
+    let url = "data/work_queue.db";
+    let running = place.start_gt(&["serve", "--json", "--bind", "127.0.0.1:0"]);
+    let server = Served::once_it_listens(place, running.env("DATABASE_URL", url).start());
+    server.submit("Water the plants");
+    let place = server.stop();
     let gt = |arguments: &[&str]| {
-        let call = place.start_gt(arguments).env("DATABASE_URL", "data/work_queue.db");
-        call.env("XDG_STATE_HOME", place.root().join("state").display().to_string()).run().ok()
+        let call = place.start_gt(arguments).env("DATABASE_URL", url);
+        call.env("XDG_STATE_HOME", place.root().join("state")).run().ok()
     };
-    gt(&["work", "add", "task", "Water the plants"]);
     let flags = ["work", "poll", "--agent", "steve-w", "--json", "--once", "--wait", "0"];
     let ran = gt(&[&flags[..], &["--", "echo", "watered"]].concat());
     assert_eq!(told(&ran.stdout), ["began", "completed"]);

@@ -277,12 +277,9 @@ pub(crate) fn finish_work(
         end(town, run, words, &AcceptedEnd::default())?;
         return Ok(WorkDelivery::Nothing);
     };
-    let sent_back = town.read(|reader| {
-        let request = reader.open_merge_request(&run.id.bead)?;
-        Ok(request.filter(|request| {
-            matches!(request.state, RequestState::Conflict | RequestState::Failed)
-        }))
-    })?;
+    // Work that was in conflict may apply by now: it is tried on its target below.
+    let sent_back = town.read(|reader| Ok(reader.open_merge_request(&run.id.bead)?))?;
+    let sent_back = sent_back.filter(|request| request.state == RequestState::Failed);
     if no_changes && sent_back.is_none() {
         demand_unchanged(town, rig, run)?;
     }

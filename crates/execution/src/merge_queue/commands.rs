@@ -14,7 +14,7 @@ use gt_store::{Reader, Writer};
 
 use super::repair::schedule_repair_in;
 use super::views::compared;
-use crate::runs::end_processes_of;
+use crate::run_processes::end_processes_of;
 use gt_beads::beads::{Close, close_in};
 use gt_beads::convoys::end_bookkeeping;
 use gt_beads::merge_requests::{RequestNote, act_in, cancel_request_in, resolve_request};

@@ -31,7 +31,7 @@ mod usage;
 mod wait;
 mod worker_calls;
 
-pub use cancel::end_processes_of;
+pub use crate::run_processes::end_processes_of;
 pub use cancel::{CancelResult, cancel, cancel_by_force, cancel_with_processes};
 pub use gt_executors::calls::{
     CallRequest, CallRunner, CallServer, CallStreams, CallerOutput, OutputStream,
