@@ -1,6 +1,6 @@
 //! Hosts that are gone: another host declares their runs lost.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use gt_core::ExecutorKind;
@@ -22,7 +22,8 @@ pub struct GoneWatch {
 impl GoneWatch {
     /// Looks at the hosts; returns those that may be declared gone.
     pub fn look(&mut self, fleet: Vec<HostRecord>, now: Duration) -> Vec<HostRecord> {
-        self.seen.retain(|id, _| fleet.iter().any(|host| host.host.id == *id));
+        let known: HashSet<&str> = fleet.iter().map(|host| host.host.id.as_str()).collect();
+        self.seen.retain(|id, _| known.contains(id.as_str()));
         let mut gone = Vec::new();
         for host in fleet {
             let seen = self.seen.entry(host.host.id.clone()).or_insert((host.seen_at_s, now));

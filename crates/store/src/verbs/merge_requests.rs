@@ -104,8 +104,8 @@ statements! {
     QUEUES = concat!("SELECT ", queue_columns!(), " FROM merge_queues ORDER BY rig, target");
     MAKE_QUEUE = concat!("INSERT INTO merge_queues (", queue_columns!(), ") \
         VALUES (?1, ?2, '', 0, NULL, '', '', '', NULL) ON CONFLICT (rig, target) DO NOTHING");
-    LEASE = "UPDATE merge_queues SET builder = ?3, lease_s = ?6 + ?4 WHERE rig = ?1 AND target = ?2 \
-        AND (builder IN ('', ?3) OR lease_s <= ?6 - ?5)";
+    LEASE = "UPDATE merge_queues SET builder = ?3, lease_s = ?4 WHERE rig = ?1 AND target = ?2 \
+        AND (builder IN ('', ?3) OR lease_s <= ?5)";
     HAS_LEASE = "SELECT COUNT(*) FROM merge_queues WHERE rig = ?1 AND target = ?2 AND builder = ?3 \
         AND lease_s > ?4";
     RELEASE = "UPDATE merge_queues SET builder = '', lease_s = 0 WHERE rig = ?1 AND target = ?2 AND builder = ?3";
@@ -482,8 +482,9 @@ impl Writer<'_> {
     ) -> Result<bool, StoreError> {
         self.apply(MAKE_QUEUE, &[rig.as_str().into(), target.into()])?;
         let now_s = self.store_clock_s()?;
-        let numbers = [seconds.into(), grace.into(), now_s.into()];
-        let params = [&[rig.as_str().into(), target.into(), builder.into()][..], &numbers].concat();
+        let (until_s, over_s) = (now_s.saturating_add(seconds), now_s.saturating_sub(grace));
+        let params =
+            [rig.as_str().into(), target.into(), builder.into(), until_s.into(), over_s.into()];
         Ok(self.execute(LEASE, &params)? == 1)
     }
 
