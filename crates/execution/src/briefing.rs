@@ -76,12 +76,12 @@ pub struct CheckToRepair {
 }
 
 impl CheckToRepair {
-    fn of(town: &Town, run: CheckRun, checks: &[CheckDefinition]) -> Self {
+    fn of(town: &Town, run: &CheckRun, checks: &[CheckDefinition]) -> Self {
         let check = checks.iter().find(|check| check.name == run.name);
         let log = town.root().join(&run.log);
         Self {
-            name: run.name.to_string(),
-            command: check.map(|check| check.command.to_string()),
+            name: run.name.clone(),
+            command: check.map(|check| check.command.clone()),
             last_lines: last_lines(&log, CHECK_LINES_TOLD),
             log,
         }
@@ -136,7 +136,7 @@ pub(crate) fn briefing_in(town: &Town, reader: &Reader<'_>, run: Run) -> Result<
         None => None,
     };
     Ok(Briefing {
-        check_to_repair: check_run.map(|run| CheckToRepair::of(town, run, &checks)),
+        check_to_repair: check_run.map(|run| CheckToRepair::of(town, &run, &checks)),
         commented_code: match (&repair, &rig) {
             (Some((_, reviews)), Some(rig)) => commented_code(town, rig, reviews),
             _ => HashMap::new(),
