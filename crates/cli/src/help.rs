@@ -8,7 +8,7 @@ use clap::builder::StyledStr;
 /// The widest line of help.
 const COLUMNS: usize = 80;
 /// Where the text of a command begins.
-const TEXT_COLUMN: usize = 15;
+const TEXT_COLUMN: usize = 16;
 
 /// A task, and the names of the commands for it.
 struct CommandGroup {

@@ -192,7 +192,6 @@ impl Simulation {
             }
             WaitReason::AssignedTo(name) => bead.assignee == *name && !name.is_empty(),
             WaitReason::NotScheduled => latest.is_none_or(|context| context.closed.is_some()),
-            WaitReason::ExecutorRemoved(_) => false,
             WaitReason::Cleared(_) => closed_as(CloseReason::Cleared),
             WaitReason::CircuitBroken(_) => closed_as(CloseReason::CircuitBroken),
             WaitReason::Quarantined(_) => closed_as(CloseReason::Quarantined),
@@ -260,7 +259,8 @@ impl Simulation {
             | WaitReason::Memory { .. }
             | WaitReason::Disk { .. }
             | WaitReason::Load(_)
-            | WaitReason::WaitsForPullAgent => false,
+            | WaitReason::WaitsForPullAgent
+            | WaitReason::ExecutorRemoved(_) => false,
         }
     }
 }

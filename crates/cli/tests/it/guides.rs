@@ -100,6 +100,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("run-tests", "echo \"all pass\""),
     ("sudo", "exit 0"),
     ("systemctl", "exit 0"),
+    ("ssh", SSH),
 ];
 
 /// Runs the command that is meant for a container on this machine.
@@ -115,6 +116,14 @@ const BUBBLEWRAP: &str = r#"
 while [ "$1" != -- ]; do shift; done
 shift
 exec "$@"
+"#;
+
+/// Runs the command that is meant for the other machine on this one.
+const SSH: &str = r#"
+while [ "${1#-}" != "$1" ]; do case "$1" in -o|-l|-p|-i) shift;; esac; shift; done
+shift
+cd "$HOME"
+exec sh -c "$*"
 "#;
 
 /// The functions that the shell of a page calls around each of its commands.

@@ -58,8 +58,7 @@ fn the_prefix_of_the_directory_is_tried_first() {
 fn an_id_without_a_match_is_not_found() {
     let town = town();
     town.bead("hq-a", &[]);
-    let long = "x".repeat(300);
-    for input in ["nope", "hq-none", "%", "_", "hq-%", &long] {
+    for input in ["nope", "hq-none", "%", "_", "hq-%"] {
         let error = refusal(&town.bd(["show", input]));
         assert_eq!(error, format!("no issue found matching \"{input}\""));
     }
@@ -69,7 +68,8 @@ fn an_id_without_a_match_is_not_found() {
 fn an_invalid_id_is_refused() {
     let town = town();
     town.bead("hq-a", &[]);
-    for input in ["", " ", "a b", "a\nb", "\u{1b}[31m"] {
+    let long = "x".repeat(300);
+    for input in ["", " ", "a b", "a\nb", "\u{1b}[31m", &long] {
         let error = refusal(&town.bd(["show", input]));
         assert_says(&error, &["is not a bead id"]);
     }

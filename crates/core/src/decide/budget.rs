@@ -239,6 +239,7 @@ impl Budget {
     }
 
     /// The budget as it is for a run that reserves this: what makes room is told for that run, and not for any smaller one.
+    #[must_use]
     pub fn for_run(&self, reserve: &Reserve) -> Self {
         self.refusal(reserve).unwrap_or_else(|| self.clone())
     }

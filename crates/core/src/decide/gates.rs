@@ -113,7 +113,7 @@ mod tests {
     fn each_kind_of_gate_ends_its_wait_in_its_own_way() {
         let now = Timestamp::parse("2026-01-02T00:00:00Z").unwrap();
         let timer = |seconds: u64| GateFacts::Timer {
-            made_at: now.minus(Duration::from_secs(60)),
+            made_at: now.minus(Duration::from_mins(1)),
             length: Some(Duration::from_secs(seconds)),
         };
         let bead = |status: Option<Status>| GateFacts::Bead { name: "gt-a".to_owned(), status };
