@@ -18,7 +18,7 @@ pub fn require(reader: &Reader<'_>, name: &str) -> Result<Rig> {
 pub fn refuse_reserved(prefix: &Prefix) -> Result<()> {
     if Prefix::RESERVED.contains(&prefix.as_str()) {
         return Err(OperationError::rejected(format!(
-            "the prefix {prefix} is reserved; choose another"
+            "the prefix {prefix} is reserved; choose another, with gt rig add --prefix for instance"
         )));
     }
     Ok(())

@@ -14,7 +14,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// Reads what the worker of a run does and says, as it grows.
 pub(super) enum TranscriptLines {
     Events(Box<RunTranscript>, TranscriptView),
-    Plain(RunOutput, LineSplitter),
+    Plain(Box<RunOutput>, LineSplitter),
 }
 
 impl TranscriptLines {
@@ -23,7 +23,7 @@ impl TranscriptLines {
         if has_plain_output(town, run) {
             let mut output = RunOutput::of(town, run)?;
             output.skip_to_last(LINES_BEFORE)?;
-            return Ok(Self::Plain(output, LineSplitter::default()));
+            return Ok(Self::Plain(Box::new(output), LineSplitter::default()));
         }
         let mut transcript = RunTranscript::of(town, run)?;
         transcript.skip_to_last(LINES_BEFORE)?;
