@@ -254,10 +254,10 @@ fn work_through(gt: &Path, beads: usize, out: &mut impl Write) -> io::Result<()>
     for host in &hosts {
         host.gt(&["up"]).ok();
     }
-    let plan: String =
-        (0..beads).map(|number| format!("{{\"title\":\"Bead {number}\"}}\n")).collect();
+    let plan: Vec<String> =
+        (0..beads).map(|number| format!("{{\"title\":\"Bead {number}\"}}")).collect();
     let file = stage.join("beads.jsonl").display().to_string();
-    fs::write(&file, plan)?;
+    fs::write(&file, plan.join("\n"))?;
     one.gt(&["bd", "create", "--rig", "web", "--file", &file]).ok();
     let ids = one.json(&["bd", "list", "--all", "--json", "--limit", "0", "--type", "task"]);
     let ids: Vec<String> = ids
@@ -333,12 +333,18 @@ fn check(
     let doubled = fs::read_to_string(sandbox.root().join("stage/doubled")).unwrap_or_default();
     assert_eq!(doubled, "", "no bead has two live agents");
     let log = sandbox.command("git").dir(sandbox.root().join("origins/web.git"));
-    let log = log.args(["log", "--format=%s", "main"]).run().ok();
-    let mut landed: Vec<&str> = log.stdout.lines().filter(|line| *line != "Start").collect();
-    landed.retain(|line| ids.iter().any(|id| id == line));
+    let log = log.args(["log", "--format=", "--name-only", "--diff-filter=A", "main"]).run().ok();
+    let mut landed: Vec<&str> = log.stdout.lines().filter_map(|file| file.strip_suffix(".txt")).collect();
     landed.sort_unstable();
     let mut expected: Vec<&str> = ids.iter().map(String::as_str).collect();
     expected.sort_unstable();
+    if landed != expected {
+        sandbox.keep();
+        for id in expected.iter().filter(|id| !landed.contains(id)) {
+            writeln!(out, "{id} has not landed: {}", host.gt(&["why", id]).stdout)?;
+            writeln!(out, "{}", host.gt(&["feed", "--bead", id]).stdout)?;
+        }
+    }
     assert_eq!(landed, expected, "each bead has landed once");
 
     let runs = host.json(&["run", "list", "--all", "--json", "--limit", "0"]);
