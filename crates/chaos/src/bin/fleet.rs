@@ -334,7 +334,8 @@ fn check(
     assert_eq!(doubled, "", "no bead has two live agents");
     let log = sandbox.command("git").dir(sandbox.root().join("origins/web.git"));
     let log = log.args(["log", "--format=", "--name-only", "--diff-filter=A", "main"]).run().ok();
-    let mut landed: Vec<&str> = log.stdout.lines().filter_map(|file| file.strip_suffix(".txt")).collect();
+    let mut landed: Vec<&str> =
+        log.stdout.lines().filter_map(|file| file.strip_suffix(".txt")).collect();
     landed.sort_unstable();
     let mut expected: Vec<&str> = ids.iter().map(String::as_str).collect();
     expected.sort_unstable();

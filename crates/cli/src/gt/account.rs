@@ -11,7 +11,7 @@ use gt_scheduling::usage_windows::current_windows;
 use super::deacon::resume_account;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago, moment, plural};
+use crate::output::{Cell, Table, ago, local_times, moment, plural};
 
 /// Accounts that runs are charged to
 #[derive(Debug, Args)]
@@ -158,7 +158,7 @@ fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
         for SeenWindow { window, seen_at } in windows_of(account) {
             // Work goes on when the park ends, which may be long before the moment that the service has told.
             let reset = match park {
-                Some(parked) => Some(format!(", limited {}", parked.hold)),
+                Some(parked) => Some(local_times(&format!(", limited {}", parked.hold))),
                 None => window.resets_at.map(|at| format!(", resets {}", moment(at))),
             };
             let seen = ago(*seen_at, town.now());

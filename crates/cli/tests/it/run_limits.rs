@@ -75,7 +75,10 @@ fn a_run_over_its_tokens_is_asked_to_hand_over_and_then_ended() {
     // A person decides about it, and it is not tried again.
     let row = inbox_row(&town);
     assert_eq!(row["bead"], "gt-a");
-    assert_eq!(row["commands"], json!(["gt run log gt-a#1", "gt scheduler retry gt-a", "bd close gt-a"]));
+    assert_eq!(
+        row["commands"],
+        json!(["gt run log gt-a#1", "gt scheduler retry gt-a", "bd close gt-a"])
+    );
     assert_says(
         &town.gt(["why", "gt-a"]).stdout,
         &["budget.run_tokens", "gt scheduler retry gt-a"],

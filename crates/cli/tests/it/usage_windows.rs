@@ -37,7 +37,7 @@ while [ ! -e "$GT_TOWN_ROOT/go" ] && [ -d "$GT_TOWN_ROOT" ]; do sleep 0.02; done
     let window = account(&town, "work")["windows"][0].clone();
     assert_eq!((&window["name"], &window["length_seconds"]), (&json!("five_hour"), &json!(18_000)));
     let text = town.gt(["config", "account", "list"]).ok().stdout;
-    assert_says(&text, &["work  five_hour: 96 % used, resets", "lab  five_hour: 94 % used"]);
+    assert_says(&text, &["work  five_hour: 96 % used, limited until", "lab  five_hour: 94 % used"]);
     town.gt(["config", "set", "scheduler.max_polecats", "9"]).ok();
     for (bead, handle) in [("gt-c", "work"), ("gt-d", "lab")] {
         town.bead(bead, &[]);

@@ -156,8 +156,10 @@ impl SettingKind {
                 }
             }
             Self::CommandWrap => {
+                // An escaped space at the end would leave its backslash.
+                let text = text.trim();
                 CommandWrap::parse(text)?;
-                Ok(text.trim().to_owned())
+                Ok(text.to_owned())
             }
             Self::Runtime => Ok(RuntimeName::parse(text)?.to_string()),
             Self::WebAddress => Ok(WebAddress::parse(text)?.to_string()),
@@ -302,6 +304,7 @@ mod tests {
         }
         for (kind, wrong) in [
             (SettingKind::Command, "say 'hello"),
+            (SettingKind::CommandWrap, "\\\u{b}"),
             (SettingKind::Command, "'' hello"),
             (SettingKind::WebAddress, "nonsense"),
             (SettingKind::Secret, "a\nb"),

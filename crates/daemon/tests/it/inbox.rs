@@ -324,7 +324,12 @@ fn a_question_of_a_run_that_is_over_is_answered_by_a_comment_and_a_sling() {
     let asked = rows(&town).remove(0);
     assert_eq!(
         asked.commands,
-        ["gt mail read msg-1", "bd comments add web-1 <text>", "gt sling web-1"]
+        [
+            "gt mail read msg-1",
+            "bd comments add web-1 <text>",
+            "gt scheduler retry web-1",
+            "bd close web-1",
+        ]
     );
 
     let slung = sling_all(&town, &["web-1"]);
