@@ -23,7 +23,8 @@ const CALL_TOKENS: u64 = 10;
 impl Simulation {
     /// Sets a budget and the limits of a run in some towns. Planted steps that replace starts know nothing of budgets.
     pub(crate) fn set_budgets(&self, town: &Town) -> Result<(), OperationError> {
-        if self.choose(0, 2) > 0 || self.planted.is_some_and(Planted::replaces_cycles) {
+        let has_none = self.choose(0, 2) > 0 && !self.ignores_limits();
+        if has_none || self.planted.is_some_and(Planted::replaces_cycles) {
             return Ok(());
         }
         let set = |name: &str, value: &str| {
@@ -37,6 +38,12 @@ impl Simulation {
             "budget.handoff_tokens",
             &self.choose(0, 2).saturating_mul(CALL_TOKENS.cast_signed()).to_string(),
         )
+    }
+
+    /// Whether the fault is planted that no limit of a run counts. Its agents spend as much as they can, because few of
+    /// them live for long enough to be caught otherwise.
+    fn ignores_limits(&self) -> bool {
+        self.planted == Some(Planted::LimitIgnored)
     }
 
     /// The caretaker lifts the budget, so that everything that can be dispatched is.
@@ -61,7 +68,8 @@ impl Simulation {
                 .filter(|run| acting.contains(run) && !state.world.asked.contains(run))
                 .collect();
             let Some(run) = state.random.pick(&runs).cloned() else { return };
-            (run, state.random.between(1, CALL_MAX))
+            let cost = state.random.between(1, CALL_MAX);
+            (run, if self.ignores_limits() { CALL_MAX } else { cost })
         };
         let Some(row) = self.read(|reader| reader.run(&run)).filter(|run| run.state.is_live())
         else {
@@ -79,7 +87,7 @@ impl Simulation {
         };
         let usage = self.certain("book", book_live_usage(&town, &row, &[record]));
         self.tell(format!("{run} has spent {}", usage.cost.unwrap_or_default()));
-        if self.planted != Some(Planted::LimitIgnored) {
+        if !self.ignores_limits() {
             self.apply_limit(
                 &town,
                 &row,
