@@ -43,7 +43,7 @@ const CLOCK_SHIFT_MAX_S: u64 = 4_000;
 
 /// A host.
 #[derive(Debug)]
-pub(crate) struct SimulatedHost {
+pub(crate) struct HostMachine {
     id: String,
     name: String,
     /// Its settings name it; otherwise it has the name of its machine.
@@ -74,12 +74,12 @@ pub(crate) struct SimulatedHost {
 /// A host with its clock, as all its processes share it.
 #[derive(Debug)]
 pub(crate) struct HostCell {
-    host: Mutex<SimulatedHost>,
+    host: Mutex<HostMachine>,
     clock: Arc<SimulatedClock>,
 }
 
 impl HostCell {
-    pub(crate) fn host(&self) -> MutexGuard<'_, SimulatedHost> {
+    pub(crate) fn host(&self) -> MutexGuard<'_, HostMachine> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -163,7 +163,7 @@ impl LeaseHost for HostCell {
 
 /// The events of a fleet.
 #[derive(Debug, Clone, Copy)]
-enum FleetEvent {
+enum FleetAction {
     Cut,
     Heal,
     Pause,
@@ -232,8 +232,8 @@ impl Simulation {
         Ok(())
     }
 
-    fn new_host(&self, name: &str, has_label: bool) -> SimulatedHost {
-        SimulatedHost {
+    fn new_host(&self, name: &str, has_label: bool) -> HostMachine {
+        HostMachine {
             id: format!("h{}", self.hosts().len() + 1),
             name: name.to_owned(),
             has_given_name: self.choose(0, 1) == 0,
@@ -255,7 +255,7 @@ impl Simulation {
         }
     }
 
-    fn add_host(&self, host: SimulatedHost) {
+    fn add_host(&self, host: HostMachine) {
         let cell = HostCell { host: Mutex::new(host), clock: Arc::clone(&self.clock) };
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(cell));
     }
@@ -434,18 +434,18 @@ impl Simulation {
     /// Something happens to a host, or to the clock of the store.
     pub(crate) fn disturb_fleet(&self) {
         let events = vec![
-            (4, FleetEvent::Cut),
-            (5, FleetEvent::Heal),
-            (2, FleetEvent::Pause),
-            (4, FleetEvent::GoOn),
-            (3, FleetEvent::SetClock),
-            (1, FleetEvent::SetServerClock),
-            (1, FleetEvent::Restart),
-            (1, FleetEvent::PowerOff),
-            (2, FleetEvent::PowerOn),
-            (1, FleetEvent::DaemonStops),
-            (3, FleetEvent::DaemonStarts),
-            (1, FleetEvent::Copy),
+            (4, FleetAction::Cut),
+            (5, FleetAction::Heal),
+            (2, FleetAction::Pause),
+            (4, FleetAction::GoOn),
+            (3, FleetAction::SetClock),
+            (1, FleetAction::SetServerClock),
+            (1, FleetAction::Restart),
+            (1, FleetAction::PowerOff),
+            (2, FleetAction::PowerOn),
+            (1, FleetAction::DaemonStops),
+            (3, FleetAction::DaemonStarts),
+            (1, FleetAction::Copy),
         ];
         let count = self.hosts().len();
         let Some(event) = self.state().random.weighted(events) else { return };
@@ -453,36 +453,36 @@ impl Simulation {
         let Some(cell) = self.host_cell(at) else { return };
         let others_awake = (0..count).any(|other| other != at && self.is_awake(other));
         match event {
-            FleetEvent::Cut => self.cut_off(&cell),
-            FleetEvent::Heal => cell.host().is_cut = false,
-            FleetEvent::Pause if others_awake => self.pause_host(at, &cell),
-            FleetEvent::GoOn => self.let_host_go_on(&cell),
-            FleetEvent::SetClock => self.set_clock_of(&cell),
-            FleetEvent::SetServerClock => {
+            FleetAction::Cut => self.cut_off(&cell),
+            FleetAction::Heal => cell.host().is_cut = false,
+            FleetAction::Pause if others_awake => self.pause_host(at, &cell),
+            FleetAction::GoOn => self.let_host_go_on(&cell),
+            FleetAction::SetClock => self.set_clock_of(&cell),
+            FleetAction::SetServerClock => {
                 let seconds = self.choose(0, 600);
                 self.server_clock.fetch_add(seconds * 1_000_000_000, Ordering::Relaxed);
             }
-            FleetEvent::Restart => self.restart_host(at, &cell),
-            FleetEvent::PowerOff if others_awake => {
+            FleetAction::Restart => self.restart_host(at, &cell),
+            FleetAction::PowerOff if others_awake => {
                 self.restart_host(at, &cell);
                 cell.host().is_off = true;
             }
-            FleetEvent::PowerOn => cell.host().is_off = false,
-            FleetEvent::DaemonStops => {
+            FleetAction::PowerOn => cell.host().is_off = false,
+            FleetAction::DaemonStops => {
                 let mut host = cell.host();
                 host.has_daemon = false;
                 host.watch = GoneWatch::default();
             }
-            FleetEvent::DaemonStarts => cell.host().has_daemon = true,
-            FleetEvent::Copy if count < HOSTS_MAX => {
+            FleetAction::DaemonStarts => cell.host().has_daemon = true,
+            FleetAction::Copy if count < HOSTS_MAX => {
                 let (name, has_label, has_given_name, cap) = {
                     let host = cell.host();
                     (host.name.clone(), host.has_label, host.has_given_name, host.cap)
                 };
                 let copy = self.new_host(&name, has_label);
-                self.add_host(SimulatedHost { has_given_name, cap, ..copy });
+                self.add_host(HostMachine { has_given_name, cap, ..copy });
             }
-            FleetEvent::Pause | FleetEvent::PowerOff | FleetEvent::Copy => return,
+            FleetAction::Pause | FleetAction::PowerOff | FleetAction::Copy => return,
         }
         self.tell(format!("{event:?} at {}", cell.full_name()));
     }
