@@ -196,23 +196,6 @@ export const resumeParked = (kind, name) => ({
 });
 
 /**
- * Another try for the bead of a question whose worker is gone: the question is over with it.
- * @param {string} bead @param {string} message @returns {Decision}
- */
-const retryAsked = (bead, message) => {
-  const retry = retryBead(bead);
-  return {
-    ...retry,
-    command: (values) => `${retry.command(values)} && gt mail read ${message}`,
-    run: async (values) => {
-      const answer = await retry.run(values);
-      await write("/api/v1/messages/{id}/read", { path: { id: message } });
-      return answer;
-    },
-  };
-};
-
-/**
  * The decisions that answer a row of the inbox. The row names the commands that work; each that the page can do is a decision.
  * @param {import("./types").InboxItem} item
  * @returns {Decision[]}
@@ -231,7 +214,7 @@ export function decisionsOf(item) {
   }
   if (object === "message") {
     if (names("gt mail reply ")) decisions.push(reply(id, bead));
-    if (bead && names("gt scheduler retry ")) decisions.push(retryAsked(bead, id));
+    if (bead && names("gt scheduler retry ")) decisions.push(retryBead(bead));
     if (bead && names("bd close ")) decisions.push(closeBead(bead));
     decisions.push(markRead(id, bead));
   }
