@@ -202,6 +202,8 @@ const CASES = {
     await card.waitFor();
     assert(await text(page, ".card.here .card-top .id") === before, "the same card is selected");
     await card.locator("a").click();
+    await page.locator(".card.here").filter({ hasText: "Stop everything?" }).waitFor();
+    await page.locator(".decisions button").filter({ hasText: "Mark as read" }).waitFor();
     await press(page, "m");
     await page.waitForSelector("dialog");
     await press(page, "m");
