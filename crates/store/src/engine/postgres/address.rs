@@ -57,6 +57,11 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
 const UNACKNOWLEDGED_MAX: Duration = Duration::from_mins(1);
 
+/// Lets the server notice within about ten seconds that the machine of a client with the town's lock is gone. A client that
+/// is only slow keeps the lock, because its machine still answers.
+const NOTICE_DEAD_CLIENT: &str = "SET LOCAL tcp_keepalives_idle = 4; SET LOCAL tcp_keepalives_interval = 2; \
+    SET LOCAL tcp_keepalives_count = 3; SET LOCAL tcp_user_timeout = 10000";
+
 impl PostgresAddress {
     /// Reads a URL. The password may come separately, so that it need not be written down in it.
     pub fn parse(url: &str, password: Option<&str>) -> Result<Self, StoreError> {
@@ -201,9 +206,12 @@ impl PostgresAddress {
         format!("gt_{}", self.schema)
     }
 
-    /// The statement that waits for the town's lock, which a transaction holds to its end.
+    /// The statements that wait for the town's lock, which a transaction holds to its end.
     pub(super) fn take_town_lock(&self) -> String {
-        format!("SELECT pg_advisory_xact_lock(hashtextextended('gt town {}', 0))", self.schema)
+        format!(
+            "{NOTICE_DEAD_CLIENT}; SELECT pg_advisory_xact_lock(hashtextextended('gt town {}', 0))",
+            self.schema
+        )
     }
 
     /// Whether the URL names several hosts, so that a client goes on with another one.

@@ -52,10 +52,6 @@ enum TransactionState {
 /// The server's clock in microseconds, and the name of its column.
 const CLOCK_SQL: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock_us";
 const CLOCK: &str = "clock_us";
-/// Lets the server notice within about ten seconds that the machine of a client with the town's lock is gone. A client that
-/// is only slow keeps the lock, because its machine still answers.
-const NOTICE_DEAD_CLIENT: &str = "SET LOCAL tcp_keepalives_idle = 4; SET LOCAL tcp_keepalives_interval = 2; \
-    SET LOCAL tcp_keepalives_count = 3; SET LOCAL tcp_user_timeout = 10000";
 /// Rows per round trip of an answer that may be very long.
 const ROWS_FIRST: usize = 64;
 const ROWS_NEXT: usize = 1024;
@@ -349,7 +345,7 @@ impl TransactionConnection for PostgresConnection {
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {}; \
              SELECT set_config('synchronous_commit', 'on', true) \
              WHERE current_setting('synchronous_commit') = 'off'; \
-             {NOTICE_DEAD_CLIENT}; {}; SELECT pg_backend_pid(), {NOW_MICROS}, {CLOCK_SQL}",
+             {}; SELECT pg_backend_pid(), {NOW_MICROS}, {CLOCK_SQL}",
             self.local_settings(),
             self.server.take_town_lock(),
         );
