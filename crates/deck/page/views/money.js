@@ -66,7 +66,7 @@ export function Money() {
     ["Last hour", now ? dollarText(now.cost) : "–", now ? `${tokens(now.tokens)} tokens` : ""],
     ["Last 24 hours", dollars(day), `${tokens(hours.reduce((sum, hour) => sum + hour.tokens, 0))} tokens`],
     ["In the span below", total ? dollarText(total.cost) : "–", total ? `${total.runs} runs` : ""],
-    ["Each done bead", total?.cost_per_done_bead ? dollarText(total.cost_per_done_bead) : "–", total ? `${total.done_beads} done${total.done_without_usage ? `, ${total.done_without_usage} without usage` : ""}` : ""],
+    ["Each done bead", total?.cost_per_done_bead ? dollarText(total.cost_per_done_bead) : "–", total ? `${total.done_beads} done${cost.data?.done_without_usage ? `, ${cost.data.done_without_usage} without usage` : ""}` : ""],
   ];
   const lines = [...(cost.data?.lines ?? [])].sort((one, other) => Number(other.cost) - Number(one.cost) || other.tokens - one.tokens).slice(0, LINES_MAX);
   const most = Math.max(...lines.map((line) => Number(line.cost)), 0.000001);
