@@ -12,6 +12,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, ToSql};
 
 use super::file::APPLICATION_ID;
+use super::foreign_writer::foreign_writer;
 use crate::copy::OnCopyProgress;
 use crate::engine::{EachRow, Param, Row, SqlSession, TransactionConnection};
 use crate::{LeaseClock, StoreError};
@@ -38,8 +39,9 @@ pub(crate) struct SqliteConnection {
 
 /// Every statement of the verbs stays prepared.
 const STATEMENTS_CACHED: usize = 256;
-/// Only a program that is not ours makes us wait here; ours queue at the turnstile.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Only a program that is not ours makes us wait here; ours queue at the turnstile. As long as `store.lock_timeout` says where
+/// it is not set.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The beginning of what a fence says.
 const FENCED: &str = "gt fence: ";
@@ -367,7 +369,9 @@ fn explain(path: &Path, doing: &str, error: rusqlite::Error) -> StoreError {
         return StoreError::Fenced(reason.to_owned());
     }
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(None),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Locked(foreign_writer(path))
+        }
         Some(ErrorCode::DiskFull) => StoreError::Full,
         // A file that may not grow any further reports an I/O error when it is written.
         Some(ErrorCode::SystemIoFailure) if is_write_error(&error) => StoreError::Full,

@@ -3,6 +3,7 @@
 mod connection;
 mod fair_write_lock;
 mod file;
+mod foreign_writer;
 mod migrate;
 mod upkeep;
 
