@@ -99,6 +99,58 @@ fn git_with_any_flags_pushes_nothing_for_a_run_that_is_over() {
     assert_eq!(town.landed("main"), ["First commit"]);
 }
 
+/// Ways to let a git that reads from other repositories start a program, `$SCRATCH/chosen`.
+const CHOSEN_PROGRAMS: [&str; 14] = [
+    "git -c remote.origin.uploadpack=\"$SCRATCH/chosen\" fetch origin",
+    "git -c core.sshCommand=\"$SCRATCH/chosen\" ls-remote ssh://nowhere.invalid/x",
+    "GIT_SSH_COMMAND=\"$SCRATCH/chosen\" git ls-remote ssh://nowhere.invalid/x",
+    "GIT_SSH=\"$SCRATCH/chosen\" git ls-remote ssh://nowhere.invalid/x",
+    "git -c core.gitProxy=\"$SCRATCH/chosen\" ls-remote git://nowhere.invalid/x",
+    "GIT_PROXY_COMMAND=\"$SCRATCH/chosen\" git ls-remote git://nowhere.invalid/x",
+    "git -c protocol.ext.allow=always ls-remote \"ext::$SCRATCH/chosen\"",
+    "git -c core.fsmonitor=\"$SCRATCH/chosen\" pull origin main; false",
+    "git -c core.alternateRefsCommand=\"$SCRATCH/chosen\" fetch --refmap= origin main; false",
+    "git clone --quiet --templ=\"$SCRATCH/template\" \"$ORIGIN\" \"$SCRATCH/one\"; false",
+    "git clone --quiet -c core.hooksPath=\"$SCRATCH/template/hooks\" \"$ORIGIN\" \"$SCRATCH/two\"; false",
+    "HOME=\"$SCRATCH\" git ls-remote ssh://nowhere.invalid/x",
+    "PATH=\"$SCRATCH/bin:$PATH\" git ls-remote ssh://nowhere.invalid/x",
+    "git clone --quiet \"$ORIGIN\" \"$SCRATCH/three\" && cd \"$SCRATCH/three\" && mkdir -p .git/hooks && \
+     ln -s \"$SCRATCH/chosen\" .git/hooks/post-merge && git reset --quiet --hard HEAD && git pull origin main; false",
+];
+
+/// Makes the program, as a hook and as `ssh`, too. It tells what it may do, and pushes.
+const MAKE_CHOSEN_PROGRAM: &str = r#"
+rm -rf "$SCRATCH"; mkdir -p "$SCRATCH/template/hooks" "$SCRATCH/bin"
+printf '#!/bin/sh\nenv >> "%s/ran"\nunset GIT_DIR; cd "%s" && git push --no-verify "%s" HEAD:main\nexit 1\n' \
+    "$SCRATCH" "$PWD" "$ORIGIN" > "$SCRATCH/chosen"
+chmod +x "$SCRATCH/chosen"
+ln -s ../../chosen "$SCRATCH/template/hooks/post-checkout"
+ln -s ../chosen "$SCRATCH/bin/ssh"
+printf '[core]\n\tsshCommand = %s/chosen\n' "$SCRATCH" > "$SCRATCH/.gitconfig"
+"#;
+
+#[test]
+fn a_program_that_a_worker_lets_git_start_has_neither_leave_to_push_nor_credentials() {
+    let town = town_with_project(TELLS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.commit("tea", "tea\n", "Tea");
+    let tries_all = || {
+        for chosen in CHOSEN_PROGRAMS {
+            as_worker(&town, &worker, MAKE_CHOSEN_PROGRAM).ok();
+            let ran = as_worker(&town, &worker, chosen);
+            assert_ne!(ran.code, 0, "{chosen}\n{ran}");
+            let ran_with = fs::read_to_string(town.root().join("scratch/ran")).unwrap_or_default();
+            for line in ran_with.lines().filter(|line| line.starts_with("GIT_ALLOW_PROTOCOL=")) {
+                assert_says(line, &["none-because-gt-done-lands"]);
+            }
+            assert_eq!(town.landed("main"), ["First commit"], "{chosen}\n{ran}");
+        }
+    };
+    tries_all();
+    town.gt(["run", "cancel", "we-a#1"]).ok();
+    tries_all();
+}
+
 /// Ways to change what others share with the hooks switched off.
 const CHANGES: [&str; 5] = [
     "git -c core.hooksPath= branch evil",

@@ -19,6 +19,7 @@
 //! accepted commit, not the name of a branch, decides which work reaches the origin.
 
 mod audit;
+mod chosen_programs;
 mod environment;
 mod hook;
 mod worker_git;

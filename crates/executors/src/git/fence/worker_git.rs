@@ -22,6 +22,7 @@ use gt_core::RunId;
 
 use super::super::links::canonical;
 use super::super::scratch::unique_name;
+use super::chosen_programs::{chosen_by_settings, chosen_by_words, is_partial_clone};
 use super::environment::{WITHHELD, read_environment};
 use super::hook::{PUSH_REFUSED, quoted, sections};
 use crate::process::command_with_everything;
@@ -29,6 +30,30 @@ use crate::runs::RunFiles;
 
 /// The only protocol that a worker's git may use, which there is not.
 pub(crate) const NO_PROTOCOL: &str = "none-because-gt-done-lands";
+
+/// The protocols of a git that reads: those that start no program of another name.
+const PLAIN_PROTOCOLS: &str = "file:git:http:https:ssh";
+
+/// The variables by which git finds settings and chooses programs.
+const CHOOSING: [&str; 17] = [
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_TEMPLATE_DIR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_PROXY_COMMAND",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "PAGER",
+    "LD_PRELOAD",
+];
 
 /// The variable that git asks before it speaks with another repository.
 pub(crate) const PROTOCOLS: &str = "GIT_ALLOW_PROTOCOL";
@@ -273,6 +298,13 @@ pub fn call_worker_git(arguments: &[OsString]) -> u8 {
     worker.call()
 }
 
+/// A git that may read from other repositories.
+struct ReadingGit {
+    git: Command,
+    /// Whether its repository may lack objects.
+    is_partial: bool,
+}
+
 struct WorkerGit<'a> {
     git: PathBuf,
     /// The directories that have our `git`: more than one where a worker has a town of its own.
@@ -296,14 +328,19 @@ impl WorkerGit<'_> {
             {
                 refuse()
             }
-            GitReach::Reads | GitReach::Completes => {
-                let mut reading = self.git_with(options, words, NO_PROTOCOL);
-                reading.env_remove(PROTOCOLS);
-                if leave == GitReach::Reads {
-                    self.give_back_credentials(&mut reading);
+            GitReach::Reads => match self.reading_git(options, words) {
+                Ok(reading) => become_program(reading.git),
+                Err(chosen) => {
+                    complain(&format!(
+                        "gt: {chosen} chooses a program, so this git reads from no other repository"
+                    ));
+                    become_program(self.git_with(options, words, NO_PROTOCOL))
                 }
-                become_program(reading)
-            }
+            },
+            GitReach::Completes => match self.reading_git(options, words) {
+                Ok(reading) if reading.is_partial => become_program(reading.git),
+                _ => become_program(self.git_with(options, words, NO_PROTOCOL)),
+            },
             GitReach::Sends => match self.destination(options, &words[1..]) {
                 Destination::Elsewhere => become_program(self.git_with(options, words, "file")),
                 Destination::Refused => refuse(),
@@ -333,14 +370,46 @@ impl WorkerGit<'_> {
         git
     }
 
-    /// Adds the credentials that the worker's environment lacks, so that git reads where the supervisor can.
-    fn give_back_credentials(&self, git: &mut Command) {
+    /// A git that reads where the supervisor can, with the credentials that the worker lacks. The error is the option or
+    /// setting by which it would start a program that the worker has chosen.
+    fn reading_git(&self, options: &[OsString], words: &[OsString]) -> Result<ReadingGit, String> {
+        if let Some(option) = chosen_by_words(options, words) {
+            return Err(option);
+        }
+        let list = ["config", "--list", "--show-scope", "-z"].map(OsString::from);
+        let mut asked = self.git_with(options, &list, NO_PROTOCOL);
+        self.take_environment(&mut asked);
+        let listed = asked.output().map(|asked| asked.stdout).unwrap_or_default();
+        if let Some(setting) = chosen_by_settings(&listed) {
+            return Err(setting);
+        }
+        // The fence's own hooks come behind this, in the repositories that have them.
+        let mut options = options.to_vec();
+        options.extend(["-c", "core.hooksPath=/dev/null"].map(OsString::from));
+        let mut git = self.git_with(&options, words, PLAIN_PROTOCOLS);
+        self.take_environment(&mut git);
+        // A merge of a pull keeps the message that git writes.
+        git.env("GIT_EDITOR", ":");
+        Ok(ReadingGit { git, is_partial: is_partial_clone(&listed) })
+    }
+
+    /// Replaces what programs git finds and starts, and its credentials, by what the supervisor has. Where that is not kept
+    /// any more, git has none of both.
+    fn take_environment(&self, git: &mut Command) {
+        for (name, _) in std::env::vars_os() {
+            if CHOOSING.iter().any(|it| name == *it) {
+                git.env_remove(name);
+            }
+        }
+        git.env("PATH", USUAL_PATH);
         let Some(run) = std::env::var_os("GT_RUN") else { return };
         for ours in &self.ours {
             let runs = ours.with_file_name("runs");
             let files = RunFiles::of(&runs, &run.to_string_lossy());
             let saved = read_environment(&files.environment_path()).unwrap_or_default();
-            git.envs(saved.into_iter().filter(|(name, _)| WITHHELD.iter().any(|it| name == it)));
+            git.envs(saved.into_iter().filter(|(name, _)| {
+                name == "PATH" || CHOOSING.iter().chain(&WITHHELD).any(|it| name == *it)
+            }));
         }
     }
 
