@@ -9,6 +9,7 @@
 
 pub mod briefing;
 pub mod checks;
+pub mod connections;
 pub mod drain;
 pub mod landing;
 pub mod merge_queue;

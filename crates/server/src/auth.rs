@@ -168,7 +168,11 @@ impl TokenRules {
             if route == MCP {
                 return Err(unknown(TOKEN_MISSING));
             }
-            return self.without_token(client, headers).map(|()| RequestCaller::anonymous());
+            self.without_token(client, headers)?;
+            if !method.is_safe() {
+                refuse_worker(service, client).await?;
+            }
+            return Ok(RequestCaller::anonymous());
         };
         if route == MCP
             && let Some(token) = shown_token(shown).and_then(RunToken::parse)
@@ -331,6 +335,27 @@ impl TokenRules {
 }
 
 /// The caller with this token, if that allows the request.
+/// Refuses a change without a token by a process of a run or a check: the commands of a worker know their run, and this would
+/// be a way around it.
+async fn refuse_worker(
+    service: &Service,
+    client: Option<&Client>,
+) -> Result<(), Box<RequestProblem>> {
+    let worker = match client {
+        Some(client) => client.worker(&service.town).await,
+        None => None,
+    };
+    let Some(worker) = worker else { return Ok(()) };
+    Err(RequestProblem::new(
+        StatusCode::FORBIDDEN,
+        "forbidden",
+        format!(
+            "this comes from {worker}, and nothing was changed: a worker uses gt and bd, and another client of this server \
+             a token of its own (gt token create)"
+        ),
+    ))
+}
+
 fn allowed(
     token: Token,
     secret: TokenSecret,

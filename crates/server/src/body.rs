@@ -9,21 +9,29 @@ use gt_api::FieldError;
 use gt_core::Json;
 use gt_core::message::MessageBody;
 
+use crate::auth::RequestCaller;
 use crate::config::ServerLimits;
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::service::SharedService;
 
-/// A body that is JSON, not looked at any further.
-#[derive(Debug)]
-pub(crate) struct JsonBody(pub(crate) Json);
+/// A request to change something.
+pub(crate) struct ChangeRequest {
+    pub(crate) service: SharedService,
+    pub(crate) caller: RequestCaller,
+    /// JSON, not looked at any further.
+    pub(crate) body: Json,
+}
 
-impl FromRequest<SharedService> for JsonBody {
+impl FromRequest<SharedService> for ChangeRequest {
     type Rejection = PendingProblem;
 
     async fn from_request(
         request: Request,
         service: &SharedService,
     ) -> Result<Self, PendingProblem> {
+        let Some(caller) = request.extensions().get::<RequestCaller>().cloned() else {
+            return Err(RequestProblem::broken("the caller of a request is not known").into());
+        };
         check_type(request.headers())?;
         let limits = service.limits;
         let announced = request.headers().get(header::CONTENT_LENGTH);
@@ -33,7 +41,9 @@ impl FromRequest<SharedService> for JsonBody {
         }
         let reading = tokio::time::timeout(limits.body, read(request.into_body(), &limits));
         let text = reading.await.map_err(|_| too_slow(&limits))??;
-        Ok(Self(Json::parse(&text).map_err(|wrong| RequestProblem::malformed(wrong.to_string()))?))
+        let body =
+            Json::parse(&text).map_err(|wrong| RequestProblem::malformed(wrong.to_string()))?;
+        Ok(Self { service: SharedService::clone(service), caller, body })
     }
 }
 

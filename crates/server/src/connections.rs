@@ -11,13 +11,15 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::HeaderMap;
 use gt_core::Networks;
+use gt_execution::connections::worker_behind;
+use gt_town::Town;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -57,9 +59,24 @@ pub(crate) struct Client {
     /// Came in by a door that only this machine's own users can reach.
     pub(crate) is_local: bool,
     probation: Arc<UnprovenConnection>,
+    /// The run or check that the connection belongs to, once it was looked for.
+    worker: Arc<OnceCell<Option<String>>>,
 }
 
 impl Client {
+    /// The run or check of the town that this connection belongs to; nothing for a person.
+    pub(crate) async fn worker(&self, town: &Arc<Town>) -> Option<String> {
+        if !self.is_local || !town.has_directory() {
+            return None;
+        }
+        let looked = self.worker.get_or_init(|| async {
+            let (town, address) = (Arc::clone(town), self.address);
+            let look = move || worker_behind(&town, address);
+            tokio::task::spawn_blocking(look).await.unwrap_or_default()
+        });
+        looked.await.clone()
+    }
+
     /// The client that a trusted proxy asks for; the same if no such proxy asks.
     pub(crate) fn behind(self, proxies: &Networks, headers: &HeaderMap) -> Self {
         if !proxies.contain(self.address.ip()) {
@@ -130,7 +147,9 @@ impl ConnectionState {
                     refuse(stream).await;
                     return;
                 };
-                reception.serve(stream, Client { address, is_local, probation }).await;
+                reception
+                    .serve(stream, Client { address, is_local, probation, worker: Arc::default() })
+                    .await;
                 drop(place);
             });
         }

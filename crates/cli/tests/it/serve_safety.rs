@@ -6,12 +6,50 @@ use gt_testkit::http::{self, try_to_ask};
 use gt_testkit::{Sandbox, wait_until};
 use serde_json::{Value, json};
 
-use crate::agents::Stage as _;
+use crate::agents::{Stage as _, town_with_agent};
 use crate::serving::{Served, assert_problem, field, text};
 use crate::support::{Steps as _, assert_says, town};
 
 fn token(town: &Sandbox, name: &str, scopes: &str) -> String {
     text(&town.gt_json(&["token", "create", name, "--scope", scopes])["token"])
+}
+
+#[test]
+fn a_worker_changes_nothing_through_a_server_without_tokens() {
+    // An agent that asks the server by itself: as a worker, and as a process that has forgotten that it is one.
+    let town = town_with_agent(
+        r#"
+wait_for address
+ask='exec 3<>"/dev/tcp/127.0.0.1/$1"
+printf "%s /work/we-b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" "$2" >&3
+cat <&3'
+bash -c "$ask" - "$(cat "$stage/port")" GET > "$stage/read"
+bash -c "$ask" - "$(cat "$stage/port")" DELETE > "$stage/deleted"
+env -i "PATH=$PATH" bash -c "$ask" - "$(cat "$stage/port")" DELETE > "$stage/deleted-bare"
+touch "$stage/asked"
+wait_for end"#,
+    );
+    town.bead("we-b", &[]);
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    let server = Served::of(town, &[]);
+    let town = &server.town;
+    let (_, port) = server.address.split_once(':').unwrap();
+    std::fs::write(town.stage("port"), port).unwrap();
+
+    town.allow("address");
+    wait_until("the agent has asked", || town.stage("asked").exists());
+
+    let read = |name: &str| std::fs::read_to_string(town.stage(name)).unwrap();
+    assert_says(&read("read"), &["HTTP/1.1 200"]);
+    for name in ["deleted", "deleted-bare"] {
+        assert_says(&read(name), &["HTTP/1.1 403", "the run we-a#1", "gt token create"]);
+    }
+    assert_eq!(town.show("we-b")["status"], "open");
+    server.ask("DELETE", "/work/we-b", &[], "").is(204);
+    town.allow("end");
+    wait_until("the agent is gone", || town.story().len() == 2);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -32,6 +33,58 @@ pub enum ProcessOwner {
 /// The run or check of the town at `root` that this process comes from; nothing for a person.
 pub fn owner_of_this_process(root: &Path, runs_root: &Path) -> Option<ProcessOwner> {
     owner_of(getpid(), root, runs_root)
+}
+
+/// The run or check of the town at `root` that has the other end of a connection, which comes from this address of this
+/// machine; nothing for a person.
+pub fn owner_of_peer(peer: SocketAddr, root: &Path, runs_root: &Path) -> Option<ProcessOwner> {
+    if runs_with_files(runs_root).unwrap_or_default().is_empty() {
+        return None;
+    }
+    let socket = format!("socket:[{}]", socket_of(peer)?);
+    let has_socket = |process: &Process| {
+        let entries = fs::read_dir(format!("/proc/{}/fd", process.pid.as_raw_pid()));
+        let mut links = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|file| fs::read_link(file.path()).ok());
+        links.any(|link| link.as_os_str() == socket.as_str())
+    };
+    let holders = processes::all().into_iter().filter(has_socket);
+    holders.into_iter().find_map(|process| owner_of(process.pid, root, runs_root))
+}
+
+/// The number of the socket with this address.
+fn socket_of(address: SocketAddr) -> Option<u64> {
+    ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().find_map(|table| {
+        let sockets = fs::read_to_string(table).unwrap_or_default();
+        sockets.lines().skip(1).find_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_it = listed_address(words.get(1)?) == Some(canonical(address));
+            is_it.then(|| words.get(9)?.parse().ok()).flatten()
+        })
+    })
+}
+
+/// An address as the kernel lists it: words of 32 bits in the order of this machine, then the port.
+fn listed_address(text: &str) -> Option<SocketAddr> {
+    let (host, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let mut bytes = Vec::new();
+    for at in (0..host.len()).step_by(8) {
+        let word = u32::from_str_radix(host.get(at..at + 8)?, 16).ok()?;
+        bytes.extend(word.to_ne_bytes());
+    }
+    let host = match bytes.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?),
+        _ => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
+    };
+    Some(canonical(SocketAddr::new(host, port)))
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 fn owner_of(pid: Pid, root: &Path, runs_root: &Path) -> Option<ProcessOwner> {
@@ -116,6 +169,29 @@ fn open_files(pid: Pid) -> Vec<(u64, u64)> {
 mod tests {
     use super::*;
     use crate::process::command;
+
+    #[test]
+    fn an_address_is_read_as_the_kernel_lists_it() {
+        let read = |text| listed_address(text).map(|address| address.to_string());
+        assert_eq!(read("0100007F:46A4").as_deref(), Some("127.0.0.1:18084"));
+        let mapped = "0000000000000000FFFF00000100007F:46A4";
+        assert_eq!(read(mapped).as_deref(), Some("127.0.0.1:18084"));
+        let sixth = "00000000000000000000000001000000:0050";
+        assert_eq!(read(sixth).as_deref(), Some("[::1]:80"));
+        for other in ["", "0100007F", "0100007:46A4", "0100007F:46A4F", "01:02"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_socket_of_a_connection_is_found() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let socket = socket_of(stream.local_addr().unwrap()).unwrap();
+        let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&stream));
+        let link = fs::read_link(link).unwrap();
+        assert_eq!(link.to_str(), Some(format!("socket:[{socket}]").as_str()));
+    }
 
     #[test]
     fn an_environment_names_a_run_or_a_check_of_its_own_town() {

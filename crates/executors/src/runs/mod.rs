@@ -40,7 +40,7 @@ mod supervisor;
 
 pub use agent::{Agent, OpenedSession, Reopen, SessionEnd, Supervision};
 pub use bound_command::{ATTEND, BoundCommand, CommandOrder, attend_command};
-pub use caller::{ProcessOwner, owner_of_this_process};
+pub use caller::{ProcessOwner, owner_of_peer, owner_of_this_process};
 pub(crate) use cgroup::outside_control_group;
 pub use cgroup::{control_groups_missing, enter_control_group, sweep_control_groups};
 pub use control::{AskResult, ask_to_cancel, ask_to_hand_over, has_listener, tell_done};

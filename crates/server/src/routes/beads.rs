@@ -1,6 +1,5 @@
 //! One bead: everything about it, and what is done to it.
 
-use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -17,7 +16,7 @@ use gt_town::{OperationError, Town};
 
 use crate::answer::json;
 use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::service::SharedService;
 
@@ -85,10 +84,8 @@ fn refuse_closed(bead: &Bead) -> Result<(), Box<RequestProblem>> {
     )
 )]
 pub(super) async fn change(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let title = fields.text("title");
@@ -125,10 +122,8 @@ pub(super) async fn change(
     )
 )]
 pub(super) async fn retry(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let now = fields.flag("now");
@@ -152,10 +147,8 @@ pub(super) async fn retry(
     )
 )]
 pub(super) async fn sling(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let target = fields.text("target");
@@ -194,10 +187,8 @@ pub(super) async fn sling(
     )
 )]
 pub(super) async fn close(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let reason = fields.required_words("reason");
@@ -227,10 +218,8 @@ pub(super) async fn close(
     )
 )]
 pub(super) async fn cancel(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     BodyFields::of(&body, "")?.check()?;
     act(&service, &caller, id, move |town, bead| {

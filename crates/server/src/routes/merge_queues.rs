@@ -15,7 +15,7 @@ use gt_town::{OperationError, Town};
 use super::merge_requests::{document_of, existing, request_id};
 use crate::answer::json;
 use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::query::QueryParameters;
 use crate::service::SharedService;
@@ -93,10 +93,8 @@ pub(super) async fn cancel(
     )
 )]
 pub(super) async fn top(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let fix = fields.flag("fix");
@@ -117,10 +115,8 @@ pub(super) async fn top(
     )
 )]
 pub(super) async fn close(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let why = fields.required_words("message");
@@ -174,10 +170,8 @@ fn queue_document(queue: MergeQueueRow) -> MergeQueueDocument {
     )
 )]
 pub(super) async fn pause(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(rig): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     set_pause(&service, &caller, rig, &body, true).await
 }
@@ -196,10 +190,8 @@ pub(super) async fn pause(
     )
 )]
 pub(super) async fn resume(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(rig): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     set_pause(&service, &caller, rig, &body, false).await
 }

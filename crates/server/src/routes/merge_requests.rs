@@ -153,14 +153,16 @@ pub(super) async fn get(
         Ok::<_, Box<RequestProblem>>((story, checks))
     };
     let (story, rig_checks) = service.ask(read).await?;
-    let checks = story.checks.into_iter().map(|check| CandidateCheckDocument {
-        name: check.name,
-        check_run: check.check_run,
-        cached: check.cached,
+    let checks = story.checks.iter().map(|(check, run)| {
+        CandidateCheckDocument::new(&check.name, check.check_run, check.cached, run.as_ref())
     });
     let checks = checks.collect();
     let story = MergeRequestStoryDocument {
-        request: MergeRequestDocument::new(&story.request, &story.title, None),
+        request: MergeRequestDocument {
+            next: story.next_step(),
+            ..MergeRequestDocument::new(&story.request, &story.title, None)
+        },
+        undone_by: story.undone_by.map(|revert| revert.to_string()),
         candidate: story.candidate.map(|candidate| CandidateDocument::new(&candidate, checks)),
         reviews: story.reviews.iter().map(ReviewDocument::from).collect(),
         rig_checks: rig_checks.into_iter().map(|check| check.name).collect(),
@@ -186,11 +188,9 @@ pub(super) async fn log(
 ) -> Result<Response, PendingProblem> {
     let id = request_id(&id)?;
     let read = move |town: &Town| {
-        if existing(town, &id)?.check_run.is_none() {
-            let detail = format!("no check has failed with {id}");
-            return Err(RequestProblem::not_found(detail));
-        }
-        Ok(merge_queue::failed_check(town, &id.to_string())?)
+        existing(town, &id)?;
+        let found = merge_queue::failed_check(town, &id.to_string())?;
+        found.ok_or_else(|| RequestProblem::not_found(format!("no check has failed with {id}")))
     };
     let (run, output) = service.ask(read).await?;
     let document = FailedCheckDocument {

@@ -1,7 +1,6 @@
 //! Messages that ask for a person.
 
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 use gt_api::{MessageDocument, NothingDocument, WordsDocument};
@@ -11,10 +10,8 @@ use gt_town::Town;
 
 use super::town::missing;
 use crate::answer::json;
-use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::problem::{PendingProblem, RequestProblem};
-use crate::service::SharedService;
 
 /// The message of this name, if it has not been read.
 fn unread(town: &Town, id: &str) -> Result<Message, Box<RequestProblem>> {
@@ -40,10 +37,8 @@ fn unread(town: &Town, id: &str) -> Result<Message, Box<RequestProblem>> {
     )
 )]
 pub(super) async fn reply(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let text = fields.required_words("text");
@@ -70,10 +65,8 @@ pub(super) async fn reply(
     )
 )]
 pub(super) async fn read(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     BodyFields::of(&body, "")?.check()?;
     let read = move |town: &Town| {

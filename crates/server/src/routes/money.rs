@@ -1,6 +1,5 @@
 //! What runs have cost, budgets, accounts, and what has landed for it.
 
-use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -18,8 +17,7 @@ use gt_scheduling::runtimes::check_name;
 use gt_town::{Town, settings};
 
 use crate::answer::json;
-use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::query::QueryParameters;
 use crate::service::SharedService;
@@ -103,10 +101,8 @@ pub(super) async fn budgets(
     )
 )]
 pub(super) async fn change_budget(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let limit = fields.required_words("limit");

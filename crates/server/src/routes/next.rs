@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 use gt_api::{
@@ -19,12 +18,12 @@ use tokio::time::Instant;
 use super::work::reference;
 use crate::answer::{self, in_body, json};
 use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::metrics::GaugeGuard;
 use crate::middleware::LONG_POLL_MAX;
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::query::QueryParameters;
-use crate::service::{RoomKind, Service, SharedService};
+use crate::service::{RoomKind, Service};
 
 /// Ask for the next thing to do
 ///
@@ -43,10 +42,8 @@ use crate::service::{RoomKind, Service, SharedService};
     )
 )]
 pub(super) async fn next(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     mut query: QueryParameters,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let dispatched = query.take("dispatched")?;
     query.finish(&["dispatched"])?;
@@ -170,10 +167,8 @@ fn run_is_missing() -> Box<RequestProblem> {
     )
 )]
 pub(super) async fn heartbeat(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
     let mut fields = BodyFields::of(&body, "")?;
@@ -204,10 +199,8 @@ pub(super) async fn heartbeat(
     )
 )]
 pub(super) async fn release(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
     let mut fields = BodyFields::of(&body, "")?;
@@ -232,9 +225,7 @@ pub(super) async fn release(
     )
 )]
 pub(super) async fn stale_check(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     BodyFields::of(&body, "")?.check()?;
     let found = service.change(&caller, work::check_overdue).await?;

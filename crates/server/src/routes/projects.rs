@@ -1,6 +1,5 @@
 //! Projects.
 
-use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -10,8 +9,7 @@ use gt_core::work::ProjectRef;
 use gt_workqueue::work::{self, NewProject, ProjectChange};
 
 use crate::answer::{json, located};
-use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::query::QueryParameters;
 use crate::service::SharedService;
@@ -32,9 +30,7 @@ fn reference(text: &str) -> Result<ProjectRef, Box<RequestProblem>> {
     )
 )]
 pub(super) async fn create(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let new =
@@ -93,10 +89,8 @@ pub(super) async fn get(
     )
 )]
 pub(super) async fn change(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
     let mut fields = BodyFields::of(&body, "")?;

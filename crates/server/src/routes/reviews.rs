@@ -1,7 +1,6 @@
 //! Reviews: what waits for a person, and what the person says. A decision carries the name of the token, which alone says
 //! who the caller is: this process has the locks of live runs open and is none of them.
 
-use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -19,7 +18,7 @@ use super::merge_queues::act;
 use super::merge_requests::{existing, request_id};
 use crate::answer::json;
 use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::query::QueryParameters;
 use crate::service::SharedService;
@@ -67,10 +66,8 @@ pub(super) async fn list(
     )
 )]
 pub(super) async fn comment(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let id = request_id(&id)?;
     let mut fields = BodyFields::of(&body, "")?;
@@ -113,10 +110,8 @@ pub(super) async fn comment(
     )
 )]
 pub(super) async fn approve(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let words = fields.text("message").unwrap_or_default();
@@ -138,10 +133,8 @@ pub(super) async fn approve(
     )
 )]
 pub(super) async fn reject(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let words = fields.required_words("message");

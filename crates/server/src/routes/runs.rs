@@ -1,6 +1,5 @@
 //! Runs: what workers do, and what is done to them.
 
-use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -15,8 +14,7 @@ use gt_town::Town;
 
 use super::town::missing;
 use crate::answer::json;
-use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::query::QueryParameters;
 use crate::service::SharedService;
@@ -104,10 +102,8 @@ pub(super) async fn get(
     )
 )]
 pub(super) async fn cancel(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     BodyFields::of(&body, "")?.check()?;
     let cancel = move |town: &Town| {
@@ -149,10 +145,8 @@ fn over(run: &gt_core::schedule::Run) -> Box<RequestProblem> {
     )
 )]
 pub(super) async fn nudge(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let text = fields.required_words("text");

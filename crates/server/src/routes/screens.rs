@@ -19,7 +19,7 @@ use gt_town::Town;
 
 use crate::answer::json;
 use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::query::QueryParameters;
 use crate::screens::{ScreenForm, ScreenViewer, Screens, keyboard_taken};
@@ -132,10 +132,8 @@ pub(super) async fn wall(
     )
 )]
 pub(super) async fn keys(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let (text, key) = (fields.text("text"), fields.text("key"));

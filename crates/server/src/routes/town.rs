@@ -1,6 +1,5 @@
 //! The town as a whole: its head line, the board, and the pause of the scheduler.
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -15,8 +14,7 @@ use gt_scheduling::{dispatch, queue};
 use gt_town::{OperationError, Town};
 
 use crate::answer::json;
-use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::query::QueryParameters;
 use crate::service::SharedService;
@@ -95,9 +93,7 @@ pub(super) async fn board(
     )
 )]
 pub(super) async fn pause(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     BodyFields::of(&body, "")?.check()?;
     let pause = |town: &Town| {
@@ -130,9 +126,7 @@ pub(super) async fn pause(
     )
 )]
 pub(super) async fn resume(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     BodyFields::of(&body, "")?.check()?;
     let resume = |town: &Town| {
@@ -164,9 +158,7 @@ pub(super) async fn resume(
     )
 )]
 pub(super) async fn resume_parked(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let mut fields = BodyFields::of(&body, "")?;
     let kind = fields.required("kind");

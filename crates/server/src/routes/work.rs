@@ -25,7 +25,7 @@ use gt_workqueue::work::{
 
 use crate::answer::{self, REPLAYED, if_match, in_body, is_known, json, located};
 use crate::auth::RequestCaller;
-use crate::body::{BodyFields, JsonBody};
+use crate::body::{BodyFields, ChangeRequest};
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::query::QueryParameters;
 use crate::service::SharedService;
@@ -73,10 +73,8 @@ pub(super) fn reference(text: &str) -> Result<ItemRef, Box<RequestProblem>> {
     )
 )]
 pub(super) async fn submit(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     headers: HeaderMap,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let key = idempotency_key(&headers)?;
     let (items, is_list) = submission(&body)?;
@@ -380,11 +378,9 @@ pub(super) async fn get(
     )
 )]
 pub(super) async fn change(
-    State(service): State<SharedService>,
-    Extension(caller): Extension<RequestCaller>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    JsonBody(body): JsonBody,
+    ChangeRequest { service, caller, body }: ChangeRequest,
 ) -> Result<Response, PendingProblem> {
     let reference = reference(&id)?;
     let version = if_match(&headers)?;
