@@ -94,7 +94,6 @@ fn a_red_target_is_one_row_and_goes_when_it_is_mended() {
     assert_eq!(texts(&rows, "key"), ["target-red:web/main"], "{rows}");
     assert_eq!((&rows[0]["check"], &rows[0]["object"]), (&json!("strict"), &json!("queue")));
     assert_says(&town.gt(["inbox"]).ok().stdout, &["2 merge requests wait", "--fix"]);
-    town.gt(["rig", "check", "remove", "web", "strict"]).ok();
     let mender = Worker::begin(&town, "we-green", &[]);
     mender.commit("green", "x\n", "Mend it");
     mender.gt(&["done"]).ok();

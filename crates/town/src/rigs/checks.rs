@@ -8,7 +8,7 @@ use gt_core::checks::{
 use gt_core::settings::{SettingName, lookup};
 use gt_core::{Rig, RigSlug};
 use gt_executors::git::{Repository, files_of_checkout};
-use gt_store::Reader;
+use gt_store::{Reader, Writer};
 
 use super::require;
 use crate::settings::{layers, put, stored};
@@ -50,6 +50,7 @@ pub fn add_check(town: &Town, rig: &str, check: &CheckDefinition) -> Result<(Rig
         // The limits of a list are checked where it is read.
         parse_checks(&text)?;
         put(writer, &name, Some(&text))?;
+        forget_red_targets(writer, &rig.slug)?;
         Ok((rig, true))
     })
 }
@@ -71,8 +72,19 @@ pub fn remove_check(town: &Town, rig: &str, check: &str) -> Result<(Rig, CheckDe
         let removed = checks.remove(at);
         let text = write_checks(&checks);
         put(writer, &name, Some(text.as_str()).filter(|text| !text.is_empty()))?;
+        forget_red_targets(writer, &rig.slug)?;
         Ok((rig, removed))
     })
+}
+
+/// Lets the targets of a rig on which a check fails be looked at again: the checks are others now.
+fn forget_red_targets(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
+    for queue in writer.merge_queues()?.into_iter().filter(|queue| queue.rig == *rig) {
+        if queue.red.is_some() {
+            writer.set_red_target(rig, &queue.target, None)?;
+        }
+    }
+    Ok(())
 }
 
 /// The setting, and the checks that it keeps. Files cannot set it.
