@@ -15,9 +15,11 @@ use gt_executors::machine::{UsedRoom, disk_of, used_room};
 use gt_executors::process;
 use gt_executors::runs::control_groups_missing;
 
+use crate::daemon;
 use crate::retention::disk_guard;
 use gt_beads::{dependencies, outbox, store};
 use gt_execution::trees;
+use gt_scheduling::queue;
 use gt_town::deck::{DeckRecord, DeckSettings};
 use gt_town::{OperationError, Result, Town, UnsentNotices};
 
@@ -137,6 +139,7 @@ pub fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
         checks.push(HealthCheck::bad("runtime", CheckGrade::Warning, told, fix));
     }
     checks.push(notices(town)?);
+    checks.extend(waiting_work(town)?);
     checks.extend(deck(town));
     checks.push(moved_trees(town)?);
     checks.extend(rig_directories(town)?);
@@ -202,6 +205,15 @@ fn room(town: &Town) -> Result<Option<HealthCheck>> {
 fn shown_room(room: UsedRoom) -> String {
     let more = if room.is_more { "more than " } else { "" };
     format!("{more}{} MB", room.bytes.div_ceil(1 << 20))
+}
+
+/// Work that waits for a daemon that does not run.
+fn waiting_work(town: &Town) -> Result<Option<HealthCheck>> {
+    // A setting that cannot be read is a finding of its own.
+    let Ok(status) = queue::status(town) else { return Ok(None) };
+    Ok(daemon::absence(town, &status)?.map(|absence| {
+        HealthCheck::bad("daemon", CheckGrade::Warning, absence.to_string(), absence.remedy())
+    }))
 }
 
 /// Whether other users can read secret files.
