@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use gt_core::merging::MergeRequestId;
 use gt_core::schedule::Run;
 use gt_core::{Bead, BeadId};
 use gt_store::{Reader, Writer};
@@ -27,6 +28,8 @@ pub struct Deletion {
     pub bereft: Vec<BeadId>,
     /// The runs that have one of the beads. They are cancelled in the store; the caller ends their processes.
     pub runs: Vec<Run>,
+    /// The merge requests of the beads that are not over. They are cancelled.
+    pub requests: Vec<MergeRequestId>,
 }
 
 /// The effects that [`delete`] would have.
@@ -85,6 +88,7 @@ fn plan(town: &Town, reader: &Reader<'_>, inputs: &[String], cascade: bool) -> R
         deletion.labels += reader.labels_in_order(&bead)?.len();
         deletion.comments += reader.comments(id)?.len();
         deletion.runs.extend(reader.live_run(id)?);
+        deletion.requests.extend(reader.open_merge_request(id)?.map(|request| request.id));
         deletion.beads.push(bead);
     }
     deletion.dependencies = edges.len();

@@ -1,5 +1,7 @@
 //! Whether a person has to approve the work on a bead before it lands: required anywhere wins.
 
+use std::fmt;
+
 use gt_core::schedule::Context;
 use gt_core::{Bead, BeadId, DependencyType, Json, Status};
 use gt_store::Reader;
@@ -21,17 +23,49 @@ pub fn metadata_requires_review(bead: &Bead) -> bool {
     said.as_deref() == Some(REVIEW_REQUIRED)
 }
 
+/// The object that requires a review of the work on a bead. The rig is asked by the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReviewSource {
+    /// Its sling.
+    Sling,
+    /// Its own metadata.
+    Bead(BeadId),
+    /// The metadata of an open convoy that tracks it.
+    Convoy(BeadId),
+}
+
+impl fmt::Display for ReviewSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sling => write!(f, "its sling asks for it"),
+            Self::Bead(bead) => write!(f, "{bead} asks for it: {REVIEW}={REVIEW_REQUIRED}"),
+            Self::Convoy(convoy) => {
+                write!(f, "its convoy {convoy} asks for it: {REVIEW}={REVIEW_REQUIRED}")
+            }
+        }
+    }
+}
+
 /// Whether the sling, the bead or an open convoy that tracks it requires a review. The rig is asked by the caller.
 pub fn is_review_required(
     reader: &Reader<'_>,
     bead: &BeadId,
     context: Option<&Context>,
 ) -> Result<bool> {
+    Ok(review_source(reader, bead, context)?.is_some())
+}
+
+/// The first of those that requires a review.
+pub fn review_source(
+    reader: &Reader<'_>,
+    bead: &BeadId,
+    context: Option<&Context>,
+) -> Result<Option<ReviewSource>> {
     if context.is_some_and(|context| context.parameters.review || context.parameters.review_only) {
-        return Ok(true);
+        return Ok(Some(ReviewSource::Sling));
     }
     if reader.bead(bead)?.is_some_and(|bead| metadata_requires_review(&bead)) {
-        return Ok(true);
+        return Ok(Some(ReviewSource::Bead(bead.clone())));
     }
     for edge in reader.edges_to(bead)? {
         if edge.kind != DependencyType::Tracks {
@@ -40,8 +74,8 @@ pub fn is_review_required(
         let convoy = reader.bead(&edge.issue)?;
         let is_open = |convoy: &Bead| convoy.status != Status::Closed;
         if convoy.is_some_and(|convoy| is_open(&convoy) && metadata_requires_review(&convoy)) {
-            return Ok(true);
+            return Ok(Some(ReviewSource::Convoy(edge.issue)));
         }
     }
-    Ok(false)
+    Ok(None)
 }

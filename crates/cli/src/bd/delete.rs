@@ -17,7 +17,7 @@ pub(super) struct DeleteArgs {
     /// Ids, or parts of them
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Really delete, and cancel the runs that have them
+    /// Really delete, and cancel the runs and merge requests that have them
     #[arg(short, long)]
     force: bool,
     /// Also delete everything that depends on it
@@ -53,14 +53,17 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DeleteArgs) -> Result<(),
         preview_delete(&town, &ids, args.cascade)?
     };
     if printer.json() {
-        let (beads, runs) = (&deletion.beads, &deletion.runs);
+        let (beads, runs, requests) = (&deletion.beads, &deletion.runs, &deletion.requests);
         let ids = texts(beads.iter().map(|bead| &bead.id));
         // Only where there are some: scripts written for others do not expect it.
         let cancelled = (!runs.is_empty()).then(|| texts(runs.iter().map(|run| &run.id)));
+        let given_up = (!requests.is_empty()).then(|| texts(requests));
         let (deleted, would_delete) =
             if args.force { (Some(deleted_ids(ids)), None) } else { (None, Some(ids)) };
         let (runs_cancelled, would_cancel_runs) =
             if args.force { (cancelled, None) } else { (None, cancelled) };
+        let (merge_requests_cancelled, would_cancel_merge_requests) =
+            if args.force { (given_up, None) } else { (None, given_up) };
         return printer.object(&DeletionDocument {
             deleted,
             would_delete,
@@ -71,11 +74,16 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DeleteArgs) -> Result<(),
             orphaned: texts(&deletion.bereft),
             runs_cancelled,
             would_cancel_runs,
+            merge_requests_cancelled,
+            would_cancel_merge_requests,
         });
     }
     let verb = if args.force { "✓ Cancelled" } else { "Would cancel" };
     for run in &deletion.runs {
         printer.done(format!("{verb} {} of {}", run.id, run.agent))?;
+    }
+    for request in &deletion.requests {
+        printer.done(format!("{verb} the merge request {request}"))?;
     }
     let verb = if args.force { "✓ Deleted" } else { "Would delete" };
     for bead in &deletion.beads {
