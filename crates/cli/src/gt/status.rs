@@ -272,22 +272,11 @@ fn print_convoys(printer: &Printer, shown: &TownStatusFacts) -> Result<(), CliEr
     let mut table = Table::new().droppable_at(&[3]);
     for one in &shown.convoys {
         let members = one.convoy.members;
-        let counts = [
-            (members.failed, "failed"),
-            (one.running, "running"),
-            (one.queued, "queued"),
-            (one.blocked, "blocked"),
-        ];
-        let counts: Vec<String> = counts
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{what}: {count}"))
-            .collect();
         let eta = one.estimate.map(|estimate| format!("about {}", roughly(estimate.remaining)));
         table.row(vec![
             Cell::bold(format!("  {}", one.convoy.bead.id)),
             Cell::new(done_words(printer, members.completed(), members.failed, members.total)),
-            Cell::new(counts.join(", ")),
+            Cell::new(undone_words(one)),
             Cell::new(eta.unwrap_or_default()),
             Cell::new(one.convoy.bead.title.as_str()),
         ]);
@@ -305,6 +294,18 @@ pub(super) fn done_words(printer: &Printer, done: u64, failed: u64, total: u64) 
         Some(_) => format!("{} done", progress_blocks(done, failed, total)),
         None => format!("{done}/{total} done"),
     }
+}
+
+/// What a convoy has besides done beads: how many failed, run, and wait.
+pub(super) fn undone_words(one: &ConvoyOverview) -> String {
+    let counts = [
+        (one.convoy.members.failed, "failed"),
+        (one.running, "running"),
+        (one.queued, "queued"),
+        (one.blocked, "blocked"),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, what)| format!("{what}: {count}")).collect::<Vec<_>>().join(", ")
 }
 
 fn print_rigs(printer: &Printer, rigs: &[(Rig, RigCounts)]) -> Result<(), CliError> {

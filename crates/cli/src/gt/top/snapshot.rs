@@ -21,6 +21,7 @@ use super::model::{PageSource, Tone, TopCell, TopColumn, TopRow, TopSnapshot, To
 use crate::bd::event_line;
 use crate::gt::inbox::sentence;
 use crate::gt::scheduler::capacity;
+use crate::gt::status::undone_words;
 use crate::output::{local_times, moment, plural, progress_blocks, roughly, short_commit};
 
 /// How many events are looked at for the end of a row.
@@ -319,17 +320,6 @@ const CONVOY_COLUMNS: [TopColumn; 5] = [
 
 fn convoy_row(one: &ConvoyOverview) -> TopRow {
     let (bead, members) = (&one.convoy.bead, one.convoy.members);
-    let counts = [
-        (members.failed, "failed"),
-        (one.running, "running"),
-        (one.queued, "queued"),
-        (one.blocked, "blocked"),
-    ];
-    let counts: Vec<String> = counts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{what}: {count}"))
-        .collect();
     // A bead that needs a person has no end that could be told.
     let estimate = one.estimate.filter(|estimate| estimate.left_out == 0);
     let left = estimate.map(|estimate| roughly(estimate.remaining)).unwrap_or_default();
@@ -337,14 +327,14 @@ fn convoy_row(one: &ConvoyOverview) -> TopRow {
     let cells = vec![
         bead.id.to_string().into(),
         done.into(),
-        counts.join(", ").into(),
+        undone_words(one).into(),
         left.into(),
         bead.title.to_string().into(),
     ];
     let detail = vec![
         format!("title   {}", bead.title),
         format!("beads   {} of {}", members.completed(), plural(members.total, "bead")),
-        format!("state   {}", counts.join(", ")),
+        format!("state   {}", undone_words(one)),
     ];
     let id = bead.id.as_str();
     TopRow {
