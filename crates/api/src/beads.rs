@@ -88,6 +88,10 @@ pub struct DeletionDocument {
     pub runs_cancelled: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_cancel_runs: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge_requests_cancelled: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would_cancel_merge_requests: Option<Vec<String>>,
 }
 
 /// The beads that were deleted; one is named alone, as scripts expect it.

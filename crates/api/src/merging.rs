@@ -1,5 +1,6 @@
 //! Merge requests, queues and reviews.
 
+use gt_core::checks::CheckRun;
 use gt_core::formula::WordSet as _;
 use gt_core::hosting::ShownFeedback;
 use gt_core::merging::{Candidate, MergeRequest, PullRequestName, Review};
@@ -122,6 +123,9 @@ pub struct MergeRequestStoryDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateDocument>,
     pub reviews: Vec<ReviewDocument>,
+    /// The request that undid it after it had landed; left out if none has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<String>,
     /// The names of the checks that its rig has now, in their order; left out if there are none, and by the command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
@@ -204,6 +208,32 @@ pub struct CandidateCheckDocument {
     pub name: String,
     pub check_run: u64,
     pub cached: bool,
+    /// Whether it passed after it had failed on the same content; left out if it did not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub flaky: bool,
+    /// Which try on the same content passed, from 1; left out if that is not known any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+impl CandidateCheckDocument {
+    /// The document of a check of this name that passed with this run.
+    pub fn new(name: &str, check_run: u64, cached: bool, run: Option<&CheckRun>) -> Self {
+        Self {
+            name: name.to_owned(),
+            check_run,
+            cached,
+            flaky: run.is_some_and(|run| run.flaky),
+            attempt: run.map(|run| run.attempt),
+            exit_code: run.and_then(|run| run.exit_code),
+            duration_ms: run.map(|run| run.duration_ms),
+        }
+    }
 }
 
 impl CandidateDocument {

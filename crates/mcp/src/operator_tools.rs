@@ -301,7 +301,7 @@ fn request_text(town: &Town, id: &str) -> ToolAnswer {
     for review in &story.reviews {
         lines.push(format!("{} by {}: {}", review.decision.as_str(), review.actor, review.body));
     }
-    Ok(lines.next(story.request.next_step()))
+    Ok(lines.next(story.next_step()))
 }
 
 fn convoy_text(town: &Town, id: &str) -> ToolAnswer {

@@ -6,7 +6,8 @@ use gt_api::{
     MergeRequestDocument, MergeRequestStoryDocument, QueuePauseDocument, ReviewDocument,
     ShownCommentDocument,
 };
-use gt_core::merging::{MergeRequest, PullRequestName, RequestPurpose, RequestState};
+use gt_core::checks::CheckRun;
+use gt_core::merging::{MergeMethod, MergeRequest, PullRequestName, RequestPurpose, RequestState};
 use gt_daemon::daemon::{self, DaemonAbsence};
 use gt_daemon::views::absence_document;
 use gt_execution::merge_queue::{
@@ -40,7 +41,7 @@ enum MqVerb {
         after_help = "Examples:\n  gt mq show gt-abc\n  gt mq show gt-abc@2\n  gt mq show 3f9c2d1"
     )]
     Show(RequestArgs),
-    /// Show the output of the check that failed with a merge request
+    /// Show the output of the check that failed with a merge request, or with the branch that it waits for
     #[command(after_help = "Examples:\n  gt mq log gt-abc@1")]
     Log(RequestArgs),
     /// List checks that passed after they had failed on the same tree
@@ -376,29 +377,32 @@ fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<()
 
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
+    let story = merge_queue::story(town, input)?;
+    let next = story.next_step();
     let RequestStory {
         request,
         title,
         candidate,
         checks,
         reviews,
-        repair,
+        undone_by,
         pull_request_waits_for,
         pull_request_texts,
         spent,
-    } = merge_queue::story(town, input)?;
+        ..
+    } = story;
     let absence = daemon_absence(town)?.filter(|_| request.state.moves_by_itself());
     let check_documents = || {
-        let check = |check: &CandidateCheck| CandidateCheckDocument {
-            name: check.name.clone(),
-            check_run: check.check_run,
-            cached: check.cached,
+        let check = |(check, run): &(CandidateCheck, Option<CheckRun>)| {
+            CandidateCheckDocument::new(&check.name, check.check_run, check.cached, run.as_ref())
         };
         checks.iter().map(check).collect()
     };
     if printer.json() {
+        let request = with_absence(&request, &title, None, absence);
         return printer.object(&MergeRequestStoryDocument {
-            request: with_absence(&request, &title, None, absence),
+            request: MergeRequestDocument { next, ..request },
+            undone_by: undone_by.map(|revert| revert.to_string()),
             candidate: candidate.as_ref().map(|it| CandidateDocument::new(it, check_documents())),
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
             rig_checks: Vec::new(),
@@ -435,18 +439,24 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
     if let Some(candidate) = &candidate {
         let others = candidate.parts.iter().filter(|part| part.request != request.id);
         let others: Vec<String> = others.map(|part| part.request.to_string()).collect();
-        row("checked as", short_commit(&candidate.tip).to_owned());
+        let tip = short_commit(&candidate.tip);
+        match request.method {
+            MergeMethod::Direct => row("checked", "no: direct work lands unchecked".to_owned()),
+            _ if checks.is_empty() => row("checked", "no: its rig had no checks".to_owned()),
+            _ => row("checked as", tip.to_owned()),
+        }
         row("together with", others.join(", "));
-        for check in &checks {
+        for (check, run) in &checks {
             let how = if check.cached { "passed before on the same content" } else { "passed" };
-            row("check", format!("{}: {how}", check.name));
+            let flaky = run.as_ref().filter(|run| run.flaky);
+            let flaky = flaky.map(|run| format!(", flaky: it passed on try {}", run.attempt));
+            row("check", format!("{}: {how}{}", check.name, flaky.unwrap_or_default()));
         }
     }
     for review in &reviews {
         let words = format!("{} by {}  {}", review.decision.as_str(), review.actor, review.body);
         row("review", words.trim_end().to_owned());
     }
-    let next = if repair.is_empty() { request.next_step() } else { repair };
     row("next", next);
     printer.table(table)?;
     if pull_request_texts.is_empty() {
@@ -476,7 +486,9 @@ fn queue_stop(request: &MergeRequest) -> String {
 
 fn log(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let (run, output) = merge_queue::failed_check(town, input)?;
+    let found = merge_queue::failed_check(town, input)?;
+    let (run, output) =
+        found.ok_or_else(|| CliError::request(format!("no check has failed with {input}")))?;
     if printer.json() {
         return printer.object(&FailedCheckDocument {
             check: run.name,

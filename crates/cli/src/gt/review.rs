@@ -133,7 +133,12 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ReviewArgs) -> Result<(),
         }
         ReviewVerb::Reject(args) => {
             let request = decide(&town, &args.request, ReviewDecision::Rejected, &args.message)?;
-            decided(context, &town, &request, "is rejected and goes back to a worker")
+            let words = if merge_queue::is_repaired(&town, &request)? {
+                "is rejected and goes back to a worker".to_owned()
+            } else {
+                format!("is rejected, and no repair is scheduled; {}", request.next_step())
+            };
+            decided(context, &town, &request, &words)
         }
     }
 }
@@ -200,12 +205,17 @@ fn size_of(change: &RequestChangeSize) -> String {
 
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
-    let RequestStory { request, title, pull_request_texts, spent, .. } =
-        merge_queue::story(town, input)?;
+    let story = merge_queue::story(town, input)?;
+    let next = story.next_step();
+    let RequestStory { request, title, undone_by, pull_request_texts, spent, .. } = story;
     let reviews = merge_queue::reviews_of_work(town, &request)?;
     if printer.json() {
         return printer.object(&gt_api::MergeRequestStoryDocument {
-            request: MergeRequestDocument::new(&request, &title, None),
+            request: MergeRequestDocument {
+                next,
+                ..MergeRequestDocument::new(&request, &title, None)
+            },
+            undone_by: undone_by.map(|revert| revert.to_string()),
             candidate: None,
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
             rig_checks: Vec::new(),
@@ -226,7 +236,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         ("change", size_of(&change)),
         ("files", change.paths.join(" ")),
         ("look at it", format!("gt review diff {}", request.id)),
-        ("next", request.next_step()),
+        ("next", next),
     ] {
         if !value.is_empty() {
             table.row(vec![Cell::bold(name), Cell::new(value)]);

@@ -74,6 +74,11 @@ fn members_land_on_the_branch_of_their_convoy_and_then_all_at_once_on_the_base()
     assert_eq!((&request["purpose"], &request["state"]), (&json!("integration"), &json!("landed")));
     assert_eq!((request.get("run"), &request["target"]), (None, &json!("main")));
     assert_eq!(request["candidate"]["checks"][0]["name"], "both");
+    // The tip is also what a member landed, and the commit before it is what another has.
+    for commit in ["main", "main~1"] {
+        let commit = town.origin_git(&["rev-parse", commit]).ok().line().to_owned();
+        assert_eq!(town.gt_json(&["mq", "show", &commit])["id"], request["id"]);
+    }
     let references = town.origin_references();
     assert!(!references.contains(&format!("refs/heads/{branch}")), "{references:?}");
     town.cycle().ok();

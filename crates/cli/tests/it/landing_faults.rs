@@ -289,6 +289,14 @@ fn requests_for_a_branch_that_was_renamed_land_on_the_new_one() {
     }
     let told = town.gt(["mq", "show", "we-a"]).ok().stdout;
     assert_says(&told, &["the origin has no branch main", "gt rig set web branch"]);
+    assert_says(
+        &town.gt(["inbox"]).ok().stdout,
+        &["target-gone", "gt rig set web branch <branch>"],
+    );
+    town.bead("we-c", &[]);
+    let said = town.gt(["sling", "we-c"]).fails(1).stderr;
+    assert_says(&said, &["has no branch main", "gt rig set web branch <branch>"]);
+    town.gt(["unsling", "we-c"]).ok();
 
     town.gt(["rig", "set", "web", "branch", "trunk"]).ok();
     town.gt(["mq", "run"]).ok();

@@ -61,6 +61,78 @@ fn work_lands_checked_and_its_bead_closes_with_it() {
 }
 
 #[test]
+fn each_commit_of_a_request_tells_how_it_landed() {
+    let town = town_with_check("");
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    worker.commit("milk", "milk\n", "Add milk");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    town.person_lands("sugar", "sugar\n");
+    let commit = |name: &str| town.origin_git(&["rev-parse", name]).ok().line().to_owned();
+    let (person, last, inner, first) =
+        (commit("main"), commit("main~1"), commit("main~2"), commit("main~3"));
+
+    for landed in [&last, &inner, &inner[..7], &last[..5]] {
+        assert_eq!(request(&town, landed)["id"], "we-a@1", "{landed}");
+    }
+    for other in [&person, &first, "abcd"] {
+        let said = refusal(&town.gt(["mq", "show", other]));
+        assert_says(&said, &["no merge request has brought a commit that begins with", other]);
+    }
+    town.gt(["mq", "revert", &inner, "-m", "no"]).ok();
+    assert_eq!((town.landed_file("tea"), town.landed_file("milk")), (None, None));
+}
+
+#[test]
+fn direct_work_is_told_as_unchecked() {
+    let town = town_with_check("false");
+    let worker = Worker::begin(&town, "we-a", &["--merge", "direct"]);
+    worker.commit("tea", "tea\n", "Add tea");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+
+    let shown = town.gt(["mq", "show", "we-a"]).ok().stdout;
+
+    assert_says(&shown, &["landed", "no: direct work lands unchecked"]);
+    assert!(!shown.contains("checked as"), "{shown}");
+}
+
+#[test]
+fn a_check_that_passes_on_its_second_try_is_told_as_flaky() {
+    let flaky =
+        "echo try >> \"$GT_TOWN_ROOT/tries\"; test $(wc -l < \"$GT_TOWN_ROOT/tries\") -ge 2";
+    let town = town_with_check("");
+    town.gt(["rig", "check", "add", "web", "test", flaky, "--retry", "1"]).ok();
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+
+    let shown = town.gt(["mq", "show", "we-a"]).ok().stdout;
+
+    assert_says(&shown, &["test: passed, flaky: it passed on try 2"]);
+    let check = request(&town, "we-a")["candidate"]["checks"][0].clone();
+    assert_eq!((&check["flaky"], &check["attempt"]), (&json!(true), &json!(2)));
+    assert_eq!(check["exit_code"], 0);
+    assert!(check["duration_ms"].is_u64(), "{check}");
+}
+
+#[test]
+fn the_output_of_a_check_that_does_not_end_is_kept() {
+    let town = town_with_check("");
+    let hangs = "echo it hangs; sleep 60";
+    town.gt(["rig", "check", "add", "web", "test", hangs, "--timeout", "1s"]).ok();
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_eq!(state(&town, "we-a"), "held: check_error");
+
+    assert_says(&town.gt(["mq", "log", "we-a"]).ok().stdout, &["it hangs"]);
+
+    assert_says(&town.gt(["why", "we-a"]).ok().stdout, &["gt mq log we-a@1"]);
+    assert_says(&town.gt(["inbox"]).ok().stdout, &["check-error", "gt mq log we-a@1"]);
+}
+
+#[test]
 fn a_request_tells_the_cost_of_its_runs() {
     let town = town_with_project(
         "echo tea > tea; git add tea; git commit --quiet -m tea; echo 'cost: 0.25'; echo 'tokens: 90'; gt done",
@@ -231,6 +303,8 @@ fn a_target_that_is_red_itself_stops_the_queue_and_blames_nobody() {
         ("queued".into(), json!(0))
     );
     assert_says(&town.gt(["mq", "list"]).ok().stdout, &["main of web is red: test fails"]);
+    assert_says(&town.gt(["mq", "log", "we-a"]).ok().stdout, &["broken is here"]);
+    assert_says(&town.gt(["mq", "show", "we-a"]).ok().stdout, &["gt mq log we-a@1"]);
     assert_eq!(town.landed("main"), ["First commit", "A person changes broken"]);
     first.wait_until_gone();
 
@@ -326,6 +400,61 @@ fn a_rejection_goes_back_to_a_worker_with_every_comment() {
     town.gt(["review", "approve", "we-a"]).ok();
     town.gt(["mq", "run"]).ok();
     assert_eq!(town.landed("main"), ["First commit", "Add tea", "Spell it"]);
+}
+
+#[test]
+fn a_rejection_without_a_repair_says_so() {
+    let town = town_with_check("");
+    town.gt(["config", "set", "rig.web.review", "required"]).ok();
+    town.gt(["config", "set", "mq.repairs", "0"]).ok();
+    let worker = worker(&town, "we-a", "tea", "te\n");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    let beyond = ["review", "comment", "we-a", "--file", "tea", "--line", "99", "-m", "here"];
+    assert_says(&refusal(&town.gt(beyond)), &["no line 99 in tea, which has 1"]);
+
+    let said = town.gt(["review", "reject", "we-a", "-m", "spell it"]).ok().stdout;
+
+    assert_says(&said, &["we-a@1 is rejected, and no repair is scheduled", "gt mq retry we-a@1"]);
+    assert_eq!(town.show("we-a")["status"], "blocked");
+}
+
+#[test]
+fn review_only_work_that_was_given_up_waits_for_no_review() {
+    let town = town_with_check("");
+    let worker = Worker::begin(&town, "we-a", &["--review-only"]);
+    worker.commit("tea", "tea\n", "Add tea");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_eq!(town.reasons("we-a"), ["review"]);
+
+    town.gt(["mq", "cancel", "we-a"]).ok();
+
+    assert_eq!(
+        (town.show("we-a")["status"].clone(), town.reasons("we-a")),
+        (json!("open"), vec!["not-scheduled".to_owned()])
+    );
+    let inbox = town.gt(["inbox"]).ok().stdout;
+    assert!(!inbox.contains("review"), "{inbox}");
+    let said = refusal(&town.gt(["mq", "close", "we-a", "-m", "no"]));
+    assert!(said.trim_end().ends_with("can be closed so"), "{said}");
+}
+
+#[test]
+fn a_bead_that_is_to_be_deleted_names_its_merge_request() {
+    let town = town_with_check("");
+    town.gt(["mq", "pause", "web"]).ok();
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+
+    let said = town.bd(["delete", "we-a"]).ok().stdout;
+
+    assert_says(&said, &["Would cancel the merge request we-a@1", "Would delete we-a"]);
+    assert_eq!(town.json(&["delete", "we-a"])["would_cancel_merge_requests"], json!(["we-a@1"]));
+    assert_eq!(state(&town, "we-a"), "queued");
+    let said = town.bd(["delete", "we-a", "--force"]).ok().stdout;
+    assert_says(&said, &["✓ Cancelled the merge request we-a@1"]);
 }
 
 #[test]
@@ -579,6 +708,7 @@ fn finished_work_that_no_process_lands_is_the_first_line() {
     }
     assert_eq!(town.gt_json(&["mq", "list"])[0]["daemon_absence"]["merge_requests"], 1);
     assert_eq!(town.gt_json(&["inbox"])[0]["code"], "daemon-away");
+    assert_says(&town.gt(["doctor"]).stdout, &[first]);
     let waited = town.gt(["wait", "--all", "--timeout", "50ms", "--json"]).fails(1).json();
     assert_eq!(
         (&waited["timed_out"], &waited["beads"][0]["result"]),

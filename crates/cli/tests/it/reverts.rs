@@ -50,19 +50,57 @@ fn landed_work_is_undone_and_its_bead_is_open_again_with_the_reason() {
     assert_eq!(request(&town, "we-a@1")["state"], "landed");
 
     // Nothing is left to undo, and the work can be done again from the target.
-    let again = refusal(&town.gt(["mq", "revert", "we-a@1", "-m", "again"]));
-    assert_says(&again, &["main has nothing of we-a@1 any more"]);
-    assert_says(
-        &refusal(&town.gt(["mq", "revert", "we-a@2", "-m", "no"])),
-        &["we-a@2", "has not landed as work"],
+    let commit_of_revert = revert["landed"].as_str().unwrap();
+    for undone in ["we-a", "we-a@1", &landed] {
+        let again = refusal(&town.gt(["mq", "revert", undone, "-m", "again"]));
+        assert_says(&again, &["we-a@1 was undone by we-a@2"]);
+    }
+    for revert in ["we-a@2", commit_of_revert] {
+        let again = refusal(&town.gt(["mq", "revert", revert, "-m", "no"]));
+        assert_says(&again, &["we-a@2 has undone work itself", "gt sling we-a"]);
+    }
+    let story = request(&town, "we-a@1");
+    assert_eq!(
+        (&story["undone_by"], &story["next"]),
+        (&json!("we-a@2"), &json!("nothing; we-a@2 has undone it"))
     );
+    let shown = town.gt(["mq", "show", "we-a@1"]).ok().stdout;
+    assert_says(&shown, &["we-a@2 has undone it"]);
     town.gt(["sling", "we-a"]).ok();
     let second = Worker::of_next(&town, "we-a", 1);
-    second.commit("tea", "green\n", "Add green tea");
+    second.commit("tea", "tea\n", "Add tea again");
+    second.commit("cup", "cup\n", "Add a cup");
     second.gt(&["done"]).ok();
     second.wait_until_gone();
-    assert_eq!(town.landed_file("tea").as_deref(), Some("green\n"));
     assert_eq!(town.show("we-a")["status"], "closed");
+
+    // The first work is gone, whatever the later one has brought again.
+    let again = refusal(&town.gt(["mq", "revert", "we-a@1", "-m", "again"]));
+    assert_says(&again, &["we-a@1 was undone by we-a@2"]);
+    assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"));
+    town.gt(["mq", "revert", "we-a", "-m", "again"]).ok();
+    assert_eq!((town.landed_file("tea"), town.landed_file("cup")), (None, None));
+    assert_eq!(request(&town, "we-a@3")["undone_by"], "we-a@4");
+}
+
+#[test]
+fn the_last_work_of_a_bead_is_undone_first() {
+    let town = town_with_queue();
+    land(&town, "we-a", "tea", "tea\n");
+    town.bd(["reopen", "we-a"]).ok();
+    town.gt(["sling", "we-a"]).ok();
+    let second = Worker::of_next(&town, "we-a", 1);
+    second.commit("cup", "cup\n", "Add a cup");
+    second.gt(&["done"]).ok();
+    second.wait_until_gone();
+
+    let said = refusal(&town.gt(["mq", "revert", "we-a@1", "-m", "no"]));
+
+    assert_says(&said, &["we-a@2 has landed after we-a@1", "gt mq revert we-a@2 -m <why>"]);
+    town.gt(["mq", "revert", "we-a", "-m", "no"]).ok();
+    assert_eq!((town.landed_file("tea"), town.landed_file("cup")), (Some("tea\n".into()), None));
+    town.gt(["mq", "revert", "we-a", "-m", "no"]).ok();
+    assert_eq!(town.landed_file("tea"), None);
 }
 
 #[test]

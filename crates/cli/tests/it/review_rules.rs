@@ -62,6 +62,27 @@ fn a_review_that_is_required_anywhere_is_required() {
 }
 
 #[test]
+fn a_review_names_the_rule_that_asks_for_it() {
+    let town = town_with_queue();
+    let reason = |bead: &str| town.gt(["review", "show", bead]).ok().stdout;
+    Worker::begin(&town, "we-sling", &["--review"]);
+    finish(&town, "we-sling");
+    assert_says(&reason("we-sling"), &["its sling asks for it"]);
+    town.bead("we-bead", &["--metadata", r#"{"review": "required"}"#]);
+    town.gt(["sling", "we-bead"]).ok();
+    finish(&town, "we-bead");
+    assert_says(&reason("we-bead"), &["we-bead asks for it: review=required"]);
+    town.gt(["config", "set", "rig.web.review", "required"]).ok();
+    Worker::begin(&town, "we-rig", &[]);
+    finish(&town, "we-rig");
+    assert_says(&reason("we-rig"), &["rig.web.review is required"]);
+
+    town.gt(["config", "set", "rig.web.review", "optional"]).ok();
+
+    assert_says(&reason("we-rig"), &["a rule that has been changed since asked for it"]);
+}
+
+#[test]
 fn no_new_work_starts_while_too_many_reviews_wait() {
     let town = town_with_queue();
     town.gt(["config", "set", "rig.web.review", "required"]).ok();

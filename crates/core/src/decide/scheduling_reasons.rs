@@ -322,7 +322,7 @@ fn after_context(
                         WaitReason::RunCancelled(run.ended_by.clone())
                     }
                 }),
-                RunState::Done if context.is_reviewed_by_hand(run) => Some(WaitReason::Review),
+                RunState::Done if context.waits_for_review_by_hand(run) => Some(WaitReason::Review),
                 RunState::Lost if run.over_limit.is_some() => {
                     run.over_limit.map(|limit| WaitReason::OverLimit(run.id.clone(), limit))
                 }
@@ -339,7 +339,7 @@ fn after_context(
 mod tests {
     use super::*;
     use crate::schedule::{ContextClosed, ContextId, ContextOrigin, SlingParameters, WorkerPlace};
-    use crate::{IssueType, Priority};
+    use crate::{IssueType, Priority, RunId, Uid};
 
     const NOW: Timestamp = Timestamp::from_nanos(1_790_000_000_000_000_000);
 
@@ -400,6 +400,43 @@ mod tests {
 
     fn codes(reasons: &[WaitReason]) -> Vec<&'static str> {
         reasons.iter().map(WaitReason::code).collect()
+    }
+
+    #[test]
+    fn only_work_without_a_merge_request_is_reviewed_by_hand() {
+        let run = |tree: &str, accepted: &str| {
+            let mut run = Run::begun(
+                RunId { bead: BeadId::parse("web-1").unwrap(), epoch: 1 },
+                Uid::from_bytes([0; 16]),
+                1,
+                RigSlug::parse("web").unwrap(),
+                ExecutorKind::Process,
+                NOW,
+            );
+            run.state = RunState::Done;
+            run.workplace.tree = tree.to_owned();
+            run.workplace.base_commit = "beef".to_owned();
+            run.landing.accepted = accepted.to_owned();
+            run
+        };
+        let sling = |review_only, review| {
+            let parameters = SlingParameters { review_only, review, ..SlingParameters::default() };
+            let closed =
+                ContextClosed { reason: CloseReason::Dispatched, at: NOW, by: "me".to_owned() };
+            Context { parameters, closed: Some(closed), ..context() }
+        };
+        for (context, run, waits) in [
+            (sling(true, false), run("", ""), true),
+            (sling(false, true), run("", ""), true),
+            (sling(false, false), run("", ""), false),
+            // It looked, and changed nothing.
+            (sling(true, false), run("web/ada", "beef"), true),
+            (sling(true, false), run("web/ada", "c0ffee"), false),
+            (sling(false, true), run("web/ada", "c0ffee"), false),
+        ] {
+            let reason = after_context(&context, Some(&run), 3);
+            assert_eq!(reason, waits.then_some(WaitReason::Review), "{context:?} {run:?}");
+        }
     }
 
     #[test]

@@ -261,7 +261,11 @@ impl InboxItem {
                 format!("gt review approve {id}"),
                 format!("gt review reject {id} -m <why>"),
             ],
-            RequestState::Failed if request.check_run.is_some() => vec![format!("gt mq log {id}")],
+            RequestState::Failed | RequestState::Held(RequestHold::CheckError)
+                if request.check_run.is_some() =>
+            {
+                vec![format!("gt mq log {id}")]
+            }
             RequestState::Held(RequestHold::Unmerged) => {
                 vec![format!("gt mq close {id} -m <why>")]
             }

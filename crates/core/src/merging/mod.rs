@@ -4,6 +4,7 @@ mod candidate;
 mod integration_branch;
 mod order;
 mod request;
+mod revert_history;
 mod review;
 mod transition;
 
@@ -16,5 +17,6 @@ pub use request::{
     AcceptedBlocker, MergeMethod, MergeRequest, MergeRequestId, PullRequestName, QueueStop,
     RequestHold, RequestPurpose, RequestState,
 };
+pub use revert_history::revert_of;
 pub use review::{Review, ReviewDecision, approval_of};
 pub use transition::{OriginAnswer, RequestAction, RequestRefusal, next_state};

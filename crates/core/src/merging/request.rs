@@ -328,7 +328,7 @@ pub struct MergeRequest {
     pub candidate: Option<u64>,
     /// The commit of the target that has it; empty before.
     pub landed: String,
-    /// The run of the check that failed with it.
+    /// The run of the check that failed with it, or could not be run to its end.
     pub check_run: Option<u64>,
     /// Not to be tried again before this.
     pub retry_at: Option<Timestamp>,
@@ -463,7 +463,7 @@ impl MergeRequest {
         let Self { id, rig, target, .. } = self;
         let mend = || {
             format!(
-                "mend {target}, or gt mq top <merge request> --fix lets the one land that mends it"
+                "gt mq log {id} shows why; mend {target}, or gt mq top <merge request> --fix lets the one land that mends it"
             )
         };
         let resume = || format!("gt mq resume {rig} --branch {target}");
@@ -474,11 +474,11 @@ impl MergeRequest {
             return mend();
         }
         if let Some(blocker) = &self.queue_stop.blocker {
-            return format!("it lands by itself after that; gt mq show {blocker}");
+            return format!("the daemon lands it after that; gt mq show {blocker}");
         }
         match self.state {
             RequestState::Queued | RequestState::Building | RequestState::Checking => {
-                format!("it lands by itself; gt mq show {id}")
+                format!("the daemon lands it; gt mq show {id}")
             }
             RequestState::Landing => format!("the origin decides; gt mq show {id}"),
             RequestState::Review => {
@@ -515,6 +515,9 @@ impl MergeRequest {
                 "gt up on that host lands it; gt mq cancel {id} gives it up, and then gt sling {} does it again",
                 id.bead
             ),
+            RequestState::Held(RequestHold::CheckError) if self.check_run.is_some() => {
+                format!("gt mq log {id} shows why; gt mq retry {id} tries again now")
+            }
             RequestState::Held(_) => format!("gt mq retry {id} tries again now"),
             RequestState::Landed if self.purpose == RequestPurpose::Work => {
                 match convoy_of_branch(target) {
@@ -634,7 +637,7 @@ pub(crate) mod tests {
         let stacked = QueueStop { blocker, ..QueueStop::default() };
         let (reason, next) = told(RequestState::Queued, &stacked);
         assert!(reason.contains("waits until gt-b, which it is built on, has landed"), "{reason}");
-        assert_eq!(next, "it lands by itself after that; gt mq show gt-b");
+        assert_eq!(next, "the daemon lands it after that; gt mq show gt-b");
         // The origin answers a push, and a person a review, also while the queue stands still.
         for state in [RequestState::Landing, RequestState::Review] {
             assert_eq!(told(state, &paused), told(state, &QueueStop::default()));

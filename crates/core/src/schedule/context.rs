@@ -178,6 +178,12 @@ impl Context {
         let is_outside = run.workplace.tree.is_empty();
         self.parameters.review_only || (self.parameters.review && is_outside)
     }
+
+    /// Whether the work of a run of it that is done waits for such a review. Work of a run that became a merge request does
+    /// not, also after a person has cancelled or reverted that.
+    pub fn waits_for_review_by_hand(&self, run: &Run) -> bool {
+        self.is_reviewed_by_hand(run) && !run.has_work()
+    }
 }
 
 #[cfg(test)]

@@ -294,6 +294,12 @@ impl Run {
         self.state.is_live() && self.executor.takes_slot()
     }
 
+    /// Whether a commit of its own was accepted, and not only the one that it began from.
+    pub fn has_work(&self) -> bool {
+        let accepted = &self.landing.accepted;
+        !accepted.is_empty() && *accepted != self.workplace.base_commit
+    }
+
     /// The sentence about it for people: the reason of its end, or the wait of a live run.
     pub fn explanation(&self) -> String {
         self.silence().map_or_else(|| self.reason.clone(), |silence| silence.to_string())

@@ -28,9 +28,11 @@ pub(super) fn bead_rows(reader: &Reader<'_>, now: Timestamp) -> Result<Vec<Inbox
     let others = reader.failed_beads(EACH_MAX)?;
     failed_beads.extend(others);
     let failed_beads: BTreeSet<BeadId> = failed_beads.into_iter().collect();
+    let rescues = if failed_beads.is_empty() { Vec::new() } else { reader.rescues()? };
     for id in failed_beads {
         let Some(bead) = reader.bead(&id)? else { continue };
-        rows.push(failed(&bead));
+        let is_saved = rescues.iter().any(|rescued| rescued.run.bead == id);
+        rows.push(failed(&bead, is_saved));
     }
     for row in &mut rows {
         if let Some(bead) = &row.bead {
@@ -61,8 +63,8 @@ fn kind_of(
         (RunState::Lost, _) => run.over_limit.map(|_| InboxKind::OverLimit),
         (RunState::Done, _) => {
             let context = reader.context_by_number(run.context)?;
-            let is_reviewed = context.is_some_and(|context| context.parameters.review_only);
-            is_reviewed.then_some(InboxKind::Review)
+            let waits = context.is_some_and(|context| context.waits_for_review_by_hand(run));
+            waits.then_some(InboxKind::Review)
         }
         _ => None,
     })
@@ -124,9 +126,11 @@ fn handed_back(kind: InboxKind, run: &Run, bead: &Bead) -> InboxItem {
     }
 }
 
-fn failed(bead: &Bead) -> InboxItem {
+fn failed(bead: &Bead, is_saved: bool) -> InboxItem {
     let id = &bead.id;
     let retry = format!("gt scheduler retry {id}");
+    let mut commands = vec![retry.clone(), format!("bd close {id}"), format!("gt run list {id}")];
+    commands.extend(is_saved.then(|| format!("gt rescue show {id}")));
     InboxItem {
         bead: Some(id.clone()),
         rig: bead.rig.clone(),
@@ -136,12 +140,7 @@ fn failed(bead: &Bead) -> InboxItem {
             None => format!("failed: {id} failed"),
         },
         remedy: format!("{retry} tries it again; bd close {id} leaves it, and lets others go on"),
-        commands: vec![
-            retry,
-            format!("bd close {id}"),
-            format!("gt run list {id}"),
-            format!("gt rescue show {id}"),
-        ],
+        commands,
         since: bead.closed_at,
         context: InboxContext { detail: bead.close_reason.clone(), ..InboxContext::default() },
         ..plain(InboxKind::Failed, InboxObject::Bead(id.clone()))

@@ -1,7 +1,6 @@
 //! Merge requests and queues that need a person.
 
 use std::collections::BTreeMap;
-use std::iter;
 
 use gt_core::inbox::{
     InboxContext, InboxItem, InboxKind, InboxObject, RequestSurroundings, WaitEnd, end_of_request,
@@ -135,7 +134,8 @@ impl StoppedQueue {
                 let check = red.as_ref().map(|(check, _)| check.as_str()).unwrap_or_default();
                 (
                     format!("target red: {check} fails on {place} itself, {count}"),
-                    iter::once(list.clone())
+                    [list.clone(), format!("gt mq log {first}")]
+                        .into_iter()
                         .chain(fixes.iter().cloned())
                         .chain([format!("gt mq retry {first}")])
                         .collect(),
@@ -143,7 +143,11 @@ impl StoppedQueue {
             }
             InboxKind::TargetGone => (
                 format!("target gone: {place} is not at the origin, {count}{words}"),
-                vec![list.clone(), format!("gt mq retry {first}")],
+                vec![
+                    format!("gt rig set {rig} branch <branch>"),
+                    list.clone(),
+                    format!("gt mq retry {first}"),
+                ],
             ),
             _ => (
                 format!("origin away: {place} is not reached, {count}{words}"),
@@ -160,6 +164,10 @@ impl StoppedQueue {
                 } else {
                     format!("gt mq top <merge request> --fix, of those that {list} shows")
                 }
+            ),
+            InboxKind::TargetGone => format!(
+                "it is tried again by itself; gt mq retry {first} tries now; if {target} was renamed, gt rig set {rig} branch \
+                 <branch>"
             ),
             _ => format!("it is tried again by itself; gt mq retry {first} tries now"),
         };

@@ -8,15 +8,18 @@ use gt_beads::run_records::set_status_in;
 use gt_core::inbox::{InboxItem, InboxKind};
 use gt_core::merging::{
     MergeMethod, MergeRequest, MergeRequestId, PullRequestName, QueueStop, RequestHold,
-    RequestPurpose, RequestState,
+    RequestPurpose, RequestState, ReviewDecision,
 };
 use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::{CloseReason, ContextOrigin, DoneStatus, RunEnd, RunState, Workplace};
+use gt_core::schedule::{
+    CloseReason, ContextOrigin, DoneStatus, Rescued, RunEnd, RunId, RunState, Workplace,
+};
 use gt_core::{
     BeadId, DependencyType, EventKind, MessageAddress, Outcome, Priority, RigSlug, Sender, Status,
     Timestamp,
 };
 use gt_daemon::inbox::inbox;
+use gt_execution::merge_queue::{self, RequestReview};
 use gt_executors::git::Commit;
 use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
 use gt_scheduling::run_transitions::claim;
@@ -58,7 +61,7 @@ pub(crate) fn request_at(
         target: "main".to_owned(),
         branch: "polecat/nux".to_owned(),
         accepted: accepted.to_string(),
-        base: "beef".to_owned(),
+        base: format!("{:0>40}", "beef"),
         method: MergeMethod::Queue,
         review: false,
         state,
@@ -242,6 +245,41 @@ fn a_bead_that_failed_without_a_run_is_listed_while_others_wait_for_it() {
     assert_eq!(keys(&town), ["failed:web-1"]);
     assert_eq!(listed[0].context.blocks, [BeadId::parse("web-2").unwrap()]);
     assert_eq!(listed[0].context.detail, "no way");
+    // Nothing of it was saved.
+    let rescue = |row: &InboxItem| row.commands.iter().any(|it| it.contains("gt rescue"));
+    assert!(!rescue(&listed[0]), "{:?}", listed[0].commands);
+    let saved = Rescued {
+        run: RunId::parse("web-1#1").unwrap(),
+        rig: RigSlug::parse("web").unwrap(),
+        host: "here".to_owned(),
+        reference: "refs/gt/rescue/web-1".to_owned(),
+        commit: "c0ffee".to_owned(),
+        base: "beef".to_owned(),
+        bytes: 1,
+        left_out: Vec::new(),
+        created_at: town.now(),
+    };
+    town.write(|writer| Ok(writer.put_rescue(&saved)?)).unwrap();
+    assert!(rescue(&rows(&town)[0]));
+}
+
+#[test]
+fn words_of_a_person_are_not_blank() {
+    let town = town_with_rig(None);
+    request(&town, "web-1", RequestState::Review);
+    request(&town, "web-2", RequestState::Held(RequestHold::Unmerged));
+    let blank =
+        |decision| RequestReview { decision, file: "", line: None, body: " \n", process: None };
+    let refused = [
+        merge_queue::comment(&town, "web-1", &blank(ReviewDecision::Comment)).unwrap_err(),
+        merge_queue::review(&town, "web-1", &blank(ReviewDecision::Rejected)).unwrap_err(),
+        merge_queue::close_unmerged(&town, "web-2", "  ").unwrap_err(),
+    ];
+    for error in refused {
+        assert!(error.to_string().starts_with("say "), "{error}");
+    }
+    let approved = merge_queue::review(&town, "web-1", &blank(ReviewDecision::Approved)).unwrap();
+    assert_eq!(approved.state, RequestState::Queued);
 }
 
 #[test]

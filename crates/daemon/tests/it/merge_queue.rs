@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gt_core::checks::{CheckDefinition, CheckResult, CheckRun, check_cache_key};
+use gt_core::checks::{CheckDefinition, CheckError, CheckResult, CheckRun, check_cache_key};
 use gt_core::inbox::InboxKind;
 use gt_core::merging::{Candidate, CandidateState, MergeRequest, RequestHold, RequestState};
 use gt_core::schedule::{CloseReason, ContextOrigin, Run, Workplace};
@@ -18,7 +18,7 @@ use gt_execution::merge_queue::{
 };
 use gt_executors::git::{
     AppliedAs, CandidateBuild, CandidateMember, Commit, GitError, LandMethod, LandedRange,
-    MemberOutcome, Push, RevertCommit, Signature,
+    MemberOutcome, OriginRefusal, Push, RefusalKind, RevertCommit, Signature,
 };
 use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
 use gt_scheduling::run_transitions::claim;
@@ -44,6 +44,12 @@ struct CountingMachine {
     culprit: Option<u64>,
     /// The request without which the check fails, also on the target.
     mender: Option<u64>,
+    /// The request with which the check does not end.
+    stuck: Option<u64>,
+    /// Whether the check ends nowhere.
+    is_all_stuck: bool,
+    /// The request that the origin does not take.
+    refused: Option<u64>,
     /// A commit that only another host has.
     missing: Option<Commit>,
     fetches: Cell<u32>,
@@ -130,6 +136,13 @@ impl MergeMachine for CountingMachine {
             let content = self.content(commit);
             let is_red = self.culprit.is_some_and(|culprit| content.contains(&culprit))
                 || self.mender.is_some_and(|mender| !content.contains(&mender));
+            let is_stuck =
+                self.is_all_stuck || self.stuck.is_some_and(|stuck| content.contains(&stuck));
+            let result = match (is_stuck, is_red) {
+                (true, _) => CheckResult::Error,
+                (false, true) => CheckResult::Failed,
+                (false, false) => CheckResult::Passed,
+            };
             let run = CheckRun {
                 id: 0,
                 rig: rig.slug.clone(),
@@ -139,8 +152,8 @@ impl MergeMachine for CountingMachine {
                 commit: commit.to_string(),
                 tree: commit.to_string(),
                 purpose,
-                result: if is_red { CheckResult::Failed } else { CheckResult::Passed },
-                error: None,
+                result,
+                error: is_stuck.then_some(CheckError::Timeout),
                 exit_code: Some(i32::from(is_red)),
                 attempt: 1,
                 flaky: false,
@@ -190,8 +203,13 @@ impl MergeRepository for CountingRepository<'_> {
         Ok(None)
     }
 
-    fn changed_paths(&self, _: &Commit, _: &Commit) -> std::result::Result<Vec<PathBuf>, GitError> {
-        Ok(Vec::new())
+    fn changed_paths(
+        &self,
+        _: &Commit,
+        to: &Commit,
+    ) -> std::result::Result<Vec<PathBuf>, GitError> {
+        let number = u64::from_str_radix(to.as_str(), 16).unwrap();
+        Ok(vec![PathBuf::from(format!("file-{number}"))])
     }
 
     fn conflicting_paths(
@@ -262,6 +280,10 @@ impl MergeRepository for CountingRepository<'_> {
         _: Duration,
     ) -> std::result::Result<Push, GitError> {
         assert_eq!(self.0.target.borrow().as_ref(), expected);
+        if self.0.refused.is_some_and(|refused| self.0.content(commit).contains(&refused)) {
+            let (kind, words) = (RefusalKind::Hook, "no such file here".to_owned());
+            return Ok(Push::Rejected(OriginRefusal { kind, words }));
+        }
         self.0.target.replace(Some(commit.clone()));
         Ok(Push::Done)
     }
@@ -402,6 +424,70 @@ fn one_culprit_in_a_batch_of_8_costs_at_most_4_more_check_runs() {
         let extra = u64::from(machine.check_runs.get()) - batches;
         assert!(extra <= 4, "{culprit}: {extra} more than {batches} batches");
     }
+}
+
+/// Where a request stands.
+fn state_of(town: &Town, number: u64) -> RequestState {
+    story(town, &format!("web-{number}")).unwrap().request.state
+}
+
+#[test]
+fn a_request_with_which_a_check_does_not_end_waits_alone() {
+    let machine = CountingMachine { stuck: Some(3), ..CountingMachine::new(None) };
+    let town = town_with_queue();
+    assert_eq!(land(&town, &machine), 31);
+    assert_eq!(state_of(&town, 3), RequestState::Held(RequestHold::CheckError));
+    // The batch, its 8 requests one by one, the target without the one that is stuck, and the other batches.
+    assert_eq!(machine.check_runs.get(), 1 + 8 + 1 + 3 - 1);
+}
+
+#[test]
+fn a_check_that_does_not_end_on_the_target_either_is_not_tried_for_each_request() {
+    let machine = CountingMachine { is_all_stuck: true, ..CountingMachine::new(None) };
+    let town = town_with_queue();
+    assert_eq!(land(&town, &machine), 0);
+    for number in [1, 8, 32] {
+        assert_eq!(state_of(&town, number), RequestState::Held(RequestHold::CheckError));
+    }
+    assert_eq!(machine.check_runs.get(), 3, "the batch, one of its requests, the target");
+}
+
+#[test]
+fn a_request_that_the_origin_does_not_take_waits_alone() {
+    let machine = CountingMachine { refused: Some(3), ..CountingMachine::new(None) };
+    let town = town_with_queue();
+    assert_eq!(land(&town, &machine), 31);
+    assert_eq!(state_of(&town, 3), RequestState::Held(RequestHold::OriginRefused));
+}
+
+#[test]
+fn a_review_that_becomes_required_counts_for_requests_in_line() {
+    let known = |_: &Town, _: &str| Ok(());
+    let (town, machine) = (town_with_queue(), CountingMachine::new(None));
+    gt_town::settings::set(&town, "rig.web.review", "required", known).unwrap();
+    assert_eq!(land(&town, &machine), 0);
+    for number in 1..=REQUESTS {
+        assert_eq!(state_of(&town, number), RequestState::Review);
+    }
+}
+
+#[test]
+fn a_path_that_becomes_protected_counts_for_requests_in_line() {
+    let known = |_: &Town, _: &str| Ok(());
+    let (town, machine) = (town_with_queue(), CountingMachine::new(None));
+    // Each request changes the file of its number.
+    gt_town::settings::set(&town, "rig.web.protect", "file-3", known).unwrap();
+    assert_eq!(land(&town, &machine), 31);
+    assert_eq!(state_of(&town, 3), RequestState::Review);
+}
+
+#[test]
+fn a_target_is_looked_at_again_after_a_change_of_the_checks() {
+    let machine = CountingMachine { mender: Some(99), ..CountingMachine::new(None) };
+    let town = town_with_queue();
+    assert_eq!(land(&town, &machine), 0, "the target is red");
+    rigs::remove_check(&town, "web", "test").unwrap();
+    assert_eq!(land(&town, &machine), 32);
 }
 
 #[test]

@@ -144,12 +144,8 @@ impl QueueBuilder<'_> {
         let mut line: Vec<_> =
             line.into_iter().filter(|(request, _)| request.waits_until(now).is_none()).collect();
         in_queue_order(&mut line);
-        let direct: Vec<MergeRequest> = line
-            .iter()
-            .filter(|(request, _)| is_direct(request))
-            .map(|(request, _)| request.clone())
-            .take(self.batch_max)
-            .collect();
+        let direct = line.iter().map(|(request, _)| request).filter(|request| is_direct(request));
+        let direct = self.together(direct.cloned(), self.batch_max);
         if !direct.is_empty() {
             return Ok(Some(Batch { requests: direct, kind: BatchKind::Unchecked }));
         }
@@ -179,7 +175,20 @@ impl QueueBuilder<'_> {
         let requests = requests
             .filter(|request| request.method == MergeMethod::Queue && !waits_for_person(request));
         let most = if is_red { 1 } else { self.batch_max };
-        Ok(Some(Batch { requests: requests.take(most).collect(), kind: BatchKind::Checked }))
+        Ok(Some(Batch { requests: self.together(requests, most), kind: BatchKind::Checked }))
+    }
+
+    /// The first of these requests with those after it, as far as none of them is to be tried on its own.
+    fn together(
+        &self,
+        requests: impl Iterator<Item = MergeRequest>,
+        most: usize,
+    ) -> Vec<MergeRequest> {
+        let mut requests = requests.peekable();
+        if let Some(first) = requests.next_if(|first| self.alone.contains(&first.id)) {
+            return vec![first];
+        }
+        requests.filter(|request| !self.alone.contains(&request.id)).take(most).collect()
     }
 
     /// Leaves out requests whose commit is on another host alone: a builder of that host builds them. If that host is away,
@@ -231,9 +240,7 @@ impl QueueBuilder<'_> {
                 Ok(BatchProgress::GoOn)
             }
             CheckVerdict::Passed(checks) => Ok(BatchProgress::after(self.land(&built, &checks)?)),
-            CheckVerdict::Error { check, words } => {
-                self.hold_for_error(&built.ids(), &check, &words)
-            }
+            CheckVerdict::Error(error) => self.hold_unchecked(&built, &error),
             CheckVerdict::Failed(failure) => {
                 self.search(built, failure, batch.kind == BatchKind::BeforeReview)
             }
@@ -370,15 +377,40 @@ impl QueueBuilder<'_> {
         self.verify(&built.tip, CheckPurpose::Candidate)
     }
 
+    /// A check of a candidate could not be run to its end. One request of several may be the reason, so each is tried on its
+    /// own; if the check does not end on the target either, all wait.
+    fn hold_unchecked(
+        &mut self,
+        built: &BuiltCandidate,
+        error: &CheckFailure,
+    ) -> Result<BatchProgress> {
+        let ids = built.ids();
+        let [id] = ids.as_slice() else {
+            self.requeue(&built.parts, &RequestNote::default())?;
+            self.alone.extend(ids);
+            return Ok(BatchProgress::GoOn);
+        };
+        if self.alone.contains(id)
+            && matches!(self.verify(&built.base, CheckPurpose::Base)?, CheckVerdict::Error(_))
+        {
+            let in_line = self.line()?.into_iter().filter(|request| {
+                matches!(request.state, RequestState::Queued | RequestState::Checking)
+            });
+            let in_line: Vec<MergeRequestId> = in_line.map(|request| request.id).collect();
+            return self.hold_for_error(&in_line, error);
+        }
+        self.hold_for_error(&ids, error)
+    }
+
     pub(super) fn hold_for_error(
         &mut self,
         ids: &[MergeRequestId],
-        check: &str,
-        words: &str,
+        error: &CheckFailure,
     ) -> Result<BatchProgress> {
         let note = RequestNote {
-            detail: format!("{check}: {words}"),
+            detail: format!("{}: {}", error.check, error.words),
             retry_at: Some(self.town.now().plus(CHECK_ERROR_DELAY)),
+            check_run: Some(error.check_run),
             ..RequestNote::default()
         };
         let hold = RequestAction::Hold(RequestHold::CheckError);
@@ -425,8 +457,8 @@ impl QueueBuilder<'_> {
                     search = search.passed();
                 }
                 CheckVerdict::Passed(_) => return Ok(BatchProgress::GoOn),
-                CheckVerdict::Error { check, words } => {
-                    return self.hold_for_error(&built.ids(), &check, &words);
+                CheckVerdict::Error(error) => {
+                    return self.hold_unchecked(&built, &error);
                 }
                 CheckVerdict::Failed(next) => {
                     failure = next;
@@ -465,9 +497,9 @@ impl QueueBuilder<'_> {
                 self.act(&rest, RequestAction::Requeue, OriginAnswer::Unknown, &note)?;
                 Ok(BatchProgress::GoOn)
             }
-            CheckVerdict::Error { check, words } => {
+            CheckVerdict::Error(error) => {
                 let ids = self.in_work()?;
-                self.hold_for_error(&ids, &check, &words)
+                self.hold_for_error(&ids, &error)
             }
             CheckVerdict::Failed(CheckFailure { check: red, .. }) => {
                 let (rig, target) = (&self.name.rig, self.name.target.as_str());

@@ -241,6 +241,7 @@ pub fn put_on_top(town: &Town, input: &str, fix: bool) -> Result<MergeRequest> {
 
 /// Closes the bead of a request that people have merged, or do not want merged.
 pub fn close_unmerged(town: &Town, input: &str, why: &str) -> Result<MergeRequest> {
+    let why = said(why, "why it is closed")?;
     town.write(|writer| {
         let request = resolve_request(town, writer, input)?;
         let is_left_to_people = matches!(
@@ -248,11 +249,11 @@ pub fn close_unmerged(town: &Town, input: &str, why: &str) -> Result<MergeReques
             RequestState::Held(RequestHold::Unmerged | RequestHold::PullRequestChanged)
         );
         if !is_left_to_people {
+            let next = request.next_step();
+            let next = if next.is_empty() { next } else { format!("; {next}") };
             return Err(OperationError::rejected(format!(
-                "{} is {}; only one that was pushed and is not to be merged by gt can be closed so; {}",
-                request.id,
-                request.state,
-                request.next_step()
+                "{} is {}; only one that was pushed and is not to be merged by gt can be closed so{next}",
+                request.id, request.state
             )));
         }
         let cancelled = cancel_request_in(writer, &request.id.bead, why)?;
@@ -267,31 +268,53 @@ pub fn close_unmerged(town: &Town, input: &str, why: &str) -> Result<MergeReques
     })
 }
 
+/// The words of a person; refused if there are none.
+pub(super) fn said<'a>(words: &'a str, what: &str) -> Result<&'a str> {
+    let words = words.trim();
+    if words.is_empty() {
+        return Err(OperationError::rejected(format!("say {what}: -m \"<text>\"")));
+    }
+    Ok(words)
+}
+
 /// Comments on a request; nothing else changes.
 pub fn comment(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<Review> {
+    let review = &RequestReview {
+        body: said(review.body, "what is to be said about it")?,
+        ..review.clone()
+    };
     require_reviewer(town, input, review.process)?;
-    refuse_unknown_file(town, input, review.file)?;
+    refuse_unknown_place(town, input, review.file, review.line)?;
     town.write(|writer| {
         let request = open_for_review(town, writer, input, review.process)?;
         insert(writer, &request, review)
     })
 }
 
-/// Refuses a comment on a file that neither the accepted commit nor its base has. Where the commits are not here, nothing is
-/// known of their files.
-fn refuse_unknown_file(town: &Town, input: &str, file: &str) -> Result<()> {
+/// Refuses a comment on a file or a line that neither the accepted commit nor its base has. Where the commits are not here,
+/// nothing is known of their files.
+fn refuse_unknown_place(town: &Town, input: &str, file: &str, line: Option<u32>) -> Result<()> {
     if file.is_empty() {
         return Ok(());
     }
     let request = town.read(|reader| resolve_request(town, reader, input))?;
     let Ok((rig, repository, base, accepted)) = compared(town, &request) else { return Ok(()) };
+    let mut lines = None;
     for commit in [&accepted, &base] {
-        if !repository.files(commit, &[file]).map_err(git_failed(&rig))?.is_empty() {
-            return Ok(());
+        for (_, text) in repository.files(commit, &[file]).map_err(git_failed(&rig))? {
+            lines = lines.max(Some(text.lines().count()));
         }
     }
+    let is_there = |line: u32| usize::try_from(line).is_ok_and(|it| it > 0 && Some(it) <= lines);
+    let wrong = match (lines, line) {
+        (None, _) => format!("no file {file}"),
+        (Some(lines), Some(line)) if !is_there(line) => {
+            format!("no line {line} in {file}, which has {lines}")
+        }
+        (Some(_), _) => return Ok(()),
+    };
     Err(OperationError::rejected(format!(
-        "{} has no file {file}; gt review diff {} --stat lists what it changes",
+        "{} has {wrong}; gt review diff {} --stat lists what it changes",
         request.id, request.id
     )))
 }
@@ -299,6 +322,13 @@ fn refuse_unknown_file(town: &Town, input: &str, file: &str) -> Result<()> {
 /// Approves or rejects a request that waits for a review. An approved one is in line again; a rejected one goes back to its
 /// author with all comments.
 pub fn review(town: &Town, input: &str, review: &RequestReview<'_>) -> Result<MergeRequest> {
+    let body = match review.decision {
+        ReviewDecision::Approved => review.body.trim(),
+        ReviewDecision::Rejected | ReviewDecision::Comment => {
+            said(review.body, "what is to be changed")?
+        }
+    };
+    let review = &RequestReview { body, ..review.clone() };
     let files = file_layers(town)?;
     require_reviewer(town, input, review.process)?;
     town.write(|writer| {

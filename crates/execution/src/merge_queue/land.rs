@@ -6,7 +6,7 @@ use gt_core::merging::{
     Candidate, CandidatePart, CandidateState, MergeRequest, MergeRequestId, OriginAnswer,
     RequestAction, RequestHold, RequestState, approval_of,
 };
-use gt_executors::git::{Commit, GitError, Push};
+use gt_executors::git::{CheckoutObstacle, Commit, GitError, Push, RefusalKind};
 use gt_store::{CandidateCheck, Writer};
 
 use super::machine::MergeLock;
@@ -77,6 +77,12 @@ impl QueueBuilder<'_> {
         checks: Option<&PassedChecks>,
     ) -> Result<PushOutcome> {
         let failed = git_failed(self.rig);
+        let requests: Vec<MergeRequest> =
+            built.parts.iter().map(|(request, _)| request.clone()).collect();
+        if self.require_reviews(&requests)? {
+            self.rebuild(&self.still_mine(built)?, OriginAnswer::Unknown)?;
+            return Ok(PushOutcome::Requeued);
+        }
         let Some(candidate) = self.intend(built, checks)? else {
             self.rebuild(&self.still_mine(built)?, OriginAnswer::Unknown)?;
             return Ok(PushOutcome::Requeued);
@@ -96,6 +102,9 @@ impl QueueBuilder<'_> {
         }
         let name = format!("candidate-{}", candidate.number);
         let push = self.push(&built.tip, base, &name, limit)?;
+        if may_concern_one(&push) && self.is_tried_singly(&candidate)? {
+            return Ok(PushOutcome::Requeued);
+        }
         let result = match push {
             Push::Done => {
                 let words = format!("it took {} and does not have it", built.tip);
@@ -133,6 +142,19 @@ impl QueueBuilder<'_> {
             }
         };
         Ok(result)
+    }
+
+    /// Puts the requests of a candidate back in line, to be tried each on its own: what is in the way may concern only one of
+    /// them. `false` for a candidate of one request.
+    fn is_tried_singly(&mut self, candidate: &Candidate) -> Result<bool> {
+        if candidate.parts.len() < 2 {
+            return Ok(false);
+        }
+        self.take_back(candidate, OriginAnswer::Absent, &RequestNote::default())?;
+        self.alone.extend(candidate.parts.iter().map(|part| part.request.clone()));
+        let name = format!("candidate-{}", candidate.number);
+        let _ = self.repository.forget_candidate(&self.name.target, &name);
+        Ok(true)
     }
 
     /// Pushes a commit; again after a pause when the origin says that another push came first and its branch has not moved:
@@ -283,6 +305,22 @@ impl QueueBuilder<'_> {
         let name = format!("candidate-{}", candidate.number);
         let _ = self.repository.forget_candidate(&self.name.target, &name);
         Ok(PushOutcome::Requeued)
+    }
+}
+
+/// Whether a push was not taken because of what it brings: of several requests one may be to blame.
+fn may_concern_one(push: &Push) -> bool {
+    match push {
+        Push::Rejected(why) => match why.kind {
+            RefusalKind::Hook | RefusalKind::Quota | RefusalKind::Unknown => true,
+            RefusalKind::ProtectedBranch | RefusalKind::Locked => false,
+        },
+        Push::Held(checkout) => matches!(
+            checkout.obstacle,
+            CheckoutObstacle::Files { .. } | CheckoutObstacle::Submodules(_)
+        ),
+        Push::Incomplete(_) => true,
+        Push::Done | Push::LostRace(_) | Push::Unable(_) | Push::Unreachable(_) => false,
     }
 }
 

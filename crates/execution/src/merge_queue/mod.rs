@@ -8,6 +8,7 @@ mod attendance;
 mod batch;
 mod branch_push;
 mod commands;
+mod commit_lookup;
 mod integrate;
 mod land;
 mod local_machine;
@@ -16,6 +17,7 @@ mod pass;
 mod pull_requests;
 mod queue_name;
 mod repair;
+mod required_reviews;
 mod revert;
 mod rig_removal;
 mod settle;
@@ -44,5 +46,5 @@ pub use rig_removal::remove_rig;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{
     LineEntry, RequestChangeSize, RequestStory, change, change_size, failed_check, flaky_checks,
-    line, requests, review_reason, reviews_of_work, story,
+    is_repaired, line, requests, review_reason, reviews_of_work, story,
 };

@@ -314,6 +314,8 @@ pub(super) struct QueueBuilder<'a> {
     is_turn_taken: bool,
     /// The queue to which requests of this one were moved, because its branch was renamed.
     moved_to: Option<QueueName>,
+    /// The requests that are tried each on its own in this pass: one of them is why a batch could not be checked or pushed.
+    pub(super) alone: BTreeSet<MergeRequestId>,
     /// The requests that were changed.
     pub(super) changed: BTreeSet<MergeRequestId>,
 }
@@ -353,6 +355,7 @@ impl<'a> QueueBuilder<'a> {
             is_fetched: false,
             is_turn_taken: false,
             moved_to: None,
+            alone: BTreeSet::new(),
             changed: BTreeSet::new(),
         })
     }
@@ -407,6 +410,7 @@ impl<'a> QueueBuilder<'a> {
         };
         // If that fails, the next pass looks again.
         let _ = self.repository.look_at_target(self.town, target, &tip);
+        self.require_reviews(&self.line()?)?;
         let Some(batch) = self.next_batch(&tip, scope)? else { return Ok(false) };
         if let [request] = batch.requests.as_slice()
             && request.method == MergeMethod::PullRequest

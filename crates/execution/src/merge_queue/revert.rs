@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gt_core::merging::{
-    Candidate, MergeMethod, MergeRequest, MergeRequestId, RequestPurpose, RequestState,
+    Candidate, MergeMethod, MergeRequest, MergeRequestId, RequestPurpose, RequestState, revert_of,
 };
 use gt_core::{BeadId, EventKind, Rig, Status};
 use gt_executors::git::{
@@ -11,10 +11,12 @@ use gt_executors::git::{
 };
 use gt_store::{Reader, Writer};
 
+use super::commands::said;
+use super::commit_lookup::find;
 use super::local_machine::LocalMachine;
 use super::machine::{MergeMachine, MergeRepository};
-use super::views::find;
 use crate::checks::protected_among;
+use gt_beads::lookup::resolve_in;
 use gt_beads::notes::add_in;
 use gt_beads::review_rules::is_review_required;
 use gt_beads::run_records::set_status_in;
@@ -39,12 +41,10 @@ pub fn revert_on(
     input: &str,
     why: &str,
 ) -> Result<MergeRequest> {
-    let why = why.trim();
-    if why.is_empty() {
-        return Err(OperationError::rejected("say why it is undone: -m \"<why>\""));
-    }
+    let why = said(why, "why it is undone")?;
+    let found = find(town, input)?;
     let (request, candidate, rig, title) = town.read(|reader| {
-        let request = landed_work(town, reader, input)?;
+        let request = landed_work(town, reader, input, found.clone())?;
         require_idle(reader, &request.id.bead)?;
         let candidate = match request.candidate {
             Some(number) => reader.candidate(number)?,
@@ -101,25 +101,86 @@ pub fn revert_on(
     })
 }
 
-/// The landed work that `input` means: a commit, a request, or the last work of a bead that has landed.
-fn landed_work(town: &Town, reader: &Reader<'_>, input: &str) -> Result<MergeRequest> {
-    let is_work = |request: &MergeRequest| {
+/// The landed work that `input` means: of a commit or a request the found one, of a bead its last work that is not undone.
+fn landed_work(
+    town: &Town,
+    reader: &Reader<'_>,
+    input: &str,
+    found: MergeRequest,
+) -> Result<MergeRequest> {
+    let is_work = |request: &&MergeRequest| {
         request.state == RequestState::Landed && request.purpose == RequestPurpose::Work
     };
-    let found = find(town, reader, input)?;
-    if is_work(&found) {
-        return Ok(found);
+    let landed = landed_requests(reader, &found.id.bead)?;
+    let works = || landed.iter().filter(is_work).rev();
+    let is_there = |work: &&MergeRequest| revert_of(&landed, &work.id).is_none();
+    let work = if resolve_in(town, reader, input).is_ok() {
+        works().find(is_there).or_else(|| works().next()).cloned().unwrap_or(found)
+    } else {
+        found
+    };
+    if let Some(revert) = revert_of(&landed, &work.id) {
+        return Err(OperationError::rejected(format!(
+            "{} was undone by {}, so nothing is to be undone",
+            work.id, revert.id
+        )));
     }
-    let names_request = MergeRequestId::parse(input).is_ok_and(|id| id == found.id);
-    let others = reader.merge_requests_of(&found.id.bead)?;
-    match others.into_iter().find(is_work).filter(|_| !names_request) {
-        Some(work) => Ok(work),
-        None => Err(OperationError::rejected(format!(
+    if work.state == RequestState::Landed && work.purpose == RequestPurpose::Revert {
+        return Err(OperationError::rejected(format!(
+            "{} has undone work itself; gt sling {} does that work again",
+            work.id, work.id.bead
+        )));
+    }
+    if !is_work(&&work) {
+        return Err(OperationError::rejected(format!(
             "{} has not landed as work, so nothing is to be undone: {}",
-            found.id,
-            found.state_reason()
-        ))),
+            work.id,
+            work.state_reason()
+        )));
     }
+    let is_later = |other: &&MergeRequest| {
+        other.id.number > work.id.number && (&other.rig, &other.target) == (&work.rig, &work.target)
+    };
+    if let Some(later) = works().filter(is_there).find(is_later) {
+        return Err(OperationError::rejected(format!(
+            "{} has landed after {}; undo that first: gt mq revert {} -m <why>",
+            later.id, work.id, later.id
+        )));
+    }
+    Ok(work)
+}
+
+/// The request that undid a landed one.
+pub(super) fn undoing_request(
+    reader: &Reader<'_>,
+    request: &MergeRequest,
+) -> Result<Option<MergeRequestId>> {
+    if request.state != RequestState::Landed || request.purpose == RequestPurpose::Revert {
+        return Ok(None);
+    }
+    let landed = landed_requests(reader, &request.id.bead)?;
+    Ok(revert_of(&landed, &request.id).map(|revert| revert.id.clone()))
+}
+
+/// The requests of a bead that have changed a branch, the oldest first.
+fn landed_requests(reader: &Reader<'_>, bead: &BeadId) -> Result<Vec<MergeRequest>> {
+    let mut landed = Vec::new();
+    for request in reader.merge_requests_of(bead)?.into_iter().rev() {
+        if request.state != RequestState::Landed {
+            continue;
+        }
+        let candidate = match request.candidate {
+            Some(number) => reader.candidate(number)?,
+            None => None,
+        };
+        let range = landed_range(&request, candidate.as_ref());
+        // The branch had all of it already.
+        let is_empty = range.is_ok_and(|range| range.before == range.after);
+        if !is_empty {
+            landed.push(request);
+        }
+    }
+    Ok(landed)
 }
 
 /// Refuses a bead that is worked on, or has another request that is not over.
@@ -146,7 +207,10 @@ fn require_idle(reader: &Reader<'_>, bead: &BeadId) -> Result<()> {
 }
 
 /// The commits of the target that a request became.
-fn landed_range(request: &MergeRequest, candidate: Option<&Candidate>) -> Result<LandedRange> {
+pub(super) fn landed_range(
+    request: &MergeRequest,
+    candidate: Option<&Candidate>,
+) -> Result<LandedRange> {
     let unknown = || {
         OperationError::rejected(format!(
             "the commits of the target that {} became are not known; revert {} by hand",

@@ -15,7 +15,7 @@ use gt_town::Result;
 /// How often a builder renews its lease while a check runs.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(20);
 
-/// A check that says no.
+/// A check that says no, or that could not say anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CheckFailure {
     /// The check.
@@ -43,12 +43,7 @@ pub(super) enum CheckVerdict {
     /// This check fails.
     Failed(CheckFailure),
     /// This check could not be run to its end.
-    Error {
-        /// The check.
-        check: String,
-        /// Why not, in a sentence.
-        words: String,
-    },
+    Error(CheckFailure),
 }
 
 impl QueueBuilder<'_> {
@@ -89,10 +84,11 @@ impl QueueBuilder<'_> {
                 }
                 CheckResult::Error => {
                     let kind = run.error.map_or("error", |error| error.as_str()).replace('_', " ");
-                    return Ok(CheckVerdict::Error {
+                    return Ok(CheckVerdict::Error(CheckFailure {
                         check: check.name,
                         words: format!("{kind}{last}"),
-                    });
+                        check_run: run.id,
+                    }));
                 }
             }
         }

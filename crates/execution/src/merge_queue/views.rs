@@ -2,18 +2,20 @@
 
 use std::collections::HashMap;
 
-use gt_core::checks::CheckRun;
+use gt_core::checks::{CheckResult, CheckRun};
 use gt_core::cost::Spent;
 use gt_core::hosting::ShownFeedback;
 use gt_core::merging::{
-    Candidate, MergeRequest, MergeRequestId, RequestState, Review, in_queue_order,
+    Candidate, MergeRequest, MergeRequestId, RequestPurpose, RequestState, Review, in_queue_order,
 };
 use gt_core::{Priority, Rig};
 use gt_executors::git::{Commit, DiffOptions, Repository};
 use gt_store::{CandidateCheck, MergeQueueRow, Reader, RequestFilter};
 
+use super::commit_lookup::find;
+use super::revert::undoing_request;
 use crate::checks::protected_paths;
-use gt_beads::merge_requests::resolve_request;
+use gt_beads::review_rules::review_source;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::{Trees, git_failed};
 use gt_town::{OperationError, Result, Town};
@@ -92,12 +94,14 @@ pub struct RequestStory {
     pub title: String,
     /// The candidate that it lands with, from the intent on.
     pub candidate: Option<Candidate>,
-    /// The checks that the candidate has passed.
-    pub checks: Vec<CandidateCheck>,
+    /// The checks that the candidate has passed, each with the run that passed.
+    pub checks: Vec<(CandidateCheck, Option<CheckRun>)>,
     /// What people said about it, the oldest first.
     pub reviews: Vec<Review>,
     /// The repair of work that was sent back, in words; empty if there is none.
     pub repair: String,
+    /// The request that undid it after it had landed.
+    pub undone_by: Option<MergeRequestId>,
     /// What its pull request waits for, in words; empty if it has none, or if that is not known yet.
     pub pull_request_waits_for: String,
     /// The texts on its pull request that start no repair.
@@ -106,19 +110,33 @@ pub struct RequestStory {
     pub spent: Spent,
 }
 
-/// The story of a request, of the last request of a bead, or of the request that landed as a commit.
+impl RequestStory {
+    /// The command that moves the request on, what moves it by itself, or why nothing can be done with it any more.
+    pub fn next_step(&self) -> String {
+        match &self.undone_by {
+            Some(revert) => format!("nothing; {revert} has undone it"),
+            None if self.repair.is_empty() => self.request.next_step(),
+            None => self.repair.clone(),
+        }
+    }
+}
+
+/// The story of a request, of the last request of a bead, or of the request that brought a commit to its branch.
 pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
+    let request = find(town, input)?;
     town.read(|reader| {
-        let request = find(town, reader, input)?;
         let title = reader.bead(&request.id.bead)?.map(|bead| bead.title.to_string());
         let candidate = match request.candidate {
             Some(number) => reader.candidate(number)?,
             None => None,
         };
-        let checks = match &candidate {
-            Some(candidate) => reader.candidate_checks(candidate.number)?,
-            None => Vec::new(),
-        };
+        let mut checks = Vec::new();
+        if let Some(candidate) = &candidate {
+            for check in reader.candidate_checks(candidate.number)? {
+                let run = reader.check_run(check.check_run)?;
+                checks.push((check, run));
+            }
+        }
         let reviews = reader.reviews_of(&request.id)?;
         let branch = &request.pull_request.branch;
         let pull_request = if request.state.is_open() {
@@ -141,6 +159,7 @@ pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
             checks,
             reviews,
             repair: repair_of(reader, &request)?,
+            undone_by: undoing_request(reader, &request)?,
             pull_request_texts,
             pull_request_waits_for: pull_request.map(|pull| pull.waits_for).unwrap_or_default(),
             request,
@@ -173,12 +192,34 @@ pub fn review_reason(town: &Town, request: &MergeRequest) -> Result<String> {
         return Ok(format!("it changes protected paths: {}", protected.join(", ")));
     }
     let files = file_layers(town)?;
-    let of_rig = town.read(|reader| Ok(layers_over(&files, reader)?.rig_review(&request.rig)?))?;
-    Ok(if of_rig == "required" {
-        format!("rig.{}.review is required", request.rig)
-    } else {
-        "its sling, its bead or its convoy asks for it".to_owned()
+    let (of_rig, source) = town.read(|reader| {
+        let bead = &request.id.bead;
+        let run = match request.run() {
+            Some(run) => reader.run(&run)?,
+            None => None,
+        };
+        let context = match run {
+            Some(run) => reader.context_by_number(run.context)?,
+            None => reader.latest_context(bead)?,
+        };
+        let of_rig = layers_over(&files, reader)?.rig_review(&request.rig)?;
+        Ok((of_rig, review_source(reader, bead, context.as_ref())?))
+    })?;
+    Ok(match source {
+        _ if of_rig == "required" => format!("rig.{}.review is required", request.rig),
+        Some(source) => source.to_string(),
+        None => "a rule that has been changed since asked for it when it was made".to_owned(),
     })
+}
+
+/// Whether a request that was sent back is repaired without a person.
+pub fn is_repaired(town: &Town, request: &MergeRequest) -> Result<bool> {
+    if request.purpose == RequestPurpose::Integration {
+        let files = file_layers(town)?;
+        let repairs = town.read(|reader| Ok(layers_over(&files, reader)?.mq_repairs()?))?;
+        return Ok(i64::from(request.tries) <= repairs);
+    }
+    Ok(!town.read(|reader| repair_of(reader, request))?.is_empty())
 }
 
 /// The repair run of a request that was sent back, or the place of that run in the queue.
@@ -195,45 +236,38 @@ fn repair_of(reader: &Reader<'_>, request: &MergeRequest) -> Result<String> {
     Ok(if is_scheduled { scheduled() } else { String::new() })
 }
 
-/// The request that landed as this commit, or that `input` names otherwise.
-pub(super) fn find(town: &Town, reader: &Reader<'_>, input: &str) -> Result<MergeRequest> {
-    let is_commit = input.len() >= 7 && input.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_commit {
-        let mut found = reader.merge_requests_landed_as(&input.to_ascii_lowercase())?.into_iter();
-        match (found.next(), found.next()) {
-            (Some(request), None) => return Ok(request),
-            (Some(_), Some(_)) => {
-                return Err(OperationError::rejected(format!(
-                    "more than one landed commit begins with {input}; write more of it"
-                )));
-            }
-            (None, _) => {}
-        }
-    }
-    resolve_request(town, reader, input)
-}
-
-/// The run of the check that failed with a request, or with the last request of its bead before it, and its output.
-pub fn failed_check(town: &Town, input: &str) -> Result<(CheckRun, String)> {
-    let run = town.read(|reader| {
-        let request = find(town, reader, input)?;
-        let until_it = reader.merge_requests_of(&request.id.bead)?.into_iter();
-        let until_it = until_it.filter(|one| one.id.number <= request.id.number);
-        let run = match until_it.max_by_key(|one| (one.check_run.is_some(), one.id.number)) {
-            Some(MergeRequest { check_run: Some(id), .. }) => reader.check_run(id)?,
-            _ => None,
-        };
-        run.ok_or_else(|| {
-            OperationError::rejected(format!("no check has failed with {}", request.id))
-        })
-    })?;
+/// The run of the check that failed with a request or could not be run to its end, and its output: of the request itself, of
+/// the last request of its bead before it, or of the target that it waits for. Nothing if there is none.
+pub fn failed_check(town: &Town, input: &str) -> Result<Option<(CheckRun, String)>> {
+    let request = find(town, input)?;
+    let Some(run) = town.read(|reader| failed_check_run(reader, &request))? else {
+        return Ok(None);
+    };
     let path = town.root().join(&run.log);
     let output = std::fs::read(&path).map_err(|source| OperationError::File {
         action: "read",
         path,
         source,
     })?;
-    Ok((run, String::from_utf8_lossy(&output).into_owned()))
+    Ok(Some((run, String::from_utf8_lossy(&output).into_owned())))
+}
+
+fn failed_check_run(reader: &Reader<'_>, request: &MergeRequest) -> Result<Option<CheckRun>> {
+    if request.waits_for_target().is_some()
+        && let Some(red) = reader.merge_queue(&request.rig, &request.target)?.and_then(|it| it.red)
+    {
+        let runs = reader.check_runs_on(&red.commit)?.into_iter().rev();
+        let mut failed = runs.filter(|run| {
+            run.rig == request.rig && run.name == red.check && run.result == CheckResult::Failed
+        });
+        return Ok(failed.next());
+    }
+    let until_it = reader.merge_requests_of(&request.id.bead)?.into_iter();
+    let until_it = until_it.filter(|one| one.id.number <= request.id.number);
+    match until_it.max_by_key(|one| (one.check_run.is_some(), one.id.number)) {
+        Some(MergeRequest { check_run: Some(id), .. }) => Ok(reader.check_run(id)?),
+        _ => Ok(None),
+    }
 }
 
 /// The last runs of checks that passed after they had failed on the same tree.

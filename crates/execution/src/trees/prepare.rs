@@ -343,8 +343,14 @@ fn base_of(town: &Town, repository: &Repository, base: &str, rig: &Rig) -> Resul
         None => begin_integration_branch(town, repository, base, rig)?,
     };
     tip.ok_or_else(|| {
+        // The rig's own branch may have another name at the origin now.
+        let renamed = if base == rig.default_branch {
+            format!(", or gt rig set {} branch <branch> if it was renamed", rig.slug)
+        } else {
+            String::new()
+        };
         OperationError::rejected(format!(
-            "the repository of the rig {} has no branch {base}; name another with --base-branch, or make it",
+            "the repository of the rig {} has no branch {base}; name another with --base-branch, or make it{renamed}",
             rig.slug
         ))
     })

@@ -11,6 +11,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::call::GitCall;
+use super::candidate::LandedRange;
 use super::commit::{Commit, one_per_line};
 use super::error::GitError;
 use super::networking::without_secrets;
@@ -206,6 +207,35 @@ impl Repository {
         let output = call.done()?;
         absent.extend(String::from_utf8_lossy(&output).lines().filter_map(Commit::parse));
         Ok(commits.iter().map(|commit| !absent.contains(commit)).collect())
+    }
+
+    /// The commit that begins with these digits. Nothing if our own repository has none or several.
+    pub fn find_commit(&self, digits: &str) -> Result<Option<Commit>, GitError> {
+        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        self.own_call(format!("find {digits}"))
+            .args(["rev-parse", "--verify", "--quiet"])
+            .arg(format!("{digits}^{{commit}}"))
+            .optional_commit()
+    }
+
+    /// A commit and those after it on the branches of the origin, as they were fetched last; the oldest first.
+    pub fn commits_from(&self, commit: &Commit) -> Result<Vec<Commit>, GitError> {
+        let output = self
+            .own_call(format!("list the commits after {commit}"))
+            .args(["rev-list", "--topo-order", "--reverse", "--ancestry-path"])
+            .arg(format!("--glob={BRANCHES_HERE}*"))
+            .args(["--not", commit.as_str()])
+            .done()?;
+        let output = String::from_utf8_lossy(&output);
+        let after = output.lines().filter_map(Commit::parse);
+        Ok(std::iter::once(commit.clone()).chain(after).collect())
+    }
+
+    /// Whether a commit is in a landed range, and in nothing that was there before it.
+    pub fn range_has(&self, range: &LandedRange, commit: &Commit) -> Result<bool, GitError> {
+        Ok(self.own_contains(&range.after, commit)? && !self.own_contains(&range.before, commit)?)
     }
 
     /// Whether `descendant` contains `ancestor`; our own repository has both.

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use gt_executors::git::{GitError, Repository, Tree};
+use gt_executors::git::{Commit, GitError, LandedRange, Repository, Tree};
 
 use crate::support::{Rig, commit_everything, git, git_fails, make_repository, write};
 
@@ -14,6 +14,28 @@ fn a_clone_has_the_branches_of_the_origin_and_none_of_its_own() {
     assert_eq!(rig.repository.tip("none").unwrap(), None);
     let head = git(rig.repository.path(), ["symbolic-ref", "refs/remotes/origin/HEAD"]);
     assert_eq!(head, "refs/remotes/origin/main");
+}
+
+#[test]
+fn a_landed_commit_is_found_in_the_range_that_brought_it() {
+    let rig = Rig::new();
+    let base = rig.base();
+    let [one, two, three] = ["one", "two", "three"].map(|file| rig.land_by_person(file, "x\n"));
+    rig.repository.fetch().unwrap();
+    let found = |digits: &str| rig.repository.find_commit(digits).unwrap();
+    assert_eq!(found(&two.as_str()[..9]).as_ref(), Some(&two));
+    assert_eq!(found(two.as_str()).as_ref(), Some(&two));
+    assert_eq!((found(&"f".repeat(40)), found("main"), found("--all")), (None, None, None));
+    assert_eq!(
+        rig.repository.commits_from(&one).unwrap(),
+        [one.clone(), two.clone(), three.clone()]
+    );
+    assert_eq!(rig.repository.commits_from(&three).unwrap(), [three]);
+    let range = LandedRange { before: base.clone(), after: two.clone() };
+    let has = |commit: &Commit| rig.repository.range_has(&range, commit).unwrap();
+    assert_eq!((has(&base), has(&one), has(&two)), (false, true, true));
+    let empty = LandedRange { before: two.clone(), after: two.clone() };
+    assert!(!rig.repository.range_has(&empty, &two).unwrap());
 }
 
 #[test]

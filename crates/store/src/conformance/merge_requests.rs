@@ -151,6 +151,17 @@ pub(super) fn a_line_has_the_open_requests_of_its_branch(subject: &dyn EngineUnd
     assert_eq!(found("abc"), ["ge-1@1"]);
     assert_eq!(found("abc123"), ["ge-1@1"]);
     assert!(found("abd").is_empty());
+    town.add_open(&["ge-4"]);
+    let other = put(&town, "ge-4", "release");
+    let again = MergeRequest { state: RequestState::Landed, landed: landed.landed, ..other };
+    assert!(town.write(|writer| writer.save_merge_request(RequestState::Queued, &again)));
+    assert_eq!(found("abc"), ["ge-4@1", "ge-1@1"]);
+    let any = |commits: &[&str]| {
+        let found = town.read(|reader| reader.merge_requests_landed_as_any(commits));
+        found.iter().map(|request| request.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(any(&["abd", "abc123"]), ["ge-1@1", "ge-4@1"]);
+    assert!(any(&["abc"]).is_empty() && any(&[]).is_empty());
 }
 
 pub(super) fn requests_in_review_are_counted(subject: &dyn EngineUnderTest) {

@@ -12,7 +12,7 @@ use gt_core::{BeadId, EventPayload, NewEvent, RigSlug, Timestamp};
 
 use super::beads::id_from;
 use super::contexts::{as_int, count};
-use super::hydrate::{IDS_PER_STATEMENT, placeholders};
+use super::hydrate::{IDS_PER_STATEMENT, placeholders, placeholders_after};
 use super::statements;
 use crate::engine::{Param, Row};
 use crate::{Reader, StoreError, Writer};
@@ -76,7 +76,7 @@ statements! {
         " ORDER BY position");
     IN_REVIEW = "SELECT COUNT(*) FROM merge_requests WHERE state = 'review'";
     LANDED_AS = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE state = 'landed' AND landed >= ?1 \
-        AND landed < ?2 ORDER BY position LIMIT 2");
+        AND landed < ?2 ORDER BY position DESC LIMIT ?3");
     PAGE = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE position < ?1 AND (?2 = '' OR rig = ?2) \
         AND (?3 = '' OR state = ?3 OR (?3 = 'open' AND ", open!(), ")) ORDER BY position DESC LIMIT ?4");
     LAST_NUMBER = "SELECT COALESCE(MAX(number), 0) FROM merge_requests WHERE bead = ?1";
@@ -114,6 +114,9 @@ statements! {
     NEXT = "UPDATE counters SET value = value + 1 WHERE name = ?1";
     NUMBER = "SELECT value FROM counters WHERE name = ?1";
 }
+
+/// How many requests are read that landed as commits which begin in the same way.
+const LANDED_AS_MAX: i64 = 100;
 
 /// The line of a target branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,10 +227,31 @@ impl Reader<'_> {
         self.rows(LINE, &[rig.as_str().into(), target.into()], request_from)
     }
 
-    /// The requests that landed as a commit that begins so: none, one, or two if that is not clear.
+    /// The last requests that landed as a commit that begins so, the newest first.
     pub fn merge_requests_landed_as(&self, start: &str) -> Result<Vec<MergeRequest>, StoreError> {
         let end = format!("{start}g");
-        self.rows(LANDED_AS, &[start.into(), (&end).into()], request_from)
+        self.rows(LANDED_AS, &[start.into(), (&end).into(), LANDED_AS_MAX.into()], request_from)
+    }
+
+    /// The requests that landed as one of these commits, by place in line.
+    pub fn merge_requests_landed_as_any(
+        &self,
+        commits: &[&str],
+    ) -> Result<Vec<MergeRequest>, StoreError> {
+        let mut found = Vec::new();
+        for page in commits.chunks(IDS_PER_STATEMENT) {
+            let (list, size) = placeholders_after(0, page.len());
+            let params: Vec<Param<'_>> = (0..size)
+                .filter_map(|at| page.get(at).or(page.last()).map(|commit| (*commit).into()))
+                .collect();
+            let sql = format!(
+                "SELECT {} FROM merge_requests WHERE state = 'landed' AND landed IN ({list})",
+                read_columns!()
+            );
+            found.extend(self.rows(&sql, &params, request_from)?);
+        }
+        found.sort_by_key(|request| request.position);
+        Ok(found)
     }
 
     /// Requests older than a place in line, the newest first.

@@ -143,8 +143,8 @@ impl QueueBuilder<'_> {
         let checks = if has_news {
             match self.verify(&commit, CheckPurpose::Candidate)? {
                 CheckVerdict::Passed(passed) => passed.runs,
-                CheckVerdict::Error { check, words } => {
-                    return Ok(self.hold_for_error(&ids, &check, &words)?);
+                CheckVerdict::Error(error) => {
+                    return Ok(self.hold_for_error(&ids, &error)?);
                 }
                 CheckVerdict::Failed(failure) => {
                     return Ok(self.blame(request, target, failure)?);
