@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process_group, wait, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process_group, waitid,
     waitpid,
 };
 
 use super::control::{ControlPipe, SupervisorRequest};
+use super::ended_orphans::EndedOrphans;
 use super::prompter::Prompting;
 use super::{RunLock, processes};
 use crate::terminal::OwnTerminal;
@@ -63,7 +64,7 @@ pub(crate) const REMOVAL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Stays with the agent to its end, or ends it on request, when it cannot be given its prompt, or when the files of its run
 /// were deleted.
-/// Collects every child that ends meanwhile. `started` is called once it is at work. `on_loss` is
+/// Collects orphans that end meanwhile. `started` is called once it is at work. `on_loss` is
 /// called when our session has gone away, and again later if it could not open another one: the
 /// agent goes on meanwhile.
 pub(super) fn watch(
@@ -77,6 +78,7 @@ pub(super) fn watch(
 ) -> AgentResult {
     let end = end_of(agent);
     let mut scales = MemorySampler::default();
+    let mut orphans = EndedOrphans::default();
     let mut stage = AgentStage::Working;
     let mut wish = None;
     let mut started = Some(started);
@@ -123,6 +125,7 @@ pub(super) fn watch(
         if lock.is_removed() {
             wish = Some(SupervisorRequest::Cancel);
         }
+        orphans.collect(agent);
         let status = match collect(agent, news.is_over) {
             Ok(None) => None,
             Ok(Some(status)) => Some(Ok(status)),
@@ -309,19 +312,14 @@ fn wait_for_news(
     }
 }
 
-/// Collects the children that have ended; the status of the agent, if it is among them.
+/// The status of the agent, if it has ended.
 pub(super) fn collect(agent: Pid, is_over: bool) -> Result<Option<WaitStatus>, Errno> {
+    // The end cannot take long, and another answer would come again and again.
+    let options = if is_over { WaitOptions::empty() } else { WaitOptions::NOHANG };
     loop {
-        let collected = if is_over {
-            // It cannot take long, and another answer than its end would come again and again.
-            waitpid(Some(agent), WaitOptions::empty())
-        } else {
-            wait(WaitOptions::NOHANG)
-        };
-        match collected {
-            Ok(Some((pid, status))) if pid == agent => return Ok(Some(status)),
-            Ok(Some(_)) | Err(Errno::INTR) => {}
-            Ok(None) => return Ok(None),
+        match waitpid(Some(agent), options) {
+            Err(Errno::INTR) => {}
+            Ok(collected) => return Ok(collected.map(|(_, status)| status)),
             Err(error) => return Err(error),
         }
     }

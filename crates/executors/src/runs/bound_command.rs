@@ -21,6 +21,7 @@ use rustix::process::Pid;
 use super::AgentEnd;
 use super::agent::{adopt_orphans, agent_end, prompt_file};
 use super::agent_watch::{AGENT_POLL_INTERVAL, COLLECT_INTERVAL, collect, end_of};
+use super::ended_orphans::EndedOrphans;
 use super::marks::ProcessMark;
 use super::process_ending::{bystanders, end_all, left_of};
 use super::processes::Process;
@@ -294,12 +295,14 @@ enum AttendantResult {
 fn stay(orders: &mut File, child: Pid, mut deadline: Instant) -> AttendantResult {
     let end: Option<OwnedFd> = end_of(child);
     let mut heard = Vec::new();
+    let mut orphans = EndedOrphans::default();
     loop {
         match &end {
             Some(end) => wait_for_any(&[end.as_fd(), orders.as_fd()], COLLECT_INTERVAL),
             None => wait_for_any(&[orders.as_fd()], AGENT_POLL_INTERVAL),
         }
         let is_over = end.as_ref().is_some_and(|end| is_readable(end.as_fd()));
+        orphans.collect(child);
         match collect(child, is_over) {
             Ok(Some(status)) => return AttendantResult::Ended(agent_end(status, false)),
             Ok(None) => {}

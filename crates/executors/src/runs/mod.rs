@@ -24,6 +24,7 @@ mod caller;
 mod cgroup;
 mod control;
 mod end;
+mod ended_orphans;
 mod files;
 mod host;
 mod lease;

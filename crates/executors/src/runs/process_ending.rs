@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, wait,
-};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 use super::processes::{self, Process};
 
@@ -154,12 +152,17 @@ fn handle(process: &Process) -> Option<OwnedFd> {
     processes::look(process.pid).filter(|seen| is_same(seen, process)).map(|_| handle)
 }
 
-/// Our children as they are now, who have nothing to do with the run that is about to start.
-pub(super) fn bystanders() -> Vec<Process> {
+/// Whether this process has children, ended ones among them. None is collected: a thread may wait for it.
+fn has_children() -> bool {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
     let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, any), Err(Errno::CHILD))
+}
+
+/// Our children as they are now, who have nothing to do with the run that is about to start.
+pub(super) fn bystanders() -> Vec<Process> {
     // The usual supervisor has no children before its agent, and learns that from one call.
-    if matches!(waitid(WaitId::All, any), Err(Errno::CHILD)) {
+    if !has_children() {
         return Vec::new();
     }
     let ourselves = Some(rustix::process::getpid());
@@ -169,16 +172,9 @@ pub(super) fn bystanders() -> Vec<Process> {
 }
 
 /// The processes that are left of a run after the end of its agent: its process group, and
-/// everything that the agent started, which the kernel has made ours. Collects those of them that
-/// have ended.
+/// everything that the agent started, which the kernel has made ours.
 pub(super) fn left_of(agent: Pid, bystanders: &[Process]) -> RemainingProcesses {
-    let has_children = loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) | Err(Errno::INTR) => {}
-            Ok(None) => break true,
-            Err(_) => break false,
-        }
-    };
+    let has_children = has_children();
     // A group whose members we may not send signals to is still a group.
     let has_group = !matches!(test_kill_process_group(agent), Err(Errno::SRCH));
     if !has_children && !has_group {
