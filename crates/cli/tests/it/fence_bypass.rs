@@ -286,6 +286,24 @@ env -i PATH=/usr/bin:/bin git push --quiet --no-verify "$GT_TOWN_ROOT/../origin.
 }
 
 #[test]
+fn landed_commits_that_a_push_takes_away_are_told() {
+    let town = town_with_project("says_where\necho \"$bead\" > \"$bead\"");
+    let first = town.origin_git(&["rev-parse", "main"]).ok().line().to_owned();
+    let lands = |bead: &str| {
+        town.bead(bead, &[]);
+        town.gt(["sling", bead]).ok();
+        wait_until("it is closed", || town.show(bead)["status"] == "closed");
+    };
+    lands("we-a");
+
+    town.origin_git(&["update-ref", "refs/heads/main", &first]).ok();
+    lands("we-b");
+
+    wait_until("a person is told", || needs(&town).contains("no longer has commits"));
+    assert_says(&needs(&town), &["main at the origin of web", "that gt landed", "we-a"]);
+}
+
+#[test]
 fn commits_of_people_raise_nothing_even_if_a_worker_takes_them() {
     let town = town_with_project(TELLS);
     let worker = Worker::begin(&town, "we-a", &[]);

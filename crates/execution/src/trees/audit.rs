@@ -25,7 +25,7 @@ const RUNS_MAX: usize = 500;
 const NAMED_MAX: usize = 5;
 
 /// Compares the tip of a branch of the origin, as it was fetched last, with the state that gt knows. Commits of a worker that no
-/// landing brought there are reported to a person. Commits of people are not.
+/// landing brought there are reported to a person, and landed commits that are gone. Commits of people are not.
 pub(crate) fn look_at_target(
     town: &Town,
     rig: &Rig,
@@ -56,6 +56,14 @@ pub(crate) fn look_at_target(
         }
         for (place, commits) in by_run {
             let words = pushed_past(rig, branch, &runs[place], &commits);
+            tell(town, rig, &words, MessageTopic::ForeignCommits)?;
+        }
+        let gone = repository.new_commits(tip, &known, &[]).map_err(&failed)?;
+        let landed =
+            |new: &&NewCommit| runs.iter().any(|run| run.landing.commit == new.commit.as_str());
+        let gone: Vec<&NewCommit> = gone.iter().filter(landed).collect();
+        if !gone.is_empty() {
+            let words = taken_away(rig, branch, &known, &gone, &runs);
             tell(town, rig, &words, MessageTopic::ForeignCommits)?;
         }
     }
@@ -103,7 +111,8 @@ fn maker(
     Ok(runs.iter().position(is_workers))
 }
 
-fn pushed_past(rig: &Rig, branch: &str, run: &Run, commits: &[&NewCommit]) -> String {
+/// Commits with their subjects, the first of them if there are many.
+fn named(commits: &[&NewCommit]) -> String {
     let named: Vec<String> = commits
         .iter()
         .take(NAMED_MAX)
@@ -116,13 +125,39 @@ fn pushed_past(rig: &Rig, branch: &str, run: &Run, commits: &[&NewCommit]) -> St
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    format!("{}{more}", named.join(", "))
+}
+
+fn taken_away(
+    rig: &Rig,
+    branch: &str,
+    known: &Commit,
+    commits: &[&NewCommit],
+    runs: &[Run],
+) -> String {
+    let live: Vec<String> =
+        runs.iter().filter(|run| run.state.is_live()).map(|run| run.id.to_string()).collect();
+    let live = match live.as_slice() {
+        [] => String::new(),
+        live => format!(" At work now: {}.", live.join(", ")),
+    };
+    let short = known.as_str().get(..10).unwrap_or_default();
     format!(
-        "{branch} at the origin of {} has commits of {} that no landing brought there: {}{more}. A process of {} \
+        "{branch} at the origin of {} no longer has commits that gt landed: {}. A push has replaced them.{live} Nothing was \
+         changed. The branch was at {short} before; merge that, or push it there again, if it was not meant",
+        rig.slug,
+        named(commits),
+    )
+}
+
+fn pushed_past(rig: &Rig, branch: &str, run: &Run, commits: &[&NewCommit]) -> String {
+    format!(
+        "{branch} at the origin of {} has commits of {} that no landing brought there: {}. A process of {} \
          pushed them past gt, or a person took them from its branch. They are in {} ({}). Nothing was changed. Look at \
          them, and take them back with git revert if they are wrong",
         rig.slug,
         run.id,
-        named.join(", "),
+        named(commits),
         run.id,
         run.workplace.tree,
         run.workplace.branch,
