@@ -291,17 +291,21 @@ fn doctor_fails_for_beads_that_wait_for_each_other_through_their_parents() {
 }
 
 #[test]
-fn doctor_fails_for_formulas_that_cannot_be_read() {
+fn doctor_fails_for_formulas_that_cannot_be_used() {
     let town = town();
     let empty = town.write(".gt/formulas/mol-review.formula.toml", "");
     town.write(".gt/formulas/broken.formula.toml", "formula = [");
+    town.write(
+        ".gt/formulas/mol-release.formula.toml",
+        "# Nothing yet\nformula = \"mol-release\"\n",
+    );
 
     let examined = town.gt(["doctor", "--json"]).fails(1);
 
     assert_eq!(grade(&examined.json(), "formulas"), "problem");
     let said = town.gt(["doctor"]).fails(1).stdout;
     let empty = empty.display().to_string();
-    assert_says(&said.replace('\n', " "), &["is empty", "broken.formula.toml"]);
+    assert_says(&said.replace('\n', " "), &["is empty", "broken.formula.toml", "it has no step"]);
     let shown = town.bd(["formula", "show", "mol-review"]).fails(1);
     assert_says(&shown.stderr, &[&format!("{empty} is empty")]);
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use gt_core::command_wrap::CommandWrap;
 use gt_core::decide::BudgetKind;
+use gt_core::formula::validate;
 use gt_core::runtime::{CUSTOM, Command, Runtime};
 use gt_core::{ExecutorKind, Rig, RigState, words};
 use gt_executors::{git, process};
@@ -280,13 +281,20 @@ fn formulas(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
     for shelf in std::iter::once(FormulaCatalog::of_town(town)).chain(shelves) {
         for listed in shelf.list()? {
             count += 1;
-            if let Err(error) = listed.formula {
-                broken.insert(listed.location, error.to_string());
+            let problem = match &listed.formula {
+                Err(error) => Some(error.to_string()),
+                Ok(loaded) => match shelf.resolved(loaded) {
+                    Err(error) => Some(error.to_string()),
+                    Ok(resolved) => validate(&resolved).first().map(ToString::to_string),
+                },
+            };
+            if let Some(problem) = problem {
+                broken.insert(listed.location, problem);
             }
         }
     }
     if broken.is_empty() {
-        return Ok(vec![HealthCheck::good("formulas", format!("{count} found, all can be read"))]);
+        return Ok(vec![HealthCheck::good("formulas", format!("{count} found, all can be used"))]);
     }
     let fix = "correct the file, or remove it";
     let bad = |(path, why): (String, String)| {
