@@ -1,8 +1,8 @@
 //! Orphans that the kernel has made children of this process, and that have ended.
 //!
-//! Other threads of a supervisor start programs, too, when they carry out commands of its worker, and wait for them. Whoever
-//! collects such a child first takes its status from the other. So a child that has ended is collected here only if no thread
-//! has done that for a long time.
+//! Other threads of a supervisor start programs, too, when they carry out commands of its worker, and wait for them. The kernel
+//! tells the status of an ended child once. So a child that has ended is collected here only if no thread has done that for a
+//! long time.
 
 use std::time::{Duration, Instant};
 
