@@ -14,9 +14,8 @@
 mod backend;
 mod backup;
 mod bell;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod copy;
+mod dump;
 pub mod engine;
 mod error;
 mod group;
@@ -29,6 +28,7 @@ mod verbs;
 pub use backup::IfFileExists;
 pub use bell::{Bell, BellState};
 pub use copy::{ColumnKind, CopiedTable, NOT_COPIED, OnCopyProgress, TABLES};
+pub use dump::dump;
 pub use engine::postgres::PostgresAddress;
 pub use engine::{EngineFacts, LongWaitCallback};
 pub use error::StoreError;
@@ -40,9 +40,7 @@ pub use store::{
     Authorship, LeaseClock, Options, Proof, SCHEMA_LEVEL, SettingsBelow, Store, StoreAddress,
     Worker,
 };
-#[cfg(feature = "conformance")]
-pub use transaction::statements_run_by_this_thread;
-pub use transaction::{Reader, Writer};
+pub use transaction::{Reader, Writer, statements_run_by_this_thread};
 pub use verbs::{
     BeadFilter, BeadOrder, BeadRow, Between, BlockerFacts, BoardFilter, Bulk, CandidateCheck,
     CheckNumbers, ConvoyTally, CountGroup, DependencyChange, Difference, DoneStep, DueNotices,

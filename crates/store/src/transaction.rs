@@ -121,19 +121,16 @@ pub struct Writer<'a> {
     guard: Option<WorkerGuard>,
 }
 
-#[cfg(feature = "conformance")]
 thread_local! {
     static STATEMENTS_RUN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// How many statements this thread has run, for tests that bound the cost of an operation.
-#[cfg(feature = "conformance")]
 pub fn statements_run_by_this_thread() -> u64 {
     STATEMENTS_RUN.get()
 }
 
 fn count_statement() {
-    #[cfg(feature = "conformance")]
     STATEMENTS_RUN.set(STATEMENTS_RUN.get() + 1);
 }
 

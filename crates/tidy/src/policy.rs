@@ -48,6 +48,11 @@ pub const LAYERS: &[Layer] = &[
         why: "the store writes what was decided; it neither decides nor speaks to the outside",
     },
     Layer {
+        package: "gt-conformance",
+        may_use: MayUse::Only(&["gt-core", "gt-store"]),
+        why: "its cases know a store by its verbs alone, so that every engine can be held to them",
+    },
+    Layer {
         package: "gt-executors",
         may_use: MayUse::Only(&["gt-core"]),
         why: "the crate that starts programs must not know what is stored about them",

@@ -10,7 +10,7 @@ use gt_tidy::workspace::{SourceFile, files, root};
 use support::tests_of;
 
 /// The directory of the test cases that run on every engine. They are functions of a library.
-const CONFORMANCE: &str = "crates/store/src/conformance/";
+const CONFORMANCE: &str = "crates/conformance/src/";
 
 /// A name in a code span of a page that has to exist.
 #[derive(Debug, PartialEq, Eq)]
@@ -177,7 +177,7 @@ fn names_that_do_not_exist_are_noticed() {
     let file = |path: &str, text: &str| SourceFile { path: path.to_owned(), text: text.to_owned() };
     let all = [
         file("crates/a/tests/it/races.rs", "#[test]\nfn two_at_once() {}\nfn helper() {}\n"),
-        file("crates/store/src/conformance/runs.rs", "pub fn a_case<E>() {}\n"),
+        file("crates/conformance/src/runs.rs", "pub fn a_case<E>() {}\n"),
     ];
     let test = |module, name| exists(&Named::Test { module, name }, &all);
     assert!(test("races", "two_at_once") && test("runs", "a_case"));

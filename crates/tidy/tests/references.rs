@@ -76,7 +76,7 @@ const ONLY_ON: [(&str, &[&str]); 2] = [
 ];
 
 fn conformance_markdown() -> String {
-    let mut lines = vec![gt_store::conformance::reference()];
+    let mut lines = vec![gt_conformance::reference()];
     let mut sources = files();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     for (engine, places) in ONLY_ON {

@@ -12,7 +12,7 @@ const MODULES: [&str; 2] = ["crates/store/src/verbs/settings.rs", "crates/town/s
 
 /// The program: without tests, and without the cases that engines are tested with.
 fn is_program(file: &SourceFile) -> bool {
-    let is_case = file.path.starts_with("crates/store/src/conformance/");
+    let is_case = file.path.starts_with("crates/conformance/src/");
     file.is_rust() && file.path.contains("/src/") && !file.is_test() && !is_case
 }
 

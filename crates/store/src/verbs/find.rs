@@ -166,7 +166,6 @@ impl Reader<'_> {
     }
 
     /// The statement behind [`Reader::find`], for tests that ask the engine about it.
-    #[cfg(feature = "conformance")]
     #[doc(hidden)]
     pub fn statement_of(&self, filter: &BeadFilter) -> Result<String, StoreError> {
         self.statement(filter).map(|(sql, _)| sql)

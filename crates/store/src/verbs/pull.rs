@@ -124,7 +124,6 @@ impl Reader<'_> {
     }
 
     /// The statement behind [`Reader::offer`], for tests that ask the engine about it.
-    #[cfg(feature = "conformance")]
     #[doc(hidden)]
     pub fn offer_statement_of(&self, ask: &PullQuery<'_>) -> String {
         offer_statement(ask).0

@@ -109,7 +109,6 @@ impl WaitFacts {
 
 impl Reader<'_> {
     /// The stored wait of the open context of a bead, for tests that compare it with the evaluator.
-    #[cfg(feature = "conformance")]
     #[doc(hidden)]
     pub fn stored_wait(&self, bead: &BeadId) -> Result<Option<ContextWait>, StoreError> {
         self.first(STORED, &[bead.into()], |row| {

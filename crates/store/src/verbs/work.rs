@@ -59,7 +59,6 @@ impl Reader<'_> {
     }
 
     /// The statement behind [`Reader::work_items`], for tests that ask the engine about it.
-    #[cfg(feature = "conformance")]
     #[doc(hidden)]
     pub fn work_statement_of(&self, filter: &WorkFilter, after: Option<&Position>) -> String {
         statement(filter, after, 20).0

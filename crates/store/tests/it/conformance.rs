@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use gt_store::conformance::CASES;
+use gt_conformance::CASES;
 
 macro_rules! cases {
     ($($group:ident { $($case:ident,)* })*) => {
@@ -10,7 +10,7 @@ macro_rules! cases {
             $(#[test]
             fn $case() {
                 let name = concat!(stringify!($group), "::", stringify!($case));
-                gt_store::conformance::run(name, &super::Subject::default());
+                gt_conformance::run(name, &super::Subject::default());
             })*
         })*
     };
@@ -23,16 +23,16 @@ macro_rules! subjects {
 
             #[test]
             fn the_engine_is_the_one_in_the_list() {
-                use gt_store::conformance::{Engine, EngineUnderTest as _};
+                use gt_conformance::{Engine, EngineUnderTest as _};
                 assert_eq!(Subject::default().engine(), Engine::$engine);
             }
 
-            gt_store::for_each_conformance_case!(cases);
+            gt_conformance::for_each_conformance_case!(cases);
         })*
     };
 }
 
-gt_store::for_each_conformance_subject!(subjects);
+gt_conformance::for_each_conformance_subject!(subjects);
 
 #[test]
 fn every_case_has_a_name_of_its_own() {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use gt_core::{Bead, BeadId, EventKind, Uid};
-use gt_store::conformance::dump;
+use gt_store::dump;
 use gt_store::{Store, StoreError, Ticket, Writer};
 use gt_testkit::Cluster;
 

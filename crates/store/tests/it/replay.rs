@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use gt_conformance::EngineUnderTest;
 use gt_core::event::replay::Replay;
 use gt_core::{Bead, Dependency, Event};
-use gt_store::conformance::EngineUnderTest;
 use gt_store::{Authorship, EventFilter, Reader, Store, StoreError};
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Every statement there is, fixed or built, is one that both engines understand.
 
+use gt_conformance::EngineUnderTest;
 use gt_core::query::Query;
 use gt_core::{IssueType, Outcome, Priority, RigSlug, Status, Timestamp};
-use gt_store::conformance::EngineUnderTest;
 use gt_store::{
     BeadFilter, BeadOrder, Between, CountGroup, Reader, Readiness, StatusFilter, Store, StoreError,
     all_statements,

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
+use gt_conformance::{Engine, EngineUnderTest};
 use gt_core::Timestamp;
-use gt_store::conformance::{Engine, EngineUnderTest};
 use gt_store::{Authorship, Options, PostgresAddress, Store, StoreAddress};
 use gt_testkit::Cluster;
 use tempfile::TempDir;

@@ -5,9 +5,10 @@ mod question;
 
 use std::fmt::Debug;
 
+use gt_conformance::EngineUnderTest;
 use gt_core::EventKind;
 use gt_core::work::{Position, WorkFilter};
-use gt_store::conformance::{EngineUnderTest, dump};
+use gt_store::dump;
 use gt_store::{Authorship, EventFilter, PullQuery, Reader, Store, StoreError};
 use proptest::prelude::*;
 

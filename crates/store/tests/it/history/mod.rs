@@ -8,8 +8,8 @@ pub(crate) mod work;
 
 use std::collections::BTreeSet;
 
+use gt_conformance::{EngineUnderTest, reasons_to_wait};
 use gt_core::EventKind;
-use gt_store::conformance::{EngineUnderTest, reasons_to_wait};
 use gt_store::{BeadFilter, EventFilter, Reader, Readiness, StatusFilter, Store, StoreError};
 use proptest::prelude::*;
 

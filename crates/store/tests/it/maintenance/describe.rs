@@ -5,8 +5,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use gt_conformance::EngineUnderTest as _;
 use gt_core::{Bead, EventKind, Timestamp};
-use gt_store::conformance::EngineUnderTest as _;
 use gt_store::{
     ColumnKind, IfFileExists, NOT_COPIED, SCHEMA_LEVEL, StoreCheckResult, StoreError, TABLES,
     Totals, Writer,

@@ -1,6 +1,6 @@
 //! A pooler that gives each transaction another connection.
 
-use gt_store::conformance::{self, Engine, EngineUnderTest};
+use gt_conformance::{Engine, EngineUnderTest};
 use gt_store::{Store, StoreError};
 use gt_testkit::{Cluster, Pooler};
 
@@ -49,7 +49,7 @@ fn a_store_behind_a_pooler_is_a_store() {
         "races::one_of_many_takes_a_bead",
         "readiness::a_blocked_bead_becomes_ready_when_its_last_blocker_is_done",
     ] {
-        conformance::run(case, &Pooled(&pooler));
+        gt_conformance::run(case, &Pooled(&pooler));
     }
 }
 
