@@ -11,9 +11,8 @@ use gt_core::{Bead, BeadId, RigSlug, Timestamp};
 use gt_store::{BoardFilter, Reader};
 
 use crate::convoy_planning::{TrackedBead, standings};
-use crate::dispatch::{CycleCaller, DispatchInputs, SchedulingSnapshot};
+use crate::dispatch::{DispatchInputs, SchedulingSnapshot};
 use crate::queue::remedy;
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
 /// How long a bead stays in the lane of those that landed.
@@ -86,9 +85,7 @@ pub fn board(town: &Town, request: &BoardRequest) -> Result<Vec<LaneOfBoard>> {
     let inputs = DispatchInputs::read(town)?;
     town.read(|reader| {
         let now = town.now();
-        let overrides = Overrides::default();
-        let snapshot =
-            SchedulingSnapshot::read(reader, &inputs, &overrides, CycleCaller::Daemon, now)?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(reader, &inputs, now)?;
         let filter = request.filter(now);
         let mut lanes = Vec::new();
         for lane in BoardLane::ALL {

@@ -5,12 +5,11 @@ use gt_core::settings::Layers;
 use gt_core::{EventKind, NewEvent, RigState, Status, Timestamp};
 use gt_store::{Unscheduled, Writer};
 
-use crate::dispatch::{CycleCaller, DispatchInputs, SchedulingSnapshot};
+use crate::dispatch::{DispatchInputs, SchedulingSnapshot};
 use crate::schedule::{feed_in, strays};
 use gt_beads::containers::settle_in;
 use gt_beads::merge_requests::cancel_request_in;
 use gt_beads::outbox::write_event_notices;
-use gt_town::scheduler_settings::Overrides;
 use gt_town::town::{CommitFollower, CommitHook};
 use gt_town::{Result, Town};
 
@@ -113,13 +112,7 @@ fn feed(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
             unread => {
                 // Whether anything may be scheduled does not depend on this machine.
                 let inputs = DispatchInputs { files: files.clone(), ..DispatchInputs::default() };
-                unread.insert(SchedulingSnapshot::read(
-                    writer,
-                    &inputs,
-                    &Overrides::default(),
-                    CycleCaller::Daemon,
-                    now,
-                )?)
+                unread.insert(SchedulingSnapshot::read_for_daemon(writer, &inputs, now)?)
             }
         };
         let found = strays(writer, snapshot, which)?;

@@ -14,10 +14,9 @@ use crate::merge_queue::unattended_requests;
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::events::EventFollower;
 use gt_scheduling::dispatch::DispatchInputs;
-use gt_scheduling::dispatch::{CycleCaller, SchedulingSnapshot};
+use gt_scheduling::dispatch::SchedulingSnapshot;
 use gt_scheduling::processes::ProcessProbe;
 use gt_scheduling::schedule::{ExpandedBead, meaning};
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
 /// The condition to wait for.
@@ -267,13 +266,7 @@ impl<'a, F: FnMut(WaitUpdate<'_>)> BeadWait<'a, F> {
     fn progress(&self) -> Result<Vec<WatchedBead>> {
         let inputs = DispatchInputs::read(self.town)?;
         self.town.read(|reader| {
-            let snapshot = SchedulingSnapshot::read(
-                reader,
-                &inputs,
-                &Overrides::default(),
-                CycleCaller::Daemon,
-                self.town.now(),
-            )?;
+            let snapshot = SchedulingSnapshot::read_for_daemon(reader, &inputs, self.town.now())?;
             let mut judge = ProgressReader { reader, snapshot, known: HashMap::new() };
             match &self.named {
                 Some(named) => named.iter().map(|id| judge.watched(id)).collect(),

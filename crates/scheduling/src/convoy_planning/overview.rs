@@ -8,9 +8,8 @@ use gt_store::{Member, QueuedMember, Reader, StatusFilter};
 
 use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, past_durations};
 use crate::dispatch::DispatchInputs;
-use crate::dispatch::{CycleCaller, SchedulingSnapshot};
+use crate::dispatch::SchedulingSnapshot;
 use gt_beads::convoys::{Convoy, find};
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
 /// A convoy in numbers.
@@ -57,13 +56,7 @@ pub fn overview(town: &Town, limit: usize) -> Result<(Vec<ConvoyOverview>, usize
         if total == 0 {
             return Ok((Vec::new(), 0));
         }
-        let snapshot = SchedulingSnapshot::read(
-            reader,
-            &inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(reader, &inputs, town.now())?;
         let durations = past_durations(reader)?;
         let mut convoys = Vec::new();
         for convoy in shown.into_iter().take(limit) {

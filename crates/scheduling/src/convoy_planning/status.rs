@@ -14,11 +14,10 @@ use gt_store::{BeadRow, Reader};
 use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, past_durations};
 use super::stage::{link, members, places};
 use crate::dispatch::DispatchInputs;
-use crate::dispatch::{CycleCaller, SchedulingSnapshot};
+use crate::dispatch::SchedulingSnapshot;
 use crate::queue::in_line;
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::convoys::{Convoy, require};
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
 /// A bead that a convoy tracks, and how it stands.
@@ -126,13 +125,7 @@ pub fn status(town: &Town, input: &str) -> Result<ConvoyStatus> {
         ids.sort_by(BeadId::natural_order);
         let rows = reader.bead_rows(&ids)?;
         let tally = reader.convoy_tally(&bead.id)?;
-        let snapshot = SchedulingSnapshot::read(
-            reader,
-            &inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(reader, &inputs, town.now())?;
         build_status(town, reader, snapshot, Convoy::of(bead, tally), rows)
     })
 }

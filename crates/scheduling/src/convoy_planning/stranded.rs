@@ -9,11 +9,10 @@ use gt_core::schedule::Context;
 use gt_core::time::format_duration;
 use gt_store::{Reader, Unscheduled};
 
-use crate::dispatch::{CycleCaller, DispatchInputs, SchedulingSnapshot};
+use crate::dispatch::{DispatchInputs, SchedulingSnapshot};
 use crate::schedule::{UnscheduledMember, feed_in, strays};
 use gt_beads::containers::land_if_done;
 use gt_beads::convoys::{Convoy, again, end_bookkeeping, landable};
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
 /// A convoy with beads that are not scheduled.
@@ -31,13 +30,7 @@ pub struct StrandedConvoy {
 pub fn stranded(town: &Town) -> Result<Vec<StrandedConvoy>> {
     let inputs = DispatchInputs::read(town)?;
     town.read(|reader| {
-        let snapshot = SchedulingSnapshot::read(
-            reader,
-            &inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(reader, &inputs, town.now())?;
         let found = strays(reader, &snapshot, Unscheduled::Anywhere)?;
         let mut convoys = Vec::new();
         for (convoy, strays) in by_convoy(&found) {
@@ -80,13 +73,7 @@ pub fn check_convoys(town: &Town, inputs: &DispatchInputs) -> Result<ConvoyCheck
         if reader.unscheduled_members(Unscheduled::Anywhere)?.is_empty() {
             return Ok(false);
         }
-        let snapshot = SchedulingSnapshot::read(
-            reader,
-            inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(reader, inputs, town.now())?;
         let found = strays(reader, &snapshot, Unscheduled::Anywhere)?;
         Ok(found.iter().any(UnscheduledMember::is_stranded)
             || !taken_back(reader, &found)?.is_empty())
@@ -95,13 +82,7 @@ pub fn check_convoys(town: &Town, inputs: &DispatchInputs) -> Result<ConvoyCheck
         return Ok(ConvoyCheck::default());
     }
     town.write(|writer| {
-        let snapshot = SchedulingSnapshot::read(
-            writer,
-            inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(writer, inputs, town.now())?;
         let found = strays(writer, &snapshot, Unscheduled::Anywhere)?;
         let fed = feed_in(writer, &snapshot, &found)?;
         let landed: Vec<BeadId> = landable(writer)?.into_iter().map(|done| done.bead.id).collect();
@@ -188,13 +169,7 @@ pub fn feed(town: &Town, how: &FeedLimits) -> Result<Vec<FeedDetail>> {
     let inputs = DispatchInputs::read(town)?;
     let mut details = Vec::new();
     let (found, done, stuck) = town.read(|reader| {
-        let snapshot = SchedulingSnapshot::read(
-            reader,
-            &inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(reader, &inputs, town.now())?;
         let found = strays(reader, &snapshot, Unscheduled::Anywhere)?;
         let convoys: Vec<BeadId> = by_convoy(&found).into_keys().cloned().collect();
         Ok((convoys, landable(reader)?, stuck(reader, &found)?))
@@ -246,13 +221,7 @@ fn feed_one(
             message,
             contexts,
         };
-        let snapshot: SchedulingSnapshot = SchedulingSnapshot::read(
-            writer,
-            inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(writer, inputs, town.now())?;
         let tally = writer.convoy_tally(convoy)?;
         let now = writer.now();
         // A date in the future comes of a clock that was set back.

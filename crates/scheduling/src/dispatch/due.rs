@@ -6,9 +6,8 @@ use gt_core::Timestamp;
 use gt_core::decide::{ParkHold, STRIKE_WITHIN, WaitReason};
 use gt_store::Lane;
 
-use super::snapshot::{CycleCaller, SchedulingSnapshot};
+use super::snapshot::SchedulingSnapshot;
 use crate::dispatch::DispatchInputs;
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
 /// The earliest moment at which something that waits may become startable by time alone: a backoff or a deferral ends,
@@ -22,13 +21,7 @@ use gt_town::{Result, Town};
 pub fn next_due(town: &Town) -> Result<Option<Timestamp>> {
     let inputs = DispatchInputs::read(town)?;
     town.read(|reader| {
-        let snapshot = SchedulingSnapshot::read(
-            reader,
-            &inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(reader, &inputs, town.now())?;
         if snapshot.control.paused.is_some() {
             return Ok(None);
         }

@@ -7,9 +7,8 @@ use gt_core::decide::{
 use gt_core::schedule::{ContextOrigin, Park, ParkSubject, Run, RunEnd};
 use gt_store::Writer;
 
-use super::{CycleCaller, SchedulingSnapshot};
+use super::SchedulingSnapshot;
 use crate::dispatch::DispatchInputs;
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
 /// Judges the runtime and account of a run by its end, in the transaction that records the end, and returns the
@@ -141,14 +140,7 @@ pub struct Parked {
 pub fn parked(town: &Town) -> Result<Vec<Parked>> {
     let inputs = DispatchInputs::read(town)?;
     town.read(|reader| {
-        Ok(SchedulingSnapshot::read(
-            reader,
-            &inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?
-        .parked())
+        Ok(SchedulingSnapshot::read_for_daemon(reader, &inputs, town.now())?.parked())
     })
 }
 

@@ -162,6 +162,15 @@ impl SchedulingSnapshot {
         Ok(snapshot)
     }
 
+    /// Reads what the daemon decides by at this moment, with the settings as they are.
+    pub fn read_for_daemon(
+        reader: &Reader<'_>,
+        inputs: &DispatchInputs,
+        now: Timestamp,
+    ) -> Result<Self> {
+        Self::read(reader, inputs, &Overrides::default(), CycleCaller::Daemon, now)
+    }
+
     /// Reads the paused convoys and the caps of convoys. Most towns have none of either.
     fn read_convoys(&mut self, reader: &Reader<'_>) -> Result<()> {
         let limiting = reader.limiting_convoys()?;

@@ -10,8 +10,8 @@ use gt_store::{Pause, Reader};
 use crate::dispatch::DispatchInputs;
 use crate::dispatch::Parked;
 use crate::dispatch::SchedulingSnapshot;
-use crate::dispatch::{CycleCaller, WaitingCounts};
-use gt_town::scheduler_settings::{Overrides, SchedulerSettings};
+use crate::dispatch::WaitingCounts;
+use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::{Result, Town};
 
 /// The scheduler in numbers.
@@ -76,13 +76,7 @@ pub struct RigStatus {
 pub fn status(town: &Town) -> Result<QueueStatus> {
     let inputs = DispatchInputs::read(town)?;
     town.read(|reader| {
-        let snapshot = SchedulingSnapshot::read(
-            reader,
-            &inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(reader, &inputs, town.now())?;
         let waiting = WaitingCounts::count(reader, &snapshot)?;
         let mut rigs: BTreeMap<String, RigStatus> = BTreeMap::new();
         for (slug, (queued, ready)) in waiting.rigs {

@@ -8,14 +8,13 @@ use gt_store::Reader;
 
 use super::queued::line;
 use crate::dispatch::DispatchInputs;
-use crate::dispatch::{CycleCaller, SchedulingSnapshot};
+use crate::dispatch::SchedulingSnapshot;
 use crate::needs::{Need, needs_of};
 use gt_beads::bead_facts::BeadFacts;
 use gt_beads::lookup::require;
 use gt_beads::merge_requests::landed_request_in;
 use gt_beads::messages::needs_you_in;
 use gt_beads::steps::progress_in;
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{Result, Town};
 
 /// The whole answer to "why is it not running?".
@@ -135,13 +134,7 @@ pub fn why(town: &Town, input: &str) -> Result<WhyAnswer> {
             Some(bead) => bead,
             None => require(town, reader, input)?,
         };
-        let snapshot = SchedulingSnapshot::read(
-            reader,
-            &inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(reader, &inputs, town.now())?;
         let BeadSchedulingState { context, run, is_open, reasons, outlook } =
             scheduling_state(town, reader, &snapshot, &bead)?;
         let causes = causes(town, reader, &snapshot, &bead, &reasons)?;

@@ -7,13 +7,11 @@ use gt_core::event::AttemptsUsed;
 use gt_core::schedule::{CloseReason, Context, ContextId, ContextOrigin, Run, RunState};
 use gt_core::{BeadId, EventPayload, Status, Timestamp};
 
-use crate::dispatch::CycleCaller;
 use crate::dispatch::DispatchInputs;
 use crate::dispatch::SchedulingSnapshot;
 use crate::schedule::{redispatch_in, try_recipe};
 use gt_beads::lookup::resolve_in;
 use gt_beads::transition_check::refuse_if_over;
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
 
 /// A request for another run.
@@ -54,13 +52,7 @@ pub fn redispatch(town: &Town, wish: &Redispatch) -> Result<Redispatched> {
         let id = resolve_in(town, writer, &wish.bead)?;
         refuse_if_over(town, writer, &id, "redispatch")?;
         let bead = writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(wish.bead.clone()))?;
-        let snapshot = SchedulingSnapshot::read(
-            writer,
-            &inputs,
-            &Overrides::default(),
-            CycleCaller::Daemon,
-            town.now(),
-        )?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(writer, &inputs, town.now())?;
         let now = writer.now();
         if bead.status != Status::Open {
             let why = format!("it is {}, not open; gt why {id} says more", bead.status);

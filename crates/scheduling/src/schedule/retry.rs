@@ -9,12 +9,11 @@ use super::check;
 use super::lift_stop::lift_stop_of_run_in;
 use super::rehearse::rehearse;
 use crate::dispatch::DispatchInputs;
-use crate::dispatch::{CycleCaller, SchedulingSnapshot};
+use crate::dispatch::SchedulingSnapshot;
 use gt_beads::beads::reopen_in;
 use gt_beads::lookup::resolve_in;
 use gt_beads::run_records::release_in;
 use gt_beads::transition_check::refuse_if_over;
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
 
 /// A bead that is scheduled again.
@@ -72,13 +71,9 @@ fn try_again(
     let answers = town.write_each(names.into_iter().zip(recipes), |writer, (name, recipe)| {
         let snapshot = match &mut snapshot {
             Some(snapshot) => snapshot,
-            unread => unread.insert(SchedulingSnapshot::read(
-                writer,
-                &inputs,
-                &Overrides::default(),
-                CycleCaller::Daemon,
-                town.now(),
-            )?),
+            unread => {
+                unread.insert(SchedulingSnapshot::read_for_daemon(writer, &inputs, town.now())?)
+            }
         };
         retry_in(town, writer, snapshot, &name, recipe, now)
     })?;

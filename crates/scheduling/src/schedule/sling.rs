@@ -18,8 +18,8 @@ use super::request::{
 };
 use super::resolve_request::{ResolvedBead, ResolvedRequest, resolve_request};
 use crate::dispatch::{
-    CycleCaller, DEFAULT_FORMULA, DispatchInputs, Recipe, ReservedRun, SchedulingSnapshot, Start,
-    Starter, start_in,
+    DEFAULT_FORMULA, DispatchInputs, Recipe, ReservedRun, SchedulingSnapshot, Start, Starter,
+    start_in,
 };
 use crate::fleet;
 use gt_beads::bead_facts::BeadFacts;
@@ -28,7 +28,6 @@ use gt_beads::convoys::{ConvoyRules, ConvoyToMake, add_members, create_in, make,
 use gt_beads::merge_requests::cancel_request_in;
 use gt_beads::run_records::release_in;
 use gt_town::hosts::is_shared;
-use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Result, Town};
 
 /// The rigs that a formula was tried in, with the recipe for a bead, or its fault there.
@@ -51,14 +50,17 @@ pub fn sling_to_start(
     let host = host.map(|host| asked_host(town, host)).transpose()?;
     let inputs = DispatchInputs::read(town)?;
     let (load, snapshot) = town.read(|reader| {
-        Ok((resolve_request(town, reader, request)?, look(town, reader, &inputs)?))
+        Ok((
+            resolve_request(town, reader, request)?,
+            SchedulingSnapshot::read_for_daemon(reader, &inputs, town.now())?,
+        ))
     })?;
     let parameters = SlingParameters { host, ..parameters(request, &load) };
     // Before the transaction, because it reads files.
     let recipes = try_recipes(town, &snapshot, &load, &parameters, &request.flags);
     town.write_or_rehearse(request.rehearsal, |writer| {
         // The snapshot from before the transaction may be old by now.
-        let snapshot = look(town, writer, &inputs)?;
+        let snapshot = SchedulingSnapshot::read_for_daemon(writer, &inputs, town.now())?;
         let (parameters, recipes) = (&parameters, &recipes);
         let mut scheduling =
             Scheduling { town, request, snapshot, parameters, recipes, starter, begun: None };
@@ -76,10 +78,6 @@ fn asked_host(town: &Town, input: &str) -> Result<String> {
     }
     let host = fleet::named(town, input)?.record.host;
     Ok(format!("{}/{}", host.name, host.id))
-}
-
-fn look(town: &Town, reader: &Reader<'_>, inputs: &DispatchInputs) -> Result<SchedulingSnapshot> {
-    SchedulingSnapshot::read(reader, inputs, &Overrides::default(), CycleCaller::Daemon, town.now())
 }
 
 /// A convoy is launched whole or stays staged: a fault of one of its beads is a fault of the launch.
