@@ -50,40 +50,7 @@ pub(super) fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
 
 /// An open task, made at second 1000, called after its id.
 pub(super) fn bead(text: &str) -> Bead {
-    let (id, made) = (id(text), at(1000));
-    Bead {
-        uid: Uid::of_bead(&id, made),
-        title: Title::trusted(format!("Title of {id}")),
-        id,
-        rig: None,
-        description: String::new(),
-        design: String::new(),
-        acceptance_criteria: String::new(),
-        notes: String::new(),
-        status: Status::Open,
-        priority: Priority::default(),
-        issue_type: IssueType::default(),
-        assignee: String::new(),
-        owner: String::new(),
-        estimated_minutes: None,
-        created_at: made,
-        created_by: String::new(),
-        updated_at: made,
-        started_at: None,
-        closed_at: None,
-        close_reason: String::new(),
-        outcome: None,
-        due_at: None,
-        defer_until: None,
-        external_ref: None,
-        metadata: None,
-        ephemeral: false,
-        no_history: false,
-        pinned: false,
-        is_template: false,
-        open_blockers: 0,
-        carried: Vec::new(),
-    }
+    Bead::new(id(text), Title::trusted(format!("Title of {text}")), at(1000))
 }
 
 /// A bead that is over.

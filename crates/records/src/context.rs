@@ -2,7 +2,7 @@
 
 use gt_core::queue_block::QueueFields;
 use gt_core::schedule::{Context, Merge, SlingParameters};
-use gt_core::{Bead, BeadId, IssueType, Status, Title, Uid};
+use gt_core::{Bead, BeadId, IssueType, Status, Title};
 
 use crate::RecordError;
 use crate::read::{RecordFields, values};
@@ -65,38 +65,18 @@ pub fn context_bead(context: &Context) -> Bead {
     let id = BeadId::trusted(context.id.as_str().to_owned());
     let closed = context.closed.as_ref();
     let closed_at = closed.map(|closed| closed.at);
+    let title = Title::trusted(format!("sling context for {}", context.bead));
     Bead {
-        uid: Uid::of_bead(&id, context.enqueued_at),
-        id,
-        rig: None,
-        title: Title::trusted(format!("sling context for {}", context.bead)),
         description: context_json(context),
-        design: String::new(),
-        acceptance_criteria: String::new(),
-        notes: String::new(),
         status: if closed.is_some() { Status::Closed } else { Status::Open },
         priority: context.priority,
         issue_type: IssueType::trusted(IssueType::SLING_CONTEXT.to_owned()),
-        assignee: String::new(),
-        owner: String::new(),
-        estimated_minutes: None,
-        created_at: context.enqueued_at,
         created_by: context.enqueued_by.clone(),
         updated_at: closed_at.unwrap_or(context.enqueued_at),
-        started_at: None,
         closed_at,
         close_reason: closed.map_or_else(String::new, |closed| closed.reason.as_str().to_owned()),
-        outcome: None,
-        due_at: None,
-        defer_until: None,
-        external_ref: None,
-        metadata: None,
         ephemeral: true,
-        no_history: false,
-        pinned: false,
-        is_template: false,
-        open_blockers: 0,
-        carried: Vec::new(),
+        ..Bead::new(id, title, context.enqueued_at)
     }
 }
 
@@ -105,7 +85,7 @@ pub fn context_bead(context: &Context) -> Bead {
 pub struct ContextRecord {
     /// The bead to work on.
     pub work_bead: BeadId,
-    /// How; in the words of the queue that came before.
+    /// The parameters of its dispatch, in the fields of the older queue.
     pub fields: QueueFields,
 }
 

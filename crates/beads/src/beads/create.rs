@@ -214,10 +214,7 @@ fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Resu
     labels.retain(|label| seen.insert(label.clone()));
     labels.iter().try_for_each(|label| check_label("label", label))?;
     let bead = Bead {
-        uid: Uid::of_bead(&drawn, now),
-        id: drawn,
         rig,
-        title,
         description: new.description.clone(),
         design: new.design.clone(),
         acceptance_criteria: new.acceptance_criteria.clone(),
@@ -228,23 +225,15 @@ fn plan(town: &Town, reader: &Reader<'_>, new: &NewBead, now: Timestamp) -> Resu
         assignee: new.assignee.clone(),
         owner: town.actor().owner.clone(),
         estimated_minutes: new.estimated_minutes,
-        created_at: now,
         created_by: creator.clone(),
-        updated_at: now,
-        started_at: None,
-        closed_at: None,
-        close_reason: String::new(),
-        outcome: None,
         due_at: new.due_at,
         defer_until: new.defer_until,
         external_ref: new.external_ref.clone(),
         metadata: new.metadata.clone(),
         ephemeral,
         no_history: new.no_history,
-        pinned: false,
-        is_template: false,
-        open_blockers: 0,
         carried: new.carried.clone(),
+        ..Bead::new(drawn, title, now)
     };
     Ok(BeadToCreate { bead, id: asked, labels, parent: parent.map(|parent| parent.id) })
 }

@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 
 use gt_core::decide::IdSeed;
 use gt_core::limits::WRITE_GROUP_MAX;
-use gt_core::{
-    Bead, BeadId, Clock, EventKind, IssueType, Prefix, Priority, Status, Timestamp, Title, Uid,
-};
+use gt_core::{Bead, BeadId, Clock, EventKind, Prefix, Timestamp, Title};
 use gt_store::{Authorship, Options, Store, StoreError, Writer};
 use gt_town::SystemClock;
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -98,39 +96,7 @@ fn write_bead(writer: &mut Writer<'_>, number: u32) -> std::result::Result<(), S
 }
 
 fn bead(id: BeadId, title: Title, now: Timestamp) -> Bead {
-    Bead {
-        uid: Uid::of_bead(&id, now),
-        id,
-        rig: None,
-        title,
-        description: String::new(),
-        design: String::new(),
-        acceptance_criteria: String::new(),
-        notes: String::new(),
-        status: Status::Open,
-        priority: Priority::default(),
-        issue_type: IssueType::default(),
-        assignee: String::new(),
-        owner: OWNER.to_owned(),
-        estimated_minutes: None,
-        created_at: now,
-        created_by: CREATOR.to_owned(),
-        updated_at: now,
-        started_at: None,
-        closed_at: None,
-        close_reason: String::new(),
-        outcome: None,
-        due_at: None,
-        defer_until: None,
-        external_ref: None,
-        metadata: None,
-        ephemeral: false,
-        no_history: false,
-        pinned: false,
-        is_template: false,
-        open_blockers: 0,
-        carried: Vec::new(),
-    }
+    Bead { owner: OWNER.to_owned(), created_by: CREATOR.to_owned(), ..Bead::new(id, title, now) }
 }
 
 /// One bead, and the thread that waits for it.

@@ -91,6 +91,43 @@ pub struct Bead {
 }
 
 impl Bead {
+    /// An open task that has a title and nothing else yet.
+    pub fn new(id: BeadId, title: Title, created_at: Timestamp) -> Self {
+        Self {
+            uid: Uid::of_bead(&id, created_at),
+            id,
+            rig: None,
+            title,
+            description: String::new(),
+            design: String::new(),
+            acceptance_criteria: String::new(),
+            notes: String::new(),
+            status: Status::Open,
+            priority: Priority::default(),
+            issue_type: IssueType::default(),
+            assignee: String::new(),
+            owner: String::new(),
+            estimated_minutes: None,
+            created_at,
+            created_by: String::new(),
+            updated_at: created_at,
+            started_at: None,
+            closed_at: None,
+            close_reason: String::new(),
+            outcome: None,
+            due_at: None,
+            defer_until: None,
+            external_ref: None,
+            metadata: None,
+            ephemeral: false,
+            no_history: false,
+            pinned: false,
+            is_template: false,
+            open_blockers: 0,
+            carried: Carried::new(),
+        }
+    }
+
     /// Gives the bead a status other than `closed`, and the fields that depend on it.
     pub fn enter(&mut self, status: Status, now: Timestamp) {
         if self.status == Status::Closed {

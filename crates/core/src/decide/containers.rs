@@ -144,46 +144,19 @@ mod tests {
 
     use super::*;
     use crate::decide::LANDED;
-    use crate::{BeadId, IssueType, Json, Priority, Timestamp, Title, Uid};
+    use crate::{BeadId, IssueType, Json, Timestamp, Title};
 
     const DONE: Members = Members { total: 3, open: 0, failed: 0 };
     const FREE: ContainerRules = ContainerRules { epics_close: true, is_running: false };
 
     fn bead(kind: &str, status: Status, close_reason: &str) -> Bead {
         let at = Timestamp::from_nanos(1);
-        let text = String::new;
         Bead {
-            id: BeadId::parse("gt-a").unwrap(),
-            uid: Uid::from_bytes([0; 16]),
-            rig: None,
-            title: Title::parse("A container").unwrap(),
-            description: text(),
-            design: text(),
-            acceptance_criteria: text(),
-            notes: text(),
             closed_at: (status == Status::Closed).then_some(at),
             status,
-            priority: Priority::new(2).unwrap(),
             issue_type: IssueType::parse(kind).unwrap(),
-            assignee: text(),
-            owner: text(),
-            estimated_minutes: None,
-            created_at: at,
-            created_by: text(),
-            updated_at: at,
-            started_at: None,
             close_reason: close_reason.to_owned(),
-            outcome: None,
-            due_at: None,
-            defer_until: None,
-            external_ref: None,
-            metadata: None,
-            ephemeral: false,
-            no_history: false,
-            pinned: false,
-            is_template: false,
-            open_blockers: 0,
-            carried: Vec::new(),
+            ..Bead::new(BeadId::parse("gt-a").unwrap(), Title::parse("A container").unwrap(), at)
         }
     }
 

@@ -3,9 +3,7 @@
 use gt_core::bead::{RequestKey, check_label, check_text};
 use gt_core::decide::IdSeed;
 use gt_core::work::{ItemRef, NewWork, WorkItem, check_agent};
-use gt_core::{
-    Bead, BeadId, DependencyType, EventKind, Invalid, Json, Rig, RigSlug, Status, Uid, limits,
-};
+use gt_core::{Bead, BeadId, DependencyType, EventKind, Invalid, Json, Rig, RigSlug, limits};
 use gt_store::Writer;
 
 use super::error::{WorkError, WorkResult};
@@ -171,38 +169,17 @@ fn write_one(
     let id = writer.free_id(&rig.prefix, &seed)?;
     let one_line = work.description == work.title.as_str();
     let bead = Bead {
-        uid: Uid::of_bead(&id, now),
-        id,
         rig: Some(rig.slug.clone()),
-        title: work.title.clone(),
         // A bead without a description shows its title.
         description: if one_line { String::new() } else { work.description.clone() },
-        design: String::new(),
-        acceptance_criteria: String::new(),
         notes: new.notes.clone(),
-        status: Status::Open,
         priority: new.priority.of_bead(),
         issue_type: work.kind.clone(),
         assignee: new.agent.clone().unwrap_or_default(),
         owner: actor.owner.clone(),
-        estimated_minutes: None,
-        created_at: now,
         created_by: creator.to_owned(),
-        updated_at: now,
-        started_at: None,
-        closed_at: None,
-        close_reason: String::new(),
-        outcome: None,
-        due_at: None,
-        defer_until: None,
-        external_ref: None,
         metadata: new.payload.clone(),
-        ephemeral: false,
-        no_history: false,
-        pinned: false,
-        is_template: false,
-        open_blockers: 0,
-        carried: Vec::new(),
+        ..Bead::new(id, work.title.clone(), now)
     };
     writer.insert_bead(&bead, EventKind::Created)?;
     if !new.depends_on.is_empty() {
