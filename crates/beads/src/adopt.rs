@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use gt_core::decide::{AdoptionFacts, OldState, Successor, adopt as decide};
 use gt_core::queue_block::{FoundBlock, parse};
 use gt_core::schedule::{CloseReason, Context, ContextId, ContextOrigin, labels};
-use gt_core::{Bead, BeadId, DependencyType, EventKind, RigSlug, Status, Timestamp};
+use gt_core::{Bead, BeadChangeKind, BeadId, DependencyType, RigSlug, Status, Timestamp};
 use gt_records::parse_context;
 use gt_store::{NewContext, Writer};
 
@@ -306,7 +306,7 @@ fn clean(writer: &mut Writer<'_>, work: &Bead, remaining: Option<String>) -> Res
     let description = remaining.unwrap_or_else(|| work.description.clone());
     let updated_at = writer.now().max(work.updated_at);
     let new = Bead { description, updated_at, ..work.clone() };
-    if !writer.save_bead(work, &new, EventKind::Updated)? {
+    if !writer.save_bead(work, &new, BeadChangeKind::Updated)? {
         writer.touch_bead(&work.id)?;
     }
     Ok(())
@@ -330,6 +330,6 @@ fn close_old_context(
         }
         new.notes.push_str(why);
     }
-    writer.save_bead(context, &new, EventKind::Closed)?;
+    writer.save_bead(context, &new, BeadChangeKind::Closed)?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use gt_core::decide::{
     lands_by_itself,
 };
 use gt_core::settings::Layers;
-use gt_core::{Bead, BeadId, EventKind, Outcome, Status};
+use gt_core::{Bead, BeadChangeKind, BeadId, Outcome, Status};
 use gt_store::Writer;
 
 use crate::run_records::close_context_of;
@@ -96,7 +96,7 @@ pub(crate) fn reopen(writer: &mut Writer<'_>, container: &Bead) -> Result<Bead> 
         updated_at: writer.now().max(container.updated_at),
         ..container.clone()
     };
-    writer.save_bead(container, &open, EventKind::Reopened)?;
+    writer.save_bead(container, &open, BeadChangeKind::Reopened)?;
     Ok(open)
 }
 
@@ -107,7 +107,7 @@ fn apply(writer: &mut Writer<'_>, old: &Bead, change: ContainerChange) -> Result
         ContainerChange::Lands => land(writer, old),
         ContainerChange::Closes { reason, outcome } => {
             let new = closed(writer, old, reason, outcome);
-            writer.save_bead(old, &new, EventKind::Closed)?;
+            writer.save_bead(old, &new, BeadChangeKind::Closed)?;
             close_context_of(writer, &new.id)?;
             Ok(new)
         }

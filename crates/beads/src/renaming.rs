@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use gt_core::bead::Uid;
 use gt_core::limits::PAGE_BEADS;
-use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Prefix, Rig};
+use gt_core::{Bead, BeadChangeKind, BeadId, Comment, Dependency, EventKind, Prefix, Rig};
 use gt_store::{BeadFilter, Reader, Writer};
 
 use crate::beads::{everything, mentions_of, with_other_ids};
@@ -172,5 +172,5 @@ fn rewrite(
     let Some(bead) = writer.bead(&bead.id)? else { return Ok(false) };
     let Some(mut changed) = with_other_ids(&bead, other)? else { return Ok(false) };
     changed.updated_at = writer.now();
-    Ok(writer.save_bead(&bead, &changed, EventKind::Updated)?)
+    Ok(writer.save_bead(&bead, &changed, BeadChangeKind::Updated)?)
 }

@@ -1,7 +1,7 @@
 //! The rows of runs as other operations find, end and release them. Nothing here touches a process.
 
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
-use gt_core::{BeadId, EventKind, ExecutorKind, Status};
+use gt_core::{BeadChangeKind, BeadId, ExecutorKind, Status};
 use gt_store::{Reader, Writer};
 
 use crate::lookup::resolve_in;
@@ -70,11 +70,11 @@ fn cancelled() -> RunEnd {
 
 /// Opens the bead of a run that is over without having finished it: it has no assignee any more.
 pub fn release_in(writer: &mut Writer<'_>, id: &BeadId) -> Result<()> {
-    release_as(writer, id, EventKind::StatusChanged)
+    release_as(writer, id, BeadChangeKind::StatusChanged)
 }
 
 /// The same, recorded as an event of this kind.
-pub fn release_as(writer: &mut Writer<'_>, id: &BeadId, kind: EventKind) -> Result<()> {
+pub fn release_as(writer: &mut Writer<'_>, id: &BeadId, kind: BeadChangeKind) -> Result<()> {
     if writer.bead(id)?.is_none_or(|bead| bead.status == Status::Closed) {
         return Ok(());
     }
@@ -87,7 +87,7 @@ pub fn set_status_in(
     id: &BeadId,
     status: Status,
     assignee: &str,
-    kind: EventKind,
+    kind: BeadChangeKind,
 ) -> Result<()> {
     let Some(old) = writer.bead(id)? else { return Ok(()) };
     let mut new = old.clone();

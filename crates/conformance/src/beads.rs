@@ -1,6 +1,6 @@
 //! Beads: written, read, changed, deleted.
 
-use gt_core::{DependencyType, EventKind, Outcome, Status, Timestamp, Title, Uid};
+use gt_core::{BeadChangeKind, DependencyType, EventKind, Outcome, Status, Timestamp, Title, Uid};
 
 use super::EngineUnderTest;
 use super::kit::{
@@ -102,7 +102,7 @@ pub(super) fn a_state_that_contradicts_itself_is_refused(subject: &dyn EngineUnd
         town.refuse(|writer| {
             let old = bead("gt-a");
             let new = gt_core::Bead { id: old.id.clone(), ..contradiction.clone() };
-            writer.save_bead(&old, &new, EventKind::Updated)
+            writer.save_bead(&old, &new, BeadChangeKind::Updated)
         });
     }
 }
@@ -129,7 +129,7 @@ pub(super) fn a_change_is_announced_with_every_field_that_differs(subject: &dyn 
     town.add_open(&["gt-a"]);
     let before = town.last_event();
 
-    let changed = town.change("gt-a", EventKind::Claimed, |bead| {
+    let changed = town.change("gt-a", BeadChangeKind::Claimed, |bead| {
         bead.status = Status::InProgress;
         bead.assignee.push_str("toast");
         bead.estimated_minutes = Some(30);
@@ -155,7 +155,7 @@ pub(super) fn every_field_of_a_bead_can_change_and_is_listed(subject: &dyn Engin
     let new = gt_core::Bead { uid: old.uid, rig: Some(super::kit::slug("gear")), ..full_bead() };
     let before = town.last_event();
 
-    town.write(|writer| writer.save_bead(&old, &new, EventKind::Imported));
+    town.write(|writer| writer.save_bead(&old, &new, BeadChangeKind::Imported));
 
     assert_eq!(town.get("gt-full"), new);
     let payload = town.events_since(before)[0].payload.fields();
@@ -173,7 +173,7 @@ pub(super) fn saving_what_has_not_changed_writes_nothing(subject: &dyn EngineUnd
 
     for new in [&old, &later] {
         let story = town.story_of(|town| {
-            let wrote = town.write(|writer| writer.save_bead(&old, new, EventKind::Updated));
+            let wrote = town.write(|writer| writer.save_bead(&old, new, BeadChangeKind::Updated));
             assert!(!wrote);
         });
         assert!(story.is_empty(), "{story:?}");
@@ -188,7 +188,7 @@ pub(super) fn saving_leaves_alone_what_is_derived(subject: &dyn EngineUnderTest)
     town.link("gt-a", DependencyType::Blocks, "gt-b");
 
     let new = gt_core::Bead { notes: "new".to_owned(), uid: Uid::fresh(), ..stale.clone() };
-    town.write(|writer| writer.save_bead(&stale, &new, EventKind::Updated));
+    town.write(|writer| writer.save_bead(&stale, &new, BeadChangeKind::Updated));
 
     let saved = town.get("gt-a");
     assert_eq!((saved.open_blockers, saved.uid, saved.notes.as_str()), (1, stale.uid, "new"));
@@ -289,7 +289,7 @@ pub(super) fn every_event_names_the_actor_of_the_change(subject: &dyn EngineUnde
         writer.insert_bead(&bead("gt-a"), EventKind::Created)?;
         let old = writer.bead(&id("gt-a"))?.expect("the bead is there");
         let new = gt_core::Bead { updated_at: now, notes: "new".to_owned(), ..old.clone() };
-        writer.save_bead(&old, &new, EventKind::Updated)
+        writer.save_bead(&old, &new, BeadChangeKind::Updated)
     });
 
     let events = town.events_since(0);
@@ -302,7 +302,7 @@ pub(super) fn a_bead_that_is_gone_cannot_be_changed(subject: &dyn EngineUnderTes
     let old = town.add(bead("gt-a"));
     town.delete("gt-a");
     let new = gt_core::Bead { notes: "changed".to_owned(), ..old.clone() };
-    let refused = town.refuse(|writer| writer.save_bead(&old, &new, EventKind::Updated));
+    let refused = town.refuse(|writer| writer.save_bead(&old, &new, BeadChangeKind::Updated));
     assert!(matches!(refused, StoreError::Corrupt(_)), "{refused:?}");
     assert!(refused.to_string().contains("gt-a is gone"), "{refused}");
 }

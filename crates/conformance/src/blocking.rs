@@ -1,6 +1,6 @@
 //! The effect of `blocks` and `conditional-blocks`, and how `open_blockers` stays true.
 
-use gt_core::{DependencyType, EventKind, Outcome, Status};
+use gt_core::{BeadChangeKind, DependencyType, Outcome, Status};
 
 use super::EngineUnderTest;
 use super::kit::{CheckedStore, bead, closed, edge, id, import};
@@ -49,7 +49,7 @@ pub(super) fn a_close_unblocks_its_dependents_in_the_same_transaction(
                 status: Status::Closed,
                 ..old.clone()
             };
-            writer.save_bead(&old, &new, EventKind::Closed)?;
+            writer.save_bead(&old, &new, BeadChangeKind::Closed)?;
             let dependent = writer.bead(&id("gt-b"))?.expect("the bead is there");
             assert_eq!(dependent.open_blockers, 0);
             Ok(())

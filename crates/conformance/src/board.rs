@@ -50,7 +50,7 @@ fn town(subject: &dyn EngineUnderTest) -> CheckedStore {
     new.state = RequestState::Review;
     town.write(|writer| writer.save_merge_request(old.state, &new).map(drop));
     let close = |text: &str, outcome: Option<Outcome>, seconds: i64| {
-        town.change(text, gt_core::EventKind::Closed, |bead| {
+        town.change(text, gt_core::BeadChangeKind::Closed, |bead| {
             (bead.status, bead.outcome, bead.closed_at) =
                 (Status::Closed, outcome, Some(at(seconds)));
         });

@@ -6,7 +6,7 @@ use gt_core::decide::WaitClass;
 use gt_core::schedule::{
     CloseReason, Context, ContextOrigin, Merge, SlingParameters, WorkerPlace, labels,
 };
-use gt_core::{DependencyType, EventKind, Outcome, RigState, Status, Timestamp};
+use gt_core::{BeadChangeKind, DependencyType, EventKind, Outcome, RigState, Status, Timestamp};
 
 use super::EngineUnderTest;
 use super::kit::{CheckedStore, at, bead, closed, id, kind, priority, rig, slug, texts};
@@ -194,9 +194,9 @@ pub(super) fn lanes_follow_every_reason_that_holds_a_bead(subject: &dyn EngineUn
     town.close("gt-b");
     assert_waiting(&town, Some((1, 1)));
     // by its assignee,
-    town.change("gt-a", EventKind::Updated, |bead| "ann".clone_into(&mut bead.assignee));
+    town.change("gt-a", BeadChangeKind::Updated, |bead| "ann".clone_into(&mut bead.assignee));
     assert_waiting(&town, Some((1, 0)));
-    town.change("gt-a", EventKind::Updated, |bead| bead.assignee = String::new());
+    town.change("gt-a", BeadChangeKind::Updated, |bead| bead.assignee = String::new());
     // by its status,
     for status in [Status::Pinned, Status::Blocked, Status::InProgress, Status::Deferred] {
         town.set_status("gt-a", status);
@@ -210,17 +210,17 @@ pub(super) fn lanes_follow_every_reason_that_holds_a_bead(subject: &dyn EngineUn
     town.reopen("gt-a");
     // by its type, once its rig is there to say which it takes,
     town.write(|writer| writer.insert_rig(&rig("gear", "gr")));
-    town.change("gt-a", EventKind::Updated, |bead| bead.issue_type = kind("epic"));
+    town.change("gt-a", BeadChangeKind::Updated, |bead| bead.issue_type = kind("epic"));
     assert_waiting(&town, Some((1, 0)));
-    town.change("gt-a", EventKind::Updated, |bead| bead.issue_type = kind("task"));
+    town.change("gt-a", BeadChangeKind::Updated, |bead| bead.issue_type = kind("task"));
     // by a date of its own or of its parent.
-    town.change("gt-a", EventKind::Updated, |bead| bead.defer_until = Some(at(99_999)));
+    town.change("gt-a", BeadChangeKind::Updated, |bead| bead.defer_until = Some(at(99_999)));
     assert_waiting(&town, Some((1, 0)));
-    town.change("gt-a", EventKind::Updated, |bead| bead.defer_until = None);
-    town.change("gt-p", EventKind::Updated, |bead| bead.defer_until = Some(at(99_999)));
+    town.change("gt-a", BeadChangeKind::Updated, |bead| bead.defer_until = None);
+    town.change("gt-p", BeadChangeKind::Updated, |bead| bead.defer_until = Some(at(99_999)));
     town.link("gt-a", DependencyType::ParentChild, "gt-p");
     assert_waiting(&town, Some((1, 0)));
-    town.change("gt-p", EventKind::Updated, |bead| bead.defer_until = None);
+    town.change("gt-p", BeadChangeKind::Updated, |bead| bead.defer_until = None);
     assert_waiting(&town, Some((1, 1)));
     // A context that is started does not wait any more, nor one that is gone.
     let context = context_of(&town, "gt-a");
@@ -277,7 +277,7 @@ pub(super) fn every_operation_that_changes_a_fact_evaluates_the_contexts_it_conc
     schedule(&town, new("gt-a"));
     let later = at(90_000);
     let change = |town: &CheckedStore, text: &str, edit: &dyn Fn(&mut gt_core::Bead)| {
-        town.change(text, EventKind::Updated, edit);
+        town.change(text, BeadChangeKind::Updated, edit);
     };
     let limit = |town: &CheckedStore, convoy: &str, cap: u32, paused: bool| {
         let convoy = town.get(convoy);
@@ -505,7 +505,7 @@ pub(super) fn lanes_are_told_apart_by_what_admission_looks_at(subject: &dyn Engi
     assert_eq!(next(0), ["gt-a", "gt-b"]);
     assert_eq!(next(1), ["gt-b"]);
     // A change of priority changes the lane.
-    town.change("gt-a", EventKind::Updated, |bead| bead.priority = priority(0));
+    town.change("gt-a", BeadChangeKind::Updated, |bead| bead.priority = priority(0));
     let lanes = town.read(|reader| reader.lanes());
     assert_eq!(lanes.len(), 6);
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use gt_core::decide::WaitClass;
 use gt_core::schedule::{CloseReason, Run, RunState, Workplace};
-use gt_core::{Bead, BeadId, DependencyType, EventKind, ExecutorKind, Outcome, Status};
+use gt_core::{
+    Bead, BeadChangeKind, BeadId, DependencyType, EventKind, ExecutorKind, Outcome, Status,
+};
 
 use super::EngineUnderTest;
 use super::contexts::{new, schedule};
@@ -39,7 +41,7 @@ pub(super) fn answers_about_many_beads_equal_the_answers_about_each(subject: &dy
         town.link(blocked, DependencyType::Blocks, blocker);
     }
     town.close_as("gt-0", Some(Outcome::Failed));
-    town.change("gt-5", EventKind::Updated, |bead| bead.defer_until = Some(at(99_999)));
+    town.change("gt-5", BeadChangeKind::Updated, |bead| bead.defer_until = Some(at(99_999)));
     let first = town.read(|reader| reader.latest_context(&ids[7])).expect("it has a context");
     town.write(|writer| writer.close_context(&first, CloseReason::Cleared, ""));
     let run = begin(&town, "gt-299", |_| {});

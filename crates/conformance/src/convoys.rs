@@ -1,7 +1,7 @@
 //! Convoys and epics: the counts of their members, the marks for the layer above, and the limits of convoys.
 
 use gt_core::decide::{LANDED, Members};
-use gt_core::{Bead, DependencyType, EventKind, Outcome, Status};
+use gt_core::{Bead, BeadChangeKind, DependencyType, Outcome, Status};
 
 use super::EngineUnderTest;
 use super::contexts::{new, schedule};
@@ -84,7 +84,8 @@ fn touched(
 fn set(writer: &mut Writer<'_>, bead: &str, to: &Bead) -> Result<(), StoreError> {
     let old = writer.bead(&id(bead))?.expect("the bead is there");
     let (status, outcome, closed_at) = (to.status.clone(), to.outcome, to.closed_at);
-    let kind = if status == Status::Closed { EventKind::Closed } else { EventKind::Reopened };
+    let kind =
+        if status == Status::Closed { BeadChangeKind::Closed } else { BeadChangeKind::Reopened };
     let new = Bead { status, outcome, closed_at, ..old.clone() };
     writer.save_bead(&old, &new, kind).map(drop)
 }
@@ -123,7 +124,7 @@ pub(super) fn a_change_of_a_member_marks_its_containers_with_their_counts(
         set(writer, "gt-d", &over)?;
         let old = writer.bead(&id("gt-b"))?.expect("the bead is there");
         let taken = Bead { status: Status::InProgress, ..old.clone() };
-        writer.save_bead(&old, &taken, EventKind::StatusChanged).map(drop)
+        writer.save_bead(&old, &taken, BeadChangeKind::StatusChanged).map(drop)
     });
     assert_eq!(none, []);
     // A work that is undone leaves no mark for the next one.
@@ -209,12 +210,12 @@ pub(super) fn a_convoy_that_comes_in_is_counted_and_stays_as_it_was(subject: &dy
         import(writer, &closed("gt-b", None), &[])
     });
     assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((2, 0, 0, 0), open()));
-    town.change("gt-b", EventKind::Imported, |bead| {
+    town.change("gt-b", BeadChangeKind::Imported, |bead| {
         bead.outcome = Some(Outcome::Failed);
         bead.closed_at = Some(at(3000));
     });
     assert_eq!(tally(&town, "hq-cv-1"), (2, 0, 1, 0));
-    town.change("gt-b", EventKind::Imported, |bead| bead.outcome = None);
+    town.change("gt-b", BeadChangeKind::Imported, |bead| bead.outcome = None);
     assert_eq!((tally(&town, "hq-cv-1"), standing(&town, "hq-cv-1")), ((2, 0, 0, 0), open()));
 }
 

@@ -1,6 +1,6 @@
 //! Edges between beads.
 
-use gt_core::{Bead, Dependency, DependencyType, EventKind, IssueType};
+use gt_core::{Bead, BeadChangeKind, Dependency, DependencyType, IssueType};
 
 use super::EngineUnderTest;
 use super::kit::{CheckedStore, bead, closed, edge, id, import, json};
@@ -277,7 +277,7 @@ pub(super) fn a_wait_for_a_parent_names_its_unfinished_children(subject: &dyn En
         let epic = writer.bead(&id("gt-epic"))?.expect("it was made");
         let changed =
             Bead { issue_type: IssueType::parse("epic").expect("it is a type"), ..epic.clone() };
-        writer.save_bead(&epic, &changed, EventKind::Updated)
+        writer.save_bead(&epic, &changed, BeadChangeKind::Updated)
     });
     town.link("gt-part", PART, "gt-epic");
     town.link("gt-wait", DependencyType::WaitsFor, "gt-parent");

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use gt_core::{Bead, BeadId, DependencyType, Event, EventKind, Status};
+use gt_core::{Bead, BeadChangeKind, BeadId, DependencyType, Event, EventKind, Status};
 
 use super::EngineUnderTest;
 use super::kit::{CheckedStore, at, bead, edge, id};
@@ -54,7 +54,7 @@ impl WriterJob {
             if self.number.is_multiple_of(3) {
                 let over =
                     Bead { status: Status::Closed, closed_at: Some(writer.now()), ..old.clone() };
-                writer.save_bead(&old, &over, EventKind::Closed)?;
+                writer.save_bead(&old, &over, BeadChangeKind::Closed)?;
             }
         }
         if self.fails() {

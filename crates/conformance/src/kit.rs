@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use gt_core::decide::TargetFacts;
 use gt_core::{
-    Bead, BeadId, Comment, Dependency, DependencyType, Event, EventKind, ExecutorKind, IssueType,
-    Json, Outcome, Prefix, Priority, Rig, RigSlug, RigState, Status, Timestamp, Title, Uid,
+    Bead, BeadChangeKind, BeadId, Comment, Dependency, DependencyType, Event, EventKind,
+    ExecutorKind, IssueType, Json, Outcome, Prefix, Priority, Rig, RigSlug, RigState, Status,
+    Timestamp, Title, Uid,
 };
 
 use super::EngineUnderTest;
@@ -183,7 +184,7 @@ impl CheckedStore {
     pub(super) fn change(
         &self,
         text: &str,
-        kind: EventKind,
+        kind: BeadChangeKind,
         change: impl FnOnce(&mut Bead),
     ) -> bool {
         self.write(|writer| {
@@ -201,7 +202,7 @@ impl CheckedStore {
 
     pub(super) fn close_as(&self, text: &str, outcome: Option<Outcome>) {
         let now = at(self.seconds.get());
-        self.change(text, EventKind::Closed, |bead| {
+        self.change(text, BeadChangeKind::Closed, |bead| {
             bead.status = Status::Closed;
             bead.closed_at = Some(now);
             bead.outcome = outcome;
@@ -209,7 +210,7 @@ impl CheckedStore {
     }
 
     pub(super) fn reopen(&self, text: &str) {
-        self.change(text, EventKind::Reopened, |bead| {
+        self.change(text, BeadChangeKind::Reopened, |bead| {
             bead.status = Status::Open;
             bead.closed_at = None;
             bead.outcome = None;
@@ -217,7 +218,7 @@ impl CheckedStore {
     }
 
     pub(super) fn set_status(&self, text: &str, status: Status) {
-        self.change(text, EventKind::StatusChanged, |bead| bead.status = status);
+        self.change(text, BeadChangeKind::StatusChanged, |bead| bead.status = status);
     }
 
     pub(super) fn delete(&self, text: &str) {

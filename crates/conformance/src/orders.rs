@@ -152,7 +152,7 @@ pub(super) fn ties_are_broken_by_id_in_every_order(subject: &dyn EngineUnderTest
         town.write(|writer| {
             let old = writer.bead(&super::kit::id(text))?.expect("the bead is there");
             let new = Bead { title: title.clone(), ..old.clone() };
-            writer.save_bead(&old, &new, gt_core::EventKind::Updated)
+            writer.save_bead(&old, &new, gt_core::BeadChangeKind::Updated)
         });
     }
     for order in [

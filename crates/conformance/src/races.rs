@@ -1,7 +1,7 @@
 //! Writers that want contradictory things at the same moment, each through a door of its own.
 
 use gt_core::decide::{IdSeed, find_path};
-use gt_core::{Bead, BeadId, DependencyType, Event, EventKind, Prefix, Status};
+use gt_core::{Bead, BeadChangeKind, BeadId, DependencyType, Event, EventKind, Prefix, Status};
 
 use super::EngineUnderTest;
 use super::contest::{Contest, ContestTurn};
@@ -44,7 +44,7 @@ fn get(writer: &Writer<'_>, text: &str) -> Result<Bead, StoreError> {
 fn close(writer: &mut Writer<'_>, text: &str) -> Result<bool, StoreError> {
     let old = get(writer, text)?;
     let new = Bead { status: Status::Closed, closed_at: Some(writer.now()), ..old.clone() };
-    writer.save_bead(&old, &new, EventKind::Closed)
+    writer.save_bead(&old, &new, BeadChangeKind::Closed)
 }
 
 fn block(writer: &mut Writer<'_>, issue: &str, target: &str) -> Result<(), StoreError> {
@@ -166,7 +166,7 @@ pub(super) fn one_of_many_takes_a_bead(subject: &dyn EngineUnderTest) {
                 }
                 let assignee = writer.actor().to_owned();
                 let mine = Bead { assignee, status: Status::InProgress, ..old.clone() };
-                writer.save_bead(&old, &mine, EventKind::Claimed)
+                writer.save_bead(&old, &mine, BeadChangeKind::Claimed)
             })
         },
         |town, round, taken| {

@@ -3,7 +3,7 @@
 use gt_core::schedule::{
     Account, CloseReason, DoneStatus, Run, RunEnd, RunId, RunState, RunStep, WorkerPlace, Workplace,
 };
-use gt_core::{EventKind, ExecutorKind, Outcome, Status, Uid};
+use gt_core::{BeadChangeKind, ExecutorKind, Outcome, Status, Uid};
 
 use super::EngineUnderTest;
 use super::contexts::{new, schedule};
@@ -33,7 +33,7 @@ pub(super) fn set_status(
 ) -> Result<(), StoreError> {
     let old = writer.bead(&id(text))?.expect("the bead is there");
     let new = gt_core::Bead { status, ..old.clone() };
-    writer.save_bead(&old, &new, EventKind::StatusChanged).map(drop)
+    writer.save_bead(&old, &new, BeadChangeKind::StatusChanged).map(drop)
 }
 
 /// Begins a run, changed as the case needs it.
@@ -349,7 +349,7 @@ pub(super) fn a_run_that_was_handed_back_is_listed_until_its_bead_is_scheduled_a
         let Some(open) = writer.bead(&id("gt-nothing"))? else { return Ok(()) };
         let mut blocked = open.clone();
         blocked.enter(Status::Blocked, writer.now());
-        writer.save_bead(&open, &blocked, EventKind::StatusChanged).map(drop)
+        writer.save_bead(&open, &blocked, BeadChangeKind::StatusChanged).map(drop)
     });
     assert_eq!(listed(9), ["gt-asks#1", "gt-done#1", "gt-later#1", "gt-nothing#1"]);
     town.close_as("gt-nothing", None);

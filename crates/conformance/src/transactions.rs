@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
-use gt_core::{Bead, EventKind, Status};
+use gt_core::{Bead, BeadChangeKind, EventKind, Status};
 
 use super::EngineUnderTest;
 use super::kit::{CheckedStore, bead, by, id};
@@ -38,7 +38,7 @@ pub(super) fn a_writer_sees_what_it_has_written(subject: &dyn EngineUnderTest) {
         assert_eq!(writer.count(&BeadFilter::default())?, 1);
         let old = writer.bead(&id("gt-a"))?.expect("the bead is there");
         let hooked = Bead { status: Status::Hooked, ..old.clone() };
-        writer.save_bead(&old, &hooked, EventKind::StatusChanged)?;
+        writer.save_bead(&old, &hooked, BeadChangeKind::StatusChanged)?;
         assert_eq!(writer.bead(&id("gt-a"))?, Some(hooked));
         Ok(())
     });

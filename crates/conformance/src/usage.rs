@@ -9,7 +9,7 @@ use gt_core::decide::RunLimits;
 use gt_core::schedule::{
     Account, Money, ParkSubject, Reserve, Run, RunEnd, RunState, Usage, Workplace,
 };
-use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, Status};
+use gt_core::{Bead, BeadChangeKind, BeadId, EventKind, ExecutorKind, Outcome, Status};
 
 use super::EngineUnderTest;
 use super::contexts::{new, schedule};
@@ -161,7 +161,7 @@ pub(super) fn beads_of_a_bill_are_found_with_their_convoys(subject: &dyn EngineU
             let before = writer.bead(&BeadId::trusted(closed.to_owned()))?.expect("it is there");
             let after =
                 Bead { status: Status::Closed, closed_at: Some(at(5)), outcome, ..before.clone() };
-            writer.save_bead(&before, &after, EventKind::Closed)
+            writer.save_bead(&before, &after, BeadChangeKind::Closed)
         });
     }
     let done = town.read(|reader| reader.done_among(&ids));
@@ -200,7 +200,7 @@ pub(super) fn done_beads_without_usage_are_counted(subject: &dyn EngineUnderTest
             let before = writer.bead(&BeadId::trusted(name.to_owned()))?.expect("it is there");
             let after =
                 Bead { status: Status::Closed, closed_at: Some(at(5)), outcome, ..before.clone() };
-            writer.save_bead(&before, &after, EventKind::Closed)
+            writer.save_bead(&before, &after, BeadChangeKind::Closed)
         });
     }
     let untold = |from, until| town.read(|reader| reader.done_without_usage(at(from), at(until)));

@@ -8,8 +8,8 @@ use gt_core::work::{
     WorkStatus,
 };
 use gt_core::{
-    Bead, DependencyType, EventKind, ExecutorKind, Outcome, Rig, RigSlug, RigState, Status,
-    Timestamp, Uid,
+    Bead, BeadChangeKind, DependencyType, EventKind, ExecutorKind, Outcome, Rig, RigSlug, RigState,
+    Status, Timestamp, Uid,
 };
 
 use super::EngineUnderTest;
@@ -113,7 +113,7 @@ fn give(town: &CheckedStore, text: &str, agent: &str) -> Run {
         let old = writer.bead(&id(text))?.expect("the bead is there");
         let assignee = agent.to_owned();
         let new = Bead { status: Status::Hooked, assignee, ..old.clone() };
-        writer.save_bead(&old, &new, EventKind::StatusChanged)?;
+        writer.save_bead(&old, &new, BeadChangeKind::StatusChanged)?;
         Ok(run)
     })
 }
@@ -196,7 +196,7 @@ pub(super) fn items_are_listed_by_urgency_and_age_with_every_filter(subject: &dy
         town.add(Bead { priority: priority(urgency), assignee, ..item(text, made) });
     }
     town.set_status("gr-3", Status::Blocked);
-    town.change("gr-5", EventKind::Updated, |bead| {
+    town.change("gr-5", BeadChangeKind::Updated, |bead| {
         bead.rig = Some(slug("web"));
         bead.issue_type = kind("bug");
         "carl".clone_into(&mut bead.created_by);
@@ -303,7 +303,7 @@ pub(super) fn items_that_are_not_ready_or_for_others_are_not_offered(
     }
     town.link("gr-waits", DependencyType::Blocks, "hq-first");
     town.link("gr-part", DependencyType::ParentChild, "hq-parent");
-    town.change("hq-parent", EventKind::Updated, |bead| bead.defer_until = put_off);
+    town.change("hq-parent", BeadChangeKind::Updated, |bead| bead.defer_until = put_off);
 
     assert_eq!(offered(&town, &ask("ann")), None);
     assert_eq!(offered(&town, &ask("bob")).as_deref(), Some("gr-bob"));

@@ -9,7 +9,9 @@ use gt_core::schedule::{
 };
 
 use gt_core::work::{RunToken, TokenHash};
-use gt_core::{Bead, BeadId, DependencyType, EventKind, EventPayload, Status, Title};
+use gt_core::{
+    Bead, BeadChangeKind, BeadId, DependencyType, EventKind, EventPayload, Status, Title,
+};
 
 use super::EngineUnderTest;
 use super::kit::{CheckedStore, at, bead, by, edge, id, rig, slug};
@@ -399,7 +401,7 @@ pub(super) fn runs_of_a_gone_host_are_left_until_it_clears_them(subject: &dyn En
 fn retitle(writer: &mut Writer<'_>, bead: &str, title: &str) -> Result<bool, StoreError> {
     let old = writer.bead(&id(bead))?.expect("the bead is there");
     let new = Bead { title: Title::parse(title).expect("a title"), ..old.clone() };
-    writer.save_bead(&old, &new, EventKind::Updated)
+    writer.save_bead(&old, &new, BeadChangeKind::Updated)
 }
 
 /// One write of a worker.

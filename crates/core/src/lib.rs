@@ -52,7 +52,7 @@ pub use bead::{
     Bead, BeadId, Carried, Comment, Dependency, DependencyType, IssueType, Outcome, Priority,
     Status, Title, Uid,
 };
-pub use event::{Event, EventKind, EventPayload, NewEvent};
+pub use event::{BeadChangeKind, Event, EventKind, EventPayload, NewEvent};
 pub use jitter::jitter;
 pub use json::Json;
 pub use message::{Message, MessageAddress, MessageId, Sender};

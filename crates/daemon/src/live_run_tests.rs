@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gt_core::schedule::{ContextOrigin, Run};
-use gt_core::{BeadId, EventKind, ExecutorKind, RigSlug, Status, Uid};
+use gt_core::{BeadChangeKind, BeadId, ExecutorKind, RigSlug, Status, Uid};
 use gt_store::NewContext;
 
 use gt_beads::adopt::adopt;
@@ -42,7 +42,7 @@ fn town() -> Town {
             assignee: "web/polecats/toast".to_owned(),
             ..bead.clone()
         };
-        Ok(writer.save_bead(&bead, &hooked, EventKind::StatusChanged)?)
+        Ok(writer.save_bead(&bead, &hooked, BeadChangeKind::StatusChanged)?)
     });
     assert!(started.expect("the run is begun"));
     town

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gt_core::merging::MergeRequestId;
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
-use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Status, Timestamp};
+use gt_core::{Bead, BeadChangeKind, BeadId, ExecutorKind, Status, Timestamp};
 use gt_store::{BeadFilter, Reader, StatusFilter, Writer};
 
 use gt_beads::run_records::{cancel_in, release_as};
@@ -195,6 +195,6 @@ fn kept(
 fn release(writer: &mut Writer<'_>, bead: &Bead, live: Option<&Run>) -> Result<()> {
     match live {
         Some(run) => cancel_in(writer, run),
-        None => release_as(writer, &bead.id, EventKind::HookReleased),
+        None => release_as(writer, &bead.id, BeadChangeKind::HookReleased),
     }
 }

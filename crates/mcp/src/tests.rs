@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gt_beads::beads::{NewBead, create};
 use gt_beads::messages::{self, MessageToSend};
 use gt_core::schedule::{ContextOrigin, Run, RunId};
-use gt_core::{EventKind, ExecutorKind, RigSlug, Status, Uid};
+use gt_core::{BeadChangeKind, ExecutorKind, RigSlug, Status, Uid};
 use gt_scheduling::Consequences;
 use gt_store::NewContext;
 use gt_town::{Actor, SystemClock, Town};
@@ -59,7 +59,7 @@ fn begin_run(town: &Town, id: &str) -> RunId {
         writer.insert_run(&run)?;
         let hooked =
             gt_core::Bead { status: Status::Hooked, assignee: WORKER.to_owned(), ..bead.clone() };
-        writer.save_bead(&bead, &hooked, EventKind::StatusChanged)?;
+        writer.save_bead(&bead, &hooked, BeadChangeKind::StatusChanged)?;
         Ok(run.id)
     });
     begun.unwrap()

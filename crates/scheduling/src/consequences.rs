@@ -2,7 +2,7 @@
 
 use gt_core::merging::{MergeRequest, RequestState};
 use gt_core::settings::Layers;
-use gt_core::{EventKind, NewEvent, RigState, Status, Timestamp};
+use gt_core::{BeadChangeKind, EventKind, NewEvent, RigState, Status, Timestamp};
 use gt_store::{Unscheduled, Writer};
 
 use crate::dispatch::{DispatchInputs, SchedulingSnapshot};
@@ -76,7 +76,7 @@ fn settle_repairs(writer: &mut Writer<'_>) -> Result<()> {
         let mut new = old.clone();
         new.enter(Status::Blocked, writer.now());
         new.updated_at = writer.now().max(old.updated_at);
-        writer.save_bead(&old, &new, EventKind::StatusChanged)?;
+        writer.save_bead(&old, &new, BeadChangeKind::StatusChanged)?;
     }
     Ok(())
 }

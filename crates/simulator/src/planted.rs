@@ -8,7 +8,7 @@ use gt_core::merging::{
 };
 use gt_core::schedule::{CloseReason, ContextOrigin, ParkSubject, Run, RunState};
 use gt_core::settings::Layers;
-use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Outcome, RigSlug, RunId, Status, Uid};
+use gt_core::{Bead, BeadChangeKind, BeadId, ExecutorKind, Outcome, RigSlug, RunId, Status, Uid};
 use gt_scheduling::dispatch::{CycleCaller, Spawner as _};
 use gt_scheduling::queue;
 use gt_store::{Authorship, NewContext, StoreError, Writer};
@@ -370,7 +370,7 @@ impl Simulation {
             Some(old) => {
                 let closed_at = Some(writer.now());
                 let closed = Bead { status: Status::Closed, closed_at, ..old.clone() };
-                writer.save_bead(&old, &closed, EventKind::Closed).map(drop)
+                writer.save_bead(&old, &closed, BeadChangeKind::Closed).map(drop)
             }
             None => Ok(()),
         });
@@ -440,7 +440,7 @@ impl Simulation {
             let (status, outcome) = (Status::Open, None);
             let new = Bead { status, outcome, closed_at: None, ..old.clone() };
             let new = Bead { assignee: String::new(), close_reason: String::new(), ..new };
-            writer.save_bead(&old, &new, EventKind::Reopened)?;
+            writer.save_bead(&old, &new, BeadChangeKind::Reopened)?;
             settle_in(writer, &Layers::default()).map(drop)
         });
         self.certain("a planted step", written);
@@ -523,7 +523,7 @@ impl Simulation {
             let mut hooked = bead.clone();
             hooked.assignee.clone_from(&run.agent);
             hooked.status = Status::Hooked;
-            writer.save_bead(&bead, &hooked, EventKind::StatusChanged)?;
+            writer.save_bead(&bead, &hooked, BeadChangeKind::StatusChanged)?;
             Ok(Some(run))
         })
     }

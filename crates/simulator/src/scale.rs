@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use gt_beads::beads::{self, NewBead};
 use gt_core::schedule::{CloseReason, ContextOrigin, Run, RunState, Workplace};
 use gt_core::settings::Layers;
-use gt_core::{Bead, BeadId, Clock, EventKind, ExecutorKind, Status, Timestamp, Uid};
+use gt_core::{
+    Bead, BeadChangeKind, BeadId, Clock, EventKind, ExecutorKind, Status, Timestamp, Uid,
+};
 use gt_scheduling::dispatch::{CycleCaller, Dispatcher, MemorySpawner};
 use gt_scheduling::fleet::{GoneWatch, declare_gone};
 use gt_scheduling::{Consequences, queue};
@@ -240,7 +242,7 @@ fn begin_runs(town: &Town, hosts: u32, runs: u32) -> Result<Vec<BeadId>> {
             if let Some(old) = writer.bead(&context.bead)? {
                 let (status, assignee) = (Status::InProgress, run.agent.clone());
                 let new = Bead { status, assignee, ..old.clone() };
-                writer.save_bead(&old, &new, EventKind::StatusChanged)?;
+                writer.save_bead(&old, &new, BeadChangeKind::StatusChanged)?;
             }
         }
         Ok(())

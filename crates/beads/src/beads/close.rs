@@ -3,7 +3,7 @@
 use gt_core::bead::check_text;
 use gt_core::decide::Verb;
 use gt_core::schedule::{Run, RunEnd, RunId, RunState};
-use gt_core::{Bead, BeadId, EventKind, Json, Outcome, Status};
+use gt_core::{Bead, BeadChangeKind, BeadId, Json, Outcome, Status};
 use gt_store::Writer;
 
 use super::contexts::clear;
@@ -111,7 +111,7 @@ pub fn close_in(
         new.carried.push(("closed_by_session".to_owned(), Json::string(session)));
     }
     new.updated_at = writer.now().max(old.updated_at);
-    writer.save_bead(&old, &new, kind.unwrap_or(EventKind::Closed))?;
+    writer.save_bead(&old, &new, kind.unwrap_or(BeadChangeKind::Closed))?;
     close_context_of(writer, id)?;
     Ok(ClosedBead { bead: new, unblocked: Vec::new(), also_closed: Vec::new(), cancelled })
 }

@@ -2,7 +2,7 @@
 
 use gt_core::bead::check_text;
 use gt_core::decide::Verb;
-use gt_core::{Bead, BeadId, EventKind, Status, Timestamp};
+use gt_core::{Bead, BeadChangeKind, BeadId, Status, Timestamp};
 use gt_store::Writer;
 
 use super::status::apply;
@@ -59,12 +59,12 @@ fn save(
     writer: &mut Writer<'_>,
     old: &Bead,
     mut new: Bead,
-    kind: Option<EventKind>,
+    kind: Option<BeadChangeKind>,
 ) -> Result<bool> {
     if new == *old {
         return Ok(false);
     }
     new.updated_at = writer.now().max(old.updated_at);
-    writer.save_bead(old, &new, kind.unwrap_or(EventKind::Updated))?;
+    writer.save_bead(old, &new, kind.unwrap_or(BeadChangeKind::Updated))?;
     Ok(true)
 }

@@ -1,7 +1,7 @@
 //! Making many beads at once, as a file has it.
 
 use gt_core::plan::{BeadReference, Plan, Planned, PlannedEdge};
-use gt_core::{EventKind, Invalid, Json, Timestamp};
+use gt_core::{BeadChangeKind, Invalid, Json, Timestamp};
 use gt_store::Writer;
 
 use super::create::{Created, NewBead, create_in};
@@ -150,6 +150,6 @@ fn complete(
         gt_core::bead::check_label("assignee", &planned.draft.assignee)?;
         new.assignee.clone_from(&planned.draft.assignee);
     }
-    writer.save_bead(&old, &new, EventKind::Updated)?;
+    writer.save_bead(&old, &new, BeadChangeKind::Updated)?;
     Ok(new)
 }

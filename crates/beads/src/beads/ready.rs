@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use gt_core::decide::{WaitReason, wait_reasons};
 use gt_core::limits::PAGE_BEADS;
-use gt_core::{Bead, BeadId, EventKind, Timestamp};
+use gt_core::{Bead, BeadChangeKind, BeadId, Timestamp};
 use gt_store::{BeadFilter, BeadRow, Reader, StatusFilter};
 
 use super::list::find_some;
@@ -40,7 +40,7 @@ pub fn claim_first(
             return Ok(None);
         };
         let claimed = claim_in(writer, &row.bead, town.acting_run())?;
-        writer.save_bead(&row.bead, &claimed, EventKind::Claimed)?;
+        writer.save_bead(&row.bead, &claimed, BeadChangeKind::Claimed)?;
         Ok(Some(BeadRow { bead: claimed, ..row }))
     })
 }

@@ -2,7 +2,7 @@
 
 use gt_core::decide::{ConvoyState, RunEffect, Transition, Verb, VerbActor, refuse_convoy_status};
 use gt_core::schedule::{CloseReason, Run, RunEnd, RunId, RunState};
-use gt_core::{Bead, EventKind, Outcome, Status};
+use gt_core::{Bead, BeadChangeKind, Outcome, Status};
 use gt_store::Writer;
 
 use crate::merge_requests::cancel_request_in;
@@ -17,7 +17,7 @@ pub(super) struct AppliedVerb {
     /// The bead as it is to be.
     pub(super) new: Bead,
     /// Which kind of event the change is, if it has one of its own.
-    pub(super) kind: Option<EventKind>,
+    pub(super) kind: Option<BeadChangeKind>,
     /// Its run ended with it.
     pub(super) ended: bool,
     /// The run that was cancelled for it; its processes are still to be ended.
@@ -79,14 +79,14 @@ pub(super) fn apply_with_end(
         }
         Transition::Status(status) => {
             new.enter(status, now);
-            Some(EventKind::StatusChanged)
+            Some(BeadChangeKind::StatusChanged)
         }
         Transition::Closed => {
             new.status = Status::Closed;
             new.closed_at = Some(now);
             new.close_reason = String::new();
             new.outcome = None;
-            Some(EventKind::Closed)
+            Some(BeadChangeKind::Closed)
         }
         Transition::Reopened => {
             new.enter(Status::Open, now);
@@ -95,7 +95,7 @@ pub(super) fn apply_with_end(
             if last_run.is_some_and(|run| run.agent == new.assignee) {
                 new.assignee = String::new();
             }
-            Some(EventKind::Reopened)
+            Some(BeadChangeKind::Reopened)
         }
     };
     refuse_for_convoy(&old, &new)?;

@@ -3,7 +3,7 @@
 use gt_core::bead::{Title, check_label, check_text};
 use gt_core::decide::Verb;
 use gt_core::{
-    Bead, BeadId, DependencyType, EventKind, IssueType, Json, Priority, Status, Timestamp,
+    Bead, BeadChangeKind, BeadId, DependencyType, IssueType, Json, Priority, Status, Timestamp,
 };
 use gt_store::{Reader, SettingScope, Writer};
 
@@ -154,11 +154,11 @@ pub(crate) fn update_in(
 ) -> Result<BeadId> {
     let old = require(town, writer, input)?;
     let mut new = old.clone();
-    let mut kind = EventKind::Updated;
+    let mut kind = BeadChangeKind::Updated;
     let acting = town.acting_run();
     if changes.claim {
         new = claim_in(writer, &old, acting)?;
-        kind = EventKind::Claimed;
+        kind = BeadChangeKind::Claimed;
     }
     if let Some(status) = &changes.status {
         check_registered(writer, status)?;
@@ -191,7 +191,7 @@ pub(crate) fn update_in(
         check_type(writer, &new.issue_type, new.rig.as_ref())?;
     }
     if changes.status.is_none() && !changes.claim && old.status != new.status {
-        kind = EventKind::StatusChanged;
+        kind = BeadChangeKind::StatusChanged;
     }
     let mut touched = change_labels(writer, &old, changes)?;
     touched |= change_parent(town, writer, &old.id, &changes.parent)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gt_core::decide::{ConvoyState, LANDED};
 use gt_core::schedule::{Merge, Polecat, WorkerPlace};
-use gt_core::{Bead, BeadId, DependencyType, EventKind, Outcome, Status};
+use gt_core::{Bead, BeadChangeKind, BeadId, DependencyType, Outcome, Status};
 use gt_store::{Reader, Writer};
 
 use super::make::{ConvoyRules, ConvoyToMake, make};
@@ -75,7 +75,7 @@ pub fn create_in(
     let id = make(town, writer, &ConvoyToMake { title, metadata, beads, status })?;
     if let (Some(owner), Some(made)) = (&new.owner, writer.bead(&id)?) {
         let owned = Bead { owner: owner.clone(), ..made.clone() };
-        writer.save_bead(&made, &owned, EventKind::Updated)?;
+        writer.save_bead(&made, &owned, BeadChangeKind::Updated)?;
     }
     Ok(id)
 }
@@ -218,7 +218,7 @@ pub fn close(town: &Town, convoy: &str, how: &ConvoyClose) -> Result<(Convoy, bo
             updated_at: now.max(old.updated_at),
             ..old.clone()
         };
-        writer.save_bead(&old, &new, EventKind::Closed)?;
+        writer.save_bead(&old, &new, BeadChangeKind::Closed)?;
         let convoy = again(writer, &old.id)?;
         if how.notify {
             let what = format!(
@@ -271,7 +271,7 @@ pub(crate) fn close_bookkeeping(
             updated_at: now.max(old.updated_at),
             ..old.clone()
         };
-        writer.save_bead(&old, &new, EventKind::Closed)?;
+        writer.save_bead(&old, &new, BeadChangeKind::Closed)?;
         return Ok(Some(old.id));
     }
     Ok(None)

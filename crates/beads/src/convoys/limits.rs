@@ -1,7 +1,7 @@
 //! Holding a convoy up, and how much of it is done at once.
 
 use gt_core::decide::ConvoyState;
-use gt_core::{Bead, EventKind, Json};
+use gt_core::{Bead, BeadChangeKind, Json};
 use gt_store::{ConvoyTally, Pause, Writer};
 
 use super::change::again;
@@ -40,7 +40,7 @@ pub fn require_review(town: &Town, convoy: &str, required: bool) -> Result<(Conv
             let metadata = Some(kept.with(REVIEW, &Json::string(value)));
             let updated_at = writer.now().max(old.updated_at);
             let new = Bead { metadata, updated_at, ..old.clone() };
-            writer.save_bead(&old, &new, EventKind::Updated)?;
+            writer.save_bead(&old, &new, BeadChangeKind::Updated)?;
         }
         Ok((again(writer, &old.id)?, changes))
     })

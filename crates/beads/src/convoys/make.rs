@@ -71,7 +71,7 @@ pub fn make(town: &Town, writer: &mut Writer<'_>, new: &ConvoyToMake<'_>) -> Res
     let convoy = create_in(town, writer, &bead)?.bead;
     if convoy.status != new.status {
         let staged = Bead { status: new.status.clone(), ..convoy.clone() };
-        writer.save_bead(&convoy, &staged, gt_core::EventKind::StatusChanged)?;
+        writer.save_bead(&convoy, &staged, gt_core::BeadChangeKind::StatusChanged)?;
     }
     writer.track(&convoy.id, new.beads)?;
     Ok(convoy.id)

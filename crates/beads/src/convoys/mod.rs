@@ -10,7 +10,7 @@ use gt_core::decide::{
     is_owned, lands_by_itself,
 };
 use gt_core::schedule::ContextOrigin;
-use gt_core::{Bead, BeadId, EventKind, IssueType, Json, Status};
+use gt_core::{Bead, BeadChangeKind, BeadId, IssueType, Json, Status};
 use gt_store::{BeadFilter, BeadOrder, ConvoyTally, Pause, Reader, StatusFilter, Writer};
 
 pub(crate) use change::close_bookkeeping;
@@ -173,7 +173,7 @@ pub fn open_staged(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()> {
     }
     let updated_at = writer.now().max(old.updated_at);
     let open = Bead { status: Status::Open, updated_at, ..old.clone() };
-    writer.save_bead(&old, &open, EventKind::StatusChanged)?;
+    writer.save_bead(&old, &open, BeadChangeKind::StatusChanged)?;
     // Everything may have been done meanwhile.
     land_if_done(writer, convoy)
 }

@@ -1,7 +1,7 @@
 //! The watchers of a convoy: they get a message when it lands.
 
 use gt_core::message::{MessageBody, MessageKind, NewMessage, WrittenAddress};
-use gt_core::{Bead, EventKind, Json, MessageAddress, Sender};
+use gt_core::{Bead, BeadChangeKind, Json, MessageAddress, Sender};
 use gt_store::{Reader, Writer};
 
 use super::change::again;
@@ -67,7 +67,7 @@ pub fn watch(
             let kept = kept.with("watchers", &write_watchers(&all));
             let updated_at = writer.now().max(old.updated_at);
             let new = Bead { metadata: Some(kept), updated_at, ..old.clone() };
-            writer.save_bead(&old, &new, EventKind::Updated)?;
+            writer.save_bead(&old, &new, BeadChangeKind::Updated)?;
         }
         Ok((again(writer, &old.id)?, who, changes))
     })

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
 use gt_core::decide::{TargetFacts, find_path};
-use gt_core::{Bead, BeadId, Comment, Dependency, EventKind, Rig, RigSlug, RunId, Timestamp};
+use gt_core::{Bead, BeadChangeKind, BeadId, Comment, Dependency, Rig, RigSlug, RunId, Timestamp};
 use gt_records::{IssueRecord, RecordLine, TombstoneRecord, parse_line};
 use gt_store::{Bulk, DependencyChange, SettingScope, Writer, differing_fields};
 
@@ -283,7 +283,7 @@ impl Import<'_, '_> {
         let newer = bead.updated_at > local.updated_at;
         let writer = self.bulk.writer();
         // The event about the bead tells the rest too; without one, the rest tells for itself.
-        let mut changed = writer.save_bead(local, bead, EventKind::Imported)?;
+        let mut changed = writer.save_bead(local, bead, BeadChangeKind::Imported)?;
         let announce = !changed;
         if newer {
             // Its age alone is nothing to tell, but the next record is compared with it.

@@ -3,7 +3,7 @@
 use gt_beads::beads::{self, BeadChanges, Close, NewBead};
 use gt_beads::{convoys, deletion, dependencies, molecules};
 use gt_core::decide::{LANDED, Members, PARTS_DONE, STEPS_DONE};
-use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Json, Outcome, Status};
+use gt_core::{Bead, BeadChangeKind, BeadId, DependencyType, IssueType, Json, Outcome, Status};
 use gt_store::{EventFilter, Reader, statements_run_by_this_thread};
 use gt_town::{Town, settings};
 
@@ -54,7 +54,7 @@ fn change(town: &Town, name: &str, change: impl FnOnce(&mut Bead)) {
         let old = writer.bead(&id(name))?.unwrap();
         let mut new = old.clone();
         change(&mut new);
-        Ok(writer.save_bead(&old, &new, EventKind::Updated)?)
+        Ok(writer.save_bead(&old, &new, BeadChangeKind::Updated)?)
     });
     assert!(changed.unwrap());
 }
@@ -235,8 +235,8 @@ fn changes_that_undo_each_other_in_one_transaction_land_nothing_twice() {
             let over = writer.bead(&id("hq-a"))?.unwrap();
             let mut opened = over.clone();
             opened.enter(Status::Open, writer.now());
-            writer.save_bead(&over, &opened, EventKind::Reopened)?;
-            writer.save_bead(&opened, &over, EventKind::Closed)?;
+            writer.save_bead(&over, &opened, BeadChangeKind::Reopened)?;
+            writer.save_bead(&opened, &over, BeadChangeKind::Closed)?;
             Ok(())
         })
         .unwrap();

@@ -690,17 +690,36 @@ impl<'de> Deserialize<'de> for BeadImported {
     }
 }
 
+/// The kinds of event that tell of a change of a bead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BeadChangeKind {
+    /// [`EventKind::Updated`].
+    Updated,
+    /// [`EventKind::StatusChanged`].
+    StatusChanged,
+    /// [`EventKind::Claimed`].
+    Claimed,
+    /// [`EventKind::Closed`].
+    Closed,
+    /// [`EventKind::Reopened`].
+    Reopened,
+    /// [`EventKind::HookReleased`].
+    HookReleased,
+    /// [`EventKind::Imported`].
+    Imported,
+}
+
 impl EventPayload {
-    /// A change of a bead as an event of this kind; [`EventKind::Updated`] for a kind that tells of other things.
-    pub fn of_change(kind: EventKind, changed: BeadChanged) -> Self {
-        match (kind, changed) {
-            (EventKind::StatusChanged, changed) => Self::StatusChanged(changed),
-            (EventKind::Claimed, changed) => Self::Claimed(changed),
-            (EventKind::Closed, changed) => Self::Closed(changed),
-            (EventKind::Reopened, changed) => Self::Reopened(changed),
-            (EventKind::HookReleased, changed) => Self::HookReleased(changed),
-            (EventKind::Imported, changed) => Self::Imported(BeadImported::Changed(changed)),
-            (_, changed) => Self::Updated(changed),
+    /// A change of a bead as an event of this kind.
+    pub fn of_change(kind: BeadChangeKind, changed: BeadChanged) -> Self {
+        match kind {
+            BeadChangeKind::Updated => Self::Updated(changed),
+            BeadChangeKind::StatusChanged => Self::StatusChanged(changed),
+            BeadChangeKind::Claimed => Self::Claimed(changed),
+            BeadChangeKind::Closed => Self::Closed(changed),
+            BeadChangeKind::Reopened => Self::Reopened(changed),
+            BeadChangeKind::HookReleased => Self::HookReleased(changed),
+            BeadChangeKind::Imported => Self::Imported(BeadImported::Changed(changed)),
         }
     }
 

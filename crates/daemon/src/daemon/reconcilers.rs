@@ -389,7 +389,7 @@ mod tests {
             let bead = beads::create(town, &new, false).unwrap().bead;
             let hooked = gt_core::Bead { status, ..bead.clone() };
             town.write(|writer| {
-                Ok(writer.save_bead(&bead, &hooked, gt_core::EventKind::StatusChanged)?)
+                Ok(writer.save_bead(&bead, &hooked, gt_core::BeadChangeKind::StatusChanged)?)
             })
             .unwrap();
         };

@@ -15,8 +15,8 @@ use gt_core::schedule::{
     CloseReason, ContextOrigin, DoneStatus, Rescued, RunEnd, RunId, RunState, Workplace,
 };
 use gt_core::{
-    BeadId, DependencyType, EventKind, MessageAddress, Outcome, Priority, RigSlug, Sender, Status,
-    Timestamp,
+    BeadChangeKind, BeadId, DependencyType, MessageAddress, Outcome, Priority, RigSlug, Sender,
+    Status, Timestamp,
 };
 use gt_daemon::inbox::inbox;
 use gt_execution::merge_queue::{self, RequestReview};
@@ -350,7 +350,7 @@ fn town_with_escalated_bead() -> Town {
         writer.end_run(&run, &RunEnd::without_status(RunState::Cancelled, "it asks"), "")?;
         let words = MessageBody::parse("which port?")?;
         escalate_in(writer, Sender::Worker(run.id), Some(id.clone()), words, Severity::High)?;
-        set_status_in(writer, &id, Status::Blocked, "", EventKind::StatusChanged)
+        set_status_in(writer, &id, Status::Blocked, "", BeadChangeKind::StatusChanged)
     })
     .unwrap();
     town

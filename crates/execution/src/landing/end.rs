@@ -3,7 +3,7 @@
 use gt_core::merging::{MergeMethod, MergeRequest, Review, ReviewDecision};
 use gt_core::message::{MessageBody, Severity};
 use gt_core::schedule::{DoneStatus, Run, RunEnd, RunState};
-use gt_core::{EventKind, Sender, Status};
+use gt_core::{BeadChangeKind, Sender, Status};
 use gt_store::Writer;
 
 use super::delivery_mode::DeliveryMode;
@@ -143,14 +143,20 @@ fn close(writer: &mut Writer<'_>, town: &Town, run: &Run, words: &EndReport<'_>)
             }
             if words.said == DoneStatus::Escalated {
                 ask_for_person(writer, run, words)?;
-                set_status_in(writer, &run.id.bead, Status::Blocked, "", EventKind::StatusChanged)?;
+                set_status_in(
+                    writer,
+                    &run.id.bead,
+                    Status::Blocked,
+                    "",
+                    BeadChangeKind::StatusChanged,
+                )?;
             } else {
                 set_status_in(
                     writer,
                     &run.id.bead,
                     Status::Deferred,
                     "",
-                    EventKind::StatusChanged,
+                    BeadChangeKind::StatusChanged,
                 )?;
             }
             Ok(true)
@@ -178,7 +184,7 @@ pub(crate) fn end_empty_handed(town: &Town, run: &Run, end: &RunEnd, last: &str)
         ))?;
         let from = Sender::Worker(run.id.clone());
         escalate_in(writer, from, Some(bead.clone()), body, Severity::High)?;
-        set_status_in(writer, &run.id.bead, Status::Blocked, "", EventKind::StatusChanged)?;
+        set_status_in(writer, &run.id.bead, Status::Blocked, "", BeadChangeKind::StatusChanged)?;
         Ok(true)
     })
 }

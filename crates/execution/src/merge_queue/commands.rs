@@ -8,7 +8,7 @@ use gt_core::merging::{
 };
 use gt_core::schedule::{CloseReason, Merge, Run};
 use gt_core::settings::Layers;
-use gt_core::{BeadId, EventKind, Outcome, Status};
+use gt_core::{BeadChangeKind, BeadId, Outcome, Status};
 use gt_executors::runs::{ProcessOwner, owner_of_this_process};
 use gt_store::{Reader, Writer};
 
@@ -153,7 +153,7 @@ fn hold_bead_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<()> {
         None => None,
     };
     let agent = run.map(|run| run.agent).unwrap_or_default();
-    set_status_in(writer, &old.id, Status::InProgress, &agent, EventKind::StatusChanged)
+    set_status_in(writer, &old.id, Status::InProgress, &agent, BeadChangeKind::StatusChanged)
 }
 
 /// Gives a request up: its bead is open again, and its branch stays. A repair that is scheduled or runs ends with it. The bead

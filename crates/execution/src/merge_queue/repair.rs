@@ -3,7 +3,7 @@
 use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction, RequestPurpose, RequestState};
 use gt_core::message::{MessageBody, Severity};
 use gt_core::schedule::{ContextOrigin, Merge, SlingParameters, WorkerPlace};
-use gt_core::{Bead, EventKind, MessageAddress, Sender, Status};
+use gt_core::{Bead, BeadChangeKind, MessageAddress, Sender, Status};
 use gt_store::{NewContext, Writer};
 
 use super::pass::QueueBuilder;
@@ -189,7 +189,7 @@ pub(super) fn ask_person_in(writer: &mut Writer<'_>, request: &MergeRequest) -> 
     let is_blocked = |bead: &Bead| bead.status != Status::Closed && !bead.issue_type.is_convoy();
     match writer.bead(&id.bead)?.filter(is_blocked) {
         Some(bead) => {
-            set_status_in(writer, &bead.id, Status::Blocked, "", EventKind::StatusChanged)
+            set_status_in(writer, &bead.id, Status::Blocked, "", BeadChangeKind::StatusChanged)
         }
         None => Ok(()),
     }

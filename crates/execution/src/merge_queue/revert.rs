@@ -5,7 +5,7 @@ use std::path::Path;
 use gt_core::merging::{
     Candidate, MergeMethod, MergeRequest, MergeRequestId, RequestPurpose, RequestState, revert_of,
 };
-use gt_core::{BeadId, EventKind, Rig, Status};
+use gt_core::{BeadChangeKind, BeadId, Rig, Status};
 use gt_executors::git::{
     Commit, CommitTrailer, GitError, LandedRange, MemberOutcome, RevertCommit, Signature,
 };
@@ -290,5 +290,5 @@ fn begin_undoing(
     };
     let short: String = request.landed.chars().take(12).collect();
     add_in(writer, &old, &format!("Reverted: {} ({short}) is undone: {why}", request.id))?;
-    set_status_in(writer, bead, Status::InProgress, "", EventKind::Reopened)
+    set_status_in(writer, bead, Status::InProgress, "", BeadChangeKind::Reopened)
 }

@@ -9,7 +9,8 @@ use gt_core::limits::PAGE_BEADS;
 use gt_core::rig::RigState;
 use gt_core::schedule::Merge;
 use gt_core::{
-    Bead, BeadId, DependencyType, EventKind, ExecutorKind, IssueType, Json, Rig, RigSlug, Status,
+    Bead, BeadChangeKind, BeadId, DependencyType, ExecutorKind, IssueType, Json, Rig, RigSlug,
+    Status,
 };
 use gt_store::{BeadRow, MemberRow, Reader, StatusFilter, Writer};
 
@@ -493,7 +494,7 @@ fn restage(
     let mut now = Bead { status: Status::parse(staged.status)?, ..convoy.clone() };
     now.updated_at = writer.now().max(convoy.updated_at);
     if now.status != convoy.status {
-        writer.save_bead(convoy, &now, EventKind::StatusChanged)?;
+        writer.save_bead(convoy, &now, BeadChangeKind::StatusChanged)?;
     }
     staged.restaged = true;
     staged.convoy = Some(convoy.id.clone());

@@ -3,7 +3,7 @@
 
 use gt_core::schedule::{CloseReason, Run, RunState};
 use gt_core::work::Lease;
-use gt_core::{Bead, EventKind, ExecutorKind, RigSlug, Status, Uid};
+use gt_core::{Bead, BeadChangeKind, ExecutorKind, RigSlug, Status, Uid};
 use gt_store::{Offered, Writer};
 
 use gt_town::{OperationError, Result};
@@ -28,7 +28,7 @@ pub fn give_in(writer: &mut Writer<'_>, bead: &Bead, agent: &str) -> Result<Run>
     agent.clone_into(&mut hooked.assignee);
     hooked.enter(Status::Hooked, writer.now());
     hooked.updated_at = writer.now().max(bead.updated_at);
-    writer.save_bead(bead, &hooked, EventKind::StatusChanged)?;
+    writer.save_bead(bead, &hooked, BeadChangeKind::StatusChanged)?;
     Ok(run)
 }
 
@@ -53,7 +53,7 @@ pub fn begin_in(
         writer.close_context(&context, CloseReason::Dispatched, "")?;
     }
     let taken = taken(writer, bead, &run.agent);
-    writer.save_bead(bead, &taken, EventKind::StatusChanged)?;
+    writer.save_bead(bead, &taken, BeadChangeKind::StatusChanged)?;
     Ok((run, taken))
 }
 

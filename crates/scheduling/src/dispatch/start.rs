@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gt_core::decide::{AfterFailure, StartFailure, WaitReason, after_start_failure};
 use gt_core::schedule::{CloseReason, Context, Run, RunId, RunState};
-use gt_core::{BeadId, EventKind, ExecutorKind, Status, Uid};
+use gt_core::{BeadChangeKind, BeadId, ExecutorKind, Status, Uid};
 use gt_store::Writer;
 
 use super::parks::note_start;
@@ -118,7 +118,7 @@ pub(crate) fn start_in(
     hooked.assignee.clone_from(&run.agent);
     hooked.enter(Status::Hooked, writer.now());
     hooked.updated_at = writer.now().max(bead.updated_at);
-    writer.save_bead(&bead, &hooked, EventKind::StatusChanged)?;
+    writer.save_bead(&bead, &hooked, BeadChangeKind::StatusChanged)?;
     note_start(writer, snapshot, &run)?;
     snapshot.note_run(run.clone(), &context.convoys);
     Ok(Start::Begun(Box::new(run)))
@@ -145,7 +145,7 @@ pub(crate) fn move_start_in(
     let mut hooked = bead.clone();
     hooked.assignee.clone_from(&moved.agent);
     hooked.updated_at = writer.now().max(bead.updated_at);
-    writer.save_bead(&bead, &hooked, EventKind::Updated)?;
+    writer.save_bead(&bead, &hooked, BeadChangeKind::Updated)?;
     Ok(Some(moved))
 }
 

@@ -2,7 +2,7 @@
 
 use gt_core::schedule::{CloseReason, Context, Polecat, Run, RunId, RunState, Workplace};
 use gt_core::work::RunToken;
-use gt_core::{Bead, EventKind, Status};
+use gt_core::{Bead, BeadChangeKind, Status};
 
 use gt_town::{OperationError, Result, Town};
 
@@ -67,7 +67,7 @@ pub fn claim_with(
         let mut taken = bead.clone();
         taken.enter(Status::InProgress, writer.now());
         taken.updated_at = writer.now().max(bead.updated_at);
-        writer.save_bead(&bead, &taken, EventKind::StatusChanged)?;
+        writer.save_bead(&bead, &taken, BeadChangeKind::StatusChanged)?;
         let workplace = place.clone();
         let run =
             Run { state: RunState::Running, running_at: Some(writer.now()), workplace, ..run };

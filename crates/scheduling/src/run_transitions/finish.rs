@@ -3,7 +3,7 @@
 use gt_core::decide::{AfterLoss, FailureCause, LossCost, after_loss};
 use gt_core::event::{AttemptsUsed, LimitReached};
 use gt_core::schedule::{Context, ContextOrigin, Run, RunEnd, RunId, RunLimit, RunLoss, RunState};
-use gt_core::{EventKind, EventPayload, Outcome, Status};
+use gt_core::{BeadChangeKind, EventPayload, Outcome, Status};
 use gt_store::{NewContext, Writer};
 
 use super::last_output::with_last_words;
@@ -122,7 +122,7 @@ fn finish_as(
         // Accepted work is not given up because its repair failed.
         (RunState::Failed, _) if writer.open_merge_request(&run.id.bead)?.is_some() => {
             // A person has to decide.
-            let changed = EventKind::StatusChanged;
+            let changed = BeadChangeKind::StatusChanged;
             set_status_in(writer, &run.id.bead, Status::Blocked, "", changed)?;
             writer.record_run(run, EventPayload::Escalated(AttemptsUsed { attempts: 1 }));
             Ok(FinishEffect::Escalated)

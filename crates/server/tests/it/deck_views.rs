@@ -8,7 +8,7 @@ use gt_core::bead::NewDependency;
 use gt_core::message::Severity;
 use gt_core::schedule::{ContextOrigin, Run, RunEnd, RunState};
 use gt_core::work::Scopes;
-use gt_core::{BeadId, EventKind, ExecutorKind, RigSlug, Status, Uid};
+use gt_core::{BeadChangeKind, BeadId, EventKind, ExecutorKind, RigSlug, Status, Uid};
 use gt_scheduling::Consequences;
 use gt_scheduling::runtimes::check_name;
 use gt_server::{Bind, ServerConfig};
@@ -98,7 +98,7 @@ impl Deck {
             };
             writer.insert_run(&run)?;
             let hooked = gt_core::Bead { status: Status::Hooked, ..old.clone() };
-            writer.save_bead(&old, &hooked, EventKind::StatusChanged)?;
+            writer.save_bead(&old, &hooked, BeadChangeKind::StatusChanged)?;
             Ok(run)
         });
         begun.unwrap()

@@ -3,8 +3,8 @@
 use gt_core::decide::{IdSeed, TargetFacts};
 use gt_core::event::{BeadChanged, BeadCreated, BeadDeleted, ChangedFields, EdgeChange};
 use gt_core::{
-    Bead, BeadId, Carried, Dependency, DependencyType, EventKind, EventPayload, IssueType, Json,
-    NewEvent, Outcome, Prefix, Priority, RigSlug, Status, Timestamp, Title, Uid,
+    Bead, BeadChangeKind, BeadId, Carried, Dependency, DependencyType, EventKind, EventPayload,
+    IssueType, Json, NewEvent, Outcome, Prefix, Priority, RigSlug, Status, Timestamp, Title, Uid,
 };
 
 use super::convoys::membership;
@@ -176,7 +176,7 @@ impl Writer<'_> {
         &mut self,
         old: &Bead,
         new: &Bead,
-        kind: EventKind,
+        kind: BeadChangeKind,
     ) -> Result<bool, StoreError> {
         let changes = ChangedFields::between(old, new);
         if changes.is_empty() {
@@ -196,7 +196,7 @@ impl Writer<'_> {
             return Err(StoreError::Corrupt(format!("{} is gone and cannot be changed", new.id)));
         }
         // An imported bead stays as it was elsewhere, and changes nothing that was imported before.
-        let comes_in = kind == EventKind::Imported;
+        let comes_in = kind == BeadChangeKind::Imported;
         // The cause before its effects: the events of unblocked beads come after it.
         self.record_changes(new, changes, kind);
         if decides_waits(old, new) {
@@ -226,11 +226,11 @@ impl Writer<'_> {
     /// depends on whether an open bead is being worked on, and the caller closes the context of the bead.
     pub(super) fn take_bead(&mut self, old: &Bead, new: &Bead) -> Result<(), StoreError> {
         self.apply(TAKE, &taken(new))?;
-        self.record_changes(new, ChangedFields::between(old, new), EventKind::StatusChanged);
+        self.record_changes(new, ChangedFields::between(old, new), BeadChangeKind::StatusChanged);
         Ok(())
     }
 
-    fn record_changes(&mut self, new: &Bead, changes: ChangedFields, kind: EventKind) {
+    fn record_changes(&mut self, new: &Bead, changes: ChangedFields, kind: BeadChangeKind) {
         let (title, changes) = (new.title.to_string(), Box::new(changes));
         let changed = BeadChanged { title, changes, dependencies: Vec::new() };
         self.record(bead_event(new, EventPayload::of_change(kind, changed)));
@@ -242,7 +242,7 @@ impl Writer<'_> {
         &mut self,
         bead: &BeadId,
         mut edges: Vec<EdgeChange>,
-        kind: EventKind,
+        kind: BeadChangeKind,
     ) -> Result<(), StoreError> {
         edges.retain(|edge| edge.old != edge.new);
         if edges.is_empty() {

@@ -10,8 +10,8 @@ use gt_core::event::{
     BeadChanged, CapChange, ChangedFields, ConvoyTotals, EdgeChange, PauseChanged,
 };
 use gt_core::{
-    Bead, BeadId, Dependency, DependencyType, EventKind, EventPayload, NewEvent, Outcome, RigSlug,
-    Status, Timestamp,
+    Bead, BeadChangeKind, BeadId, Dependency, DependencyType, EventPayload, NewEvent, Outcome,
+    RigSlug, Status, Timestamp,
 };
 
 use super::beads::id_from;
@@ -276,7 +276,9 @@ impl Writer<'_> {
             added.push(EdgeChange::added(&edge));
         }
         // Whether a worker may do this is judged by the events of the beads that it schedules.
-        self.as_consequence(|writer| writer.tell_with_bead(convoy, added, EventKind::Updated))?;
+        self.as_consequence(|writer| {
+            writer.tell_with_bead(convoy, added, BeadChangeKind::Updated)
+        })?;
         self.recount(convoy)
     }
 
@@ -419,7 +421,7 @@ impl Writer<'_> {
         let tally = tally.unwrap_or_else(|| ConvoyTally::plain(&old.id, Members::default()));
         let landings = tally.landings + 1;
         self.put_tally(&ConvoyTally { landings, ..tally.clone() })?;
-        self.save_bead(old, new, EventKind::Closed)?;
+        self.save_bead(old, new, BeadChangeKind::Closed)?;
         let spent = self.spent_by_members(&old.id)?;
         let payload = EventPayload::ConvoyLanded(ConvoyTotals {
             title: old.title.to_string(),

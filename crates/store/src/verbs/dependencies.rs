@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use gt_core::bead::Gate;
 use gt_core::event::{EdgeChange, EdgeChanged};
 use gt_core::{
-    BeadId, Dependency, DependencyType, EventKind, EventPayload, NewEvent, RigSlug, Timestamp,
+    BeadChangeKind, BeadId, Dependency, DependencyType, EventPayload, NewEvent, RigSlug, Timestamp,
 };
 
 use super::beads::{carried_from, carried_text, id_from};
@@ -398,7 +398,7 @@ impl Writer<'_> {
     ) -> Result<(), StoreError> {
         if !announce {
             let change = EdgeChange { depends_on_id: target.clone(), old, new };
-            return self.tell_with_bead(issue, vec![change], EventKind::Imported);
+            return self.tell_with_bead(issue, vec![change], BeadChangeKind::Imported);
         }
         let Some(kind) = new.as_ref().or(old.as_ref()).cloned() else { return Ok(()) };
         let event = match (&old, &new) {

@@ -6,7 +6,7 @@ use gt_core::work::{
     AgentChange, ItemHolder, ItemRef, NewWork, RunRef, WorkChange, WorkFacts, WorkItem, WorkStatus,
     WorkStep, check_agent, decide, work_title, work_type,
 };
-use gt_core::{Bead, BeadId, EventKind, ExecutorKind, Invalid, Outcome, RigState, Status};
+use gt_core::{Bead, BeadChangeKind, BeadId, ExecutorKind, Invalid, Outcome, RigState, Status};
 use gt_store::Writer;
 
 use super::error::{Conflict, WorkError, WorkResult};
@@ -200,7 +200,7 @@ fn edit(
     }
     if new != *old {
         new.updated_at = writer.now().max(old.updated_at);
-        writer.save_bead(old, &new, EventKind::Updated)?;
+        writer.save_bead(old, &new, BeadChangeKind::Updated)?;
     }
     Ok(new)
 }
@@ -254,7 +254,7 @@ fn perform(
             }
             let old = bead_in(writer, &bead.id)?;
             let new = Bead { assignee: agent.clone(), ..old.clone() };
-            writer.save_bead(&old, &new, EventKind::Updated)?;
+            writer.save_bead(&old, &new, BeadChangeKind::Updated)?;
             Ok(())
         }
         WorkStep::Finish(outcome) => finish(town, writer, bead, live.as_ref(), *outcome, said),
@@ -333,7 +333,7 @@ fn enter_in(writer: &mut Writer<'_>, bead: &Bead, status: Status) -> WorkResult<
     let mut new = bead.clone();
     new.enter(status, writer.now());
     new.updated_at = writer.now().max(bead.updated_at);
-    writer.save_bead(bead, &new, EventKind::StatusChanged)?;
+    writer.save_bead(bead, &new, BeadChangeKind::StatusChanged)?;
     Ok(())
 }
 

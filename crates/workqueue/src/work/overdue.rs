@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gt_core::schedule::{Run, RunEnd, RunState};
 use gt_core::time::format_duration;
-use gt_core::{EventKind, Status, Timestamp};
+use gt_core::{BeadChangeKind, Status, Timestamp};
 use gt_store::Writer;
 
 use super::error::WorkResult;
@@ -94,7 +94,7 @@ fn block(
         new.notes.push_str(&why);
         new.enter(Status::Blocked, writer.now());
         new.updated_at = writer.now().max(old.updated_at);
-        writer.save_bead(&old, &new, EventKind::StatusChanged)?;
+        writer.save_bead(&old, &new, BeadChangeKind::StatusChanged)?;
         blocked.push(run.clone());
     }
     Ok(blocked)

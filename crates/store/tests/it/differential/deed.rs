@@ -7,9 +7,9 @@ use gt_core::decide::{IdSeed, TargetFacts};
 use gt_core::message::{MessageBody, MessageKind, NewMessage, Severity};
 use gt_core::schedule::{Account, NoticeChannel};
 use gt_core::{
-    Bead, Comment, Dependency, DependencyType, EventKind, ExecutorKind, IssueType, Json,
-    MessageAddress, MessageId, Prefix, Priority, Rig, RigSlug, RigState, Sender, Status, Title,
-    Uid,
+    Bead, BeadChangeKind, Comment, Dependency, DependencyType, EventKind, ExecutorKind, IssueType,
+    Json, MessageAddress, MessageId, Prefix, Priority, Rig, RigSlug, RigState, Sender, Status,
+    Title, Uid,
 };
 use gt_store::{DueNotices, SettingScope, StoreError, Writer};
 use proptest::prelude::*;
@@ -264,7 +264,7 @@ impl Perform for Deed {
                 for edit in edits {
                     edit.apply(&mut new, writer)?;
                 }
-                writer.save_bead(&old, &new, EventKind::Updated).map(drop)
+                writer.save_bead(&old, &new, BeadChangeKind::Updated).map(drop)
             }
             Self::Label(place, label, on) => match writer.bead(&id(*place))? {
                 Some(bead) if *on => writer.add_label(&bead, label, true).map(drop),
@@ -358,7 +358,7 @@ impl Perform for Deed {
             Self::ChangeTheAbsent => {
                 let old = absent();
                 let new = Bead { notes: "changed".to_owned(), ..old.clone() };
-                writer.save_bead(&old, &new, EventKind::Updated).map(drop)
+                writer.save_bead(&old, &new, BeadChangeKind::Updated).map(drop)
             }
             Self::DecorateTheAbsent(ornament) => {
                 let bead = absent();
@@ -546,7 +546,7 @@ fn contradict(writer: &mut Writer<'_>, place: Place, over: bool) -> Result<(), S
     } else {
         (new.status, new.closed_at) = (Status::Open, Some(NOW));
     }
-    writer.save_bead(&old, &new, EventKind::Updated).map(drop)
+    writer.save_bead(&old, &new, BeadChangeKind::Updated).map(drop)
 }
 
 fn insert_family(

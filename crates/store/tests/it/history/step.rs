@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use gt_core::decide::TargetFacts;
 use gt_core::{
-    Bead, BeadId, Dependency, DependencyType, EventKind, IssueType, Outcome, Priority, Title, Uid,
+    Bead, BeadChangeKind, BeadId, Dependency, DependencyType, EventKind, IssueType, Outcome, Title,
 };
 use gt_store::{StoreError, Writer};
 use proptest::prelude::*;
@@ -204,7 +204,7 @@ impl Perform for Step {
             }
             Self::Close(place, outcome) => {
                 release(writer, *place)?;
-                save(writer, *place, EventKind::Closed, |bead| {
+                save(writer, *place, BeadChangeKind::Closed, |bead| {
                     bead.status = Standing::CLOSED.status();
                     bead.closed_at = Some(NOW);
                     bead.outcome = *outcome;
@@ -212,10 +212,12 @@ impl Perform for Step {
             }
             Self::Reopen(place) => set_status(writer, *place, Standing::OPEN),
             Self::SetStatus(place, status) => set_status(writer, *place, *status),
-            Self::SetPinned(place, pinned) => save(writer, *place, EventKind::Updated, |bead| {
-                bead.pinned = *pinned;
-            }),
-            Self::Defer(place, until) => save(writer, *place, EventKind::Updated, |bead| {
+            Self::SetPinned(place, pinned) => {
+                save(writer, *place, BeadChangeKind::Updated, |bead| {
+                    bead.pinned = *pinned;
+                })
+            }
+            Self::Defer(place, until) => save(writer, *place, BeadChangeKind::Updated, |bead| {
                 bead.defer_until = until.instant();
             }),
             Self::Label(place, on) => match writer.bead(&id(*place))? {
@@ -273,7 +275,7 @@ fn create(
 pub(super) fn save(
     writer: &mut Writer<'_>,
     place: Place,
-    kind: EventKind,
+    kind: BeadChangeKind,
     change: impl FnOnce(&mut Bead),
 ) -> Result<(), StoreError> {
     let Some(old) = writer.bead(&id(place))? else {
@@ -286,7 +288,7 @@ pub(super) fn save(
 
 fn set_status(writer: &mut Writer<'_>, place: Place, status: Standing) -> Result<(), StoreError> {
     release(writer, place)?;
-    save(writer, place, EventKind::StatusChanged, |bead| {
+    save(writer, place, BeadChangeKind::StatusChanged, |bead| {
         bead.status = status.status();
         bead.closed_at = None;
         bead.outcome = None;
@@ -331,38 +333,15 @@ impl Link {
 }
 
 pub(crate) fn bead(place: Place, shape: Shape) -> Bead {
-    let id = id(place);
+    let title = Title::trusted(format!("Bead {place}"));
     Bead {
-        uid: Uid::of_bead(&id, NOW),
-        id,
-        rig: None,
-        title: Title::trusted(format!("Bead {place}")),
-        description: String::new(),
-        design: String::new(),
-        acceptance_criteria: String::new(),
-        notes: String::new(),
         status: shape.status.status(),
-        priority: Priority::default(),
         issue_type: IssueType::trusted(if shape.gate { "gate" } else { "task" }.to_owned()),
-        assignee: String::new(),
-        owner: String::new(),
-        estimated_minutes: None,
-        created_at: NOW,
-        created_by: String::new(),
-        updated_at: NOW,
-        started_at: None,
         closed_at: (shape.status == Standing::CLOSED).then_some(NOW),
-        close_reason: String::new(),
-        outcome: None,
-        due_at: None,
         defer_until: shape.deferral.instant(),
-        external_ref: None,
-        metadata: None,
         ephemeral: shape.ephemeral,
-        no_history: false,
         pinned: shape.pinned,
         is_template: shape.template,
-        open_blockers: 0,
-        carried: Vec::new(),
+        ..Bead::new(id(place), title, NOW)
     }
 }

@@ -4,7 +4,7 @@ use gt_core::decide::START_FAILURES_MAX;
 use gt_core::schedule::{
     CloseReason, ContextOrigin, Run, RunEnd, RunState, SlingParameters, WorkerPlace, Workplace,
 };
-use gt_core::{BeadId, EventKind, ExecutorKind, RigSlug, Status, Uid};
+use gt_core::{BeadChangeKind, BeadId, ExecutorKind, RigSlug, Status, Uid};
 use gt_store::{NewContext, StoreError, Writer};
 use proptest::prelude::*;
 
@@ -107,13 +107,13 @@ impl Work {
                     writer.close_context(&context, CloseReason::Dispatched, "")?;
                 }
                 let status = Status::InProgress;
-                save(writer, *place, EventKind::Dispatched, |bead| bead.status = status)
+                save(writer, *place, BeadChangeKind::StatusChanged, |bead| bead.status = status)
             }
             Self::End(place, done) => {
                 if !release(writer, *place)? {
                     return Ok(());
                 }
-                save(writer, *place, EventKind::StatusChanged, |bead| {
+                save(writer, *place, BeadChangeKind::StatusChanged, |bead| {
                     let status = if *done { Standing::CLOSED } else { Standing::OPEN };
                     bead.status = status.status();
                     bead.closed_at = done.then_some(NOW);
@@ -172,7 +172,7 @@ fn start(writer: &mut Writer<'_>, place: Place) -> Result<(), StoreError> {
             writer.now(),
         )
     })?;
-    save(writer, place, EventKind::StatusChanged, |bead| bead.status = Status::Hooked)
+    save(writer, place, BeadChangeKind::StatusChanged, |bead| bead.status = Status::Hooked)
 }
 
 /// Ends the live run of a bead, which is necessary before another takes the bead; says whether there was one.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use gt_core::{Bead, EventKind, Status, Uid};
+use gt_core::{Bead, BeadChangeKind, EventKind, Status, Uid};
 use gt_store::{Authorship, EventFilter, Store, StoreError, Writer};
 use gt_testkit::{Cluster, wait_until};
 
@@ -92,7 +92,7 @@ fn claim(store: &Store, told: &Told, claimant: usize) {
             }
             let assignee = writer.actor().to_owned();
             let new = Bead { assignee, status: Status::InProgress, ..old.clone() };
-            writer.save_bead(&old, &new, EventKind::Claimed)?;
+            writer.save_bead(&old, &new, BeadChangeKind::Claimed)?;
             Ok(Some((new.assignee, true)))
         });
         match claimed {
