@@ -326,8 +326,6 @@ pub(super) fn reviews_are_kept_in_their_order(subject: &dyn EngineUnderTest) {
     .map(|review| town.write(|writer| writer.insert_review(review.clone(), &slug("gear"))))
     .collect();
     assert_eq!(town.read(|reader| reader.reviews_of(&request.id)), made);
-    assert_eq!(town.read(|reader| reader.reviews_of_bead(&id("ge-1"))), made);
-    assert!(town.read(|reader| reader.reviews_of_bead(&id("ge-2"))).is_empty());
 }
 
 pub(super) fn a_pull_request_is_followed_with_its_tips(subject: &dyn EngineUnderTest) {

@@ -87,13 +87,6 @@ names! {
     }
 }
 
-impl CloseReason {
-    /// Whether it was closed because it could not be started.
-    pub fn is_failure(self) -> bool {
-        matches!(self, Self::CircuitBroken | Self::InvalidContext | Self::Quarantined)
-    }
-}
-
 names! {
     /// The origin of a context.
     ContextOrigin, "an origin of a context" {

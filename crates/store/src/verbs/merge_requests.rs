@@ -97,7 +97,6 @@ statements! {
     CHECKS = "SELECT name, check_run, cached FROM candidate_checks WHERE candidate = ?1 ORDER BY name";
     INSERT_CHECK = "INSERT INTO candidate_checks (candidate, name, check_run, cached) VALUES (?1, ?2, ?3, ?4)";
     REVIEWS = concat!("SELECT ", review_columns!(), " FROM reviews WHERE bead = ?1 AND request = ?2 ORDER BY number");
-    REVIEWS_OF_BEAD = concat!("SELECT ", review_columns!(), " FROM reviews WHERE bead = ?1 ORDER BY number");
     INSERT_REVIEW = concat!("INSERT INTO reviews (", review_columns!(), ") \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
     QUEUE = concat!("SELECT ", queue_columns!(), " FROM merge_queues WHERE rig = ?1 AND target = ?2");
@@ -310,11 +309,6 @@ impl Reader<'_> {
     /// The reviews of a request, the oldest first.
     pub fn reviews_of(&self, id: &MergeRequestId) -> Result<Vec<Review>, StoreError> {
         self.rows(REVIEWS, &[(&id.bead).into(), i64::from(id.number).into()], review_from)
-    }
-
-    /// The reviews of every request of a bead, the oldest first.
-    pub fn reviews_of_bead(&self, bead: &BeadId) -> Result<Vec<Review>, StoreError> {
-        self.rows(REVIEWS_OF_BEAD, &[bead.into()], review_from)
     }
 
     /// The line of a target branch, if there ever was a request for it.

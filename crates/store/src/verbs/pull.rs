@@ -30,7 +30,6 @@ macro_rules! heard {
 
 statements! {
     OF_AGENT = concat!("SELECT ", run_columns!(), " FROM runs WHERE agent = ?1 AND ", at_work!());
-    BY_UID = concat!("SELECT ", run_columns!(), " FROM runs WHERE uid = ?1");
     INSERT = "INSERT INTO runs (bead, epoch, uid, context, rig, executor, runtime, agent, place, host, account, \
         gated, state, starter, formula, steps, created_at, created_by, session, tree, branch, reason, ended_by, \
         accepted_commit, running_at, lease_s, lease_expires_at) VALUES (?1, ?2, ?3, ?4, ?5, 'pull', '', ?6, '', \
@@ -103,11 +102,6 @@ impl Reader<'_> {
     /// The run that an agent is at.
     pub fn run_of_agent(&self, agent: &str) -> Result<Option<Run>, StoreError> {
         self.first(OF_AGENT, &[agent.into()], run_from)
-    }
-
-    /// The run with this alias.
-    pub fn run_by_uid(&self, uid: &Uid) -> Result<Option<Run>, StoreError> {
-        self.first(BY_UID, &[Param::Blob(uid.as_bytes())], run_from)
     }
 
     /// Proposes work for an agent: first work dispatched to it, then the most urgent and oldest work that may be
