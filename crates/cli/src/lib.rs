@@ -30,9 +30,9 @@ use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 use gt_beads::hooks;
-use gt_daemon::{export_helper, retention};
+use gt_daemon::{background_helper, export_helper, notice_helper, retention};
 use gt_execution::runs;
-use gt_town::Environment;
+use gt_town::{Environment, Town};
 use gt_workqueue::work;
 
 use crate::error::CliError;
@@ -54,14 +54,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|argument| argument == hooks::HELPER) {
         return run_hooks(&arguments[2..]);
     }
-    if arguments.get(1).is_some_and(|argument| argument == gt_daemon::notice_helper::HELPER) {
-        return deliver_notices(&arguments[2..]);
-    }
-    if arguments.get(1).is_some_and(|argument| argument == export_helper::HELPER) {
-        return export_beads(&arguments[2..]);
-    }
-    if arguments.get(1).is_some_and(|argument| argument == retention::HELPER) {
-        return run_retention(&arguments[2..]);
+    if let Some(code) = run_town_helper(arguments.get(1..).unwrap_or_default()) {
+        return code;
     }
     let called = arguments.first().map(std::path::PathBuf::from);
     let name = called.as_deref().and_then(Path::file_stem).unwrap_or_default();
@@ -106,28 +100,19 @@ fn run_hooks(arguments: &[OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Sends notices for a command that has ended by now: the town is the argument. Its output
-/// and its exit code are not read; undelivered notices stay in the outbox, with the reason.
-fn deliver_notices(arguments: &[OsString]) -> ExitCode {
-    let [root] = arguments else {
-        return ExitCode::from(2);
+/// Runs the helper that the first argument names, for the town that is the second one; nothing if it names none. Its output and
+/// its exit code are not read: notices and old records that are left are tried again, and bd sync says what is wrong with a file.
+fn run_town_helper(arguments: &[OsString]) -> Option<ExitCode> {
+    let (name, root) = arguments.split_first()?;
+    let work: fn(Town) -> gt_town::Result<()> = match name.to_str()? {
+        notice_helper::HELPER => |town| notice_helper::run(&town),
+        export_helper::HELPER => |town| export_helper::run(&town),
+        retention::HELPER => retention::run,
+        _ => return None,
     };
-    match gt_daemon::notice_helper::run(Path::new(root), &Environment::from_process()) {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
-}
-
-/// Writes the JSONL file of the town that is the argument. Its output and its exit code are not read; bd sync says what is wrong
-/// with a file that is not written.
-fn export_beads(arguments: &[OsString]) -> ExitCode {
-    let [root] = arguments else {
-        return ExitCode::from(2);
-    };
-    match export_helper::run(Path::new(root), &Environment::from_process()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+    let [root] = root else { return Some(ExitCode::from(2)) };
+    let town = background_helper::open_town(Path::new(root), &Environment::from_process());
+    Some(if town.and_then(work).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Commands that a worker's own process carries out: they need no store.
@@ -163,18 +148,6 @@ fn done_for_worker(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
             Printer::new(json, false, &environment).failure(&CliError::request(error.to_string()));
             Some(ExitCode::FAILURE)
         }
-    }
-}
-
-/// Removes what is too old from the town that is the argument. Its output and its exit code are not read; a failed removal
-/// is tried again the next day.
-fn run_retention(arguments: &[OsString]) -> ExitCode {
-    let [root] = arguments else {
-        return ExitCode::from(2);
-    };
-    match retention::run(Path::new(root), &Environment::from_process()) {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
     }
 }
 

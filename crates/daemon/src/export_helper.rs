@@ -2,17 +2,15 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use gt_beads::events::last_number;
 use gt_beads::interchange::{is_automatic, jsonl_path, write_jsonl};
-use gt_scheduling::Consequences;
 use gt_store::Writer;
 use gt_town::town::{CommitFollower, CommitHook, DIRECTORY};
-use gt_town::{Actor, Environment, OperationError, Result, StoreOptions, SystemClock, Town};
+use gt_town::{OperationError, Result, Town};
 
-use crate::notice_helper::start;
+use crate::background_helper::start;
 
 /// The first argument that makes a program the helper; the town follows.
 pub const HELPER: &str = "__export-beads";
@@ -69,25 +67,15 @@ fn try_lock(root: &Path) -> Result<Option<File>> {
     }
 }
 
-/// The helper: brings the file of the town at `root` up to date, until nothing changes any more.
-pub fn run(root: &Path, environment: &Environment) -> Result<()> {
-    let actor = Actor { name: "gt".to_owned(), owner: String::new() };
-    let town = Town::open(
-        root,
-        root,
-        environment,
-        actor,
-        Arc::new(SystemClock),
-        StoreOptions::default(),
-        Arc::new(Consequences),
-    )?;
-    let path = jsonl_path(&town);
+/// The helper: brings the file of the town up to date, until nothing changes any more.
+pub fn run(town: &Town) -> Result<()> {
+    let path = jsonl_path(town);
     let mut written = None;
-    while written != Some(last_number(&town)?) {
-        let Some(lock) = try_lock(root)? else { return Ok(()) };
+    while written != Some(last_number(town)?) {
+        let Some(lock) = try_lock(town.root())? else { return Ok(()) };
         std::thread::sleep(COLLECTING_TIME);
-        let number = last_number(&town)?;
-        write_jsonl(&town, &path)?;
+        let number = last_number(town)?;
+        write_jsonl(town, &path)?;
         written = Some(number);
         drop(lock);
     }

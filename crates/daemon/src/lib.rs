@@ -5,6 +5,7 @@
 //! - The daemon keeps no state that a restart would lose: it reads everything from the store.
 //! - A command that finds no daemon does the same work through the same functions of [`reconcile`].
 
+pub mod background_helper;
 pub mod daemon;
 pub mod demo;
 pub mod export_helper;

@@ -1,15 +1,13 @@
 //! Sending notices in a process beside the command that wrote them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use gt_executors::background::{detach, nameless_file};
 use gt_store::Writer;
 
-use gt_beads::outbox::{Delivered, NoticeSender, deliver, is_due};
-use gt_scheduling::Consequences;
-use gt_town::town::{CommitFollower, CommitHook, DIRECTORY};
-use gt_town::{Actor, Environment, OperationError, Result, StoreOptions, SystemClock, Town};
+use crate::background_helper::start;
+use gt_beads::outbox::{NoticeSender, deliver, is_due};
+use gt_town::town::{CommitFollower, CommitHook};
+use gt_town::{Result, Town};
 
 /// The first argument that makes a program the helper; the town follows.
 pub const HELPER: &str = "__deliver-notices";
@@ -53,23 +51,6 @@ pub fn deliver_in_background(root: &Path) {
     let _ = start(root, HELPER);
 }
 
-/// Starts a copy of this program as this helper of the town, and does not wait for it.
-pub fn start(root: &Path, helper: &str) -> Result<()> {
-    let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
-    let scratch = root.join(DIRECTORY);
-    let nothing = nameless_file(&scratch).map_err(|source| OperationError::File {
-        action: "use a temporary file in",
-        path: scratch.clone(),
-        source,
-    })?;
-    let program = std::env::current_exe().map_err(|source| OperationError::File {
-        action: "find",
-        path: "this program".into(),
-        source,
-    })?;
-    Ok(detach(&program, &[helper.as_ref(), root.as_os_str()], nothing)?)
-}
-
 /// Has due notices sent, if there are any: each cycle does this for notices whose first attempt failed.
 pub fn catch_up(town: &Town) -> Result<()> {
     if is_due(town)? {
@@ -86,18 +67,7 @@ pub fn deliver_without_directory(town: &Town) -> Result<()> {
     Ok(())
 }
 
-/// The helper: sends the due notices of the town at `root`.
-pub fn run(root: &Path, environment: &Environment) -> Result<Delivered> {
-    let actor = Actor { name: "gt".to_owned(), owner: String::new() };
-    let clock = Arc::new(SystemClock);
-    let town = Town::open(
-        root,
-        root,
-        environment,
-        actor,
-        clock,
-        StoreOptions::default(),
-        Arc::new(Consequences),
-    )?;
-    deliver(&town, &NoticeSender::of(&town), NOTICES_MAX)
+/// The helper: sends the due notices of the town.
+pub fn run(town: &Town) -> Result<()> {
+    deliver(town, &NoticeSender::of(town), NOTICES_MAX).map(drop)
 }

@@ -4,7 +4,6 @@
 //! Deleting takes long, and no command waits for it. Each dispatch pass only looks whether there are old records. At
 //! most once a day it starts a copy of the program that deletes them.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,14 +16,13 @@ use gt_executors::machine::disk_of;
 use gt_executors::runs::{RunFiles, runs_with_files, sweep_control_groups};
 use gt_store::{Guard, Reader, SettingScope, Writer};
 
-use crate::notice_helper;
+use crate::{background_helper, notice_helper};
 use gt_execution::checks::forget_check_logs;
 use gt_execution::trees::{PURGE_NOTICE_PERIOD, delete_for_good, is_due_soon};
-use gt_scheduling::Consequences;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_town::hosts::host_of;
 use gt_town::settings::{file_layers, history_kept, layers, layers_over};
-use gt_town::{Actor, Environment, OperationError, Result, StoreOptions, SystemClock, Town};
+use gt_town::{OperationError, Result, Town};
 
 /// The first argument that makes a program the helper; the town follows.
 pub const HELPER: &str = "__keep-house";
@@ -69,25 +67,14 @@ pub fn catch_up(town: &Town, host: &str) -> Result<()> {
     let files = file_layers(town)?;
     if town.read(|reader| is_due(town, reader, &files, host))? {
         // A helper that cannot be started today can be tomorrow.
-        let _ = notice_helper::start(town.root(), HELPER);
+        let _ = background_helper::start(town.root(), HELPER);
     }
     Ok(())
 }
 
-/// The helper: runs retention for the town at `root`.
-pub fn run(root: &Path, environment: &Environment) -> Result<RetentionResult> {
-    let actor = Actor { name: "gt".to_owned(), owner: String::new() };
-    let clock = Arc::new(SystemClock);
-    let town = Town::open(
-        root,
-        root,
-        environment,
-        actor,
-        clock,
-        StoreOptions::default(),
-        Arc::new(Consequences),
-    )?;
-    apply_retention(&town.with_commit_hook(Arc::new(notice_helper::SendNotices)))
+/// The helper: runs retention for the town.
+pub fn run(town: Town) -> Result<()> {
+    apply_retention(&town.with_commit_hook(Arc::new(notice_helper::SendNotices))).map(drop)
 }
 
 /// Announces the trees that are deleted next. Deletes the trees that were announced long enough ago, the events that

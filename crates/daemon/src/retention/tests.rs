@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use gt_scheduling::Consequences;
-use gt_town::{install, settings};
+use gt_town::{Actor, Environment, StoreOptions, install, settings};
 
 const DAY: Duration = Duration::from_hours(24);
 
