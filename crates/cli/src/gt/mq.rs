@@ -2,17 +2,13 @@
 
 use clap::{Args, Subcommand};
 use gt_api::{
-    CandidateCheckDocument, CandidateDocument, FailedCheckDocument, FlakyCheckDocument,
-    MergeRequestDocument, MergeRequestStoryDocument, QueuePauseDocument, ReviewDocument,
-    ShownCommentDocument,
+    FailedCheckDocument, FlakyCheckDocument, MergeRequestDocument, MergeRequestStoryDocument,
+    QueuePauseDocument,
 };
-use gt_core::checks::CheckRun;
 use gt_core::merging::{MergeMethod, MergeRequest, PullRequestName, RequestPurpose, RequestState};
 use gt_daemon::daemon::{self, DaemonAbsence};
-use gt_daemon::views::absence_document;
-use gt_execution::merge_queue::{
-    self, CandidateCheck, LineEntry, PassReport, QueueName, RequestStory,
-};
+use gt_daemon::views::{self, absence_document};
+use gt_execution::merge_queue::{self, LineEntry, PassReport, QueueName, RequestStory};
 use gt_town::Town;
 
 use super::daemon::print_daemon_absence;
@@ -378,6 +374,15 @@ fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<()
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
     let story = merge_queue::story(town, input)?;
+    let absence = daemon_absence(town)?.filter(|_| story.request.state.moves_by_itself());
+    if printer.json() {
+        let document = views::story_document(&story);
+        let daemon_absence = absence_document(absence);
+        return printer.object(&MergeRequestStoryDocument {
+            request: MergeRequestDocument { daemon_absence, ..document.request },
+            ..document
+        });
+    }
     let next = story.next_step();
     let RequestStory {
         request,
@@ -385,33 +390,11 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         candidate,
         checks,
         reviews,
-        undone_by,
         pull_request_waits_for,
         pull_request_texts,
         spent,
         ..
     } = story;
-    let absence = daemon_absence(town)?.filter(|_| request.state.moves_by_itself());
-    let check_documents = || {
-        let check = |(check, run): &(CandidateCheck, Option<CheckRun>)| {
-            CandidateCheckDocument::new(&check.name, check.check_run, check.cached, run.as_ref())
-        };
-        checks.iter().map(check).collect()
-    };
-    if printer.json() {
-        let request = with_absence(&request, &title, None, absence);
-        return printer.object(&MergeRequestStoryDocument {
-            request: MergeRequestDocument { next, ..request },
-            undone_by: undone_by.map(|revert| revert.to_string()),
-            candidate: candidate.as_ref().map(|it| CandidateDocument::new(it, check_documents())),
-            reviews: reviews.iter().map(ReviewDocument::from).collect(),
-            rig_checks: Vec::new(),
-            waits_for: pull_request_waits_for,
-            comments: pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
-            tokens: spent.known_tokens(),
-            cost: spent.known_cost().map(|cost| cost.to_string()),
-        });
-    }
     print_daemon_absence(printer, absence)?;
     printer.heading(&request.id.to_string(), &format!("  {title}"))?;
     let mut table = Table::new();

@@ -1,8 +1,9 @@
 //! `gt review`: finished work that waits for a person.
 
 use clap::{Args, Subcommand};
-use gt_api::{DiffStatDocument, MergeRequestDocument, ReviewDocument, ShownCommentDocument};
+use gt_api::{DiffStatDocument, MergeRequestDocument, MergeRequestStoryDocument, ReviewDocument};
 use gt_core::merging::{MergeRequest, RequestState, ReviewDecision};
+use gt_daemon::views;
 use gt_execution::merge_queue::{self, LineEntry, RequestChangeSize, RequestReview, RequestStory};
 use gt_town::Town;
 
@@ -206,25 +207,17 @@ fn size_of(change: &RequestChangeSize) -> String {
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
     let story = merge_queue::story(town, input)?;
-    let next = story.next_step();
-    let RequestStory { request, title, undone_by, pull_request_texts, spent, .. } = story;
-    let reviews = merge_queue::reviews_of_work(town, &request)?;
+    let reviews = merge_queue::reviews_of_work(town, &story.request)?;
     if printer.json() {
-        return printer.object(&gt_api::MergeRequestStoryDocument {
-            request: MergeRequestDocument {
-                next,
-                ..MergeRequestDocument::new(&request, &title, None)
-            },
-            undone_by: undone_by.map(|revert| revert.to_string()),
+        return printer.object(&MergeRequestStoryDocument {
             candidate: None,
             reviews: reviews.iter().map(ReviewDocument::from).collect(),
-            rig_checks: Vec::new(),
             waits_for: String::new(),
-            comments: pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
-            tokens: spent.known_tokens(),
-            cost: spent.known_cost().map(|cost| cost.to_string()),
+            ..views::story_document(&story)
         });
     }
+    let next = story.next_step();
+    let RequestStory { request, title, .. } = story;
     let change = merge_queue::change_size(town, &request)?;
     printer.heading(&request.id.to_string(), &format!("  {title}"))?;
     let mut table = Table::new();

@@ -6,6 +6,7 @@ mod bead_page;
 mod board;
 mod convoys;
 mod landings;
+mod merge_request_story;
 mod money;
 mod past_convoys;
 mod run_rows;
@@ -19,6 +20,7 @@ pub use convoys::{
     convoy_document, convoy_status_document, current_convoy, estimate_document, lasted,
 };
 pub use landings::{flaky_uses, landings};
+pub use merge_request_story::story_document;
 pub use money::{account_uses, burn_document, cost_document};
 pub use past_convoys::{
     past_convoy_document, past_graph_document, place_document, timeline_document,

@@ -4,10 +4,10 @@ use axum::extract::{OriginalUri, Path, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use gt_api::{
-    CandidateCheckDocument, CandidateDocument, FailedCheckDocument, MergeRequestDocument,
-    MergeRequestStoryDocument, RequestDiffDocument, ReviewDocument, ShownCommentDocument,
+    FailedCheckDocument, MergeRequestDocument, MergeRequestStoryDocument, RequestDiffDocument,
 };
 use gt_core::merging::{MergeRequest, MergeRequestId, RequestHold, RequestState};
+use gt_daemon::views;
 use gt_execution::merge_queue::{self, LineEntry, RequestFilter};
 use gt_town::{Town, rigs};
 
@@ -153,23 +153,9 @@ pub(super) async fn get(
         Ok::<_, Box<RequestProblem>>((story, checks))
     };
     let (story, rig_checks) = service.ask(read).await?;
-    let checks = story.checks.iter().map(|(check, run)| {
-        CandidateCheckDocument::new(&check.name, check.check_run, check.cached, run.as_ref())
-    });
-    let checks = checks.collect();
     let story = MergeRequestStoryDocument {
-        request: MergeRequestDocument {
-            next: story.next_step(),
-            ..MergeRequestDocument::new(&story.request, &story.title, None)
-        },
-        undone_by: story.undone_by.map(|revert| revert.to_string()),
-        candidate: story.candidate.map(|candidate| CandidateDocument::new(&candidate, checks)),
-        reviews: story.reviews.iter().map(ReviewDocument::from).collect(),
         rig_checks: rig_checks.into_iter().map(|check| check.name).collect(),
-        waits_for: story.pull_request_waits_for,
-        comments: story.pull_request_texts.iter().map(ShownCommentDocument::from).collect(),
-        tokens: story.spent.known_tokens(),
-        cost: story.spent.known_cost().map(|cost| cost.to_string()),
+        ..views::story_document(&story)
     };
     Ok(json(StatusCode::OK, &story))
 }
