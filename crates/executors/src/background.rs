@@ -101,7 +101,7 @@ impl LimitedProgram<'_> {
         let in_time = ends_within(&child, self.limit);
         if !in_time {
             // The child is not collected yet, so its number is still its own.
-            let _ = kill_process_group(pid_of(&child), Signal::KILL);
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         }
         let status = child.wait().map_err(failed)?;
         Ok(match (in_time, status.success()) {
@@ -149,13 +149,9 @@ pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
 const BUSY_TRIES_MAX: u32 = 50;
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
-fn pid_of(child: &Child) -> Pid {
-    Pid::from_child(child)
-}
-
 /// Waits until the child has ended, but no longer than this, and does not collect it.
 pub(crate) fn ends_within(child: &Child, limit: Duration) -> bool {
-    let pid = pid_of(child);
+    let pid = Pid::from_child(child);
     let (ended, news) = mpsc::channel();
     std::thread::spawn(move || {
         let ended_only = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

@@ -176,28 +176,26 @@ fn words(files: &RunFiles) -> [(Vec<u8>, SupervisorRequest); 3] {
 }
 
 fn make(path: &Path) -> io::Result<File> {
-    match make_pipe(path) {
-        // An existing file is stale: only the holder of the lock uses it.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            std::fs::remove_file(path)?;
-            make_pipe(path)?;
-        }
-        made => made?,
-    }
+    make_fresh_pipe(path)?;
     // For writing too, so that opening does not wait for a writer, and a writer that leaves does not end the
     // pipe.
     File::options().read(true).write(true).open(path)
 }
 
-/// Makes a pipe and opens it for reading, without waiting for a writer.
-pub(super) fn make_pipe_for_reading(path: &Path) -> io::Result<File> {
+/// Makes a pipe in place of a file that is there. Such a file is stale: only the holder of the lock of the run uses it.
+fn make_fresh_pipe(path: &Path) -> io::Result<()> {
     match make_pipe(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             std::fs::remove_file(path)?;
-            make_pipe(path)?;
+            make_pipe(path)
         }
-        made => made?,
+        made => made,
     }
+}
+
+/// Makes a pipe and opens it for reading, without waiting for a writer.
+pub(super) fn make_pipe_for_reading(path: &Path) -> io::Result<File> {
+    make_fresh_pipe(path)?;
     let at_once = OFlags::NONBLOCK.bits().cast_signed();
     File::options().read(true).custom_flags(at_once).open(path)
 }

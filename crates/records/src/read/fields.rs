@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use gt_core::bead::check_text;
 use gt_core::{Carried, Invalid, Timestamp};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
@@ -164,7 +165,7 @@ impl<'a> RecordFields<'a> {
     pub(crate) fn carried(self) -> Result<Carried, RecordError> {
         self.into_entries()
             .map(|(name, value)| {
-                let kept = values::refuse_nul("name", &name).and_then(|()| values::json(value));
+                let kept = check_text("name", &name).and_then(|()| values::json(value));
                 match kept {
                     Ok(json) => Ok((name.into_owned(), json)),
                     Err(invalid) => Err(RecordError::field(&name, invalid)),

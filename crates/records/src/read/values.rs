@@ -37,11 +37,6 @@ fn expected(what: &str, raw: &RawValue) -> Invalid {
     Invalid(format!("expected {what}, found {}", shown(raw.get())))
 }
 
-/// Refuses the one character that not every store can hold.
-pub(crate) fn refuse_nul(what: &str, text: &str) -> Result<(), Invalid> {
-    check_text(what, text)
-}
-
 /// A string.
 pub(crate) fn text(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
     if !raw.get().starts_with('"') {
@@ -50,7 +45,7 @@ pub(crate) fn text(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
     // A string may be valid JSON and still no text: half of a surrogate pair.
     let BorrowedText(text) = serde_json::from_str(raw.get())
         .map_err(|_| expected("a text without broken \\u escapes", raw))?;
-    refuse_nul("text", &text)?;
+    check_text("text", &text)?;
     Ok(text)
 }
 

@@ -124,7 +124,7 @@ fn lose_in(writer: &mut Writer<'_>, town: &Town, id: &RunId, host: &HostRecord) 
         return start_failed_in(writer, &run, &why, &StartFailureCost::Nothing, chance);
     }
     let end = RunEnd { loss: RunLoss::Host, ..RunEnd::without_status(RunState::Lost, why) };
-    finish_in(writer, town, id, &end, None)?;
+    finish_in(writer, town, id, &end)?;
     writer.leave_run(&run, &host.host.id)?;
     Ok(true)
 }

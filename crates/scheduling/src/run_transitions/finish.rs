@@ -35,30 +35,17 @@ pub enum FinishEffect {
 /// worker.
 pub fn finish(town: &Town, id: &RunId, end: &RunEnd) -> Result<FinishEffect> {
     let end = with_last_words(town, id, end);
-    town.write(|writer| finish_in(writer, town, id, &end, None))
+    town.write(|writer| finish_in(writer, town, id, &end))
 }
 
-/// Like [`finish`], inside a larger transaction. `by` ends it now; without it, the recorded canceller does, or the
-/// run ended by itself.
+/// Like [`finish`], inside a larger transaction.
 pub fn finish_in(
     writer: &mut Writer<'_>,
     town: &Town,
     id: &RunId,
     end: &RunEnd,
-    by: Option<&str>,
 ) -> Result<FinishEffect> {
-    finish_as(writer, town, id, end, by, None)
-}
-
-/// Like [`finish_in`] for a run that ends by itself; a bead that closes with it gets this reason, if there is one.
-pub fn finish_with_reason_in(
-    writer: &mut Writer<'_>,
-    town: &Town,
-    id: &RunId,
-    end: &RunEnd,
-    reason: Option<String>,
-) -> Result<FinishEffect> {
-    finish_as(writer, town, id, end, None, reason)
+    finish_with_reason_in(writer, town, id, end, None)
 }
 
 /// Ends a run and judges its runtime and account by its end, in one transaction; its bead is left to the caller. Nothing if the
@@ -75,25 +62,26 @@ pub fn end_run_in(
     Ok(Some(record_run_evidence(writer, run, end)?))
 }
 
-fn finish_as(
+/// Like [`finish_in`]. A bead that closes with the run gets this reason, if there is one.
+pub fn finish_with_reason_in(
     writer: &mut Writer<'_>,
     town: &Town,
     id: &RunId,
     end: &RunEnd,
-    by: Option<&str>,
     reason: Option<String>,
 ) -> Result<FinishEffect> {
     let Some(run) = &writer.run(id)? else { return Ok(FinishEffect::Already) };
     // A run that was to be cancelled and is gone counts as cancelled, even if recovery finds it.
     let is_wanted = !run.ended_by.is_empty() && end.state == RunState::Lost;
     let cancelled = is_wanted.then(|| RunEnd { state: RunState::Cancelled, ..end.clone() });
-    let by = by.filter(|_| !is_wanted).unwrap_or(&run.ended_by);
     let end = cancelled.as_ref().unwrap_or(end);
     // However its worker went, it went because it was asked to.
     let over = run.over_limit.filter(|_| end.state == RunState::Lost);
     let ended_over = over.map(|_| RunEnd { loss: RunLoss::Budget, ..end.clone() });
     let end = ended_over.as_ref().unwrap_or(end);
-    let Some(blame) = end_run_in(writer, run, end, by)? else { return Ok(FinishEffect::Already) };
+    let Some(blame) = end_run_in(writer, run, end, &run.ended_by)? else {
+        return Ok(FinishEffect::Already);
+    };
     let context = writer.context_by_number(run.context)?;
     match (end.state, context) {
         // Without a repository there is no merge request that a person could approve.

@@ -33,6 +33,6 @@ pub fn limited(town: &Town, id: &RunId, until: Timestamp, said: &str) -> Result<
         let until = park.closed.map_or(until, |closed| closed.until);
         let reason = format!("the {} has reached its limit until {until}: {said}", park.means);
         let end = RunEnd { loss: RunLoss::Limit, ..RunEnd::without_status(RunState::Lost, reason) };
-        finish_in(writer, town, id, &end, None)
+        finish_in(writer, town, id, &end)
     })
 }

@@ -311,7 +311,7 @@ fn finish(
     };
     match live {
         Some(run) => {
-            finish_in(writer, town, &run.id, &RunEnd::without_status(state, reason), None)?;
+            finish_in(writer, town, &run.id, &RunEnd::without_status(state, reason))?;
             Ok(())
         }
         None => close(writer, &bead.id, outcome, reason),

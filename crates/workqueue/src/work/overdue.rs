@@ -59,7 +59,7 @@ fn lose(town: &Town, writer: &mut Writer<'_>, runs: &[Run]) -> Result<Vec<Run>> 
             continue;
         };
         let why = format!("its lease ended at {until}, and {} had not renewed it", run.agent);
-        finish_in(writer, town, &run.id, &RunEnd::without_status(RunState::Lost, why), None)?;
+        finish_in(writer, town, &run.id, &RunEnd::without_status(RunState::Lost, why))?;
         lost.push(run);
     }
     Ok(lost)
