@@ -1,4 +1,4 @@
-//! The protocol: which request calls what.
+//! The protocol: each request of a client and the tool or resource that answers it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -146,8 +146,8 @@ async fn admit(
 ) -> Result<(RequestCaller, GatePermit), Box<RequestProblem>> {
     let caller = service.keys.check(service, route, client, method, headers).await?;
     let place = match route {
-        // A listener or a waiting request finds a place of another kind when it begins. A busy server is not ill, and
-        // a monitor should see that.
+        // Event streams and waiting requests are counted by limits of their own. A monitor is answered when the server is
+        // full, too.
         EVENTS | TOWN_EVENTS | NEXT | HEALTH | METRICS => None,
         _ => Some(service.rooms.enter(RoomKind::Request)?),
     };

@@ -45,7 +45,7 @@ pub fn undefer(town: &Town, inputs: &[String]) -> Result<Vec<Result<(BeadId, boo
             let applied = apply(writer, &old, &verb, "undefer", town.acting_run())?;
             (new, kind) = (applied.new, applied.kind);
         }
-        // Of what is over, the date is history.
+        // A closed bead keeps the date as a part of its history.
         if old.status != Status::Closed {
             new.defer_until = None;
         }

@@ -1,4 +1,4 @@
-//! Beads that stand for others: duplicates, and those that were superseded.
+//! Beads that are closed because another replaces them: duplicates, and superseded beads.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::lookup::resolve_in;
 use gt_core::schedule::Run;
 use gt_town::{OperationError, Result, Town};
 
-/// Why a bead gives way to another.
+/// Why another bead replaces a bead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replacement {
     /// The other says the same.
@@ -37,12 +37,12 @@ impl Replacement {
     }
 }
 
-/// A bead that gave way.
+/// A bead that was replaced.
 #[derive(Debug, Clone)]
 pub struct ReplacedBead {
     /// The bead that was closed.
     pub closed: BeadId,
-    /// The bead that stands for it.
+    /// The bead that replaces it.
     pub kept: BeadId,
     /// The run that was cancelled for it in the store. The caller ends its processes.
     pub cancelled: Option<Run>,

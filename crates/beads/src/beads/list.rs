@@ -1,4 +1,4 @@
-//! Many beads.
+//! Lists of beads by a filter, and counts over them.
 
 use std::collections::{HashMap, HashSet};
 

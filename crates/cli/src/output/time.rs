@@ -92,7 +92,7 @@ pub(crate) fn roughly(time: Duration) -> String {
     }
 }
 
-/// As much of a commit id as tells it from others. Anything that is no commit id stays whole.
+/// The first twelve digits of a commit id. A text that is no commit id is not shortened.
 pub(crate) fn short_commit(commit: &str) -> &str {
     let is_id = commit.len() >= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_id { &commit[..12] } else { commit }

@@ -84,7 +84,7 @@ pub enum WorkerProof {
     Missing,
 }
 
-/// Whether the worker of `id` is still heard; an error is the sentence for it. `run` is the run of that name, and `live`
+/// Whether changes by the worker of `id` are accepted; an error is the sentence for it. `run` is the run of that name, and `live`
 /// the live run of its bead.
 pub fn hear_worker(
     id: &RunId,

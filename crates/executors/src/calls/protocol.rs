@@ -38,7 +38,7 @@ pub struct CallRequest {
 pub enum CallerMessage {
     /// Carry out this command. The first message of a connection, and sent once.
     Call(CallRequest),
-    /// Standard input stands behind; nothing at its end.
+    /// A piece of standard input follows; an empty piece is its end.
     Input,
 }
 
@@ -48,7 +48,7 @@ pub enum CallerMessage {
 pub enum CallReply {
     /// The command reads its standard input: it is to be sent from now on.
     InputWanted,
-    /// Output of the command stands behind.
+    /// A piece of the output of the command follows.
     Said {
         /// The stream that it was printed to.
         stream: OutputStream,
@@ -60,7 +60,7 @@ pub enum CallReply {
     },
 }
 
-/// Which of its streams a program speaks through.
+/// A stream that a program prints to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputStream {

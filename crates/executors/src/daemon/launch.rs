@@ -59,15 +59,15 @@ pub fn launch(
     Ok(answer.recv_timeout(limit).unwrap_or(LaunchResult::Silent))
 }
 
-/// How many files a program of ours wants to be able to have open.
+/// The number of open files that a program of ours asks for.
 const FILES_WANTED: u64 = 65_536;
 
-/// Sees to it that as many files as possible can be open at once: each worker takes a few.
+/// Raises the limit on open files as far as allowed: each worker takes a few.
 pub fn make_room_for_files() {
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map_or(FILES_WANTED, |most| most.min(FILES_WANTED));
     if limit.current.is_some_and(|now| now < wanted) {
-        // With fewer, fewer can be watched at a time.
+        // A lower limit only means that fewer workers can be watched at a time.
         let _ =
             setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
     }

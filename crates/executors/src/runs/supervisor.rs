@@ -105,10 +105,11 @@ fn listen(mut child: Child, tell: &mpsc::Sender<String>) {
     let _ = child.wait();
 }
 
-/// Where a supervisor speaks whose standard output is a terminal that people look at; nothing if no process listens.
+/// The pipe for the answer of a supervisor in a session, whose standard output is a terminal that people see. `None` inside if no
+/// process reads the pipe.
 static VOICE: OnceLock<Option<File>> = OnceLock::new();
 
-/// Makes this supervisor speak into a pipe instead of its standard output, to its end.
+/// Has this supervisor write its answer to a pipe instead of its standard output.
 pub fn speak_into(pipe: &Path) -> io::Result<()> {
     // The process that made the pipe may have been killed, and never reads it. The claim of the run decides then whether
     // the supervisor goes on, as when the reader ends later.

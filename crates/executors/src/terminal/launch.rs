@@ -34,7 +34,7 @@ impl Launcher {
     }
 }
 
-/// How the number of an error is told from other words.
+/// The prefix of an error number of the kernel in what the child writes to its parent.
 const ERROR_NUMBER: &str = "error number ";
 
 impl Terminal {

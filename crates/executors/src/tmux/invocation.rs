@@ -101,7 +101,7 @@ pub(super) fn ask(command: &mut Command, input: &[u8]) -> Result<Vec<u8>, Invoca
         words.recv_timeout(deadline.saturating_duration_since(Instant::now()))
     };
     let (Ok(printed), Ok(complained)) = (wait(&printed), wait(&complained)) else {
-        // It is not collected yet, so its number is still its own.
+        // The child was not waited for yet, so no other process has its number.
         let _ = child.kill();
         child.wait()?;
         return Err(InvocationFailure::Silent);

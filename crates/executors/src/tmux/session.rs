@@ -1,4 +1,4 @@
-//! Sessions as tmux tells of them: how they are called, listed and captured.
+//! Sessions of tmux: their names, the list of them, and the panes that they began with.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use super::invocation::InvocationFailure;
 use super::{HIDDEN_MARK, NAME_BYTES_MAX, TmuxError, error_of};
 
-/// The name of a session, which means the same to tmux wherever it stands.
+/// The name of a session, in characters that tmux does not expand or change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SessionName(String);
 

@@ -31,7 +31,7 @@ impl UnscheduledMember {
         is_stranded(&self.reasons)
     }
 
-    /// Whether only that keeps it.
+    /// Whether it would start if it were scheduled.
     pub(crate) fn is_ready(&self) -> bool {
         self.reasons == [WaitReason::NotScheduled]
     }

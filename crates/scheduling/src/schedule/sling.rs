@@ -266,7 +266,7 @@ impl Scheduling<'_> {
                         entry.outcome = SlingOutcome::Nothing(why);
                     }
                     Err(error @ OperationError::Store(_)) => return Err(error),
-                    // Of an epic or a convoy the rest goes.
+                    // The other beads of the epic or convoy are scheduled all the same.
                     Err(error) if unfolded && !is_formula_fault(&error) => {
                         entry.outcome = SlingOutcome::Skipped(self.skip(&bead), error.to_string());
                     }
@@ -304,7 +304,7 @@ impl Scheduling<'_> {
         let beads: Vec<BeadId> =
             items.filter_map(|item| Some(item.bead.as_ref().ok()?.id.clone())).collect();
         if let ConvoyChoice::In(_) | ConvoyChoice::With(_) = &self.request.travel {
-            // Since they were looked at one of them may have gone.
+            // A bead may have been deleted since it was read before the transaction.
             let there = writer.existing(&beads)?;
             if let Some(gone) = beads.iter().find(|bead| !there.contains(bead)) {
                 return Err(OperationError::NoBead(gone.to_string()));

@@ -32,7 +32,7 @@ const POLLS_PER_CYCLE_MAX: u32 = 5;
 /// costs reads that no start needs.
 const FULL_PASS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Rung when a run that was started here has ended.
+/// A signal that a run which this command started has ended.
 #[derive(Default)]
 pub(super) struct RunEndSignal {
     rung: Mutex<bool>,
@@ -45,7 +45,7 @@ impl RunEndSignal {
         self.condition.notify_all();
     }
 
-    /// Waits for it, at most this long; says whether it was rung since the last time.
+    /// Waits for the signal, at most this long. Returns whether it came since the last call.
     fn wait(&self, time: Duration) -> bool {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.condition.wait_timeout_while(rung, time, |rung| !*rung);
@@ -117,7 +117,7 @@ pub(super) fn until_done(
         served::check_caller()?;
         tell_events(context, town, &mut log, &mut sum)?;
     }
-    // The last ones may have ended after the last look at the log, and before that at what is live.
+    // The last runs may have ended after the log was read, and before the live runs were counted.
     tell_events(context, town, &mut log, &mut sum)?;
     finish(context, town, sum)
 }
