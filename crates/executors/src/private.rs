@@ -34,6 +34,11 @@ pub fn create_dir_all(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Like [`std::fs::create_dir`], for a directory that only its owner can enter.
+pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
 /// Whether others than the owner may do anything with this file or directory.
 pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
     Ok(fs::symlink_metadata(path)?.permissions().mode() & OF_OTHERS != 0)

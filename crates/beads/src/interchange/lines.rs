@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
 use gt_core::limits::LINE_BYTES_MAX;
+use gt_executors::private;
 
 use gt_town::{OperationError, Result};
 
@@ -60,7 +61,7 @@ impl LineFile {
             let path = path.clone();
             move |source| OperationError::File { action, path: path.clone(), source }
         };
-        let mut options = File::options();
+        let mut options = private::options();
         let file =
             options.read(true).write(true).create_new(true).open(&path).map_err(io("create"))?;
         std::fs::remove_file(&path).map_err(io("unlink"))?;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
+use gt_executors::private;
 use gt_town::{Environment, OperationError, Result};
 
 /// A systemd unit for the service manager of a user.
@@ -38,9 +39,10 @@ pub fn unit(root: &Path, program: &Path, environment: &Environment) -> Result<Un
 pub fn install_unit(unit: &Unit) -> Result<()> {
     let failed = |source| OperationError::File { action: "write", path: unit.path.clone(), source };
     if let Some(directory) = unit.path.parent() {
-        std::fs::create_dir_all(directory).map_err(failed)?;
+        private::create_dir_all(directory).map_err(failed)?;
     }
-    std::fs::write(&unit.path, &unit.text).map_err(failed)
+    // It names a program that runs as the user.
+    private::write(&unit.path, &unit.text).map_err(failed)
 }
 
 /// The name of the unit of a town. Each town on a machine has one of its own.

@@ -14,6 +14,7 @@ use super::call::GitCall;
 use super::error::GitError;
 use super::links::replace;
 use super::scratch::unique_name;
+use crate::private;
 
 /// The parts of a repository that a view shows. None of them is a configuration.
 const SHOWN: [&str; 7] = ["objects", "refs", "packed-refs", "logs", "worktrees", "modules", "lfs"];
@@ -59,7 +60,7 @@ impl CommonDirectoryView {
     /// A view of any repository, for as long as the value lives.
     pub(super) fn temporary(repository: &Path) -> Result<Self, GitError> {
         let directory = std::env::temp_dir().join(unique_name("gt-view"));
-        fs::create_dir(&directory).map_err(GitError::file("make", &directory))?;
+        private::create_dir(&directory).map_err(GitError::file("make", &directory))?;
         let view = Self { directory, is_temporary: true };
         for name in SHOWN.iter().chain(&SHOWN_OF_OTHERS) {
             let shown = repository.join(name);

@@ -3,8 +3,10 @@
 //! A file in the user's state directory names them. Nothing inside a repository does: a clone must not choose a town.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use gt_executors::private;
 
 use super::enclosing_town;
 use crate::{Environment, OperationError, Result};
@@ -40,7 +42,7 @@ pub fn forget(environment: &Environment, repository: &str, town: &Path) -> Resul
     Ok(())
 }
 
-/// Changes the file, one process at a time. Nothing if the user has no state directory.
+/// Changes the file, one process at a time. Only its user can read or write it. Nothing if the user has no state directory.
 fn change<T>(
     environment: &Environment,
     act: impl FnOnce(&mut KnownRepositories) -> T,
@@ -48,8 +50,12 @@ fn change<T>(
     let Some(path) = path_in(environment) else { return Ok(None) };
     let failed = |source| OperationError::File { action: "write", path: path.clone(), source };
     let directory = path.parent().unwrap_or(&path);
-    fs::create_dir_all(directory).map_err(failed)?;
-    let lock = File::create(path.with_extension("lock")).map_err(failed)?;
+    private::create_dir_all(directory).map_err(failed)?;
+    // The directory of an earlier program may be open to others.
+    private::tighten(directory).map_err(failed)?;
+    let mut options = private::options();
+    let lock = options.write(true).create(true).truncate(false);
+    let lock = lock.open(path.with_extension("lock")).map_err(failed)?;
     lock.lock().map_err(failed)?;
     let before = read(&path);
     let mut known = before.clone();
@@ -57,9 +63,7 @@ fn change<T>(
     if known != before {
         let text = toml::to_string(&known)
             .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
-        let temporary = path.with_extension("new");
-        fs::write(&temporary, text).map_err(failed)?;
-        fs::rename(&temporary, &path).map_err(failed)?;
+        private::replace(&path, text).map_err(failed)?;
     }
     Ok(Some(result))
 }
@@ -72,4 +76,33 @@ fn read(path: &Path) -> KnownRepositories {
 
 fn path_in(environment: &Environment) -> Option<PathBuf> {
     Some(environment.state_directory()?.join("repositories.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_towns_of_repositories_are_private_also_where_they_were_not() {
+        let home = tempfile::tempdir().unwrap();
+        let environment = Environment::default().with_home(home.path());
+        let town = home.path().join("town");
+        let path = path_in(&environment).unwrap();
+        let directory = path.parent().unwrap();
+        fs::create_dir_all(directory).unwrap();
+        fs::write(&path, "").unwrap();
+        for open in [directory, &path] {
+            fs::set_permissions(open, fs::Permissions::from_mode(0o777)).unwrap();
+        }
+
+        remember(&environment, "/src/web", &town).unwrap();
+
+        let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        for private in files.chain([directory.to_owned()]) {
+            assert!(!private::is_open_to_others(&private).unwrap(), "{}", private.display());
+        }
+        assert!(read(&path).contains_key("/src/web"));
+    }
 }
