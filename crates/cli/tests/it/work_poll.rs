@@ -285,6 +285,13 @@ fn at_work(poller: &Poller) -> [String; 2] {
     })
 }
 
+/// The number of the attendant of a command.
+fn attendant_of(process: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    parent.unwrap().trim().to_owned()
+}
+
 #[test]
 fn a_command_ends_with_the_poller_that_was_killed_and_before_its_lease() {
     let server = Served::new();
@@ -309,14 +316,38 @@ fn a_command_whose_attendant_was_killed_is_ended_by_the_poller() {
     let item = add(&server.town, "Long", &[]);
     let running = poller.start(&["--grace", "300ms", "--max", "1"], HIDES);
     let processes = at_work(&poller);
-    let attendant = fs::read_to_string(format!("/proc/{}/status", processes[0])).unwrap();
-    let attendant = attendant.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim();
+    let attendant = attendant_of(&processes[0]);
     assert_ne!(attendant, running.id().to_string());
-    server.town.signal("KILL", attendant);
+    server.town.signal("KILL", &attendant);
     let ran = running.wait().ok();
     assert_eq!(told(&ran.stdout), ["began", "failed"]);
     for process in &processes {
         assert!(!is_alive(process));
     }
     assert_eq!(shown(&server.town, &item)["status"], "failed");
+}
+
+#[test]
+fn a_command_that_outlived_its_poller_and_attendant_is_ended_before_the_item_is_done_again() {
+    let server = Served::new();
+    for poller in [Poller::here(&server.town), Poller::away(&server)] {
+        let item = add(&server.town, "Long", &[]);
+        let running = poller.start(&["--lease", "30s"], HIDES);
+        let processes = at_work(&poller);
+        let attendant = attendant_of(&processes[0]);
+        // One that is stopped does not notice the end of its poller.
+        server.town.signal("STOP", &attendant);
+        running.kill();
+        server.town.signal("KILL", &attendant);
+        let run = text(&shown(&server.town, &item)["dispatch_log"][0]["run"]);
+        server.town.gt(["run", "cancel", &run]).ok();
+        assert!(processes.iter().all(|process| is_alive(process)));
+
+        // A process that is killed and not collected yet has no command line.
+        let is_over = format!("test -z \"$(cat /proc/{}/cmdline)\"", processes[0]);
+        let again = poller.run(&["--max", "1", "--grace", "300ms"], &is_over).ok();
+
+        assert_eq!(told(&again.stdout), ["began", "completed"]);
+        wait_until("its child is gone, too", || !is_alive(&processes[1]));
+    }
 }

@@ -5,7 +5,8 @@
 //! - An item is worked on only while its lease is ours: it is renewed at a third of its time, and a command whose item has
 //!   become another agent's is ended.
 //! - The result of an item is reported in the name of the run in which it was taken, so that a late report is refused.
-//! - A command does not outlive the process that polls: when that is killed, the command ends before its lease does.
+//! - A command does not outlive the process that polls: when that is killed, the command ends before its lease does. If its attendant
+//!   is killed as well, the next poller on the machine that gets the item ends it first.
 //! - A command that cannot even be started costs no item: it is given back, and the poller ends.
 //! - A queue that is away is waited for, while a command is at work as well.
 
@@ -64,6 +65,8 @@ pub struct Polling {
 struct HeldItem {
     item: WorkItem,
     run: Uid,
+    /// It was in progress already, and its run may have had a command.
+    is_adopted: bool,
 }
 
 impl HeldItem {
@@ -124,7 +127,7 @@ impl Poller<'_> {
             match self.door.next(request, self.polling.wait, Some(self.backoff.signals())) {
                 Ok(NextWork::Item(taken)) => {
                     self.is_back();
-                    let held = HeldItem { item: taken.item, run: taken.run_uid };
+                    let held = HeldItem { item: taken.item, run: taken.run_uid, is_adopted: false };
                     if self.backoff.is_over() {
                         self.give_back(&held)?;
                         return Ok(None);
@@ -177,7 +180,7 @@ impl Poller<'_> {
         match self.door.heartbeat(&reference, beat) {
             Ok(until) => {
                 item.lease_expires_at = Some(until);
-                Ok(Some(HeldItem { item, run }))
+                Ok(Some(HeldItem { item, run, is_adopted: true }))
             }
             // Another process was faster, or it is over.
             Err(error) if error.may_pass() || error.code().is_some() => Ok(None),

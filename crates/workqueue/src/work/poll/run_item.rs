@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gt_api::{WorkItemDocument, to_json};
 use gt_core::work::{RunRef, WorkStatus};
 use gt_core::{Outcome, RunState, Timestamp, Uid};
-use gt_executors::runs::{ATTEND, AgentEnd, BoundCommand, CommandOrder};
+use gt_executors::runs::{ATTEND, AgentEnd, BoundCommand, CommandOrder, ProcessMark};
 use gt_executors::terminal::Launcher;
 
 use super::news::{PollEnd, PollNews, failure};
@@ -22,8 +22,15 @@ use gt_town::OperationError;
 /// is always in its input.
 const VARIABLE_BYTES_MAX: usize = 100_000;
 
+/// The variable that names the run of an item to its command. No other process has that value.
+const RUN_VARIABLE: &str = "GT_RUN_ID";
+
 /// Has the command do an item, and tells the queue what became of it.
 pub(super) fn carry_out(poller: &mut Poller<'_>, held: &HeldItem) -> WorkResult<PollEnd> {
+    if let Err(error) = end_earlier_commands(poller, held) {
+        let _ = poller.give_back(held);
+        return Err(error);
+    }
     let begun = begin(poller, held);
     let (mut command, path) = match begun {
         Ok(begun) => begun,
@@ -52,6 +59,26 @@ pub(super) fn carry_out(poller: &mut Poller<'_>, held: &HeldItem) -> WorkResult<
     }
 }
 
+/// Ends what earlier runs of an item have left at work on this machine: a poller may have been killed together with the
+/// attendant of its command.
+fn end_earlier_commands(poller: &mut Poller<'_>, held: &HeldItem) -> WorkResult<()> {
+    let reference = held.reference();
+    let details = poller.retry_while_unreachable(|door| door.item(&reference))?;
+    let runs = details.dispatch_log.iter().map(|attempt| attempt.uid);
+    for run in runs.filter(|run| *run != held.run || held.is_adopted) {
+        let value = run.to_string();
+        if !(ProcessMark { name: RUN_VARIABLE, value: &value }).end_all(poller.polling.grace) {
+            return Err(OperationError::rejected(format!(
+                "the command of an earlier run of {} is still at work on this machine and does not end: its processes \
+                 have {RUN_VARIABLE}={run} in their environment",
+                held.item.bead
+            ))
+            .into());
+        }
+    }
+    Ok(())
+}
+
 fn begin(poller: &Poller<'_>, held: &HeldItem) -> Result<(BoundCommand, PathBuf), OperationError> {
     let polling = poller.polling;
     let (item, run) = (&held.item, held.run);
@@ -68,7 +95,7 @@ fn begin(poller: &Poller<'_>, held: &HeldItem) -> Result<(BoundCommand, PathBuf)
         ("GT_WORK_BEAD", item.bead.to_string()),
         ("GT_WORK_TYPE", item.kind.to_string()),
         ("GT_WORK_AGENT", polling.request.agent.clone()),
-        ("GT_RUN_ID", run.to_string()),
+        (RUN_VARIABLE, run.to_string()),
     ];
     if json.len() <= VARIABLE_BYTES_MAX {
         environment.push(("GT_WORK_ITEM", json.clone()));
