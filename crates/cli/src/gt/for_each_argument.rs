@@ -16,13 +16,26 @@ pub(super) struct ResultPrinting<T, D> {
     pub(super) done: &'static str,
 }
 
-/// Calls `act` for each argument, one after the other. A failure does not stop the others.
+/// Calls `act` for each argument, one after the other. A failure does not stop the others. If `find` does not find what one of
+/// several arguments names, nothing is done for any.
 pub(super) fn do_each<T, D: Serialize>(
     printer: &Printer,
     inputs: &[String],
+    find: impl Fn(&str) -> Result<(), OperationError>,
     act: impl Fn(&str) -> Result<T, OperationError>,
     telling: &ResultPrinting<T, D>,
 ) -> Result<(), CliError> {
+    if inputs.len() > 1 {
+        let unknown: Vec<String> = inputs
+            .iter()
+            .filter_map(|input| find(input).err())
+            .map(|error| printer.part_failed(&error.into()))
+            .collect();
+        if !unknown.is_empty() {
+            let message = format!("nothing was {}: {}", telling.done, unknown.join("; "));
+            return Err(CliError::AlreadyTold(message));
+        }
+    }
     let mut done = Vec::new();
     let mut failed = 0;
     for input in inputs {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use gt_api::UnslungDocument;
+use gt_beads::lookup;
 use gt_core::BeadId;
 use gt_execution::runs::{self, Unslung};
 
@@ -22,7 +23,8 @@ pub(super) struct UnslingArgs {
 pub(super) fn run(context: &CommandContext<'_>, args: &UnslingArgs) -> Result<(), CliError> {
     let town = context.town()?;
     let telling = ResultPrinting { sentence, document, done: "taken back" };
-    do_each(context.printer, &args.beads, |input| runs::unsling(&town, input), &telling)
+    let find = |input: &str| lookup::resolve(&town, input).map(drop);
+    do_each(context.printer, &args.beads, find, |input| runs::unsling(&town, input), &telling)
 }
 
 fn sentence(unslung: &Unslung) -> String {

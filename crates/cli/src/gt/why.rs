@@ -75,6 +75,8 @@ fn headline(why: &WhyAnswer, now: Timestamp) -> String {
             let landed = why.landed.as_ref().map(|request| {
                 format!(", landed on {} as {}", request.target, short_commit(&request.landed))
             });
+            // A run that has landed its work says so in its reason.
+            let landed = landed.filter(|landed| !reason.contains(landed.as_str()));
             format!("is over: {how}{reason}{}", landed.unwrap_or_default())
         }
         (WhyHeadline::Waiting, _) => format!("waits, for {}:", these(why)),

@@ -432,3 +432,31 @@ fn files_of_runs_that_are_over_are_removed_when_they_are_old() {
     wait_until("the live one goes on", || town.show("we-live")["status"] == "closed");
     town.assert_quiet();
 }
+
+#[test]
+fn commands_with_several_names_do_nothing_if_one_is_unknown() {
+    let town = town_with_agent("wait_for \"end-$bead\"");
+    for bead in ["we-a", "we-b"] {
+        town.bead(bead, &[]);
+    }
+    town.gt(["sling", "we-a"]).ok();
+    town.wait_for_agent("we-a#1");
+    town.gt(["scheduler", "pause"]).ok();
+    town.gt(["sling", "we-b"]).ok();
+
+    for command in [
+        &["unsling", "we-a", "we-b", "wbe"][..],
+        &["run", "cancel", "we-a", "wbe"],
+        &["scheduler", "clear", "--bead", "we-b", "--bead", "wbe"],
+        &["scheduler", "retry", "we-b", "wbe"],
+        &["wait", "we-a", "wbe"],
+    ] {
+        let ran = town.gt(command).fails(1);
+        assert!(ran.stderr.contains("wbe"), "{ran}");
+        assert!(!ran.stdout.contains('✓'), "{ran}");
+    }
+
+    assert_eq!(town.states("we-a"), ["running"]);
+    assert_eq!(town.gt_json(&["scheduler", "list"])[0]["id"], "we-b");
+    town.allow("end-we-a");
+}

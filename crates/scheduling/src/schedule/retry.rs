@@ -32,8 +32,15 @@ pub struct Retried {
 /// Schedules beads again that were given up or failed, and clears their failures. Without names that is every bead
 /// that waits for a person: circuit-broken, quarantined, failed in its last run, or out of attempts. A bead that could
 /// not start anyway is refused, as by a sling. With `now` a bead that is scheduled already, and waits for the end of a
-/// backoff or cooldown, waits no longer.
+/// backoff or cooldown, waits no longer. If one of the names is unknown, nothing is scheduled.
 pub fn retry(town: &Town, inputs: &[String], all: bool, now: bool) -> Result<Vec<Result<Retried>>> {
+    let unknown = town.read(|reader| {
+        let found = inputs.iter().map(|input| resolve_in(town, reader, input));
+        Ok(found.filter_map(Result::err).collect::<Vec<OperationError>>())
+    })?;
+    if !unknown.is_empty() {
+        return Ok(unknown.into_iter().map(Err).collect());
+    }
     let mut names = inputs.to_vec();
     if all {
         names.extend(town.read(|reader| {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use gt_api::CancelledDocument;
+use gt_beads::run_records;
 use gt_core::schedule::RunState;
 use gt_execution::runs::{self, CancelResult};
 
@@ -31,7 +32,8 @@ pub(super) fn run(context: &CommandContext<'_>, args: &CancelArgs) -> Result<(),
     let town = context.town()?;
     let telling = ResultPrinting { sentence, document, done: "cancelled" };
     let cancel = if args.force { runs::cancel_by_force } else { runs::cancel };
-    do_each(context.printer, &args.runs, |input| cancel(&town, input), &telling)
+    let find = |input: &str| run_records::resolve(&town, input).map(drop);
+    do_each(context.printer, &args.runs, find, |input| cancel(&town, input), &telling)
 }
 
 /// The result of a cancellation, for people.
