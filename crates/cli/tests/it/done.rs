@@ -89,6 +89,22 @@ fn reverted_staged_changes_are_nothing_to_commit() {
 }
 
 #[test]
+fn commits_that_change_no_file_are_no_change() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.git(&["commit", "--quiet", "--allow-empty", "-m", "Nothing"]).ok();
+    worker.commit("tea", "tea\n", "Tea");
+    worker.git(&["revert", "--no-edit", "HEAD"]).ok();
+
+    let told = refusal(&worker.gt(&["done"]));
+
+    assert_says(&told, &["leave every file as it is in main", "gt done --no-changes -m"]);
+    worker.gt(&["done", "--no-changes", "-m", "It was right before"]).ok();
+    assert_eq!(town.show("we-a")["status"], "closed");
+    assert_eq!(town.landed("main"), ["First commit"]);
+}
+
+#[test]
 fn a_stuck_worker_can_always_escalate() {
     let town = town_with_project(STAYS);
     let stuck = Worker::begin(&town, "we-a", &[]);

@@ -312,6 +312,13 @@ pub(crate) fn finish_work(
             run.id, run.workplace.branch, run.workplace.base, run.workplace.tree
         )));
     }
+    if is_silent && sent_back.is_none() && brings_no_change(rig, run, &trees, &accepted)? {
+        return Err(DoneRefusal::Unchanged(format!(
+            "{} changed nothing: the commits of {} leave every file as it is in {}; work in {}, or say why nothing has to \
+             change: gt done --no-changes -m \"<why>\"",
+            run.id, run.workplace.branch, run.workplace.base, run.workplace.tree
+        )));
+    }
     if (is_unchanged || no_changes) && !is_same {
         end(town, run, words, &AcceptedEnd::kept(accepted.as_str()))?;
         return Ok(WorkDelivery::Nothing);
@@ -425,6 +432,21 @@ fn has_nothing_of_its_own(
     }
 }
 
+/// Whether the commits of a run leave every file as it was where its work began.
+fn brings_no_change(rig: &Rig, run: &Run, trees: &Trees<'_>, work: &Commit) -> Result<bool> {
+    if run.landing.accepted == work.as_str() {
+        return Ok(false);
+    }
+    let (repository, failed) = (trees.repository(), git_failed(rig));
+    let tip = repository.tip(&run.workplace.base).map_err(&failed)?;
+    for known in tip.into_iter().chain(Commit::parse(&run.workplace.base_commit)) {
+        if repository.is_without_change(work, &known).map_err(&failed)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Refuses a repair that brings the work back as it was sent back, without saying why; or that says so, and has changed it.
 fn refuse_same_work(run: &Run, request: &MergeRequest, is_same: bool) -> DoneRefusal {
     let MergeRequest { id, accepted, .. } = request;
@@ -456,14 +478,15 @@ fn demand_unchanged(town: &Town, rig: &Rig, run: &Run) -> std::result::Result<()
     )))
 }
 
-/// Whether a run has neither made a commit nor changed a file in its tree.
+/// Whether a run has changed no file, in its commits and in its tree.
 pub(crate) fn is_untouched(town: &Town, rig: &Rig, run: &Run) -> Result<bool> {
     let name = run.place.as_ref().and_then(WorkerPlace::polecat_name);
     let (Some(trees), Some(name)) = (Trees::of(town, rig), name) else { return Ok(false) };
     let (tree, failed) = (trees.tree(name), git_failed(rig));
     let Some(head) = tree.head().map_err(&failed)? else { return Ok(false) };
     let is_at_base = head.as_str() == run.workplace.base_commit
-        || has_nothing_of_its_own(rig, run, &trees, &head)?;
+        || has_nothing_of_its_own(rig, run, &trees, &head)?
+        || brings_no_change(rig, run, &trees, &head)?;
     Ok(is_at_base && tree.status().map_err(&failed)?.is_clean())
 }
 

@@ -106,6 +106,18 @@ impl Repository {
         files_of(self.call("read a commit")?, commit)
     }
 
+    /// Whether the commits of `work` leave every file as it was where it parted from `known`.
+    pub fn is_without_change(&self, work: &Commit, known: &Commit) -> Result<bool, GitError> {
+        let parting = self
+            .call(format!("compare {work} with {known}"))?
+            .args(["merge-base", known.as_str(), work.as_str()])
+            .optional_commit()?;
+        match parting {
+            Some(parting) => Ok(self.files_of(&parting)? == self.files_of(work)?),
+            None => Ok(false),
+        }
+    }
+
     /// The tree object of a commit that our own repository has.
     pub fn tree_of(&self, commit: &Commit) -> Result<Commit, GitError> {
         files_of(self.own_call("read a commit"), commit)
