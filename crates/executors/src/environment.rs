@@ -8,9 +8,10 @@ use std::process::Command;
 
 use crate::calls::{SOCKETS, TOKEN_FILE};
 use crate::git::fence::{NO_PROTOCOL, PROTOCOLS};
+use crate::process::SERVED_BY;
 
 /// Variables that concern our caller alone.
-const CALLER_VARIABLES: [&str; 47] = [
+const CALLER_VARIABLES: [&str; 48] = [
     // Where the caller is and was. Some agents trust `PWD` more than the directory that they start in, and would work
     // there: `process::command_in` sets it.
     "PWD",
@@ -68,6 +69,8 @@ const CALLER_VARIABLES: [&str; 47] = [
     "GT_RUN_TOKEN",
     SOCKETS,
     TOKEN_FILE,
+    // A program that one of these starts is of another process.
+    SERVED_BY,
 ];
 
 /// The prefixes of further variables that concern our caller alone: those that belong to a

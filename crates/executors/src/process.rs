@@ -1,10 +1,12 @@
 //! The one door through which programs are started.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 
 use rustix::fs::{Access, access};
 use rustix::process::{Signal, getpid, kill_process};
@@ -37,7 +39,35 @@ pub enum ProcessError {
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = command_with_everything(program);
     remove_caller_variables(&mut command);
+    mark_served(&mut command);
     command
+}
+
+/// The variable of programs that a process starts while it carries out a command of a worker, and the value of this process.
+pub(crate) const SERVED_BY: &str = "GT_SERVED_BY";
+pub(crate) static SERVED_BY_US: LazyLock<String> = LazyLock::new(|| {
+    let ourselves = std::process::id();
+    let started = crate::runs::start_of(ourselves).unwrap_or_default();
+    format!("{ourselves}-{started}")
+});
+
+thread_local! {
+    static IS_SERVING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Carries out a command of a worker: the programs that this thread starts meanwhile are known as those of this process.
+pub(crate) fn while_serving<T>(work: impl FnOnce() -> T) -> T {
+    let before = IS_SERVING.replace(true);
+    let done = work();
+    IS_SERVING.set(before);
+    done
+}
+
+/// Marks a program whose environment was replaced, if this thread carries out a command of a worker.
+pub(crate) fn mark_served(command: &mut Command) {
+    if IS_SERVING.get() {
+        command.env(SERVED_BY, &*SERVED_BY_US);
+    }
 }
 
 /// The same in a directory of its own. The only place that sets the directory of a program, so that `PWD` always agrees
@@ -54,6 +84,7 @@ pub(crate) fn command_in_as_git(program: impl AsRef<OsStr>, directory: &Path) ->
     let mut command = command(program);
     if let Some(environment) = environment_in_use() {
         command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+        mark_served(&mut command);
     }
     start_in(&mut command, directory);
     command

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use gt_testkit::wait_until;
 
-use crate::agents::Stage as _;
+use crate::agents::{Stage as _, is_alive};
 use crate::daemon::status;
 use crate::endings::supervisor_died_after;
 use crate::landing::cut_off;
@@ -119,4 +119,27 @@ fn a_daemon_that_finds_another_process_landing_looks_again_by_itself() {
     drop(landing);
     wait_until("it has landed", || town.show("we-a")["status"] == "closed");
     town.assert_quiet();
+}
+
+#[test]
+fn a_landing_goes_on_when_the_agent_that_asked_for_it_has_ended() {
+    let town = town_with_project(
+        "echo tea > tea; git add tea; git commit -qm Tea; gt done & echo $! > $stage/caller; wait_for pushing; exit 0",
+    );
+    let waits = "echo pushed >> \"$stage/pushes\"; touch \"$stage/pushing\"; \
+                 while [ ! -e \"$stage/go\" ]; do sleep 0.02; done";
+    town.origin_hook("pre-receive", waits);
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("it pushes", || town.stage("pushing").exists());
+    let caller = std::fs::read_to_string(town.stage("caller")).unwrap();
+    // All that is left of the agent is ended at one time.
+    wait_until("the rest of the agent is ended", || !is_alive(caller.trim()));
+
+    town.allow("go");
+
+    wait_until("it is closed", || town.show("we-a")["status"] == "closed");
+    wait_until("it has ended", || town.run_of("we-a#1")["alive"] == false);
+    assert_eq!(town.landed("main"), ["First commit", "Tea"]);
+    assert_eq!(std::fs::read_to_string(town.stage("pushes")).unwrap(), "pushed\n");
 }

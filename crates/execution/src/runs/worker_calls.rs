@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gt_core::decide::home_call;
 use gt_core::schedule::RunId;
@@ -15,6 +16,9 @@ use gt_executors::private;
 use gt_executors::runs::RunFiles;
 
 use gt_town::{Environment, OperationError, Result, Town};
+
+/// How long a supervisor waits at its end for the commands that it still carries out: a landing may be under way.
+const LAST_COMMANDS_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// The answer to a worker whose token is that of no run any more.
 const VOID: &str = "the token of this worker is void, because its run is over: nothing that it does counts any more; stop \
@@ -133,7 +137,7 @@ impl<'a> WorkerCalls<'a> {
         let file = files.token_path();
         private::replace(&file, format!("{}\n", token.reveal())).map_err(failed("write", &file))?;
         let server = CallServer::open(&socket, runner).map_err(failed("listen at", &socket))?;
-        Ok(Self { files, _server: server })
+        Ok(Self { files, _server: server.with_last_calls_wait(LAST_COMMANDS_WAIT_MAX) })
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::protocol::{CallRequest, OutputStream};
+use crate::process::while_serving;
 
 /// Carries out the commands of workers, on the thread that calls it.
 pub trait CallRunner: Send + Sync {
@@ -24,7 +25,7 @@ pub(super) fn run_guarded(
     streams: CallStreams,
 ) -> u8 {
     let output = streams.output.clone();
-    let run = || runner.run(request, streams);
+    let run = || while_serving(|| runner.run(request, streams));
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         let sentence = b"Error: gt broke down over this; its log has the reason\n";
         let _ = output.0.write(OutputStream::Error, sentence);

@@ -27,7 +27,7 @@ const CALLS_MAX: usize = 256;
 /// How much one command may read.
 const INPUT_BYTES_MAX: usize = 64 << 20;
 
-/// How long a server that ends waits for the calls that are under way.
+/// How long a server that ends waits for the calls that are under way, unless it is told otherwise.
 const LAST_CALLS_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// How long a server that cannot take a call pauses before it tries again.
@@ -40,6 +40,7 @@ pub struct CallServer {
     identity: Option<(u64, u64)>,
     listener: UnixListener,
     calls: Arc<OpenCalls>,
+    last_calls_wait: Duration,
 }
 
 /// The number of calls that are under way.
@@ -121,7 +122,15 @@ impl CallServer {
                 }
             }
         })?;
-        Ok(Self { path: path.to_owned(), identity, listener, calls })
+        let path = path.to_owned();
+        Ok(Self { path, identity, listener, calls, last_calls_wait: LAST_CALLS_WAIT_MAX })
+    }
+
+    /// Waits this long for the calls that are under way when it is dropped.
+    #[must_use]
+    pub fn with_last_calls_wait(mut self, last_calls_wait: Duration) -> Self {
+        self.last_calls_wait = last_calls_wait;
+        self
     }
 }
 
@@ -133,7 +142,7 @@ impl Drop for CallServer {
         }
         self.calls.is_closed.store(true, Ordering::SeqCst);
         let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
-        self.calls.wait_for_none(LAST_CALLS_WAIT_MAX);
+        self.calls.wait_for_none(self.last_calls_wait);
     }
 }
 

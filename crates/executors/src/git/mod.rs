@@ -85,13 +85,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::process::{ProcessError, capture, command};
+use crate::process::{ProcessError, capture, command, mark_served};
 
 fn git() -> Command {
     // Not by its name: on the path of a worker that is the fence.
     let mut git = command(fence::real_git(fence::path_in_use().as_deref()));
     if let Some(environment) = fence::environment_in_use() {
         git.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+        mark_served(&mut git);
     }
     git.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
     git

@@ -30,14 +30,17 @@ impl ProcessMark<'_> {
         })
     }
 
+    /// Whether a process has it.
+    pub(super) fn is_on(&self, process: &Process) -> bool {
+        let entry = format!("{}={}", self.name, self.value);
+        let path = format!("/proc/{}/environ", process.pid.as_raw_pid());
+        let environment = fs::read(path).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
+    }
+
     fn processes(&self) -> Vec<Process> {
         let all = processes::all();
-        let entry = format!("{}={}", self.name, self.value);
-        let has_mark = |process: &Process| {
-            let path = format!("/proc/{}/environ", process.pid.as_raw_pid());
-            let environment = fs::read(path).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
-        };
+        let has_mark = |process: &Process| self.is_on(process);
         let is_left = |process: &&Process| !process.is_over && process.pid != getpid();
         let mut found: Vec<Process> = Vec::new();
         for process in all.iter().filter(is_left).filter(|process| has_mark(process)) {

@@ -7,7 +7,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
+use super::marks::ProcessMark;
 use super::processes::{self, Process};
+use crate::process::{SERVED_BY, SERVED_BY_US};
 
 /// How long to wait before looking again at processes whose end is not reported.
 const PROCESS_POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -172,7 +174,8 @@ pub(super) fn bystanders() -> Vec<Process> {
 }
 
 /// The processes that are left of a run after the end of its agent: its process group, and
-/// everything that the agent started, which the kernel has made ours.
+/// everything that the agent started, which the kernel has made ours. Programs with which this process carries out a command
+/// of the worker are not left of the agent.
 pub(super) fn left_of(agent: Pid, bystanders: &[Process]) -> RemainingProcesses {
     let has_children = has_children();
     // A group whose members we may not send signals to is still a group.
@@ -191,6 +194,31 @@ pub(super) fn left_of(agent: Pid, bystanders: &[Process]) -> RemainingProcesses 
             left.push(*process);
         }
     }
-    left.retain(|process| !process.is_over);
+    let served = ProcessMark { name: SERVED_BY, value: &SERVED_BY_US };
+    left.retain(|process| !process.is_over && !served.is_on(process));
     RemainingProcesses { processes: left, group: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use super::*;
+    use crate::process::{command, while_serving};
+
+    #[test]
+    fn programs_of_a_command_that_is_carried_out_are_not_left_of_the_agent() {
+        let start = || command("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut children = [start(), while_serving(start)];
+        // Of an agent that never was.
+        let left = left_of(Pid::from_raw(i32::MAX).unwrap(), &[]).processes;
+        let is_left = children
+            .each_ref()
+            .map(|child| left.iter().any(|one| one.pid == Pid::from_child(child)));
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert_eq!(is_left, [true, false]);
+    }
 }
