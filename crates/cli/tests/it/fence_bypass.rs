@@ -382,3 +382,29 @@ fn a_branch_of_another_run_that_a_worker_moves_is_put_back() {
 
     assert_eq!(other.git(&["rev-parse", "HEAD"]).ok().stdout, before);
 }
+
+#[test]
+fn settings_with_which_git_fails_are_put_back_before_the_next_worker_and_told_once() {
+    let town = town_with_project(TELLS);
+    let other = Worker::begin(&town, "we-b", &[]);
+    for setting in [
+        ["extensions.worktreeConfig", "true"],
+        ["core.repositoryFormatVersion", "99"],
+        ["commit.gpgSign", "true"],
+    ] {
+        let file = town.cwd().join("web/.repo.git/config");
+        other.git(&["config", "--file", file.to_str().unwrap(), setting[0], setting[1]]).ok();
+    }
+
+    let worker = Worker::begin(&town, "we-a", &[]);
+    as_worker(&town, &worker, "echo a > a && git add a && git commit --quiet -m A && gt done").ok();
+
+    wait_until("it is closed", || town.show("we-a")["status"] == "closed");
+    wait_until("it has ended", || town.run_of("we-a#1")["alive"] == false);
+    let told = needs(&town);
+    let names = ["extensions.worktreeconfig", "core.repositoryformatversion", "commit.gpgsign"];
+    assert_says(&told, &names);
+    assert_says(&told, &["At work then: we-b#1"]);
+    let rows = town.gt_json(&["status"])["needs_you"].as_array().map_or(0, Vec::len);
+    assert_eq!(rows, 1, "{told}");
+}

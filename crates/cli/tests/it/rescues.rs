@@ -1,5 +1,9 @@
 //! `gt rescue`: the saved work of runs that did not end well.
 
+use gt_testkit::wait_until;
+
+use crate::agents::Stage as _;
+use crate::projects::{Worker, town_with_project};
 use crate::support::{Steps as _, assert_says, refusal, texts};
 use crate::trees::{Trees as _, git, town_with_trees};
 
@@ -34,6 +38,28 @@ fn rescued_work_is_listed_shown_and_restored() {
     assert_says(&message, &["the branch taken exists already", "--branch"]);
     let message = refusal(&town.gt(["rescue", "restore", "we-1", "--branch", "not a branch"]));
     assert_says(&message, &["not a branch"]);
+}
+
+#[test]
+fn work_that_is_restored_while_a_worker_is_at_work_is_not_told_as_its_doing() {
+    let town = town_with_project(
+        "[ \"$bead\" = we-b ] && { echo one > one; exit 1; }\nsays_where; wait_for end-we-a",
+    );
+    let worker = Worker::begin(&town, "we-a", &[]);
+    town.bead("we-b", &[]);
+    town.gt(["sling", "we-b"]).ok();
+    wait_until("its work is saved", || town.gt_json(&["rescue", "list"])[0]["run"] == "we-b#1");
+    town.gt(["unsling", "we-b"]).ok();
+
+    town.gt(["rescue", "restore", "we-b#1", "--branch", "second-try"]).ok();
+
+    worker.commit("tea", "tea\n", "Tea");
+    worker.gt(&["done"]).ok();
+    town.allow("end-we-a");
+    wait_until("it has ended", || town.run_of("we-a#1")["alive"] == false);
+    let needs = town.gt_json(&["status"])["needs_you"].to_string();
+    assert!(!needs.contains("second-try"), "{needs}");
+    worker.git(&["rev-parse", "--verify", "second-try"]).ok();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use gt_core::message::{MessageBody, MessageTopic};
 use gt_core::schedule::Run;
-use gt_core::{MessageAddress, Rig, Sender};
+use gt_core::{MessageAddress, Rig, RigSlug, Sender};
 use gt_executors::git::fence::NewCommit;
 use gt_executors::git::{Commit, Repository};
 use gt_executors::private;
@@ -188,7 +188,11 @@ fn target_path(town: &Town, rig: &Rig, branch: &str) -> PathBuf {
 }
 
 fn directory(town: &Town, rig: &Rig) -> PathBuf {
-    town.root().join(gt_town::town::DIRECTORY).join("fence").join(rig.slug.as_str())
+    directory_of(town, &rig.slug)
+}
+
+fn directory_of(town: &Town, rig: &RigSlug) -> PathBuf {
+    town.root().join(gt_town::town::DIRECTORY).join("fence").join(rig.as_str())
 }
 
 fn write(path: &std::path::Path, contents: &[u8]) -> Result<()> {
@@ -223,18 +227,21 @@ pub(crate) fn remember_repository(town: &Town, rig: &Rig) -> Result<()> {
     Ok(())
 }
 
+/// Undoes changes to the settings of the shared repository that were made past the fence, before a run uses them, and tells
+/// a person.
+pub(crate) fn restore_settings(town: &Town, rig: &Rig, next: &Run) -> Result<()> {
+    let Some(trees) = Trees::of(town, rig) else { return Ok(()) };
+    let changed = put_back_settings(rig, &trees.repository(), &directory(town, rig))?;
+    let at_work = others_at_work(town, rig, next)?;
+    tell_changed(town, rig, &changed, &at_work, "")
+}
+
 /// Undoes changes to the shared repository that were made past the fence during a run, and tells a person.
 pub(crate) fn look_at_repository(town: &Town, rig: &Rig, run: &Run) -> Result<()> {
     let Some(trees) = Trees::of(town, rig) else { return Ok(()) };
-    let (repository, failed) = (trees.repository(), git_failed(rig));
+    let repository = trees.repository();
     let place = directory(town, rig);
-    let mut changed = Vec::new();
-    if let Ok(before) = std::fs::read(place.join("settings"))
-        && repository.settings_file().map_err(&failed)? != before
-    {
-        changed = repository.put_back_settings(&before).map_err(&failed)?;
-        write(&place.join("settings"), &repository.settings_file().map_err(&failed)?)?;
-    }
+    let mut changed = put_back_settings(rig, &repository, &place)?;
     let references = put_back_references(town, rig, run, &repository, &place)?;
     let kept = if references.is_empty() {
         String::new()
@@ -243,19 +250,53 @@ pub(crate) fn look_at_repository(town: &Town, rig: &Rig, run: &Run) -> Result<()
         format!(". The commits of such references are kept under refs/gt/outside in {path}")
     };
     changed.extend(references);
+    let mut at_work = vec![run.id.to_string()];
+    at_work.extend(others_at_work(town, rig, run)?);
+    tell_changed(town, rig, &changed, &at_work, &kept)
+}
+
+/// Restores the recorded settings of the shared repository, and names those that differed.
+fn put_back_settings(
+    rig: &Rig,
+    repository: &Repository,
+    place: &std::path::Path,
+) -> Result<Vec<String>> {
+    let failed = git_failed(rig);
+    let Ok(before) = std::fs::read(place.join("settings")) else { return Ok(Vec::new()) };
+    // A repository that is gone comes back with settings of its own.
+    if repository.settings_file().is_ok_and(|now| now == before) || !repository.path().is_dir() {
+        return Ok(Vec::new());
+    }
+    let changed = repository.put_back_settings(&before).map_err(&failed)?;
+    write(&place.join("settings"), &repository.settings_file().map_err(&failed)?)?;
+    Ok(changed)
+}
+
+/// The other live runs of a rig.
+fn others_at_work(town: &Town, rig: &Rig, run: &Run) -> Result<Vec<String>> {
+    let live = town.read(|reader| Ok(reader.live_runs()?))?;
+    let others = live.iter().filter(|other| other.rig == rig.slug && other.id != run.id);
+    Ok(others.map(|other| other.id.to_string()).collect())
+}
+
+fn tell_changed(
+    town: &Town,
+    rig: &Rig,
+    changed: &[String],
+    at_work: &[String],
+    kept: &str,
+) -> Result<()> {
     if changed.is_empty() {
         return Ok(());
     }
-    let live = town.read(|reader| Ok(reader.live_runs()?))?;
-    let others = live.iter().filter(|other| other.rig == rig.slug && other.id != run.id);
-    let runs: Vec<String> =
-        std::iter::once(run).chain(others).map(|run| run.id.to_string()).collect();
+    let at_work = match at_work {
+        [] => String::new(),
+        runs => format!(". At work then: {}", runs.join(", ")),
+    };
     let words = format!(
-        "{} of the repository that the workers of {} share was changed past gt, and is put back. At work then: \
-         {}{kept}",
+        "{} of the repository that the workers of {} share was changed past gt, and is put back{at_work}{kept}",
         changed.join(", "),
         rig.slug,
-        runs.join(", "),
     );
     tell(town, rig, &words, MessageTopic::RepositoryChanged)
 }
@@ -268,14 +309,7 @@ fn put_back_references(
     place: &std::path::Path,
 ) -> Result<Vec<String>> {
     let failed = git_failed(rig);
-    let Ok(text) = std::fs::read_to_string(place.join("references")) else {
-        return Ok(Vec::new());
-    };
-    let before: BTreeMap<String, Commit> = text
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter_map(|(hash, name)| Some((name.to_owned(), Commit::parse(hash)?)))
-        .collect();
+    let Some(before) = noted_references(place) else { return Ok(Vec::new()) };
     let now: BTreeMap<String, Commit> =
         repository.shared_references().map_err(&failed)?.into_iter().collect();
     let mut changed: Vec<String> = Vec::new();
@@ -334,6 +368,29 @@ fn put_back_branches(
 fn kept_name(run: &Run, reference: &str) -> String {
     let name = reference.trim_start_matches("refs/");
     format!("refs/gt/outside/{}/{name}", reference_part(&run.id))
+}
+
+/// Records that gt itself makes a reference of the shared repository, or with no commit that it did not.
+pub(super) fn note_reference(
+    town: &Town,
+    rig: &RigSlug,
+    name: &str,
+    commit: Option<&Commit>,
+) -> Result<()> {
+    let place = directory_of(town, rig);
+    let Some(mut references) = noted_references(&place) else { return Ok(()) };
+    match commit {
+        Some(commit) => references.insert(name.to_owned(), commit.clone()),
+        None => references.remove(name),
+    };
+    write_references(&place, &references.into_iter().collect::<Vec<_>>())
+}
+
+/// The references that gt has left in the shared repository; nothing if none were recorded.
+fn noted_references(place: &std::path::Path) -> Option<BTreeMap<String, Commit>> {
+    let text = std::fs::read_to_string(place.join("references")).ok()?;
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    Some(lines.filter_map(|(hash, name)| Some((name.to_owned(), Commit::parse(hash)?))).collect())
 }
 
 fn write_references(place: &std::path::Path, references: &[(String, Commit)]) -> Result<()> {

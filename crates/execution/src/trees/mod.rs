@@ -19,7 +19,7 @@ mod warm;
 use gt_core::schedule::RunId;
 
 pub use audit::look_after;
-pub(crate) use audit::{look_at_target, note_target, remember_repository};
+pub(crate) use audit::{look_at_target, note_target, remember_repository, restore_settings};
 pub(crate) use check_tree::{CheckTree, CheckTrees};
 pub use fence::{fence, use_environment_of_supervisor};
 pub(crate) use fence::{programs_of, put_behind_fence};

@@ -24,7 +24,7 @@ use super::save;
 use super::setup::{TreeSetup, set_up};
 use super::trash::{TrashReason, move_away};
 use super::warm::take_mark;
-use crate::trees::{look_at_target, remember_repository};
+use crate::trees::{look_at_target, remember_repository, restore_settings};
 use gt_scheduling::processes::STRAY_GRACE;
 use gt_town::rigs::make_directory;
 use gt_town::settings::layers;
@@ -112,6 +112,8 @@ fn prepare(
         .ok_or_else(|| OperationError::rejected(format!("the polecat {name} was taken away")))?;
     refuse_company(town, &polecat, run)?;
     let failed = git_failed(rig);
+    // Before a repair, which would not tell.
+    restore_settings(town, rig, run)?;
     let repository =
         Repository::clone_from(&rig.repo, trees.repository().path()).map_err(&failed)?;
     // The fence and the remote have to be there before the worker is, but nothing else waits for them.

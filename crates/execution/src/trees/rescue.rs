@@ -7,6 +7,7 @@ use gt_core::merging::MergeRequest;
 use gt_core::schedule::{DoneStatus, Rescued, Run, RunId, RunState, WorkerPlace};
 use gt_executors::git::{Commit, Repository};
 
+use super::audit::note_reference;
 use super::rescue_reference;
 use gt_beads::run_records::resolve;
 use gt_town::settings::layers_in;
@@ -239,7 +240,14 @@ pub fn restore_rescue(town: &Town, input: &str, branch: Option<&str>) -> Result<
                 "the branch {branch} exists already and has other commits; name another with --branch"
             )));
         }
-        None => repository.set_reference(&reference, &commit, None).map_err(&failed)?,
+        None => {
+            // First, so that no worker that ends now is taken for the one that made it.
+            note_reference(town, &rescued.rig, &reference, Some(&commit))?;
+            if let Err(error) = repository.set_reference(&reference, &commit, None) {
+                note_reference(town, &rescued.rig, &reference, None)?;
+                return Err(failed(error));
+            }
+        }
     }
     Ok(RestoredRescue { rescued, branch, repository: repository.path().to_owned() })
 }

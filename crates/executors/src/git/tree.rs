@@ -225,10 +225,20 @@ impl Tree {
         // Files that were ignored before may not be ignored any more.
         let left = view.files_left()?;
         if left.is_empty() {
+            self.forget_settings()?;
             return view.give_index();
         }
         undo(&view, before.as_deref().unwrap_or_default())?;
         Err(self.not_clean(left.iter()))
+    }
+
+    /// Removes the settings that the last worker has made for this tree alone.
+    fn forget_settings(&self) -> Result<(), GitError> {
+        let settings = self.git_directory()?.join("config.worktree");
+        match std::fs::remove_file(&settings) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(GitError::file("remove", &settings)),
+        }
     }
 
     fn not_clean<'p>(&self, left: impl Iterator<Item = &'p PathBuf>) -> GitError {

@@ -58,6 +58,18 @@ fn a_clean_tree_is_reused_and_keeps_ignored_files() {
 }
 
 #[test]
+fn settings_of_a_worker_for_its_tree_alone_end_with_it() {
+    let rig = Rig::new();
+    let tree = rig.tree("nux");
+    git(tree.path(), ["sparse-checkout", "set", "--no-cone", "/*"]);
+    git(tree.path(), ["config", "--worktree", "commit.gpgSign", "true"]);
+
+    tree.recycle("polecat/nux/2", &rig.base()).unwrap();
+
+    git_fails(tree.path(), ["config", "commit.gpgSign"]);
+}
+
+#[test]
 fn a_tree_that_is_not_clean_is_not_used_again_and_stays_as_it_was() {
     let rig = Rig::new();
     let tree = rig.tree("nux");

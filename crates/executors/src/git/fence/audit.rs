@@ -27,29 +27,22 @@ const COMMITS_MAX: &str = "--max-count=200";
 /// Reflog entries of commits that were made on a branch, and not fetched.
 const MADE: [&str; 5] = ["commit", "cherry-pick", "revert", "am:", "rebase (pick)"];
 
-/// Settings of the shared repository that workers and their tools may change: none of them decides where work goes or
-/// whether it is seen.
-const FREE: [&str; 12] = [
-    "branch.",
-    "user.",
-    "lfs.",
-    "filter.lfs.",
-    "alias.",
-    "color.",
-    "advice.",
-    "pull.",
-    "rebase.",
-    "commit.",
-    "merge.",
-    "diff.",
-];
-const FREE_EXACTLY: [&str; 5] = [
-    "core.hookspath",
-    "core.bare",
-    "core.repositoryformatversion",
-    "extensions.worktreeconfig",
-    "core.sparsecheckout",
-];
+/// Settings of the shared repository that workers and their tools may change: none of them decides where work goes,
+/// whether it is seen, or how the git of other workers acts unless it is asked to.
+const FREE: [&str; 5] = ["lfs.", "filter.lfs.", "alias.", "color.", "advice."];
+/// The same, where a second word names what the setting is about: the attributes of a project name its drivers.
+const FREE_FOR_ONE: [&str; 3] = ["branch.", "merge.", "diff."];
+/// The environment of a worker has its own name and address.
+const FREE_EXACTLY: [&str; 3] = ["core.hookspath", "user.name", "user.email"];
+
+/// The settings that `git sparse-checkout` changes so that each tree has settings of its own.
+const PER_TREE: [&str; 3] = [SETTINGS_PER_TREE, BARE, "core.repositoryformatversion"];
+const SETTINGS_PER_TREE: &str = "extensions.worktreeconfig";
+const BARE: &str = "core.bare";
+
+/// Settings that a worker may have changed before they were guarded, and with which git fails in trees. They are never
+/// put back.
+const NEVER_WANTED: [&str; 3] = [SETTINGS_PER_TREE, "commit.gpgsign", "tag.gpgsign"];
 
 /// A setting and its value.
 type GitSetting = (String, String);
@@ -114,14 +107,16 @@ impl Repository {
     /// to change. The remote `origin` is set as by [`Self::keep_remote`]. Gives the names of the
     /// settings that were put back.
     pub fn put_back_settings(&self, before: &[u8]) -> Result<Vec<String>, GitError> {
-        let wanted = guarded(&list(before)?);
+        let mut wanted = list(before)?;
+        wanted.retain(|(name, _)| !NEVER_WANTED.contains(&name.as_str()));
         let Ok(present) = self.settings_file().and_then(|now| list(&now)) else {
             // Git cannot read it, so nothing else can be put back.
             let path = self.path().join("config");
             fs::write(&path, before).map_err(GitError::file("write", &path))?;
             return Ok(vec!["all settings".to_owned()]);
         };
-        let present = guarded(&present);
+        let is_per_tree = is_per_tree(&present);
+        let (wanted, present) = (guarded(&wanted, is_per_tree), guarded(&present, is_per_tree));
         let remote = |setting: &&GitSetting| setting.0.starts_with("remote.origin.");
         let mut changed = BTreeSet::new();
         for (one, other) in [(&wanted, &present), (&present, &wanted)] {
@@ -238,12 +233,32 @@ fn list(file: &[u8]) -> Result<Vec<GitSetting>, GitError> {
     Ok(entries.map(pair).collect())
 }
 
+/// Whether each tree has settings of its own, as `git sparse-checkout` leaves the repository. With `core.bare` among the
+/// settings that all share, no tree would be one.
+fn is_per_tree(settings: &[GitSetting]) -> bool {
+    let is_on = |wanted: &str| {
+        let mut values = settings.iter().filter(|(name, _)| name == wanted);
+        values.next_back().is_some_and(|(_, value)| value.eq_ignore_ascii_case("true"))
+    };
+    is_on(SETTINGS_PER_TREE) && !is_on(BARE)
+}
+
+/// Whether git reads no repository with this setting.
+fn is_unknown_format(name: &str, value: &str) -> bool {
+    name == "core.repositoryformatversion" && !["0", "1"].contains(&value)
+}
+
 /// Those that are not the workers' to change.
-fn guarded(settings: &[GitSetting]) -> Vec<GitSetting> {
+fn guarded(settings: &[GitSetting], is_per_tree: bool) -> Vec<GitSetting> {
     let is_guarded = |(name, value): &&GitSetting| {
         let is_ours = name == "include.path" && value == super::hook::SETTINGS;
-        let is_free = FREE.iter().any(|free| name.starts_with(free));
-        !is_ours && !is_free && !FREE_EXACTLY.contains(&name.as_str())
+        let is_about_one = name.matches('.').count() > 1;
+        let begins = |free: &&str| name.starts_with(*free);
+        let is_free = FREE.iter().any(|free| begins(&free))
+            || is_about_one && FREE_FOR_ONE.iter().any(|free| begins(&free))
+            || FREE_EXACTLY.contains(&name.as_str())
+            || is_per_tree && PER_TREE.contains(&name.as_str()) && !is_unknown_format(name, value);
+        !is_ours && !is_free
     };
     settings.iter().filter(is_guarded).cloned().collect()
 }
@@ -252,12 +267,44 @@ fn guarded(settings: &[GitSetting]) -> Vec<GitSetting> {
 mod tests {
     use super::*;
 
+    fn guarded_names(file: &[u8]) -> Vec<String> {
+        let settings = list(file).unwrap();
+        let guarded = guarded(&settings, is_per_tree(&settings));
+        guarded.into_iter().map(|(name, _)| name).collect()
+    }
+
     #[test]
     fn settings_that_decide_where_work_goes_are_guarded() {
         let file = b"[url \"x\"]\n\tinsteadOf = y\n[branch \"a\"]\n\tremote = z\n[core]\n\thooksPath = .husky\n\
                      \tsshCommand = evil\n[include]\n\tpath = gt-fence.config\n\tpath = other\n";
-        let names: Vec<String> =
-            guarded(&list(file).unwrap()).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["url.x.insteadof", "core.sshcommand", "include.path"]);
+        assert_eq!(guarded_names(file), ["url.x.insteadof", "core.sshcommand", "include.path"]);
+    }
+
+    #[test]
+    fn settings_that_change_what_git_does_for_other_workers_are_guarded() {
+        let file = b"[commit]\n\tgpgSign = true\n[user]\n\tname = a\n\tsigningKey = b\n[pull]\n\tff = only\n\
+                     [merge]\n\tff = false\n[merge \"ours\"]\n\tdriver = true\n[diff]\n\texternal = c\n\
+                     [diff \"d\"]\n\ttextconv = e\n[core]\n\tsparseCheckout = true\n";
+        let expected = [
+            "commit.gpgsign",
+            "user.signingkey",
+            "pull.ff",
+            "merge.ff",
+            "diff.external",
+            "core.sparsecheckout",
+        ];
+        assert_eq!(guarded_names(file), expected);
+    }
+
+    #[test]
+    fn settings_of_trees_are_guarded_where_git_would_take_trees_for_bare() {
+        let sparse =
+            b"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n";
+        assert_eq!(guarded_names(sparse), [""; 0]);
+        let bare = b"[core]\n\tbare = true\n[extensions]\n\tworktreeConfig = true\n";
+        assert_eq!(guarded_names(bare), ["core.bare", "extensions.worktreeconfig"]);
+        let unknown =
+            b"[core]\n\trepositoryformatversion = 99\n[extensions]\n\tworktreeConfig = true\n";
+        assert_eq!(guarded_names(unknown), ["core.repositoryformatversion"]);
     }
 }
