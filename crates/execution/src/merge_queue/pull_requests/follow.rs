@@ -369,7 +369,7 @@ impl<'a> PullRequestWatch<'a> {
                     return Ok(LookOutcome::waits(words, is_settled));
                 }
                 PullRequestNext::ForeignHead { commit } => {
-                    waits_for = format!("others have pushed {commit} to its branch");
+                    waits_for = format!("others have pushed {} to its branch", short_id(&commit));
                     self.adopt_tip(hosted, one)?;
                 }
                 PullRequestNext::Repair(repair) => {
@@ -481,6 +481,7 @@ impl<'a> PullRequestWatch<'a> {
             return Ok(format!("the hosting service reports a conflict with {target}"));
         };
         let paths = self.repository.conflicting_paths(&head, &tip).map_err(&failed)?;
+        let tip = short_id(tip.as_str());
         Ok(if paths.is_empty() {
             format!("the hosting service reports a conflict with {target} (on {tip})")
         } else {
@@ -641,4 +642,9 @@ fn repair_words(repair: &PullRequestRepair) -> String {
         more => words.push(format!("{more} comments on the pull request are to be answered")),
     }
     words.join("; ")
+}
+
+/// As much of a commit id as tells it from others.
+fn short_id(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
 }
