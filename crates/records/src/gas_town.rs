@@ -67,17 +67,32 @@ pub fn rig_entries(json: &Value) -> Option<Vec<RigEntry>> {
 /// be missing.
 pub fn pause_of(state: &Json) -> Option<(String, Option<Timestamp>)> {
     let value: Value = serde_json::from_str(state.as_str()).unwrap_or(Value::Null);
-    if value.get("paused") != Some(&Value::Bool(true)) {
+    if !is_paused(&value) {
         return None;
     }
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     Some((shown(text("paused_by")), Timestamp::parse(text("paused_at")).ok()))
 }
 
+/// Whether a pause state says that the town is paused. A value that is not a plain no counts as a yes: work that starts
+/// against the wish of a person does more harm than work that waits for `gt scheduler resume`.
+fn is_paused(state: &Value) -> bool {
+    let is_no = |text: &str| {
+        let text = text.trim().to_ascii_lowercase();
+        ["", "false", "no", "off", "n", "0"].contains(&text.as_str())
+    };
+    match state.get("paused") {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+        Some(Value::String(text)) => !is_no(text),
+        Some(_) => true,
+    }
+}
+
 /// A pause state in words.
 pub fn pause_remark(state: &Json) -> String {
     let value: Value = serde_json::from_str(state.as_str()).unwrap_or(Value::Null);
-    if value.get("paused") != Some(&Value::Bool(true)) {
+    if !is_paused(&value) {
         return "not paused".to_owned();
     }
     let part = |word: &str, key: &str| {
@@ -120,5 +135,13 @@ mod tests {
         assert_eq!(remark(r#"{"paused":true}"#), "paused");
         assert_eq!(remark(r#"{"paused":true,"paused_by":"a\nb"}"#), "paused by a b");
         assert_eq!(remark("{}"), "not paused");
+        for yes in ["true", "\"yes\"", "\"True\"", "1", "{\"by\":\"mayor\"}"] {
+            let state = Json::trusted(format!("{{\"paused\":{yes}}}"));
+            assert!(pause_of(&state).is_some() && pause_remark(&state) == "paused", "{yes}");
+        }
+        for no in ["false", "null", "\"no\"", "\" False\"", "\"\"", "0", "0.0"] {
+            let state = Json::trusted(format!("{{\"paused\":{no}}}"));
+            assert!(pause_of(&state).is_none() && pause_remark(&state) == "not paused", "{no}");
+        }
     }
 }

@@ -31,7 +31,7 @@ pub use gas_town::{RigEntry, pause_of, pause_remark, rig_entries};
 pub use places::{Route, flat_settings, parse_route, redirect_target};
 pub use read::{
     DependencyLine, IssueRecord, RecordLine, TombstoneRecord, parse_dependency_lines, parse_line,
-    parse_plan_graph, parse_plan_lines,
+    parse_line_bytes, parse_plan_graph, parse_plan_lines,
 };
 pub use runtime::{ReadRuntime, read_runtime, set_runtime_key};
 pub use settings::{JsonSettings, json_settings};

@@ -219,7 +219,9 @@ impl TableFile {
                 return rows.iter().zip(1..).try_for_each(|(row, number)| each(number, row));
             }
         }
-        source.for_each_line(|number, _, text| {
+        source.for_each_line(|number, _, bytes| {
+            let text = bytes
+                .and_then(|bytes| std::str::from_utf8(bytes).map_err(|_| "the line is not UTF-8"));
             let text = text.map_err(|why| {
                 OperationError::rejected(format!(
                     "{}:{number}: {why}; nothing was imported",

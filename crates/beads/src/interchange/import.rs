@@ -5,10 +5,10 @@ use std::fmt::Display;
 
 use gt_core::decide::{TargetFacts, find_path};
 use gt_core::{Bead, BeadChangeKind, BeadId, Comment, Dependency, Rig, RigSlug, RunId, Timestamp};
-use gt_records::{IssueRecord, RecordLine, TombstoneRecord, parse_line};
+use gt_records::{IssueRecord, RecordLine, TombstoneRecord, parse_line_bytes};
 use gt_store::{Bulk, DependencyChange, SettingScope, Writer, differing_fields};
 
-use super::lines::{LineFile, LineText};
+use super::lines::{LineBytes, LineFile};
 use super::rigs_and_settings::import_rigs_and_settings;
 use super::survey::{LinePosition, Survey, survey};
 use super::{ImportContents, ImportSummary, SourceKind, external};
@@ -140,12 +140,12 @@ impl Import<'_, '_> {
         for (place, why) in survey.invalid.range((file, 0)..(file + 1, 0)) {
             self.summary.skip(name, place.1, None, why.clone());
         }
-        let parse = |number: u64, text: LineText<'_>| {
+        let parse = |number: u64, bytes: LineBytes<'_>| {
             if survey.invalid.contains_key(&(file, number)) {
                 return Ok(None);
             }
-            let text = text.map_err(|why| changed(source, number, why))?;
-            let line = parse_line(text, now);
+            let bytes = bytes.map_err(|why| changed(source, number, why))?;
+            let line = parse_line_bytes(bytes, now);
             line.map(Some).map_err(|error| changed(source, number, error))
         };
         source.for_each_parsed(parse, |number, position, line| {

@@ -12,8 +12,8 @@ use gt_executors::private;
 
 use gt_town::{OperationError, Result};
 
-/// The text of a line, or why it has none.
-pub(super) type LineText<'a> = Result<&'a str, &'static str>;
+/// The bytes of a line, or why it has none.
+pub(super) type LineBytes<'a> = Result<&'a [u8], &'static str>;
 
 /// A file of lines.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl LineFile {
     /// Hands every line that is not blank to `each`, with its number and where it ends in the file.
     pub(super) fn for_each_line(
         &self,
-        mut each: impl FnMut(u64, u64, LineText<'_>) -> Result<()>,
+        mut each: impl FnMut(u64, u64, LineBytes<'_>) -> Result<()>,
     ) -> Result<()> {
         let failed = |source| OperationError::File {
             action: "read",
@@ -124,22 +124,19 @@ impl LineFile {
             while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
                 line.pop();
             }
-            let text = if line.len() > LINE_BYTES_MAX {
+            if line.len() > LINE_BYTES_MAX {
                 if !is_whole {
                     position += skip_line(&mut reader).map_err(failed)?;
                 }
-                Err("the line is longer than 64 MiB")
-            } else {
-                std::str::from_utf8(&line).map_err(|_| "the line is not UTF-8")
-            };
-            let text = match text {
-                Ok(text) if number == 1 => Ok(text.trim_start_matches('\u{feff}')),
-                text => text,
-            };
+                each(number, position, Err("the line is longer than 64 MiB"))?;
+                continue;
+            }
+            let marked = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| number == 1);
+            let bytes = marked.unwrap_or(&line);
             // A machine that broke down may leave NUL bytes behind instead of lines.
             let is_blank = |text: &str| text.chars().all(|c| c.is_whitespace() || c == '\0');
-            if text.is_err() || text.is_ok_and(|text| !is_blank(text)) {
-                each(number, position, text)?;
+            if !std::str::from_utf8(bytes).is_ok_and(is_blank) {
+                each(number, position, Ok(bytes))?;
             }
         }
     }
@@ -148,10 +145,10 @@ impl LineFile {
     /// breaks off ends the reading, but every line before the one it broke off at is still looked at.
     pub(super) fn survey<T: Default + Send>(
         &self,
-        look: impl Fn(&mut T, u64, LineText<'_>) -> ControlFlow<()> + Sync,
+        look: impl Fn(&mut T, u64, LineBytes<'_>) -> ControlFlow<()> + Sync,
         mut progress: impl FnMut(u64),
     ) -> Result<Vec<T>> {
-        let (sender, batches) = mpsc::sync_channel::<Vec<(u64, OwnedLineText)>>(BATCHES_AHEAD);
+        let (sender, batches) = mpsc::sync_channel::<Vec<(u64, OwnedLineBytes)>>(BATCHES_AHEAD);
         let batches = Mutex::new(batches);
         let enough = AtomicBool::new(false);
         let looker = || {
@@ -160,8 +157,8 @@ impl LineFile {
                 let next = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok(batch) = next else { return found };
                 for (number, line) in batch {
-                    let text = line.as_deref().map_err(|why| *why);
-                    if look(&mut found, number, text).is_break() {
+                    let bytes = line.as_deref().map_err(|why| *why);
+                    if look(&mut found, number, bytes).is_break() {
                         enough.store(true, Ordering::Relaxed);
                     }
                 }
@@ -170,9 +167,9 @@ impl LineFile {
         std::thread::scope(|scope| {
             let lookers: Vec<_> = (0..SURVEY_THREADS).map(|_| scope.spawn(looker)).collect();
             let mut batch = Vec::with_capacity(LINES_PER_BATCH);
-            let read = self.for_each_line(|number, position, text| {
+            let read = self.for_each_line(|number, position, bytes| {
                 progress(position);
-                batch.push((number, text.map(str::to_owned)));
+                batch.push((number, bytes.map(<[u8]>::to_vec)));
                 if batch.len() < LINES_PER_BATCH {
                     return Ok(());
                 }
@@ -192,15 +189,15 @@ impl LineFile {
     /// writer meanwhile) does not wait for it. `parse` may leave lines out.
     pub(super) fn for_each_parsed<T: Send>(
         &self,
-        parse: impl Fn(u64, LineText<'_>) -> Result<Option<T>> + Send,
+        parse: impl Fn(u64, LineBytes<'_>) -> Result<Option<T>> + Send,
         mut take: impl FnMut(u64, u64, T) -> Result<()>,
     ) -> Result<()> {
         std::thread::scope(|scope| {
             let (sender, parsed) = mpsc::sync_channel(BATCHES_AHEAD);
             let reader = scope.spawn(move || {
                 let mut batch = Vec::with_capacity(LINES_PER_BATCH);
-                let read = self.for_each_line(|number, position, text| {
-                    if let Some(value) = parse(number, text)? {
+                let read = self.for_each_line(|number, position, bytes| {
+                    if let Some(value) = parse(number, bytes)? {
                         batch.push((number, position, value));
                     }
                     if batch.len() == LINES_PER_BATCH {
@@ -249,8 +246,11 @@ fn abandoned() -> OperationError {
     OperationError::rejected("the file was not read to its end")
 }
 
-/// The text of a line that is handed to another thread, or why it has none.
-type OwnedLineText = Result<String, &'static str>;
+/// The bytes of a line that is handed to another thread, or why it has none.
+type OwnedLineBytes = Result<Vec<u8>, &'static str>;
+
+/// The byte order mark that some editors write at the start of a file.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// How many threads survey lines at the same time.
 const SURVEY_THREADS: usize = 2;

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 
 use gt_core::decide::TargetFacts;
 use gt_core::{Bead, BeadId, Timestamp};
-use gt_records::{IssueRecord, RecordLine, parse_line};
+use gt_records::{IssueRecord, RecordLine, parse_line_bytes};
 
 use super::ImportOptions;
-use super::lines::{LineFile, LineText};
+use super::lines::{LineBytes, LineFile};
 use gt_town::{OperationError, Result};
 
 /// A line: the number of its file, and its number there.
@@ -42,9 +42,11 @@ pub(super) fn survey(
     let mut survey = Survey::default();
     let mut behind = 0;
     for (file, source) in sources.iter().enumerate() {
-        let look = |survey: &mut Survey, number: u64, text: LineText<'_>| {
-            let parsed = text.map_err(str::to_owned);
-            match parsed.and_then(|text| parse_line(text, now).map_err(|error| error.to_string())) {
+        let look = |survey: &mut Survey, number: u64, bytes: LineBytes<'_>| {
+            let parsed = bytes
+                .map_err(str::to_owned)
+                .and_then(|bytes| parse_line_bytes(bytes, now).map_err(|error| error.to_string()));
+            match parsed {
                 Ok(RecordLine::Issue(record)) => {
                     let bead = &record.bead;
                     if deleted.get(&bead.id).is_none_or(|at| *at < bead.updated_at) {
@@ -116,8 +118,8 @@ impl Survey {
     fn decide_repeated(&mut self, sources: &[LineFile], now: Timestamp) -> Result<()> {
         let mut newest: HashMap<BeadId, Timestamp> = HashMap::new();
         for (file, source) in sources.iter().enumerate() {
-            source.for_each_line(|number, _, text| {
-                let parsed = text.ok().map(|text| parse_line(text, now));
+            source.for_each_line(|number, _, bytes| {
+                let parsed = bytes.ok().map(|bytes| parse_line_bytes(bytes, now));
                 let Some(Ok(RecordLine::Issue(record))) = parsed else {
                     return Ok(());
                 };

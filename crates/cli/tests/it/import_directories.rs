@@ -106,8 +106,8 @@ fn a_wrong_row_is_named_and_nothing_comes() {
     for (file, text, said) in [
         (
             "issues.jsonl",
-            "{\"id\":\"du-1\",\"title\":\"a\"}\n\n{\"id\":\"du-2\"}\n",
-            "issues.jsonl:3: field \"title\": missing",
+            "{\"id\":\"du-1\",\"title\":\"a\"}\n\n{\"title\":\"b\"}\n",
+            "issues.jsonl:3: field \"id\": missing",
         ),
         ("issues.jsonl", "{\"id\":", "issues.jsonl:1: not valid JSON"),
         (

@@ -42,13 +42,13 @@ pub(super) fn parse_issue(
     imported_at: Timestamp,
 ) -> Result<IssueRecord, RecordError> {
     let mut repairs = Vec::new();
-    let (title, cut) = title(&mut fields, &id, &mut repairs)?;
+    let (title, cut) = title(&mut fields, &id, &mut repairs);
     let time = |fields: &mut RecordFields<'_>, name, repairs: &mut Vec<String>| {
         fields.mended_time(name, repairs, Some(imported_at)).unwrap_or(imported_at)
     };
     let created_at = time(&mut fields, "created_at", &mut repairs);
     let updated_at = time(&mut fields, "updated_at", &mut repairs);
-    let ending = ClosingFields::parse(&mut fields, updated_at, &mut repairs)?;
+    let ending = ClosingFields::parse(&mut fields, updated_at, &mut repairs);
     let labels = fields.mended("labels", &mut repairs, values::list).unwrap_or_default();
     let labels = self::labels(labels, &mut repairs);
     let raw = fields.take("dependencies");
@@ -76,7 +76,12 @@ pub(super) fn parse_issue(
         notes: fields.mended_text("notes", &mut repairs),
         status: ending.status,
         priority: priority(&mut fields, &mut repairs),
-        issue_type: fields.parsed("issue_type", issue_type)?.unwrap_or_default(),
+        issue_type: fields
+            .mended("issue_type", &mut repairs, |raw| match values::text(raw)? {
+                empty if empty.is_empty() => Ok(IssueType::default()),
+                text => issue_type(&text),
+            })
+            .unwrap_or_default(),
         assignee: fields
             .mended("assignee", &mut repairs, values::looked_up)
             .map(Cow::into_owned)
@@ -119,8 +124,8 @@ impl ClosingFields {
         fields: &mut RecordFields<'_>,
         updated_at: Timestamp,
         repairs: &mut Vec<String>,
-    ) -> Result<Self, RecordError> {
-        let status = fields.parsed("status", Status::parse)?.unwrap_or(Status::Open);
+    ) -> Self {
+        let status = fields.take("status").map_or(Status::Open, |raw| status(raw, repairs));
         let mut closed_at = fields.mended_time("closed_at", repairs, None);
         let outcome = fields.mended("outcome", repairs, |raw| match values::text(raw)? {
             empty if empty.is_empty() => Ok(None),
@@ -143,8 +148,27 @@ impl ClosingFields {
                 ));
             }
         }
-        Ok(Self { status, closed_at, outcome })
+        Self { status, closed_at, outcome }
     }
+}
+
+/// The status; one that is spelled like no status is the one that it spells in small letters, or open.
+fn status(raw: &RawValue, repairs: &mut Vec<String>) -> Status {
+    let parsed = values::text(raw).and_then(|text| {
+        if text.is_empty() {
+            return Ok(Status::Open);
+        }
+        Status::parse(&text).or_else(|invalid| {
+            let small = text.trim().to_ascii_lowercase().replace(' ', "_");
+            let small = Status::parse(&small).map_err(|_| invalid)?;
+            repairs.push(format!("status is {small}: it was \"{}\"", values::shown(&text)));
+            Ok(small)
+        })
+    });
+    parsed.unwrap_or_else(|invalid| {
+        repairs.push(format!("status is open: {invalid}"));
+        Status::Open
+    })
 }
 
 /// A type as it is spelled: a person's alias may be another town's own type.
@@ -159,13 +183,16 @@ fn minutes(raw: &RawValue) -> Result<u32, Invalid> {
         .map_err(|_| Invalid(format!("{minutes} minutes is not between 0 and {}", u32::MAX)))
 }
 
-/// The title, and the whole of it if it had to be cut. One that is empty is that of its bead.
+/// The title, and the whole of it if it had to be cut. The id stands in for one that is empty or absent.
 fn title(
     fields: &mut RecordFields<'_>,
     id: &BeadId,
     repairs: &mut Vec<String>,
-) -> Result<(Title, Option<String>), RecordError> {
-    let raw = fields.take("title").ok_or_else(|| RecordError::missing("title"))?;
+) -> (Title, Option<String>) {
+    let Some(raw) = fields.take("title") else {
+        repairs.push(format!("the title is {id}: there was none"));
+        return (Title::trusted(id.to_string()), None);
+    };
     let text = values::text(raw).map_or_else(
         |invalid| {
             repairs.push(format!("kept title as text: {invalid}"));
@@ -175,15 +202,15 @@ fn title(
     );
     if text.is_empty() {
         repairs.push(format!("the title is {id}: it was empty"));
-        return Ok((Title::trusted(id.to_string()), None));
+        return (Title::trusted(id.to_string()), None);
     }
     match Title::imported(&text) {
-        Ok(title) => Ok((title, None)),
+        Ok(title) => (title, None),
         Err(invalid) => {
             let end = text.floor_char_boundary(limits::TITLE_BYTES_MAX);
             repairs
                 .push(format!("cut the title, and put all of it into the description: {invalid}"));
-            Ok((Title::trusted(text[..end].to_owned()), Some(text)))
+            (Title::trusted(text[..end].to_owned()), Some(text))
         }
     }
 }

@@ -61,6 +61,22 @@ pub fn parse_line(text: &str, imported_at: Timestamp) -> Result<RecordLine, Reco
     Ok(line)
 }
 
+/// Reads one line of a file that may not be UTF-8 throughout: bytes that are not are replaced, and the record says so.
+pub fn parse_line_bytes(line: &[u8], imported_at: Timestamp) -> Result<RecordLine, RecordError> {
+    let text = match String::from_utf8_lossy(line) {
+        Cow::Borrowed(text) => return parse_line(text, imported_at),
+        Cow::Owned(text) => text,
+    };
+    let not_utf8 = || RecordError::line("the line is not UTF-8");
+    match parse_line(&text, imported_at).map_err(|_| not_utf8())? {
+        RecordLine::Issue(mut record) => {
+            record.repairs.insert(0, "replaced bytes that are not UTF-8".to_owned());
+            Ok(RecordLine::Issue(record))
+        }
+        other => Ok(other),
+    }
+}
+
 fn parse_text(text: &str, imported_at: Timestamp) -> Result<RecordLine, RecordError> {
     let mut fields = RecordFields::parse(text)?;
     match kind(&mut fields)? {
@@ -100,9 +116,9 @@ fn kind(fields: &mut RecordFields<'_>) -> Result<LineKind, RecordError> {
     let id = fields
         .read("id", |raw| BeadId::parse(&values::text(raw)?))?
         .ok_or_else(|| RecordError::missing("id"))?;
-    let is_tombstone = fields
-        .peek("status")
-        .is_some_and(|raw| values::text(raw).is_ok_and(|status| status == "tombstone"));
+    let is_tombstone = fields.peek("status").is_some_and(|raw| {
+        values::text(raw).is_ok_and(|status| status.eq_ignore_ascii_case("tombstone"))
+    });
     Ok(if is_tombstone { LineKind::Tombstone(id) } else { LineKind::Issue(id) })
 }
 

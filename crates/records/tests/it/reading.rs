@@ -188,7 +188,6 @@ fn other_lines_are_told_apart() {
 #[test]
 fn a_refusal_names_the_field() {
     for (fields, message) in [
-        (r#""title":null"#, r#"field "title": missing"#),
         (
             r#""_type":"gadget""#,
             r#"field "_type": unknown record type "gadget"; known: issue, memory"#,

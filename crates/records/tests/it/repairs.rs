@@ -1,8 +1,9 @@
 //! Inconsistent records are made consistent, and say so.
 
 use gt_core::{Outcome, Status};
+use gt_records::{RecordLine, parse_line_bytes};
 
-use crate::issue_with;
+use crate::{imported_at, issue_with};
 
 const UPDATED: &str = r#""updated_at":"2026-05-01T00:00:00Z""#;
 
@@ -242,4 +243,39 @@ fn edges_and_comments_that_make_no_sense_are_dropped_alone() {
         assert_eq!(record.comments.len(), usize::from(fields.contains("\"t\"")));
         assert!(record.dependencies.is_empty());
     }
+}
+
+#[test]
+fn a_status_or_a_type_that_cannot_be_kept_is_mended() {
+    for (fields, status, said) in [
+        (
+            r#""status":"Closed","closed_at":"2026-05-01T00:00:00Z""#,
+            "closed",
+            "status is closed: it was \"Closed\"",
+        ),
+        (
+            r#""status":"In Progress""#,
+            "in_progress",
+            "status is in_progress: it was \"In Progress\"",
+        ),
+        (r#""status":"¿?""#, "open", "status is open: invalid status"),
+        (r#""status":7"#, "open", "status is open: expected a text"),
+        (r#""issue_type":"a\nb""#, "open", "dropped issue_type: "),
+    ] {
+        let record = issue_with(fields);
+        assert_eq!(record.bead.status.as_str(), status, "{fields}");
+        assert_eq!(record.repairs.len(), 1, "{:?}", record.repairs);
+        assert!(record.repairs[0].starts_with(said), "{:?}", record.repairs);
+    }
+    assert_eq!(issue_with(r#""status":"","issue_type":"""#).repairs, [""; 0]);
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_replaced() {
+    let line = b"{\"id\":\"gt-a\",\"title\":\"caf\xe9\"}";
+    let Ok(RecordLine::Issue(record)) = parse_line_bytes(line, imported_at()) else { panic!() };
+    assert_eq!(record.bead.title.as_str(), "caf\u{fffd}");
+    assert_eq!(record.repairs, ["replaced bytes that are not UTF-8"]);
+    let refused = parse_line_bytes(b"\xff\xfe{\0", imported_at()).unwrap_err();
+    assert_eq!(refused.to_string(), "the line is not UTF-8");
 }
