@@ -157,6 +157,8 @@ pub struct Budget {
     pub used: u64,
     /// The amount that live runs have reserved and not used yet.
     pub held: u64,
+    /// The amount that the run which waits for it is expected to need; 0 if it stands for no run that waits.
+    pub wanted: u64,
     /// When there is room for one more by time alone, as far as is known now. Nothing if live runs hold all of it.
     pub until: Option<Timestamp>,
     /// When the oldest amounts leave. Of a month, all leave at once.
@@ -184,7 +186,7 @@ impl Budget {
         // An amount used now stays for the whole period.
         leaves.push((leaving_at(now), 0));
         leaves.sort_unstable();
-        let mut budget = Self { set, used, held, until: None, leaves };
+        let mut budget = Self { set, used, held, wanted: 0, until: None, leaves };
         budget.until = budget.room_at(1);
         budget
     }
@@ -235,7 +237,7 @@ impl Budget {
         if total <= self.set.limit {
             return None;
         }
-        Some(Self { until: self.room_at(wanted), leaves: Vec::new(), ..self.clone() })
+        Some(Self { wanted, until: self.room_at(wanted), leaves: Vec::new(), ..self.clone() })
     }
 
     /// The budget as it is for a run that reserves this: what makes room is told for that run, and not for any smaller one.
@@ -298,14 +300,17 @@ impl fmt::Display for Budget {
             BudgetKind::TokensInAll => write!(f, "used {used} of {limit} tokens")?,
             BudgetKind::CostInAll => write!(f, "spent {} of {}", money(used), money(limit))?,
         }
-        if self.held == 0 {
-            return Ok(());
+        let amount = |amount: u64| {
+            if self.set.kind.is_money() { money(amount).to_string() } else { amount.to_string() }
+        };
+        if self.held > 0 {
+            write!(f, ", and live runs hold {}", amount(self.held))?;
         }
-        if self.set.kind.is_money() {
-            write!(f, ", and live runs hold {}", money(self.held))
-        } else {
-            write!(f, ", and live runs hold {}", self.held)
+        // Else something is left, and it is not clear why that does not suffice.
+        if self.wanted > 0 && !self.is_spent() {
+            write!(f, ", and the next run is expected to need {}", amount(self.wanted))?;
         }
+        Ok(())
     }
 }
 
@@ -314,11 +319,29 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::schedule::Money;
 
     const MINUTE: i64 = 60_000_000_000;
 
     fn at(minutes: i64) -> Timestamp {
         Timestamp::from_nanos(minutes * MINUTE)
+    }
+
+    #[test]
+    fn a_refusal_tells_what_is_held_and_what_is_needed() {
+        let dollars = |dollars: u64| dollars * 1_000_000;
+        let budget = |used: u64, held: u64| {
+            let uses = [(at(0), dollars(used))];
+            Budget::new(town(BudgetKind::CostPerDay, dollars(5)), &uses, dollars(held), at(1))
+        };
+        let need = Reserve { cost: Some(Money(dollars(4))), ..Reserve::default() };
+        let said = |budget: Budget| budget.refusal(&need).unwrap().to_string();
+        assert_eq!(
+            said(budget(3, 0)),
+            "spent 3.00 of 5.00 in a day, and the next run is expected to need 4.00"
+        );
+        assert_eq!(said(budget(3, 4)), "spent 3.00 of 5.00 in a day, and live runs hold 4.00");
+        assert_eq!(said(budget(5, 0)), "spent 5.00 of 5.00 in a day");
     }
 
     fn town(kind: BudgetKind, limit: u64) -> BudgetLimit {

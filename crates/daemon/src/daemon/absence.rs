@@ -15,6 +15,8 @@ use gt_town::{Result, Town};
 pub struct DaemonAbsence {
     /// How many beads are ready.
     pub ready: u64,
+    /// How many beads would be, and wait for a budget.
+    pub over_budget: u64,
     /// How many merge requests a pass would move, and no process works on them.
     pub requests: u64,
     /// The process of a daemon that a signal or Ctrl-Z has stopped.
@@ -39,7 +41,12 @@ impl DaemonAbsence {
             1 => Some("1 merge request waits to land".to_owned()),
             requests => Some(format!("{requests} merge requests wait to land")),
         };
-        beads.into_iter().chain(requests).collect::<Vec<_>>().join(", ")
+        let over_budget = match self.over_budget {
+            0 => None,
+            1 => Some("1 bead waits for a budget".to_owned()),
+            over_budget => Some(format!("{over_budget} beads wait for a budget")),
+        };
+        beads.into_iter().chain(over_budget).chain(requests).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -70,6 +77,7 @@ pub fn absence(town: &Town, status: &QueueStatus) -> Result<Option<DaemonAbsence
     };
     let requests = u64::try_from(unattended_requests(town)?.len()).unwrap_or(u64::MAX);
     let ready = status.ready_for_daemon();
-    let is_waiting = ready > 0 || requests > 0;
-    Ok(is_waiting.then_some(DaemonAbsence { ready, requests, stopped }))
+    let over_budget = if status.paused.is_some() { 0 } else { status.over_budget };
+    let is_waiting = ready > 0 || over_budget > 0 || requests > 0;
+    Ok(is_waiting.then_some(DaemonAbsence { ready, over_budget, requests, stopped }))
 }

@@ -826,6 +826,8 @@ pub struct WaitingCounts {
     pub ready: u64,
     /// How many of the ready the queue's gate keeps.
     pub gated: u64,
+    /// How many of the ready wait for a budget, and not for the queue's gate.
+    pub over_budget: u64,
     /// Queued and ready for each rig.
     pub rigs: HashMap<String, (u64, u64)>,
 }
@@ -864,6 +866,9 @@ impl WaitingCounts {
         self.ready += ready;
         if lane.gated && !snapshot.control.gate_open {
             self.gated += ready;
+        } else if snapshot.lane_reasons(lane).iter().any(|why| matches!(why, WaitReason::Budget(_)))
+        {
+            self.over_budget += ready;
         }
         self.rigs.entry(lane.rig.to_string()).or_default().1 += ready;
     }

@@ -27,6 +27,8 @@ pub struct QueueStatus {
     pub ready: u64,
     /// How many of the ready ones wait for the queue gate, which a daemon does not open.
     pub gated: u64,
+    /// How many of the other ready ones wait for a budget.
+    pub over_budget: u64,
     /// How many live runs take a slot.
     pub live: u32,
     /// The cap that queued work is under; none for no limit.
@@ -46,7 +48,10 @@ pub struct QueueStatus {
 impl QueueStatus {
     /// How many beads a running daemon would start as soon as there is room.
     pub fn ready_for_daemon(&self) -> u64 {
-        if self.paused.is_some() { 0 } else { self.ready.saturating_sub(self.gated) }
+        if self.paused.is_some() {
+            return 0;
+        }
+        self.ready.saturating_sub(self.gated).saturating_sub(self.over_budget)
     }
 
     /// How many slots are free.
@@ -101,6 +106,7 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
             queued: waiting.queued,
             ready: waiting.ready,
             gated: waiting.gated,
+            over_budget: waiting.over_budget,
             live: snapshot.occupancy.live(),
             cap: snapshot.settings.cap_in_force(),
             last_dispatch: state.last_dispatch,
