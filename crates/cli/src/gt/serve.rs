@@ -13,9 +13,12 @@ use crate::served;
 
 /// Serve the work queue over HTTP
 ///
-/// Answers under /work, /projects and /events until it is stopped; /docs is a page to try it. It needs no daemon, and
-/// no town if `DATABASE_URL` names a database, which is made if it is not there. Only this machine is served unless --bind says
-/// otherwise; a client on another machine needs a token (gt token create).
+/// Answers under /work, /projects and /events until it is stopped; /docs is a page to try it. It needs no daemon. Only this
+/// machine is served unless --bind says otherwise; a client on another machine needs a token (gt token create).
+///
+/// The database of a town is the one that database_url in its .gt/town.toml names, else the one that `DATABASE_URL` names,
+/// else its file .gt/gt.db. Without a town `DATABASE_URL` alone counts, and the database is made if it is not there. It can be
+/// a path, sqlite:<path> or `postgres://user@host/database`. No option names a database.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt serve                              # http://127.0.0.1:8080, or PORT

@@ -244,5 +244,5 @@ fn told(run: &Run, now: Timestamp) -> String {
     let reason = run.explanation();
     let reason = if reason.is_empty() { reason } else { format!(": {reason}") };
     let when = ago(run.ended_at.unwrap_or(run.created_at), now);
-    format!("{} {} {when}{reason} (gt run log {})", run.id, run.state.as_str(), run.id)
+    format!("{} {} {when}{reason} (gt run log {})", run.id, run.state_name(), run.id)
 }

@@ -289,6 +289,16 @@ impl Run {
         }
     }
 
+    /// Its state for people. A run whose worker never began has not failed at anything.
+    pub fn state_name(&self) -> &'static str {
+        let has_begun = self.running_at.is_some() || !self.executor.takes_slot();
+        if self.state == RunState::Failed && !has_begun {
+            "not started"
+        } else {
+            self.state.as_str()
+        }
+    }
+
     /// Whether it has one of the slots that caps count.
     pub fn holds_slot(&self) -> bool {
         self.state.is_live() && self.executor.takes_slot()

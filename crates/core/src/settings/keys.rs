@@ -313,7 +313,8 @@ pub fn lookup(name: &str) -> Result<(&'static Setting, SettingName), Invalid> {
             return Ok((setting, SettingName(name.to_owned())));
         }
     }
-    let hint = suggest(name).map(|known| format!("; did you mean {known}?")).unwrap_or_default();
+    let hint = suggest_of_rig(name).or_else(|| suggest(name).map(str::to_owned));
+    let hint = hint.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
     let known: Vec<&str> = KEYS.iter().map(|setting| setting.name).collect();
     Err(Invalid(format!(
         "unknown setting \"{}\"{hint} (known settings: {})",
@@ -341,6 +342,12 @@ pub fn suggest(name: &str) -> Option<&'static str> {
         std::iter::once(setting.name).chain(setting.aliases.iter().copied())
     };
     closest(name, KEYS.iter().flat_map(names))
+}
+
+/// The setting of the same rig that looks most like this one, with its full name.
+fn suggest_of_rig(name: &str) -> Option<String> {
+    let (rig, key) = name.strip_prefix("rig.")?.split_once('.')?;
+    Some(format!("rig.{rig}.{}", closest(key, rig_settings())?))
 }
 
 #[cfg(test)]
@@ -372,5 +379,7 @@ mod tests {
         assert!(lookup("rig.*.max_polecats").is_err());
         let error = lookup("scheduler.max_polecat").unwrap_err().to_string();
         assert!(error.contains("did you mean scheduler.max_polecats?"), "{error}");
+        let error = lookup("rig.web.mrege").unwrap_err().0;
+        assert!(error.contains("did you mean rig.web.merge?"), "{error}");
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), C
         let title = unknown.as_ref().map(|why| format!("{title} ({why})")).unwrap_or(title.clone());
         let mut row = vec![
             Cell::bold(run.id.to_string()),
-            Cell::coloured(run.state.as_str(), Some(run_state_colour(run.state))),
+            Cell::coloured(run.state_name(), Some(run_state_colour(run.state))),
             Cell::new(lasted(run, now)),
             Cell::new(progress.map(|progress| progress.to_string()).unwrap_or_default()),
             Cell::new(run.agent.as_str()),

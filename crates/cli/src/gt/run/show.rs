@@ -128,7 +128,7 @@ fn used_of_model(usage: &CountedUsage) -> String {
 
 fn state(shown: &ShownRun) -> String {
     let run = &shown.run;
-    let what = run.state.as_str();
+    let what = run.state_name();
     let processes = match (run.state.is_live(), shown.alive) {
         (true, Alive::Unknown) if run.executor == ExecutorKind::Ssh => {
             "it was started over ssh by an earlier gt, and no process reaches its machine"
