@@ -295,8 +295,11 @@ pub struct RetryDocument {
 #[derive(Debug, Clone, Serialize)]
 pub struct RetriedDocument {
     pub id: String,
-    pub target_rig: String,
-    pub context: String,
+    /// Absent with `context`, if the bead was never scheduled and is only open again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_rig: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
     pub reopened: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub now: bool,

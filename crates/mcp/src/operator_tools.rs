@@ -561,10 +561,10 @@ fn decide(caller: &McpCaller, arguments: &mut ToolArguments) -> ToolAnswer {
             Ok(format!("Answered {id} with {} to {}", sent.id, sent.to))
         }
         "retry" => {
-            for answer in schedule::retry(town, std::slice::from_ref(&id), false, true)? {
+            for answer in schedule::retry(town, std::slice::from_ref(&id), true)? {
                 answer?;
             }
-            Ok(format!("{id} is scheduled again"))
+            Ok(format!("{id} is tried again"))
         }
         "close" => {
             let how = Close { reasons: vec![said(text)?], ..Close::default() };

@@ -136,8 +136,13 @@ impl Simulation {
                 let cap = u32::try_from(self.choose(0, 2)).unwrap_or(0);
                 convoys::cap(town, &convoy(&[Open]), cap).map(shown)
             }
-            ConvoyCommand::Retry => gt_scheduling::convoy_planning::retry(town, &convoy(&[Open]))
-                .map(|(convoy, retried)| format!("{} {}", convoy.bead.id, self.retried(retried))),
+            ConvoyCommand::Retry => {
+                let failed = gt_scheduling::convoy_planning::failed_members(town, &convoy(&[Open]));
+                failed.and_then(|(convoy, failed)| {
+                    let retried = gt_scheduling::schedule::retry_found(town, &failed, false)?;
+                    Ok(format!("{} {}", convoy.bead.id, self.retried(retried)))
+                })
+            }
             ConvoyCommand::Close => {
                 let how = ConvoyClose { force: true, notify: true, ..ConvoyClose::default() };
                 convoys::close(town, &convoy(&[Open, Staged]), &how).map(shown)

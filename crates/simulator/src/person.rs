@@ -9,7 +9,9 @@ use gt_core::{
 use gt_execution::runs;
 use gt_scheduling::queue;
 use gt_scheduling::recovery::{self, Redispatch, Redispatched};
-use gt_scheduling::schedule::{SlingOptions, SlingOutcome, SlingRequest, retry, sling};
+use gt_scheduling::schedule::{
+    SlingOptions, SlingOutcome, SlingRequest, beads_to_retry, retry, retry_found, sling,
+};
 use gt_store::Authorship;
 use gt_town::scheduler_settings::Overrides;
 use gt_town::{OperationError, Town, rigs, settings};
@@ -271,11 +273,11 @@ impl Simulation {
             }
             PersonCommand::Pause => queue::pause(town).map(|_| "paused".to_owned()),
             PersonCommand::Resume => queue::resume(town).map(|_| "resumed".to_owned()),
-            PersonCommand::Retry => {
-                retry(town, &name, false, false).map(|retried| self.retried(retried))
-            }
+            PersonCommand::Retry => retry(town, &name, false).map(|retried| self.retried(retried)),
             PersonCommand::RetryAll => {
-                retry(town, &[], true, false).map(|retried| self.retried(retried))
+                let found = beads_to_retry(town, false);
+                let retried = found.and_then(|found| retry_found(town, &found, false));
+                retried.map(|retried| self.retried(retried))
             }
             PersonCommand::Cancel => {
                 let world = ProcessView::of(self, id);
@@ -456,8 +458,9 @@ impl Simulation {
     ) -> String {
         let shown = retried.into_iter().map(|retried| match self.sound("retry", retried) {
             Ok(retried) => {
-                self.state().acknowledged.insert(retried.context.number);
-                format!("{} again as {}", retried.bead, retried.context.number)
+                let number = retried.context.map(|context| context.number);
+                self.state().acknowledged.extend(number);
+                format!("{} again as {number:?}", retried.bead)
             }
             Err(refused) => refused,
         });

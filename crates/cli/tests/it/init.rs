@@ -237,3 +237,42 @@ fn many_starts_without_a_cap_are_asked_about_at_a_terminal_only() {
     assert_says(&five, &["ma-15"]);
     assert!(!five.contains("[y/N]"), "{five}");
 }
+
+#[test]
+fn a_retry_of_many_without_a_cap_is_asked_about() {
+    let user = NewUser::new();
+    user.gt(&["init", "--yes"]).ok();
+    user.gt(&["down"]).ok();
+    user.gt(&["rig", "set", "My-App", "executor", "process"]).ok();
+    user.gt(&["config", "set", "rig.My-App.command", "/bin/false {bead}"]).ok();
+    user.gt(&["config", "unset", "scheduler.max_polecats"]).ok();
+    let create = |number: u32| {
+        let id = format!("ma-{number}");
+        user.run("bd", &["create", "Do it", "--id", &id]).ok();
+        id
+    };
+    let beads: Vec<String> = (1..=6).map(create).collect();
+    let ids = beads.join(" ");
+    let convoy = user.at_terminal(&format!("gt convoy create Six {ids} --yes --json"), "").ok();
+    let convoy: Value = serde_json::from_str(&convoy.stdout).unwrap();
+    let convoy = convoy["id"].as_str().unwrap();
+    let failed = || {
+        let listed = user.run("bd", &["list", "--all", "--json"]).ok().json();
+        let listed = listed.as_array().unwrap().iter();
+        listed.filter(|bead| bead["outcome"] == "failed").count()
+    };
+    wait_until("all have failed", || failed() == 6);
+
+    for line in [
+        "gt scheduler retry --all".to_owned(),
+        format!("gt scheduler retry {ids}"),
+        format!("gt convoy retry {convoy}"),
+    ] {
+        let said = user.at_terminal(&line, "n\n").ok().stdout;
+
+        assert_says(&said, &["This starts 6 agents at once", "[y/N]", "Nothing was started"]);
+        assert_eq!(failed(), 6, "{line}");
+    }
+    let one = user.at_terminal("gt scheduler retry ma-1", "").stdout;
+    assert!(one.contains("Scheduled ma-1") && !one.contains("[y/N]"), "{one}");
+}

@@ -114,10 +114,12 @@ fn a_server_needs_no_town_and_keeps_its_work_in_the_database_it_is_told() {
     assert_eq!(server.get(&path).is(200).json()["status"], "queued");
     end("failed", "failed");
     // It was never scheduled, so that opening it is all there is to do.
-    let told = run("gt", &["scheduler", "retry", &bead]).fails(1).stderr;
-    assert!(told.contains(&format!("bd reopen {bead}")), "{told}");
-    run("bd", &["reopen", &bead]).ok();
+    let told = run("gt", &["scheduler", "retry", &bead]).ok();
+    assert_eq!(told.line(), format!("✓ {bead} is open again, for agents that pull it"));
+    assert_eq!(told.stderr, "");
     assert_eq!(server.get(&path).is(200).json()["status"], "queued");
+    let told = run("gt", &["scheduler", "retry", &bead]).fails(1).stderr;
+    assert!(told.contains("it is open, and waits for an agent that pulls it"), "{told}");
     // A command that needs a town says how to make one.
     let refused = run("gt", &["rig", "list"]).fails(1);
     assert!(refused.stderr.contains("gt install <dir>"), "{}", refused.stderr);

@@ -233,6 +233,28 @@ fn a_launch_that_is_refused_leaves_it_staged() {
 }
 
 #[test]
+fn a_launch_that_is_refused_leaves_nothing_of_its_own_unsaid() {
+    let town = town_with_epic();
+    town.gt(["rig", "dock", "web"]).ok();
+    let before = town.last_event();
+
+    let said = refusal(&town.gt(["convoy", "launch", "we-a", "we-b"]));
+
+    let next = "gt convoy launch we-a we-b --force";
+    assert_says(&said, &["nothing was staged or launched", "blocked-rig", next]);
+    assert_eq!(town.last_event(), before, "nothing was staged");
+    town.gt(["rig", "undock", "web"]).ok();
+    town.gt(["config", "unset", "rig.web.command"]).ok();
+    town.gt(["config", "set", "rig.web.runtime", "claude"]).ok();
+    let gt =
+        |arguments: &[&str]| town.command("gt").args(arguments).env("PATH", "/usr/bin:/bin").run();
+    let staged = gt(&["convoy", "stage", "we-a"]).ok();
+    assert_says(&staged.stdout, &["! missing-agent: the rig web starts nothing", "claude"]);
+    let said = gt(&["convoy", "launch", "we-epic"]).fails(1).stderr;
+    assert_says(&said, &["not installed", "stays staged: gt convoy launch hq-cv-"]);
+}
+
+#[test]
 fn staging_again_keeps_what_was_said_and_shows_what_changed() {
     let town = town_with_epic();
     let first = town.gt_json(&["convoy", "stage", "we-epic", "--owned", "--merge", "mr"]);

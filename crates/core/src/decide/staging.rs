@@ -46,6 +46,8 @@ pub struct StageFacts {
     pub outside: Vec<(BeadId, Vec<BeadId>)>,
     /// Rigs whose repository does not have the branch that the work is to land on.
     pub missing_branches: Vec<(RigSlug, String)>,
+    /// Rigs whose agent cannot be started on this machine, with the problem.
+    pub missing_agents: Vec<(RigSlug, String)>,
 }
 
 /// The category of a finding.
@@ -65,6 +67,8 @@ pub enum FindingCategory {
     Capacity,
     /// The branch to land on is not there.
     MissingBranch,
+    /// The agent of a rig cannot be started.
+    MissingAgent,
     /// Something outside the set has to be done first.
     Gated,
 }
@@ -80,6 +84,7 @@ impl FindingCategory {
             Self::CrossRig => "cross-rig",
             Self::Capacity => "capacity",
             Self::MissingBranch => "missing-branch",
+            Self::MissingAgent => "missing-agent",
             Self::Gated => "gated",
         }
     }
@@ -93,13 +98,15 @@ impl FindingCategory {
             | Self::CrossRig
             | Self::Capacity
             | Self::MissingBranch
+            | Self::MissingAgent
             | Self::Gated => false,
         }
     }
 
     /// Whether a launch goes on only if it is forced: a part of the plan cannot be carried out as it stands. Beads of a
-    /// parked rig do not start and beads of a docked rig are left out; without its branch no work can begin. The other
-    /// warnings tell how the work will go, and it goes.
+    /// parked rig do not start and beads of a docked rig are left out; without its branch no work can begin. Force does not
+    /// start an agent that is not there: the launch refuses it, as a sling does. The other warnings tell how the work will
+    /// go, and it goes.
     pub const fn needs_force(self) -> bool {
         match self {
             Self::BlockedRig | Self::MissingBranch => true,
@@ -108,6 +115,7 @@ impl FindingCategory {
             | Self::Orphan
             | Self::CrossRig
             | Self::Capacity
+            | Self::MissingAgent
             | Self::Gated => false,
         }
     }
@@ -173,6 +181,9 @@ pub fn stage(facts: &StageFacts) -> StagePlan {
     findings.extend(crowded(&facts.members, &waves, facts.cap));
     findings.extend(
         facts.missing_branches.iter().map(|(rig, branch)| missing_branch(facts, rig, branch)),
+    );
+    findings.extend(
+        facts.missing_agents.iter().filter_map(|(rig, why)| missing_agent(facts, rig, why)),
     );
     findings.extend(gates(&facts.members));
     StagePlan { findings, waves, gated }
@@ -461,6 +472,18 @@ fn missing_branch(facts: &StageFacts, rig: &RigSlug, branch: &str) -> StagingFin
         )),
         beads,
     }
+}
+
+fn missing_agent(facts: &StageFacts, rig: &RigSlug, why: &str) -> Option<StagingFinding> {
+    let (_, beads) = by_rig(&facts.members).remove(rig)?;
+    Some(StagingFinding {
+        category: FindingCategory::MissingAgent,
+        message: format!("the rig {rig} starts nothing: {why}"),
+        suggested_fix: Some(format!(
+            "install it, or gt config set rig.{rig}.runtime <name>; gt config agent list shows the agents"
+        )),
+        beads,
+    })
 }
 
 /// One finding for each bead outside that something waits for.

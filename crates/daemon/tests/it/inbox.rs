@@ -392,7 +392,7 @@ fn a_bead_that_its_run_has_blocked_is_listed_until_it_is_scheduled() {
     })
     .unwrap();
     assert_eq!(keys(&town), ["escalated:web-1"]);
-    assert!(retry(&town, &["web-1".to_owned()], false, false).unwrap().remove(0).is_ok());
+    assert!(retry(&town, &["web-1".to_owned()], false).unwrap().remove(0).is_ok());
     assert_eq!(keys(&town), [""; 0]);
     assert_eq!(shown(&town, "web-1").row.bead.status, Status::Open);
 }

@@ -512,7 +512,7 @@ fn work_in_the_queue_is_not_tried_again_by_another_run() {
             Ok(())
         })
         .unwrap();
-        let retried = retry(&town, &[bead.to_string()], false, false).unwrap().remove(0);
+        let retried = retry(&town, &[bead.to_string()], false).unwrap().remove(0);
         assert_eq!(retried.is_ok(), is_tried, "{state}: {retried:?}");
         if let Err(refused) = retried {
             assert!(refused.to_string().contains("web-1@1"), "{refused}");

@@ -243,7 +243,7 @@ fn a_person_can_end_the_parking() {
     stage.pass(SECOND);
     stage.end("web-4#1", RunState::Failed);
     assert!(gt_scheduling::dispatch::parked(&stage.town).unwrap().is_empty());
-    let retried = retry(&stage.town, &["web-1".to_owned()], false, false).unwrap();
+    let retried = retry(&stage.town, &["web-1".to_owned()], false).unwrap();
     assert!(retried[0].is_ok());
 }
 
@@ -393,7 +393,7 @@ fn a_bead_without_attempts_left_needs_a_person_and_gets_new_ones_from_one() {
     let done = recovery::redispatch(&stage.town, &wish).unwrap();
     assert!(matches!(done, Redispatched::UsedUp(_, 3)), "{done:?}");
 
-    retry(&stage.town, &["web-1".to_owned()], false, false).unwrap().remove(0).unwrap();
+    retry(&stage.town, &["web-1".to_owned()], false).unwrap().remove(0).unwrap();
     assert_eq!(stage.attempts("web-1"), 0);
     assert!(gt_scheduling::needs::needs_you(&stage.town).unwrap().is_empty());
 }

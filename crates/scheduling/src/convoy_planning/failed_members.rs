@@ -1,17 +1,15 @@
-//! Another try for what failed of a convoy.
+//! What failed of a convoy.
 
 use std::collections::BTreeSet;
 
 use gt_core::{BeadId, DependencyType, Outcome, Status};
 
-use crate::schedule::{Retried, retry_found};
 use gt_beads::convoys::{Convoy, require};
 use gt_town::{Result, Town};
 
-/// Schedules every bead of a convoy again that failed or was given up, and clears its failures. Beads that waited for
-/// it go on waiting, until it is done.
-pub fn retry(town: &Town, convoy: &str) -> Result<(Convoy, Vec<Result<Retried>>)> {
-    let (convoy, failed) = town.read(|reader| {
+/// A convoy and its beads that failed or were given up.
+pub fn failed_members(town: &Town, convoy: &str) -> Result<(Convoy, Vec<String>)> {
+    town.read(|reader| {
         let bead = require(town, reader, convoy)?;
         let edges = reader.edges_from(&bead.id)?.into_iter();
         let tracked = edges.filter(|edge| edge.kind == DependencyType::Tracks);
@@ -28,6 +26,5 @@ pub fn retry(town: &Town, convoy: &str) -> Result<(Convoy, Vec<Result<Retried>>)
         }
         let tally = reader.convoy_tally(&bead.id)?;
         Ok((Convoy::of(bead, tally), failed))
-    })?;
-    Ok((convoy, retry_found(town, failed)?))
+    })
 }

@@ -1,14 +1,15 @@
 //! Staging convoys, how far they are, and feeding those whose members wait for nothing.
 
+mod failed_members;
 mod forecast;
 mod graph;
 mod history;
 mod overview;
-mod retry;
 mod stage;
 mod status;
 mod stranded;
 
+pub use failed_members::failed_members;
 pub use forecast::DurationEstimate;
 pub use graph::graph;
 pub use gt_core::convoy_graph::TrackedState;
@@ -17,7 +18,6 @@ pub use history::{
     ConvoyTimeline, KeptLog, LogMoment, LogPlace, PastConvoy, Recalled, convoy_at, convoy_timeline,
 };
 pub use overview::{ConvoyOverview, overview};
-pub use retry::retry;
 pub use stage::{LacksBranch, StageRequest, Staged, preview, stage, stage_telling};
 pub(crate) use status::standings;
 pub use status::{ConvoyStatus, TrackedBead, status};

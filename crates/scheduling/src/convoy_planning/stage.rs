@@ -15,7 +15,7 @@ use gt_core::{
 use gt_store::{BeadRow, MemberRow, Reader, StatusFilter, Writer};
 
 use super::forecast::{BeadForecastFacts, DurationEstimate, outlook, past_durations};
-use crate::schedule::{ExpandedBead, meaning, no_parts};
+use crate::schedule::{ExpandedBead, agent_problem, meaning, no_parts};
 use gt_beads::convoys::{ConvoyRules, ConvoyToMake, find, make};
 use gt_beads::dependencies::waits_of;
 use gt_town::scheduler_settings::SchedulerSettings;
@@ -46,7 +46,7 @@ pub struct Staged {
     pub convoy: Option<BeadId>,
     /// Where the convoy stands, or `error`.
     pub status: &'static str,
-    /// It was staged before.
+    /// It is staged already.
     pub restaged: bool,
     /// The beads that it did not track before, if it was staged before.
     pub added: Vec<BeadId>,
@@ -101,8 +101,8 @@ pub fn preview(
     request: &StageRequest,
     lacks_branch: LacksBranch<'_>,
 ) -> Result<Staged> {
-    let missing = missing_branches(town, request, lacks_branch)?;
-    let look = |reader: &Reader<'_>| look(town, reader, &request.inputs, &missing, &mut |_, _| {});
+    let problems = RigProblems::read(town, request, lacks_branch)?;
+    let look = |reader: &Reader<'_>| look(town, reader, &request.inputs, &problems, &mut |_, _| {});
     let mut staged = town.read(look)?.staged;
     if !staged.plan.has_errors() {
         staged.status = if staged.plan.findings.is_empty() { READY } else { WARNINGS };
@@ -117,17 +117,17 @@ pub fn stage_telling(
     lacks_branch: LacksBranch<'_>,
     tell: &mut dyn FnMut(usize, usize),
 ) -> Result<Staged> {
-    let missing = missing_branches(town, request, lacks_branch)?;
+    let problems = RigProblems::read(town, request, lacks_branch)?;
     // A large set is looked at outside the transaction, so that no writer waits; changes since then are looked at once
     // more.
-    let looked = town.read(|reader| look(town, reader, &request.inputs, &missing, tell))?;
+    let looked = town.read(|reader| look(town, reader, &request.inputs, &problems, tell))?;
     if looked.staged.plan.has_errors() {
         return Ok(looked.staged);
     }
     town.write(|writer| {
         let is_fresh = writer.last_event_number()? == looked.as_of;
         let looked =
-            if is_fresh { looked } else { look(town, writer, &request.inputs, &missing, tell)? };
+            if is_fresh { looked } else { look(town, writer, &request.inputs, &problems, tell)? };
         let StageLook { set, tracked, mut staged, .. } = looked;
         if staged.plan.has_errors() {
             return Ok(staged);
@@ -147,7 +147,7 @@ fn look(
     town: &Town,
     reader: &Reader<'_>,
     inputs: &[String],
-    missing: &[(RigSlug, String)],
+    problems: &RigProblems,
     tell: &mut dyn FnMut(usize, usize),
 ) -> Result<StageLook> {
     let set = set_of(town, reader, inputs)?;
@@ -156,7 +156,7 @@ fn look(
         rows.extend(reader.member_rows(page)?);
         tell(rows.len(), set.beads.len());
     }
-    let (facts, settings) = facts(town, reader, &rows, &set, missing.to_vec())?;
+    let (facts, settings) = facts(town, reader, &rows, &set, problems.clone())?;
     let durations = past_durations(reader)?;
     let room = settings.max_polecats;
     let outlook = outlook(durations.as_ref(), &settings, room, &facts.members, |_| {
@@ -166,7 +166,7 @@ fn look(
     let staged = Staged {
         convoy: None,
         status: "error",
-        restaged: false,
+        restaged: set.convoy.is_some(),
         added: Vec::new(),
         removed: Vec::new(),
         waits_for: facts.members.into_iter().map(|member| member.waits_for).collect(),
@@ -258,7 +258,7 @@ fn facts(
     reader: &Reader<'_>,
     rows: &[MemberRow],
     set: &StageSet,
-    missing_branches: Vec<(RigSlug, String)>,
+    RigProblems { missing_branches, missing_agents }: RigProblems,
 ) -> Result<(StageFacts, SchedulerSettings)> {
     let rigs: HashMap<RigSlug, Rig> =
         reader.rigs()?.into_iter().map(|rig| (rig.slug.clone(), rig)).collect();
@@ -288,7 +288,7 @@ fn facts(
     let settings = SchedulerSettings::of(&layers_in(town.root(), reader)?)?;
     let is_epic = set.epic.is_some();
     let cap = settings.max_polecats;
-    let facts = StageFacts { members, is_epic, cap, outside, missing_branches };
+    let facts = StageFacts { members, is_epic, cap, outside, missing_branches, missing_agents };
     Ok((facts, settings))
 }
 
@@ -431,18 +431,27 @@ fn parents<B: OutlineFacts>(beads: &[B], places: &HashMap<&BeadId, usize>) -> Ve
     beads.iter().map(parent).collect()
 }
 
-/// The rigs whose repositories are known not to have the branch that was asked for. Before the transaction, because it reads
-/// files.
-fn missing_branches(
-    town: &Town,
-    request: &StageRequest,
-    lacks_branch: LacksBranch<'_>,
-) -> Result<Vec<(RigSlug, String)>> {
-    let Some(branch) = &request.base_branch else { return Ok(Vec::new()) };
-    let rigs = town.read(|reader| Ok(reader.rigs()?))?;
-    let is_missing = |rig: &Rig| rig.state == RigState::Active && lacks_branch(rig, branch);
-    let missing = rigs.into_iter().filter(is_missing);
-    Ok(missing.map(|rig| (rig.slug, branch.clone())).collect())
+/// The problems of the rigs of a town that only files and repositories show: read before the transaction.
+#[derive(Clone)]
+struct RigProblems {
+    missing_branches: Vec<(RigSlug, String)>,
+    missing_agents: Vec<(RigSlug, String)>,
+}
+
+impl RigProblems {
+    fn read(town: &Town, request: &StageRequest, lacks_branch: LacksBranch<'_>) -> Result<Self> {
+        let rigs = town.read(|reader| Ok(reader.rigs()?))?;
+        let active = || rigs.iter().filter(|rig| rig.state == RigState::Active);
+        let branch = request.base_branch.as_ref();
+        let missing_branches = branch.map_or_else(Vec::new, |branch| {
+            let missing = active().filter(|rig| lacks_branch(rig, branch));
+            missing.map(|rig| (rig.slug.clone(), branch.clone())).collect()
+        });
+        let settings = town.scheduler_settings()?;
+        let problem = |rig: &Rig| Some((rig.slug.clone(), agent_problem(town, &settings, rig)?));
+        let missing_agents = active().filter_map(problem).collect();
+        Ok(Self { missing_branches, missing_agents })
+    }
 }
 
 fn begin(

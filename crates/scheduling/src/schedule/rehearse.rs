@@ -37,18 +37,38 @@ pub(super) fn rehearse(
     cook(town, rig, bead, parameters)
 }
 
-/// Refuses an agent whose program is missing on every machine that could start it. That is known where this machine is the
-/// only one: its rig works here, and its town is a file here. The command of a rig is found out when it starts.
 fn require_program(town: &Town, rig: &Rig, runtime: &Runtime) -> Result<()> {
+    let Some(problem) = missing_program(town, rig, runtime) else { return Ok(()) };
+    Err(OperationError::rejected(format!(
+        "{problem}; install it, or choose another agent with --agent <name> or gt config set rig.{}.runtime <name> \
+         (gt config agent list shows them)",
+        rig.slug
+    )))
+}
+
+/// Why no agent of a rig can be started as it is set, if that is known.
+pub(crate) fn agent_problem(
+    town: &Town,
+    settings: &SchedulerSettings,
+    rig: &Rig,
+) -> Option<String> {
+    if !rig.executor.takes_slot() {
+        return None;
+    }
+    match runtimes::known_in(town, settings, &rig.slug, None) {
+        Ok(runtime) => missing_program(town, rig, &runtime),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// An agent whose program is missing on every machine that could start it, in words. That is known where this machine is the
+/// only one: its rig works here, and its town is a file here. The command of a rig is found out when it starts.
+fn missing_program(town: &Town, rig: &Rig, runtime: &Runtime) -> Option<String> {
     let is_here = matches!(rig.executor, ExecutorKind::Tmux | ExecutorKind::Process);
     let Runtime { name, program, .. } = runtime;
     let is_own = program.is_empty() || program.contains('{') || name.as_str() == CUSTOM;
-    if !is_here || is_own || town.store_path().is_none() || process::is_installed(program) {
-        return Ok(());
-    }
-    Err(OperationError::rejected(format!(
-        "the agent {name} needs {program}, which is not installed on this machine; install it, or choose another agent with \
-         --agent <name> or gt config set rig.{}.runtime <name> (gt config agent list shows them)",
-        rig.slug
-    )))
+    let is_known = is_here && !is_own && town.store_path().is_some();
+    (is_known && !process::is_installed(program)).then(|| {
+        format!("the agent {name} needs {program}, which is not installed on this machine")
+    })
 }

@@ -3,7 +3,7 @@
 use gt_core::merging::{MergeRequest, RequestState};
 use gt_core::schedule::{CloseReason, Context, ContextOrigin, RunState};
 use gt_core::{Bead, BeadId, ExecutorKind, Outcome, Status};
-use gt_store::{NewContext, Writer};
+use gt_store::{NewContext, Reader, Writer};
 
 use super::check;
 use super::lift_stop::lift_stop_of_run_in;
@@ -16,58 +16,75 @@ use gt_beads::run_records::release_in;
 use gt_beads::transition_check::refuse_if_over;
 use gt_town::{OperationError, Result, Town};
 
-/// A bead that is scheduled again.
+/// A bead that is tried again.
 #[derive(Debug, Clone)]
 pub struct Retried {
     /// The bead.
     pub bead: BeadId,
-    /// Its new context.
-    pub context: Context,
+    /// Its context. A bead that was never scheduled is only opened, and has none.
+    pub context: Option<Context>,
+    /// Agents pull it while it is open.
+    pub is_pulled: bool,
     /// It had failed, and is open again.
     pub reopened: bool,
     /// It was scheduled already, and its backoff or cooldown is over.
     pub hastened: bool,
 }
 
-/// Schedules beads again that were given up or failed, and clears their failures. Without names that is every bead
-/// that waits for a person: circuit-broken, quarantined, failed in its last run, or out of attempts. A bead that could
-/// not start anyway is refused, as by a sling. With `now` a bead that is scheduled already, and waits for the end of a
-/// backoff or cooldown, waits no longer. If one of the names is unknown, nothing is scheduled.
-pub fn retry(town: &Town, inputs: &[String], all: bool, now: bool) -> Result<Vec<Result<Retried>>> {
+/// Tries beads again that were given up or failed, and clears their failures. A bead that could not start anyway is
+/// refused, as by a sling. One that was never scheduled is only opened. With `now` a bead that is scheduled already, and
+/// waits for the end of a backoff or cooldown, waits no longer. If one of the names is unknown, nothing is tried again.
+pub fn retry(town: &Town, names: &[String], now: bool) -> Result<Vec<Result<Retried>>> {
     let unknown = town.read(|reader| {
-        let found = inputs.iter().map(|input| resolve_in(town, reader, input));
+        let found = names.iter().map(|name| resolve_in(town, reader, name));
         Ok(found.filter_map(Result::err).collect::<Vec<OperationError>>())
     })?;
     if !unknown.is_empty() {
         return Ok(unknown.into_iter().map(Err).collect());
     }
-    let mut names = inputs.to_vec();
-    if all {
-        names.extend(town.read(|reader| {
-            let failed = reader.failed_contexts()?.into_iter().map(|context| context.bead);
-            let broken = reader.beads_with_failed_runs()?;
-            let mut beads: Vec<BeadId> = failed.chain(broken).collect();
-            if now {
-                let open = reader.open_contexts()?;
-                let waiting = open.into_iter().filter(|context| context.next_attempt_at.is_some());
-                beads.extend(waiting.map(|context| context.bead));
-            }
-            beads.sort();
-            beads.dedup();
-            Ok(beads.into_iter().map(|bead| bead.to_string()).collect::<Vec<_>>())
-        })?);
-    }
-    try_again(town, names, all, now)
+    try_again(town, names, false, now)
 }
 
 /// The same for beads that were found to need it. A bead that needs it no more is passed over.
-pub(crate) fn retry_found(town: &Town, names: Vec<String>) -> Result<Vec<Result<Retried>>> {
-    try_again(town, names, true, false)
+pub fn retry_found(town: &Town, names: &[String], now: bool) -> Result<Vec<Result<Retried>>> {
+    try_again(town, names, true, now)
+}
+
+/// Every bead that waits for a person: circuit-broken, quarantined, failed in its last run, or out of attempts. With `now`
+/// also those that wait for the end of a backoff or cooldown.
+pub fn beads_to_retry(town: &Town, now: bool) -> Result<Vec<String>> {
+    town.read(|reader| {
+        let failed = reader.failed_contexts()?.into_iter().map(|context| context.bead);
+        let broken = reader.beads_with_failed_runs()?;
+        let mut beads: Vec<BeadId> = failed.chain(broken).collect();
+        if now {
+            let open = reader.open_contexts()?;
+            let waiting = open.into_iter().filter(|context| context.next_attempt_at.is_some());
+            beads.extend(waiting.map(|context| context.bead));
+        }
+        beads.sort();
+        beads.dedup();
+        Ok(beads.into_iter().map(|bead| bead.to_string()).collect())
+    })
+}
+
+/// How many of these beads a retry gives to the scheduler.
+pub fn count_retries(town: &Town, names: &[String], now: bool) -> Result<usize> {
+    let inputs = DispatchInputs::read(town)?;
+    let recipes = names.iter().map(|name| try_recipe(town, name)).collect::<Result<Vec<_>>>()?;
+    town.read(|reader| {
+        let snapshot = SchedulingSnapshot::read_for_daemon(reader, &inputs, town.now())?;
+        let decisions = names.iter().zip(recipes).map(|(name, recipe)| {
+            let decision = decide_in(town, reader, &snapshot, name, recipe, now);
+            matches!(decision, Ok(RetryDecision::Hasten(..) | RetryDecision::Schedule(_)))
+        });
+        Ok(decisions.filter(|starts| *starts).count())
+    })
 }
 
 fn try_again(
     town: &Town,
-    names: Vec<String>,
+    names: &[String],
     found: bool,
     now: bool,
 ) -> Result<Vec<Result<Retried>>> {
@@ -75,14 +92,15 @@ fn try_again(
     // Before the transaction, because it reads files.
     let recipes = names.iter().map(|name| try_recipe(town, name)).collect::<Result<Vec<_>>>()?;
     let mut snapshot = None;
-    let answers = town.write_each(names.into_iter().zip(recipes), |writer, (name, recipe)| {
+    let answers = town.write_each(names.iter().zip(recipes), |writer, (name, recipe)| {
         let snapshot = match &mut snapshot {
             Some(snapshot) => snapshot,
-            unread => {
-                unread.insert(SchedulingSnapshot::read_for_daemon(writer, &inputs, town.now())?)
-            }
+            unread => unread.insert(SchedulingSnapshot::read_for_daemon(writer, &inputs, town.now())?),
         };
-        retry_in(town, writer, snapshot, &name, recipe, now)
+        match decide_in(town, writer, snapshot, name, recipe, now)? {
+            RetryDecision::NotNeeded(why) => Ok(RetryResult::NotNeeded(why)),
+            decision => Ok(RetryResult::Again(Box::new(apply_in(town, writer, decision)?))),
+        }
     })?;
     let told = answers.into_iter().filter_map(|answer| match answer {
         Ok(RetryResult::Again(retried)) => Some(Ok(*retried)),
@@ -116,36 +134,60 @@ pub(crate) fn try_recipe(town: &Town, input: &str) -> Result<Option<OperationErr
     }))
 }
 
-fn retry_in(
+/// What a retry of a bead comes to.
+enum RetryDecision {
+    /// There is nothing to try again, for this reason.
+    NotNeeded(OperationError),
+    /// It is scheduled, and the wait of its context ends.
+    Hasten(BeadId, Context),
+    /// It failed without ever being scheduled, and is opened. The flag says that agents pull it while it is open.
+    Open(BeadId, bool),
+    /// It is scheduled again.
+    Schedule(Box<NextTry>),
+}
+
+/// A bead that a retry schedules.
+struct NextTry {
+    bead: Bead,
+    latest: Context,
+    has_request: bool,
+}
+
+fn refusal(id: &BeadId, why: impl std::fmt::Display) -> OperationError {
+    OperationError::rejected(format!("cannot retry {id}: {why}"))
+}
+
+fn decide_in(
     town: &Town,
-    writer: &mut Writer<'_>,
+    reader: &Reader<'_>,
     snapshot: &SchedulingSnapshot,
     input: &str,
     recipe: Option<OperationError>,
     now: bool,
-) -> Result<RetryResult> {
-    let id = resolve_in(town, writer, input)?;
-    refuse_if_over(town, writer, &id, "retry")?;
-    let require = |writer: &Writer<'_>| -> Result<Bead> {
-        writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))
-    };
-    let bead = require(writer)?;
-    let refusal = |why: String| OperationError::rejected(format!("cannot retry {id}: {why}"));
-    let not_needed = |why: String| Ok(RetryResult::NotNeeded(refusal(why)));
-    let Some(latest) = writer.latest_context(&id)? else {
-        let rig = bead.rig.as_ref().map(|slug| writer.rig(slug.as_str())).transpose()?.flatten();
+) -> Result<RetryDecision> {
+    let id = resolve_in(town, reader, input)?;
+    refuse_if_over(town, reader, &id, "retry")?;
+    let bead = reader.bead(&id)?.ok_or_else(|| OperationError::NoBead(input.to_owned()))?;
+    let refusal = |why: String| refusal(&id, why);
+    let not_needed = |why: String| Ok(RetryDecision::NotNeeded(refusal(why)));
+    let is_closed = bead.status == Status::Closed;
+    let has_failed = is_closed && bead.outcome == Some(Outcome::Failed);
+    let Some(latest) = reader.latest_context(&id)? else {
+        let rig = bead.rig.as_ref().map(|slug| reader.rig(slug.as_str())).transpose()?.flatten();
         let is_pulled = rig.is_some_and(|rig| rig.executor == ExecutorKind::Pull);
-        return not_needed(if is_pulled {
-            format!("it was never scheduled, and agents pull it while it is open: bd reopen {id}")
-        } else {
-            format!("it was never scheduled; gt sling {id} schedules it")
-        });
+        return match (has_failed, is_closed, is_pulled) {
+            (true, ..) => Ok(RetryDecision::Open(id, is_pulled)),
+            (_, true, _) => {
+                not_needed(format!("it is closed, and did not fail; bd reopen {id} opens it again"))
+            }
+            (_, _, true) => {
+                not_needed("it is open, and waits for an agent that pulls it".to_owned())
+            }
+            _ => not_needed(format!("it was never scheduled; gt sling {id} schedules it")),
+        };
     };
     if latest.closed.is_none() && now && latest.next_attempt_at.is_some() {
-        writer.end_context_wait(&latest)?;
-        let context = Context { next_attempt_at: None, ..latest };
-        let retried = Retried { bead: id, context, reopened: false, hastened: true };
-        return Ok(RetryResult::Again(Box::new(retried)));
+        return Ok(RetryDecision::Hasten(id, latest));
     }
     if latest.closed.is_none() {
         return not_needed(format!(
@@ -153,28 +195,27 @@ fn retry_in(
             latest.id
         ));
     }
-    if let Some(run) = writer.live_run(&id)? {
+    if let Some(run) = reader.live_run(&id)? {
         return not_needed(format!(
             "it is running ({}); gt run cancel {} ends that",
             run.id, run.id
         ));
     }
-    let request = writer.open_merge_request(&id)?;
+    let request = reader.open_merge_request(&id)?;
     // The queue schedules the repair of work that it sends back, and a bead has one context at a time.
     if let Some(open) = request.as_ref().filter(|request| !is_sent_back(request)) {
         return not_needed(format!("{}; {}", open.state_reason(), open.next_step()));
     }
-    let reopened = bead.status == Status::Closed;
-    if reopened && bead.outcome != Some(Outcome::Failed) {
+    if is_closed && !has_failed {
         return not_needed(format!(
             "it is closed, and did not fail; to do it again: bd reopen {id}, then gt sling {id}"
         ));
     }
-    let last_run = writer.runs_of(&id)?.into_iter().next();
+    let last_run = reader.runs_of(&id)?.into_iter().next();
     let dispatched =
         latest.closed.as_ref().is_some_and(|closed| closed.reason == CloseReason::Dispatched);
     let ended_well = last_run.as_ref().is_some_and(|run| run.state == RunState::Done);
-    if dispatched && ended_well && !reopened {
+    if dispatched && ended_well && !is_closed {
         return not_needed(format!("its last run ended well; gt sling {id} schedules it anew"));
     }
     let Some(rig) = snapshot.rig(&latest.rig) else {
@@ -193,20 +234,45 @@ fn retry_in(
             "{fault}; gt sling {id} --formula <formula> schedules it with another"
         )));
     }
+    Ok(RetryDecision::Schedule(Box::new(NextTry { bead, latest, has_request: request.is_some() })))
+}
+
+fn apply_in(town: &Town, writer: &mut Writer<'_>, decision: RetryDecision) -> Result<Retried> {
+    let next = match decision {
+        RetryDecision::NotNeeded(why) => return Err(why),
+        RetryDecision::Hasten(bead, latest) => {
+            writer.end_context_wait(&latest)?;
+            let context = Some(Context { next_attempt_at: None, ..latest });
+            let (reopened, hastened) = (false, true);
+            return Ok(Retried { bead, context, is_pulled: false, reopened, hastened });
+        }
+        RetryDecision::Open(bead, is_pulled) => {
+            reopen_in(town, writer, bead.as_str(), None)?;
+            let (reopened, hastened) = (true, false);
+            return Ok(Retried { bead, context: None, is_pulled, reopened, hastened });
+        }
+        RetryDecision::Schedule(next) => next,
+    };
+    let NextTry { bead, latest, has_request } = *next;
+    let id = bead.id.clone();
+    let reopened = bead.status == Status::Closed;
     if reopened {
         reopen_in(town, writer, id.as_str(), None)?;
     }
-    if request.is_some() && bead.status == Status::Blocked {
+    if has_request && bead.status == Status::Blocked {
         // A repair that was given up has blocked it.
         release_in(writer, &id)?;
     } else {
         lift_stop_of_run_in(writer, &bead)?;
     }
-    let bead = require(writer)?;
+    let bead = writer.bead(&id)?.ok_or_else(|| OperationError::NoBead(id.to_string()))?;
     if bead.status == Status::Blocked {
-        return Err(refusal(format!(
-            "its status is blocked, so nothing starts it; bd update {id} --status open, then gt scheduler retry {id}"
-        )));
+        return Err(refusal(
+            &id,
+            format!(
+                "its status is blocked, so nothing starts it; bd update {id} --status open, then gt scheduler retry {id}"
+            ),
+        ));
     }
     let new = NewContext {
         place: latest.place.clone(),
@@ -216,8 +282,8 @@ fn retry_in(
         ..NewContext::plain(id.clone(), latest.rig.clone(), bead.priority, ContextOrigin::Retry)
     };
     let made = writer.insert_contexts(vec![new])?.into_iter().next();
-    let context = made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))?;
-    Ok(RetryResult::Again(Box::new(Retried { bead: id, context, reopened, hastened: false })))
+    let made = made.ok_or_else(|| OperationError::rejected("nothing was scheduled"))?;
+    Ok(Retried { bead: id, context: Some(made), is_pulled: false, reopened, hastened: false })
 }
 
 /// Whether an open merge request needs a repair.

@@ -129,7 +129,7 @@ pub(super) async fn retry(
     let now = fields.flag("now");
     fields.check()?;
     act(&service, &caller, id, move |town, bead| {
-        only(schedule::retry(town, &[bead.id.to_string()], false, now)?).map(drop)
+        only(schedule::retry(town, &[bead.id.to_string()], now)?).map(drop)
     })
     .await
 }

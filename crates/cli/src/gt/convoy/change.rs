@@ -8,6 +8,7 @@ use gt_execution::trees::nuke;
 use gt_scheduling::schedule::{ConvoyChoice, SlingRequest};
 use gt_town::rigs::branch_name;
 
+use super::super::scheduler::{RetryOfBeads, retry_and_tell};
 use super::super::sling;
 use super::{convoy_document, progress, state_word};
 use crate::context::CommandContext;
@@ -400,16 +401,16 @@ fn tell(
 pub(super) struct RetryArgs {
     /// The convoy
     id: String,
+    /// Start any number of agents at once, without being asked
+    #[arg(long, short = 'y')]
+    yes: bool,
 }
 
 pub(super) fn retry(context: &CommandContext<'_>, args: &RetryArgs) -> Result<(), CliError> {
     sling::refuse_workers(&context.environment)?;
     let town = context.town()?;
-    let (convoy, retried) = gt_scheduling::convoy_planning::retry(&town, &args.id)?;
-    crate::gt::scheduler::tell_retried(
-        context,
-        &town,
-        retried,
-        &format!("Nothing of {} has failed", convoy.bead.id),
-    )
+    let (convoy, failed) = gt_scheduling::convoy_planning::failed_members(&town, &args.id)?;
+    let nothing = format!("Nothing of {} has failed", convoy.bead.id);
+    let retry = RetryOfBeads { names: failed, found: true, now: false, yes: args.yes };
+    retry_and_tell(context, &town, &retry, &nothing)
 }

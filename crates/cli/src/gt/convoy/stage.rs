@@ -7,10 +7,10 @@ use gt_api::{
     FindingDocument, RawJson, StagedBeadDocument, StagedDocument, StagedTaskDocument,
     StagedWaveDocument, to_json,
 };
-use gt_core::BeadId;
 use gt_core::decide::StagingFinding;
 use gt_core::schedule::Merge;
-use gt_scheduling::convoy_planning::{MemberRow, StageRequest, Staged};
+use gt_core::{BeadId, Rig};
+use gt_scheduling::convoy_planning::{self, MemberRow, StageRequest, Staged};
 use gt_scheduling::schedule::SlingReport;
 use gt_town::Town;
 use gt_town::rigs::branch_name;
@@ -78,7 +78,7 @@ enum Graph {
 ///
 /// Blocked beads start when their blockers are done. An epic or a list of beads is staged first. A rig that is
 /// parked or docked, or a branch that is missing, refuses the launch unless it is forced; other warnings are printed, and
-/// the launch goes on. A launch that is refused leaves it staged.
+/// the launch goes on. A launch that is refused leaves a staged convoy as it is, and stages nothing itself.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt convoy launch hq-cv-x7k2p
@@ -123,6 +123,17 @@ pub(super) fn launch(context: &CommandContext<'_>, args: &LaunchArgs) -> Result<
     let town = context.town()?;
     let request = StageRequest { inputs: args.ids.clone(), ..StageRequest::default() };
     let answers = LaunchAnswers { force: args.force, yes: args.yes };
+    if !args.force {
+        // A launch that is refused does not leave a convoy that it has staged itself.
+        let lacks_branch = |rig: &Rig, branch: &str| lacks_branch(&town, rig, branch);
+        let seen = convoy_planning::preview(&town, &request, &lacks_branch)?;
+        if let Some(told) = told_to_override(&seen).filter(|_| !seen.restaged) {
+            let ids = args.ids.join(" ");
+            return Err(CliError::request(format!(
+                "nothing was staged or launched: {told}; launch it all the same with gt convoy launch {ids} --force"
+            )));
+        }
+    }
     begin(context, &town, &look(&town, &request)?, answers)
 }
 
@@ -132,7 +143,7 @@ const PROGRESS_BAR_MIN_BEADS: usize = 5_000;
 /// Stages a set, and shows how far it is if that takes a while.
 fn look(town: &Town, request: &StageRequest) -> Result<Staged, CliError> {
     let mut bar: Option<ProgressBar> = None;
-    let staged = gt_scheduling::convoy_planning::stage_telling(
+    let staged = convoy_planning::stage_telling(
         town,
         request,
         &|rig, branch| lacks_branch(town, rig, branch),
@@ -170,14 +181,9 @@ fn begin(
         show(context.printer, staged, None)?;
         return verdict(staged);
     };
-    let overridden: Vec<&StagingFinding> = staged.plan.to_override().collect();
-    if !overridden.is_empty() && !force {
-        let mut told: Vec<String> = overridden.iter().map(|finding| said_of(finding)).collect();
-        let fixes = overridden.iter().filter_map(|finding| finding.suggested_fix.as_deref());
-        told.extend(fixes.map(|fix| format!("fix: {fix}")));
+    if let Some(told) = told_to_override(staged).filter(|_| !force) {
         return Err(CliError::request(format!(
-            "{convoy} stays staged: {}; launch it all the same with gt convoy launch {convoy} --force",
-            told.join("; ")
+            "{convoy} stays staged: {told}; launch it all the same with gt convoy launch {convoy} --force"
         )));
     }
     let request = sling::launch_request(convoy.as_str());
@@ -186,7 +192,12 @@ fn begin(
         context.printer.note(format!("{convoy} stays staged: gt convoy launch {convoy}"));
         return Ok(());
     }
-    let slung = sling::carry_out(town, &request)?;
+    let slung = sling::carry_out(town, &request).inspect_err(|_| {
+        // A convoy that was staged before is known.
+        if !staged.restaged {
+            context.printer.note(format!("{convoy} stays staged: gt convoy launch {convoy}"));
+        }
+    })?;
     if context.printer.json() {
         show(context.printer, staged, Some(&slung))?;
         return sling::verdict(&slung);
@@ -197,6 +208,15 @@ fn begin(
         context.printer.done(format!("! {forced}{}", said_of(finding)))?;
     }
     sling::print_scheduled_by_convoy(context, town, &slung)
+}
+
+/// The findings that a launch has to override, and how to put them right; none if there are none.
+fn told_to_override(staged: &Staged) -> Option<String> {
+    let overridden: Vec<&StagingFinding> = staged.plan.to_override().collect();
+    let mut told: Vec<String> = overridden.iter().map(|finding| said_of(finding)).collect();
+    let fixes = overridden.iter().filter_map(|finding| finding.suggested_fix.as_deref());
+    told.extend(fixes.map(|fix| format!("fix: {fix}")));
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// A finding in one line.

@@ -94,11 +94,28 @@ fn only_findings_that_break_the_plan_need_force() {
         FindingCategory::Orphan,
         FindingCategory::CrossRig,
         FindingCategory::Capacity,
+        FindingCategory::MissingAgent,
         FindingCategory::Gated,
     ] {
         assert!(!category.is_error() && !category.needs_force(), "{category}");
     }
     assert!(forced.iter().all(|category| category.needs_force() && !category.is_error()));
+}
+
+#[test]
+fn an_agent_that_is_missing_is_told_for_the_rigs_of_the_set() {
+    let why = "the agent claude needs claude, which is not installed";
+    let missing = |rig: &str| (RigSlug::parse(rig).unwrap(), why.to_owned());
+    let facts = StageFacts {
+        members: vec![task("a", &[]), task("b", &[])],
+        missing_agents: vec![missing("web"), missing("other")],
+        ..StageFacts::default()
+    };
+    let plan = stage(&facts);
+    assert_eq!(categories(&plan), ["missing-agent"]);
+    assert_eq!(plan.findings[0].message, format!("the rig web starts nothing: {why}"));
+    assert_eq!(plan.findings[0].beads.len(), 2);
+    assert!(!plan.has_errors());
 }
 
 #[test]
