@@ -26,6 +26,31 @@ const SECRET_WORDS: [&str; 10] = [
     "WEBHOOK",
 ];
 
+/// Words in the name of a variable that holds a credential, between underscores.
+const CREDENTIAL_WORDS: [&str; 18] = [
+    "APIKEY",
+    "AUTH",
+    "BEARER",
+    "COOKIE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "KEY",
+    "KEYS",
+    "PASS",
+    "PASSPHRASE",
+    "PASSWD",
+    "PASSWORD",
+    "PAT",
+    "SECRET",
+    "SECRETS",
+    "TOKEN",
+    "TOKENS",
+    "WEBHOOK",
+];
+
+/// Ends of such names that are written in one word with others, as in `PGPASSWORD`.
+const CREDENTIAL_ENDS: [&str; 5] = ["APIKEY", "PASSWORD", "SECRET", "TOKEN", "_PWD"];
+
 /// Last words in the names of variables whose values are names that people read in any output.
 const PUBLIC_WORDS: [&str; 2] = ["MODEL", "REGION"];
 
@@ -257,6 +282,14 @@ fn collect_fields(name: &str, document: &Value, secrets: &mut Vec<String>) {
     }
 }
 
+/// Whether the name of a variable says that it holds a credential. This is narrower than what is masked: a variable that is
+/// taken away by mistake, such as `GIT_AUTHOR_NAME`, is missed.
+pub fn is_credential_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    name.split('_').any(|word| CREDENTIAL_WORDS.contains(&word))
+        || CREDENTIAL_ENDS.iter().any(|end| name.ends_with(end))
+}
+
 /// Whether the name of a variable or field says that its value is a key.
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
@@ -335,6 +368,37 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn names_of_credentials_are_told_from_similar_words() {
+        for name in [
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+            "ANTHROPIC_API_KEY",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "MYSQL_PWD",
+            "NPM_TOKEN",
+            "OPENAI_APIKEY",
+            "PGPASSWORD",
+            "SMTP_PASS",
+            "npm_config__authToken",
+        ] {
+            assert!(is_credential_name(name), "{name}");
+        }
+        for name in [
+            "GIT_AUTHOR_NAME",
+            "KEYBOARD_LAYOUT",
+            "NODE_PATH",
+            "OLDPWD",
+            "PATH",
+            "PWD",
+            "TOKENIZERS_PARALLELISM",
+            "XAUTHORITY",
+        ] {
+            assert!(!is_credential_name(name), "{name}");
+        }
+    }
 
     fn contains(text: &[u8], part: &[u8]) -> bool {
         text.windows(part.len()).any(|window| window == part)

@@ -349,19 +349,31 @@ fn a_check_has_no_credentials_and_its_own_directory() {
         "GIT_ASKPASS",
         "PGPASSWORD",
         "GT_WORK_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "NPM_TOKEN",
     ];
     let mut gt = town.start_gt(&["rig", "check", "run", "main", "--rig", "web", "--json"]);
     for name in withheld {
         gt = gt.env(name, "s3cret-value");
     }
-    let report = gt.env("OLDPWD", "/elsewhere").run().fails(1).json();
+    let gt = gt.env("OLDPWD", "/elsewhere").env("GIT_AUTHOR_NAME", "Ada");
+    let report = gt.run().fails(1).json();
     let log = fs::read_to_string(town.cwd().join(report[0]["log"].as_str().unwrap())).unwrap();
     for name in withheld {
         assert!(!log.contains(&format!("{name}=")), "{name}: {log}");
     }
     assert!(!log.contains("s3cret-value") && !log.contains("secret"), "{log}");
     let tree = town.cwd().join("web/checks/1/rig");
-    assert_says(&log, &[&format!("PWD={}", tree.display()), "GT_CHECK=web/env", "GT_RIG=web"]);
+    assert_says(
+        &log,
+        &[
+            &format!("PWD={}", tree.display()),
+            "GT_CHECK=web/env",
+            "GT_RIG=web",
+            "GIT_AUTHOR_NAME=Ada",
+        ],
+    );
     assert!(!git(&town, &town.root().join("origin.git"), &["branch"]).contains("stolen"));
 }
 

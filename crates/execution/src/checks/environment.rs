@@ -4,7 +4,9 @@ use std::path::Path;
 
 use gt_core::Rig;
 use gt_executors::git::Repository;
-use gt_executors::git::fence::{WITHHELD, bash_env_here, path_in_use, worker_git_variables};
+use gt_executors::git::fence::{
+    WITHHELD, bash_env_here, credentials_here, path_in_use, worker_git_variables,
+};
 
 use crate::trees::{path_with_us, programs_of};
 use gt_town::identity::{CHECK, RUN_OF_CHECK, RUN_TOKEN};
@@ -15,8 +17,9 @@ const OF_STORE: [&str; 6] =
     ["DATABASE_URL", "PGPASSWORD", "GT_WORK_URL", "GT_WORK_TOKEN", "GT_DAEMON", RUN_TOKEN];
 
 /// The variables of ours that a check does not get.
-pub(super) fn withheld() -> Vec<&'static str> {
-    WITHHELD.into_iter().chain(OF_STORE).collect()
+pub(super) fn withheld() -> Vec<String> {
+    let known = WITHHELD.into_iter().chain(OF_STORE).map(str::to_owned);
+    known.chain(credentials_here()).collect()
 }
 
 /// The variables that a check gets besides ours. `label` names it; a `gt` that it calls is refused every write.

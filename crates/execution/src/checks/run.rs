@@ -225,7 +225,8 @@ impl Runner<'_> {
         let label = format!("{}/{}", self.order.rig.slug, planned.check.name);
         let mut environment =
             environment_of(self.town, self.order.rig, self.repository, self.order.program, &label)?;
-        let without = withheld();
+        let withheld = withheld();
+        let without: Vec<&str> = withheld.iter().map(String::as_str).collect();
         let is_first = taken.is_none();
         if taken.is_none() {
             *taken = self.trees.take(self.order.keep_going)?;

@@ -12,6 +12,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use gt_core::secret_mask::is_credential_name;
+
 use crate::environment::is_caller_variable;
 
 /// Credentials of origins. A worker does not get them unless its runtime or account sets them.
@@ -43,6 +45,21 @@ pub fn withheld_here() -> Vec<&'static str> {
 /// The names of those variables that this process has.
 pub fn present_here(names: &[&'static str]) -> Vec<&'static str> {
     names.iter().copied().filter(|name| std::env::var_os(name).is_some()).collect()
+}
+
+/// The names of the variables of this process, and of the environment that our git has instead, that hold credentials by their
+/// names. Ours and the settings of git are left out: they are given or withheld by name.
+pub fn credentials_here() -> Vec<String> {
+    let saved = environment_in_use();
+    let saved = saved.iter().flat_map(|saved| saved.iter().map(|(name, _)| name.clone()));
+    let names = std::env::vars_os().map(|(name, _)| name).chain(saved);
+    let names = names.filter_map(|name| name.into_string().ok());
+    let is_known = |name: &str| name.starts_with("GT_") || name.starts_with("GIT_CONFIG_");
+    let mut names: Vec<String> =
+        names.filter(|name| !is_known(name) && is_credential_name(name)).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// The `BASH_ENV` of this process.

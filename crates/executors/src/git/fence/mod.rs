@@ -27,8 +27,8 @@ mod worker_git;
 pub use audit::NewCommit;
 pub(crate) use environment::environment_in_use;
 pub use environment::{
-    STORE_CREDENTIALS, WITHHELD, bash_env_here, path_in_use, present_here, save_environment,
-    use_environment, withheld_here,
+    STORE_CREDENTIALS, WITHHELD, bash_env_here, credentials_here, path_in_use, present_here,
+    save_environment, use_environment, withheld_here,
 };
 pub use worker_git::{FencedRepository, call_worker_git, install_worker_git, worker_git_variables};
 pub(crate) use worker_git::{NO_PROTOCOL, PROTOCOLS, real_git};
