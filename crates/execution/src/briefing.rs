@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use gt_core::checks::{CheckDefinition, CheckRun, PathPattern};
 use gt_core::hosting::{PullRequestRepair, quote_feedback, quote_text};
 use gt_core::merging::{MergeRequest, MergeRequestId, RequestState, Review};
-use gt_core::schedule::{Context, Run, RunId, RunState, Workplace};
+use gt_core::schedule::{Context, Rescued, Run, RunId, RunState, Workplace};
 use gt_core::{Bead, Comment, ExecutorKind, Message, Rig};
 use gt_executors::git::Commit;
 use gt_store::Reader;
@@ -46,6 +46,8 @@ pub struct Briefing {
     pub checks: Vec<CheckDefinition>,
     /// The run of the same bead before it, and the titles of the steps that were done in it.
     pub before: Option<(Run, Vec<String>)>,
+    /// The saved work of the last of the earlier runs that has some, if this host has it and no run was done since.
+    pub saved: Option<Rescued>,
     /// The last comments on the bead, oldest first.
     pub comments: Vec<Comment>,
     /// How many comments there are before those.
@@ -104,6 +106,7 @@ pub(crate) fn briefing_in(town: &Town, reader: &Reader<'_>, run: Run) -> Result<
     let bead = reader.bead(&run.id.bead)?;
     let bead = bead.ok_or_else(|| OperationError::NoBead(run.id.bead.to_string()))?;
     let earlier = |other: &Run| other.id.epoch < run.id.epoch && other.running_at.is_some();
+    let saved = saved_before(reader, &run)?;
     let before = match reader.runs_of(&bead.id)?.into_iter().find(earlier) {
         Some(before) => {
             let steps = steps_in(reader, before)?;
@@ -149,10 +152,25 @@ pub(crate) fn briefing_in(town: &Town, reader: &Reader<'_>, run: Run) -> Result<
         steps: steps_in(reader, run)?,
         bead,
         before,
+        saved,
         comments,
         older_comments,
         messages,
     })
+}
+
+/// The saved work that a run can go on from.
+fn saved_before(reader: &Reader<'_>, run: &Run) -> Result<Option<Rescued>> {
+    let runs = reader.runs_of(&run.id.bead)?.into_iter();
+    let since_done = runs
+        .filter(|other| other.id.epoch < run.id.epoch)
+        .take_while(|other| other.state != RunState::Done);
+    for other in since_done {
+        if let Some(saved) = reader.rescue_of(&other.id)? {
+            return Ok(Some(saved).filter(|saved| saved.host == run.host));
+        }
+    }
+    Ok(None)
 }
 
 /// The code around the lines that comments are about, in the commit that was reviewed. A file that cannot be read has none.
@@ -347,6 +365,9 @@ impl Briefing {
         }
         if let Some((before, done)) = &self.before {
             let _ = writeln!(page, "{}", told_before(before, done));
+        }
+        if let Some(saved) = &self.saved {
+            let _ = writeln!(page, "{}", told_saved(saved));
         }
         let opening = self.opening(session);
         if !opening.is_empty() {
@@ -581,6 +602,14 @@ fn told_before(before: &Run, done: &[String]) -> String {
     format!(
         "The run before yours, {}, {how}{why}{done}; gt run log {} shows what it printed.",
         before.id, before.id
+    )
+}
+
+fn told_saved(saved: &Rescued) -> String {
+    let Rescued { run, reference, base, .. } = saved;
+    format!(
+        "What {run} left in its tree is saved: git diff {base} {reference} shows it, git merge --squash {reference} takes it \
+         over into your tree, and gt rescue show {run} says what could not be saved."
     )
 }
 

@@ -63,6 +63,24 @@ fn work_that_is_restored_while_a_worker_is_at_work_is_not_told_as_its_doing() {
 }
 
 #[test]
+fn the_next_worker_is_told_of_saved_work_and_takes_it_over() {
+    let town = town_with_trees("process");
+    town.script("we-1", "echo two > two.txt; exit 1");
+    assert_eq!(town.work("we-1", &[]), "failed");
+    let takes_over = "gt prime > \"$GT_TOWN_ROOT/told\"; git merge --quiet --squash refs/gt/rescue/we-1/1; \
+                      cp two.txt \"$GT_TOWN_ROOT/two\"; git reset --quiet --hard";
+    town.write("steps/we-1.sh", takes_over);
+    town.bd(["reopen", "we-1"]).ok();
+
+    assert_eq!(town.work("we-1", &[]), "done");
+
+    let told = std::fs::read_to_string(town.cwd().join("told")).unwrap();
+    let how = "git merge --squash refs/gt/rescue/we-1/1";
+    assert_says(&told, &["What we-1#1 left in its tree is saved", how, "gt rescue show we-1#1"]);
+    assert_eq!(std::fs::read_to_string(town.cwd().join("two")).unwrap(), "two\n");
+}
+
+#[test]
 fn of_a_run_that_left_nothing_nothing_is_saved() {
     let town = town_with_trees("process");
     town.script("we-1", "exit 1");
