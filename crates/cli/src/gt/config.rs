@@ -105,6 +105,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ConfigArgs) -> Result<(),
 pub(super) fn set(printer: &Printer, town: &Town, key: &str, value: &str) -> Result<(), CliError> {
     let (name, value) = settings::set(town, key, value, gt_scheduling::runtimes::check_name)?;
     note_unused(printer, town, Some(name.as_str()))?;
+    if let Some(told) = settings::lacks_hosting(town, &name)? {
+        printer.note(format!("warning: {told}"));
+    }
     if printer.json() {
         return printer.object(&document(&without_secrets(&settings::get(town, name.as_str())?)));
     }

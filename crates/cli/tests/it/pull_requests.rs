@@ -618,7 +618,9 @@ fn an_origin_without_a_hosting_service_is_named_and_the_queue_can_be_chosen() {
     town.bead("we-b", &[]);
     let refused = town.gt(["sling", "we-b", "--merge", "pr"]).fails(1);
     assert_says(&refused.stderr, &["the origin is a path", "--merge mr"]);
-    town.gt(["config", "set", "rig.web.merge", "pr"]).ok();
+    let warned = town.gt(["rig", "set", "web", "merge", "pr"]).ok();
+    let fix = "gt config set rig.web.merge mr lands through the merge queue";
+    assert_says(&warned.stderr, &["warning: no pull request can be opened", "is a path", fix]);
     let worker = Worker::begin(&town, "we-a", &[]);
     worker.commit("tea", "tea\n", "Add tea");
     let advice = "gt config set rig.web.merge mr";

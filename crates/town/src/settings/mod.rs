@@ -15,7 +15,7 @@ use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, SettingScope, Writer};
 
 use crate::file_settings::{self, OldFileSettings, of_town};
-use crate::hosting::hosting_of;
+use crate::hosting::{NoHosting, hosting_of};
 use crate::{OperationError, Result, Town};
 
 /// Every setting with the value in force and where it comes from.
@@ -238,6 +238,25 @@ pub fn unused_commands(town: &Town, about: Option<&str>) -> Result<Vec<String>> 
         })
     });
     Ok(told.collect())
+}
+
+/// Why work that is to become pull requests by this setting of a rig would be held, with the command that puts it right. Nothing
+/// for every other setting, and for a rig whose hosting service is known.
+pub fn lacks_hosting(town: &Town, name: &SettingName) -> Result<Option<String>> {
+    let Some((slug, key)) = name.as_str().strip_prefix("rig.").and_then(|it| it.rsplit_once('.'))
+    else {
+        return Ok(None);
+    };
+    let (rig, layers) =
+        town.read(|reader| Ok((reader.rig(slug)?, layers_in(town.root(), reader)?)))?;
+    let Some(rig) = rig.filter(|rig| key == "merge" && !rig.repo.is_empty()) else {
+        return Ok(None);
+    };
+    if layers.rig_merge(&rig.slug)? != "pr" {
+        return Ok(None);
+    }
+    let hosting = hosting_of(town, &rig, &layers.rig_hosting(&rig.slug)?);
+    Ok(hosting.err().map(|NoHosting(why)| format!("no pull request can be opened: {why}")))
 }
 
 /// Refuses what `bd config` or `bd kv` cannot keep.
