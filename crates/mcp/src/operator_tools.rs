@@ -5,7 +5,7 @@ use gt_beads::beads::{self, Close, PlanOptions, create_all, ready};
 use gt_beads::convoys::{self, ConvoyFilter};
 use gt_beads::messages::{self, MessageToSend};
 use gt_core::cost::CostGrouping;
-use gt_core::merging::{MergeRequestId, ReviewDecision};
+use gt_core::merging::{MergeRequest, MergeRequestId, ReviewDecision};
 use gt_core::schedule::RunId;
 use gt_core::time::{format_duration, parse_duration};
 use gt_core::{RigSlug, Timestamp};
@@ -581,8 +581,8 @@ fn decide(caller: &McpCaller, arguments: &mut ToolArguments) -> ToolAnswer {
                 Err(ToolFailure::new(format!("{bead} is neither scheduled nor running")))
             }
         },
-        "retry_merge" => Ok(merge_queue::retry(town, &id)?.state_reason()),
-        _ => Ok(merge_queue::cancel_request(town, &id)?.state_reason()),
+        "retry_merge" => standing(town, &merge_queue::retry(town, &id)?),
+        _ => standing(town, &merge_queue::cancel_request(town, &id)?),
     }
 }
 
@@ -601,7 +601,23 @@ fn review(caller: &McpCaller, action: &str, id: &str, words: &str) -> ToolAnswer
     };
     let process = caller.process.as_ref();
     let review = RequestReview { decision, file: "", line: None, body: words, process };
-    Ok(merge_queue::review(&caller.town, id, &review)?.state_reason())
+    let town = &caller.town;
+    let mut request = merge_queue::review(town, id, &review)?;
+    if let Some(program) = caller.program.as_ref().filter(|_| action == "approve") {
+        request = daemon::land_without_daemon(town, program, request)?;
+    }
+    standing(town, &request)
+}
+
+/// Where a request stands after a decision, and what moves it on.
+fn standing(town: &Town, request: &MergeRequest) -> ToolAnswer {
+    let story = merge_queue::story(town, &request.id.to_string())?;
+    let request = &story.request;
+    let mut lines = AnswerLines::default();
+    lines.push(request.state_reason());
+    let absence = daemon::absence_for_request(town, request)?;
+    let next = absence.map_or_else(|| story.next_step(), |absence| absence.to_string());
+    Ok(if next.is_empty() { lines.done() } else { lines.next(next) })
 }
 
 fn run_log(caller: &McpCaller, arguments: &mut ToolArguments) -> ToolAnswer {

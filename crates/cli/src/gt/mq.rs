@@ -43,7 +43,7 @@ enum MqVerb {
     /// List checks that passed after they had failed on the same tree
     #[command(after_help = "Examples:\n  gt mq flaky")]
     Flaky,
-    /// Look at the open pull requests now
+    /// Look at the open pull requests, and at work that people merge, now
     #[command(after_help = "Examples:\n  gt mq sync\n  gt mq sync web")]
     Sync(SyncArgs),
     /// Build, check and land what can land now
@@ -146,7 +146,12 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
             let rig = rig.map(|name| town.read(|reader| gt_town::rig_names::require(reader, name)));
             let rig = rig.transpose()?.map(|rig| rig.slug);
             let report = merge_queue::sync(&town, &this_program()?, rig.as_ref())?;
-            tell_changes(printer, &town, &report, "No news about pull requests")
+            tell_changes(
+                printer,
+                &town,
+                &report,
+                "No news about pull requests or about work that people merge",
+            )
         }
         MqVerb::Pause(args) => pause(context, &town, args, true),
         MqVerb::Resume(args) => pause(context, &town, args, false),
@@ -180,7 +185,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
         }
         MqVerb::Revert(args) => {
             let request = merge_queue::revert(&town, &this_program()?, &args.work, &args.message)?;
-            let request = land_without_daemon(&town, request)?;
+            let request = daemon::land_without_daemon(&town, &this_program()?, request)?;
             if printer.json() {
                 return printer.object(&document(&town, &request, None)?);
             }
@@ -196,20 +201,6 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
             printer.done(format!("✓ {reason}; {}", request.next_step()))
         }
     }
-}
-
-/// Lands a request where no daemon would; the request as it is then.
-pub(super) fn land_without_daemon(
-    town: &Town,
-    request: MergeRequest,
-) -> Result<MergeRequest, CliError> {
-    if daemon::is_running(town) {
-        return Ok(request);
-    }
-    let queue = QueueName { rig: request.rig.clone(), target: request.target.clone() };
-    merge_queue::pass_for(town, &this_program()?, &queue)?;
-    let now = town.read(|reader| Ok(reader.merge_request(&request.id)?))?;
-    Ok(now.unwrap_or(request))
 }
 
 /// Prints what a pass has changed.

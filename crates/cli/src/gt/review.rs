@@ -3,12 +3,12 @@
 use clap::{Args, Subcommand};
 use gt_api::{DiffStatDocument, MergeRequestDocument, MergeRequestStoryDocument, ReviewDocument};
 use gt_core::merging::{MergeRequest, RequestState, ReviewDecision};
-use gt_daemon::views;
+use gt_daemon::{daemon, views};
 use gt_execution::merge_queue::{self, LineEntry, RequestChangeSize, RequestReview, RequestStory};
 use gt_town::Town;
 
-use super::mq::{document, land_without_daemon};
-use crate::context::CommandContext;
+use super::mq::document;
+use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::output::{Cell, Table, ago, local_times, plural, short_commit};
 use crate::served;
@@ -121,7 +121,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ReviewArgs) -> Result<(),
         ReviewVerb::Approve(args) => {
             let body = args.message.as_deref().unwrap_or_default();
             let request = decide(&town, &args.request, ReviewDecision::Approved, body)?;
-            let request = land_without_daemon(&town, request)?;
+            let request = daemon::land_without_daemon(&town, &this_program()?, request)?;
             let words = match request.state {
                 RequestState::Landed => {
                     let commit = short_commit(&request.landed);

@@ -130,6 +130,100 @@ fn a_branch_that_conflicts_with_its_base_is_repaired_by_a_task_of_the_convoy() {
     assert_eq!(status(&town, &convoy)["close_reason"], "landed");
 }
 
+/// A convoy with one member whose branch conflicts with its base: a repair of it is scheduled. Its id, and that of the task.
+#[track_caller]
+fn convoy_in_conflict(town: &Sandbox) -> (String, String) {
+    let convoy = convoy(town, &["we-tea"], &["--integration"]);
+    let worker = Worker::of(town, "we-tea#1");
+    worker.commit("tea", "green\n", "Add tea");
+    town.person_lands("tea", "black\n");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    let tracked = texts(&status(town, &convoy)["tracked"], "id");
+    let task = tracked.into_iter().find(|id| id != "we-tea").unwrap();
+    (convoy, task)
+}
+
+#[test]
+fn a_branch_that_a_person_mends_needs_no_repair_any_more() {
+    let town = town_with_queue();
+    let (convoy, task) = convoy_in_conflict(&town);
+    let branch = format!("integration/{convoy}");
+    // Its repair waits for a worker, not for a person.
+    let rows = town.gt_json(&["inbox"]).to_string();
+    assert!(!rows.contains(&format!("{convoy}@1")), "{rows}");
+    let shown = town.gt(["mq", "show", &convoy]).ok().stdout;
+    assert_says(&shown, &["a repair is scheduled", &task]);
+
+    let place = town.root().join("person");
+    let git = |arguments: &[&str]| town.command("git").args(arguments).dir(&place).run();
+    git(&["fetch", "--quiet"]).ok();
+    git(&["checkout", "--quiet", &branch]).ok();
+    git(&["merge", "--quiet", "origin/main"]).fails(1);
+    std::fs::write(place.join("tea"), "green and black\n").unwrap();
+    git(&["commit", "--quiet", "--all", "--message", "Merge main"]).ok();
+    git(&["push", "--quiet", "origin", &format!("HEAD:{branch}")]).ok();
+    town.gt(["mq", "retry", &convoy]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(town.landed_file("tea").as_deref(), Some("green and black\n"));
+    let states = [1, 2].map(|number| {
+        let request = town.gt_json(&["mq", "show", &format!("{convoy}@{number}")]);
+        request["state"].as_str().unwrap().to_owned()
+    });
+    assert_eq!(states, ["superseded", "landed"]);
+    let shown = status(&town, &convoy);
+    assert_eq!((&shown["close_reason"], &shown["total"]), (&json!("landed"), &json!(2)));
+    assert_eq!(town.show(&task)["outcome"], "cancelled");
+}
+
+#[test]
+fn a_repair_of_a_branch_that_runs_is_waited_for_and_ends_with_its_request() {
+    let town = town_with_queue();
+    let (convoy, task) = convoy_in_conflict(&town);
+    town.cycle().ok();
+    let repair = Worker::of(&town, &format!("{task}#1"));
+
+    let refused = refusal(&town.gt(["mq", "retry", &convoy]));
+
+    assert_says(&refused, &[&format!("{task}#1 mends integration/{convoy}"), "gt run cancel"]);
+    town.gt(["mq", "cancel", &convoy]).ok();
+    repair.wait_until_gone();
+    assert_eq!(town.states(&task), ["cancelled"]);
+    assert_eq!(town.show(&task)["outcome"], "cancelled");
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(town.gt_json(&["mq", "show", &convoy])["id"], json!(format!("{convoy}@1")));
+    assert_eq!(status(&town, &convoy)["status"], "open");
+}
+
+#[test]
+fn work_that_a_convoy_has_brought_is_undone_bead_by_bead() {
+    let town = town_with_queue();
+    let convoy = convoy(&town, &["we-milk", "we-tea"], &["--integration"]);
+    finish(&town, "we-milk#1", "milk", "milk\n");
+    finish(&town, "we-tea#1", "tea", "tea\n");
+    assert_eq!(town.landed("main"), ["First commit", "Add milk", "Add tea"]);
+
+    for whole in [convoy.clone(), format!("{convoy}@1")] {
+        let refused = refusal(&town.gt(["mq", "revert", &whole, "-m", "no"]));
+        let commands = "gt mq revert we-tea -m <why>, then gt mq revert we-milk -m <why>";
+        assert_says(&refused, &["each bead of it is undone by itself", commands]);
+    }
+    let milk = town.origin_git(&["rev-parse", "main~1"]).ok().line().to_owned();
+    let said = town.gt(["mq", "revert", &milk, "-m", "sour"]).ok().stdout;
+
+    assert_says(&said, &["✓ Reverted we-milk on main as"]);
+    assert_eq!((town.landed_file("milk"), town.landed_file("tea")), (None, Some("tea\n".into())));
+    assert_ne!(town.show("we-milk")["status"], "closed");
+    assert_says(&town.bd(["comments", "we-milk"]).ok().stdout, &["we-milk@1", "sour"]);
+    assert_eq!(town.gt_json(&["mq", "show", "we-milk@1"])["undone_by"], "we-milk@2");
+    assert_eq!(town.show("we-tea")["status"], "closed");
+    let next = town.gt_json(&["mq", "show", "we-tea"])["next"].to_string();
+    assert_says(&next, &["gt mq revert we-tea@1"]);
+    town.gt(["mq", "revert", "we-tea", "-m", "cold"]).ok();
+    assert_eq!(town.landed_file("tea"), None);
+}
+
 #[test]
 fn an_integration_branch_with_commits_of_others_is_kept() {
     let town = town_with_queue();

@@ -44,6 +44,26 @@ fn a_person_gets_the_tools_of_an_operator() {
 }
 
 #[test]
+fn an_approval_by_a_tool_lands_the_work_and_names_the_next_step() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-tea", &["--review"]);
+    worker.commit("tea", "tea\n", "Add tea");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    let decide = |arguments: Value| {
+        let called =
+            town.command(town.gt_path()).arg("mcp").stdin(session("decide", &arguments)).run();
+        let answer = answer(&called.ok().stdout);
+        answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+
+    let said = decide(json!({"action": "approve", "id": "we-tea@1"}));
+
+    assert_says(&said, &["we-tea@1 has landed on main", "Next: nothing; gt mq revert we-tea@1"]);
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+}
+
+#[test]
 fn a_worker_finishes_its_run_by_a_tool() {
     let town = town_with_project(STAYS);
     let worker = Worker::begin(&town, "we-tea", &[]);

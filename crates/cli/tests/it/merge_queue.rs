@@ -587,6 +587,30 @@ fn work_that_others_have_merged_is_found_in_the_target() {
 }
 
 #[test]
+fn work_that_others_have_merged_is_found_without_other_work() {
+    let town = town_with_check("");
+    let merged = |bead: &str| {
+        let worker = Worker::begin(&town, bead, &["--no-merge"]);
+        worker.commit(bead, "x\n", bead);
+        worker.gt(&["done"]).ok();
+        worker.wait_until_gone();
+        assert_eq!(state(&town, &format!("{bead}@1")), "held: unmerged");
+        town.origin_git(&["branch", "--force", "main", &worker.branch]).ok();
+    };
+    merged("we-a");
+    assert_says(&town.gt(["mq", "sync"]).ok().stdout, &["✓ we-a@1 landed on main"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+    assert_says(&town.gt(["mq", "sync"]).ok().stdout, &["No news"]);
+
+    merged("we-b");
+    assert_says(&town.gt(["mq", "run"]).ok().stdout, &["Nothing to land now"]);
+    // The start of a run fetches the target.
+    Worker::begin(&town, "we-c", &[]);
+    assert_says(&town.gt(["mq", "run"]).ok().stdout, &["✓ we-b@1 landed on main"]);
+    town.allow("end-we-c");
+}
+
+#[test]
 fn a_merged_branch_to_which_others_have_added_stays_at_the_origin() {
     let town = town_with_check("");
     let worker = Worker::begin(&town, "we-a", &["--no-merge"]);

@@ -152,6 +152,38 @@ fn a_revert_that_is_cancelled_leaves_the_work_where_it_is() {
 }
 
 #[test]
+fn of_work_that_a_person_has_undone_in_part_the_rest_is_undone() {
+    let town = town_with_queue();
+    let worker = Worker::begin(&town, "we-a", &[]);
+    worker.write("milk", "milk\n");
+    worker.commit("tea", "tea\n", "Add tea and milk");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_eq!(town.landed_file("milk").as_deref(), Some("milk\n"));
+    town.person_lands("x", "x\n");
+    let place = town.root().join("person");
+    let git = |arguments: &[&str]| town.command("git").args(arguments).dir(&place).run().ok();
+    git(&["rm", "--quiet", "milk"]);
+    git(&["commit", "--quiet", "--message", "Without milk"]);
+    git(&["push", "--quiet", "origin", "HEAD:main"]);
+
+    assert_says(
+        &town.gt(["mq", "revert", "we-a", "-m", "no"]).ok().stdout,
+        &["✓ Reverted we-a on main as"],
+    );
+    assert_eq!((town.landed_file("milk"), town.landed_file("tea")), (None, None));
+
+    // Undone as a whole by a person: there is nothing to do but to open the bead.
+    land(&town, "we-b", "cup", "cup\n");
+    git(&["pull", "--quiet", "--rebase"]);
+    git(&["rm", "--quiet", "cup"]);
+    git(&["commit", "--quiet", "--message", "Without the cup"]);
+    git(&["push", "--quiet", "origin", "HEAD:main"]);
+    let said = refusal(&town.gt(["mq", "revert", "we-b", "-m", "no"]));
+    assert_says(&said, &["main has nothing of we-b@1 any more", "bd reopen we-b opens it again"]);
+}
+
+#[test]
 fn work_that_others_built_upon_is_not_undone_blindly() {
     let town = town_with_queue();
     land(&town, "we-a", "tea", "tea\n");

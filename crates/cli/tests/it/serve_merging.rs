@@ -60,6 +60,7 @@ fn an_approval_over_http_lands_the_work_in_the_name_of_the_token() {
     assert_eq!((&made["actor"], &made["line"]), (&json!("ann"), &json!(1)));
     let approved = ann.post("/api/v1/reviews/we-tea@1/approve", &json!({})).is(200).json();
     assert_eq!(approved["state"], "queued");
+    assert_says(approved["daemon_absence"]["text"].as_str().unwrap(), &["gt up", "gt mq run"]);
     ann.post("/api/v1/reviews/we-tea@1/approve", &json!({})).is(409);
 
     served.town.gt(["mq", "run"]).ok();

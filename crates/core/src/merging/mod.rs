@@ -17,6 +17,6 @@ pub use request::{
     AcceptedBlocker, MergeMethod, MergeRequest, MergeRequestId, PullRequestName, QueueStop,
     RequestHold, RequestPurpose, RequestState,
 };
-pub use revert_history::revert_of;
+pub use revert_history::{may_share_branch, revert_of};
 pub use review::{Review, ReviewDecision, approval_of};
 pub use transition::{OriginAnswer, RequestAction, RequestRefusal, next_state};

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::integration_branch::convoy_of_branch;
 use crate::schedule::{RunId, names};
 use crate::{BeadId, Invalid, RigSlug, Timestamp};
 
@@ -520,11 +519,7 @@ impl MergeRequest {
             }
             RequestState::Held(_) => format!("gt mq retry {id} tries again now"),
             RequestState::Landed if self.purpose == RequestPurpose::Work => {
-                match convoy_of_branch(target) {
-                    // The branch goes away when the convoy lands, and then nothing on it can be undone.
-                    Some(convoy) => format!("nothing; gt convoy status {convoy}"),
-                    None => format!("nothing; gt mq revert {id} -m <why> undoes it"),
-                }
+                format!("nothing; gt mq revert {id} -m <why> undoes it")
             }
             RequestState::Landed | RequestState::Cancelled | RequestState::Superseded => {
                 String::new()
@@ -655,7 +650,7 @@ pub(crate) mod tests {
             target: "integration/hq-cv-1".to_owned(),
             ..any_request("gt-a", 1)
         };
-        assert_eq!(on_branch.next_step(), "nothing; gt convoy status hq-cv-1");
+        assert_eq!(on_branch.next_step(), "nothing; gt mq revert gt-a@1 -m <why> undoes it");
         assert_eq!(next(RequestState::Landed, RequestPurpose::Revert), "");
         assert_eq!(next(RequestState::Cancelled, RequestPurpose::Work), "");
         assert_eq!(next(RequestState::Superseded, RequestPurpose::Work), "");

@@ -1,12 +1,15 @@
 //! Work that waits for a daemon that does not run.
 
 use std::fmt;
+use std::path::Path;
 
-use gt_execution::merge_queue::unattended_requests;
+use gt_core::merging::MergeRequest;
+use gt_execution::merge_queue::{QueueName, pass_for, unattended_requests};
 use gt_executors::process;
 
 use super::control::{DaemonPresence, presence};
-use gt_scheduling::queue::QueueStatus;
+use super::is_running;
+use gt_scheduling::queue::{self, QueueStatus};
 use gt_town::{Result, Town};
 
 /// Beads are ready or merge requests wait to land, and no daemon of this town on this host moves them: none runs, or it is
@@ -80,4 +83,28 @@ pub fn absence(town: &Town, status: &QueueStatus) -> Result<Option<DaemonAbsence
     let over_budget = if status.paused.is_some() { 0 } else { status.over_budget };
     let is_waiting = ready > 0 || over_budget > 0 || requests > 0;
     Ok(is_waiting.then_some(DaemonAbsence { ready, over_budget, requests, stopped }))
+}
+
+/// The same for a merge request that a pass would move.
+pub fn absence_for_request(town: &Town, request: &MergeRequest) -> Result<Option<DaemonAbsence>> {
+    if !request.state.moves_by_itself() {
+        return Ok(None);
+    }
+    let absence = absence(town, &queue::status(town)?)?;
+    Ok(absence.filter(|absence| absence.requests > 0))
+}
+
+/// Lands a request where no daemon would; the request as it is then.
+pub fn land_without_daemon(
+    town: &Town,
+    program: &Path,
+    request: MergeRequest,
+) -> Result<MergeRequest> {
+    if is_running(town) {
+        return Ok(request);
+    }
+    let queue = QueueName { rig: request.rig.clone(), target: request.target.clone() };
+    pass_for(town, program, &queue)?;
+    let now = town.read(|reader| Ok(reader.merge_request(&request.id)?))?;
+    Ok(now.unwrap_or(request))
 }

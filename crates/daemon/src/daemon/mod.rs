@@ -26,7 +26,7 @@ mod unit;
 mod wake;
 mod watch;
 
-pub use absence::{DaemonAbsence, absence};
+pub use absence::{DaemonAbsence, absence, absence_for_request, land_without_daemon};
 pub use control::{DaemonPresence, DaemonStart, DaemonStop, presence, start, stop};
 pub use gt_executors::daemon::{Signals, make_room_for_files};
 pub use journal::{JournalEntry, log_files, log_path};

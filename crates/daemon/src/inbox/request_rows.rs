@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use gt_core::inbox::{
     InboxContext, InboxItem, InboxKind, InboxObject, RequestSurroundings, WaitEnd, end_of_request,
 };
-use gt_core::merging::{MergeRequest, RequestState};
+use gt_core::merging::MergeRequest;
 use gt_core::{RigSlug, Timestamp};
 use gt_store::{MergeQueueRow, Reader};
 
 use super::{BeadTitles, plain};
+use gt_execution::merge_queue::has_repair;
 use gt_town::Result;
 
 /// How many requests that may mend a target are named.
@@ -58,14 +59,6 @@ fn is_of_queue(kind: InboxKind) -> bool {
             | InboxKind::TargetGone
             | InboxKind::OriginAway
     )
-}
-
-fn has_repair(reader: &Reader<'_>, request: &MergeRequest) -> Result<bool> {
-    if !matches!(request.state, RequestState::Conflict | RequestState::Failed) {
-        return Ok(false);
-    }
-    let bead = &request.id.bead;
-    Ok(reader.live_run(bead)?.is_some() || reader.open_context(bead)?.is_some())
 }
 
 /// A queue in which nothing lands.

@@ -12,6 +12,7 @@ use gt_core::{BeadChangeKind, BeadId, Outcome, Status};
 use gt_executors::runs::{ProcessOwner, owner_of_this_process};
 use gt_store::{Reader, Writer};
 
+use super::integration_repair::{close_idle_repairs_in, end_repairs_in};
 use super::repair::schedule_repair_in;
 use super::views::compared;
 use crate::run_processes::end_processes_of;
@@ -87,6 +88,7 @@ pub fn retry(town: &Town, input: &str) -> Result<MergeRequest> {
             let reason = CloseReason::Cleared;
             writer.close_context(&context, reason, "its merge request is tried again")?;
         }
+        close_idle_repairs_in(writer, &request)?;
         hold_bead_in(writer, &request)?;
         if request.state == RequestState::Held(RequestHold::PullRequestChanged) {
             // The one that a person has closed or changed stays as it is; a new one is opened for the same branch.
@@ -159,7 +161,7 @@ fn hold_bead_in(writer: &mut Writer<'_>, request: &MergeRequest) -> Result<()> {
 /// Gives a request up: its bead is open again, and its branch stays. A repair that is scheduled or runs ends with it. The bead
 /// of work that was to be undone is closed again.
 pub fn cancel_request(town: &Town, input: &str) -> Result<MergeRequest> {
-    let (request, repair) = town.write(|writer| {
+    let (request, repairs) = town.write(|writer| {
         let request = resolve_request(town, writer, input)?;
         if !request.state.is_open() {
             return Err(OperationError::rejected(format!(
@@ -170,20 +172,21 @@ pub fn cancel_request(town: &Town, input: &str) -> Result<MergeRequest> {
         }
         give_up_in(writer, &request)
     })?;
-    end_processes_of(town, repair.as_ref());
+    end_processes_of(town, &repairs);
     Ok(request)
 }
 
-/// The same for an open request, as a part of something larger. Returns the repair run that was ended with it, whose processes
+/// The same for an open request, as a part of something larger. Returns the repair runs that were ended with it, whose processes
 /// the caller ends.
 pub(super) fn give_up_in(
     writer: &mut Writer<'_>,
     request: &MergeRequest,
-) -> Result<(MergeRequest, Option<Run>)> {
+) -> Result<(MergeRequest, Vec<Run>)> {
     let bead = &request.id.bead;
     let words = format!("cancelled by {}", writer.actor());
     let cancelled = cancel_request_in(writer, bead, &words)?;
-    let repair = end_repair_in(writer, bead)?;
+    let mut repairs = end_repairs_in(writer, request)?;
+    repairs.extend(end_repair_in(writer, bead)?);
     if request.purpose == RequestPurpose::Revert {
         let how = Close {
             reasons: vec![format!("{} was cancelled, so its work stays", request.id)],
@@ -198,7 +201,7 @@ pub(super) fn give_up_in(
     }
     let cancelled =
         cancelled.ok_or_else(|| OperationError::rejected(format!("{} has changed", request.id)))?;
-    Ok((cancelled, repair))
+    Ok((cancelled, repairs))
 }
 
 /// Ends the repair of a request that is given up, whether it runs or waits for its start: its `gt done` would land the work.

@@ -104,6 +104,36 @@ fn bringer(
     Ok(elsewhere)
 }
 
+/// Which of these landed requests of a rig brought the commit that `input` names; nothing if it names none, or none of them did.
+pub(super) fn work_with_commit(
+    town: &Town,
+    rig: &Rig,
+    input: &str,
+    works: &[MergeRequest],
+) -> Result<Option<MergeRequest>> {
+    let is_commit = input.len() >= DIGITS_MIN && input.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let repository = Trees::of(town, rig).map(|trees| trees.repository());
+    let Some(repository) = repository.filter(|it| is_commit && it.exists()) else {
+        return Ok(None);
+    };
+    let digits = input.to_ascii_lowercase();
+    let Some(commit) = repository.find_commit(&digits).map_err(git_failed(rig))? else {
+        return Ok(None);
+    };
+    for work in works {
+        let candidate = match work.candidate {
+            Some(number) => town.read(|reader| Ok(reader.candidate(number)?))?,
+            None => None,
+        };
+        let landed =
+            LandedRequest { key: (0, work.target.clone()), request: work.clone(), candidate };
+        if landed.has(&repository, &commit) {
+            return Ok(Some(landed.request));
+        }
+    }
+    Ok(None)
+}
+
 /// A request that has landed.
 struct LandedRequest {
     /// The place of its commit in the line, and its target.

@@ -10,6 +10,7 @@ mod branch_push;
 mod commands;
 mod commit_lookup;
 mod integrate;
+mod integration_repair;
 mod land;
 mod local_machine;
 mod machine;
@@ -46,5 +47,5 @@ pub use rig_removal::remove_rig;
 pub(crate) use submit::{AcceptedSubmission, submit_in};
 pub use views::{
     LineEntry, RequestChangeSize, RequestStory, change, change_size, failed_check, flaky_checks,
-    is_repaired, line, requests, review_reason, reviews_of_work, story,
+    has_repair, is_repaired, line, requests, review_reason, reviews_of_work, story,
 };

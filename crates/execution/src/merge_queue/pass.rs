@@ -1,15 +1,15 @@
 //! A pass over the merge queues.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
 use gt_core::merging::{
     MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold,
-    RequestState,
+    RequestPurpose, RequestState,
 };
 use gt_core::schedule::RunId;
-use gt_core::{Rig, Timestamp};
+use gt_core::{Rig, RigSlug, Timestamp};
 use gt_executors::git::{Commit, GitError, LandMethod, Signature};
 
 use super::batch::{BatchProgress, is_direct};
@@ -122,13 +122,94 @@ fn work_on_convoys(
     }
 }
 
+/// Whether people are to merge a request, and its branch is at the origin.
+fn is_left_to_people(request: &MergeRequest) -> bool {
+    request.state == RequestState::Held(RequestHold::Unmerged) && request.retry_at.is_none()
+}
+
+/// The queues whose target has work that people were to merge, as it was fetched last: by a pass, for a run, or by `gt done`.
+fn queues_with_merged(
+    town: &Town,
+    machine: &dyn MergeMachine,
+    only: Option<&RigSlug>,
+) -> Result<BTreeSet<QueueName>> {
+    let mut found = BTreeSet::new();
+    for (name, rig, accepted) in left_to_people(town, machine, only)? {
+        let Some(repository) = machine.repository(town, &rig) else { continue };
+        // One that cannot be read is told by the next pass over its queue.
+        if accepted.iter().any(|it| repository.origin_has(&name.target, it).unwrap_or(false)) {
+            found.insert(name);
+        }
+    }
+    Ok(found)
+}
+
+/// The queues with work that people are to merge: the rig and the commits. Those of other hosts are left out.
+fn left_to_people(
+    town: &Town,
+    machine: &dyn MergeMachine,
+    only: Option<&RigSlug>,
+) -> Result<Vec<(QueueName, Rig, Vec<Commit>)>> {
+    let mut commits: BTreeMap<QueueName, Vec<Commit>> = BTreeMap::new();
+    for request in town.read(|reader| Ok(reader.open_merge_requests()?))? {
+        if is_left_to_people(&request) && only.is_none_or(|only| request.rig == *only) {
+            let accepted = Commit::parse(&request.accepted);
+            commits.entry(QueueName::of(&request)).or_default().extend(accepted);
+        }
+    }
+    let mut found = Vec::new();
+    for (name, commits) in commits {
+        let rig = town.read(|reader| Ok(reader.rig(name.rig.as_str())?))?;
+        let Some(rig) = rig else { continue };
+        if other_host_of(town, &rig.slug, &machine.host(town)?)?.is_none() {
+            found.push((name, rig, commits));
+        }
+    }
+    Ok(found)
+}
+
+/// Asks the origins about work that people are to merge, and records what they have merged.
+pub(super) fn look_at_unmerged(
+    town: &Town,
+    machine: &dyn MergeMachine,
+    only: Option<&RigSlug>,
+    wait: BuilderWait,
+    report: &mut PassReport,
+) -> Result<()> {
+    for (name, rig, _) in left_to_people(town, machine, only)? {
+        let Some(repository) = machine.repository(town, &rig) else { continue };
+        if let Err(error) = repository.fetch() {
+            report.problems.push((name, with_causes(&error)));
+        }
+    }
+    for name in queues_with_merged(town, machine, only)? {
+        work_on(town, machine, &name, PassScope::Everything(wait), report)?;
+    }
+    Ok(())
+}
+
+/// Replaces the requests in line whose convoy branch has moved since they were made, before anything is built of them. Returns the
+/// queues that have a new request. Problems are told when the convoys are worked on.
+fn replace_moved(town: &Town, machine: &dyn MergeMachine) -> Result<Vec<QueueName>> {
+    let open = town.read(|reader| Ok(reader.open_merge_requests()?))?;
+    let is_in_line = |request: &MergeRequest| {
+        request.purpose == RequestPurpose::Integration && request.state == RequestState::Queued
+    };
+    if !open.iter().any(is_in_line) {
+        return Ok(Vec::new());
+    }
+    integrate_convoys(town, machine, &mut PassReport::default())
+}
+
 /// Looks at pull requests that are due, works on every queue, and then on the requests that bring the branches of convoys to
 /// their bases.
 pub fn pass_on(town: &Town, machine: &dyn MergeMachine, wait: BuilderWait) -> Result<PassReport> {
     let mut report = PassReport::default();
     follow_due(town, machine, wait, &mut report)?;
-    let (queues, due) = actionable_queues(town)?;
+    replace_moved(town, machine)?;
+    let (mut queues, due) = actionable_queues(town)?;
     report.due = due;
+    queues.extend(queues_with_merged(town, machine, None)?);
     for name in queues {
         work_on(town, machine, &name, PassScope::Everything(wait), &mut report)?;
     }
@@ -144,7 +225,11 @@ pub fn pass_for(town: &Town, program: &Path, name: &QueueName) -> Result<PassRep
     let mut report = PassReport::default();
     let machine = LocalMachine { program };
     let scope = PassScope::Everything(BuilderWait::Waits);
+    let replaced = replace_moved(town, &machine)?;
     work_on(town, &machine, name, scope, &mut report)?;
+    for other in replaced.iter().filter(|other| *other != name) {
+        work_on(town, &machine, other, scope, &mut report)?;
+    }
     work_on_convoys(town, &machine, BuilderWait::Waits, &mut report)?;
     Ok(report)
 }
@@ -462,7 +547,10 @@ impl<'a> QueueBuilder<'a> {
                 PassScope::Direct => {
                     request.state == RequestState::Queued && is_direct(request) && is_due
                 }
-                PassScope::Everything(_) => is_actionable(request) && is_due,
+                PassScope::Everything(_) => {
+                    (is_actionable(request) && is_due)
+                        || (is_left_to_people(request) && self.is_merged(request).unwrap_or(false))
+                }
             }
         }))
     }

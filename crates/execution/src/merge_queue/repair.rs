@@ -1,17 +1,16 @@
 //! Work that does not land goes back to its author.
 
-use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction, RequestPurpose, RequestState};
+use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction, RequestPurpose};
 use gt_core::message::{MessageBody, Severity};
-use gt_core::schedule::{ContextOrigin, Merge, SlingParameters, WorkerPlace};
+use gt_core::schedule::{ContextOrigin, WorkerPlace};
 use gt_core::{Bead, BeadChangeKind, MessageAddress, Sender, Status};
 use gt_store::{NewContext, Writer};
 
+use super::integration_repair::schedule_integration_repair_in;
 use super::pass::QueueBuilder;
-use gt_beads::beads::{NewBead, create_in};
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_beads::messages::escalate_in;
 use gt_beads::run_records::{release_in, set_status_in};
-use gt_scheduling::dispatch::DEFAULT_FORMULA;
 use gt_town::{Result, Town};
 
 /// Why a request goes back.
@@ -117,61 +116,8 @@ pub(super) fn schedule_repair_in(
     Ok(())
 }
 
-/// Makes a task that mends the integration branch of a convoy. The convoy tracks it; when it has landed on the branch, the
-/// next request of the convoy is made.
-fn schedule_integration_repair_in(
-    town: &Town,
-    writer: &mut Writer<'_>,
-    request: &MergeRequest,
-) -> Result<()> {
-    let MergeRequest { id, branch, target, detail, .. } = request;
-    let convoy = &id.bead;
-    let (title, description) = match request.state {
-        RequestState::Conflict => (
-            format!("Merge {target} into {branch}"),
-            format!(
-                "{id} brings {branch}, the work of the convoy {convoy}, to {target}. It does not apply there: {detail}.\n\n\
-                 Merge the target into your branch (git merge origin/{target}), resolve what conflicts so that the work of \
-                 both sides stays, and commit the merge. It lands on {branch}."
-            ),
-        ),
-        _ => (
-            format!("Mend {branch} for {target}"),
-            format!(
-                "{id} brings {branch}, the work of the convoy {convoy}, to {target}. It was sent back: {detail}.\n\n\
-                 gt mq log {id} has the output of the check that failed, and gt review show {id} the comments of people. \
-                 Your branch begins at {branch}; mend it there. If the check passes on your branch alone, merge the target \
-                 first (git merge origin/{target})."
-            ),
-        ),
-    };
-    let priority = writer.bead(convoy)?.map(|bead| bead.priority).unwrap_or_default();
-    let task = NewBead {
-        title,
-        description,
-        priority,
-        rig: Some(request.rig.to_string()),
-        ..NewBead::default()
-    };
-    let task = create_in(town, writer, &task)?.bead;
-    writer.track(convoy, std::slice::from_ref(&task.id))?;
-    let parameters = SlingParameters {
-        formula: Some(DEFAULT_FORMULA.to_owned()),
-        base_branch: Some(branch.clone()),
-        merge: Some(Merge::Mr),
-        convoy: Some(convoy.clone()),
-        ..SlingParameters::default()
-    };
-    writer.insert_contexts(vec![NewContext {
-        parameters,
-        enqueued_by: Some(refinery_of(request).to_string()),
-        ..NewContext::plain(task.id, request.rig.clone(), priority, ContextOrigin::Repair)
-    }])?;
-    Ok(())
-}
-
 /// The merge queue as a sender of messages and as the one that schedules repairs.
-fn refinery_of(request: &MergeRequest) -> MessageAddress {
+pub(super) fn refinery_of(request: &MergeRequest) -> MessageAddress {
     MessageAddress::Refinery(request.rig.clone())
 }
 

@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
+use gt_core::decide::{ConvoyState, integration_base};
 use gt_core::merging::{
-    Candidate, MergeMethod, MergeRequest, MergeRequestId, RequestPurpose, RequestState, revert_of,
+    Candidate, MergeMethod, MergeRequest, MergeRequestId, RequestPurpose, RequestState,
+    convoy_of_branch, may_share_branch, revert_of,
 };
-use gt_core::{BeadChangeKind, BeadId, Rig, Status};
+use gt_core::{BeadChangeKind, BeadId, DependencyType, Rig, Status};
 use gt_executors::git::{
     Commit, CommitTrailer, GitError, LandedRange, MemberOutcome, RevertCommit, Signature,
 };
 use gt_store::{Reader, Writer};
 
 use super::commands::said;
-use super::commit_lookup::find;
+use super::commit_lookup::{find, work_with_commit};
 use super::local_machine::LocalMachine;
 use super::machine::{MergeMachine, MergeRepository};
 use crate::checks::protected_among;
@@ -43,16 +45,21 @@ pub fn revert_on(
 ) -> Result<MergeRequest> {
     let why = said(why, "why it is undone")?;
     let found = find(town, input)?;
-    let (request, candidate, rig, title) = town.read(|reader| {
+    let found = match found.purpose {
+        RequestPurpose::Integration => member_work(town, input, found)?,
+        RequestPurpose::Work | RequestPurpose::Revert => found,
+    };
+    let (request, candidate, rig, title, target) = town.read(|reader| {
         let request = landed_work(town, reader, input, found.clone())?;
         require_idle(reader, &request.id.bead)?;
+        let target = branch_with_work(reader, &request)?;
         let candidate = match request.candidate {
             Some(number) => reader.candidate(number)?,
             None => None,
         };
         let title = reader.bead(&request.id.bead)?.map(|bead| bead.title.to_string());
         let rig = gt_town::rig_names::require(reader, request.rig.as_str())?;
-        Ok((request, candidate, rig, title.unwrap_or_default()))
+        Ok((request, candidate, rig, title.unwrap_or_default(), target))
     })?;
     let range = landed_range(&request, candidate.as_ref())?;
     let repository = machine.repository(town, &rig).ok_or_else(|| {
@@ -71,7 +78,7 @@ pub fn revert_on(
         }],
         signature: machine.person(&rig).unwrap_or_else(unnamed),
     };
-    let (tip, undoing) = build(repository, &rig, &request, &range, &how)?;
+    let (tip, undoing) = build(repository, &rig, &request, &target, &range, &how)?;
     let changed = || repository.changed_paths(&tip, &undoing);
     let is_protected = !protected_among(town, &rig, changed)?.is_empty();
     let files = file_layers(town)?;
@@ -89,7 +96,7 @@ pub fn revert_on(
             MergeMethod::PullRequest => MergeMethod::PullRequest,
             MergeMethod::Queue | MergeMethod::Direct => MergeMethod::Queue,
         };
-        let (slug, target, now) = (rig.slug.clone(), request.target.clone(), writer.now());
+        let (slug, target, now) = (rig.slug.clone(), target.clone(), writer.now());
         Ok(writer.insert_merge_request(MergeRequest {
             accepted: undoing.to_string(),
             base: tip.to_string(),
@@ -138,9 +145,8 @@ fn landed_work(
             work.state_reason()
         )));
     }
-    let is_later = |other: &&MergeRequest| {
-        other.id.number > work.id.number && (&other.rig, &other.target) == (&work.rig, &work.target)
-    };
+    let is_later =
+        |other: &&MergeRequest| other.id.number > work.id.number && may_share_branch(other, &work);
     if let Some(later) = works().filter(is_there).find(is_later) {
         return Err(OperationError::rejected(format!(
             "{} has landed after {}; undo that first: gt mq revert {} -m <why>",
@@ -148,6 +154,69 @@ fn landed_work(
         )));
     }
     Ok(work)
+}
+
+/// The branch that has landed work now: its target, or the base of the convoy that has brought it from there.
+fn branch_with_work(reader: &Reader<'_>, work: &MergeRequest) -> Result<String> {
+    let Some(convoy) = convoy_of_branch(&work.target) else { return Ok(work.target.clone()) };
+    let is_bringer = |request: &&MergeRequest| {
+        request.state == RequestState::Landed
+            && request.purpose == RequestPurpose::Integration
+            && request.rig == work.rig
+            && request.position > work.position
+    };
+    // The oldest one that came after it.
+    if let Some(bringer) = reader.merge_requests_of(&convoy)?.iter().rev().find(is_bringer) {
+        return Ok(bringer.target.clone());
+    }
+    // Without a request, people have merged the branch before the convoy landed.
+    let convoy = reader.bead(&convoy)?.filter(|bead| ConvoyState::of(bead) == ConvoyState::Landed);
+    let Some(base) = convoy.as_ref().and_then(integration_base) else {
+        return Ok(work.target.clone());
+    };
+    let rig = gt_town::rig_names::require(reader, work.rig.as_str())?;
+    Ok(if base.is_empty() { rig.default_branch } else { base })
+}
+
+/// The work of a member of a convoy that a commit belongs to. A convoy as a whole, or a commit that its members do not have as it
+/// is, is refused: each bead is undone by itself.
+fn member_work(town: &Town, input: &str, found: MergeRequest) -> Result<MergeRequest> {
+    let (rig, works) = town.read(|reader| {
+        let mut works = Vec::new();
+        for edge in reader.edges_from(&found.id.bead)? {
+            if edge.kind == DependencyType::Tracks {
+                works.extend(landed_requests(reader, &edge.target)?.into_iter().filter(|work| {
+                    work.purpose == RequestPurpose::Work
+                        && (&work.rig, &work.target) == (&found.rig, &found.branch)
+                }));
+            }
+        }
+        works.sort_by_key(|work| std::cmp::Reverse(work.position));
+        Ok((reader.rig(found.rig.as_str())?, works))
+    })?;
+    if let Some(rig) = rig
+        && let Some(work) = work_with_commit(town, &rig, input, &works)?
+    {
+        return Ok(work);
+    }
+    let mut beads: Vec<String> = Vec::new();
+    for work in works {
+        let bead = work.id.bead.to_string();
+        if !beads.contains(&bead) {
+            beads.push(bead);
+        }
+    }
+    if found.state != RequestState::Landed || beads.is_empty() {
+        return Ok(found);
+    }
+    let commands: Vec<String> =
+        beads.iter().map(|bead| format!("gt mq revert {bead} -m <why>")).collect();
+    Err(OperationError::rejected(format!(
+        "{} has brought the work of its convoy to {}, and each bead of it is undone by itself, the last first: {}",
+        found.id,
+        found.target,
+        commands.join(", then ")
+    )))
 }
 
 /// The request that undid a landed one.
@@ -237,11 +306,11 @@ fn build(
     repository: &dyn MergeRepository,
     rig: &Rig,
     request: &MergeRequest,
+    target: &str,
     range: &LandedRange,
     how: &RevertCommit,
 ) -> Result<(Commit, Commit)> {
     let failed = git_failed(rig);
-    let target = &request.target;
     match repository.fetch() {
         Ok(()) => {}
         Err(GitError::Unreachable { message, .. }) => {
@@ -272,8 +341,8 @@ fn build(
             Err(OperationError::rejected(format!("{} cannot be undone: {why}", request.id)))
         }
         Some(MemberOutcome::AlreadyThere) | None => Err(OperationError::rejected(format!(
-            "{target} has nothing of {} any more, so nothing is to be undone",
-            request.id
+            "{target} has nothing of {} any more, so nothing is to be undone; bd reopen {} opens it again",
+            request.id, request.id.bead
         ))),
     }
 }

@@ -35,7 +35,10 @@ pub fn remove_rig(town: &Town, name: &str, force: bool) -> Result<(Rig, Vec<Resc
         // A repair that runs would be ended with its request, and its tree with the rig.
         refuse_live_run(writer, &rig)?;
         for request in &known {
-            give_up_in(writer, request)?;
+            // A repair of a convoy's branch is given up with the request of the convoy.
+            if writer.merge_request(&request.id)?.is_some_and(|now| now.state.is_open()) {
+                give_up_in(writer, request)?;
+            }
         }
         for one in &rescued {
             writer.put_rescue(one)?;

@@ -82,7 +82,7 @@ impl QueueBuilder<'_> {
     }
 
     /// Whether the target has the accepted commit, also if others merged it.
-    fn is_merged(&self, request: &MergeRequest) -> Result<bool> {
+    pub(super) fn is_merged(&self, request: &MergeRequest) -> Result<bool> {
         let accepted = self.commit(&request.accepted)?;
         self.repository.origin_has(&self.name.target, &accepted).map_err(git_failed(self.rig))
     }

@@ -6,13 +6,14 @@ use gt_core::checks::{CheckResult, CheckRun};
 use gt_core::cost::Spent;
 use gt_core::hosting::ShownFeedback;
 use gt_core::merging::{
-    Candidate, MergeRequest, MergeRequestId, RequestPurpose, RequestState, Review, in_queue_order,
+    Candidate, MergeRequest, MergeRequestId, RequestState, Review, in_queue_order,
 };
 use gt_core::{Priority, Rig};
 use gt_executors::git::{Commit, DiffOptions, Repository};
 use gt_store::{CandidateCheck, MergeQueueRow, Reader, RequestFilter};
 
 use super::commit_lookup::find;
+use super::integration_repair::integration_repairs;
 use super::revert::undoing_request;
 use crate::checks::protected_paths;
 use gt_beads::review_rules::review_source;
@@ -214,26 +215,35 @@ pub fn review_reason(town: &Town, request: &MergeRequest) -> Result<String> {
 
 /// Whether a request that was sent back is repaired without a person.
 pub fn is_repaired(town: &Town, request: &MergeRequest) -> Result<bool> {
-    if request.purpose == RequestPurpose::Integration {
-        let files = file_layers(town)?;
-        let repairs = town.read(|reader| Ok(layers_over(&files, reader)?.mq_repairs()?))?;
-        return Ok(i64::from(request.tries) <= repairs);
-    }
-    Ok(!town.read(|reader| repair_of(reader, request))?.is_empty())
+    town.read(|reader| has_repair(reader, request))
 }
 
-/// The repair run of a request that was sent back, or the place of that run in the queue.
+/// The same for a caller that reads more.
+pub fn has_repair(reader: &Reader<'_>, request: &MergeRequest) -> Result<bool> {
+    Ok(!repair_of(reader, request)?.is_empty())
+}
+
+/// The repair run of a request that was sent back, or the place of that run in the queue; for the branch of a convoy, those of
+/// the task that mends it.
 fn repair_of(reader: &Reader<'_>, request: &MergeRequest) -> Result<String> {
     if !matches!(request.state, RequestState::Conflict | RequestState::Failed) {
         return Ok(String::new());
     }
-    let bead = &request.id.bead;
-    if let Some(run) = reader.live_run(bead)? {
-        return Ok(format!("{} repairs it; gt run show {}", run.id, run.id));
+    let own = request.id.bead.clone();
+    let tasks = integration_repairs(reader, request)?.into_iter().map(|task| task.id);
+    for bead in std::iter::once(own).chain(tasks) {
+        if let Some(run) = reader.live_run(&bead)? {
+            return Ok(format!("{} repairs it; gt run show {}", run.id, run.id));
+        }
+        if reader.open_context(&bead)?.is_some() {
+            return Ok(format!("a repair is scheduled; gt why {bead} says what it waits for"));
+        }
+        let handed_in = reader.open_merge_request(&bead)?;
+        if let Some(repair) = handed_in.filter(|repair| repair.id != request.id) {
+            return Ok(format!("{} repairs it; gt mq show {}", repair.id, repair.id));
+        }
     }
-    let is_scheduled = reader.open_context(bead)?.is_some();
-    let scheduled = || format!("a repair is scheduled; gt why {bead} says what it waits for");
-    Ok(if is_scheduled { scheduled() } else { String::new() })
+    Ok(String::new())
 }
 
 /// The run of the check that failed with a request or could not be run to its end, and its output: of the request itself, of

@@ -9,6 +9,7 @@ use gt_api::{
     QueuePauseDocument, TopDocument,
 };
 use gt_core::merging::MergeRequest;
+use gt_daemon::{daemon, views};
 use gt_execution::merge_queue::{self, MergeQueueRow};
 use gt_town::{OperationError, Town};
 
@@ -34,7 +35,11 @@ pub(super) async fn act(
     let act = move |town: &Town| {
         existing(town, &id)?;
         let request = action(town, &id.to_string())?;
-        document_of(town, &request)
+        let absence = daemon::absence_for_request(town, &request)?;
+        Ok::<_, Box<RequestProblem>>(MergeRequestDocument {
+            daemon_absence: views::absence_document(absence),
+            ..document_of(town, &request)?
+        })
     };
     let document = service.change(caller, act).await?;
     Ok(json(StatusCode::OK, &document))

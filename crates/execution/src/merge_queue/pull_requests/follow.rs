@@ -19,7 +19,7 @@ use gt_store::Reader;
 
 use super::super::local_machine::LocalMachine;
 use super::super::machine::{BuilderWait, HostingService, MergeMachine, MergeRepository};
-use super::super::pass::PassReport;
+use super::super::pass::{PassReport, look_at_unmerged};
 use super::super::queue_name::QueueName;
 use super::super::repair::schedule_repair_in;
 use super::super::settle::land_in;
@@ -108,7 +108,7 @@ fn is_followed(request: &MergeRequest) -> bool {
         }
 }
 
-/// Looks at the pull requests of a rig, or of all, now.
+/// Looks at the pull requests of a rig, or of all, and at work that people are to merge, now.
 pub fn sync(town: &Town, program: &Path, rig: Option<&RigSlug>) -> Result<PassReport> {
     sync_on(town, &LocalMachine { program }, rig, BuilderWait::Waits)
 }
@@ -122,6 +122,7 @@ pub fn sync_on(
 ) -> Result<PassReport> {
     let mut report = PassReport::default();
     follow(town, machine, rig, PullRequestPoll::Now, wait, &mut report)?;
+    look_at_unmerged(town, machine, rig, wait, &mut report)?;
     Ok(report)
 }
 
