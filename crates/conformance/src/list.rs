@@ -333,6 +333,7 @@ macro_rules! for_each_conformance_case {
                 a_step_of_a_run_is_done_once_and_told,
                 the_runs_of_a_deleted_bead_go_with_it,
                 a_status_that_contradicts_a_live_run_is_noticed,
+                a_town_rests_while_nothing_is_scheduled_live_or_left,
                 a_pause_names_actor_and_time_and_is_recorded_once,
                 accounts_are_kept_with_at_most_one_default,
                 a_bead_that_failed_in_a_run_of_ours_is_listed,

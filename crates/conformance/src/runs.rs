@@ -247,6 +247,21 @@ pub(super) fn a_status_that_contradicts_a_live_run_is_noticed(subject: &dyn Engi
     town.check();
 }
 
+pub(super) fn a_town_rests_while_nothing_is_scheduled_live_or_left(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    let is_at_rest = || town.read(|reader| reader.is_at_rest());
+    town.add_open(&["gt-a"]);
+    assert!(is_at_rest(), "a bead that is not scheduled needs no daemon");
+
+    let run = begin(&town, "gt-a", |_| {});
+    assert!(!is_at_rest());
+    assert!(end(&town, &run, RunState::Done));
+    assert!(is_at_rest());
+
+    town.write(|writer| writer.leave_run(&run, "0123"));
+    assert!(!is_at_rest());
+}
+
 pub(super) fn a_pause_names_actor_and_time_and_is_recorded_once(subject: &dyn EngineUnderTest) {
     let town = CheckedStore::new(subject);
     let state = || town.read(|reader| reader.scheduler_state());

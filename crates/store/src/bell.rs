@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crate::engine::postgres::{NotificationListener, PostgresAddress};
 
-/// How often to look at the event numbers while the server announces each commit.
-const LISTENING_POLL_INTERVAL: Duration = Duration::from_secs(15);
+/// How often to look at the event numbers while the server announces each commit. Keepalives notice within about a minute that
+/// the connection was cut without a word, and a renewal of the host's lease says the number of the last event as well.
+const LISTENING_POLL_INTERVAL: Duration = Duration::from_mins(5);
 
 /// Whether a bell rings for each commit at the moment. It can be asked by other threads than the one that waits.
 #[derive(Debug, Clone, Default)]
@@ -18,10 +19,14 @@ impl BellState {
         self.0.store(listening, Ordering::Release);
     }
 
+    /// Whether the server announces each commit at the moment.
+    pub fn is_listening(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
     /// How often to look without a ring: `silent` if no ring can come, rarely while the server announces each commit.
-    /// A connection that is cut without a word is noticed by the next look at the latest.
     pub fn poll_interval(&self, silent: Duration) -> Duration {
-        if self.0.load(Ordering::Acquire) { silent.max(LISTENING_POLL_INTERVAL) } else { silent }
+        if self.is_listening() { silent.max(LISTENING_POLL_INTERVAL) } else { silent }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::engine::sqlite::QUICK_CHECK;
 use crate::engine::{LEVEL, LongWaitCallback};
 use crate::group::{Queue, Ticket};
 use crate::transaction::{Reader, Writer};
+use crate::verbs::{HostDeclaration, HostRow, renew_known_host};
 
 /// The schema this program knows.
 pub const SCHEMA_LEVEL: i64 = LEVEL;
@@ -193,6 +194,35 @@ impl Store {
         work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.place.read(work)
+    }
+
+    /// Like [`Store::read`], without one state for all statements of `work`, which may be run twice. It costs less where `work`
+    /// needs only one statement.
+    pub fn read_newest<T, E: From<StoreError>>(
+        &self,
+        work: impl Fn(&Reader<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if let Backend::Server(place) = &*self.place
+            && let Some(done) = place.alone(|session| work(&Reader::new(session)))
+        {
+            return done;
+        }
+        self.place.read(work)
+    }
+
+    /// Renews the lease of a host as its daemon, with one statement that waits for no other writer, and says the number of the
+    /// last event. Nothing if the store does not know the host, or cannot do so: [`Writer::renew_host`] always can.
+    pub fn renew_known_host(
+        &self,
+        host: &HostRow,
+        declared: &HostDeclaration,
+    ) -> Result<Option<u64>, StoreError> {
+        match &*self.place {
+            Backend::Server(place) => place
+                .alone(|session| renew_known_host(&Reader::new(session), host, declared))
+                .unwrap_or(Ok(None)),
+            Backend::File(_) | Backend::Memory(_) => Ok(None),
+        }
     }
 
     /// Runs `work` as one transaction: its changes and their events are durable when this

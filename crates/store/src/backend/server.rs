@@ -6,7 +6,7 @@ use gt_core::Timestamp;
 
 use super::{group, lock, snapshot};
 use crate::engine::postgres::{PostgresAddress, PostgresConnection, create, level};
-use crate::engine::{LEVEL, Pool};
+use crate::engine::{LEVEL, Pool, SqlSession};
 use crate::transaction::{Group, Reader};
 use crate::{Options, StoreError};
 
@@ -64,6 +64,25 @@ impl ServerBackend {
         work: impl FnOnce(&Reader<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.with_reader(|connection| snapshot(connection, work))
+    }
+
+    /// Runs `work` outside of a transaction: each of its statements sees the newest state, and is durable by itself. After a cut
+    /// connection it is run once more. Nothing if each statement may reach another session.
+    pub(crate) fn alone<T, E: From<StoreError>>(
+        &self,
+        work: impl Fn(&dyn SqlSession) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        if !self.server.keeps_sessions() {
+            return None;
+        }
+        let once = |connection: &PostgresConnection| {
+            connection.begin_alone()?;
+            work(connection)
+        };
+        Some(self.with_reader(|connection| match once(connection) {
+            Err(_) if connection.is_cut() => once(connection),
+            done => done,
+        }))
     }
 
     pub(super) fn with_reader<T, E: From<StoreError>>(

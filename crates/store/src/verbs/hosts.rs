@@ -9,12 +9,13 @@ use gt_core::{BeadId, EventPayload};
 
 use super::beads::id_from;
 use super::statements;
-use crate::engine::Row;
+use crate::engine::{Param, Row};
 use crate::{Reader, StoreError, Writer};
 
 statements! {
-    ALL = "SELECT id, name, machine, path, incarnation, ?1 - seen_at_s, address, version, labels, max_runs, \
-        rigs, runtimes, memory_mb, memory_free_mb, load_hundredths, cores, grace_ms, ?1 - daemon_at_s, \
+    ALL = "SELECT id, name, machine, path, incarnation, COALESCE(?1, unixepoch('now')) - seen_at_s, address, version, labels, max_runs, \
+        rigs, runtimes, memory_mb, memory_free_mb, load_hundredths, cores, grace_ms, \
+        COALESCE(?1, unixepoch('now')) - daemon_at_s, \
         mode, is_gone, seen_at_s FROM hosts ORDER BY name, id";
     STORE_CLOCK = "SELECT unixepoch('now')";
     SEEN = "INSERT INTO hosts (id, name, machine, path, incarnation, seen_at_s) \
@@ -25,6 +26,11 @@ statements! {
         memory_mb = ?8, memory_free_mb = ?9, load_hundredths = ?10, cores = ?11, grace_ms = ?12 WHERE id = ?1";
     DAEMON_SEEN = "UPDATE hosts SET daemon_at_s = ?2 WHERE id = ?1";
     DAEMON_LEFT = "UPDATE hosts SET daemon_at_s = 0 WHERE id = ?1";
+    RENEW_KNOWN = "UPDATE hosts SET name = ?2, machine = ?3, path = ?4, incarnation = ?5, address = ?6, version = ?7, \
+        labels = ?8, max_runs = ?9, rigs = ?10, runtimes = ?11, memory_mb = ?12, memory_free_mb = ?13, \
+        load_hundredths = ?14, cores = ?15, grace_ms = ?16, seen_at_s = COALESCE(?17, unixepoch('now')), \
+        daemon_at_s = COALESCE(?17, unixepoch('now')), is_gone = 0 WHERE id = ?1 \
+        RETURNING (SELECT value FROM counters WHERE name = 'event')";
     SET_MODE = "UPDATE hosts SET mode = ?2 WHERE id = ?1 AND mode <> ?2";
     SET_GONE = "UPDATE hosts SET is_gone = 1 WHERE id = ?1 AND is_gone = 0";
     FORGET = "DELETE FROM hosts WHERE id = ?1";
@@ -161,6 +167,57 @@ impl HostRecord {
     }
 }
 
+/// The lists of a declaration, as they are stored.
+struct JoinedLists {
+    labels: String,
+    rigs: String,
+    runtimes: String,
+}
+
+impl JoinedLists {
+    fn of(declared: &HostDeclaration) -> Self {
+        Self {
+            labels: declared.labels.join(","),
+            rigs: declared.rigs.join(","),
+            runtimes: declared.runtimes.join(","),
+        }
+    }
+}
+
+/// The values of a declaration, in the order of its columns.
+fn declared_params<'a>(declared: &'a HostDeclaration, lists: &'a JoinedLists) -> [Param<'a>; 11] {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX).into();
+    [
+        (&declared.address).into(),
+        (&declared.version).into(),
+        (&lists.labels).into(),
+        i64::from(declared.max_runs).into(),
+        (&lists.rigs).into(),
+        (&lists.runtimes).into(),
+        number(declared.memory_mb),
+        number(declared.memory_free_mb),
+        number(declared.load_hundredths),
+        i64::from(declared.cores).into(),
+        i64::try_from(declared.grace.as_millis()).unwrap_or(i64::MAX).into(),
+    ]
+}
+
+/// Renews the lease of a host as its daemon, with one statement. Says the number of the last event; nothing if the host is not
+/// listed.
+pub(crate) fn renew_known_host(
+    reader: &Reader<'_>,
+    host: &HostRow,
+    declared: &HostDeclaration,
+) -> Result<Option<u64>, StoreError> {
+    let HostRow { id, name, machine, path, incarnation } = host;
+    let lists = JoinedLists::of(declared);
+    let row = [id, name, machine, path, incarnation].map(Into::into);
+    let params =
+        [&row[..], &declared_params(declared, &lists), &[reader.began_s().into()]].concat();
+    let last_event = |row: &dyn Row| Ok(u64::try_from(row.int(0)?).unwrap_or(0));
+    reader.first(RENEW_KNOWN, &params, last_event)
+}
+
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// A daemon that was seen so many seconds ago was never seen: its time is zero, in 1970.
 const NO_DAEMON_S: i64 = 1_000_000_000;
@@ -174,15 +231,17 @@ impl Reader<'_> {
 
     /// Every host with its lease and its declarations, by name.
     pub fn fleet(&self) -> Result<Vec<HostRecord>, StoreError> {
-        self.rows(ALL, &[self.store_clock_s()?.into()], HostRecord::read)
+        self.rows(ALL, &[self.began_s().into()], HostRecord::read)
+    }
+
+    /// When this transaction began by the store's clock, in seconds since 1970, if the store says that.
+    fn began_s(&self) -> Option<i64> {
+        self.store_clock().map(|began| began.as_nanos().div_euclid(NANOS_PER_SECOND))
     }
 
     /// The store's clock, in seconds since 1970: when this transaction began, if the store says that, else now.
     pub fn store_clock_s(&self) -> Result<i64, StoreError> {
-        match self.store_clock() {
-            Some(began) => Ok(began.as_nanos().div_euclid(NANOS_PER_SECOND)),
-            None => self.number(STORE_CLOCK, &[]),
-        }
+        self.began_s().map_or_else(|| self.number(STORE_CLOCK, &[]), Ok)
     }
 
     /// The beads of which a host may have processes of a run that is over, with the identity of that host.
@@ -216,25 +275,9 @@ impl Writer<'_> {
         by_daemon: bool,
     ) -> Result<(), StoreError> {
         self.host_seen(host)?;
-        let (labels, rigs) = (declared.labels.join(","), declared.rigs.join(","));
-        let runtimes = declared.runtimes.join(",");
-        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let grace_ms = i64::try_from(declared.grace.as_millis()).unwrap_or(i64::MAX);
-        let params = [
-            (&host.id).into(),
-            (&declared.address).into(),
-            (&declared.version).into(),
-            (&labels).into(),
-            i64::from(declared.max_runs).into(),
-            (&rigs).into(),
-            (&runtimes).into(),
-            number(declared.memory_mb).into(),
-            number(declared.memory_free_mb).into(),
-            number(declared.load_hundredths).into(),
-            i64::from(declared.cores).into(),
-            grace_ms.into(),
-        ];
-        self.apply(DECLARE, &params)?;
+        let lists = JoinedLists::of(declared);
+        let params = declared_params(declared, &lists);
+        self.apply(DECLARE, &[&[(&host.id).into()], &params[..]].concat())?;
         if !by_daemon {
             return Ok(());
         }

@@ -10,6 +10,12 @@ statements! {
     STATE = "SELECT paused_by, paused_at, last_dispatch_at, last_dispatch_count FROM scheduler WHERE one = 1";
     PAUSE = "UPDATE scheduler SET paused_by = ?1, paused_at = ?2 WHERE one = 1";
     RESUME = "UPDATE scheduler SET paused_by = NULL, paused_at = NULL WHERE one = 1";
+    AT_REST = "SELECT CASE WHEN EXISTS (SELECT 1 FROM contexts WHERE closed_at IS NULL) \
+        OR EXISTS (SELECT 1 FROM runs WHERE state IN ('starting', 'running', 'blocked')) \
+        OR EXISTS (SELECT 1 FROM merge_requests WHERE state NOT IN ('landed', 'cancelled', 'superseded')) \
+        OR EXISTS (SELECT 1 FROM outbox WHERE state = 'waiting') \
+        OR EXISTS (SELECT 1 FROM messages WHERE kind = 'nudge' AND delivered_at IS NULL AND seen_at IS NULL) \
+        OR EXISTS (SELECT 1 FROM left_runs) OR EXISTS (SELECT 1 FROM guards) THEN 0 ELSE 1 END";
     NOTE = "UPDATE scheduler SET last_dispatch_at = ?1, last_dispatch_count = ?2 WHERE one = 1";
 }
 
@@ -50,6 +56,11 @@ impl Reader<'_> {
             Ok(SchedulerState { paused, last_dispatch })
         })?;
         Ok(state.unwrap_or_default())
+    }
+
+    /// Whether nothing is scheduled, live, landing or undelivered, so that only a new event can give the town work.
+    pub fn is_at_rest(&self) -> Result<bool, StoreError> {
+        Ok(self.number(AT_REST, &[])? != 0)
     }
 }
 

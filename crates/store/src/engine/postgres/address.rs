@@ -59,8 +59,9 @@ const UNACKNOWLEDGED_MAX: Duration = Duration::from_mins(1);
 
 /// Lets the server notice within about ten seconds that the machine of a client with the town's lock is gone. A client that
 /// is only slow keeps the lock, because its machine still answers.
-const NOTICE_DEAD_CLIENT: &str = "SET LOCAL tcp_keepalives_idle = 4; SET LOCAL tcp_keepalives_interval = 2; \
-    SET LOCAL tcp_keepalives_count = 3; SET LOCAL tcp_user_timeout = 10000";
+const NOTICE_DEAD_CLIENT: &str = "SELECT set_config('tcp_keepalives_idle', '4', true), \
+    set_config('tcp_keepalives_interval', '2', true), set_config('tcp_keepalives_count', '3', true), \
+    set_config('tcp_user_timeout', '10000', true)";
 
 impl PostgresAddress {
     /// Reads a URL. The password may come separately, so that it need not be written down in it.
@@ -212,6 +213,11 @@ impl PostgresAddress {
             "{NOTICE_DEAD_CLIENT}; SELECT pg_advisory_xact_lock(hashtextextended('gt town {}', 0))",
             self.schema
         )
+    }
+
+    /// Whether all transactions of a connection reach the same session of the server.
+    pub(crate) fn keeps_sessions(&self) -> bool {
+        self.keeps_sessions
     }
 
     /// Whether the URL names several hosts, so that a client goes on with another one.

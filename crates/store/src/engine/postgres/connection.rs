@@ -213,14 +213,45 @@ impl PostgresConnection {
         }
     }
 
-    /// The settings of one transaction. They are set each time, because a pooler may run the next one elsewhere.
+    /// The columns that set the settings of one transaction. They are set each time, because a pooler may run the next one
+    /// elsewhere.
     fn local_settings(&self) -> String {
         let PostgresAddress { schema, lock_timeout, idle_timeout, .. } = &*self.server;
         let (lock, idle) = (lock_timeout.as_millis(), idle_timeout.as_millis());
         format!(
-            "SET LOCAL search_path = {schema}; SET LOCAL lock_timeout = {lock}; \
-             SET LOCAL idle_in_transaction_session_timeout = {idle}"
+            "set_config('search_path', '{schema}', true), set_config('lock_timeout', '{lock}', true), \
+             set_config('idle_in_transaction_session_timeout', '{idle}', true)"
         )
+    }
+
+    /// Makes the connection ready for statements that are transactions of their own. Only behind an address whose sessions
+    /// last: the schema is set once for the session.
+    pub(crate) fn begin_alone(&self) -> Result<(), StoreError> {
+        self.roll_back()?;
+        self.savepoint.set(None);
+        self.cursors.set(0);
+        self.began_us.set(None);
+        self.is_reading.set(true);
+        if self.wire.borrow().is_none() {
+            let wire = Wire::connect(&self.server, ConnectAttempt::Again)?;
+            *self.wire.borrow_mut() = Some(wire);
+        }
+        if self.with_wire(Wire::has_session_settings)? {
+            return Ok(());
+        }
+        let PostgresAddress { schema, lock_timeout, .. } = &*self.server;
+        let sql = format!(
+            "SELECT set_config('search_path', '{schema}', false), set_config('lock_timeout', '{}', false)",
+            lock_timeout.as_millis()
+        );
+        let answer = self.with_wire(|wire| wire.batch(&sql, None))?;
+        answer.map_err(|error| self.fail("set the schema of a session", error))?;
+        self.with_wire(Wire::note_session_settings)
+    }
+
+    /// Whether the connection was cut.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.wire.borrow().is_none()
     }
 
     /// The process that has the lock that we did not get, in words.
@@ -332,7 +363,7 @@ impl SqlSession for PostgresConnection {
 impl TransactionConnection for PostgresConnection {
     fn begin_reading(&self) -> Result<(), StoreError> {
         let sql = format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {}; SELECT pg_backend_pid(), {CLOCK_SQL}",
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT pg_backend_pid(), {CLOCK_SQL}, {}",
             self.local_settings()
         );
         self.is_reading.set(true);
@@ -342,9 +373,9 @@ impl TransactionConnection for PostgresConnection {
     /// The lock is a statement of its own: the statements after it see the commits of the last holder.
     fn begin_writing(&self) -> Result<(), StoreError> {
         let sql = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {}; \
-             SELECT set_config('synchronous_commit', 'on', true) \
-             WHERE current_setting('synchronous_commit') = 'off'; \
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+             SELECT {}, CASE current_setting('synchronous_commit') \
+             WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END; \
              {}; SELECT pg_backend_pid(), {NOW_MICROS}, {CLOCK_SQL}",
             self.local_settings(),
             self.server.take_town_lock(),

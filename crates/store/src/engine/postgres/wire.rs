@@ -1,6 +1,6 @@
 //! A connection as PostgreSQL sees it: requests go out, answers come back in the same order.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -66,6 +66,8 @@ pub(super) struct Wire {
     /// Which of the server's processes answers, once it has said so.
     backend: OnceCell<String>,
     keeps_sessions: bool,
+    /// The settings for statements outside of transactions are set.
+    has_session_settings: Cell<bool>,
     answer_timeout: Duration,
     driver: Option<JoinHandle<()>>,
     runtime: Runtime,
@@ -129,6 +131,7 @@ impl Wire {
             statements: RefCell::default(),
             backend: OnceCell::new(),
             keeps_sessions: server.keeps_sessions,
+            has_session_settings: Cell::new(false),
             // A request may have to wait for another process's lock before the server even begins.
             answer_timeout: server.answer_timeout.saturating_add(server.lock_timeout),
             driver: Some(driver),
@@ -144,6 +147,14 @@ impl Wire {
     /// only there.
     pub(super) fn is_served_by(&self, backend: &str) -> bool {
         !self.keeps_sessions || self.backend.get_or_init(|| backend.to_owned()) == backend
+    }
+
+    pub(super) fn has_session_settings(&self) -> bool {
+        self.has_session_settings.get()
+    }
+
+    pub(super) fn note_session_settings(&self) {
+        self.has_session_settings.set(true);
     }
 
     /// Waits for an answer, as long as one may take. Then the connection counts as cut, which is what

@@ -5,6 +5,7 @@ mod commit;
 mod crashes;
 mod disk;
 mod lease_clock;
+mod lease_renewal;
 mod locks;
 mod plans;
 mod pool;
