@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gt_core::cost::Spent;
-use gt_core::decide::{Budget, BudgetScope};
+use gt_core::decide::{Budget, BudgetScope, HostMode};
 use gt_core::schedule::RunState;
 use gt_core::{RigSlug, Timestamp};
 use gt_scheduling::queue;
@@ -41,7 +41,7 @@ impl TownSample {
     /// Reads the numbers of now.
     pub(crate) fn take(town: &Town) -> Result<Self> {
         let began = Instant::now();
-        let hosts = town.read(|reader| Ok(reader.hosts()?))?;
+        let fleet = town.read(|reader| Ok(reader.fleet()?))?;
         let store_read = began.elapsed();
         let ever = Timestamp::from_nanos(i64::MIN);
         let (numbers, spent) =
@@ -53,7 +53,15 @@ impl TownSample {
             spent,
             is_paused: status.paused.is_some(),
             budgets: status.budgets,
-            hosts: hosts.into_iter().map(|(host, ago)| (host.name, ago)).collect(),
+            hosts: fleet
+                .into_iter()
+                // It need not renew, and no alert shall tell of it.
+                .filter(|host| host.mode != HostMode::Removed)
+                .map(|host| {
+                    let ago = i64::try_from(host.age.as_secs()).unwrap_or(i64::MAX);
+                    (host.host.name, ago)
+                })
+                .collect(),
             store_read,
         })
     }

@@ -38,6 +38,14 @@ fn doctor_looks_at_the_hosts_of_a_town_together() {
     let after = two.gt(["doctor", "--fleet", "--json"]).ok().json();
     assert_eq!(grade_of(&after, "rig"), Vec::<String>::new());
     one.gt(["down"]).ok();
+
+    // A host that was removed is not missed.
+    let listed = two.gt(["host", "list", "--json"]).ok().json();
+    let id = listed[0]["id"].as_str().expect("one is listed");
+    two.gt(["host", "remove", id]).ok();
+    let without = two.gt(["doctor", "--fleet", "--json"]).fails(1).json();
+    assert_eq!(grade_of(&without, "host"), Vec::<String>::new());
+    assert_eq!(grade_of(&without, "rig"), ["problem"]);
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use gt_core::decide::HostMode;
 use gt_core::schedule::{Run, is_host_named};
 use gt_core::{ExecutorKind, Rig, RigState, Timestamp};
-use gt_store::{HostRow, SCHEMA_LEVEL, StoreAddress};
+use gt_store::{HostRecord, HostRow, SCHEMA_LEVEL, StoreAddress};
 
 use super::{CheckGrade, HealthCheck, database_warnings};
 use gt_town::hosts::is_alive_after;
@@ -37,13 +38,18 @@ pub fn examine_fleet(town: &Town, version: &str) -> Result<Vec<HealthCheck>> {
     let store = town.read(|reader| Ok(reader.lease_time(before)))?;
     checks.push(clock(skew(before, store, town.now())));
     let files = file_layers(town)?;
-    let (hosts, live, rigs, pins) = town.read(|reader| {
-        let (hosts, live, rigs) = (reader.hosts()?, reader.live_runs()?, reader.rigs()?);
+    let (fleet, live, rigs, pins) = town.read(|reader| {
+        let (fleet, live, rigs) = (reader.fleet()?, reader.live_runs()?, reader.rigs()?);
         let layers = layers_over(&files, reader)?;
         let pins = rigs.iter().map(|rig| layers.rig_host(&rig.slug));
         let pins = pins.collect::<std::result::Result<Vec<String>, _>>()?;
-        Ok((hosts, live, rigs, pins))
+        Ok((fleet, live, rigs, pins))
     })?;
+    // A host that was removed shall not come back.
+    let belongs = |host: &HostRecord| host.mode != HostMode::Removed;
+    let seconds = |age: Duration| i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
+    let hosts: Vec<(HostRow, i64)> =
+        fleet.into_iter().filter(belongs).map(|host| (host.host, seconds(host.age))).collect();
     checks.extend(hosts.iter().map(|(host, ago)| host_check(host, *ago, &live)));
     let pinned = rigs.iter().zip(&pins).map(|(rig, pin)| (rig, pin.as_str()));
     checks.extend(pinned.filter_map(|(rig, pin)| rig_check(rig, pin, &hosts)));
