@@ -1,20 +1,53 @@
 //! The lease of this host: its declarations, and its renewal.
 
 use gt_core::runtime::Command;
-use gt_core::settings::plain_names;
+use gt_core::settings::{Layers, SettingOrigin, plain_names};
 use gt_executors::process;
-use gt_store::HostDeclaration;
+use gt_store::{HostDeclaration, HostRow, SettingScope};
 
 use crate::runtimes::{self, KnownRuntime};
 use gt_town::hosts::{has_lease, is_lease_fresh};
 use gt_town::rigs::pin_ssh_rigs;
 use gt_town::settings::{file_layers, layers_over};
-use gt_town::{Result, Town, hosts};
+use gt_town::{OperationError, Result, Town, hosts};
 
-/// The declarations of this host.
-fn declaration(town: &Town) -> Result<HostDeclaration> {
-    let files = file_layers(town)?;
-    let layers = town.read(|reader| layers_over(&files, reader))?;
+/// The facts that a daemon keeps from one renewal to the next.
+#[derive(Debug, Default)]
+pub struct KeptDeclaration {
+    /// The settings of the store, with the number that stands for their state.
+    settings: Option<(u64, Vec<(String, String)>)>,
+    last: Option<(HostRow, HostDeclaration)>,
+}
+
+/// A renewal that has arrived.
+#[derive(Debug)]
+pub struct LeaseRenewal {
+    /// The number of the last event, if it came with the answer.
+    pub last_event: Option<u64>,
+    /// Why the declarations of the renewal before were repeated: the settings of this host cannot be read.
+    pub unreadable: Option<OperationError>,
+}
+
+impl KeptDeclaration {
+    fn declare(&mut self, town: &Town, state: u64) -> Result<(HostRow, HostDeclaration)> {
+        let layers = self.layers_over(&file_layers(town)?, town, state)?;
+        Ok((hosts::own_row(town)?, declaration(town, &layers)?))
+    }
+
+    fn layers_over(&mut self, files: &Layers, town: &Town, state: u64) -> Result<Layers> {
+        let kept = match self.settings.take() {
+            Some((of, kept)) if of == state => kept,
+            _ => town.read_newest(|reader| Ok(reader.settings(SettingScope::Town)?))?,
+        };
+        let mut layers = files.clone();
+        layers.add(kept.iter().cloned(), &SettingOrigin::Store)?;
+        self.settings = Some((state, kept));
+        Ok(layers)
+    }
+}
+
+/// The declarations of this host, by these settings.
+fn declaration(town: &Town, layers: &Layers) -> Result<HostDeclaration> {
     let names = |text: &str| plain_names(text).map(ToOwned::to_owned).collect();
     let machine = town.machine();
     Ok(HostDeclaration {
@@ -52,12 +85,31 @@ pub fn renew_if_due(town: &Town) -> Result<()> {
         return Ok(());
     }
     pin_ssh_rigs(town)?;
-    hosts::renew(town, &declaration(town)?, false)
+    let files = file_layers(town)?;
+    let layers = town.read(|reader| layers_over(&files, reader))?;
+    hosts::renew(town, &declaration(town, &layers)?, false)?;
+    Ok(())
 }
 
-/// Renews the lease of this host as its daemon, whose presence others may count on.
-pub fn renew_by_daemon(town: &Town) -> Result<()> {
-    hosts::renew(town, &declaration(town)?, true)
+/// Renews the lease of this host as its daemon, whose presence others may count on. `settings_state` is a number that changes
+/// with the settings of the store. A wrong setting stops no worker: the declarations of the renewal before are repeated.
+pub fn renew_by_daemon(
+    town: &Town,
+    kept: &mut KeptDeclaration,
+    settings_state: u64,
+) -> Result<LeaseRenewal> {
+    let ((row, declared), unreadable) = match (kept.declare(town, settings_state), kept.last.take())
+    {
+        (Ok(declared), _) => (declared, None),
+        (Err(error), Some(last)) if !error.is_of_store() => (last, Some(error)),
+        (Err(error), last) => {
+            kept.last = last;
+            return Err(error);
+        }
+    };
+    let renewed = hosts::renew_as(town, &row, &declared, true);
+    kept.last = Some((row, declared));
+    Ok(LeaseRenewal { last_event: renewed?, unreadable })
 }
 
 /// Notes that the daemon of this host has stopped.

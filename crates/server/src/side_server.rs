@@ -2,23 +2,19 @@
 //! `deck.enabled` says so.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use gt_beads::events::last_number;
 use gt_town::deck::{DeckRecord, DeckSettings, port_candidates};
-use gt_town::hosts::is_shared;
 use gt_town::{Town, settings, with_causes};
 
 use crate::config::{Bind, DEFAULT_PORT, LogSink, ServeError, ServerConfig};
 use crate::server::{Server, Stopper};
 
-/// How often the settings are read for a change. It costs one lookup.
+/// How often a change of the settings is looked for. It asks no store.
 const SETTING_POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The same where many hosts share a server.
-const SHARED_SETTING_POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// How many reads it takes until a failed start is tried again.
+/// After how many looks a failed start is tried again.
 const POLLS_PER_RETRY: u32 = 15;
 
 /// Is told what a server does: where it listens, why it does not, and what it could not do.
@@ -32,13 +28,18 @@ pub struct SideServer {
 }
 
 impl SideServer {
-    /// Begins to look at the setting.
-    pub fn start(town: Town, tell: ServerLog) -> std::io::Result<Self> {
+    /// Begins to look at the settings, and looks again when `settings_state` is another number.
+    pub fn start(
+        town: Town,
+        tell: ServerLog,
+        settings_state: Arc<AtomicU64>,
+    ) -> std::io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let attendant = SideServerThread {
             town,
             tell,
             over: Arc::clone(&over),
+            settings_state,
             work_queue: ServerSlot::default(),
             deck: ServerSlot::default(),
         };
@@ -85,6 +86,7 @@ struct SideServerThread {
     town: Town,
     tell: ServerLog,
     over: Arc<AtomicBool>,
+    settings_state: Arc<AtomicU64>,
     work_queue: ServerSlot,
     deck: ServerSlot,
 }
@@ -93,20 +95,18 @@ impl SideServerThread {
     fn serve(mut self) {
         let mut seen = None;
         let mut looks = 0;
-        let shared = is_shared(&self.town);
-        let every = if shared { SHARED_SETTING_POLL_INTERVAL } else { SETTING_POLL_INTERVAL };
         while !self.over.load(Ordering::Relaxed) {
-            let last = last_number(&self.town).ok();
+            let state = Some(self.settings_state.load(Ordering::SeqCst));
             let has_failed = !self.work_queue.said.is_empty() || !self.deck.said.is_empty();
             let is_failing = has_failed && looks % POLLS_PER_RETRY == 0;
-            if (last.is_some() && last != seen) || is_failing {
-                seen = last;
+            if state != seen || is_failing {
+                seen = state;
                 let (queue, deck) = (self.look_at_queue(), self.look_at_deck());
                 self.settle("cannot serve", queue, |this| &mut this.work_queue);
                 self.settle("cannot serve the deck", deck, |this| &mut this.deck);
             }
             looks += 1;
-            std::thread::park_timeout(every);
+            std::thread::park_timeout(SETTING_POLL_INTERVAL);
         }
         for slot in [std::mem::take(&mut self.work_queue), std::mem::take(&mut self.deck)] {
             self.end(slot.running);

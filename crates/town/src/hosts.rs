@@ -175,21 +175,34 @@ pub fn is_lease_fresh(town: &Town) -> Result<bool> {
     Ok(age.is_some_and(|(age, times)| age < times.renew_every()))
 }
 
-/// Renews the lease of this directory, with its declarations.
-pub fn renew(town: &Town, declared: &HostDeclaration, by_daemon: bool) -> Result<()> {
-    let row = own_row(town)?;
-    refuse_taken_name(town, &row)?;
+/// Renews the lease of this directory, with its declarations. Says the number of the last event, if that comes with the answer.
+pub fn renew(town: &Town, declared: &HostDeclaration, by_daemon: bool) -> Result<Option<u64>> {
+    renew_as(town, &own_row(town)?, declared, by_daemon)
+}
+
+/// Like [`renew`], with the row that this directory had before, where its settings cannot be read.
+pub fn renew_as(
+    town: &Town,
+    row: &HostRow,
+    declared: &HostDeclaration,
+    by_daemon: bool,
+) -> Result<Option<u64>> {
+    refuse_taken_name(town, row)?;
     let lease = lease_of(town)?;
     let sent = lease.since_boot();
     town.pass_seam()?;
     // No process waits for this change, so no bell is rung.
-    let author = town.as_system().authorship();
-    town.store().write(&author, |writer| writer.renew_host(&row, declared, by_daemon))?;
+    let last_event = if by_daemon { town.store().renew_known_host(row, declared)? } else { None };
+    if last_event.is_none() {
+        let author = town.as_system().authorship();
+        town.store().write(&author, |writer| writer.renew_host(row, declared, by_daemon))?;
+    }
     lease.record(sent, declared.grace).map_err(|source| OperationError::File {
         action: "write",
         path: town.root().join(DIRECTORY).join(LEASE),
         source,
-    })
+    })?;
+    Ok(last_event)
 }
 
 /// Notes that the daemon of this directory has stopped.
@@ -202,10 +215,12 @@ pub fn note_daemon_left(town: &Town) -> Result<()> {
 
 /// Refuses a name that was given to two hosts in their settings. Two directories of one machine may share its name.
 fn refuse_taken_name(town: &Town, own: &HostRow) -> Result<()> {
-    if file_layers(town)?.host_name()?.is_empty() {
+    // Without a readable name it keeps the one that it was known by.
+    let given = file_layers(town).and_then(|files| Ok(files.host_name()?)).unwrap_or_default();
+    if given.is_empty() {
         return Ok(());
     }
-    let known = town.read(|reader| Ok(reader.fleet()?))?;
+    let known = town.read_newest(|reader| Ok(reader.fleet()?))?;
     let other = known.iter().find(|other| {
         other.host.id != own.id && other.host.name == own.name && other.state().is_present()
     });

@@ -325,3 +325,26 @@ fn wrong_declarations_of_a_host_are_told_in_a_sentence() {
     let late = two.start_gt_later(&["daemon", "run"], years).run();
     assert_says(&refusal(&late), &["the clock of this host is", "ahead of that of the store"]);
 }
+
+#[test]
+fn a_wrong_setting_does_not_end_the_lease_of_a_host_at_work() {
+    let ([one, two], _link) = two_hosts("3s", DRAFTS);
+    let labels = |labels: &str| {
+        declare(&two, &format!(r#"{{"host": {{"name": "two", "labels": "{labels}"}}}}"#));
+    };
+    labels("gpu");
+    two.gt(["up"]).ok();
+
+    labels("a b");
+    let log = || fs::read_to_string(two.cwd().join(".gt/logs/daemon.log")).unwrap_or_default();
+    wait_until("the daemon repeats what it declared", || {
+        log().contains("lease renewed with the former settings")
+    });
+    assert_eq!(host(&one, "two")["labels"], serde_json::json!(["gpu"]));
+
+    labels("linux");
+    wait_until("the new label counts", || {
+        host(&one, "two")["labels"] == serde_json::json!(["linux"])
+    });
+    two.gt(["down"]).ok();
+}

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use gt_core::latency::{Latencies, Trigger};
@@ -30,6 +31,10 @@ use gt_town::error::with_causes;
 const WAKE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the report is written while nothing changes.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
+/// The interval between full scans of a town at rest, while a server announces each commit.
+const SCAN_INTERVAL_AT_REST: Duration = Duration::from_hours(1);
+/// So many scans without an event between them come before the rest.
+const SCANS_BEFORE_REST: u32 = 5;
 /// A scan counts its findings as unannounced only if no event came for this long before it.
 const UNPROMPTED_AFTER: Duration = Duration::from_secs(1);
 /// A dispatch or liveness round that takes longer than this is stuck. A start may take minutes by itself.
@@ -60,6 +65,7 @@ pub(super) struct EventLoop {
     next_wake: Instant,
     last_read: Instant,
     next_scan: Instant,
+    quiet_scans: QuietScans,
     /// When the report was written last, and whether it has changed since.
     reported: Instant,
     changed: bool,
@@ -70,6 +76,22 @@ pub(super) struct EventLoop {
     away: Option<String>,
     /// The first recovery is complete, so that starts may begin.
     recovered: bool,
+}
+
+/// The full scans since the last event.
+#[derive(Debug, Default)]
+struct QuietScans {
+    event: u64,
+    scans: u32,
+}
+
+impl QuietScans {
+    /// Counts a scan, before which `event` was the last one. The first scan after an event is not quiet.
+    fn count(&mut self, event: u64) -> u32 {
+        let is_quiet = self.event == event;
+        *self = Self { event, scans: if is_quiet { self.scans.saturating_add(1) } else { 0 } };
+        self.scans
+    }
 }
 
 /// The resources that the event loop owns.
@@ -91,6 +113,7 @@ impl EventLoop {
     ) -> Result<Self> {
         // Events from here on count as news, even if the first scan already sees their effects.
         let news = EventFollower::from_now(&state.town, EventFilter::default())?;
+        state.events_read.store(news.reached(), Ordering::SeqCst);
         let now = Instant::now();
         Ok(Self {
             clocks: ClockWatch::new(state.now()),
@@ -109,6 +132,7 @@ impl EventLoop {
             next_wake: now + WAKE_INTERVAL,
             last_read: now,
             next_scan: now + with.settings.scan_every,
+            quiet_scans: QuietScans::default(),
             reported: now,
             changed: true,
             rang_for_nothing: false,
@@ -217,6 +241,7 @@ impl EventLoop {
                 return Ok(());
             }
             self.last_news = Instant::now();
+            self.next_scan = self.next_scan.min(self.last_news + self.settings.scan_every);
             self.changed = true;
             let mut concerns = [false; ReconcilerKind::ALL.len()];
             for event in &events {
@@ -238,6 +263,7 @@ impl EventLoop {
             }
             watch_news(&self.state, &events)?;
             self.report.last_event = self.news.reached();
+            self.state.events_read.store(self.report.last_event, Ordering::SeqCst);
         }
     }
 
@@ -301,7 +327,10 @@ impl EventLoop {
     /// Has every reconciler do a full scan.
     fn scan(&mut self) {
         self.read_settings();
-        self.next_scan = Instant::now() + self.settings.scan_every;
+        let scan_every = self.settings.scan_every;
+        let is_at_rest = self.is_at_rest();
+        let interval = if is_at_rest { scan_every.max(SCAN_INTERVAL_AT_REST) } else { scan_every };
+        self.next_scan = Instant::now() + interval;
         let unprompted = self.last_news.elapsed() >= UNPROMPTED_AFTER && self.state.is_quiet();
         // Live runs that no thread watches yet are watched from now on.
         if let Err(error) = watch_all(&self.state) {
@@ -316,7 +345,17 @@ impl EventLoop {
         }
     }
 
+    /// Whether only a new event, which the server will announce, can give this daemon work: nothing has happened for several
+    /// scans, and nothing is under way.
+    fn is_at_rest(&mut self) -> bool {
+        self.quiet_scans.count(self.report.last_event) >= SCANS_BEFORE_REST
+            && self.server_bell.is_listening()
+            && self.recovered
+            && self.state.town.read_newest(|reader| Ok(reader.is_at_rest()?)).unwrap_or(false)
+    }
+
     fn read_settings(&mut self) {
+        self.state.settings_state.fetch_add(1, Ordering::SeqCst);
         // Unreadable settings keep their last value; the reconcilers that need them report the error.
         if let Ok(settings) = DaemonSettings::of(&self.state.town) {
             self.settings = settings;
@@ -407,5 +446,17 @@ impl EventLoop {
         }
         self.state.tell(Level::Info, "stopped", &[]);
         DaemonReport::remove(self.state.town.root());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quiet_scans_are_counted_from_the_last_event() {
+        let mut quiet = QuietScans::default();
+        let counted = [3, 3, 3, 4, 4].map(|event| quiet.count(event));
+        assert_eq!(counted, [0, 1, 2, 0, 1]);
     }
 }

@@ -1,6 +1,7 @@
 //! The lease of this host: the daemon renews it, declares other hosts gone, and stops workers that have no supervisor.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gt_core::Json;
@@ -11,7 +12,7 @@ use super::journal::Level;
 use super::reconciler_kind::ReconcilerKind;
 use super::state::DaemonState;
 use gt_scheduling::fleet::{GoneWatch, declare_gone};
-use gt_scheduling::host_lease::renew_by_daemon;
+use gt_scheduling::host_lease::{KeptDeclaration, renew_by_daemon};
 use gt_town::HostLease;
 use gt_town::error::with_causes;
 use gt_town::hosts::{has_lease, lease_of};
@@ -42,14 +43,27 @@ fn times_of(lease: &HostLease) -> LeaseTimes {
 }
 
 fn renew(state: &DaemonState, lease: &HostLease) {
-    let mut watch = GoneWatch::default();
-    let mut problem: Option<String> = None;
+    let (mut watch, mut kept) = (GoneWatch::default(), KeptDeclaration::default());
+    let (mut problem, mut wrong_setting) = (None::<String>, None);
     loop {
         let was_late = lease.age().is_none_or(|(age, times)| age >= times.lease());
-        match renew_by_daemon(&state.town) {
-            Ok(()) => {
-                if problem.take().is_some() {
+        let settings_state = state.settings_state.load(Ordering::SeqCst);
+        match renew_by_daemon(&state.town, &mut kept, settings_state) {
+            Ok(renewal) => {
+                let is_back = problem.take().is_some();
+                if is_back {
                     state.tell(Level::Info, "lease renewed", &[]);
+                }
+                let why = renewal.unreadable.map(|error| with_causes(&error));
+                if let Some(why) = why.as_deref().filter(|_| why != wrong_setting) {
+                    let more = [("error", Json::string(why))];
+                    state.tell(Level::Error, "lease renewed with the former settings", &more);
+                }
+                wrong_setting = why;
+                // An announcement may be lost where the server could not be reached.
+                let has_news = |last| last > state.events_read.load(Ordering::SeqCst);
+                if is_back || renewal.last_event.is_some_and(has_news) {
+                    state.ring();
                 }
                 if was_late {
                     // Its runs may have been declared lost, and nothing was started meanwhile.

@@ -40,6 +40,8 @@ const OVERDUE_START_DELAY: Duration = Duration::from_secs(1);
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_hours(1);
 /// How often the output of workers is checked for silence, while there are any.
 const SILENCE_POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// How often trees that are kept warm are compared with their base.
+const WARM_TREES_INTERVAL: Duration = Duration::from_secs(30);
 /// The delay before an origin that did not answer is asked again.
 const LANDING_RETRY_DELAY: Duration = Duration::from_secs(5);
 
@@ -241,7 +243,7 @@ fn tell_recovered(state: &DaemonState, recovered: &Recovered) {
 
 /// Nothing changes without an event, so a round without new events has nothing to do.
 fn convoys(state: &DaemonState) -> Result<RoundOutcome> {
-    let last = state.town.read(|reader| Ok(reader.last_event_number()?))?;
+    let last = state.town.read_newest(|reader| Ok(reader.last_event_number()?))?;
     if state.convoys_seen.load(Ordering::SeqCst) == last {
         return Ok(RoundOutcome::default());
     }
@@ -279,7 +281,7 @@ fn merge_queue(state: &DaemonState) -> Result<RoundOutcome> {
 
 fn outbox(state: &DaemonState) -> Result<RoundOutcome> {
     reconcile::deliver_messages(&state.town)?;
-    let due = state.town.read(|reader| Ok(reader.next_notice_due()?))?;
+    let due = state.town.read_newest(|reader| Ok(reader.next_notice_due()?))?;
     // Notices that are due now are being sent.
     let now = state.now();
     let due = due.map(|due| due.max(now.plus(Duration::from_secs(1))));
@@ -300,7 +302,7 @@ fn stalls(state: &DaemonState) -> Result<RoundOutcome> {
     // No event tells of silence, so workers are polled, and a finding here is not counted as unannounced. Without
     // live runs there is nothing to poll.
     state.tally(ReconcilerKind::Stalls).report.done += done as u64;
-    let has_live_runs = state.town.read(|reader| Ok(!reader.live_runs()?.is_empty()))?;
+    let has_live_runs = !state.town.read_newest(|reader| Ok(reader.live_runs()?))?.is_empty();
     let due = has_live_runs.then(|| state.now().plus(SILENCE_POLL_INTERVAL));
     Ok(RoundOutcome { done: 0, due, again: false })
 }
@@ -336,7 +338,9 @@ fn trees(state: &DaemonState) -> Result<RoundOutcome> {
     let done = warmed.made.len() + warmed.refreshed.len() + warmed.removed.len();
     // No event tells that the base has moved at the origin, so a finding here is not counted as unannounced.
     state.tally(ReconcilerKind::Trees).report.done += done as u64;
-    Ok(RoundOutcome::default())
+    // No event tells of that either, so trees that are kept warm are looked at again.
+    let due = warmed.keeps_some.then(|| state.now().plus(WARM_TREES_INTERVAL));
+    Ok(RoundOutcome { done: 0, due, again: false })
 }
 
 #[cfg(test)]

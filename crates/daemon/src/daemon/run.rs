@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use gt_core::Json;
@@ -58,8 +59,8 @@ pub struct DaemonEnvironment<'a> {
     pub version: &'a str,
     /// The environment, which may name a service manager.
     pub environment: &'a Environment,
-    /// Starts services that run beside the daemon, for as long as it runs.
-    pub beside: &'a dyn Fn(Town, ServiceLog) -> Box<dyn Any>,
+    /// Starts services that run beside the daemon, for as long as it runs. The number changes when settings may have changed.
+    pub beside: &'a dyn Fn(Town, ServiceLog, Arc<AtomicU64>) -> Box<dyn Any>,
 }
 
 /// Writes an action of a service beside the daemon into the daemon's log: a word or two, and details.
@@ -157,7 +158,8 @@ pub fn run(
     let tell = move |what: &str, more: &str| {
         log.tell(Level::Info, what, &[("detail", Json::string(more))]);
     };
-    let companion = (around.beside)(state.town.clone(), Arc::new(tell));
+    let companion =
+        (around.beside)(state.town.clone(), Arc::new(tell), Arc::clone(&state.settings_state));
     let ended = event_loop.run(on_ready);
     drop(companion);
     // Others count on this daemon until its lease has ended, if the store cannot be told.

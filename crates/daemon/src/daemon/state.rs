@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gt_core::{Json, Timestamp};
@@ -47,6 +47,10 @@ pub(super) struct DaemonState {
     pub(super) ended: Mutex<Vec<FreedLock>>,
     /// The last event before the last round of the convoys reconciler.
     pub(super) convoys_seen: AtomicU64,
+    /// The number of the last event that the event loop has read.
+    pub(super) events_read: AtomicU64,
+    /// Changes when the settings of the store may have changed.
+    pub(super) settings_state: Arc<AtomicU64>,
     /// The server has announced new events.
     rung: AtomicBool,
     event_loop: LoopWaker,
@@ -106,6 +110,8 @@ impl DaemonState {
             watched: Mutex::default(),
             ended: Mutex::default(),
             convoys_seen: AtomicU64::new(u64::MAX),
+            events_read: AtomicU64::new(0),
+            settings_state: Arc::default(),
             rung: AtomicBool::new(false),
             event_loop: LoopWaker::new()?,
         })

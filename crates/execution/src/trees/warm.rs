@@ -42,6 +42,8 @@ pub struct WarmTreeChanges {
     pub refreshed: Vec<WorkerPlace>,
     /// Those that are not wanted any more; they are in the trash.
     pub removed: Vec<WorkerPlace>,
+    /// There are rigs on this host that want warm trees or have some.
+    pub keeps_some: bool,
     /// The rigs in which it failed, and why. Each failure is reported once, although it is tried again.
     pub problems: Vec<(RigSlug, String)>,
 }
@@ -58,7 +60,9 @@ pub fn keep_warm(town: &Town, processes: &dyn ProcessProbe) -> Result<WarmTreeCh
     if !town.has_directory() {
         return Ok(warmed);
     }
-    for (rig, wanted) in rigs(town, processes.host())? {
+    let rigs = rigs(town, processes.host())?;
+    warmed.keeps_some = !rigs.is_empty();
+    for (rig, wanted) in rigs {
         let Some(trees) = Trees::of(town, &rig) else { continue };
         let keeper = WarmTreeKeeper { trees: &trees, host: processes.host(), wanted };
         let Some(_turn) = keeper.take_turn()? else { continue };

@@ -54,7 +54,7 @@ pub struct LostRuns {
 /// successor, and without the cost of an attempt.
 pub fn declare_gone(town: &Town, watch: &mut GoneWatch) -> Result<Vec<LostRuns>> {
     let own = hosts::own_row(town)?;
-    let fleet = town.read(|reader| Ok(reader.fleet()?))?;
+    let fleet = town.read_newest(|reader| Ok(reader.fleet()?))?;
     let gone = watch.look(fleet, hosts::lease_of(town)?.since_boot());
     // Most looks find none, and each host looks often: the runs of the whole town are read only for one that is gone.
     if gone.is_empty() {

@@ -463,6 +463,12 @@ impl Town {
         self.store.read(work)
     }
 
+    /// Like [`Town::read`], for one statement: see [`Store::read_newest`].
+    pub fn read_newest<T>(&self, work: impl Fn(&Reader<'_>) -> Result<T>) -> Result<T> {
+        self.pass_seam()?;
+        self.store.read_newest(work)
+    }
+
     /// Like [`Town::read`], for work that has errors of its own.
     pub fn read_for<T, E: From<StoreError>>(
         &self,

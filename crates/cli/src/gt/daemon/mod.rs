@@ -109,9 +109,9 @@ fn be_daemon(context: &CommandContext<'_>, detached: bool) -> Result<(), CliErro
         version: env!("CARGO_PKG_VERSION"),
         environment: &context.environment,
         // A server that cannot start does not stop the daemon; the log has the reason.
-        beside: &|town, tell| {
+        beside: &|town, tell, settings_state| {
             let calls = serve_calls(&town, &context.environment, &tell);
-            Box::new((calls, gt_server::SideServer::start(town, tell)))
+            Box::new((calls, gt_server::SideServer::start(town, tell, settings_state)))
         },
     };
     let printer = context.printer;
