@@ -154,6 +154,14 @@ impl CheckedStore {
         self.store.read(work).expect("the read succeeds")
     }
 
+    /// A read that is refused.
+    pub(super) fn refuse_reading<T>(
+        &self,
+        work: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
+    ) -> StoreError {
+        self.store.read(work).err().expect("the read is refused")
+    }
+
     /// Derived values are correct.
     pub(super) fn check(&self) {
         let differences = self.read(|reader| reader.differences());

@@ -276,6 +276,8 @@ macro_rules! for_each_conformance_case {
                 a_negation_admits_exactly_the_rest,
                 ready_means_what_it_means_elsewhere,
                 a_query_narrows_what_the_other_fields_admit,
+                a_select_sees_the_tables_that_others_know,
+                a_select_changes_nothing,
             }
             races {
                 the_last_of_several_closes_unblocks_and_only_the_last,

@@ -4,8 +4,8 @@ use gt_core::query::Query;
 use gt_core::{Bead, DependencyType, Outcome, Status, Title};
 
 use super::EngineUnderTest;
-use super::kit::{CheckedStore, at, bead, closed, json, kind, priority, rig, slug};
-use gt_store::{BeadFilter, StatusFilter};
+use super::kit::{CheckedStore, at, bead, closed, comment, json, kind, priority, rig, slug};
+use gt_store::{BeadFilter, QueryTable, QueryValue, StatusFilter, StoreError};
 
 /// Everything for which the query is true, asked at second 5000.
 fn asks(query: &str) -> BeadFilter {
@@ -162,4 +162,76 @@ pub(super) fn a_query_narrows_what_the_other_fields_admit(subject: &dyn EngineUn
     town.finds(filter, &[]);
     let current = BeadFilter { status: StatusFilter::Current, ..asks("id=gt-failed,gt-ann") };
     town.finds(current, &["gt-ann"]);
+}
+
+/// The answer as lines of values with commas between.
+fn lines(found: &QueryTable) -> Vec<String> {
+    let text = |value: &QueryValue| match value {
+        QueryValue::Null => "-".to_owned(),
+        QueryValue::Number(number) => format!("#{number}"),
+        QueryValue::Text(text) => text.clone(),
+    };
+    found.rows.iter().map(|row| row.iter().map(text).collect::<Vec<_>>().join(",")).collect()
+}
+
+pub(super) fn a_select_sees_the_tables_that_others_know(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    town.label("gt-wisp", "brief");
+    let ann = town.get("gt-ann");
+    town.write(|writer| {
+        writer.add_comment(&ann, &comment("gt-ann", "c1", "Is it so?", 1000), true)
+    });
+    for (query, columns, rows) in [
+        (
+            "SELECT id, priority, created_at, closed_at FROM issues WHERE title = 'Title of gt-urgent'",
+            "id,priority,created_at,closed_at",
+            &["gt-urgent,#0,1970-01-01 00:16:40,-"][..],
+        ),
+        ("SELECT COUNT(*) AS cnt FROM issues WHERE ephemeral = 1", "cnt", &["#0"]),
+        ("SELECT id FROM wisps;", "id", &["gt-wisp"]),
+        (
+            "SELECT w.id, l.label FROM wisps w JOIN wisp_labels l ON l.issue_id = w.id",
+            "id,label",
+            &["gt-wisp,brief"],
+        ),
+        (
+            "SELECT issue_id, label FROM labels ORDER BY issue_id DESC",
+            "issue_id,label",
+            &["gt-title,red", "gt-text,Reddish"],
+        ),
+        (
+            "WITH waiting AS (SELECT issue_id FROM dependencies WHERE type = 'blocks') SELECT * FROM waiting",
+            "issue_id",
+            &["gt-waits"],
+        ),
+        (
+            "SELECT issue_id, author FROM comments WHERE text LIKE '%?'",
+            "issue_id,author",
+            &["gt-ann,tester"],
+        ),
+        ("SELECT id FROM issues WHERE id = 'no-bead'", "id", &[]),
+        ("VALUES (1, 'a'), (2, NULL)", "column1,column2", &["#1,a", "#2,-"]),
+    ] {
+        let found = town.read(|reader| reader.select(query));
+        assert_eq!(found.columns.join(","), columns, "{query}");
+        assert_eq!(lines(&found), rows, "{query}");
+    }
+}
+
+pub(super) fn a_select_changes_nothing(subject: &dyn EngineUnderTest) {
+    let town = town(subject);
+    for query in [
+        "",
+        "DELETE FROM beads",
+        "COMMIT",
+        "WITH x AS (SELECT 1) DELETE FROM beads",
+        "SELECT 1; DELETE FROM beads",
+        "SELECT 1; COMMIT; DELETE FROM beads",
+        "SELECT nothing FROM issues",
+        "SELECT 1 FROM no_table",
+    ] {
+        let refused = town.refuse_reading(|reader| reader.select(query));
+        assert!(matches!(refused, StoreError::Query(_)), "{query}: {refused:?}");
+    }
+    town.finds(asks("id=*"), &ALL);
 }

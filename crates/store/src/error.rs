@@ -36,6 +36,9 @@ pub enum StoreError {
     /// A worker writes without the right to, or its run is over.
     #[error("{0}")]
     Worker(String),
+    /// A query that a caller wrote has no answer.
+    #[error("the query failed: {0}")]
+    Query(String),
     /// The id of a new bead is taken.
     #[error("{0} already exists; choose another id, or change it with bd update")]
     AlreadyExists(BeadId),

@@ -2,7 +2,8 @@
 //!
 //! # Architecture invariants
 //!
-//! - Callers speak domain verbs and types; no SQL and no row leaves this crate.
+//! - Callers speak domain verbs and types; no SQL and no row leaves this crate. [`Reader::select`] alone takes a query that a
+//!   person wrote, and only reads.
 //! - One writer at a time, in the process and across processes. A write transaction holds nothing but
 //!   SQL, writes the events of its changes, and numbers them without gaps.
 //! - The verbs in [`Reader`] and [`Writer`] are written once, over the small [`engine`] seam, in SQL
@@ -30,7 +31,7 @@ pub use bell::{Bell, BellState};
 pub use copy::{ColumnKind, CopiedTable, NOT_COPIED, OnCopyProgress, TABLES};
 pub use dump::dump;
 pub use engine::postgres::PostgresAddress;
-pub use engine::{EngineFacts, LongWaitCallback};
+pub use engine::{EngineFacts, LongWaitCallback, QueryTable, QueryValue};
 pub use error::StoreError;
 pub use group::Ticket;
 pub use maintenance::{Backup, StoreCheckResult, StoreDescription, TableSize, VacuumResult};

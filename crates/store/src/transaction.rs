@@ -143,6 +143,11 @@ impl<'a> Reader<'a> {
         self.known
     }
 
+    /// The connection, for what is no statement of ours.
+    pub(crate) fn session(&self) -> &dyn SqlSession {
+        self.session
+    }
+
     /// Hands every row of an answer to `each`, until that stops; for answers that may be as large as
     /// the store, or that `each` rarely wants to the end.
     pub(crate) fn scan(

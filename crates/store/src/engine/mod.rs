@@ -107,6 +107,35 @@ pub trait Row {
     }
 }
 
+/// The answer to a query that a caller wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueryTable {
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The rows, with a value for each column.
+    pub rows: Vec<Vec<QueryValue>>,
+}
+
+/// A value in the answer to a query that a caller wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueryValue {
+    /// NULL.
+    Null,
+    /// A number as JSON writes it.
+    Number(String),
+    /// Text.
+    Text(String),
+}
+
+/// The places where the SQL of the engines differs.
+#[derive(Debug, Clone, Copy)]
+pub struct SqlDialect<'a> {
+    /// The schema of our tables.
+    pub schema: &'a str,
+    /// The expression for the instant in a column as date and time in UTC.
+    pub date_time: fn(column: &str) -> String,
+}
+
 /// The function that gets a statement's rows; it may stop early.
 pub type EachRow<'f> = &'f mut dyn FnMut(&dyn Row) -> Result<ControlFlow<()>, StoreError>;
 
@@ -122,6 +151,10 @@ pub trait SqlSession {
     /// Runs a statement whose answer is not needed. It may be sent later, together with the next one;
     /// if it fails, the next statement does.
     fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError>;
+    /// Runs one query that a caller wrote, in a transaction that only reads.
+    fn answer(&self, sql: &str) -> Result<QueryTable, StoreError>;
+    /// The places where the SQL of this engine differs.
+    fn dialect(&self) -> SqlDialect<'_>;
     /// Only prepares a statement, to see whether the engine understands it.
     fn prepare(&self, sql: &str) -> Result<(), StoreError>;
     /// When this transaction began by the clock of the database, if leases are counted by that.

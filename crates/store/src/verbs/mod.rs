@@ -36,6 +36,7 @@ mod rigs;
 mod run_outputs;
 mod runs;
 mod scheduler;
+mod select;
 mod settings;
 mod statistics;
 mod steps;

@@ -13,7 +13,7 @@ use super::client_session::{ClientSession, CommitOutcome, NOW_MICROS};
 use super::explain::{FENCED, explain, is_lost, lost};
 use super::values::{OwnedParam, ServerRow};
 use super::wire::{ConnectAttempt, PendingStatement, StatementResult, Wire};
-use crate::engine::{EachRow, Param, SqlSession, TransactionConnection};
+use crate::engine::{EachRow, Param, QueryTable, SqlDialect, SqlSession, TransactionConnection};
 use crate::{LeaseClock, StoreError};
 
 /// A connection, which finds its way back to the server between transactions when it was cut.
@@ -336,6 +336,28 @@ impl SqlSession for PostgresConnection {
     fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
         self.waiting.borrow_mut().push(Self::request(sql, params));
         if self.waiting.borrow().len() >= ROWS_NEXT { self.flush() } else { Ok(()) }
+    }
+
+    fn answer(&self, sql: &str) -> Result<QueryTable, StoreError> {
+        self.flush()?;
+        self.with_wire(|wire| wire.answer(sql))?.map_err(|error| {
+            let said = error.as_db_error().map(|error| error.message().to_owned());
+            match (self.fail("run the query", error), said) {
+                (StoreError::Engine { .. } | StoreError::NotPermitted { .. }, Some(said)) => {
+                    StoreError::Query(said)
+                }
+                (other, _) => other,
+            }
+        })
+    }
+
+    fn dialect(&self) -> SqlDialect<'_> {
+        let date_time = |column: &str| {
+            format!(
+                "to_char(to_timestamp({column} / 1000000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')"
+            )
+        };
+        SqlDialect { schema: &self.server.schema, date_time }
     }
 
     fn prepare(&self, sql: &str) -> Result<(), StoreError> {

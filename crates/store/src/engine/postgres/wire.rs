@@ -11,14 +11,14 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error, NoTls, Row, SimpleQueryMessage, Statement};
+use tokio_postgres::{Client, Error, NoTls, Row, SimpleQueryMessage, SimpleQueryRow, Statement};
 
 use super::address::PostgresAddress;
 use super::explain::{explain_connecting, is_passing, silent};
 use super::tls;
 use super::values::OwnedParam;
 use crate::StoreError;
-use crate::engine::{LongWaitCallback, WAIT_NOTICE_AFTER};
+use crate::engine::{LongWaitCallback, QueryTable, QueryValue, WAIT_NOTICE_AFTER};
 
 /// One statement with its parameters (`?1`, as everywhere), on its way to the server.
 #[derive(Debug)]
@@ -243,9 +243,45 @@ impl Wire {
         Ok(Some(statement))
     }
 
+    /// Runs one query that a caller wrote. The server prepares a single statement only, so a text that passes this cannot
+    /// end the transaction that only reads.
+    pub(super) fn answer(&self, sql: &str) -> Result<QueryTable, Error> {
+        self.wait_for(async {
+            let statement = self.client().prepare(sql).await?;
+            let columns = statement.columns();
+            let messages = self.client().simple_query(sql).await?;
+            let rows = messages.iter().filter_map(|message| match message {
+                SimpleQueryMessage::Row(row) => Some(row),
+                _ => None,
+            });
+            let values = |row: &SimpleQueryRow| {
+                let columns = columns.iter().enumerate();
+                columns.map(|(at, column)| answered(column.type_(), row.get(at))).collect()
+            };
+            let rows = rows.map(values).collect();
+            let columns = columns.iter().map(|column| column.name().to_owned()).collect();
+            Ok(QueryTable { columns, rows })
+        })
+    }
+
     /// Asks the server whether it understands a statement.
     pub(super) fn prepare(&self, sql: &str) -> Result<(), Error> {
         self.wait_for(self.client().prepare(&with_dollars(sql))).map(drop)
+    }
+}
+
+/// A value as a caller reads it: flags are 1 and 0, as on the other engine.
+fn answered(kind: &Type, text: Option<&str>) -> QueryValue {
+    let is_number = [Type::INT2, Type::INT4, Type::INT8, Type::FLOAT4, Type::FLOAT8, Type::NUMERIC]
+        .contains(kind);
+    match text {
+        None => QueryValue::Null,
+        Some(text) if *kind == Type::BOOL => QueryValue::Number(i64::from(text == "t").to_string()),
+        // NaN and Infinity are no numbers of JSON.
+        Some(text) if is_number && text.ends_with(|last: char| last.is_ascii_digit()) => {
+            QueryValue::Number(text.to_owned())
+        }
+        Some(text) => QueryValue::Text(text.to_owned()),
     }
 }
 

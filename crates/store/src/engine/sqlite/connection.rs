@@ -14,7 +14,9 @@ use rusqlite::{ErrorCode, OpenFlags, ToSql};
 use super::file::APPLICATION_ID;
 use super::foreign_writer::foreign_writer;
 use crate::copy::OnCopyProgress;
-use crate::engine::{EachRow, Param, Row, SqlSession, TransactionConnection};
+use crate::engine::{
+    EachRow, Param, QueryTable, QueryValue, Row, SqlDialect, SqlSession, TransactionConnection,
+};
 use crate::{LeaseClock, StoreError};
 
 /// The rights of a connection.
@@ -195,6 +197,18 @@ impl SqliteConnection {
     fn explain(&self, doing: &str, error: rusqlite::Error) -> StoreError {
         explain(&self.path, doing, error)
     }
+
+    /// Why a query that a caller wrote has no answer.
+    fn query_failure(&self, error: rusqlite::Error) -> StoreError {
+        let said = match &error {
+            rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+            other => other.to_string(),
+        };
+        match self.explain("run the query", error) {
+            StoreError::Engine { .. } => StoreError::Query(said),
+            other => other,
+        }
+    }
 }
 
 impl SqlSession for SqliteConnection {
@@ -225,6 +239,28 @@ impl SqlSession for SqliteConnection {
 
     fn apply(&self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
         self.execute(sql, params).map(drop)
+    }
+
+    fn answer(&self, sql: &str) -> Result<QueryTable, StoreError> {
+        let mut statement = self.inner.prepare(sql).map_err(|error| self.query_failure(error))?;
+        if !statement.readonly() {
+            return Err(StoreError::Query("it changes the store".to_owned()));
+        }
+        let columns: Vec<String> =
+            statement.column_names().into_iter().map(str::to_owned).collect();
+        let mut found = QueryTable { columns, rows: Vec::new() };
+        let mut rows = statement.query([]).map_err(|error| self.query_failure(error))?;
+        while let Some(row) = rows.next().map_err(|error| self.query_failure(error))? {
+            let value = |column| SqliteRow(row).value(column).map(answered);
+            let values: Result<Vec<_>, _> = (0..found.columns.len()).map(value).collect();
+            found.rows.push(values?);
+        }
+        Ok(found)
+    }
+
+    fn dialect(&self) -> SqlDialect<'_> {
+        let date_time = |column: &str| format!("datetime({column} / 1000000000, 'unixepoch')");
+        SqlDialect { schema: "main", date_time }
     }
 
     fn prepare(&self, sql: &str) -> Result<(), StoreError> {
@@ -353,6 +389,20 @@ impl Row for SqliteRow<'_> {
             ValueRef::Null => Ok(None),
             ValueRef::Blob(bytes) => Ok(Some(bytes)),
             other => Err(unexpected(column, "bytes", other)),
+        }
+    }
+}
+
+/// A value as a caller reads it: bytes in hexadecimal digits.
+fn answered(value: ValueRef<'_>) -> QueryValue {
+    match value {
+        ValueRef::Null => QueryValue::Null,
+        ValueRef::Integer(number) => QueryValue::Number(number.to_string()),
+        ValueRef::Real(number) if number.is_finite() => QueryValue::Number(number.to_string()),
+        ValueRef::Real(number) => QueryValue::Text(number.to_string()),
+        ValueRef::Text(bytes) => QueryValue::Text(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => {
+            QueryValue::Text(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
         }
     }
 }
