@@ -21,6 +21,25 @@ pub struct ClosedEpicsDocument {
     pub reason: String,
 }
 
+/// A gate that waits for a workflow run, and the run that was found for it.
+#[derive(Debug, Clone, Serialize)]
+pub struct DiscoveredRunDocument {
+    pub gate_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    pub dry_run: bool,
+}
+
+/// A formula that was made of beads.
+#[derive(Debug, Clone, Serialize)]
+pub struct DistilledFormulaDocument {
+    pub formula_name: String,
+    /// Empty after a dry run.
+    pub formula_path: String,
+    pub steps: u64,
+    pub variables: Vec<String>,
+}
+
 /// A memory that was kept.
 #[derive(Debug, Clone, Serialize)]
 pub struct KeptMemoryDocument {

@@ -46,16 +46,16 @@ mod work_requests;
 
 pub use bead_commands::{
     BondDocument, CheckedGateDocument, ClosedEpicsDocument, CreatedSwarmDocument,
-    DuplicateGroupDocument, DuplicateIssueDocument, DuplicatesDocument, EpicProgressDocument,
-    GateCheckDocument, GatedStepDocument, GatedStepsDocument, HumanCountsDocument,
-    KeptMemoryDocument, ListedSwarmDocument, LocationDocument, MarkedDuplicateDocument,
-    MergeSlotDocument, MoleculeAdvanceDocument, MoleculeDocument, MoleculeStepDocument,
-    NamedDocument, OrphanDocument, PastBeadDocument, PingDocument, PouredMoleculeDocument,
-    PurgedDocument, RelationDocument, RenamedBeadDocument, RenamedPrefixDocument, SchemaDocument,
-    SessionContextDocument, SessionHookDocument, SetupDocument, SkippedLabelsDocument,
-    SquashedMoleculeDocument, StatusDocument, StatusesDocument, SupersededDocument, SwarmDocument,
-    SwarmPlanDocument, SwarmWaveDocument, SwarmsDocument, TypesDocument, WispsDocument,
-    WorkspaceDocument,
+    DiscoveredRunDocument, DistilledFormulaDocument, DuplicateGroupDocument,
+    DuplicateIssueDocument, DuplicatesDocument, EpicProgressDocument, GateCheckDocument,
+    GatedStepDocument, GatedStepsDocument, HumanCountsDocument, KeptMemoryDocument,
+    ListedSwarmDocument, LocationDocument, MarkedDuplicateDocument, MergeSlotDocument,
+    MoleculeAdvanceDocument, MoleculeDocument, MoleculeStepDocument, NamedDocument, OrphanDocument,
+    PastBeadDocument, PingDocument, PouredMoleculeDocument, PurgedDocument, RelationDocument,
+    RenamedBeadDocument, RenamedPrefixDocument, SchemaDocument, SessionContextDocument,
+    SessionHookDocument, SetupDocument, SkippedLabelsDocument, SquashedMoleculeDocument,
+    StatusDocument, StatusesDocument, SupersededDocument, SwarmDocument, SwarmPlanDocument,
+    SwarmWaveDocument, SwarmsDocument, TypesDocument, WispsDocument, WorkspaceDocument,
 };
 pub use beads::{
     BatchLineDocument, BlockingEdgeDocument, ClosedDocument, CountDocument, DeletedIds,

@@ -9,11 +9,12 @@ use gt_core::decide::{
     TargetFacts, WaitEdge, cycles as find_cycles, find_path, find_path_to, shown_path, waits,
 };
 use gt_core::{Bead, BeadId, Status};
-use gt_store::{DependencyChange, Reader, Writer};
+use gt_store::{BeadFilter, DependencyChange, Reader, StatusFilter, Writer};
 
 use integration_wait::hold_late_dependent_in;
 pub use integration_wait::hold_outside_dependents_in;
 
+use crate::beads::everything;
 use crate::lookup::{
     NamedRecord, edge, resolve_in, resolve_shown_in, resolve_target, shown_id, target_name,
     tracking_edge,
@@ -360,9 +361,10 @@ pub(crate) fn check_levels(
 }
 
 /// Which way to look along edges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EdgeDirection {
     /// At what a bead depends on.
+    #[default]
     Down,
     /// At what depends on it.
     Up,
@@ -441,27 +443,69 @@ pub fn tree(
 ) -> Result<Vec<TreeNode>> {
     town.read(|reader| {
         let root = resolve_in(town, reader, input)?;
-        let mut nodes: Vec<TreeNode> = Vec::new();
-        let mut expanded = HashSet::new();
+        let mut walk = TreeWalk { look, depth_max, ..TreeWalk::default() };
+        walk.go_down(reader, root)?;
+        Ok(walk.nodes)
+    })
+}
+
+/// The trees of all beads that are not closed, each with the beads it depends on. A tree begins at a bead that no other
+/// one depends on, or anywhere in a circle.
+pub fn forest(town: &Town, depth_max: usize) -> Result<Vec<TreeNode>> {
+    let current = BeadFilter { status: StatusFilter::Current, ..everything() };
+    town.read(|reader| {
+        let ids = reader.find(&current)?;
+        let mut needed = HashSet::new();
+        for id in &ids {
+            let edges = edges(reader, id, EdgeDirection::Down)?;
+            needed.extend(edges.into_iter().filter(belongs_to_tree).map(|edge| edge.target));
+        }
+        let (inner, roots): (Vec<_>, Vec<_>) = ids.into_iter().partition(|id| needed.contains(id));
+        let mut walk = TreeWalk { depth_max, ..TreeWalk::default() };
+        for id in roots.into_iter().chain(inner) {
+            if !walk.expanded.contains(&id) {
+                walk.go_down(reader, id)?;
+            }
+        }
+        Ok(walk.nodes)
+    })
+}
+
+fn belongs_to_tree(edge: &Dependency) -> bool {
+    edge.kind.as_str() != "relates-to"
+}
+
+/// The nodes of one tree or of several; a bead that is reached twice is expanded once.
+#[derive(Default)]
+struct TreeWalk {
+    look: EdgeDirection,
+    depth_max: usize,
+    expanded: HashSet<BeadId>,
+    nodes: Vec<TreeNode>,
+}
+
+impl TreeWalk {
+    /// Adds the tree that begins at `root`.
+    fn go_down(&mut self, reader: &Reader<'_>, root: BeadId) -> Result<()> {
         let mut waiting = vec![(root, 0, None, None)];
         while let Some((id, depth, above, kind)) = waiting.pop() {
             let Some(bead) = reader.bead(&id)? else {
                 continue;
             };
-            let first_visit = expanded.insert(id.clone());
-            let mut below = edges(reader, &id, look)?;
-            below.retain(|edge| edge.kind.as_str() != "relates-to");
-            let truncated = !below.is_empty() && (!first_visit || depth >= depth_max);
-            nodes.push(TreeNode { bead, depth, above, kind, truncated });
-            if first_visit && depth < depth_max {
+            let first_visit = self.expanded.insert(id.clone());
+            let mut below = edges(reader, &id, self.look)?;
+            below.retain(belongs_to_tree);
+            let truncated = !below.is_empty() && (!first_visit || depth >= self.depth_max);
+            self.nodes.push(TreeNode { bead, depth, above, kind, truncated });
+            if first_visit && depth < self.depth_max {
                 for edge in below.into_iter().rev() {
-                    let next = other_bead(&edge, look).clone();
+                    let next = other_bead(&edge, self.look).clone();
                     waiting.push((next, depth + 1, Some(id.clone()), Some(edge.kind)));
                 }
             }
         }
-        Ok(nodes)
-    })
+        Ok(())
+    }
 }
 
 /// One circle of blocking dependencies per tangle. Commands refuse to make one; this looks anyway.

@@ -3,17 +3,25 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gt_core::decide::{GateFacts, GateVerdict, judge_gate};
+use gt_core::decide::{
+    GateFacts, GateVerdict, StartedWorkflowRun, choose_workflow_run, judge_gate,
+};
 use gt_core::message::Severity;
-use gt_core::{Bead, IssueType, Json, Status};
-use gt_executors::hosting::{AwaitedObject, awaited_state};
+use gt_core::{Bead, BeadId, IssueType, Json, Status, Timestamp};
+use gt_executors::git;
+use gt_executors::hosting::{AwaitedObject, awaited_state, latest_workflow_runs};
 use gt_store::{BeadFilter, Reader, StatusFilter};
 
 use crate::acting::refuse_worker;
-use crate::beads::{Close, close, everything};
-use crate::lookup::resolve_in;
+use crate::beads::{BeadChanges, Close, close, everything, update, update_in};
+use crate::lookup::{require, resolve_in};
 use crate::messages::{Escalation, escalate};
 use gt_town::{OperationError, Result, Town};
+
+/// The field with the name of the thing that a gate waits for.
+const AWAITED: &str = "await_id";
+/// The field with the addresses that wait for a gate.
+const WAITERS: &str = "waiters";
 
 /// Which gates are checked, and what follows.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +57,7 @@ pub fn gates_filter(all: bool) -> BeadFilter {
 pub fn gate_fields(kind: &str, id: &str, length: Option<Duration>) -> Vec<(String, Json)> {
     let mut fields = vec![("await_type".to_owned(), Json::string(kind))];
     if !id.is_empty() {
-        fields.push(("await_id".to_owned(), Json::string(id)));
+        fields.push((AWAITED.to_owned(), Json::string(id)));
     }
     if let Some(length) = length {
         let nanoseconds = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
@@ -106,6 +114,104 @@ pub fn check_gates(town: &Town, check: &GateCheck) -> Result<Vec<CheckedGate>> {
     Ok(checked)
 }
 
+/// Enters an address among those that wait for a gate, in its field `waiters`. Says whether it was not there yet.
+pub fn add_waiter(town: &Town, gate: &str, waiter: &str) -> Result<(BeadId, bool)> {
+    if waiter.trim().is_empty() {
+        return Err(OperationError::rejected("the address that waits cannot be empty"));
+    }
+    town.write(|writer| {
+        let gate = required_gate(town, writer, gate)?;
+        let field = gate.carried.iter().find(|(name, _)| name == WAITERS);
+        let mut waiters = field.and_then(|(_, value)| value.elements()).unwrap_or_default();
+        if waiters.iter().any(|known| known.to_text().as_deref() == Some(waiter)) {
+            return Ok((gate.id, false));
+        }
+        waiters.push(Json::string(waiter));
+        let carried = vec![(WAITERS, Some(Json::array(&waiters)))];
+        let changes = BeadChanges { carried, ..BeadChanges::default() };
+        Ok((update_in(town, writer, gate.id.as_str(), &changes)?, true))
+    })
+}
+
+fn required_gate(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Bead> {
+    let gate = require(town, reader, input)?;
+    if gate.issue_type.as_str() != "gate" {
+        return Err(OperationError::rejected(format!(
+            "{} is a {}, not a gate; bd gate list shows gates",
+            gate.id, gate.issue_type
+        )));
+    }
+    Ok(gate)
+}
+
+/// Which workflow runs gates may wait for.
+#[derive(Debug, Clone, Default)]
+pub struct GateDiscovery {
+    /// Only runs of this branch.
+    pub branch: Option<String>,
+    /// At most so many runs are looked at.
+    pub limit: usize,
+    /// Only runs that started in this time before now.
+    pub age_max: Duration,
+    /// Only say which runs they are.
+    pub dry_run: bool,
+    /// The checkout whose repository the gates are about.
+    pub checkout: PathBuf,
+}
+
+/// The gates that wait for a workflow run without its number, and the run of each that was found. Unless it is a dry run,
+/// its number is written into the gate.
+pub fn discover_runs(
+    town: &Town,
+    wanted: &GateDiscovery,
+) -> Result<Vec<(BeadId, Option<StartedWorkflowRun>)>> {
+    refuse_worker(town, "asking GitHub")?;
+    let mut gates = town.read(|reader| {
+        let rows = reader.bead_rows(&reader.find(&gates_filter(false))?)?;
+        Ok(rows.into_iter().map(|row| row.bead).collect::<Vec<_>>())
+    })?;
+    let is_number = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    gates.retain(|gate| {
+        carried_text(gate, "await_type") == "gh:run" && !is_number(&carried_text(gate, AWAITED))
+    });
+    if gates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let answer = latest_workflow_runs(&wanted.checkout, wanted.branch.as_deref(), wanted.limit);
+    let answer = answer.map_err(OperationError::rejected)?;
+    let now = town.now();
+    let mut runs: Vec<StartedWorkflowRun> = answer.iter().filter_map(started_run).collect();
+    runs.retain(|run| now.since(run.started_at) <= wanted.age_max);
+    let latest = git::commit_messages(&wanted.checkout, 1).unwrap_or_default();
+    let commit = latest.first().map(|latest| latest.commit.as_str());
+    let mut found = Vec::with_capacity(gates.len());
+    for gate in gates {
+        let workflow = carried_text(&gate, AWAITED);
+        let run = choose_workflow_run(gate.created_at, &workflow, commit, &runs).cloned();
+        if let Some(run) = run.as_ref().filter(|_| !wanted.dry_run) {
+            let carried = vec![(AWAITED, Some(Json::string(&run.number)))];
+            let changes = BeadChanges { carried, ..BeadChanges::default() };
+            for updated in update(town, &[gate.id.to_string()], &changes)? {
+                updated?;
+            }
+        }
+        found.push((gate.id, run));
+    }
+    Ok(found)
+}
+
+fn started_run(answer: &Json) -> Option<StartedWorkflowRun> {
+    let fields = answer.fields()?;
+    let number = fields.iter().find(|(name, _)| name == "databaseId")?.1.as_str().to_owned();
+    let text = |field: &str| answer.string_field(field).unwrap_or_default();
+    Some(StartedWorkflowRun {
+        number,
+        workflow: text("workflowName"),
+        commit: text("headSha"),
+        started_at: Timestamp::parse(&text("createdAt")).ok()?,
+    })
+}
+
 fn carried_text(bead: &Bead, name: &str) -> String {
     let value = bead.carried.iter().find(|(known, _)| known == name).map(|(_, value)| value);
     value.and_then(Json::to_text).unwrap_or_default()
@@ -121,7 +227,7 @@ fn local_facts(
     Ok(Some(match kind {
         "timer" => GateFacts::Timer { made_at: gate.created_at, length: length_of(gate) },
         "bead" => {
-            let name = carried_text(gate, "await_id");
+            let name = carried_text(gate, AWAITED);
             // Other programs write the rig before the bead.
             let bead = name.rsplit_once(':').map_or(name.as_str(), |(_, bead)| bead);
             let status = match resolve_in(town, reader, bead) {
@@ -140,12 +246,12 @@ fn local_facts(
 fn length_of(gate: &Bead) -> Option<Duration> {
     let field = gate.carried.iter().find(|(name, _)| name == "timeout");
     let nanoseconds = field.and_then(|(_, value)| value.as_str().parse::<u64>().ok());
-    let named = || gt_core::time::parse_duration(&carried_text(gate, "await_id")).ok();
+    let named = || gt_core::time::parse_duration(&carried_text(gate, AWAITED)).ok();
     nanoseconds.map(Duration::from_nanos).filter(|length| !length.is_zero()).or_else(named)
 }
 
 fn outside_facts(gate: &Bead, kind: &str, check: &GateCheck) -> GateFacts {
-    let name = carried_text(gate, "await_id");
+    let name = carried_text(gate, AWAITED);
     let is_run = kind.starts_with("gh:run");
     let object =
         if is_run { AwaitedObject::WorkflowRun(&name) } else { AwaitedObject::PullRequest(&name) };

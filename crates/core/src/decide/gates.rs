@@ -57,6 +57,46 @@ fn to_the_second(duration: Duration) -> Duration {
     Duration::from_secs(duration.as_secs())
 }
 
+/// A run of a workflow that a gate may wait for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartedWorkflowRun {
+    /// Its number.
+    pub number: String,
+    /// The name of the workflow.
+    pub workflow: String,
+    /// The hash of the commit it is about.
+    pub commit: String,
+    /// When it started.
+    pub started_at: Timestamp,
+}
+
+/// How near in time a run of another commit must be to the gate, if the gate names no workflow.
+const RUN_NEAR_GATE: Duration = Duration::from_mins(5);
+
+/// The run that a gate made at `made_at` waits for, among runs that may be meant: one of the current commit, which begins
+/// with `commit`, or else the one that started nearest to the gate. If the gate names a workflow, no other one counts.
+pub fn choose_workflow_run<'r>(
+    made_at: Timestamp,
+    workflow: &str,
+    commit: Option<&str>,
+    runs: &'r [StartedWorkflowRun],
+) -> Option<&'r StartedWorkflowRun> {
+    let name = |text: &str| {
+        let text = text.strip_suffix(".yml").or_else(|| text.strip_suffix(".yaml")).unwrap_or(text);
+        text.to_lowercase()
+    };
+    let is_current = |run: &StartedWorkflowRun| {
+        commit.is_some_and(|commit| !commit.is_empty() && run.commit.starts_with(commit))
+    };
+    let distance =
+        |run: &StartedWorkflowRun| made_at.since(run.started_at).max(run.started_at.since(made_at));
+    let is_meant = |run: &&StartedWorkflowRun| match workflow {
+        "" => is_current(run) || distance(run) <= RUN_NEAR_GATE,
+        workflow => name(&run.workflow) == name(workflow),
+    };
+    runs.iter().filter(is_meant).min_by_key(|run| (!is_current(run), distance(run)))
+}
+
 /// How a gate stands at this time.
 pub fn judge_gate(facts: &GateFacts, now: Timestamp) -> GateVerdict {
     match facts {
@@ -146,5 +186,31 @@ mod tests {
         ] {
             assert_eq!(word(&facts), expected, "{facts:?}");
         }
+    }
+
+    #[test]
+    fn a_gate_waits_for_the_run_of_its_workflow_and_commit() {
+        let made_at = Timestamp::parse("2026-01-02T00:00:00Z").unwrap();
+        let run = |number: &str, workflow: &str, commit: &str, minutes: u64| StartedWorkflowRun {
+            number: number.to_owned(),
+            workflow: workflow.to_owned(),
+            commit: commit.to_owned(),
+            started_at: made_at.plus(Duration::from_mins(minutes)),
+        };
+        let runs = [
+            run("1", "Tests", "aaaa", 1),
+            run("2", "Release", "aaaa", 9),
+            run("3", "Release", "bbbb", 20),
+        ];
+        let chosen = |workflow: &str, commit: Option<&str>| {
+            choose_workflow_run(made_at, workflow, commit, &runs).map(|run| run.number.as_str())
+        };
+        assert_eq!(chosen("", Some("bb")), Some("3"));
+        assert_eq!(chosen("", Some("cc")), Some("1"));
+        assert_eq!(chosen("", Some("")), Some("1"));
+        assert_eq!(chosen("release.yml", None), Some("2"));
+        assert_eq!(chosen("Release", Some("bbbb")), Some("3"));
+        assert_eq!(chosen("lint", Some("aaaa")), None);
+        assert_eq!(choose_workflow_run(made_at, "", Some("cc"), &runs[1..]), None);
     }
 }

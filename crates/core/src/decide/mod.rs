@@ -57,7 +57,7 @@ pub use delivery::{NOTICE_ATTEMPTS_MAX, NOTICE_WAIT_MAX, next_delivery};
 pub use dispatch_order::{DispatchOrder, OrderPosition, urgency};
 pub use dispatch_plan::{DispatchPlan, PlanReason, Slots, plan_dispatch};
 pub use forecast::{Forecast, ForecastJob, ForecastLimits, RunDurations, critical_path, forecast};
-pub use gates::{GateFacts, GateVerdict, judge_gate};
+pub use gates::{GateFacts, GateVerdict, StartedWorkflowRun, choose_workflow_run, judge_gate};
 pub use graph::{cycles, find_path, find_path_to, shown_path, waves};
 pub use guard::{
     DiskGuard, LoadGuard, MEMORY_GROWTH_TIME, MachineDisk, MachineFacts, MachineLoad,

@@ -43,9 +43,21 @@ pub fn awaited_state(object: AwaitedObject<'_>, checkout: &Path) -> Result<Json,
         );
     }
     let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
+    let answer = asked(&arguments, checkout)?;
+    // A list of runs has the latest one.
+    match answer.elements() {
+        Some(runs) => {
+            runs.into_iter().next().ok_or_else(|| "the workflow has not run yet".to_owned())
+        }
+        None => Ok(answer),
+    }
+}
+
+/// The answer of `gh` to a call in the checkout.
+fn asked(arguments: &[String], checkout: &Path) -> Result<Json, String> {
     let call = LimitedCall {
         program: "gh",
-        arguments: &arguments,
+        arguments,
         directory: checkout,
         environment: &[],
         input: &[],
@@ -64,6 +76,23 @@ pub fn awaited_state(object: AwaitedObject<'_>, checkout: &Path) -> Result<Json,
     answer(&output)
 }
 
+/// The latest runs of workflows, of this branch if one is named, with the fields `databaseId`, `headSha`, `workflowName`
+/// and `createdAt`. An error is a sentence for people.
+pub fn latest_workflow_runs(
+    checkout: &Path,
+    branch: Option<&str>,
+    limit: usize,
+) -> Result<Vec<Json>, String> {
+    let mut arguments: Vec<String> =
+        ["run", "list", "--json", "databaseId,headSha,workflowName,createdAt", "--limit"]
+            .map(str::to_owned)
+            .into();
+    arguments.push(limit.to_string());
+    arguments.extend(branch.map(|branch| format!("--branch={branch}")));
+    let runs = asked(&arguments, checkout)?;
+    runs.elements().ok_or_else(|| "the answer of gh cannot be read".to_owned())
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -74,15 +103,7 @@ fn answer(output: &CallOutput) -> Result<Json, String> {
         let said: String = said.unwrap_or("it failed").chars().take(200).collect();
         return Err(format!("gh: {}", said.escape_debug()));
     }
-    let unread = || "the answer of gh cannot be read".to_owned();
-    let json = Json::parse(output.stdout.trim()).map_err(|_| unread())?;
-    // A list of runs has the latest one.
-    match json.elements() {
-        Some(runs) => {
-            runs.into_iter().next().ok_or_else(|| "the workflow has not run yet".to_owned())
-        }
-        None => Ok(json),
-    }
+    Json::parse(output.stdout.trim()).map_err(|_| "the answer of gh cannot be read".to_owned())
 }
 
 #[cfg(test)]
@@ -95,12 +116,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_an_object_or_the_first_of_a_list() {
+    fn an_answer_is_json_or_the_first_words_of_the_failure() {
         let one = answered(0, "{\"state\":\"OPEN\"}\n", "").unwrap();
         assert_eq!(one.string_field("state").as_deref(), Some("OPEN"));
-        let first = answered(0, "[{\"status\":\"queued\"},{}]", "").unwrap();
-        assert_eq!(first.string_field("status").as_deref(), Some("queued"));
-        assert!(answered(0, "[]", "").is_err());
         assert!(answered(0, "no json", "").is_err());
         assert_eq!(answered(1, "", "\nnot found\n").unwrap_err(), "gh: not found");
     }

@@ -13,7 +13,7 @@ mod provider;
 mod reading;
 mod tool;
 
-pub use awaited::{AwaitedObject, awaited_state};
+pub use awaited::{AwaitedObject, awaited_state, latest_workflow_runs};
 pub use failure::{HostingError, HostingRefusal};
 pub use provider::{HostingProvider, InvalidProvider, PROVIDERS, provider_for_host};
 pub use tool::{
