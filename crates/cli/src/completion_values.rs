@@ -223,6 +223,9 @@ mod tests {
             (&["why"], &["bead"]),
             (&["run", "log"], &["run"]),
             (&["inbox"], &["rig"]),
+            (&["rig", "set"], &["rig"]),
+            (&["rig", "park"], &["rig"]),
+            (&["rig", "remove"], &["rig"]),
             (&["bd", "show"], &["ids"]),
         ] {
             let found = kinds(&gt, path);

@@ -110,6 +110,7 @@ Examples:
   gt rig set web title \"The web shop\"")]
 struct SetArgs {
     /// Its name
+    #[arg(id = "rig", value_name = "NAME")]
     name: String,
     /// The key to change: executor, title, branch or a setting of the rig; nothing lists the settings
     #[arg(requires = "value")]
@@ -125,6 +126,7 @@ struct SetArgs {
 #[derive(Debug, Args)]
 struct NameArgs {
     /// Its name
+    #[arg(id = "rig", value_name = "NAME")]
     name: String,
 }
 
@@ -132,6 +134,7 @@ struct NameArgs {
 #[command(after_help = "Examples:\n  gt rig remove web\n  gt rig remove web --force")]
 struct RemoveArgs {
     /// Its name
+    #[arg(id = "rig", value_name = "NAME")]
     name: String,
     /// Cancel its open merge requests, and save their commits for gt rescue; their beads stay open, without a project
     #[arg(long)]
