@@ -49,7 +49,7 @@ const BD: &[CommandGroup] = &[
     ),
     group(
         "Find",
-        "blocked children epic query stale lint orphans duplicates stats count activity history graph \
+        "blocked children epic query sql stale lint orphans duplicates stats count activity history graph \
          todo human",
     ),
     group("Formulas", "formula cook mol gate swarm merge-slot"),

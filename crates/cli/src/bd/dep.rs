@@ -4,11 +4,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use gt_api::{BlockingEdgeDocument, EdgeDocument, RelationDocument};
 use gt_beads::batch::BatchStep;
 use gt_beads::dependencies::{
-    Added, EdgeDirection, TreeNode, WantedDependency, add, add_all, cycles, neighbours, relate,
-    remove, tree,
+    Added, EdgeDirection, TreeNode, WantedDependency, add, add_all, cycles, forest, neighbours,
+    relate, remove, tree,
 };
 use gt_core::{Bead, DependencyType};
 use gt_records::{BeadView, DependencyLine, parse_dependency_lines, write_bead, write_dependency};
+use gt_town::Town;
 
 use super::bead_output;
 use crate::context::CommandContext;
@@ -412,18 +413,33 @@ fn run_tree(context: &CommandContext<'_>, args: &TreeArgs, diagram: bool) -> Res
     if let Some(status) = &args.status {
         nodes.retain(|node| node.depth == 0 || node.bead.status.as_str() == status);
     }
+    print_tree(printer, &town, &nodes, diagram)
+}
+
+/// Prints the trees of all beads that are not closed.
+pub(super) fn run_forest(context: &CommandContext<'_>, diagram: bool) -> Result<(), CliError> {
+    let town = context.store_town()?;
+    print_tree(context.printer, &town, &forest(&town, TREE_DEPTH)?, diagram)
+}
+
+fn print_tree(
+    printer: &Printer,
+    town: &Town,
+    nodes: &[TreeNode],
+    diagram: bool,
+) -> Result<(), CliError> {
     if diagram {
-        return print_mermaid(printer, &nodes);
+        return print_mermaid(printer, nodes);
     }
     if printer.json() {
-        let labels = bead_output::LabelsOf::read(&town, nodes.iter().map(|node| &node.bead))?;
+        let labels = bead_output::LabelsOf::read(town, nodes.iter().map(|node| &node.bead))?;
         let mut list = printer.list();
-        for node in &nodes {
+        for node in nodes {
             list.push_record(&node_json(node, labels.of(&node.bead)))?;
         }
         return list.finish();
     }
-    for node in &nodes {
+    for node in nodes {
         let kind = node.kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
         let more = if node.truncated { " …" } else { "" };
         printer.line(format!(

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use gt_api::{CheckedGateDocument, GateCheckDocument};
+use gt_api::{CheckedGateDocument, DiscoveredRunDocument, GateCheckDocument};
 use gt_beads::beads::{Close, NewBead, close, create, show};
-use gt_beads::gates::{CheckedGate, GateCheck, check_gates, gate_fields, gates_filter};
+use gt_beads::gates::{
+    CheckedGate, GateCheck, GateDiscovery, add_waiter, check_gates, discover_runs, gate_fields,
+    gates_filter,
+};
 use gt_core::bead::{Direction, NewDependency};
 use gt_core::decide::GateVerdict;
 use gt_core::time::parse_duration;
@@ -57,6 +60,17 @@ enum GateVerb {
     },
     /// Close the gates whose wait is over, and say how the others stand
     Check(CheckArgs),
+    /// Enter an address in the field waiters of a gate
+    AddWaiter {
+        /// The gate
+        #[arg(value_name = "ID")]
+        id: String,
+        /// The address, such as web/polecats/furiosa
+        #[arg(value_name = "ADDRESS")]
+        waiter: String,
+    },
+    /// Find the workflow runs of GitHub that gates wait for without a number
+    Discover(DiscoverArgs),
 }
 
 #[derive(Debug, Args)]
@@ -73,6 +87,22 @@ struct CheckArgs {
     /// At most this many
     #[arg(short = 'l', long, default_value_t = 100)]
     limit: usize,
+}
+
+#[derive(Debug, Args)]
+struct DiscoverArgs {
+    /// Only say which runs they are
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Only runs of this branch
+    #[arg(short, long, value_name = "NAME")]
+    branch: Option<String>,
+    /// At most this many runs are looked at
+    #[arg(short = 'l', long, default_value_t = 10)]
+    limit: usize,
+    /// Only runs that started in this time before now
+    #[arg(short = 'a', long, value_name = "DURATION", value_parser = parse_duration, default_value = "30m")]
+    max_age: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -108,6 +138,18 @@ pub(super) fn run(context: &CommandContext<'_>, args: &GateArgs) -> Result<(), C
             list::print(printer, &town, &gates_filter(*all), |_| String::new())
         }
         GateVerb::Check(args) => check(context, &town, args),
+        GateVerb::Discover(args) => discover(context, &town, args),
+        GateVerb::AddWaiter { id, waiter } => {
+            let (gate, is_new) = add_waiter(&town, id, waiter)?;
+            if printer.json() {
+                return bead_output::print_json(printer, &town, &[gate.to_string()]);
+            }
+            printer.done(if is_new {
+                format!("✓ Added waiter to gate {gate}: {waiter}")
+            } else {
+                format!("{waiter} waits for gate {gate} already")
+            })
+        }
         GateVerb::Show { id } => {
             for shown in show(&town, std::slice::from_ref(id))? {
                 let row = shown?.row;
@@ -161,6 +203,40 @@ fn check(context: &CommandContext<'_>, town: &Town, args: &CheckArgs) -> Result<
     printer.done(format!(
         "Checked {count}: {resolved} {would}resolved, {escalated} escalated, {errors} errors"
     ))
+}
+
+fn discover(
+    context: &CommandContext<'_>,
+    town: &Town,
+    args: &DiscoverArgs,
+) -> Result<(), CliError> {
+    let wanted = GateDiscovery {
+        branch: args.branch.clone(),
+        limit: args.limit,
+        age_max: args.max_age,
+        dry_run: args.dry_run,
+        checkout: context.directory.clone(),
+    };
+    let found = discover_runs(town, &wanted)?;
+    let printer = context.printer;
+    if printer.json() {
+        let mut list = printer.list();
+        for (gate, run) in found {
+            let (gate_id, run_id) = (gate.to_string(), run.map(|run| run.number));
+            list.push(&DiscoveredRunDocument { gate_id, run_id, dry_run: args.dry_run })?;
+        }
+        return list.finish();
+    }
+    if found.is_empty() {
+        return printer.done("No pending gh:run gates found");
+    }
+    let would = if args.dry_run { "would wait" } else { "waits" };
+    found.iter().try_for_each(|(gate, run)| match run {
+        Some(run) => {
+            printer.line(format!("{gate}: {would} for run {} ({})", run.number, run.workflow))
+        }
+        None => printer.line(format!("{gate}: no run found")),
+    })
 }
 
 fn document(checked: &CheckedGate) -> CheckedGateDocument {

@@ -21,11 +21,14 @@ pub(super) struct HistoryArgs {
 
 /// Show everything that a bead depends on
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  bd graph gt-abc --format mermaid")]
+#[command(after_help = "Examples:\n  bd graph gt-abc --format mermaid\n  bd graph --all")]
 pub(super) struct GraphArgs {
     /// An id, or a part of it
-    #[arg(value_name = "ID")]
-    id: String,
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    id: Option<String>,
+    /// Every bead that is not closed, each with what it depends on
+    #[arg(long, conflicts_with = "id")]
+    all: bool,
     #[arg(long, hide = true)]
     compact: bool,
 }
@@ -44,5 +47,8 @@ pub(super) fn run_graph(
     args: &GraphArgs,
     diagram: bool,
 ) -> Result<(), CliError> {
-    dep::run(context, DepArgs::tree_of(args.id.clone()), diagram)
+    match &args.id {
+        Some(id) => dep::run(context, DepArgs::tree_of(id.clone()), diagram),
+        None => dep::run_forest(context, diagram),
+    }
 }

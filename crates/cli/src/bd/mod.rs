@@ -54,6 +54,7 @@ mod search;
 mod setup;
 mod shortcuts;
 mod show;
+mod sql;
 mod stale;
 mod state;
 mod stats;
@@ -169,6 +170,7 @@ enum Verb {
     Blocked(blocked::BlockedArgs),
     Children(children::ChildrenArgs),
     Query(query::QueryArgs),
+    Sql(sql::SqlArgs),
     Stale(stale::StaleArgs),
     Lint(lint::LintArgs),
     Orphans(orphans::OrphansArgs),
@@ -279,6 +281,7 @@ pub(crate) fn run(bd: Bd, printer: &Printer, environment: Environment) -> Result
         Verb::Blocked(args) => blocked::run(&context, &args),
         Verb::Children(args) => children::run(&context, &args),
         Verb::Query(args) => query::run(&context, &args),
+        Verb::Sql(args) => sql::run(&context, &args),
         Verb::Stale(args) => stale::run(&context, &args),
         Verb::Lint(args) => lint::run(&context, &args),
         Verb::Orphans(args) => orphans::run(&context, &args),

@@ -1,13 +1,15 @@
 //! `bd mol`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use gt_api::{
-    BondDocument, MoleculeDocument, MoleculeStepDocument, OrderedMap, PouredMoleculeDocument,
-    PurgedDocument, RawJson, SquashedMoleculeDocument, WispsDocument,
+    BondDocument, DistilledFormulaDocument, MoleculeDocument, MoleculeStepDocument, OrderedMap,
+    PouredMoleculeDocument, PurgedDocument, RawJson, SquashedMoleculeDocument, WispsDocument,
 };
 use gt_beads::beads::{everything, for_each_page};
+use gt_beads::distillation::{DistillOptions, distill, write_formula};
 use gt_beads::lookup::resolve;
 use gt_beads::molecules::{
     BondKind, MoleculeProgress, MoleculeStepState, PourOptions, PouredMolecule, bond, bond_formula,
@@ -65,6 +67,8 @@ enum MolVerb {
     Squash(SquashArgs),
     /// Delete a molecule with its steps
     Burn(BurnArgs),
+    /// Make a formula of a bead and its parts
+    Distill(DistillArgs),
 }
 
 #[derive(Debug, Args)]
@@ -192,6 +196,25 @@ struct BurnArgs {
     force: bool,
 }
 
+#[derive(Debug, Args)]
+struct DistillArgs {
+    /// The bead, such as an epic
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The name of the formula [default: made of the title]
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// A variable, and the text in whose place it stands (can be repeated)
+    #[arg(long = "var", value_name = "NAME=TEXT", value_parser = binding)]
+    variables: Vec<(String, String)>,
+    /// Only show the formula
+    #[arg(long)]
+    dry_run: bool,
+    /// Write it into this directory [default: .beads/formulas of the town]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
 pub(super) fn run(context: &CommandContext<'_>, args: &MolArgs) -> Result<(), CliError> {
     match &args.verb {
         MolVerb::Pour(args) => run_pour(context, &args.name, &args.flags, false),
@@ -222,6 +245,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MolArgs) -> Result<(), Cl
         }
         MolVerb::Squash(args) => run_squash(context, args),
         MolVerb::Burn(args) => run_burn(context, args),
+        MolVerb::Distill(args) => run_distill(context, args),
     }
 }
 
@@ -434,4 +458,38 @@ fn run_burn(context: &CommandContext<'_>, args: &BurnArgs) -> Result<(), CliErro
         });
     }
     printer.done(format!("✓ Burned {}", plural(deleted.len() as u64, "bead")))
+}
+
+fn run_distill(context: &CommandContext<'_>, args: &DistillArgs) -> Result<(), CliError> {
+    let town = context.store_town()?;
+    let options = DistillOptions { name: args.name.clone(), variables: args.variables.clone() };
+    let distilled = distill(&town, &args.id, &options)?;
+    let printer = context.printer;
+    for gate in &distilled.gates {
+        printer.note(format!("note: the gate {gate} is not a step of the formula"));
+    }
+    let mut path = String::new();
+    if !args.dry_run {
+        let directory = match &args.output {
+            Some(output) => context.directory.join(output),
+            None => town.root().join(".beads").join("formulas"),
+        };
+        path = write_formula(&distilled, &directory)?.display().to_string();
+    }
+    let formula = &distilled.formula;
+    if printer.json() {
+        return printer.object(&DistilledFormulaDocument {
+            formula_name: formula.name.clone(),
+            formula_path: path,
+            steps: formula.step_count() as u64,
+            variables: formula.variables.iter().map(|variable| variable.name.clone()).collect(),
+        });
+    }
+    if args.dry_run {
+        return printer.text(&distilled.text);
+    }
+    let steps = plural(formula.step_count() as u64, "step");
+    printer.done(format!("✓ Distilled formula: {} ({steps}) in {path}", formula.name))?;
+    let variables = formula.variables.iter().map(|variable| format!(" --var {}=…", variable.name));
+    printer.done(format!("  bd mol pour {}{}", formula.name, variables.collect::<String>()))
 }

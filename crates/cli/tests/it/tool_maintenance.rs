@@ -212,3 +212,96 @@ fn the_doctor_mends_what_loses_nothing() {
         &["nothing that can be mended without you"],
     );
 }
+
+#[test]
+fn sql_is_answered_and_changes_nothing() {
+    let town = town();
+    town.create("Say \"hi\", twice", &["--id", "hq-a", "--labels", "hot"]);
+    town.bead("hq-b", &["--deps", "hq-a"]);
+    let query = "select i.id, i.priority, l.label from issues i left join labels l on l.issue_id = i.id order by i.id";
+    assert_eq!(
+        town.json(&["sql", query]),
+        json!([
+            {"id": "hq-a", "priority": 2, "label": "hot"},
+            {"id": "hq-b", "priority": 2, "label": null},
+        ])
+    );
+    let csv = town.bd(["sql", "--csv", "select title, id from issues where id = 'hq-a'"]).ok();
+    assert_eq!(csv.stdout, "title,id\n\"Say \"\"hi\"\", twice\",hq-a\n");
+    assert_says(&town.bd(["sql", "select * from wisps"]).ok().stdout, &["(0 rows)"]);
+    for (change, said) in [
+        ("delete from issues", "only SELECT is answered"),
+        ("select 1; delete from beads", "the query failed"),
+        ("select nothing from issues", "no such column: nothing"),
+    ] {
+        assert_says(&refusal(&town.bd(["sql", change])), &[said]);
+    }
+    assert_eq!(town.ids(&["list"]).len(), 2);
+}
+
+#[test]
+fn the_graph_of_all_beads_begins_where_no_bead_depends() {
+    let town = town();
+    town.bead("hq-a", &[]);
+    town.bead("hq-b", &["--deps", "hq-a"]);
+    town.bead("hq-alone", &[]);
+    town.bead("hq-over", &[]);
+    town.bd(["close", "hq-over"]).ok();
+    let nodes = town.json(&["graph", "--all"]);
+    let shown: Vec<(&str, u64)> = nodes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| (node["id"].as_str().unwrap(), node["depth"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(shown, [("hq-alone", 0), ("hq-b", 0), ("hq-a", 1)]);
+    let mermaid = town.bd(["graph", "--all", "--format", "mermaid"]).ok();
+    assert_says(&mermaid.stdout, &["hq_b -->|blocks| hq_a"]);
+}
+
+#[test]
+fn a_gate_keeps_the_addresses_that_wait_for_it() {
+    let town = town();
+    town.bead("hq-work", &[]);
+    let gate = town.json(&["gate", "create", "--blocks", "hq-work"]);
+    let gate = gate["id"].as_str().unwrap();
+    let said = town.bd(["gate", "add-waiter", gate, "web/polecats/furiosa"]).ok();
+    assert_says(&said.stdout, &["Added waiter to gate", gate]);
+    let again = town.bd(["gate", "add-waiter", gate, "web/polecats/furiosa"]).ok();
+    assert_says(&again.stdout, &["already"]);
+    town.bd(["gate", "add-waiter", gate, "mayor"]).ok();
+    assert_eq!(town.show(gate)["waiters"], json!(["web/polecats/furiosa", "mayor"]));
+    assert_says(&refusal(&town.bd(["gate", "add-waiter", "hq-work", "mayor"])), &["not a gate"]);
+    assert_says(&refusal(&town.bd(["gate", "add-waiter", gate, ""])), &["cannot be empty"]);
+    assert_says(&town.bd(["gate", "discover"]).ok().stdout, &["No pending gh:run gates found"]);
+}
+
+#[test]
+fn an_epic_becomes_a_formula_that_can_be_poured() {
+    let town = town();
+    let epic = ["--id", "hq-e", "--type", "epic", "--description", "All of web"];
+    town.create("Ship web 2", &epic);
+    town.bd(["create", "Test web", "--parent", "hq-e"]).ok();
+    town.bd(["create", "Tag web", "--parent", "hq-e", "--deps", "hq-e.1", "-p", "0"]).ok();
+    let preview = town.bd(["mol", "distill", "hq-e", "--dry-run"]).ok();
+    assert_says(&preview.stdout, &["\"formula\": \"ship-web-2\"", "test-web"]);
+    let made = town.json(&["mol", "distill", "hq-e", "release", "--var", "project=web"]);
+    assert_eq!((&made["steps"], &made["variables"]), (&json!(2), &json!(["project"])));
+    assert!(
+        made["formula_path"].as_str().unwrap().ends_with(".beads/formulas/release.formula.json")
+    );
+    let poured = town.json(&["mol", "pour", "release", "--var", "project=docs"]);
+    let root = poured["new_epic_id"].as_str().unwrap();
+    let steps = town.json(&["mol", "show", root]);
+    assert_eq!(steps[0]["steps"][1]["issue"]["title"], "Tag docs");
+    assert_eq!(steps[0]["steps"][1]["issue"]["priority"], 0);
+    assert_eq!(steps[0]["steps"][1]["status"], "blocked");
+    for (arguments, said) in [
+        (&["mol", "distill", "hq-e", "release"][..], "exists"),
+        (&["mol", "distill", "hq-e", "../x"], "cannot be the name"),
+        (&["mol", "distill", "hq-e.1"], "has no parts"),
+        (&["mol", "distill", "hq-e", "r", "--var", "a=nowhere"], "neither"),
+    ] {
+        assert_says(&refusal(&town.bd(arguments)), &[said]);
+    }
+}
