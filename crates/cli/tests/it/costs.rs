@@ -93,18 +93,20 @@ fn a_convoy_and_the_notices_tell_what_its_runs_have_cost() {
 
 #[test]
 fn telemetry_tells_the_usage_of_a_run_while_it_goes_on() {
-    // Given an agent that tells of a request twice, one stranger, and a record that makes no sense,
+    // Given an agent that tells of a request twice, one stranger, a record of another run, and one that makes no sense,
     let town = gastown_with(
         r#"
 send() { curl --silent --output /dev/null --header "$1" --data "$2" "$OTEL_EXPORTER_OTLP_ENDPOINT/v1/logs"; }
 record() { printf '{"timeUnixNano":"1","attributes":[{"key":"event.name","value":{"stringValue":"api_request"}},
     {"key":"model","value":{"stringValue":"gpt-5"}},{"key":"input_tokens","value":{"intValue":"%s"}}]}' "$1"; }
-logs() { printf '{"resourceLogs":[{"scopeLogs":[{"logRecords":[%s]}]}]}' "$1"; }
+logs() { printf '{"resourceLogs":[{"resource":{"attributes":[{"key":"gt.run","value":{"stringValue":"%s"}}]},
+    "scopeLogs":[{"logRecords":[%s]}]}]}' "${2-${OTEL_RESOURCE_ATTRIBUTES#gt.run=}}" "$1"; }
 known=$(echo "$OTEL_EXPORTER_OTLP_HEADERS" | sed 's/=/: /')
 send "$known" "$(logs "$(record 1000000)")"
 send "$known" "$(logs "$(record 1000000)")"
 send "$known" "$(logs "$(record -5)")"
 send "Authorization: Bearer mine" "$(logs "$(record 7000000)")"
+send "$known" "$(logs "$(record 9000000)" 'gt-b#1')"
 while [ ! -e "$GT_TOWN_ROOT/go" ] && [ -d "$GT_TOWN_ROOT" ]; do sleep 0.02; done
 "#,
     );
@@ -126,6 +128,7 @@ while [ ! -e "$GT_TOWN_ROOT/go" ] && [ -d "$GT_TOWN_ROOT" ]; do sleep 0.02; done
     );
     let feed = town.gt_json(&["feed", "--limit", "50"]).to_string();
     assert_says(&feed, &["1 telemetry messages were not from the run", "1 telemetry records"]);
+    assert_says(&feed, &["1 telemetry records named another run and do not count"]);
 }
 
 #[test]

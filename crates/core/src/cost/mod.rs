@@ -15,5 +15,5 @@ pub use prices::{Price, PriceTable};
 pub use record::{TokenCounts, UsageRecord, UsageSource};
 pub use report::{CostGrouping, CostLine, SpentItem, cost_report};
 pub use spent::Spent;
-pub use telemetry::{RequestUsage, TelemetryUsage, usage_in_logs};
+pub use telemetry::{RUN_ATTRIBUTE, RequestUsage, TelemetryUsage, usage_in_logs};
 pub use window::{SeenWindow, UsageWindow};

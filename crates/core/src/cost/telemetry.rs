@@ -8,6 +8,9 @@ use super::TokenCounts;
 use crate::Invalid;
 use crate::schedule::Money;
 
+/// The attribute by which the telemetry of a run names it.
+pub const RUN_ATTRIBUTE: &str = "gt.run";
+
 /// One request of an agent to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestUsage {
@@ -28,17 +31,23 @@ pub struct TelemetryUsage {
     pub requests: Vec<RequestUsage>,
     /// How many records are about usage and have a number that cannot be read.
     pub unreadable: u64,
+    /// How many records are about usage and name another run.
+    pub of_other_runs: u64,
 }
 
-/// Reads the body of a message to `/v1/logs`. Records that are not about a request are left out.
-pub fn usage_in_logs(body: &[u8]) -> Result<TelemetryUsage, Invalid> {
+/// Reads the body of a message to `/v1/logs` for this run. Records that are not about a request are left out. An agent that names
+/// no run is trusted: not every agent repeats the attributes that it is given.
+pub fn usage_in_logs(body: &[u8], run: &str) -> Result<TelemetryUsage, Invalid> {
     let body: Value = serde_json::from_slice(body)
         .map_err(|error| Invalid::new(format!("this is no JSON: {error}")))?;
     let mut usage = TelemetryUsage::default();
     for resource in list(&body, "resourceLogs") {
+        let of_resource = resource.get("resource").and_then(named_run);
         for scope in list(resource, "scopeLogs") {
             for record in list(scope, "logRecords") {
+                let is_of_run = named_run(record).or(of_resource).is_none_or(|named| named == run);
                 match request_of(record) {
+                    Some(_) if !is_of_run => usage.of_other_runs += 1,
                     Some(Ok(request)) => usage.requests.push(request),
                     Some(Err(())) => usage.unreadable += 1,
                     None => {}
@@ -53,14 +62,20 @@ fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+/// The value of an attribute of a record or a resource.
+fn attribute<'v>(of: &'v Value, name: &str) -> Option<&'v Value> {
+    let is_named = |pair: &&Value| pair.get("key").and_then(Value::as_str) == Some(name);
+    list(of, "attributes").iter().find(is_named).and_then(|pair| pair.get("value"))
+}
+
+/// The run that a record or a resource names.
+fn named_run(of: &Value) -> Option<&str> {
+    attribute(of, RUN_ATTRIBUTE)?.get("stringValue")?.as_str()
+}
+
 /// The request that a record is about. Claude Code sends `api_request`; Codex sends a `sse_event` at the end of each answer.
 fn request_of(record: &Value) -> Option<Result<RequestUsage, ()>> {
-    let attribute = |name: &str| {
-        let found = list(record, "attributes")
-            .iter()
-            .find(|pair| pair.get("key").and_then(Value::as_str) == Some(name));
-        found.and_then(|pair| pair.get("value"))
-    };
+    let attribute = |name: &str| attribute(record, name);
     let text = |name: &str| {
         let value = attribute(name).and_then(|value| value.get("stringValue"));
         value.and_then(Value::as_str).unwrap_or_default()
@@ -131,11 +146,21 @@ mod tests {
 
     use super::*;
 
+    const RUN: &str = "we-1#2";
+
     fn body(attributes: &[(&str, Value)]) -> Vec<u8> {
-        let attributes: Vec<Value> =
-            attributes.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
-        let record = json!({"timeUnixNano": "1", "attributes": attributes});
-        json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}).to_string().into()
+        body_of(&[], attributes)
+    }
+
+    fn body_of(resource: &[(&str, Value)], record: &[(&str, Value)]) -> Vec<u8> {
+        let attributes = |of: &[(&str, Value)]| -> Vec<Value> {
+            of.iter().map(|(key, value)| json!({"key": key, "value": value})).collect()
+        };
+        let record = json!({"timeUnixNano": "1", "attributes": attributes(record)});
+        let resource = json!({"attributes": attributes(resource)});
+        json!({"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [record]}]}]})
+            .to_string()
+            .into()
     }
 
     fn text(text: &str) -> Value {
@@ -144,14 +169,17 @@ mod tests {
 
     #[test]
     fn a_request_of_claude_is_read_whatever_its_numbers_look_like() {
-        let usage = usage_in_logs(&body(&[
-            ("event.name", text("api_request")),
-            ("model", text("claude-opus-4-5")),
-            ("input_tokens", json!({"intValue": "12"})),
-            ("output_tokens", json!({"intValue": 7})),
-            ("cache_read_tokens", text("100")),
-            ("cost_usd", json!({"doubleValue": 0.012_345_6})),
-        ]))
+        let usage = usage_in_logs(
+            &body(&[
+                ("event.name", text("api_request")),
+                ("model", text("claude-opus-4-5")),
+                ("input_tokens", json!({"intValue": "12"})),
+                ("output_tokens", json!({"intValue": 7})),
+                ("cache_read_tokens", text("100")),
+                ("cost_usd", json!({"doubleValue": 0.012_345_6})),
+            ]),
+            RUN,
+        )
         .unwrap();
         let request = &usage.requests[0];
         let tokens =
@@ -162,14 +190,17 @@ mod tests {
 
     #[test]
     fn the_numbers_of_codex_contain_each_other() {
-        let usage = usage_in_logs(&body(&[
-            ("event.name", text("codex.sse_event")),
-            ("event.kind", text("response.completed")),
-            ("input_token_count", text("120")),
-            ("cached_token_count", text("100")),
-            ("output_token_count", text("30")),
-            ("reasoning_token_count", text("10")),
-        ]))
+        let usage = usage_in_logs(
+            &body(&[
+                ("event.name", text("codex.sse_event")),
+                ("event.kind", text("response.completed")),
+                ("input_token_count", text("120")),
+                ("cached_token_count", text("100")),
+                ("output_token_count", text("30")),
+                ("reasoning_token_count", text("10")),
+            ]),
+            RUN,
+        )
         .unwrap();
         let tokens =
             TokenCounts { input: 20, output: 20, cache_read: 100, cache_write: 0, reasoning: 10 };
@@ -182,18 +213,36 @@ mod tests {
             [json!({"intValue": "-5"}), text("many"), json!({"doubleValue": 1e300}), json!({})]
         {
             let event = ("event.name", text("api_request"));
-            let usage = usage_in_logs(&body(&[event, ("input_tokens", wrong)])).unwrap();
+            let usage = usage_in_logs(&body(&[event, ("input_tokens", wrong)]), RUN).unwrap();
             assert_eq!((usage.requests.len(), usage.unreadable), (0, 1));
         }
-        let other = usage_in_logs(&body(&[("event.name", text("tool_result"))])).unwrap();
+        let other = usage_in_logs(&body(&[("event.name", text("tool_result"))]), RUN).unwrap();
         assert_eq!(other, TelemetryUsage::default());
+    }
+
+    #[test]
+    fn a_record_that_names_another_run_does_not_count() {
+        let request = ("event.name", text("api_request"));
+        let named = |run: &str| ("gt.run", text(run));
+        let read = |body: Vec<u8>| {
+            let usage = usage_in_logs(&body, RUN).unwrap();
+            (usage.requests.len(), usage.of_other_runs)
+        };
+        assert_eq!(read(body_of(&[named(RUN)], std::slice::from_ref(&request))), (1, 0));
+        for other in ["we-1#1", "we-12#2", ""] {
+            assert_eq!(read(body_of(&[named(other)], std::slice::from_ref(&request))), (0, 1));
+            assert_eq!(read(body(&[request.clone(), named(other)])), (0, 1));
+            assert_eq!(read(body_of(&[named(RUN)], &[request.clone(), named(other)])), (0, 1));
+        }
+        // A record of another run that is not about usage is nothing to tell of.
+        assert_eq!(read(body_of(&[named("we-9#1")], &[])), (0, 0));
     }
 
     proptest! {
         #[test]
         fn no_message_makes_it_panic(message in ".{0,60}") {
-            let _ = usage_in_logs(message.as_bytes());
-            let _ = usage_in_logs(&body(&[("event.name", text("api_request")), ("input_tokens", text(&message))]));
+            let _ = usage_in_logs(message.as_bytes(), RUN);
+            let _ = usage_in_logs(&body(&[("event.name", text("api_request")), ("input_tokens", text(&message))]), RUN);
         }
     }
 }

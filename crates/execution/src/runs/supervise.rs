@@ -120,7 +120,7 @@ pub fn supervise(
     let _ = entering.map(std::thread::JoinHandle::join);
     let run = order.run.clone();
     let context = order.context.clone();
-    let telemetry = RunTelemetry::start(&order.token);
+    let telemetry = RunTelemetry::start(&run.id, &order.token);
     let reports = SessionReports::of(town, &run);
     let shift = SessionInputs {
         telemetry: &telemetry,

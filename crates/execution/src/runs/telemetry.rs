@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gt_core::cost::{TokenCounts, UsageRecord, UsageSource};
 use gt_core::runtime::Runtime;
-use gt_core::schedule::Money;
+use gt_core::schedule::{Money, RunId};
 use gt_core::work::RunToken;
 use gt_executors::process::has_variable;
-use gt_executors::telemetry::TelemetryReceiver;
+use gt_executors::telemetry::{ATTRIBUTES_VARIABLE, TelemetryReceiver};
 
 /// Variables by which a person sends the telemetry of agents somewhere else.
 const OWN_COLLECTOR: [&str; 2] =
@@ -28,14 +28,15 @@ struct TelemetryCounts {
     seen: HashSet<u64>,
     sums: BTreeMap<(u32, String), (TokenCounts, Option<Money>)>,
     unreadable: u64,
+    of_other_runs: u64,
     refused: u64,
 }
 
 impl RunTelemetry {
     /// Begins to receive from those who know the token of the run.
-    pub(super) fn start(token: &RunToken) -> Self {
+    pub(super) fn start(run: &RunId, token: &RunToken) -> Self {
         Self {
-            receiver: TelemetryReceiver::start(token.reveal()).ok(),
+            receiver: TelemetryReceiver::start(token.reveal(), run.to_string()).ok(),
             counts: Mutex::new(TelemetryCounts::default()),
         }
     }
@@ -56,7 +57,10 @@ impl RunTelemetry {
                 if !runtime.telemetry.is_empty() && !OWN_COLLECTOR.iter().any(is_own) =>
             {
                 let mut variables = runtime.telemetry.clone();
-                variables.extend(receiver.environment());
+                let own = environment.iter().find(|(name, _)| name == ATTRIBUTES_VARIABLE);
+                let own = own.map(|(_, value)| value.clone());
+                let inherited = || std::env::var(ATTRIBUTES_VARIABLE).unwrap_or_default();
+                variables.extend(receiver.environment(&own.unwrap_or_else(inherited)));
                 variables
             }
             _ => Vec::new(),
@@ -86,9 +90,14 @@ impl RunTelemetry {
     pub(super) fn problems(&self) -> Vec<String> {
         let counts = self.collect();
         let refused = format!("{} telemetry messages were not from the run", counts.refused);
+        let of_other_runs = format!(
+            "{} telemetry records named another run and do not count",
+            counts.of_other_runs
+        );
         let unreadable = format!("{} telemetry records could not be read", counts.unreadable);
         let mut problems = Vec::new();
         problems.extend((counts.refused > 0).then_some(refused));
+        problems.extend((counts.of_other_runs > 0).then_some(of_other_runs));
         problems.extend((counts.unreadable > 0).then_some(unreadable));
         problems
     }
@@ -99,6 +108,7 @@ impl RunTelemetry {
         let Some(receiver) = &self.receiver else { return counts };
         let received = receiver.take();
         counts.unreadable += received.unreadable;
+        counts.of_other_runs += received.of_other_runs;
         counts.refused += received.refused;
         let session = counts.session;
         for request in received.requests {

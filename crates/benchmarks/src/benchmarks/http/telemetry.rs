@@ -25,8 +25,8 @@ const SECRET: &str = "0123456789abcdef";
 /// Messages with one request to a model each, against a bare server with one thread that reads the body. Counts the messages
 /// that got an answer and were not counted.
 pub(crate) fn run(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
-    let receiver = TelemetryReceiver::start(SECRET.to_owned())?;
-    let variables = receiver.environment();
+    let receiver = TelemetryReceiver::start(SECRET.to_owned(), "we-1#1".to_owned())?;
+    let variables = receiver.environment("");
     let endpoint = variables.iter().find(|(name, _)| name == "OTEL_EXPORTER_OTLP_ENDPOINT");
     let (_, endpoint) = endpoint.ok_or("the receiver does not say where it is")?;
     let ours: SocketAddr = endpoint.trim_start_matches("http://").parse()?;
