@@ -57,7 +57,9 @@ struct TrialOptions {
 }
 
 fn main() -> ExitCode {
-    let options = TrialOptions::parse();
+    let mut options = TrialOptions::parse();
+    // Towns link to the programs from elsewhere. A directory that does not exist has no agents.
+    options.cache = options.cache.canonicalize().unwrap_or(options.cache);
     run(&options, &mut io::stdout().lock()).unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "error: {error}");
         ExitCode::FAILURE

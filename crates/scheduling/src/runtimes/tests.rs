@@ -181,6 +181,22 @@ fn limits_are_found_in_what_programs_say() {
             "You exceeded your current quota, please check your plan",
             "2026-05-31T13:00:00Z",
         ),
+        (
+            "goose",
+            r#"Body: String(Owned("Request failed, retrying (1/3): RateLimitExceeded { details: \"Slow down\", retry_delay: Some(90s) }"))"#,
+            "2026-05-31T12:01:30Z",
+        ),
+        (
+            "qwen",
+            "[qwen-code] Waiting for API capacity... attempt 1, retry in 3570s\n\
+             [qwen-code] Waiting for API capacity... attempt 1, retry in 3540s",
+            "2026-05-31T12:59:00Z",
+        ),
+        (
+            "pi",
+            "[log_3f8e20] post https://api.openai.com/v1/chat/completions failed with status 429 in 159ms - retrying, 2 attempts remaining",
+            "2026-05-31T12:15:00Z",
+        ),
         ("scripted", "Usage limit reached; try again in 1h30m", "2026-05-31T13:30:00Z"),
     ] {
         let found = runtime(name).limit_in(said, now, &zones);
@@ -196,6 +212,8 @@ fn ordinary_output_is_no_limit() {
         "error: connection refused (os error 111)",
         "Increase the recursion limit with #![recursion_limit = \"256\"]",
         "I set the limit of retries to 3 and the cache resets on start.",
+        "[log_538f42] post https://api.openai.com/v1/chat/completions succeeded with status 200 in 653ms",
+        "The test for status 429 failed with status 1.",
     ] {
         for name in [
             "claude",
