@@ -78,7 +78,12 @@ export async function request(url, options = {}) {
  */
 export async function read(template, parameters = {}, abort) {
   const answer = await request(urlOf(template, parameters.path, parameters.query), { signal: abort });
-  return answer.json();
+  try {
+    return await answer.json();
+  } catch (error) {
+    if (abort?.aborted) throw error;
+    throw new Problem(0, "unreachable", "the answer of the server broke off");
+  }
 }
 
 /**
@@ -90,8 +95,13 @@ export async function read(template, parameters = {}, abort) {
 export async function write(template, { path, body = {}, method = "POST" } = {}) {
   const headers = { "content-type": "application/json", "x-gt-csrf": session.value?.csrf ?? "" };
   const answer = await request(urlOf(template, path), { method, headers, body: JSON.stringify(body) });
-  const text = await answer.text();
-  return text ? JSON.parse(text) : null;
+  try {
+    const text = await answer.text();
+    return text ? JSON.parse(text) : null;
+  } catch {
+    // The head of the answer said that it is done.
+    return null;
+  }
 }
 
 /**

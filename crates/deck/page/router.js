@@ -47,6 +47,8 @@ export function go(target, replace = false) {
     route.value = parse();
   } else {
     location.hash = target;
+    // The event comes later; the next key may come before it.
+    route.value = parse();
   }
 }
 

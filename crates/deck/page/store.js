@@ -7,8 +7,9 @@ import { lastContact, noteContact, setServerTime } from "./clock.js";
 
 /** The server sends a comment every 5 seconds; a stream that is silent for longer is gone. */
 const SILENCE_MAX_MS = 12_000;
-/** The shortest pause between two reads of the same document. */
+/** The shortest pause between two reads of the same document, also after a read without an answer. */
 const READ_GAP_MS = 80;
+const LOST_GAP_MS = 2000;
 /** Rows that are read one by one after events; if more are named at once, the list is read again. */
 const ROWS_AT_ONCE_MAX = 24;
 /** Documents that no view shows any more, kept to be shown at once when a person comes back. */
@@ -79,7 +80,8 @@ class StoredDocument {
   /** Reads it again soon; several calls before that are one read. */
   refresh(after = 0) {
     this.dirty = true;
-    if (this.users === 0 || this.reading || this.timer !== undefined) return;
+    if (this.users === 0 || this.reading) return;
+    clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       this.timer = undefined;
       void this.update();
@@ -104,23 +106,23 @@ class StoredDocument {
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       this.problem.value = error;
-      // The stream of events tells when the server is back.
       if (error.status === 0) this.dirty = true;
     } finally {
       this.reading = false;
       this.lastTook = performance.now() - began;
     }
-    const isAway = this.problem.value?.status === 0;
-    if ((this.dirty || this.dirtyRows.size > 0) && !isAway) this.again();
+    const isLost = this.problem.value?.status === 0;
+    if (this.dirty || this.dirtyRows.size > 0) this.again(isLost ? LOST_GAP_MS : READ_GAP_MS);
   }
 
-  again() {
+  /** @param {number} gap */
+  again(gap) {
     if (this.timer !== undefined || this.reading) return;
     // A server that is slow is asked less often.
     this.timer = setTimeout(() => {
       this.timer = undefined;
       void this.update();
-    }, Math.max(READ_GAP_MS, 2 * this.lastTook));
+    }, Math.max(gap, 2 * this.lastTook));
   }
 
   /** @param {string[]} keys */

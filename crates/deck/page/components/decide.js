@@ -1,6 +1,6 @@
 // The question before an action: what will happen, the command that does the same, and what became of it meanwhile.
 import { html, signal, useLayoutEffect, useState } from "../html.js";
-import { may, Problem } from "../api.js";
+import { may, Problem, session } from "../api.js";
 import { useKeys } from "../keys.js";
 import { decidingEventOf, feed, lastEventOf } from "../store.js";
 import { plain, timeOfDay, told, words } from "../format.js";
@@ -35,7 +35,7 @@ const scopeOf = (decision) => decision.scope ?? "operate";
 /** Whether this login may do it. @param {Decision} decision */
 const isAllowed = (decision) => may(scopeOf(decision));
 /** @param {Decision} decision */
-const refusal = (decision) => `this login may not do that, it lacks the scope ${scopeOf(decision)}; gt deck makes a login that may`;
+const refusal = (decision) => session.value === null ? "the server has not said yet who you are; press it again" : `this login may not do that, it lacks the scope ${scopeOf(decision)}; gt deck makes a login that may`;
 
 /** @param {{ decision: Decision, event: number, after?: () => void }} props */
 function Question({ decision, event, after }) {
@@ -126,7 +126,7 @@ export function Decide() {
 
 /** The buttons of decisions. @param {{ decisions: Decision[], after?: () => void, withKeys?: boolean }} props */
 export function DecisionButtons({ decisions, after, withKeys = true }) {
-  const refused = decisions.find((decision) => !isAllowed(decision));
+  const refused = session.value !== null && decisions.find((decision) => !isAllowed(decision));
   return html`<div class="decisions" role="group" aria-label="Decisions">${decisions.map((decision) => html`
     <button key=${decision.label} class=${decision.tone ?? ""} disabled=${!isAllowed(decision)} title=${isAllowed(decision) ? undefined : refusal(decision)} onClick=${() => ask(decision, after)}>${decision.label} ${withKeys && html`<${Keys} keys=${decision.key} />`}</button>`)}
     ${refused && html`<p class="faint">You may look, not decide. <code>gt deck</code> makes a login that may.</p>`}</div>`;

@@ -1,5 +1,5 @@
 // The screen of a run, drawn by the server as styled text, and its keyboard.
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { may, Problem, readEvents, urlOf, write } from "../api.js";
 import { plain } from "../format.js";
 import { useKeys } from "../keys.js";
@@ -10,12 +10,19 @@ import { announce } from "./toasts.js";
 
 const RETRY_MS = 1000;
 
-/** Follows a stream of screens until the component is gone; without an address there is none. @param {() => URL | null} url @param {(frame: any) => void} onFrame @param {(problem: string) => void} onProblem @param {any[]} dependencies */
+/** Whether a person can see the page: screens are drawn for pages that are looked at. */
+const isVisible = signal(!document.hidden);
+document.addEventListener("visibilitychange", () => {
+  isVisible.value = !document.hidden;
+});
+
+/** Follows a stream of screens while the component is there and the page is visible; without an address there is none. @param {() => URL | null} url @param {(frame: any) => void} onFrame @param {(problem: string) => void} onProblem @param {any[]} dependencies */
 export function useFrames(url, onFrame, onProblem, dependencies) {
+  const visible = isVisible.value;
   useEffect(() => {
     const abort = new AbortController();
     const source = url();
-    if (!source) return undefined;
+    if (!source || !visible) return undefined;
     const follow = async () => {
       while (!abort.signal.aborted) {
         try {
@@ -30,9 +37,9 @@ export function useFrames(url, onFrame, onProblem, dependencies) {
         await new Promise((resume) => setTimeout(resume, RETRY_MS));
       }
     };
-    if (!document.hidden) void follow();
+    void follow();
     return () => abort.abort();
-  }, dependencies);
+  }, [...dependencies, visible]);
 }
 
 /** A screen as lines of styled text. The server filters it; classes are words it chose. @param {{ screen: Screen }} props */

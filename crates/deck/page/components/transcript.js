@@ -10,6 +10,8 @@ import { Empty } from "./basics.js";
 const ENTRIES_MAX = 1000;
 /** Characters of one entry that are shown. */
 const TEXT_MAX = 6000;
+/** How long a transcript that has broken off waits before it is read again. */
+const RETRY_MS = 1000;
 
 /** @param {{ entry: TranscriptEvent }} props */
 function Entry({ entry }) {
@@ -37,23 +39,43 @@ export function Transcript({ id, live }) {
   const follows = useRef(true);
   useEffect(() => {
     const abort = new AbortController();
-    let count = 0;
-    /** @type {{ number: number, entry: TranscriptEvent }[]} */
-    let fresh = [];
-    setEntries([]);
-    const show = () => {
-      setState("reading");
-      const added = fresh;
-      fresh = [];
-      if (added.length > 0) setEntries((old) => [...old, ...added].slice(-ENTRIES_MAX));
+    /** Reads it from its start to its end, or until it breaks off. */
+    const readAll = async () => {
+      let count = 0;
+      /** @type {{ number: number, entry: TranscriptEvent }[]} */
+      let fresh = [];
+      let isFirst = true;
+      await readLines(urlOf("/api/v1/runs/{id}/transcript", { id }, { follow: live }), (line) => {
+        if (!line) return;
+        fresh.push({ number: count, entry: JSON.parse(line) });
+        count += 1;
+      }, { signal: abort.signal }, () => {
+        setState("reading");
+        const added = fresh;
+        const before = isFirst;
+        if (added.length === 0) return;
+        fresh = [];
+        isFirst = false;
+        // What was read before it broke off is shown until then.
+        setEntries((old) => [...(before ? [] : old), ...added].slice(-ENTRIES_MAX));
+      });
     };
-    readLines(urlOf("/api/v1/runs/{id}/transcript", { id }, { follow: live }), (line) => {
-      if (!line) return;
-      fresh.push({ number: count, entry: JSON.parse(line) });
-      count += 1;
-    }, { signal: abort.signal }, show).then(() => setState("ended"), (error) => {
-      if (error instanceof Problem) setState(error.message);
-    });
+    const follow = async () => {
+      while (!abort.signal.aborted) {
+        try {
+          await readAll();
+          setState("ended");
+          if (!live) return;
+        } catch (error) {
+          if (abort.signal.aborted) return;
+          if (error instanceof Problem) setState(error.message);
+          if (error instanceof Problem && error.status !== 0) return;
+        }
+        await new Promise((resume) => setTimeout(resume, RETRY_MS));
+      }
+    };
+    setEntries([]);
+    void follow();
     return () => abort.abort();
   }, [id, live]);
   useEffect(() => {

@@ -14,7 +14,7 @@ import { Mark } from "../components/marks.js";
 /** Cards of each lane that are read at first, and how many more each time its end is seen. */
 const LANE_SIZE = 50;
 const LANE_SIZE_MAX = 500;
-const CARD_HEIGHT = 92;
+const CARD_HEIGHT = 106;
 const UNRELATED = new Set(["run_used", "commented", "message_sent", "message_delivered", "message_seen", "token_changed"]);
 
 /** @param {BoardCard} card */
@@ -30,7 +30,7 @@ function below(card) {
 function BoardItem({ card, lane, isSelected }) {
   const target = card.request && lane === "review" ? address("review", card.request.id) : address("bead", card.bead);
   return html`<div role="listitem" class="board-card ${isSelected ? "here" : ""} ${card.ends && lane === "blocked" ? "has-end" : ""}"><a href=${target}>
-    <span class="card-top"><${Mark} state=${card.run?.silent_since ? "silent" : lane} /><span class="id">${plain(card.bead)}</span><span class="priority" title="Priority">P${card.priority}</span><span class="push"><${Age} since=${card.since} /></span></span>
+    <span class="card-top"><${Mark} state=${card.run?.silent_since ? "silent" : lane} /><span class="id" title=${plain(card.bead)}>${plain(card.bead)}</span><span class="priority" title="Priority">P${card.priority}</span><span class="push"><${Age} since=${card.since} /></span></span>
     <span class="board-title" dir="auto">${plain(card.title)}</span>
     <span class="board-below clip" dir="auto" title=${told(card.ends ?? card.reason?.text ?? "")}>${told(below(card))}</span>
     ${lane === "blocked" && card.ends && html`<span class="board-ends clip" dir="auto">${told(card.ends)}</span>`}</a></div>`;

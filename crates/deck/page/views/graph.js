@@ -56,14 +56,16 @@ function Drawing({ graph, selected }) {
       <title>${plain(`${node.id}: ${node.title} (${words(node.state)})`)}</title>
       <rect width=${NODE.width} height=${NODE.height} rx="7" />
       <svg x="10" y="9" width="13" height="13" viewBox="0 0 14 14" class="mark">${shapeOf(node.state)}</svg>
-      <text x="29" y="20" class="node-title">${clipped(node.title, 25)}</text><text x="29" y="36" class="node-id">${clipped(`${node.id} · ${words(node.state).toLowerCase()}`, 25)}</text></g></a>`)}
+      <text x="29" y="20" class="node-title">${clipped(node.title, 25)}</text><text x="29" y="36" class="node-id">${clipped(node.id, 22 - node.state.length)} · ${words(node.state).toLowerCase()}</text></g></a>`)}
   </svg></div>`;
 }
 
-/** @param {string} text @param {number} length */
-function clipped(text, length) {
+/** The text, cut to a width; letters of East Asia and pictures are twice as wide. @param {string} text @param {number} width */
+function clipped(text, width) {
   const letters = [...plain(text)];
-  return letters.length > length ? `${letters.slice(0, length - 1).join("")}…` : letters.join("");
+  let used = 0;
+  const widths = letters.map((letter) => (used += letter >= "\u1100" ? 2 : 1));
+  return used > width ? `${letters.slice(0, widths.filter((end) => end < width).length).join("")}…` : letters.join("");
 }
 
 /** The graph as a table, for people who do not see the drawing. @param {{ graph: ConvoyGraph, isOpen: boolean }} props */

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { session } from "../api.js";
 import { serverNow } from "../clock.js";
-import { decidingEventOf, lastEvent, useDocument } from "../store.js";
+import { decidingEventOf, feed, lastEvent, useDocument } from "../store.js";
 import { useKeys } from "../keys.js";
 import { address, go, route, setQuery } from "../router.js";
 import { decisionsOf } from "../decisions.js";
@@ -146,7 +146,7 @@ export function NeedsYou({ town }) {
   const item = at >= 0 ? items[at] : null;
   const place = useRef(0);
   const shown = useRef(/** @type {{ item: InboxItem, event: number } | null} */ (null));
-  const [gone, setGone] = useState(/** @type {{ key: string, text: string } | null} */ (null));
+  const [gone, setGone] = useState(/** @type {{ key: string, text: string, isExplained: boolean } | null} */ (null));
   const [decided, setDecided] = useState("");
   if (at >= 0) place.current = at;
   useEffect(() => {
@@ -160,11 +160,13 @@ export function NeedsYou({ town }) {
       return;
     }
     const last = shown.current;
-    if (!data || !last || last.item.key !== chosen || gone?.key === chosen) return;
+    if (!data || !last || last.item.key !== chosen || (gone?.key === chosen && gone.isExplained)) return;
+    // The list may be read before its event is heard.
     const event = decidingEventOf(last.item.bead, last.event);
     const by = event ? sentence(event) : "";
-    setGone({ key: chosen, text: decided === chosen ? `You have decided ${last.item.id}` : `${last.item.id} needs you no more${by ? `: ${by}` : ""}` });
-  }, [item?.key, data, chosen]);
+    const text = decided === chosen ? `You have decided ${last.item.id}` : `${last.item.id} needs you no more${by ? `: ${by}` : ""}`;
+    setGone({ key: chosen, text, isExplained: decided === chosen || by !== "" });
+  }, [item?.key, data, chosen, feed.value]);
   const decisions = item ? decisionsOf(item) : [];
   const after = () => item && setDecided(item.key);
   const move = (/** @type {number} */ by) => {
