@@ -1,8 +1,8 @@
 // Tests of the page in Chromium, with a town at work. Each case says what it proves; the first that fails ends the run.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, request as forward } from "node:http";
 import { join } from "node:path";
-import { assert, axeSource, openBrowser, openPage, press, servePageFrom, show, watch } from "./harness.mjs";
+import { assert, axeSource, openBrowser, openPage, press, says, show, watch } from "./harness.mjs";
 import { freePort, script, townAtWork, until, untilItWorks } from "./town.mjs";
 
 /** The most bytes of the first load, compressed as they are sent. */
@@ -16,15 +16,13 @@ const HOSTILE_TITLE = "<img src=x onerror=\"window.hacked=1\"><script>window.hac
 const HOSTILE_LOG = "</pre><script>window.hacked=3</script><iframe srcdoc='<script>parent.hacked=4</script>'>";
 
 const town = await townAtWork();
-town.bead("web-evil", HOSTILE_TITLE, script("<svg onload=window.hacked=5>", [`say ${HOSTILE_LOG}`, "say \u001b]0;owned\u0007\u001b[2J\u001b]8;;javascript:alert(1)\u0007link\u001b]8;;\u0007", "work 600s", "done"]));
-town.bead("api-typist", "Ask for a line", script("Ask", ["say Which port?", "read answer.txt", "work 600s", "done"]));
+town.bead("web-evil", HOSTILE_TITLE, script("<svg onload=window.hacked=5>", [`say ${HOSTILE_LOG}`, "say \u001b]0;owned\u0007\u001b[2J\u001b]8;;javascript:alert(1)\u0007link\u001b]8;;\u0007", "hang"]));
+town.bead("api-typist", "Ask for a line", script("Ask", ["say Which port?", "read answer.txt", "hang"]));
 town.gt("config", "set", "scheduler.max_polecats", "10");
 town.gt("config", "set", "rig.api.max_polecats", "6");
 town.gt("config", "set", "rig.web.max_polecats", "6");
-for (const side of ["left", "right"]) town.bead(`api-${side}`, `Write on the ${side}`, script("Write", [`edit src/clash.txt ${side}`, "commit Write", "done"]));
 town.gt("sling", "web-evil");
 town.gt("sling", "api-typist");
-town.gt("sling", "api-left", "api-right");
 
 const browser = await openBrowser();
 const pages = [];
@@ -38,7 +36,40 @@ async function opened(options) {
 
 const text = (page, selector) => page.locator(selector).first().innerText();
 const waits = (page, words, options) => page.getByText(words, options).first().waitFor();
-const toast = (page, words) => page.locator(".toast").filter({ hasText: words }).first().waitFor();
+
+/** Chooses a card, and waits until keys decide it. */
+async function choose(page, words) {
+  const card = page.locator(".card").filter({ hasText: words });
+  await card.locator("a").click();
+  await page.locator(".card.here").filter({ hasText: words }).waitFor();
+  return card;
+}
+
+/** Replies to a question. */
+async function answer(page, question, words) {
+  const card = await choose(page, question);
+  await press(page, "r");
+  await page.locator("dialog textarea").fill(words);
+  assert((await text(page, "dialog .command")).includes("gt mail reply"), "the command is shown");
+  await press(page, "Control+Enter");
+  await says(page, "is sent");
+  await card.waitFor({ state: "detached" });
+}
+
+/** Presses a key, and confirms what it asks. */
+async function decide(page, key, done) {
+  await press(page, key);
+  await page.waitForSelector("dialog");
+  await press(page, "Enter");
+  await says(page, done);
+  await page.locator("dialog").waitFor({ state: "detached" });
+}
+
+/** Waits until the queue shows that this has landed. */
+async function landed(page, ...titles) {
+  await show(page, "#/queue");
+  for (const title of titles) await page.locator(".receipts li").filter({ hasText: title }).waitFor();
+}
 
 /** The files that a browser needs for the first view: the page, and everything that its modules import at once. */
 function firstFiles() {
@@ -109,10 +140,16 @@ const CASES = {
     await press(page, "Escape");
     await press(page, "/");
     await page.keyboard.type("release");
-    await page.locator("[role=option]").filter({ hasText: "web-release" }).waitFor();
+    await page.locator("[role=option][aria-selected=true]").filter({ hasText: "web-release" }).waitFor();
     await press(page, "Enter");
     await page.waitForSelector(".view-bead");
     await waits(page, "Why it waits");
+    // Enter before the answer chooses the first result of the words that were typed, not of those before them.
+    await show(page, "#/board", ".board-card");
+    await press(page, "/");
+    await page.keyboard.type("metrics");
+    await press(page, "Enter");
+    await page.locator(".view-bead h2").filter({ hasText: "Count requests by route" }).waitFor();
     await press(page, "T");
     assert(await page.evaluate(() => document.documentElement.dataset.theme) === "light", "the theme changes");
     await press(page, "T", "T");
@@ -131,14 +168,7 @@ const CASES = {
 
   async "a question is answered with two keys and words"(page) {
     await show(page, "#/needs", ".card");
-    await page.locator(".card").filter({ hasText: "old cart rows" }).locator("a").click();
-    await press(page, "r");
-    await page.locator("dialog textarea").waitFor();
-    await page.keyboard.type("Give them to the shop");
-    assert((await text(page, "dialog .command")).includes("gt mail reply"), "the command is shown");
-    await press(page, "Control+Enter");
-    await toast(page, "is sent");
-    await page.locator(".card").filter({ hasText: "old cart rows" }).waitFor({ state: "detached" });
+    await answer(page, "old cart rows", "Give them to the shop");
   },
 
   async "a bead is edited from its card"(page) {
@@ -146,7 +176,7 @@ const CASES = {
     await press(page, "e");
     await page.locator("dialog [name=title]").fill("Show the basket in the menu");
     await press(page, "Enter");
-    await toast(page, "is changed");
+    await says(page, "is changed");
     await waits(page, "Show the basket in the menu");
   },
 
@@ -172,23 +202,21 @@ const CASES = {
     town.gt("escalate", "api-search", "May I drop the old index?");
     town.gt("escalate", "api-search", "May I add a new one?");
     await show(page, "#/needs");
-    const card = page.locator(".card").filter({ hasText: "drop the old index" });
-    await card.locator("a").click();
-    await page.locator(".card.here").filter({ hasText: "drop the old index" }).waitFor();
+    const card = await choose(page, "drop the old index");
     const key = decodeURIComponent(new URL(page.url()).hash.split("/")[2]);
     town.run("gt", ["--actor", "bob", "mail", "read", key.split(":")[1]]);
     await card.waitFor({ state: "detached" });
     await page.locator(".gone p").filter({ hasText: /needs you no more: .* by bob/ }).waitFor();
     assert(await page.locator(".card.here").count() === 0, "no other card is selected");
     await press(page, "r");
-    await toast(page, "Nothing is selected");
+    await says(page, "Nothing is selected");
     assert(await page.locator("dialog").count() === 0, "no other card is decided");
     await press(page, "j");
     await page.locator(".card.here").waitFor();
     // A key without a meaning says so.
-    await page.locator(".card").filter({ hasText: "add a new one" }).locator("a").click();
+    await choose(page, "add a new one");
     await press(page, "d");
-    await toast(page, "d does nothing here");
+    await says(page, "d does nothing here");
     town.gt("mail", "read", decodeURIComponent(new URL(page.url()).hash.split("/")[2]).split(":")[1]);
     await page.locator(".card").filter({ hasText: "add a new one" }).waitFor({ state: "detached" });
   },
@@ -201,8 +229,7 @@ const CASES = {
     const card = page.locator(".card").filter({ hasText: "Stop everything?" });
     await card.waitFor();
     assert(await text(page, ".card.here .card-top .id") === before, "the same card is selected");
-    await card.locator("a").click();
-    await page.locator(".card.here").filter({ hasText: "Stop everything?" }).waitFor();
+    await choose(page, "Stop everything?");
     await page.locator(".decisions button").filter({ hasText: "Mark as read" }).waitFor();
     await press(page, "m");
     await page.waitForSelector("dialog");
@@ -219,7 +246,7 @@ const CASES = {
     await press(other, "x");
     await other.waitForSelector("dialog");
     await press(other, "Enter");
-    await toast(other, "is cancelled");
+    await says(other, "is cancelled");
     await page.locator(".meanwhile").waitFor();
     await page.locator("dialog .confirm").click();
     await page.locator("dialog .problem").waitFor();
@@ -237,7 +264,7 @@ const CASES = {
     await page.getByRole("button", { name: "Comment on line 4" }).click();
     await page.locator("dialog textarea").fill("Why 30?");
     await press(page, "Control+Enter");
-    await toast(page, "is kept");
+    await says(page, "is kept");
     await page.locator(".note").filter({ hasText: "Why 30?" }).waitFor();
     await press(page, "[");
     await press(page, "n");
@@ -249,14 +276,10 @@ const CASES = {
 
   async "an approval lands the work"(page) {
     await show(page, "#/needs/review%3Aapi-session%401", ".detail");
-    await press(page, "a");
-    await page.waitForSelector("dialog");
-    await press(page, "Enter");
-    await toast(page, "is approved");
-    await show(page, "#/queue");
-    await page.locator(".receipts li").filter({ hasText: "Let sessions end" }).waitFor({ timeout: 60_000 });
-    const landed = town.run("git", ["--git-dir", join(town.directory, "api.git"), "show", "main:src/session.rs"]);
-    assert(landed.includes("IDLE_MINUTES"), "the work is on the branch of the origin");
+    await decide(page, "a", "is approved");
+    await landed(page, "Let sessions end");
+    const change = town.run("git", ["--git-dir", join(town.directory, "api.git"), "show", "main:src/session.rs"]);
+    assert(change.includes("IDLE_MINUTES"), "the work is on the branch of the origin");
   },
 
   async "the address of a decided card says what became of it"(page) {
@@ -269,17 +292,15 @@ const CASES = {
     town.bead("api-mute", "Say nothing", script("Nothing", ["say I am done"]));
     town.gt("sling", "api-mute");
     await show(page, "#/needs");
-    const card = page.locator(".card").filter({ hasText: "Say nothing" });
-    await card.waitFor({ timeout: 60_000 });
-    await card.locator("a").click();
+    await choose(page, "Say nothing");
     await page.locator(".decisions button").filter({ hasText: "Retry now" }).waitFor();
     assert(await page.locator(".decisions button").filter({ hasText: "Reply" }).count() === 0, "no worker is there for a reply");
     await press(page, "t");
     await page.waitForSelector("dialog");
     await press(page, "t");
-    await toast(page, "is scheduled again");
-    await until("another run", () => town.json("run", "list", "api-mute").length >= 2 || (town.json("run", "list", "api-mute").runs ?? []).length >= 2);
-    await until("its second question", () => town.json("inbox").some((item) => item.bead === "api-mute"), 60_000);
+    await says(page, "is scheduled again");
+    await until("another run", () => town.runs("api-mute").length >= 2);
+    await until("its second question", () => town.json("inbox").some((item) => item.bead === "api-mute"));
     town.bd("close", "api-mute", "--reason", "enough");
   },
 
@@ -289,7 +310,7 @@ const CASES = {
     town.gt("sling", "api-long");
     await page.setViewportSize({ width: 1100, height: 800 });
     await show(page, "#/queue");
-    await page.locator(".requests tr").filter({ hasText: "xxxxxxxx" }).waitFor({ timeout: 60_000 });
+    await page.locator(".requests tr").filter({ hasText: "xxxxxxxx" }).waitFor();
     for (const address of ["#/queue", "#/board", "#/needs", "#/bead/api-long", "#/review", "#/review/api-long%401"]) {
       await show(page, address);
       await waits(page, /x{20}/);
@@ -303,21 +324,16 @@ const CASES = {
   },
 
   async "a login that may only look decides nothing"() {
-    const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-    await servePageFrom(context);
-    const page = await context.newPage();
-    watch(page);
-    pages.push(page);
-    await page.goto(town.loginLink("--scopes", "view"));
+    const page = await opened({ link: town.loginLink("--scopes", "view") });
     await page.waitForSelector(".card");
     await page.locator(".card a").first().click();
     await page.locator(".decisions button").first().waitFor();
     assert(await page.locator(".decisions button:not([disabled])").count() === 0, "every decision is disabled");
     await waits(page, "You may look, not decide");
     await press(page, "e");
-    await toast(page, "gt deck");
+    await says(page, "gt deck");
     assert(await page.locator("dialog").count() === 0, "no question is asked");
-    await context.close();
+    await page.context().close();
   },
 
   async "a dialog and a filter give the focus back"(page) {
@@ -341,49 +357,68 @@ const CASES = {
     assert(!(await text(page, ".slider output")).includes("NaN"), "a moment that is no number is now");
   },
 
-  async "a conflict is given up, and its bead is edited and slung again"(page) {
-    await show(page, "#/needs");
+  async "a day of work is decided on the page alone"(page) {
+    const start = join(town.directory, "start");
+    const sides = ["left", "right"];
+    // An agent reads its mail until the answer is there.
+    const ask = join(town.directory, "bin", "ask-for-colour");
+    writeFileSync(ask, "#!/bin/sh\ngt escalate 'Which colour?'\nuntil gt mail inbox --mark >src/colour.txt && grep -q Green src/colour.txt; do sleep 0.2; done\n", { mode: 0o755 });
+    town.bead("api-colour", "Choose a colour", script("Choose", [`run ${ask}`, "commit Choose a colour", "done"]));
+    town.bd("update", "api-colour", "--set-metadata", "review=required");
+    for (const side of sides) town.bead(`api-${side}`, `Write on the ${side}`, script("Write", [`wait-for ${start}`, `edit src/clash.txt ${side}`, "commit Write", "done"]));
+    town.bead("api-late", "Work after the money is spent", script("Late", ["edit src/late.txt late", "commit Late", "done"]));
+    for (const bead of ["api-left", "api-right"]) {
+      await show(page, `#/bead/${bead}`, ".decisions button");
+      await decide(page, "s", "is scheduled");
+    }
+    // Both have begun from the same commit before either goes on.
+    await until("both sides", () => {
+      const running = town.runs().filter((run) => run.state === "running").map((run) => run.bead);
+      return sides.every((side) => running.includes(`api-${side}`));
+    });
+    writeFileSync(start, "");
+
     // Of two that change the same line, the one that comes second.
-    const card = page.locator(".card").filter({ hasText: /Write on the (left|right)/ });
-    await card.waitFor({ timeout: 60_000 });
-    const side = /Write on the (left|right)/.exec(await card.innerText())[1];
-    await card.locator("a").click();
+    await show(page, "#/needs");
+    const conflict = page.locator(".card").filter({ hasText: /Write on the (left|right)/ });
+    const side = /Write on the (left|right)/.exec(await conflict.innerText())[1];
+    await choose(page, `Write on the ${side}`);
     await page.locator(".detail").filter({ hasText: "src/clash.txt" }).waitFor();
-    await press(page, "x");
-    await page.waitForSelector("dialog");
-    await press(page, "Enter");
-    await toast(page, "is cancelled");
-    await card.waitFor({ state: "detached" });
+    await decide(page, "x", "is cancelled");
+    await conflict.waitFor({ state: "detached" });
     await show(page, `#/bead/api-${side}`, ".decisions button");
     await press(page, "e");
     await page.locator("dialog textarea").fill(script("Write beside it", ["edit src/beside.txt right", "commit Write beside it", "done"]));
     await press(page, "Control+Enter");
-    await toast(page, "is changed");
+    await says(page, "is changed");
     await page.locator("dialog").waitFor({ state: "detached" });
-    await press(page, "s");
-    await page.waitForSelector("dialog");
-    await press(page, "Enter");
-    await toast(page, "is scheduled");
-    await show(page, "#/queue");
-    await page.locator(".receipts li").filter({ hasText: `Write on the ${side}` }).waitFor({ timeout: 60_000 });
-  },
+    await decide(page, "s", "is scheduled");
 
-  async "a budget that is reached is raised from its card"(page) {
-    town.gt("config", "set", "budget.cost_per_day", "0.01");
-    town.bead("api-late", "Work after the money is spent", script("Late", ["edit src/late.txt late", "commit Late", "done"]));
-    town.gt("sling", "api-late");
+    // A question holds its agent up, and a review the landing.
+    await show(page, "#/bead/api-colour", ".decisions button");
+    await decide(page, "s", "is scheduled");
     await show(page, "#/needs");
-    const card = page.locator(".card").filter({ hasText: "budget.cost_per_day" });
-    await card.waitFor({ timeout: 30_000 });
-    await card.locator("a").click();
+    await answer(page, "Which colour?", "Green");
+    await choose(page, "api-colour@1");
+    await page.locator(".decisions button").filter({ hasText: "Approve" }).waitFor();
+    await decide(page, "a", "is approved");
+    await landed(page, "Write on the left", "Write on the right", "Choose a colour");
+    const colour = town.run("git", ["--git-dir", join(town.directory, "api.git"), "show", "main:src/colour.txt"]);
+    assert(colour.includes("Green"), `the worker has read the answer: ${colour}`);
+
+    // The money of the day is spent.
+    town.gt("config", "set", "budget.cost_per_day", "0.01");
+    await show(page, "#/bead/api-late", ".decisions button");
+    await decide(page, "s", "is scheduled");
+    await show(page, "#/needs");
+    const budget = await choose(page, "budget.cost_per_day");
     await press(page, "e");
     await page.locator("dialog input").fill("90");
     assert((await text(page, "dialog .command")).includes("gt config set budget.cost_per_day 90"), "the command is shown");
     await press(page, "Control+Enter");
-    await toast(page, "is changed");
-    await card.waitFor({ state: "detached" });
-    await show(page, "#/queue");
-    await page.locator(".receipts li").filter({ hasText: "Work after the money" }).waitFor({ timeout: 60_000 });
+    await says(page, "is changed");
+    await budget.waitFor({ state: "detached" });
+    await landed(page, "Work after the money");
   },
 
   async "the transcript is live, and the terminal takes what is typed"(page) {
@@ -413,12 +448,12 @@ const CASES = {
     await press(page, "r");
     await page.locator("dialog textarea").fill("Look at the second page too");
     await press(page, "Control+Enter");
-    await toast(page, "was told");
+    await says(page, "was told");
     await page.locator("dialog").waitFor({ state: "detached" });
     await press(page, "x");
     await page.waitForSelector("dialog");
     await press(page, "x");
-    await toast(page, "is cancelled");
+    await says(page, "is cancelled");
     await page.locator(".run-detail .state").filter({ hasText: "Cancelled" }).waitFor();
   },
 
@@ -466,6 +501,17 @@ const CASES = {
     await page.waitForFunction(() => document.activeElement?.classList.contains("terminal"));
     await press(page, "Shift+Escape");
     await page.waitForSelector(".tile");
+    // Screens are drawn for a page that is looked at, and for no other.
+    const setHidden = (hidden) => page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { value, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+    const stopped = page.waitForEvent("requestfailed", (request) => request.url().includes("/wall?"));
+    await setHidden(true);
+    await stopped;
+    const again = page.waitForRequest(/\/wall\?/);
+    await setHidden(false);
+    await again;
     // A wall without screens asks for none.
     const refused = [];
     page.on("response", (response) => response.status() === 400 && refused.push(response.url()));
@@ -522,7 +568,7 @@ const CASES = {
     await phone.goBack();
     await phone.locator(".decisions button").filter({ hasText: "Mark as read" }).tap();
     await phone.locator("dialog .confirm").tap();
-    await toast(phone, "is read");
+    await says(phone, "is read");
     await phone.context().close();
   },
 
@@ -543,23 +589,32 @@ const CASES = {
       incoming.pipe(passed);
     });
     await new Promise((resume) => proxy.listen(port, "127.0.0.1", resume));
-    const context = await browser.newContext();
-    await servePageFrom(context);
-    const page = await context.newPage();
-    watch(page);
-    pages.push(page);
-    await page.goto(town.json("deck", "--no-open", "--url", `http://127.0.0.1:${port}${prefix}/deck/`).url);
+    const page = await opened({ link: town.json("deck", "--no-open", "--url", `http://127.0.0.1:${port}${prefix}/deck/`).url });
     await show(page, "#/board", ".board-card");
     town.bead("api-proxied", "Made behind a proxy", "");
     await waits(page, "Made behind a proxy");
-    await context.close();
+    await page.context().close();
     proxy.close();
     proxy.closeAllConnections();
   },
 
+  async "an answer that breaks off is asked for again"(page) {
+    await show(page, "#/needs", ".card");
+    let broken = 0;
+    await page.route(/\/api\/v1\/board/, async (route) => {
+      broken += 1;
+      await (broken === 1 ? route.fulfill({ contentType: "application/json", body: '{"lanes":[' }) : route.fallback());
+    });
+    await show(page, "#/board?rig=web", ".board-card");
+    assert(broken >= 2, "the board was asked for again");
+    await page.unroute(/\/api\/v1\/board/);
+  },
+
   async "a daemon that is killed makes the page stale, and it recovers"(page) {
     // The clock of this browser is three days off; the banner tells the server's time all the same.
-    const wrong = await openWrongClock();
+    const wrong = await opened({ script: setClockWrong });
+    const reader = await opened();
+    await show(reader, `#/runs/${encodeURIComponent("api-typist#1")}`, ".entry");
     await show(wrong, "#/board", ".board-card");
     await show(page, "#/board", ".board-card");
     const before = Date.now();
@@ -574,9 +629,13 @@ const CASES = {
       assert((await text(one, ".town-state")).includes("Stale"), "the page does not look healthy");
     }
     town.bead("api-away", "Made while the server was away", "");
+    const followed = reader.waitForResponse((response) => response.url().includes("/transcript") && response.ok());
     await town.up();
+    await followed;
+    await reader.locator(".entry").filter({ hasText: "Which port?" }).waitFor();
+    await reader.context().close();
     for (const one of [page, wrong]) {
-      await one.locator(".banner").filter({ hasText: "Stale" }).waitFor({ state: "detached", timeout: 20_000 });
+      await one.locator(".banner").filter({ hasText: "Stale" }).waitFor({ state: "detached" });
       await waits(one, "Made while the server was away");
     }
     await wrong.context().close();
@@ -588,10 +647,10 @@ const CASES = {
     await page.waitForSelector("dialog");
     process.kill(town.daemon, "SIGSTOP");
     await press(page, "P");
-    await page.locator(".banner").filter({ hasText: "Stale since" }).waitFor({ timeout: 16_000 });
-    await page.locator("dialog .problem").filter({ hasText: "does not answer" }).waitFor({ timeout: 16_000 });
+    await page.locator(".banner").filter({ hasText: "Stale since" }).waitFor();
+    await page.locator("dialog .problem").filter({ hasText: "does not answer" }).waitFor();
     process.kill(town.daemon, "SIGCONT");
-    await page.locator(".banner").filter({ hasText: "Stale" }).waitFor({ state: "detached", timeout: 20_000 });
+    await page.locator(".banner").filter({ hasText: "Stale" }).waitFor({ state: "detached" });
     await press(page, "Escape");
     await page.locator("dialog").waitFor({ state: "detached" });
     town.gt("scheduler", "resume");
@@ -607,27 +666,18 @@ const CASES = {
   },
 };
 
-async function openWrongClock() {
-  const context = await browser.newContext({ timezoneId: "UTC" });
-  await context.addInitScript(() => {
-    const Real = Date;
-    const shift = 3 * 86_400_000;
-    globalThis.Date = class extends Real {
-      constructor(...parts) {
-        super(...(parts.length === 0 ? [Real.now() + shift] : parts));
-      }
-      static now() {
-        return Real.now() + shift;
-      }
-    };
-  });
-  await servePageFrom(context);
-  const page = await context.newPage();
-  watch(page);
-  pages.push(page);
-  await page.goto(town.loginLink());
-  await page.waitForSelector(".view");
-  return page;
+/** Lets the clock of a page go three days fast. It runs in the page. */
+function setClockWrong() {
+  const Real = Date;
+  const shift = 3 * 86_400_000;
+  globalThis.Date = class extends Real {
+    constructor(...parts) {
+      super(...(parts.length === 0 ? [Real.now() + shift] : parts));
+    }
+    static now() {
+      return Real.now() + shift;
+    }
+  };
 }
 
 const wanted = process.env.DECK_CASE;
