@@ -232,7 +232,7 @@ fn sql_is_answered_and_changes_nothing() {
     for (change, said) in [
         ("delete from issues", "only SELECT is answered"),
         ("select 1; delete from beads", "the query failed"),
-        ("select nothing from issues", "no such column: nothing"),
+        ("select absent from issues", "no such column: absent"),
     ] {
         assert_says(&refusal(&town.bd(["sql", change])), &[said]);
     }
@@ -300,7 +300,7 @@ fn an_epic_becomes_a_formula_that_can_be_poured() {
         (&["mol", "distill", "hq-e", "release"][..], "exists"),
         (&["mol", "distill", "hq-e", "../x"], "cannot be the name"),
         (&["mol", "distill", "hq-e.1"], "has no parts"),
-        (&["mol", "distill", "hq-e", "r", "--var", "a=nowhere"], "neither"),
+        (&["mol", "distill", "hq-e", "r", "--var", "unused=nowhere"], "neither"),
     ] {
         assert_says(&refusal(&town.bd(arguments)), &[said]);
     }
