@@ -125,11 +125,13 @@ impl Table {
         let (wraps, has_header) = (self.wraps, self.has_header);
         let mut below: Vec<Vec<String>> = Vec::new();
         for (number, cells) in self.rows.into_iter().enumerate() {
-            let text = layout.below.and_then(|(at, lines)| Some((cells.get(at)?, lines)));
-            below.push(match (text, width) {
-                (Some((cell, lines)), Some(width)) if !(has_header && number == 0) => {
-                    below_lines(&cell.text, width.into(), lines)
-                }
+            let is_header = has_header && number == 0;
+            let texts =
+                layout.below.iter().filter_map(|(at, lines)| Some((cells.get(*at)?, *lines)));
+            below.push(match width {
+                Some(width) if !is_header => texts
+                    .flat_map(|(cell, lines)| below_lines(&cell.text, width.into(), lines))
+                    .collect(),
                 _ => Vec::new(),
             });
             let mut row = Row::new();
@@ -163,7 +165,7 @@ impl Table {
         }
         let text = table.trim_fmt();
         let text = text.trim_end_matches('\n');
-        if layout.below.is_none() {
+        if layout.below.is_empty() {
             return text.to_owned();
         }
         // Without wrapping each row is one line.
@@ -196,15 +198,15 @@ impl Table {
 struct TableLayout {
     /// The columns beside each other.
     beside: Vec<usize>,
-    /// The column below each row, and how many lines it may take.
-    below: Option<(usize, usize)>,
+    /// The columns below each row, and how many lines each may take.
+    below: Vec<(usize, usize)>,
     /// Only the last column beside the others is cut.
     is_exact: bool,
 }
 
 impl TableLayout {
     fn all(columns: usize) -> Self {
-        Self { beside: (0..columns).collect(), below: None, is_exact: false }
+        Self { beside: (0..columns).collect(), below: Vec::new(), is_exact: false }
     }
 
     fn of(table: &Table, width: usize) -> Self {
@@ -225,15 +227,17 @@ impl TableLayout {
         let is_left = |layout: &Self, column: usize| layout.beside.contains(&column);
         if let Some(column) = table.sentences.filter(|column| is_left(&layout, *column)) {
             layout.beside.retain(|left| *left != column);
-            layout.below = Some((column, BELOW_LINES_MAX));
+            layout.below.push((column, BELOW_LINES_MAX));
         }
         let mut droppable = table.droppable.iter();
+        let mut is_stacked = false;
         let last_min = if table.keeps_last { usize::MAX } else { TEXT_COLUMNS_MIN };
         while taken(&layout.beside, last_min) + GAP > width {
             match droppable.next() {
                 Some(column) => layout.beside.retain(|left| left != column),
-                None if layout.below.is_none() && layout.beside.len() > 1 => {
-                    layout.below = layout.beside.pop().map(|column| (column, 1));
+                None if !is_stacked && layout.beside.len() > 1 => {
+                    is_stacked = true;
+                    layout.below.splice(..0, layout.beside.pop().map(|column| (column, 1)));
                 }
                 None => {
                     layout.is_exact = false;
@@ -318,6 +322,20 @@ mod tests {
         // A file gets everything.
         let whole = runs(agent).render(None, false);
         assert!(whole.contains("STEPS") && whole.contains("of their company"), "{whole}");
+    }
+
+    #[test]
+    fn a_long_name_is_not_cut_while_its_title_can_go_below_it() {
+        let mut table = Table::new().sentences_in(2);
+        let id = "web-a-bead-with-a-rather-long-identifier";
+        let words =
+            ["queued, place 17", "blocked by web-1", "同步所有的会话并且在三十分钟之后结束它们"];
+        table.row([id].iter().chain(&words).map(|text| Cell::new(*text)).collect());
+        let text = table.render(Some(60), false);
+        let below: Vec<&str> = text.lines().collect();
+        let [first, title, why] = below.as_slice() else { panic!("{text}") };
+        assert!(first.starts_with(id) && first.ends_with("queued, place 17"), "{text}");
+        assert!(title.trim_start() == words[2] && why.trim_start() == words[1], "{text}");
     }
 
     #[test]

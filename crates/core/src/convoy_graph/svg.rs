@@ -14,8 +14,11 @@ const MARGIN: usize = 16;
 const LEGEND_HEIGHT: usize = 30;
 /// The width of one entry of that line.
 const LEGEND_WIDTH: usize = 92;
-/// The most characters of a title in a box.
-const TITLE_CHARACTERS_MAX: usize = 26;
+/// The widest title and id in a box, in letters of the Latin alphabet.
+const TITLE_WIDTH_MAX: usize = 26;
+const ID_WIDTH_MAX: usize = 23;
+/// From here on are the letters of East Asia and pictures, which are twice as wide.
+const FIRST_WIDE: char = '\u{1100}';
 
 const STYLE: &str = "\
 text{font:13px system-ui,sans-serif;fill:#1f2328}.t{font-size:12px;fill:#59636e}\
@@ -113,13 +116,14 @@ fn draw_node(out: &mut String, one: &PlacedNode) -> fmt::Result {
         out,
         "<g><title>{id}: {} ({})</title><rect class=\"n {}{critical}\" x=\"{x}\" y=\"{y}\" \
          width=\"{BOX_WIDTH}\" height=\"{BOX_HEIGHT}\" rx=\"{radius}\"/>\
-         <text text-anchor=\"middle\" x=\"{middle}\" y=\"{first}\">{} {id}</text>\
+         <text text-anchor=\"middle\" x=\"{middle}\" y=\"{first}\">{} {}</text>\
          <text class=\"t\" text-anchor=\"middle\" x=\"{middle}\" y=\"{second}\">{}</text></g>",
         escaped(&one.node.title),
         state.as_str(),
         state.as_str(),
         mark(state),
-        escaped(&shortened(&one.node.title)),
+        escaped(&shortened(one.node.id.as_str(), ID_WIDTH_MAX)),
+        escaped(&shortened(&one.node.title, TITLE_WIDTH_MAX)),
     )
 }
 
@@ -149,11 +153,18 @@ fn used_states(graph: &GraphLayout) -> Vec<TrackedState> {
     TrackedState::ALL.into_iter().filter(is_used).collect()
 }
 
-fn shortened(title: &str) -> String {
-    if title.chars().count() <= TITLE_CHARACTERS_MAX {
-        return title.to_owned();
+/// The text, cut to a width.
+fn shortened(text: &str, width_max: usize) -> String {
+    let width = |c: char| if c < FIRST_WIDE { 1 } else { 2 };
+    if text.chars().map(width).sum::<usize>() <= width_max {
+        return text.to_owned();
     }
-    let short: String = title.chars().take(TITLE_CHARACTERS_MAX - 1).collect();
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += width(*c);
+        used < width_max
+    };
+    let short: String = text.chars().take_while(fits).collect();
     format!("{}…", short.trim_end())
 }
 
@@ -198,6 +209,18 @@ mod tests {
         }
         assert!(!drawn.contains("<script>") && !drawn.contains('\u{1b}'), "{drawn}");
         assert!(drawn.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn long_ids_and_wide_titles_are_cut_to_their_box() {
+        let long = GraphNode {
+            title: "会".repeat(20),
+            ..node("web-a-bead-with-a-rather-long-identifier", TrackedState::Queued)
+        };
+        let drawn = svg("Cut", &layout(vec![long], &[]));
+        assert!(drawn.contains(">○ web-a-bead-with-a-rath…<"), "{drawn}");
+        assert!(drawn.contains(&format!(">{}…<", "会".repeat(12))), "{drawn}");
+        assert!(drawn.contains("<title>web-a-bead-with-a-rather-long-identifier: "), "{drawn}");
     }
 
     #[test]
