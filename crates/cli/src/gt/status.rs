@@ -251,7 +251,7 @@ fn print_scheduler(printer: &Printer, scheduler: &QueueStatus) -> Result<(), Cli
         paused.unwrap_or_default()
     ))?;
     for parked in scheduler.parked.iter().filter(|parked| parked.park.is_limit()) {
-        printer.line(parked_line(parked))?;
+        printer.paragraph(parked_line(parked))?;
     }
     for budget in &scheduler.budgets {
         printer.line(budget_line(budget))?;

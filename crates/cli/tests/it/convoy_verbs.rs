@@ -139,6 +139,8 @@ fn a_convoy_is_shown_as_it_was_after_an_event() {
     assert_eq!(texts(&now["tracked"], "state"), texts(&status(&town, &convoy)["tracked"], "state"));
     let said = town.gt(["convoy", "status", &convoy, "--at", &before]).ok().stdout;
     assert_says(&said, &[&format!("As of event {before}"), "open: 0/2 done, queued: 2", "we-b"]);
+    let earlier = town.gt(["convoy", "status", &convoy, "--at", "1"]).ok().stdout;
+    assert_says(&earlier, &["As of event 1,", "It had not been made yet"]);
     let refused = refusal(&town.gt(["convoy", "status", &convoy, "--at", "2001-01-01T00:00:00Z"]));
     assert_says(&refused, &["not kept", "events.keep"]);
     let refused = refusal(&town.gt(["convoy", "status", &convoy, "--at", "soon"]));

@@ -114,6 +114,9 @@ fn show_past(
     printer.heading(&convoy.id, &format!("  {}", convoy.title))?;
     let place = past.place;
     printer.line(format!("As of event {}, {}", place.number, moment(place.at)))?;
+    if convoy.status.is_empty() {
+        return printer.line("It had not been made yet");
+    }
     let is_told = |(state, count): &&(String, u64)| *count > 0 && state != "done";
     let counts = document.states.0.iter().filter(is_told);
     let counts: Vec<String> = counts.map(|(state, count)| format!(", {state}: {count}")).collect();

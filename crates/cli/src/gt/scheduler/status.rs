@@ -57,7 +57,7 @@ fn text(printer: &Printer, town: &Town, status: &QueueStatus) -> Result<(), CliE
         ))?;
     }
     for parked in &status.parked {
-        printer.line(parked_line(parked))?;
+        printer.paragraph(parked_line(parked))?;
     }
     for budget in &status.budgets {
         printer.line(budget_line(budget))?;
@@ -106,6 +106,7 @@ pub(in super::super) fn parked_line(parked: &Parked) -> String {
     let Parked { park, hold } = parked;
     let word = if park.is_limit() { "Limited" } else { "Parked" };
     let (kind, name) = (park.means.kind.as_str(), &park.means.name);
+    let hold = local_times(&hold.to_string());
     format!(
         "{word}: {kind} {name} {hold} ({}); gt deacon resume {kind} {name} ends it",
         park.reason
