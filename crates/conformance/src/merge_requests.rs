@@ -6,9 +6,8 @@ use gt_core::hosting::{
     PullRequestRepair, PullRequestReviewState, PullRequestTip, ShownFeedback, TrackedPullRequest,
 };
 use gt_core::merging::{
-    AcceptedBlocker, Candidate, CandidatePart, CandidateState, MergeMethod, MergeRequest,
-    MergeRequestId, PullRequestName, QueueStop, RequestHold, RequestPurpose, RequestState, Review,
-    ReviewDecision,
+    AcceptedBlocker, Candidate, CandidatePart, CandidateState, MergeRequest, MergeRequestId,
+    PullRequestName, QueueStop, RequestHold, RequestPurpose, RequestState, Review, ReviewDecision,
 };
 
 use gt_core::schedule::ContextOrigin;
@@ -19,32 +18,14 @@ use super::kit::{ACTOR, CheckedStore, at, id, rig, slug};
 use gt_store::{CandidateCheck, NewContext, RequestFilter};
 
 fn request(bead: &str, target: &str) -> MergeRequest {
+    let (target, purpose) = (target.to_owned(), RequestPurpose::Revert);
     MergeRequest {
-        id: MergeRequestId { bead: id(bead), number: 0 },
         epoch: Some(3),
-        purpose: RequestPurpose::Revert,
-        rig: slug("gear"),
-        target: target.to_owned(),
         branch: "polecat/nux/x".to_owned(),
         accepted: "c0ffee".to_owned(),
         base: "beef".to_owned(),
-        method: MergeMethod::Queue,
         review: true,
-        state: RequestState::Queued,
-        detail: String::new(),
-        position: 0,
-        top: false,
-        fix: false,
-        tries: 0,
-        rebuilds: 0,
-        candidate: None,
-        landed: String::new(),
-        check_run: None,
-        retry_at: None,
-        pull_request: PullRequestName::default(),
-        queue_stop: QueueStop::default(),
-        created_at: at(0),
-        changed_at: at(0),
+        ..MergeRequest::new(id(bead), purpose, slug("gear"), target, at(0))
     }
 }
 

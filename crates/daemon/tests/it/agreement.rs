@@ -2,7 +2,7 @@
 //! the reason, in random towns.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gt_beads::beads::{self, BeadChanges, NewBead};
@@ -24,15 +24,7 @@ use gt_town::{Actor, Town, rigs, settings};
 use gt_workqueue::work;
 use proptest::prelude::*;
 
-/// A clock that stands still until it is moved.
-#[derive(Debug)]
-struct StillClock(AtomicI64);
-
-impl Clock for StillClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(self.0.load(Ordering::Relaxed))
-    }
-}
+use crate::still_clock::StillClock;
 
 /// The event that happened to a bead after it was scheduled.
 #[derive(Debug, Clone, Copy)]
@@ -320,7 +312,7 @@ fn host(town: &Town) -> String {
 }
 
 fn build(scenario: &Scenario) -> (Town, Arc<StillClock>) {
-    let clock = Arc::new(StillClock(AtomicI64::new(1_000_000_000_000_000_000)));
+    let clock = StillClock::at(1_000_000_000_000_000_000);
     let actor = Actor { name: "tester".to_owned(), owner: String::new() };
     let shared: Arc<dyn Clock> = Arc::<StillClock>::clone(&clock);
     let limits = &scenario.limits;

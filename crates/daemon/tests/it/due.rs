@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use gt_beads::beads;
 use gt_core::decide::{MachineDisk, MachineFacts, MachineMemory};
-use gt_core::{Clock, ExecutorKind, Timestamp};
+use gt_core::{Clock, ExecutorKind};
 use gt_scheduling::dispatch::{CycleCaller, Dispatcher, MemorySpawner, next_due};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_scheduling::schedule::{SlingOptions, SlingRequest, sling};
@@ -15,19 +15,10 @@ use gt_scheduling::{Consequences, queue};
 use gt_town::{Actor, Machine, Town, rigs, settings};
 
 use crate::scheduling::bead;
+use crate::still_clock::StillClock;
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
-
-/// A clock that stands still until it is moved.
-#[derive(Debug)]
-struct StillClock(AtomicI64);
-
-impl Clock for StillClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(self.0.load(Ordering::Relaxed))
-    }
-}
 
 /// A town with the rig `web`, in deferred mode.
 struct Stage {
@@ -42,7 +33,7 @@ impl Stage {
     }
 
     fn with(wanted: &[(&str, &str)], machine: MachineFacts) -> Self {
-        let clock = Arc::new(StillClock(AtomicI64::new(1_790_000_000_000_000_000)));
+        let clock = StillClock::at(1_790_000_000_000_000_000);
         let shared: Arc<dyn Clock> = Arc::<StillClock>::clone(&clock);
         let actor = Actor { name: "tester".to_owned(), owner: String::new() };
         let town = Town::in_memory(actor, shared, Arc::new(Consequences))
@@ -76,7 +67,7 @@ impl Stage {
     }
 
     fn pass(&self, time: Duration) {
-        self.clock.0.fetch_add(i64::try_from(time.as_nanos()).unwrap(), Ordering::Relaxed);
+        self.clock.advance(time);
     }
 
     /// One cycle of a caller; what it started, and how long it waited in between.

@@ -6,10 +6,7 @@ use gt_beads::merge_requests::cancel_request_in;
 use gt_beads::messages::{self, Escalation, MessageToSend, escalate_in};
 use gt_beads::run_records::set_status_in;
 use gt_core::inbox::{InboxItem, InboxKind};
-use gt_core::merging::{
-    MergeMethod, MergeRequest, MergeRequestId, PullRequestName, QueueStop, RequestHold,
-    RequestPurpose, RequestState, ReviewDecision,
-};
+use gt_core::merging::{MergeRequest, RequestHold, RequestPurpose, RequestState, ReviewDecision};
 use gt_core::message::{MessageBody, Severity};
 use gt_core::schedule::{
     CloseReason, ContextOrigin, DoneStatus, Rescued, RunEnd, RunId, RunState, Workplace,
@@ -53,32 +50,14 @@ pub(crate) fn request_at(
     accepted: &Commit,
 ) -> MergeRequest {
     let bead = bead(town, id);
+    let (rig, now) = (RigSlug::parse("web").unwrap(), Timestamp::from_nanos(0));
     let request = MergeRequest {
-        id: MergeRequestId { bead, number: 0 },
-        epoch: None,
-        purpose: RequestPurpose::Work,
-        rig: RigSlug::parse("web").unwrap(),
-        target: "main".to_owned(),
         branch: "polecat/nux".to_owned(),
         accepted: accepted.to_string(),
         base: format!("{:0>40}", "beef"),
-        method: MergeMethod::Queue,
-        review: false,
         state,
         detail: "words".to_owned(),
-        position: 0,
-        top: false,
-        fix: false,
-        tries: 0,
-        rebuilds: 0,
-        candidate: None,
-        landed: String::new(),
-        check_run: None,
-        retry_at: None,
-        pull_request: PullRequestName::default(),
-        queue_stop: QueueStop::default(),
-        created_at: Timestamp::from_nanos(0),
-        changed_at: Timestamp::from_nanos(0),
+        ..MergeRequest::new(bead, RequestPurpose::Work, rig, "main".to_owned(), now)
     };
     town.write(|writer| Ok(writer.insert_merge_request(request)?)).unwrap()
 }

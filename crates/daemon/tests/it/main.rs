@@ -14,5 +14,6 @@ mod nesting;
 mod parking;
 mod recovery;
 mod scheduling;
+mod still_clock;
 mod town;
 mod work;

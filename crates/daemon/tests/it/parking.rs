@@ -1,13 +1,12 @@
 //! Runtimes and accounts that do not work, usage limits, and what a loss costs, at times that a test sets.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use gt_beads::events;
 use gt_core::decide::{LossFacts, WaitReason};
 use gt_core::schedule::{ParkSubject, Run, RunEnd, RunId, RunState, Workplace};
-use gt_core::{Clock, ExecutorKind, Outcome, RigSlug, Status, Timestamp};
+use gt_core::{Clock, ExecutorKind, Outcome, RigSlug, Status};
 use gt_execution::runs;
 use gt_scheduling::accounts::{self, NewAccount};
 use gt_scheduling::dispatch::{Dispatcher, MemorySpawner};
@@ -20,16 +19,7 @@ use gt_scheduling::{Consequences, queue};
 use gt_town::{Actor, EventFilter, Result, Town, rigs, settings};
 
 use crate::scheduling::{bead, shown};
-
-/// A clock that stands still until it is moved.
-#[derive(Debug)]
-struct StillClock(AtomicI64);
-
-impl Clock for StillClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(self.0.load(Ordering::Relaxed))
-    }
-}
+use crate::still_clock::StillClock;
 
 /// A town with the rigs `web` and `api` and the accounts `work` and `lab`.
 struct Stage {
@@ -42,7 +32,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 
 impl Stage {
     fn new() -> Self {
-        let clock = Arc::new(StillClock(AtomicI64::new(1_790_000_000_000_000_000)));
+        let clock = StillClock::at(1_790_000_000_000_000_000);
         let shared: Arc<dyn Clock> = Arc::<StillClock>::clone(&clock);
         let actor = Actor { name: "tester".to_owned(), owner: String::new() };
         let town = Town::in_memory(actor, shared, Arc::new(Consequences)).unwrap();
@@ -67,7 +57,7 @@ impl Stage {
     }
 
     fn pass(&self, time: Duration) {
-        self.clock.0.fetch_add(i64::try_from(time.as_nanos()).unwrap(), Ordering::Relaxed);
+        self.clock.advance(time);
     }
 
     /// Makes a bead and slings it.

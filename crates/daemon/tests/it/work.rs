@@ -1,7 +1,6 @@
 //! The work queue, at times that a test sets.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use gt_beads::beads::{self, FieldEdit, NewBead};
@@ -12,7 +11,7 @@ use gt_core::work::{
     ItemRef, Lease, ProjectRef, RunRef, Scopes, TokenScope, TokenSecret, TokenUse, WorkFilter,
     WorkItem, WorkPriority, WorkStatus,
 };
-use gt_core::{Clock, EventKind, IssueType, Json, Outcome, RigState, Timestamp};
+use gt_core::{Clock, EventKind, IssueType, Json, Outcome, RigState};
 use gt_scheduling::{Consequences, queue};
 use gt_town::{Actor, EventFilter, Town, rigs, settings};
 use gt_workqueue::tokens::{self, NewToken};
@@ -21,14 +20,7 @@ use gt_workqueue::work::{
     Precondition, ProjectChange, Submission, TakenItem, WorkError,
 };
 
-#[derive(Debug)]
-struct StillClock(AtomicI64);
-
-impl Clock for StillClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(self.0.load(Ordering::Relaxed))
-    }
-}
+use crate::still_clock::StillClock;
 
 struct Stage {
     town: Town,
@@ -39,14 +31,14 @@ const MINUTE: Duration = Duration::from_mins(1);
 
 impl Stage {
     fn new() -> Self {
-        let clock = Arc::new(StillClock(AtomicI64::new(1_790_000_000_000_000_000)));
+        let clock = StillClock::at(1_790_000_000_000_000_000);
         let shared: Arc<dyn Clock> = Arc::<StillClock>::clone(&clock);
         let actor = Actor { name: "marcus-a".to_owned(), owner: String::new() };
         Self { town: Town::in_memory(actor, shared, Arc::new(Consequences)).unwrap(), clock }
     }
 
     fn pass(&self, time: Duration) {
-        self.clock.0.fetch_add(i64::try_from(time.as_nanos()).unwrap(), Ordering::Relaxed);
+        self.clock.advance(time);
     }
 
     fn submit(&self, new: NewItem) -> WorkItem {
