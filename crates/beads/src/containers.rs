@@ -1,6 +1,6 @@
 //! Containers: convoys, epics and molecules, which are over when their members are.
 //!
-//! The store marks the containers whose members a transaction has changed. [`settle_in`] decides about each of them before
+//! The store marks the containers whose members a transaction has changed. [`update_containers_in`] decides about each of them before
 //! the commit, so no reader sees the last close of a member without the close of its container.
 
 use gt_core::decide::{
@@ -19,7 +19,7 @@ use gt_town::{OperationError, Result};
 /// until nothing changes. Returns the containers that changed, as they are now.
 ///
 /// The commit hook of every town calls it. An operation calls it before if it reports these changes.
-pub fn settle_in(writer: &mut Writer<'_>, files: &Layers) -> Result<Vec<Bead>> {
+pub fn update_containers_in(writer: &mut Writer<'_>, files: &Layers) -> Result<Vec<Bead>> {
     let mut changed = Vec::new();
     // The value of `epics.auto_close`, once it was needed.
     let mut epics_close = None;

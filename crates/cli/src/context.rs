@@ -102,7 +102,7 @@ impl<'p> CommandContext<'p> {
 
     /// The town around the working directory.
     pub(crate) fn town(&self) -> Result<Town, CliError> {
-        self.town_as(self.actor()?, self.telling_of_waits())
+        self.town_as(self.actor()?, self.options_with_wait_notice())
     }
 
     /// The same for a process that gt starts, often: it does not ask git for a name, and prints no note while it
@@ -121,7 +121,7 @@ impl<'p> CommandContext<'p> {
     /// The town around the working directory or, if there is none, what `DATABASE_URL` names: a server needs no town,
     /// nor do commands that maintain its database.
     pub(crate) fn town_or_database(&self, absent: IfAbsent) -> Result<Town, CliError> {
-        self.town_or_database_as(self.actor()?, absent, self.telling_of_waits())
+        self.town_or_database_as(self.actor()?, absent, self.options_with_wait_notice())
     }
 
     /// The same for the server itself.
@@ -184,7 +184,7 @@ impl<'p> CommandContext<'p> {
     }
 
     /// Says on standard error when the store is busy, unless a view takes up the terminal.
-    fn telling_of_waits(&self) -> StoreOptions {
+    fn options_with_wait_notice(&self) -> StoreOptions {
         if self.printer.is_capturing() {
             return StoreOptions::default();
         }

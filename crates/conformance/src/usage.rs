@@ -75,8 +75,8 @@ pub(super) fn a_run_that_ends_before_its_agent_has_pending_usage(subject: &dyn E
     assert!(end(&town, &free, RunState::Cancelled));
     assert_eq!(pending(), [(done.id.clone(), reserved)]);
 
-    assert!(town.write(|writer| writer.settle_usage(&done.id)));
-    assert!(!town.write(|writer| writer.settle_usage(&done.id)));
+    assert!(town.write(|writer| writer.finalize_usage(&done.id)));
+    assert!(!town.write(|writer| writer.finalize_usage(&done.id)));
     assert_eq!(pending(), []);
 }
 

@@ -364,7 +364,7 @@ impl Briefing {
                 writeln!(page, "You work{tree} on the branch {branch}, which began from {base}.");
         }
         if let Some((before, done)) = &self.before {
-            let _ = writeln!(page, "{}", told_before(before, done));
+            let _ = writeln!(page, "{}", previous_result(before, done));
         }
         if let Some(saved) = &self.saved {
             let _ = writeln!(page, "{}", told_saved(saved));
@@ -584,7 +584,7 @@ fn messages_told<'m>(messages: impl Iterator<Item = &'m Message>) -> String {
 }
 
 /// The result of the run before this one.
-fn told_before(before: &Run, done: &[String]) -> String {
+fn previous_result(before: &Run, done: &[String]) -> String {
     let how = match before.state {
         RunState::Lost => "was lost",
         RunState::Failed => "failed",

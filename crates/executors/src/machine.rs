@@ -11,7 +11,7 @@ const MEGABYTE: u64 = 1 << 20;
 
 /// Reads the facts of the machine whose `/proc` and `/sys` are below `root`. Facts that cannot be
 /// read are unknown.
-pub fn look_at(root: &Path) -> MachineFacts {
+pub fn read_facts(root: &Path) -> MachineFacts {
     MachineFacts { memory: memory(root), load: load(root), disk: None }
 }
 
@@ -186,7 +186,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        look_at(root.path())
+        read_facts(root.path())
     }
 
     fn memory_of(files: &[(&str, &str)]) -> Option<(u64, u64)> {
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_known() {
-        let facts = look_at(Path::new("/"));
+        let facts = read_facts(Path::new("/"));
         let memory = facts.memory.expect("the kernel tells");
         assert!(memory.available_mb <= memory.total_mb && memory.total_mb > 0);
         assert!(facts.load.is_some());

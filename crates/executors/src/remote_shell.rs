@@ -117,7 +117,8 @@ impl RemoteShell {
 type ChildEnd = (Option<std::process::ExitStatus>, String, String);
 
 fn finish(mut child: Child, text: &str, limit: Duration) -> io::Result<ChildEnd> {
-    let readers = [child.stdout.take().map(keep), child.stderr.take().map(keep)];
+    let readers =
+        [child.stdout.take().map(read_beginning), child.stderr.take().map(read_beginning)];
     if let Some(mut stdin) = child.stdin.take() {
         // A command that does not read it says why.
         let _ = stdin.write_all(text.as_bytes());
@@ -136,7 +137,7 @@ fn finish(mut child: Child, text: &str, limit: Duration) -> io::Result<ChildEnd>
 }
 
 /// Reads a stream to its end and keeps its beginning.
-fn keep(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+fn read_beginning(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut kept = Vec::new();
         // A stream that breaks ends.

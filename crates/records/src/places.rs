@@ -8,7 +8,7 @@ use crate::read::{RecordFields, values};
 
 /// Where a `redirect` file points: its first line that says something.
 pub fn redirect_target(text: &str) -> Option<&str> {
-    said(text).next().map(|(_, line)| line)
+    content_lines(text).next().map(|(_, line)| line)
 }
 
 /// The `key: value` lines of a settings file, and the numbers of the lines that are anything else.
@@ -77,7 +77,7 @@ pub struct Route {
 
 /// One line of `routes.jsonl`; nothing for a blank line or a comment.
 pub fn parse_route(line: &str) -> Result<Option<Route>, RecordError> {
-    let Some((_, line)) = said(line).next() else { return Ok(None) };
+    let Some((_, line)) = content_lines(line).next() else { return Ok(None) };
     let mut fields = RecordFields::parse(line)?;
     let prefix = fields
         .read("prefix", |raw| Prefix::parse(&values::text(raw)?))?
@@ -93,7 +93,7 @@ pub fn parse_route(line: &str) -> Result<Option<Route>, RecordError> {
 }
 
 /// The lines that say something, with their numbers.
-fn said(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn content_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().map(str::trim).enumerate();
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }

@@ -407,7 +407,7 @@ fn toml_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use gt_core::formula::WordSet as _;
-    use gt_core::runtime::{ExitZero, PromptWay, TranscriptFormat};
+    use gt_core::runtime::{ExitZero, PromptMethod, TranscriptFormat};
     use proptest::prelude::*;
 
     use super::*;
@@ -446,7 +446,7 @@ mod tests {
             (layer.login_files.unwrap(), layer.ignore.unwrap()),
             (vec![".a/key".to_owned()], vec![".a*".to_owned()])
         );
-        assert_eq!(layer.prompt, Some(PromptWay::Argument));
+        assert_eq!(layer.prompt, Some(PromptMethod::Argument));
         assert_eq!(layer.transcript, Some(TranscriptFormat::Codex));
         assert_eq!(layer.environment[1], ("B".to_owned(), "2".to_owned()));
         assert_eq!(layer.exit_zero, Some(ExitZero::Ask));

@@ -10,7 +10,7 @@ use gt_core::schedule::{Context, Run};
 use gt_core::{Bead, BeadId, RigSlug, Timestamp};
 use gt_store::{BoardFilter, Reader};
 
-use crate::convoy_planning::{TrackedBead, standings};
+use crate::convoy_planning::{TrackedBead, tracked_with_contexts};
 use crate::dispatch::{DispatchInputs, SchedulingSnapshot};
 use crate::queue::remedy;
 use gt_town::{Result, Town};
@@ -108,7 +108,7 @@ fn cards(
 ) -> Result<Vec<BoardCard>> {
     let convoys = convoys_of(reader, ids)?;
     let mut cards = Vec::new();
-    for (one, context) in standings(reader, snapshot, reader.bead_rows(ids)?)? {
+    for (one, context) in tracked_with_contexts(reader, snapshot, reader.bead_rows(ids)?)? {
         let mut card = card(lane, one, context.as_ref());
         card.convoy = convoys.get(&card.bead.id).cloned();
         if lane == BoardLane::Landed {

@@ -7,7 +7,7 @@ use gt_store::{Unscheduled, Writer};
 
 use crate::dispatch::{DispatchInputs, SchedulingSnapshot};
 use crate::schedule::{feed_in, strays};
-use gt_beads::containers::settle_in;
+use gt_beads::containers::update_containers_in;
 use gt_beads::merge_requests::cancel_request_in;
 use gt_beads::outbox::write_event_notices;
 use gt_town::town::{CommitFollower, CommitHook};
@@ -38,15 +38,15 @@ impl CommitFollower for ConsequenceFollower {
 }
 
 fn follow_in(writer: &mut Writer<'_>, files: &Layers, now: Timestamp) -> Result<()> {
-    settle_repairs(writer)?;
-    settle_in(writer, files)?;
+    end_given_up_repairs(writer)?;
+    update_containers_in(writer, files)?;
     feed(writer, files, now)?;
     write_event_notices(writer, files)
 }
 
 /// A merge request that goes back to its author is repaired, waits for a person, or is over. If its repair is given up by
 /// a person, so is the request; if it cannot go on, its bead is blocked.
-fn settle_repairs(writer: &mut Writer<'_>) -> Result<()> {
+fn end_given_up_repairs(writer: &mut Writer<'_>) -> Result<()> {
     let given_up = |event: &NewEvent| match event.kind() {
         EventKind::Unscheduled | EventKind::RunCancelled => Some((event.bead.clone()?, true)),
         EventKind::CircuitBroken | EventKind::Quarantined | EventKind::RunLost => {

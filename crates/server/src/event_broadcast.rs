@@ -148,7 +148,7 @@ impl EventBroadcast {
         while !self.stopped.load(Ordering::Relaxed) {
             match follower.next(town) {
                 Ok(events) if events.is_empty() => self.bell.wait(self.wait_limit()),
-                Ok(events) => self.tell(&events),
+                Ok(events) => self.broadcast(&events),
                 // A request hears why. Nothing is lost: the events are read when the store is back.
                 Err(_) => self.bell.wait(STORE_RETRY_DELAY),
             }
@@ -165,7 +165,7 @@ impl EventBroadcast {
         }
     }
 
-    fn tell(&self, events: &[Event]) {
+    fn broadcast(&self, events: &[Event]) {
         // First, so that a listener whose token is revoked hears nothing that happened afterwards.
         if events.iter().any(|event| is_about_tokens(&event.kind)) {
             self.tokens.send_modify(|changes| *changes += 1);

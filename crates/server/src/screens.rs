@@ -103,7 +103,7 @@ impl Screens {
     }
 
     /// Looks at the screen of a run from now on.
-    pub(crate) async fn look_at(
+    pub(crate) async fn watch(
         service: &SharedService,
         run: Run,
         form: ScreenForm,

@@ -123,7 +123,7 @@ impl Server {
     }
 
     /// Ends it at Ctrl-C, or when the process is asked to end.
-    pub fn run_until_told(self) -> Result<(), ServeError> {
+    pub fn run_until_stopped(self) -> Result<(), ServeError> {
         self.run_until(async {
             let ended = async {
                 use tokio::signal::unix::{SignalKind, signal};

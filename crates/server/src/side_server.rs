@@ -101,9 +101,9 @@ impl SideServerThread {
             let is_failing = has_failed && looks % POLLS_PER_RETRY == 0;
             if state != seen || is_failing {
                 seen = state;
-                let (queue, deck) = (self.look_at_queue(), self.look_at_deck());
-                self.settle("cannot serve", queue, |this| &mut this.work_queue);
-                self.settle("cannot serve the deck", deck, |this| &mut this.deck);
+                let (queue, deck) = (self.serve_queue(), self.serve_deck());
+                self.report_trouble("cannot serve", queue, |this| &mut this.work_queue);
+                self.report_trouble("cannot serve the deck", deck, |this| &mut this.deck);
             }
             looks += 1;
             std::thread::park_timeout(SETTING_POLL_INTERVAL);
@@ -114,7 +114,7 @@ impl SideServerThread {
     }
 
     /// Tells of new trouble. The same trouble is told once.
-    fn settle(
+    fn report_trouble(
         &mut self,
         what: &str,
         looked: Result<(), String>,
@@ -128,7 +128,7 @@ impl SideServerThread {
     }
 
     /// Has the work queue be served where the setting says.
-    fn look_at_queue(&mut self) -> Result<(), String> {
+    fn serve_queue(&mut self) -> Result<(), String> {
         let wanted = settings::bind_address(&self.town).map_err(|error| with_causes(&error))?;
         if self.work_queue.is_there(&wanted) {
             return Ok(());
@@ -145,7 +145,7 @@ impl SideServerThread {
     }
 
     /// Has the deck be served if the setting says so, on the port that it always has.
-    fn look_at_deck(&mut self) -> Result<(), String> {
+    fn serve_deck(&mut self) -> Result<(), String> {
         let settings = DeckSettings::of(&self.town).map_err(|error| with_causes(&error))?;
         let wanted = format!("{settings:?}");
         if self.deck.is_there(&wanted) {

@@ -1,6 +1,6 @@
 //! Steps that are wrong on purpose. The simulation has to find each of them.
 
-use gt_beads::containers::settle_in;
+use gt_beads::containers::update_containers_in;
 use gt_core::decide::{Cap, ConvoyState, LANDED, WaitReason, integration_base};
 use gt_core::hosting::{PullRequestFeedback, PullRequestRepair, PullRequestState};
 use gt_core::merging::{
@@ -441,7 +441,7 @@ impl Simulation {
             let new = Bead { status, outcome, closed_at: None, ..old.clone() };
             let new = Bead { assignee: String::new(), close_reason: String::new(), ..new };
             writer.save_bead(&old, &new, BeadChangeKind::Reopened)?;
-            settle_in(writer, &Layers::default()).map(drop)
+            update_containers_in(writer, &Layers::default()).map(drop)
         });
         self.certain("a planted step", written);
         format!("{id} is open again")

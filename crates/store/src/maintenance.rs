@@ -87,7 +87,7 @@ impl Store {
             return Err(StoreError::NotReplaced { path: to.to_owned(), why });
         }
         let totals = write_aside(to, existing, |aside| {
-            let expected = self.place().look_after(|link, reader| {
+            let expected = self.place().with_upkeep(|link, reader| {
                 // The first thing that is read decides which state this is.
                 let totals = reader.totals()?;
                 link.copy_into(aside, now, progress)?;
@@ -112,7 +112,7 @@ impl Store {
 
     /// Settings of the database that could lose or damage committed data.
     pub fn warnings(&self) -> Result<Vec<String>, StoreError> {
-        self.place().look_after(|link, _| link.warnings())
+        self.place().with_upkeep(|link, _| link.warnings())
     }
 
     /// Checks everything: the files and indexes, by the database itself; whether everything of
@@ -121,7 +121,7 @@ impl Store {
         &self,
         different: &mut dyn FnMut(Difference),
     ) -> Result<StoreCheckResult, StoreError> {
-        self.place().look_after(|link, reader| {
+        self.place().with_upkeep(|link, reader| {
             let mut found = StoreCheckResult { damage: link.damage()?, warnings: link.warnings()? };
             let missing = link.missing()?;
             found.damage.extend(missing.iter().map(|name| format!("{name} is missing")));
@@ -140,7 +140,7 @@ impl Store {
     /// Gives the room of deleted rows back to the disk or to new rows, while writers wait (in a
     /// file) or go on (on a server).
     pub fn vacuum(&self) -> Result<VacuumResult, StoreError> {
-        let bytes = || self.place().look_after(|link, _| Ok(link.facts()?.bytes));
+        let bytes = || self.place().with_upkeep(|link, _| Ok(link.facts()?.bytes));
         let before = bytes()?;
         self.place().vacuum()?;
         Ok(VacuumResult { before, after: bytes()? })
@@ -149,7 +149,7 @@ impl Store {
     /// Says where the store is, how large it is and how fast it grows.
     pub fn describe(&self, now: Timestamp) -> Result<StoreDescription, StoreError> {
         let place = self.address().map(|address| address.to_string());
-        self.place().look_after(|link, reader| {
+        self.place().with_upkeep(|link, reader| {
             let engine = link.facts()?;
             let bytes_of = |name: &str| {
                 engine.table_bytes.iter().find(|(table, _)| table == name).map(|(_, bytes)| *bytes)

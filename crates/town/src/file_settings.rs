@@ -30,7 +30,7 @@ pub fn of_town(root: &Path) -> Result<OldFileSettings> {
     for file in FILES.into_iter().rev() {
         found.unknown.extend(add(&mut layers, root, file, "")?);
     }
-    found.known = said(&layers);
+    found.known = set_in_files(&layers);
     Ok(found)
 }
 
@@ -38,7 +38,7 @@ pub fn of_town(root: &Path) -> Result<OldFileSettings> {
 pub fn of_rig(directory: &Path, rig: &RigSlug) -> Result<OldFileSettings> {
     let mut layers = Layers::default();
     let unknown = add(&mut layers, directory, RIG_FILE, &format!("rig.{rig}"))?;
-    Ok(OldFileSettings { known: said(&layers), unknown })
+    Ok(OldFileSettings { known: set_in_files(&layers), unknown })
 }
 
 /// The files below a town's directory as layers, weakest first.
@@ -50,7 +50,7 @@ pub fn layers(root: &Path) -> Result<Layers> {
     Ok(layers)
 }
 
-fn said(layers: &Layers) -> Vec<Resolved> {
+fn set_in_files(layers: &Layers) -> Vec<Resolved> {
     let all = layers.all().into_iter();
     all.filter(|resolved| matches!(resolved.origin, SettingOrigin::File(_))).collect()
 }

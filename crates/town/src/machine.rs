@@ -43,7 +43,7 @@ impl Machine for RealMachine {
         }
         let facts = MachineFacts {
             disk: disk_of(&self.disk),
-            ..gt_executors::machine::look_at(&self.root)
+            ..gt_executors::machine::read_facts(&self.root)
         };
         *seen = Some((Instant::now(), facts));
         facts

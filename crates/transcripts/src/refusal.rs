@@ -46,7 +46,7 @@ pub fn service_words(format: TranscriptFormat, end_of_output: &str) -> ServiceWo
                 found.note(event.kind);
             }
         } else {
-            found.say(line);
+            found.add_line(line);
         }
     }
     found
@@ -57,14 +57,14 @@ impl ServiceWords {
         match event {
             TranscriptKind::ToolCall(_) => *self = Self::default(),
             TranscriptKind::Limit { until, window, text } => {
-                self.say(&text);
+                self.add_line(&text);
                 // The same refusal is told several times, and not each time with its end.
                 if until.is_some() || self.limit.is_none() {
                     self.limit = Some(ToldLimit { until, window, text });
                 }
             }
             TranscriptKind::Error(text) | TranscriptKind::Result { is_error: true, text } => {
-                self.say(&text);
+                self.add_line(&text);
             }
             TranscriptKind::Prompt(_)
             | TranscriptKind::Text(_)
@@ -78,7 +78,7 @@ impl ServiceWords {
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn add_line(&mut self, text: &str) {
         self.text.push_str(text);
         self.text.push('\n');
     }

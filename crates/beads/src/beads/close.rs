@@ -8,7 +8,7 @@ use gt_store::Writer;
 
 use super::contexts::clear;
 use super::status::{AppliedVerb, apply, apply_with_end, finish};
-use crate::containers::settle_in;
+use crate::containers::update_containers_in;
 use crate::lookup::{resolve_in, resolve_shown_id_in};
 use crate::run_records::close_context_of;
 use gt_town::{OperationError, Result, Town};
@@ -74,7 +74,7 @@ pub fn close(town: &Town, inputs: &[String], how: &Close) -> Result<Vec<Result<C
         let waiting = dependents_waiting(writer, id)?;
         let mut closed = close_in(writer, id, how, at, acting)?;
         // Here and not only before the commit, because the caller is told of it.
-        let changed = settle_in(writer, &files)?.into_iter();
+        let changed = update_containers_in(writer, &files)?.into_iter();
         let molecules = changed.filter(|container| container.issue_type.is_molecule());
         closed.also_closed = molecules.map(|molecule| molecule.id).collect();
         for id in waiting {

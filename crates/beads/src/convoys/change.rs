@@ -8,7 +8,7 @@ use gt_core::{Bead, BeadChangeKind, BeadId, DependencyType, Outcome, Status};
 use gt_store::{Reader, Writer};
 
 use super::make::{ConvoyRules, ConvoyToMake, make};
-use super::watchers::{own_address, tell_watchers, watcher, write_watchers};
+use super::watchers::{own_address, send_to_watchers, watcher, write_watchers};
 use super::{Convoy, require};
 use crate::containers::{self, land_if_done};
 use crate::lookup::resolve_in;
@@ -225,7 +225,7 @@ pub fn close(town: &Town, convoy: &str, how: &ConvoyClose) -> Result<(Convoy, bo
                 "{} ({}) is closed: {reason}. {} of {} beads are done.",
                 old.id, old.title, members.completed(), members.total
             );
-            tell_watchers(writer, &old, &what)?;
+            send_to_watchers(writer, &old, &what)?;
         }
         Ok((convoy, true))
     })

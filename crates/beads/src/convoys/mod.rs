@@ -18,7 +18,7 @@ pub use change::{ConvoyClose, NewConvoy, RemovedMembers, clear_trees, close, lan
 pub use change::{add_members, again, create_in, end_bookkeeping};
 pub use limits::{cap, pause, require_review, resume};
 pub use make::{ConvoyRules, ConvoyToMake, make};
-pub(crate) use watchers::tell_watchers;
+pub(crate) use watchers::send_to_watchers;
 pub use watchers::watch;
 
 use crate::containers::land_if_done;
@@ -89,7 +89,7 @@ impl Convoy {
     }
 
     /// The text in its metadata under this name, if there is one.
-    pub fn said(&self, name: &str) -> Option<String> {
+    pub fn metadata_text(&self, name: &str) -> Option<String> {
         self.bead.metadata.as_ref().and_then(|metadata| Json::string_field(metadata, name))
     }
 }

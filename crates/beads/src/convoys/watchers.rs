@@ -74,7 +74,7 @@ pub fn watch(
 }
 
 /// Sends a message to the watchers of a convoy.
-pub(crate) fn tell_watchers(writer: &mut Writer<'_>, convoy: &Bead, what: &str) -> Result<()> {
+pub(crate) fn send_to_watchers(writer: &mut Writer<'_>, convoy: &Bead, what: &str) -> Result<()> {
     for watcher in watchers(convoy) {
         // An address that cannot be read any more has no mailbox.
         let Some(to) = MessageAddress::exact(&watcher) else { continue };

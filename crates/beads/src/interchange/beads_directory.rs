@@ -79,7 +79,7 @@ pub(super) fn at(path: &Path) -> Option<PathBuf> {
 /// Everything that the `.beads` directory at `path` brings.
 pub(super) fn arrival(path: &Path, options: ImportOptions) -> Result<ImportContents> {
     let directory = at(path).unwrap_or_else(|| path.to_owned());
-    let contents = look(&directory)?;
+    let contents = read(&directory)?;
     let (routes, wrong) = routes(&contents.directory)?;
     let mut arrival = contents.bring(options)?;
     arrival.left_out.extend(routes.iter().map(|route| {
@@ -107,7 +107,7 @@ fn without_lines(contents: &BeadsDirectory) -> OperationError {
 }
 
 /// Looks through the directory, or the one it sends to.
-pub(super) fn look(directory: &Path) -> Result<BeadsDirectory> {
+pub(super) fn read(directory: &Path) -> Result<BeadsDirectory> {
     let directory = follow(directory)?;
     let mut contents = BeadsDirectory { directory: directory.clone(), ..BeadsDirectory::default() };
     let metadata = files::json(&directory.join("metadata.json"))?.map(|(value, _)| value);

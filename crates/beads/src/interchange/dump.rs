@@ -53,7 +53,7 @@ pub(super) fn arrival(directory: &Path, options: ImportOptions) -> Result<Import
             known.push(table.path.clone());
             arrival.sources.push(parts.join(&table)?);
         }
-        parts.tell_orphans(&mut arrival.left_out);
+        parts.report_orphans(&mut arrival.left_out);
         if let Some(events) = TableFile::find(directory, &format!("{beginning}events"))? {
             let mut count = 0_u64;
             events.for_each_row(|_, _| {
@@ -160,7 +160,7 @@ impl IssueParts {
         })
     }
 
-    fn tell_orphans(self, left_out: &mut Vec<String>) {
+    fn report_orphans(self, left_out: &mut Vec<String>) {
         let mut orphans: Vec<(String, RowParts)> = self.0.into_iter().collect();
         orphans.sort_by(|a, b| a.0.cmp(&b.0));
         if let Some(more) = orphans.len().checked_sub(ORPHANS_NAMED_MAX).filter(|more| *more > 0) {

@@ -223,7 +223,7 @@ impl GasTownReader<'_> {
     }
 
     fn read_store(&mut self, directory: &Path, rig: Option<usize>) -> Result<()> {
-        let contents = beads_directory::look(directory)?;
+        let contents = beads_directory::read(directory)?;
         if self.stores.contains(&contents.directory) {
             return Ok(());
         }

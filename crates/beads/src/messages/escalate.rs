@@ -46,20 +46,20 @@ pub fn escalate_in(
     body: MessageBody,
     severity: Severity,
 ) -> Result<Message> {
-    tell_in(writer, from, bead, body, severity, None)
+    send_escalation_in(writer, from, bead, body, severity, None)
 }
 
 /// Tells a person what a program of ours has found.
-pub fn tell_finding_in(
+pub fn escalate_finding_in(
     writer: &mut Writer<'_>,
     from: Sender,
     body: MessageBody,
     topic: MessageTopic,
 ) -> Result<Message> {
-    tell_in(writer, from, None, body, Severity::High, Some(topic))
+    send_escalation_in(writer, from, None, body, Severity::High, Some(topic))
 }
 
-fn tell_in(
+fn send_escalation_in(
     writer: &mut Writer<'_>,
     from: Sender,
     bead: Option<BeadId>,

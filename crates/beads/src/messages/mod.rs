@@ -11,7 +11,7 @@ mod wait;
 
 pub(crate) use address::check as check_address;
 pub use escalate::{Escalation, escalate, needs_you};
-pub use escalate::{escalate_in, needs_you_in, tell_finding_in};
+pub use escalate::{escalate_finding_in, escalate_in, needs_you_in};
 pub use inbox::{Inbox, answer_to, delivered, inbox, mark_seen, read, show, undelivered_for};
 pub use inbox::{put_before_in, unread_in};
 pub use party::MessageParty;

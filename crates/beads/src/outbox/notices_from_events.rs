@@ -13,7 +13,7 @@ use gt_core::{EventPayload, NewEvent};
 use gt_store::{Reader, Writer};
 
 use super::{NewNotice, notify_in};
-use crate::convoys::tell_watchers;
+use crate::convoys::send_to_watchers;
 use gt_town::Result;
 use gt_town::settings::layers_over;
 
@@ -58,7 +58,7 @@ pub fn write_event_notices(writer: &mut Writer<'_>, files: &Layers) -> Result<()
             && let Some(convoy) =
                 event.bead.as_ref().map(|id| writer.bead(id)).transpose()?.flatten()
         {
-            tell_watchers(writer, &convoy, &notice.message)?;
+            send_to_watchers(writer, &convoy, &notice.message)?;
         }
         notify_in(writer, &settings, &notice)?;
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use gt_beads::containers::settle_in;
+use gt_beads::containers::update_containers_in;
 use gt_core::settings::Layers;
 use gt_core::{Clock, Timestamp};
 use gt_store::{Options, PostgresAddress, Store, StoreAddress, Writer};
@@ -36,7 +36,7 @@ impl CommitHook for SettleContainers {
 
 impl CommitFollower for Follower {
     fn before_commit(&mut self, writer: &mut Writer<'_>) -> Result<()> {
-        settle_in(writer, &self.0).map(drop)
+        update_containers_in(writer, &self.0).map(drop)
     }
 }
 

@@ -130,7 +130,7 @@ fn list(context: &CommandContext<'_>) -> Result<(), CliError> {
                 vec![
                     Cell::new(name),
                     Cell::new(known.origin.as_str()),
-                    Cell::new(runtime.prompt.way().as_str()),
+                    Cell::new(runtime.prompt.method().as_str()),
                     Cell::new(runtime.exit_zero.as_str()),
                     Cell::new(memory(runtime, &learned)),
                     Cell::new(&runtime.description),
@@ -177,7 +177,7 @@ fn show(context: &CommandContext<'_>, name: &str) -> Result<(), CliError> {
             Command::OfRig => "(that of the rig)",
         },
     );
-    row("prompt", runtime.prompt.way().as_str());
+    row("prompt", runtime.prompt.method().as_str());
     if let Prompt::Paste(paste) = &runtime.prompt {
         row("ready when", paste.ready.as_ref().map(Pattern::as_str).unwrap_or_default());
         row("confirmed by", paste.confirm.as_str());
@@ -312,7 +312,7 @@ fn document(known: &KnownRuntime, learned: &BTreeMap<String, u32>) -> RuntimeDoc
             Command::Own(template) => Some(template.clone()),
             Command::OfRig => None,
         },
-        prompt: runtime.prompt.way().as_str().to_owned(),
+        prompt: runtime.prompt.method().as_str().to_owned(),
         paste: match &runtime.prompt {
             Prompt::Paste(paste) => Some(PasteDocument {
                 ready: pattern(&paste.ready),

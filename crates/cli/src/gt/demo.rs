@@ -58,7 +58,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DemoArgs) -> Result<(), C
     }
     let mut began = None;
     let progress = loop {
-        let (moments, progress) = performance.look()?;
+        let (moments, progress) = performance.advance()?;
         for moment in moments {
             let began = *began.get_or_insert(moment.at);
             if !printer.json() {
@@ -74,7 +74,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &DemoArgs) -> Result<(), C
     if printer.json() {
         printer.object(&document(&ended))?;
     } else {
-        tell(printer, &ended)?;
+        print_result(printer, &ended)?;
     }
     match progress {
         DemoProgress::Over if ended.outcome.landed == ended.outcome.beads => Ok(()),
@@ -107,7 +107,7 @@ fn line(began: Timestamp, moment: &DemoEvent) -> String {
     format!("{:>6.2}s  {mark} {bead:<13} {what}", at.since(began).as_secs_f64())
 }
 
-fn tell(printer: &Printer, ended: &DemoResult) -> Result<(), CliError> {
+fn print_result(printer: &Printer, ended: &DemoResult) -> Result<(), CliError> {
     let DemoResult { outcome, end_to_start, close_to_start, plan, convoy_landed, kept } = ended;
     let DemoOutcome { beads, landed, runs, most_at_once, cap, recovered, took } = outcome;
     printer.done("")?;

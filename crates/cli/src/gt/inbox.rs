@@ -6,7 +6,7 @@ use gt_core::Timestamp;
 use gt_core::inbox::{InboxItem, InboxKind};
 use gt_daemon::inbox;
 
-use super::mail::told;
+use super::mail::message_headline;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, plural};
@@ -91,7 +91,7 @@ fn print_item(printer: &Printer, item: &InboxItem, now: Timestamp) -> Result<(),
 /// The problem in a sentence; a question with its severity.
 pub(super) fn sentence(item: &InboxItem) -> String {
     match &item.context.message {
-        Some(message) => told(message),
+        Some(message) => message_headline(message),
         None => item.what.clone(),
     }
 }
@@ -120,7 +120,7 @@ fn inbox_line(item: &InboxItem) -> String {
         Some(message) => {
             let about =
                 message.bead.as_ref().map_or_else(|| message.from.to_string(), ToString::to_string);
-            format!("  ! {about} {} (gt mail read {})", told(message), message.id)
+            format!("  ! {about} {} (gt mail read {})", message_headline(message), message.id)
         }
         None => format!("  {}; {}", item.what, item.remedy),
     }

@@ -166,7 +166,7 @@ fn inbox(context: &CommandContext<'_>, args: &InboxArgs) -> Result<(), CliError>
                 Cell::new(message.bead.as_ref().map(ToString::to_string).unwrap_or_default()),
                 Cell::new(ago(message.created_at, now)),
                 Cell::new(message.receipt().as_str()),
-                Cell::new(told(message)),
+                Cell::new(message_headline(message)),
             ]);
         }
         printer.table(table)?;
@@ -224,7 +224,7 @@ pub(super) fn words(text: &str) -> Result<String, CliError> {
 }
 
 /// The headline of a message, with its severity.
-pub(super) fn told(message: &Message) -> String {
+pub(super) fn message_headline(message: &Message) -> String {
     match message.kind.severity() {
         Some(severity) => format!("[{}] {}", severity.as_str(), message.headline()),
         None => message.headline().to_owned(),
@@ -246,7 +246,11 @@ pub(super) fn print_asking(printer: &Printer, asking: &[Message]) -> Result<(), 
     for message in asking {
         let about =
             message.bead.as_ref().map_or_else(|| message.from.to_string(), ToString::to_string);
-        printer.line(format!("  ! {about} {} (gt mail read {})", told(message), message.id))?;
+        printer.line(format!(
+            "  ! {about} {} (gt mail read {})",
+            message_headline(message),
+            message.id
+        ))?;
     }
     Ok(())
 }
@@ -263,7 +267,7 @@ fn print_sent(printer: &Printer, sent: &Message) -> Result<(), CliError> {
 
 /// A message for people: sender, recipient, subject and text.
 pub(super) fn print_message(printer: &Printer, message: &Message) -> Result<(), CliError> {
-    printer.heading(&message.id.to_string(), &format!("  {}", told(message)))?;
+    printer.heading(&message.id.to_string(), &format!("  {}", message_headline(message)))?;
     let about = message.bead.as_ref().map(|bead| format!(" about {bead}")).unwrap_or_default();
     let answers = message.reply_to.map(|id| format!(", answers {id}")).unwrap_or_default();
     printer.line(format!(

@@ -139,14 +139,14 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
         MqVerb::Flaky => flaky(context, &town),
         MqVerb::Run => {
             let report = merge_queue::pass(&town, &this_program()?)?;
-            tell_pass(printer, &town, &report)
+            print_pass(printer, &town, &report)
         }
         MqVerb::Sync(args) => {
             let rig = args.rig.as_deref();
             let rig = rig.map(|name| town.read(|reader| gt_town::rig_names::require(reader, name)));
             let rig = rig.transpose()?.map(|rig| rig.slug);
             let report = merge_queue::sync(&town, &this_program()?, rig.as_ref())?;
-            tell_changes(
+            print_changes(
                 printer,
                 &town,
                 &report,
@@ -204,11 +204,11 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
 }
 
 /// Prints what a pass has changed.
-fn tell_pass(printer: &Printer, town: &Town, report: &PassReport) -> Result<(), CliError> {
-    tell_changes(printer, town, report, "Nothing to land now")
+fn print_pass(printer: &Printer, town: &Town, report: &PassReport) -> Result<(), CliError> {
+    print_changes(printer, town, report, "Nothing to land now")
 }
 
-fn tell_changes(
+fn print_changes(
     printer: &Printer,
     town: &Town,
     report: &PassReport,
@@ -234,13 +234,13 @@ fn tell_changes(
         return printer.done(nothing);
     }
     for request in &report.changed {
-        printer.line(standing_line(request))?;
+        printer.line(state_line(request))?;
     }
     Ok(())
 }
 
 /// A request in one line.
-pub(super) fn standing_line(request: &MergeRequest) -> String {
+pub(super) fn state_line(request: &MergeRequest) -> String {
     match request.state {
         RequestState::Landed => format!(
             "✓ {} landed on {} as {}",

@@ -12,7 +12,7 @@ use gt_execution::worker::{self, PrimeOutput, RunningRun, TownOverview};
 use gt_records::write_comment;
 use gt_town::Town;
 
-use super::mail::{print_needs_you, role, told};
+use super::mail::{message_headline, print_needs_you, role};
 use super::run::lasted;
 use super::step::{next_name, steps_documents};
 use crate::context::CommandContext;
@@ -136,7 +136,7 @@ fn overview_document(town: &Town, overview: &TownOverview) -> OverviewDocument {
     let unread = overview.unread.iter().map(|message| UnreadDocument {
         id: message.id.to_string(),
         from: message.from.to_string(),
-        subject: told(message),
+        subject: message_headline(message),
     });
     OverviewDocument {
         who: "other".to_owned(),

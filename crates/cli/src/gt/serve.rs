@@ -87,7 +87,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ServeArgs) -> Result<(), 
         printer.done(format!("The work is in {place}; Ctrl-C ends this"))?;
     }
     printer.flush()?;
-    server.run_until_told()?;
+    server.run_until_stopped()?;
     printer.done("Stopped")
 }
 

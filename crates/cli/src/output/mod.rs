@@ -375,14 +375,14 @@ impl Drop for Printer {
 pub(crate) fn usage_error(error: &clap::Error, json: bool) {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         if json {
-            tell_programs("a command is missing; --help lists them");
+            print_error_as_json("a command is missing; --help lists them");
         }
         tell(error.render().to_string().trim_end());
         return;
     }
     let (message, rest) = usage_message(error);
     if json {
-        tell_programs(&message);
+        print_error_as_json(&message);
     }
     tell(format!("Error: {message}\n\n{rest}").trim_end());
 }
@@ -410,7 +410,7 @@ pub(crate) fn tell(text: &str) {
     let _ = served::stderr().write_all(line.as_bytes());
 }
 
-fn tell_programs(message: &str) {
+fn print_error_as_json(message: &str) {
     let printer = Printer::new(true, false, &Environment::default());
     // If standard output is gone too, the exit code still tells.
     let _ = printer.object(&ErrorDocument { error: message.to_owned() });

@@ -136,14 +136,14 @@ impl<'a> PaceSimulation<'a> {
             if job.is_running {
                 play.take(job, Duration::ZERO, at);
             } else {
-                play.look_at(at);
+                play.queue_if_ready(at);
             }
         }
         play
     }
 
     /// Puts a job where it can begin, if it waits for nothing any more.
-    fn look_at(&mut self, at: usize) {
+    fn queue_if_ready(&mut self, at: usize) {
         let job = &self.jobs[at];
         if self.left[at] > 0 || job.is_stuck || job.is_running {
             return;
@@ -184,7 +184,7 @@ impl<'a> PaceSimulation<'a> {
         }
         for follower in std::mem::take(&mut self.followers[at]) {
             self.left[follower] -= 1;
-            self.look_at(follower);
+            self.queue_if_ready(follower);
         }
     }
 }

@@ -216,7 +216,7 @@ pub fn unscheduled_reasons(
     }
     reasons.extend(after);
     // When all these are gone it still does not start.
-    if reasons.iter().all(goes_away_unasked) {
+    if reasons.iter().all(ends_without_change) {
         reasons.push(if is_pulled {
             WaitReason::WaitsForPullAgent
         } else {
@@ -286,7 +286,7 @@ pub fn is_stranded(reasons: &[WaitReason]) -> bool {
 }
 
 /// Whether a reason goes away without a change of the bead itself.
-fn goes_away_unasked(reason: &WaitReason) -> bool {
+fn ends_without_change(reason: &WaitReason) -> bool {
     matches!(
         reason,
         WaitReason::BlockedBy(_)

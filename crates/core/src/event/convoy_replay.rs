@@ -371,13 +371,13 @@ pub fn timeline(
     let mut spans: BTreeMap<BeadId, Vec<TimelineSpan>> = BTreeMap::new();
     for bead in members {
         let own = spans.entry(bead.clone()).or_default();
-        go_on(own, replay.span(bead), from);
+        continue_or_begin_span(own, replay.span(bead), from);
     }
     for event in events {
         replay.apply(event);
         for bead in replay.touched(event, &sorted) {
             let own = spans.entry(bead.clone()).or_default();
-            go_on(own, replay.span(bead), event.at);
+            continue_or_begin_span(own, replay.span(bead), event.at);
         }
     }
     // Several changes at one moment leave spans without any time.
@@ -388,7 +388,11 @@ pub fn timeline(
 }
 
 /// Ends the last span if another begins.
-fn go_on(spans: &mut Vec<TimelineSpan>, now: Option<(SpanKind, Option<String>)>, at: Timestamp) {
+fn continue_or_begin_span(
+    spans: &mut Vec<TimelineSpan>,
+    now: Option<(SpanKind, Option<String>)>,
+    at: Timestamp,
+) {
     let last = spans.last_mut().filter(|span| span.to.is_none());
     match (last, now) {
         (Some(last), Some((kind, run))) if last.kind == kind && last.run == run => {}

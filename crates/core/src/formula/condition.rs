@@ -75,7 +75,7 @@ impl VariableCondition {
 
     /// The same with `variable` settled.
     #[must_use]
-    pub fn settled(&self, variable: &str, value: &str) -> Self {
+    pub fn with_value(&self, variable: &str, value: &str) -> Self {
         if self.variable() == Some(variable) {
             return Self { operand: Operand::Value(value.to_owned()), test: self.test.clone() };
         }

@@ -55,7 +55,7 @@ pub(super) fn bind(step: &mut Step, variable: &str, value: &str) {
     let known = |name: &str| (name == variable).then_some(Cow::Borrowed(value));
     step.map_texts(&mut |text| fill(text, known));
     step.metadata = step.metadata.take().map(|metadata| fill_json(&metadata, known));
-    step.condition = step.condition.take().map(|condition| condition.settled(variable, value));
+    step.condition = step.condition.take().map(|condition| condition.with_value(variable, value));
     let body = step.repeat.iter_mut().flat_map(|repeat| &mut repeat.body);
     step.children.iter_mut().chain(body).for_each(|inside| bind(inside, variable, value));
 }
@@ -77,7 +77,7 @@ pub(super) fn fill_template(step: &mut Step, target: &Step, variables: &HashMap<
     }
     let settle = |condition: VariableCondition| {
         let value = condition.variable().and_then(|name| Some((name, *variables.get(name)?)));
-        let settled = value.map(|(name, value)| condition.settled(name, value));
+        let settled = value.map(|(name, value)| condition.with_value(name, value));
         settled.unwrap_or(condition)
     };
     step.condition = step.condition.take().map(settle);

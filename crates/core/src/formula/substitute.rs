@@ -13,14 +13,14 @@ use crate::limits;
 
 /// Leaves out the steps whose condition is false. A step that needs one of them then needs its needs instead.
 ///
-/// Where placeholders are kept, only conditions that no longer depend on a variable are settled.
+/// Where placeholders are kept, only conditions that no longer depend on a variable are decided.
 pub(super) fn choose(
     steps: Vec<Step>,
     values: &VariableValues,
     mode: PlaceholderMode,
 ) -> Vec<Step> {
     let mut left_out = HashMap::new();
-    let mut chosen = keep(steps, values, mode, &mut left_out);
+    let mut chosen = keep_included_steps(steps, values, mode, &mut left_out);
     if !left_out.is_empty() {
         bridge(&mut chosen, &left_out);
     }
@@ -29,7 +29,7 @@ pub(super) fn choose(
 
 type LeftOutSteps = HashMap<String, Vec<String>>;
 
-fn keep(
+fn keep_included_steps(
     steps: Vec<Step>,
     values: &VariableValues,
     mode: PlaceholderMode,
@@ -37,16 +37,16 @@ fn keep(
 ) -> Vec<Step> {
     let mut kept = Vec::with_capacity(steps.len());
     for mut step in steps {
-        let settled = |condition: &VariableCondition| {
+        let is_decided = |condition: &VariableCondition| {
             mode == PlaceholderMode::Runtime || condition.variable().is_none()
         };
-        if let Some(condition) = step.condition.take_if(|condition| settled(condition))
+        if let Some(condition) = step.condition.take_if(|condition| is_decided(condition))
             && !condition.holds(|name| values.get(name))
         {
             leave_out(&step, left_out);
             continue;
         }
-        step.children = keep(step.children, values, mode, left_out);
+        step.children = keep_included_steps(step.children, values, mode, left_out);
         kept.push(step);
     }
     kept

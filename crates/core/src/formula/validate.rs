@@ -113,7 +113,7 @@ impl<'a> StepGraph<'a> {
         let first = self.steps.len();
         let top = self.register(steps);
         for number in first..self.steps.len() {
-            self.look_at(number);
+            self.check_step(number);
         }
         // The outermost scope stays, for later lookups.
         if self.scopes.len() > 1 {
@@ -146,7 +146,7 @@ impl<'a> StepGraph<'a> {
         numbers
     }
 
-    fn look_at(&mut self, number: usize) {
+    fn check_step(&mut self, number: usize) {
         let step = self.steps[number];
         let in_template = self.formula.kind == FormulaKind::Expansion;
         let plain = step.id.replace("{target}", "target").replace("{target.id}", "target");
@@ -165,7 +165,7 @@ impl<'a> StepGraph<'a> {
                 None => self.unknown_step(step, "needs", need),
             }
         }
-        self.look_at_wait(number);
+        self.check_wait(number);
         if let Some(then) = &step.on_complete {
             let message = match (then.for_each.as_str(), then.bond.as_str()) {
                 ("", _) => Some("on_complete has no for_each; add for_each = \"output.…\""),
@@ -185,8 +185,8 @@ impl<'a> StepGraph<'a> {
         if step.gate.as_ref().is_some_and(|gate| gate.kind.trim().is_empty()) {
             self.problem(step, "its gate has no type; add type = \"human\" or another".to_owned());
         }
-        self.look_at_variables(step);
-        self.look_at_loop(number);
+        self.check_variables(step);
+        self.check_loop(number);
     }
 
     fn unknown_step(&mut self, step: &Step, key: &str, name: &str) {
@@ -198,7 +198,7 @@ impl<'a> StepGraph<'a> {
         self.problem(step, message);
     }
 
-    fn look_at_wait(&mut self, number: usize) {
+    fn check_wait(&mut self, number: usize) {
         let step = self.steps[number];
         let Some(wait) = &step.waits_for else { return };
         match wait.spawner.as_ref().or_else(|| step.needs.first()) {
@@ -217,7 +217,7 @@ impl<'a> StepGraph<'a> {
         }
     }
 
-    fn look_at_loop(&mut self, number: usize) {
+    fn check_loop(&mut self, number: usize) {
         let step = self.steps[number];
         let Some(repeat) = step.repeat.as_deref() else { return };
         match &repeat.repetition {
@@ -247,7 +247,7 @@ impl<'a> StepGraph<'a> {
     }
 
     /// The templates of an expansion may also mention the variables of the formula that uses it.
-    fn look_at_variables(&mut self, step: &Step) {
+    fn check_variables(&mut self, step: &Step) {
         if self.formula.kind == FormulaKind::Expansion {
             return;
         }

@@ -2,8 +2,8 @@
 
 use super::invocation::check_template;
 use super::{
-    AccountWay, Command, ExitZero, Limit, LoginPlaces, Paste, Pattern, Prompt, PromptWay, Runtime,
-    RuntimeName, TranscriptFormat, UsageReport,
+    AccountWay, Command, ExitZero, Limit, LoginPlaces, Paste, Pattern, Prompt, PromptMethod,
+    Runtime, RuntimeName, TranscriptFormat, UsageReport,
 };
 use crate::{Invalid, words};
 
@@ -17,7 +17,7 @@ pub struct RuntimeLayer {
     /// The command line; empty for that of the rig.
     pub command: Option<String>,
     /// How the prompt is given.
-    pub prompt: Option<PromptWay>,
+    pub prompt: Option<PromptMethod>,
     /// The screen shows this once a prompt can be pasted.
     pub paste_ready: Option<Pattern>,
     /// The screen shows this once a pasted prompt has arrived.
@@ -156,13 +156,13 @@ impl RuntimeLayer {
             let why = "missing; say how it is started, or name another runtime with extends";
             return Err(wrong("command", Invalid::new(why)));
         };
-        let way = self.prompt.unwrap_or(PromptWay::Stdin);
+        let method = self.prompt.unwrap_or(PromptMethod::Stdin);
         let own = Some(command).filter(|command| !command.is_empty());
         if let Some(template) = &own {
             let places = check_template(template).map_err(|why| wrong("command", why))?;
-            let lacks = match way {
-                PromptWay::Argument if !places.has_prompt => Some("{prompt}"),
-                PromptWay::File if !places.has_prompt_file => Some("{prompt_file}"),
+            let lacks = match method {
+                PromptMethod::Argument if !places.has_prompt => Some("{prompt}"),
+                PromptMethod::File if !places.has_prompt_file => Some("{prompt_file}"),
                 _ => None,
             };
             if let Some(place) = lacks {
@@ -171,19 +171,19 @@ impl RuntimeLayer {
             }
         }
         let is_interactive = self.is_interactive.unwrap_or(false);
-        let prompt = match way {
-            PromptWay::Argument => Prompt::Argument,
-            PromptWay::Stdin if is_interactive => {
+        let prompt = match method {
+            PromptMethod::Argument => Prompt::Argument,
+            PromptMethod::Stdin if is_interactive => {
                 let why = "what needs a terminal reads from it; use argument, file or paste";
                 return Err(wrong("prompt", Invalid::new(why)));
             }
-            PromptWay::Stdin => Prompt::Stdin,
-            PromptWay::File => Prompt::File,
-            PromptWay::Paste if !is_interactive => {
+            PromptMethod::Stdin => Prompt::Stdin,
+            PromptMethod::File => Prompt::File,
+            PromptMethod::Paste if !is_interactive => {
                 let why = "paste needs a terminal to type into; set interactive = true";
                 return Err(wrong("prompt", Invalid::new(why)));
             }
-            PromptWay::Paste => Prompt::Paste(Paste {
+            PromptMethod::Paste => Prompt::Paste(Paste {
                 ready: self.paste_ready,
                 confirm: self.paste_confirm.ok_or_else(|| {
                     let why = "missing; say what the screen shows once the prompt has arrived";

@@ -56,7 +56,7 @@ pub struct LimitUntil {
 impl LimitUntil {
     /// A limit that an event tells of. A clock that is wrong does not make it longer than its window; where no end is told,
     /// or that has passed, the agent is tried again soon.
-    pub fn told(
+    pub fn reported(
         until: Option<Timestamp>,
         window: Option<Duration>,
         said: &str,

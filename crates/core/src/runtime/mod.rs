@@ -65,9 +65,9 @@ impl fmt::Display for RuntimeName {
     }
 }
 
-/// Which way a prompt goes, as a file says it in one word.
+/// How a prompt reaches an agent, as a file of a runtime names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PromptWay {
+pub enum PromptMethod {
     /// As an argument, at `{prompt}`.
     Argument,
     /// On standard input.
@@ -78,7 +78,7 @@ pub enum PromptWay {
     Paste,
 }
 
-impl WordSet for PromptWay {
+impl WordSet for PromptMethod {
     const WHAT: &str = "way to give a prompt";
     const NAMES: &[(&str, Self)] = &[
         ("argument", Self::Argument),
@@ -102,13 +102,13 @@ pub enum Prompt {
 }
 
 impl Prompt {
-    /// The word for it.
-    pub fn way(&self) -> PromptWay {
+    /// How it reaches the agent.
+    pub fn method(&self) -> PromptMethod {
         match self {
-            Self::Argument => PromptWay::Argument,
-            Self::Stdin => PromptWay::Stdin,
-            Self::File => PromptWay::File,
-            Self::Paste(_) => PromptWay::Paste,
+            Self::Argument => PromptMethod::Argument,
+            Self::Stdin => PromptMethod::Stdin,
+            Self::File => PromptMethod::File,
+            Self::Paste(_) => PromptMethod::Paste,
         }
     }
 }

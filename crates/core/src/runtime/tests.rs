@@ -33,15 +33,15 @@ fn the_prompt_goes_the_way_that_was_chosen() {
     let with = |way, command: &str| RuntimeLayer { prompt: Some(way), ..layer(command) };
     let start = |layer: RuntimeLayer| layer.finish(name("x")).unwrap().invocation(&VALUES).unwrap();
 
-    let given = start(with(PromptWay::Argument, "a -p {prompt}"));
+    let given = start(with(PromptMethod::Argument, "a -p {prompt}"));
     assert_eq!(given.argv, ["a", "-p", VALUES.prompt]);
     assert_eq!((given.stdin, given.prompt_file, given.paste), (None, None, None));
 
-    let given = start(with(PromptWay::Stdin, "{gt} scripted {run}"));
+    let given = start(with(PromptMethod::Stdin, "{gt} scripted {run}"));
     assert_eq!(given.argv, ["/bin/gt", "scripted", "gt-a#2"]);
     assert_eq!(given.stdin.as_deref(), Some(VALUES.prompt.as_bytes()));
 
-    let given = start(with(PromptWay::File, "a --file={prompt_file}"));
+    let given = start(with(PromptMethod::File, "a --file={prompt_file}"));
     assert_eq!(given.argv, ["a", "--file=/runs/prompt.md"]);
     let file = given.prompt_file.unwrap();
     assert_eq!((file.path.as_str(), file.contents.as_str()), (VALUES.prompt_file, VALUES.prompt));
@@ -50,7 +50,7 @@ fn the_prompt_goes_the_way_that_was_chosen() {
     let paste = RuntimeLayer {
         is_interactive: Some(true),
         paste_confirm: Some(Pattern::parse("> Do").unwrap()),
-        ..with(PromptWay::Paste, "a")
+        ..with(PromptMethod::Paste, "a")
     };
     let given = start(paste);
     assert_eq!(given.paste.unwrap().text, VALUES.prompt);
@@ -61,7 +61,7 @@ fn the_prompt_goes_the_way_that_was_chosen() {
 fn a_prompt_that_is_too_long_is_read_from_a_file() {
     let long = "x".repeat(200_000);
     let values = InvocationValues { prompt: &long, ..VALUES };
-    let argument = RuntimeLayer { prompt: Some(PromptWay::Argument), ..layer("a {prompt}") };
+    let argument = RuntimeLayer { prompt: Some(PromptMethod::Argument), ..layer("a {prompt}") };
     let given = argument.finish(name("x")).unwrap().invocation(&values).unwrap();
     assert_eq!(given.argv, ["a", "Read /runs/prompt.md and do what it says."]);
     assert_eq!(given.prompt_file.unwrap().contents, long);
@@ -139,16 +139,16 @@ fn a_layer_replaces_what_it_says_and_leaves_the_rest() {
 
 #[test]
 fn an_impossible_value_is_refused_with_its_key() {
-    let paste = RuntimeLayer { prompt: Some(PromptWay::Paste), ..layer("a") };
+    let paste = RuntimeLayer { prompt: Some(PromptMethod::Paste), ..layer("a") };
     for (layer, expected) in [
         (RuntimeLayer::default(), "the runtime x: command: missing"),
         (layer("a {nothing}"), "the runtime x: command: {nothing} stands for nothing"),
         (
-            RuntimeLayer { prompt: Some(PromptWay::Argument), ..layer("a") },
+            RuntimeLayer { prompt: Some(PromptMethod::Argument), ..layer("a") },
             "the runtime x: command: lacks {prompt}",
         ),
         (
-            RuntimeLayer { prompt: Some(PromptWay::File), ..layer("a") },
+            RuntimeLayer { prompt: Some(PromptMethod::File), ..layer("a") },
             "the runtime x: command: lacks {prompt_file}",
         ),
         (
@@ -272,7 +272,7 @@ fn a_limit_without_a_believable_time_is_guessed() {
 #[test]
 fn a_wrong_clock_makes_no_limit_longer_than_its_window() {
     let hours = |hours| now().plus(Duration::from_hours(hours));
-    let told = |until, window| LimitUntil::told(until, window, "limit", now());
+    let told = |until, window| LimitUntil::reported(until, window, "limit", now());
     let five = Some(Duration::from_hours(5));
     assert_eq!(told(Some(hours(3)), five).at, hours(3));
     assert_eq!(told(Some(hours(3000)), five).at, hours(5));

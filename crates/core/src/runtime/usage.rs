@@ -34,8 +34,9 @@ impl UsageReport {
     pub fn of_session(&self, output: &str) -> SessionUsage {
         let text = plain(output);
         SessionUsage {
-            tokens: told(self.tokens.as_ref(), &text, number),
-            cost: told(self.cost.as_ref(), &text, |text| Some(Money::parse(text)?.0)).map(Money),
+            tokens: matched_number(self.tokens.as_ref(), &text, number),
+            cost: matched_number(self.cost.as_ref(), &text, |text| Some(Money::parse(text)?.0))
+                .map(Money),
         }
     }
 }
@@ -52,7 +53,11 @@ pub struct SessionUsage {
 /// The name of a group whose number is about one message.
 const EACH: &str = "each";
 
-fn told(pattern: Option<&Pattern>, text: &str, read: fn(&str) -> Option<u64>) -> Option<u64> {
+fn matched_number(
+    pattern: Option<&Pattern>,
+    text: &str,
+    read: fn(&str) -> Option<u64>,
+) -> Option<u64> {
     let regex = pattern?.regex();
     let messages = regex.captures_iter(text).filter_map(|captures| {
         let groups = captures.iter().skip(1).flatten();

@@ -308,7 +308,7 @@ impl EventLoop {
 
     fn handle_time(&mut self) {
         let now = self.state.now();
-        if let Some(jump) = self.clocks.look(now) {
+        if let Some(jump) = self.clocks.jump_since_last_call(now) {
             let (what, time) = match jump {
                 ClockJump::Slept(time) => ("woke", time),
                 ClockJump::Forward(time) => ("clock set forward", time),

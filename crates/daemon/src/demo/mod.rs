@@ -108,11 +108,11 @@ impl RunningDemo {
     }
 
     /// The events since the last look, and the progress so far.
-    pub fn look(&mut self) -> Result<(Vec<DemoEvent>, DemoProgress)> {
+    pub fn advance(&mut self) -> Result<(Vec<DemoEvent>, DemoProgress)> {
         self.approve()?;
         // Before the look, so that the last moments are seen.
         let is_over = watch::is_over(&self.town)?;
-        let moments = self.watch.look(&self.town)?;
+        let moments = self.watch.new_events(&self.town)?;
         let progress = if is_over {
             DemoProgress::Over
         } else if self.signals.stop() {

@@ -110,7 +110,7 @@ impl DemoWatch {
     }
 
     /// The events since the last look.
-    pub(super) fn look(&mut self, town: &Town) -> Result<Vec<DemoEvent>> {
+    pub(super) fn new_events(&mut self, town: &Town) -> Result<Vec<DemoEvent>> {
         let mut fresh = Vec::new();
         for event in self.follower.next(town)? {
             let known = self.moments.iter().chain(&fresh);

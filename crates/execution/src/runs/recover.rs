@@ -8,7 +8,7 @@ use gt_core::{ExecutorKind, Timestamp};
 
 use super::end_dead_run::{DeadRunOutcome, end_dead_run};
 use super::run_cleanup::end_leftover_processes;
-use super::usage::settle_left_usage;
+use super::usage::record_left_usage;
 use gt_core::jitter;
 use gt_scheduling::dispatch::{StartFailureCost, close_stale, start_failed_in};
 use gt_scheduling::processes::{Alive, ProcessProbe, strays_are_left};
@@ -130,7 +130,7 @@ pub fn recover(town: &Town, processes: &dyn ProcessProbe) -> Result<Recovered> {
     }
     for run in pending {
         if processes.worker_of(&run) == Alive::No
-            && let Err(error) = settle_left_usage(town, &run)
+            && let Err(error) = record_left_usage(town, &run)
         {
             recovered.errors.push((run.id, error.to_string()));
         }

@@ -85,7 +85,9 @@ impl SessionInputs<'_> {
             };
             let why = match end {
                 SessionEnd::HandedOver => "it was handed over",
-                SessionEnd::Over(AgentEnd::Exited(0)) if self.goes_on(&order, before)? => {
+                SessionEnd::Over(AgentEnd::Exited(0))
+                    if self.continues_step_by_step(&order, before)? =>
+                {
                     "a step is done, and others are left"
                 }
                 SessionEnd::Over(end) => return Ok(SessionsEnd::Ended(end, runtime)),
@@ -141,7 +143,7 @@ impl SessionInputs<'_> {
     }
 
     /// Whether a fresh session goes on without a handoff.
-    fn goes_on(&self, order: &ClaimedRun, before: StepProgress) -> Result<bool> {
+    fn continues_step_by_step(&self, order: &ClaimedRun, before: StepProgress) -> Result<bool> {
         let step_by_step = order.context.parameters.ralph;
         Ok(step_by_step && needs_fresh_session(step_by_step, before, self.progress(order)?))
     }

@@ -23,7 +23,7 @@ use super::spawner::{reopening, with_causes};
 use super::telemetry::RunTelemetry;
 use super::usage::{note_usage, usage_in_output};
 use super::worker_calls::WorkerCalls;
-use crate::trees::look_after;
+use crate::trees::audit_run;
 use crate::trees::{NotPrepared, Prepared, occupy_and_prepare};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _, strays_are_left};
 use gt_scheduling::run_transitions::Claim;
@@ -60,7 +60,7 @@ pub fn supervise(
         say_failed(&format!("another supervisor has {id}"));
         return Ok(());
     };
-    let Some(assignment) = look_up(town, id)? else {
+    let Some(assignment) = read_claim_inputs(town, id)? else {
         say_failed(&format!("there is no run {id}"));
         return Ok(());
     };
@@ -178,7 +178,7 @@ pub fn supervise(
                 conclude(town, &rig, &run, &context, &runtime, (end, loss))
             })?;
             // The run is over. If that fails, the next landing looks again.
-            let _ = look_after(town, &rig, &run);
+            let _ = audit_run(town, &rig, &run);
         }
         SessionsEnd::NotContinued(why) => {
             retry_while_unreachable(&lock, || not_continued(town, &rig, &run, &why))?;
@@ -232,7 +232,7 @@ pub(super) struct ClaimInputs {
     pub(super) account: Option<Account>,
 }
 
-fn look_up(town: &Town, id: &RunId) -> Result<Option<ClaimInputs>> {
+fn read_claim_inputs(town: &Town, id: &RunId) -> Result<Option<ClaimInputs>> {
     let files = file_layers(town)?;
     town.read(|reader| {
         let Some(run) = reader.run(id)? else { return Ok(None) };

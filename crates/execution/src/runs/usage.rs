@@ -13,7 +13,7 @@ use gt_store::{MemoryEstimate, Writer};
 use gt_transcripts::{ModelUsage, TranscriptEvent, TranscriptKind, UsageScope};
 
 use super::transcript::{RunTranscript, has_plain_output};
-use gt_scheduling::dispatch::tell_of_nearly_spent;
+use gt_scheduling::dispatch::warn_of_nearly_spent;
 use gt_scheduling::run_transitions::SESSION_SEPARATOR;
 use gt_scheduling::run_transitions::{log_path, open_output};
 use gt_scheduling::runtimes;
@@ -161,7 +161,7 @@ pub(super) fn note_usage(
         if left_out > 0 {
             notes.push(format!("{left_out} reports had numbers that no session can have"));
         }
-        let held_reserve = writer.settle_usage(&run.id)?;
+        let held_reserve = writer.finalize_usage(&run.id)?;
         if usage.is_unknown() && notes.is_empty() && !held_reserve {
             return Ok(());
         }
@@ -171,7 +171,7 @@ pub(super) fn note_usage(
 }
 
 /// Records the usage of a run that has ended, and whose supervisor died before it could: as far as its output tells.
-pub(super) fn settle_left_usage(town: &Town, run: &Run) -> Result<()> {
+pub(super) fn record_left_usage(town: &Town, run: &Run) -> Result<()> {
     let runtime = runtimes::named(town, &run.runtime).ok();
     let usage = runtime.map(|runtime| usage_in_output(town, run, &runtime)).unwrap_or_default();
     note_usage(town, run, &usage, &[], None)
@@ -205,7 +205,7 @@ fn book_in(
         writer.add_spending(run, at, change)?;
     }
     if !booking.changes.is_empty() {
-        tell_of_nearly_spent(writer, layers, &run.id.bead)?;
+        warn_of_nearly_spent(writer, layers, &run.id.bead)?;
     }
     let totals = totals(&booking.counted);
     let tokens = Some(totals.tokens.total()).filter(|tokens| *tokens > 0);

@@ -100,7 +100,7 @@ pub fn wait(
     let mut waiting = BeadWait::begin(town, processes, request, each)?;
     let bell = town.bell();
     loop {
-        match waiting.look() {
+        match waiting.check_once() {
             Ok(Some(beads)) => return Ok(WaitResult { beads, timed_out: false }),
             Ok(None) => {}
             // A passing error does not end the wait.
@@ -188,7 +188,7 @@ impl<'a, F: FnMut(WaitUpdate<'_>)> BeadWait<'a, F> {
     }
 
     /// Looks once; returns the state of all beads if none goes on by itself.
-    fn look(&mut self) -> Result<Option<Vec<WatchedBead>>> {
+    fn check_once(&mut self) -> Result<Option<Vec<WatchedBead>>> {
         let now = self.town.now();
         if self.recovered_at.is_none_or(|at| now.since(at) >= RECOVERY_INTERVAL || now < at) {
             for (run, why) in recover(self.town, self.processes)?.errors {
@@ -218,7 +218,7 @@ impl<'a, F: FnMut(WaitUpdate<'_>)> BeadWait<'a, F> {
                 return Ok(Some(beads));
             }
         }
-        self.tell_if_idle(now)?;
+        self.report_if_idle(now)?;
         Ok(None)
     }
 
@@ -242,7 +242,7 @@ impl<'a, F: FnMut(WaitUpdate<'_>)> BeadWait<'a, F> {
         self.town.read(|reader| Ok(reader.live_runs()?.iter().any(|run| run.executor.takes_slot())))
     }
 
-    fn tell_if_idle(&mut self, now: gt_core::Timestamp) -> Result<()> {
+    fn report_if_idle(&mut self, now: gt_core::Timestamp) -> Result<()> {
         if self.idle_told {
             return Ok(());
         }

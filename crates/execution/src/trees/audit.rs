@@ -15,7 +15,7 @@ use gt_executors::git::{Commit, Repository};
 use gt_executors::private;
 
 use super::reference_part;
-use gt_beads::messages::tell_finding_in;
+use gt_beads::messages::escalate_finding_in;
 use gt_town::tree_paths::{Trees, git_failed, signature_of};
 use gt_town::{OperationError, Result, Town};
 
@@ -56,7 +56,7 @@ pub(crate) fn look_at_target(
         }
         for (place, commits) in by_run {
             let words = pushed_past(rig, branch, &runs[place], &commits);
-            tell(town, rig, &words, MessageTopic::ForeignCommits)?;
+            report_finding(town, rig, &words, MessageTopic::ForeignCommits)?;
         }
         let gone = repository.new_commits(tip, &known, &[]).map_err(&failed)?;
         let landed =
@@ -64,7 +64,7 @@ pub(crate) fn look_at_target(
         let gone: Vec<&NewCommit> = gone.iter().filter(landed).collect();
         if !gone.is_empty() {
             let words = taken_away(rig, branch, &known, &gone, &runs);
-            tell(town, rig, &words, MessageTopic::ForeignCommits)?;
+            report_finding(town, rig, &words, MessageTopic::ForeignCommits)?;
         }
     }
     note_target(town, rig, branch, tip)
@@ -204,11 +204,11 @@ fn write(path: &std::path::Path, contents: &[u8]) -> Result<()> {
     std::fs::rename(&beside, path).map_err(failed)
 }
 
-fn tell(town: &Town, rig: &Rig, words: &str, topic: MessageTopic) -> Result<()> {
+fn report_finding(town: &Town, rig: &Rig, words: &str, topic: MessageTopic) -> Result<()> {
     let body = MessageBody::parse(words)?;
     let from = Sender::Standing(MessageAddress::Refinery(rig.slug.clone()));
     town.write(|writer| {
-        tell_finding_in(writer, from.clone(), body.clone(), topic)?;
+        escalate_finding_in(writer, from.clone(), body.clone(), topic)?;
         Ok(())
     })
 }
@@ -237,7 +237,7 @@ pub(crate) fn restore_settings(town: &Town, rig: &Rig, next: &Run) -> Result<()>
 }
 
 /// Undoes changes to the shared repository that were made past the fence during a run, and tells a person.
-pub(crate) fn look_at_repository(town: &Town, rig: &Rig, run: &Run) -> Result<()> {
+pub(crate) fn undo_repository_changes(town: &Town, rig: &Rig, run: &Run) -> Result<()> {
     let Some(trees) = Trees::of(town, rig) else { return Ok(()) };
     let repository = trees.repository();
     let place = directory(town, rig);
@@ -298,7 +298,7 @@ fn tell_changed(
         changed.join(", "),
         rig.slug,
     );
-    tell(town, rig, &words, MessageTopic::RepositoryChanged)
+    report_finding(town, rig, &words, MessageTopic::RepositoryChanged)
 }
 
 fn put_back_references(
@@ -402,7 +402,7 @@ fn write_references(place: &std::path::Path, references: &[(String, Commit)]) ->
 
 /// Checks everything that a run may have done past the fence, when it is over. Where the origin is on another
 /// machine, its branch is checked with the next fetch: the end of a run does not wait for it.
-pub fn look_after(town: &Town, rig: &Rig, run: &Run) -> Result<()> {
+pub fn audit_run(town: &Town, rig: &Rig, run: &Run) -> Result<()> {
     let Some(trees) = Trees::of(town, rig) else { return Ok(()) };
     let repository = trees.repository();
     if repository.origin().is_ok_and(|origin| origin.starts_with('/')) {
@@ -413,5 +413,5 @@ pub fn look_after(town: &Town, rig: &Rig, run: &Run) -> Result<()> {
     if let Some(tip) = repository.tip(target).map_err(git_failed(rig))? {
         look_at_target(town, rig, &repository, target, &tip)?;
     }
-    look_at_repository(town, rig, run)
+    undo_repository_changes(town, rig, run)
 }

@@ -18,7 +18,7 @@ mod warm;
 
 use gt_core::schedule::RunId;
 
-pub use audit::look_after;
+pub use audit::audit_run;
 pub(crate) use audit::{look_at_target, note_target, remember_repository, restore_settings};
 pub(crate) use check_tree::{CheckTree, CheckTrees};
 pub use fence::{fence, use_environment_of_supervisor};

@@ -174,7 +174,7 @@ impl TreeSetup {
             keep_output(trees.town, run, &tried.output);
         }
         match tried.status {
-            Some(status) if status.success() => settled(rig, tree),
+            Some(status) if status.success() => refuse_changes(rig, tree),
             Some(status) => Err(failed(rig, &status.to_string(), &tried.output)),
             None => Err(failed(rig, &too_long(limit), &tried.output)),
         }
@@ -218,7 +218,7 @@ fn too_long(limit: Duration) -> String {
 }
 
 /// Refuses changes that the command leaves behind: they would be taken for work.
-fn settled(rig: &Rig, tree: &Tree) -> Result<()> {
+fn refuse_changes(rig: &Rig, tree: &Tree) -> Result<()> {
     let changes = tree.status().map_err(git_failed(rig))?.changes;
     match changes.paths().next() {
         None => Ok(()),

@@ -35,7 +35,7 @@ impl ClockWatch {
     }
 
     /// The jump of the clock since the last call, if there was one.
-    pub fn look(&mut self, wall: Timestamp) -> Option<ClockJump> {
+    pub fn jump_since_last_call(&mut self, wall: Timestamp) -> Option<ClockJump> {
         let now = Self::new(wall);
         let before = std::mem::replace(self, now);
         let passed = self.steady.duration_since(before.steady);
@@ -91,8 +91,8 @@ mod tests {
     fn clocks_agree_while_nothing_happens() {
         let start = Timestamp::from_nanos(5);
         let mut watch = ClockWatch::new(start);
-        assert_eq!(watch.look(start), None);
-        let jumped = watch.look(start.plus(SECOND * 60));
+        assert_eq!(watch.jump_since_last_call(start), None);
+        let jumped = watch.jump_since_last_call(start.plus(SECOND * 60));
         assert!(
             matches!(jumped, Some(ClockJump::Forward(time)) if time > SECOND * 50),
             "{jumped:?}"

@@ -167,7 +167,7 @@ fn supervise(
     let begun = start(files, lock, agent, place.opened.as_ref()).map_err(cannot_start);
     let outcome = begun.and_then(|StartedAgent { child, mut relay, prompting }| {
         let agent = Pid::from_child(&child);
-        record.agent = processes::look(agent).map(|process| (agent, process.started));
+        record.agent = processes::find(agent).map(|process| (agent, process.started));
         let _ = lock.write(&record.to_string());
         let requests = (&mut *control, lock);
         let attended = watch(agent, requests, prompting, grace, &mut session, started, || {
@@ -177,7 +177,7 @@ fn supervise(
             let Some(opened) = reopen() else { return Reopening::Later };
             // Its server has the sessions of other runs too.
             let server = opened.server.and_then(|server| Pid::from_raw(server.try_into().ok()?));
-            bystanders.extend(server.and_then(processes::look));
+            bystanders.extend(server.and_then(processes::find));
             if let (Some(relay), Ok(Some(display))) = (&mut relay, Display::on(&opened.terminal)) {
                 // An agent that cannot be shown goes on, and its output is in the log.
                 let _ =

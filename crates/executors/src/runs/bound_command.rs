@@ -453,7 +453,7 @@ mod tests {
         let mut started = start("setsid sleep 600 & echo $! > left", LONG);
         assert_eq!(started.wait(), Some(AgentEnd::Exited(0)));
         let left = fs::read_to_string(started.directory.path().join("left")).unwrap();
-        let left = processes::pid_of(left.trim()).and_then(processes::look);
+        let left = processes::pid_of(left.trim()).and_then(processes::find);
         // The process that collects orphans here may take its time.
         assert!(left.is_none_or(|left| left.is_over));
     }
@@ -484,7 +484,7 @@ mod tests {
         let left = processes::pid_of(fs::read_to_string(&path).unwrap().trim()).unwrap();
         command.attendant.kill().unwrap();
         command.end();
-        assert!(processes::look(left).is_none_or(|left| left.is_over));
+        assert!(processes::find(left).is_none_or(|left| left.is_over));
         assert!(mark.end_all(Duration::ZERO));
     }
 
@@ -510,13 +510,13 @@ mod tests {
         let deaf = start(deaf, Duration::from_millis(50));
         let process = begun(&deaf);
         deaf.command.end();
-        assert!(processes::look(process).is_none_or(|process| process.is_over));
+        assert!(processes::find(process).is_none_or(|process| process.is_over));
 
         // One that has little time before others get its work is killed sooner than its grace says.
         let mut deaf = start("trap '' TERM; echo $$ > begun; while :; do sleep 0.01; done", LONG);
         let process = begun(&deaf);
         deaf.command.has_time(Duration::from_millis(50));
         deaf.command.end();
-        assert!(processes::look(process).is_none_or(|process| process.is_over));
+        assert!(processes::find(process).is_none_or(|process| process.is_over));
     }
 }

@@ -91,7 +91,7 @@ impl Cgroup {
         let base = base()?;
         let mark = mark_of(runs_root);
         sweep_in(&base, &mark);
-        let started = processes::look(getpid()).map_or(0, |process| process.started);
+        let started = processes::find(getpid()).map_or(0, |process| process.started);
         let directory = base.join(format!("{mark}{}-{started}", std::process::id()));
         let mut last = io::Error::from(io::ErrorKind::NotFound);
         for _ in 0..ENTER_TRIES_MAX {
@@ -179,7 +179,7 @@ fn groups_below(directory: &Path) -> Vec<PathBuf> {
 
 fn collect(directory: &Path, depth: u32, found: &mut Vec<Process>) {
     let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
-    found.extend(text.lines().filter_map(pid_of).filter_map(processes::look));
+    found.extend(text.lines().filter_map(pid_of).filter_map(processes::find));
     if depth > 0 {
         for below in groups_below(directory) {
             collect(&below, depth - 1, found);

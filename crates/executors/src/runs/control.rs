@@ -37,21 +37,21 @@ pub(crate) enum SupervisorRequest {
 
 /// Asks the supervisor of a run to end it, and returns at once.
 pub fn ask_to_cancel(files: &RunFiles) -> io::Result<AskResult> {
-    tell(files, SupervisorRequest::Cancel)
+    send_request(files, SupervisorRequest::Cancel)
 }
 
 /// Tells the supervisor of a run that its work is done, and returns at once. An agent that does not
 /// end by itself is ended: it would block its place for the next run.
 pub fn tell_done(files: &RunFiles) -> io::Result<AskResult> {
-    tell(files, SupervisorRequest::Leave)
+    send_request(files, SupervisorRequest::Leave)
 }
 
 /// Asks the supervisor of a run to end its agent and to begin another one in the same run, and returns at once.
 pub fn ask_to_hand_over(files: &RunFiles) -> io::Result<AskResult> {
-    tell(files, SupervisorRequest::HandOver)
+    send_request(files, SupervisorRequest::HandOver)
 }
 
-fn tell(files: &RunFiles, wish: SupervisorRequest) -> io::Result<AskResult> {
+fn send_request(files: &RunFiles, wish: SupervisorRequest) -> io::Result<AskResult> {
     match open_if_read(&files.control_path())? {
         None => Ok(AskResult::NoListener),
         Some(mut pipe) => match pipe.write_all(&word(files, wish)) {

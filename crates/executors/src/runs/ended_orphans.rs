@@ -31,11 +31,11 @@ impl EndedOrphans {
     pub(super) fn collect(&mut self, agent: Pid) {
         if self.looked_at.elapsed() >= LOOK_INTERVAL {
             self.looked_at = Instant::now();
-            self.look(agent);
+            self.reap_ended(agent);
         }
     }
 
-    fn look(&mut self, agent: Pid) {
+    fn reap_ended(&mut self, agent: Pid) {
         let ourselves = Some(getpid());
         let mut ended = processes::all();
         ended.retain(|child| child.parent == ourselves && child.is_over && child.pid != agent);
@@ -61,17 +61,17 @@ mod tests {
         let agent = getpid();
         let mut child = command("cat").stdin(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
-        let is_over = || processes::look(pid).is_some_and(|seen| seen.is_over);
+        let is_over = || processes::find(pid).is_some_and(|seen| seen.is_over);
         drop(child.stdin.take());
         while !is_over() {
             std::thread::yield_now();
         }
         let mut orphans = EndedOrphans::default();
 
-        orphans.look(agent);
+        orphans.reap_ended(agent);
         assert!(is_over(), "a thread may still wait for it");
-        orphans.look(agent);
-        assert!(processes::look(pid).is_none());
+        orphans.reap_ended(agent);
+        assert!(processes::find(pid).is_none());
         assert!(child.wait().is_err());
     }
 }

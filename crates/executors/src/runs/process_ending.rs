@@ -135,7 +135,7 @@ pub(super) fn send(process: &Process, signal: Signal) -> Result<(), Errno> {
         return gone_is_fine(rustix::process::pidfd_send_signal(handle, signal));
     }
     // Without handles the moment between looking and sending cannot be closed.
-    match processes::look(process.pid) {
+    match processes::find(process.pid) {
         Some(seen) if is_same(&seen, process) => gone_is_fine(kill_process(process.pid, signal)),
         _ => Ok(()),
     }
@@ -151,7 +151,7 @@ fn handle(process: &Process) -> Option<OwnedFd> {
     let handle = pidfd_open(process.pid, PidfdFlags::empty()).ok()?;
     // The handle belongs to the process that has the number now; check that it is still the one
     // we saw.
-    processes::look(process.pid).filter(|seen| is_same(seen, process)).map(|_| handle)
+    processes::find(process.pid).filter(|seen| is_same(seen, process)).map(|_| handle)
 }
 
 /// Whether this process has children, ended ones among them. None is collected: a thread may wait for it.

@@ -23,24 +23,24 @@ pub(super) struct Process {
 pub(super) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter_map(Pid::from_raw).filter_map(look).collect()
+    numbers.filter_map(Pid::from_raw).filter_map(find).collect()
 }
 
 /// The process of this number, if there is one.
-pub(super) fn look(pid: Pid) -> Option<Process> {
+pub(super) fn find(pid: Pid) -> Option<Process> {
     let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     parse(&stat)
 }
 
 /// The parent of the process of this number, as far as the kernel tells.
 pub(crate) fn parent_of(number: u32) -> Option<u32> {
-    let process = Pid::from_raw(number.try_into().ok()?).and_then(look)?;
+    let process = Pid::from_raw(number.try_into().ok()?).and_then(find)?;
     process.parent?.as_raw_pid().try_into().ok()
 }
 
 /// When the process of this number was started, in ticks of the kernel; nothing if there is none.
 pub(crate) fn start_of(number: u32) -> Option<u64> {
-    let process = Pid::from_raw(number.try_into().ok()?).and_then(look)?;
+    let process = Pid::from_raw(number.try_into().ok()?).and_then(find)?;
     (!process.is_over).then_some(process.started)
 }
 
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn the_list_of_all_processes_has_this_one() {
         let ourselves = rustix::process::getpid();
-        let seen = look(ourselves).unwrap();
+        let seen = find(ourselves).unwrap();
         assert!(all().contains(&seen));
         assert_eq!(seen.parent, rustix::process::getppid());
         let file = tempfile::tempfile().unwrap().metadata().unwrap();

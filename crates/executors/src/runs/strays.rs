@@ -79,7 +79,7 @@ impl Strays {
 /// Looks once through all processes for those of these runs of the town at `root`. Finds nothing
 /// where the kernel does not tell.
 pub fn strays_of(root: &Path, suspects: &[Suspect]) -> Vec<Strays> {
-    by_suspect(suspects, look(root, suspects))
+    by_suspect(suspects, processes_of_suspects(root, suspects))
 }
 
 /// A process that has to do with a suspect, with which, and whether it certainly belongs to it.
@@ -99,7 +99,7 @@ fn by_suspect(suspects: &[Suspect], processes: Vec<StrayProcess>) -> Vec<Strays>
 /// those that are left then; processes that are only seen are left alone.
 pub fn end_strays(root: &Path, suspects: &[Suspect], grace: Duration) -> Vec<Strays> {
     // Most often there is nothing, and a look takes its time where there are many processes.
-    let found = look(root, suspects);
+    let found = processes_of_suspects(root, suspects);
     if !found.iter().any(|(_, _, is_of_run)| *is_of_run) {
         return by_suspect(suspects, found);
     }
@@ -108,7 +108,7 @@ pub fn end_strays(root: &Path, suspects: &[Suspect], grace: Duration) -> Vec<Str
         cgroup.end(grace, &ancestors);
     }
     end_all(grace, Some(KILLED_PATIENCE), || {
-        let found = look(root, suspects).into_iter();
+        let found = processes_of_suspects(root, suspects).into_iter();
         let processes = found.filter(|(_, _, is_of_run)| *is_of_run).map(|(one, ..)| one).collect();
         RemainingProcesses { processes, group: None }
     });
@@ -116,7 +116,7 @@ pub fn end_strays(root: &Path, suspects: &[Suspect], grace: Duration) -> Vec<Str
 }
 
 /// The processes that have to do with one of the suspects.
-fn look(root: &Path, suspects: &[Suspect]) -> Vec<StrayProcess> {
+fn processes_of_suspects(root: &Path, suspects: &[Suspect]) -> Vec<StrayProcess> {
     if suspects.is_empty() {
         return Vec::new();
     }
@@ -436,7 +436,7 @@ mod tests {
         let mut agent = agent.spawn().unwrap();
         let [outside, inside] = ["outside", "inside"].map(|name| number_in(&tree.join(name)));
         let pid = Pid::from_child(&agent);
-        let record = processes::look(pid).map(|process| (pid, process.started));
+        let record = processes::find(pid).map(|process| (pid, process.started));
         agent.kill().unwrap();
         agent.wait().unwrap();
 

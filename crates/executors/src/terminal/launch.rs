@@ -66,11 +66,11 @@ impl Terminal {
             return Ok(child);
         }
         child.wait()?;
-        Err(told_error(&String::from_utf8_lossy(&said)))
+        Err(error_from_child(&String::from_utf8_lossy(&said)))
     }
 }
 
-fn told_error(said: &str) -> io::Error {
+fn error_from_child(said: &str) -> io::Error {
     let last = said.lines().next_back().unwrap_or_default();
     let number = last.strip_prefix(ERROR_NUMBER).and_then(|number| number.parse().ok());
     number.map_or_else(|| io::Error::other(said.trim().to_owned()), io::Error::from_raw_os_error)
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn errors_are_told_by_number_or_in_words() {
-        assert_eq!(told_error("error number 2\n").kind(), io::ErrorKind::NotFound);
-        assert_eq!(told_error("something else\n").to_string(), "something else");
-        assert_eq!(told_error("error number x\n").to_string(), "error number x");
+        assert_eq!(error_from_child("error number 2\n").kind(), io::ErrorKind::NotFound);
+        assert_eq!(error_from_child("something else\n").to_string(), "something else");
+        assert_eq!(error_from_child("error number x\n").to_string(), "error number x");
     }
 }

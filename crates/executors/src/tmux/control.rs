@@ -119,8 +119,8 @@ impl ControlClient {
         let secret = format!("{}-{}", self.secret, self.asked);
         let mut line = command_line(words);
         line.extend(command_line(&["display-message", "-p", &secret]));
-        self.say(&line)?;
-        let heard = self.hear(secret.as_bytes())?;
+        self.write_command(&line)?;
+        let heard = self.read_reply(secret.as_bytes())?;
         self.is_lost = false;
         match heard {
             CommandReply::Lines(lines) => Ok(lines),
@@ -128,7 +128,7 @@ impl ControlClient {
         }
     }
 
-    fn say(&mut self, line: &[u8]) -> Result<(), InvocationFailure> {
+    fn write_command(&mut self, line: &[u8]) -> Result<(), InvocationFailure> {
         match self.commands.write_all(line).and_then(|()| self.commands.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 Err(InvocationFailure::NoServer)
@@ -138,7 +138,7 @@ impl ControlClient {
     }
 
     /// Reads lines until they hold the answer that ends with this secret.
-    fn hear(&mut self, secret: &[u8]) -> Result<CommandReply, InvocationFailure> {
+    fn read_reply(&mut self, secret: &[u8]) -> Result<CommandReply, InvocationFailure> {
         let deadline = Instant::now() + ANSWER_LIMIT;
         let mut lines: Vec<Vec<u8>> = Vec::new();
         let mut more = [0; 16 * 1024];

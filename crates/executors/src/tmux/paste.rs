@@ -77,13 +77,13 @@ impl Tmux {
             self.paste_bytes(pane, &text)?;
         }
         if let Some(is_ready) = confirmation.before_enter
-            && let Err(screen) = self.look_until(pane, is_ready, confirmation.limit)?
+            && let Err(screen) = self.wait_for_screen(pane, is_ready, confirmation.limit)?
         {
             return Ok(Pasted::Unconfirmed { entered: false, screen });
         }
         // Not as a key: one goes to the person who reads what is further up, if there is one.
         self.paste_bytes(pane, b"\r")?;
-        Ok(match self.look_until(pane, confirmation.after_enter, confirmation.limit)? {
+        Ok(match self.wait_for_screen(pane, confirmation.after_enter, confirmation.limit)? {
             Ok(()) => Pasted::Confirmed,
             Err(screen) => Pasted::Unconfirmed { entered: true, screen },
         })
@@ -125,7 +125,7 @@ impl Tmux {
 
     /// Looks at a pane until `is_it` accepts its contents; gives the contents if that takes too
     /// long.
-    fn look_until(
+    fn wait_for_screen(
         &self,
         pane: &Pane,
         is_it: &dyn Fn(&str) -> bool,

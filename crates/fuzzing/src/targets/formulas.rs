@@ -54,7 +54,7 @@ pub(super) fn condition(input: &[u8]) {
     reads_back(&condition, &condition.to_string(), VariableCondition::parse);
     let variable = condition.variable().expect("nothing is settled yet").to_owned();
     for value in ["", "no", "yes", given] {
-        let settled = condition.settled(&variable, value);
+        let settled = condition.with_value(&variable, value);
         assert_eq!(settled.holds(|_| None), condition.holds(|_| Some(value)));
     }
 }

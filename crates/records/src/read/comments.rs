@@ -62,7 +62,7 @@ fn parse_comment(
 /// A text, or one of the numbers that old databases counted comments with.
 fn id(raw: &RawValue) -> Result<String, Invalid> {
     if raw.get().starts_with('"') {
-        return values::looked_up(raw).map(Cow::into_owned);
+        return values::lookup_key(raw).map(Cow::into_owned);
     }
     values::whole_number(raw).map(|number| number.to_string()).map_err(|_| {
         Invalid(format!("expected a text or a whole number, found {}", values::shown(raw.get())))

@@ -47,7 +47,7 @@ pub(super) fn parse(
 
 /// Makes an edge of the `parent` field where the edges do not say the same already: some writers leave
 /// the edges out. The edges win over a field that contradicts them.
-pub(super) fn heed_parent(
+pub(super) fn apply_parent(
     raw: &RawValue,
     id: &BeadId,
     created_at: Timestamp,

@@ -54,7 +54,7 @@ pub(super) fn parse_issue(
     let raw = fields.take("dependencies");
     let mut dependencies = dependencies::parse(raw, &id, imported_at, &mut repairs);
     if let Some(raw) = fields.take("parent") {
-        dependencies::heed_parent(raw, &id, created_at, &mut dependencies, &mut repairs);
+        dependencies::apply_parent(raw, &id, created_at, &mut dependencies, &mut repairs);
     }
     let comments = comments::parse(fields.take("comments"), &id, imported_at, &mut repairs);
     for name in DERIVED {
@@ -83,7 +83,7 @@ pub(super) fn parse_issue(
             })
             .unwrap_or_default(),
         assignee: fields
-            .mended("assignee", &mut repairs, values::looked_up)
+            .mended("assignee", &mut repairs, values::lookup_key)
             .map(Cow::into_owned)
             .unwrap_or_default(),
         owner: fields.mended_text("owner", &mut repairs),
@@ -235,7 +235,7 @@ fn labels(elements: Vec<&RawValue>, repairs: &mut Vec<String>) -> Vec<String> {
     let mut labels = Vec::new();
     let mut seen = HashSet::new();
     for element in elements {
-        let label = match values::looked_up(element) {
+        let label = match values::lookup_key(element) {
             Ok(label) if label.is_empty() => {
                 repairs.push("dropped an empty label".to_owned());
                 continue;

@@ -124,7 +124,7 @@ fn kind(fields: &mut RecordFields<'_>) -> Result<LineKind, RecordError> {
 
 fn memory(mut fields: RecordFields<'_>) -> Result<RecordLine, RecordError> {
     let key = fields
-        .read("key", values::looked_up)?
+        .read("key", values::lookup_key)?
         .filter(|key| !key.is_empty())
         .map(Cow::into_owned)
         .ok_or_else(|| RecordError::missing("key"))?;

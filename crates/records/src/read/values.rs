@@ -59,7 +59,7 @@ pub(crate) fn any_text(raw: &RawValue) -> String {
 }
 
 /// A string that beads are found by.
-pub(crate) fn looked_up(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
+pub(crate) fn lookup_key(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
     let text = text(raw)?;
     if text.len() > LOOKED_UP_BYTES_MAX {
         return Err(Invalid(format!(

@@ -19,7 +19,7 @@ pub use history::{
 };
 pub use overview::{ConvoyOverview, overview};
 pub use stage::{LacksBranch, StageRequest, Staged, preview, stage, stage_telling};
-pub(crate) use status::standings;
+pub(crate) use status::tracked_with_contexts;
 pub use status::{ConvoyStatus, TrackedBead, status};
 pub use stranded::check_convoys;
 pub use stranded::{

@@ -187,7 +187,7 @@ fn build_status(
 
 /// How each of these beads stands, with its last context. It is read as the beads of a convoy are, but for their places in
 /// line: a bead that only waits for room has the reasons of the moment, as if it were first in line.
-pub(crate) fn standings(
+pub(crate) fn tracked_with_contexts(
     reader: &Reader<'_>,
     snapshot: &SchedulingSnapshot,
     rows: Vec<BeadRow>,

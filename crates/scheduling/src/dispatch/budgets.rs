@@ -154,7 +154,7 @@ fn in_all(
 /// Tells people of each budget of tokens or money of which four fifths are used: once in a day of the calendar, or in a
 /// month if the budget is for one, and of one for a bead or a convoy once for each limit that is set. To be called in the
 /// transaction that adds to what was used for this bead.
-pub fn tell_of_nearly_spent(writer: &mut Writer<'_>, layers: &Layers, bead: &BeadId) -> Result<()> {
+pub fn warn_of_nearly_spent(writer: &mut Writer<'_>, layers: &Layers, bead: &BeadId) -> Result<()> {
     let settings = SchedulerSettings::of(layers)?;
     let now = writer.now();
     let mut budgets = WorkBudgets::read_for(writer, &settings, bead, now)?;

@@ -440,7 +440,7 @@ impl<'a> Dispatcher<'a> {
                 {
                     return Ok(CandidateSearch::Asleep(longest));
                 }
-                self.look(reader, snapshot, &mut done, &tried)
+                self.find_candidates(reader, snapshot, &mut done, &tried)
             })?;
             self.note_guards(guards.unwrap_or_default())?;
             let (snapshot, candidates) = match round {
@@ -513,7 +513,7 @@ impl<'a> Dispatcher<'a> {
 
     /// Looks at the line for contexts that may start now, besides those that were tried. The first look also counts
     /// how many wait.
-    fn look(
+    fn find_candidates(
         &self,
         reader: &Reader<'_>,
         mut snapshot: SchedulingSnapshot,

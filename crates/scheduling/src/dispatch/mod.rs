@@ -14,7 +14,7 @@ mod snapshot;
 mod spawner;
 mod start;
 
-pub use budgets::tell_of_nearly_spent;
+pub use budgets::warn_of_nearly_spent;
 pub use cycle::{CycleReport, DispatchCycle};
 pub use dispatch_inputs::DispatchInputs;
 pub use dispatcher::{DispatchResult, Dispatcher, NotStarted, StartedRun};

@@ -21,7 +21,7 @@ pub struct GoneWatch {
 
 impl GoneWatch {
     /// Looks at the hosts; returns those that may be declared gone.
-    pub fn look(&mut self, fleet: Vec<HostRecord>, now: Duration) -> Vec<HostRecord> {
+    pub fn observe(&mut self, fleet: Vec<HostRecord>, now: Duration) -> Vec<HostRecord> {
         let known: HashSet<&str> = fleet.iter().map(|host| host.host.id.as_str()).collect();
         self.seen.retain(|id, _| known.contains(id.as_str()));
         let mut gone = Vec::new();
@@ -55,7 +55,7 @@ pub struct LostRuns {
 pub fn declare_gone(town: &Town, watch: &mut GoneWatch) -> Result<Vec<LostRuns>> {
     let own = hosts::own_row(town)?;
     let fleet = town.read_newest(|reader| Ok(reader.fleet()?))?;
-    let gone = watch.look(fleet, hosts::lease_of(town)?.since_boot());
+    let gone = watch.observe(fleet, hosts::lease_of(town)?.since_boot());
     // Most looks find none, and each host looks often: the runs of the whole town are read only for one that is gone.
     if gone.is_empty() {
         return Ok(Vec::new());
@@ -108,7 +108,7 @@ pub(super) fn lose_runs(
         // No process of that host reports usage that a budget could still wait for.
         let pending = writer.runs_with_pending_usage()?;
         for run in super::runs_on(&pending, host) {
-            writer.settle_usage(&run.id)?;
+            writer.finalize_usage(&run.id)?;
         }
         Ok(writer.set_host_gone(&host.host)?)
     })?;

@@ -81,10 +81,10 @@ pub fn limit_in(runtime: &Runtime, output: &str, now: Timestamp) -> Option<Limit
     let in_words = || runtime.limit_in(&text, now, &zones);
     match limit {
         Some(ToldLimit { until: Some(until), window, text: said }) => {
-            Some(LimitUntil::told(Some(until), window, &said, now))
+            Some(LimitUntil::reported(Some(until), window, &said, now))
         }
         Some(ToldLimit { text: said, .. }) => {
-            Some(in_words().unwrap_or_else(|| LimitUntil::told(None, None, &said, now)))
+            Some(in_words().unwrap_or_else(|| LimitUntil::reported(None, None, &said, now)))
         }
         None => in_words(),
     }

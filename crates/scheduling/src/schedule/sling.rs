@@ -163,7 +163,7 @@ struct CurrentBeads {
 }
 
 impl CurrentBeads {
-    fn look(reader: &Reader<'_>, load: &mut ResolvedRequest) -> Result<Self> {
+    fn read(reader: &Reader<'_>, load: &mut ResolvedRequest) -> Result<Self> {
         let beads = load.items.iter().filter(|item| !item.twice);
         let ids: Vec<BeadId> =
             beads.filter_map(|item| Some(item.bead.as_ref().ok()?.id.clone())).collect();
@@ -218,7 +218,7 @@ impl Scheduling<'_> {
         if !self.prepare_convoy(writer, &load, &mut report)? {
             return Ok(report);
         }
-        let mut found = CurrentBeads::look(writer, &mut load)?;
+        let mut found = CurrentBeads::read(writer, &mut load)?;
         let target = load.words.target.as_ref();
         let mut going = Vec::new();
         for item in load.items {

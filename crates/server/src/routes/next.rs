@@ -63,7 +63,7 @@ pub(super) async fn next(
     let mut chances = service.news.chances();
     // First, so that nothing that happens during the look is missed.
     let mut seen = *chances.borrow_and_update();
-    let mut nothing = match look(&service, &caller, &request).await? {
+    let mut nothing = match ask_for_work(&service, &caller, &request).await? {
         NextWork::Item(taken) => return Ok(given(&taken)),
         NextWork::Nothing(nothing) => nothing,
     };
@@ -83,7 +83,7 @@ pub(super) async fn next(
         }
         seen = (*chances.borrow_and_update()).max(seen);
         let Some(_turn) = line.turn(seen).await else { continue };
-        match look(&service, &caller, &request).await? {
+        match ask_for_work(&service, &caller, &request).await? {
             NextWork::Item(taken) => return Ok(given(&taken)),
             NextWork::Nothing(none) => {
                 // Work that is meant for others is a reason of its own: what is not for this agent may be for the next.
@@ -96,7 +96,7 @@ pub(super) async fn next(
     }
 }
 
-async fn look(
+async fn ask_for_work(
     service: &Service,
     caller: &RequestCaller,
     request: &NextRequest,

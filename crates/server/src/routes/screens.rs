@@ -59,7 +59,7 @@ pub(super) async fn screen(
     query.finish(&[])?;
     let places = (service.rooms.enter(RoomKind::Listener)?, service.screens.enter(&caller)?);
     let run = service.ask(move |town| find(town, &id)).await?;
-    let viewer = Screens::look_at(&service, run, ScreenForm::Whole).await?;
+    let viewer = Screens::watch(&service, run, ScreenForm::Whole).await?;
     // A browser would ask again for the screen of a run that is over.
     Ok(stream(service, caller, places, frames_of(viewer).chain(pending()).boxed()))
 }
@@ -100,7 +100,7 @@ pub(super) async fn wall(
         let asked = id.clone();
         let found = service.ask(move |town| find(town, &asked)).await;
         let looked = match found {
-            Ok(run) => Screens::look_at(&service, run, ScreenForm::Tile).await,
+            Ok(run) => Screens::watch(&service, run, ScreenForm::Tile).await,
             Err(problem) => Err(problem),
         };
         tiles.push(match looked {

@@ -46,14 +46,14 @@ impl Backend {
     }
 
     /// Runs `work` on one consistent state of the store, with the database itself at hand.
-    pub(crate) fn look_after<T>(
+    pub(crate) fn with_upkeep<T>(
         &self,
         work: impl FnOnce(&dyn Upkeep, &Reader<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self {
-            Self::File(file) => file.with_reader(|link| look_after(link, work)),
-            Self::Memory(memory) => look_after(&*memory.connection(), work),
-            Self::Server(server) => server.with_reader(|link| look_after(link, work)),
+            Self::File(file) => file.with_reader(|link| with_upkeep(link, work)),
+            Self::Memory(memory) => with_upkeep(&*memory.connection(), work),
+            Self::Server(server) => server.with_reader(|link| with_upkeep(link, work)),
         }
     }
 
@@ -90,7 +90,7 @@ fn snapshot<T, E: From<StoreError>>(
     ReadTransaction::begin(link)?.run(work)
 }
 
-fn look_after<T>(
+fn with_upkeep<T>(
     link: &impl Upkeep,
     work: impl FnOnce(&dyn Upkeep, &Reader<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {

@@ -238,7 +238,7 @@ impl Writer<'_> {
 
     /// Tells of edges that came or went together with their bead: in the event of the bead if it is not written yet,
     /// else in an event of this kind.
-    pub(super) fn tell_with_bead(
+    pub(super) fn record_edges_with_bead(
         &mut self,
         bead: &BeadId,
         mut edges: Vec<EdgeChange>,

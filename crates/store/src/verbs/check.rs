@@ -64,7 +64,7 @@ impl fmt::Display for Difference {
 /// The function that gets the differences.
 pub(super) type OnDifference<'f> = &'f mut dyn FnMut(Difference);
 
-pub(super) fn tell(
+pub(super) fn report_difference(
     found: OnDifference<'_>,
     about: impl fmt::Display,
     value: impl Into<String>,
@@ -127,7 +127,7 @@ impl Reader<'_> {
                 ("failed_members", stored.failed, counted.failed),
             ] {
                 if stored != computed {
-                    tell(found, &convoy, value, stored, computed);
+                    report_difference(found, &convoy, value, stored, computed);
                 }
             }
         }
@@ -149,7 +149,7 @@ impl Reader<'_> {
             });
             if blocks != stored {
                 let value = format!("the {} dependency on {}", edge.kind, edge.target);
-                tell(found, &edge.issue, value, word(stored), word(blocks));
+                report_difference(found, &edge.issue, value, word(stored), word(blocks));
             }
             let counted = match current.take() {
                 Some(counted) if counted.bead == edge.issue => counted,
@@ -204,7 +204,13 @@ impl Reader<'_> {
         let stored = self.rows(PREFIXES, &[], |row| Ok((row.text(0)?.to_owned(), row.int(1)?)))?;
         let mut compare = |prefix: &str, stored: i64, counted: i64| {
             if stored != counted {
-                tell(found, format_args!("prefix {prefix}"), "its count of beads", stored, counted);
+                report_difference(
+                    found,
+                    format_args!("prefix {prefix}"),
+                    "its count of beads",
+                    stored,
+                    counted,
+                );
             }
         };
         for (prefix, stored) in stored {
@@ -224,7 +230,7 @@ impl Reader<'_> {
             let (bead, position, count) = (row.text(0)?, row.int(1)?, row.int(2)?);
             let stored = format!("that of {count} labels");
             let computed = if position < 1 { "at least 1" } else { "that of one" };
-            tell(found, bead, format!("label position {position}"), stored, computed);
+            report_difference(found, bead, format!("label position {position}"), stored, computed);
             Ok(ControlFlow::Continue(()))
         })
     }
@@ -240,11 +246,17 @@ impl Reader<'_> {
             let gap = self.number(GAP, &[last.into()])?;
             let value = format!("how many are numbered {first} to {last}");
             let stored = format!("{count} (nothing follows {gap})");
-            tell(found, "events", value, stored, expected);
+            report_difference(found, "events", value, stored, expected);
         }
         let counter = self.last_event_number()?;
         if u64::try_from(last).ok() != Some(counter) {
-            tell(found, "counter event", "the number of the last event", counter, last);
+            report_difference(
+                found,
+                "counter event",
+                "the number of the last event",
+                counter,
+                last,
+            );
         }
         Ok(())
     }
@@ -263,7 +275,7 @@ impl BlockerCount {
         if let Some(stored) = self.stored
             && stored != self.blockers
         {
-            tell(found, &self.bead, "open_blockers", stored, self.blockers);
+            report_difference(found, &self.bead, "open_blockers", stored, self.blockers);
         }
     }
 }
@@ -271,7 +283,13 @@ impl BlockerCount {
 fn check_bead(row: &dyn Row, id: &BeadId, found: OnDifference<'_>) -> Result<(), StoreError> {
     let status = row.text(1)?;
     if let Err(error) = facts_from(row, 1) {
-        tell(found, id, "status", format_args!("{status} ({error})"), "one that can be read");
+        report_difference(
+            found,
+            id,
+            "status",
+            format_args!("{status} ({error})"),
+            "one that can be read",
+        );
         return Ok(());
     }
     let (closed, closed_at) = (status == "closed", row.int_or_null(3)?);
@@ -282,18 +300,24 @@ fn check_bead(row: &dyn Row, id: &BeadId, found: OnDifference<'_>) -> Result<(),
         };
         let computed = if closed { "set" } else { "empty" };
         let value = format!("closed_at of a bead that is {status}");
-        tell(found, id, value, stored, computed);
+        report_difference(found, id, value, stored, computed);
     }
     if let Some(outcome) = row.text_or_null(2)?
         && !closed
     {
-        tell(found, id, format!("outcome of a bead that is {status}"), outcome, "empty");
+        report_difference(
+            found,
+            id,
+            format!("outcome of a bead that is {status}"),
+            outcome,
+            "empty",
+        );
     }
     let is_work = !IssueType::NOT_WORK.contains(&row.text(6)?);
     let workable = !row.flag(4)? && !row.flag(5)? && is_work;
     let stored = row.flag(7)?;
     if stored != workable {
-        tell(found, id, "workable", i64::from(stored), i64::from(workable));
+        report_difference(found, id, "workable", i64::from(stored), i64::from(workable));
     }
     let facts = facts_from(row, 1)?;
     let kind = IssueType::trusted(row.text(6)?.to_owned());
@@ -303,11 +327,11 @@ fn check_bead(row: &dyn Row, id: &BeadId, found: OnDifference<'_>) -> Result<(),
     let stored = row.text_or_null(9)?;
     if stored != work_status {
         let shown = |status: Option<&str>| status.unwrap_or("empty").to_owned();
-        tell(found, id, "work_status", shown(stored), shown(work_status));
+        report_difference(found, id, "work_status", shown(stored), shown(work_status));
     }
     let last_child = row.int(8)?;
     if last_child < 0 {
-        tell(found, id, "last_child", last_child, "at least 0");
+        report_difference(found, id, "last_child", last_child, "at least 0");
     }
     Ok(())
 }

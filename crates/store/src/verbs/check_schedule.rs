@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use gt_core::schedule::{Context, RunState};
 use gt_core::{BeadId, Timestamp};
 
-use super::check::{OnDifference, tell};
+use super::check::{OnDifference, report_difference};
 use super::contexts::{as_int, context_columns, convoys_text};
 use super::hydrate::IDS_PER_STATEMENT;
 use super::statements;
@@ -58,7 +58,13 @@ impl Reader<'_> {
     fn check_latest(&self, found: OnDifference<'_>) -> Result<(), StoreError> {
         self.scan(LATEST, &[], |row| {
             let (stored, computed) = (row.int(1)?, row.int(2)?);
-            tell(found, row.text(0)?, "the number of its latest context", stored, computed);
+            report_difference(
+                found,
+                row.text(0)?,
+                "the number of its latest context",
+                stored,
+                computed,
+            );
             Ok(ControlFlow::Continue(()))
         })?;
         let numbers = self.first(LAST_NUMBER, &[], |row| Ok((row.int(0)?, row.int(1)?)))?;
@@ -66,7 +72,13 @@ impl Reader<'_> {
             && counter < last
         {
             let value = "the number of the last context";
-            tell(found, "counter context", value, counter, format_args!("at least {last}"));
+            report_difference(
+                found,
+                "counter context",
+                value,
+                counter,
+                format_args!("at least {last}"),
+            );
         }
         Ok(())
     }
@@ -86,7 +98,7 @@ impl Reader<'_> {
             let status = row.text(3)?;
             if status != expected {
                 let value = format!("status while its run {bead}#{epoch} is {state}");
-                tell(found, bead, value, status, expected);
+                report_difference(found, bead, value, status, expected);
             }
             Ok(ControlFlow::Continue(()))
         })
@@ -101,18 +113,24 @@ fn compare(
 ) {
     let id = &context.id;
     if stored.class != computed.class {
-        tell(found, id, "waits", stored.class.as_str(), computed.class.as_str());
+        report_difference(found, id, "waits", stored.class.as_str(), computed.class.as_str());
     }
     if stored.priority != computed.priority {
-        tell(found, id, "priority", stored.priority.number(), computed.priority.number());
+        report_difference(
+            found,
+            id,
+            "priority",
+            stored.priority.number(),
+            computed.priority.number(),
+        );
     }
     if stored.convoys != computed.convoys {
         let [stored, computed] = [stored, computed].map(|one| convoys_text(&one.convoys));
-        tell(found, id, "convoys", stored, computed);
+        report_difference(found, id, "convoys", stored, computed);
     }
     // A date that has passed is dropped by a cycle, which looks at the clock.
     if stored.due_at.is_some() && stored.due_at != computed.due_at {
         let shown = |at: Option<Timestamp>| at.map_or("empty".to_owned(), |at| at.to_string());
-        tell(found, id, "due_at", shown(stored.due_at), shown(computed.due_at));
+        report_difference(found, id, "due_at", shown(stored.due_at), shown(computed.due_at));
     }
 }

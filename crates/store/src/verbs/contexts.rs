@@ -204,8 +204,8 @@ impl Lane {
 fn lane_from(row: &dyn Row) -> Result<Lane, StoreError> {
     Ok(Lane {
         rig: RigSlug::trusted(row.text(0)?.to_owned()),
-        place: said(row.text(1)?).map(WorkerPlace::trusted),
-        account: said(row.text(2)?),
+        place: unless_empty(row.text(1)?).map(WorkerPlace::trusted),
+        account: unless_empty(row.text(2)?),
         gated: row.flag(3)?,
         priority: Priority::new(row.int(4)?)?,
         convoys: convoys_from(row.text(5)?),
@@ -534,7 +534,7 @@ impl Writer<'_> {
         let ended = ContextEnded {
             context: context.id.as_str().to_owned(),
             reason: reason.as_str().to_owned(),
-            why: said(failure),
+            why: unless_empty(failure),
         };
         self.record(context_event(context, kind(ended)));
         Ok(())
@@ -592,7 +592,7 @@ pub(super) fn convoys_from(text: &str) -> Vec<BeadId> {
     text.split_whitespace().map(|id| BeadId::trusted(id.to_owned())).collect()
 }
 
-pub(super) fn said(text: &str) -> Option<String> {
+pub(super) fn unless_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
@@ -634,8 +634,8 @@ fn context_with(row: &dyn Row, parameters: SlingParameters) -> Result<Context, S
         id: ContextId::trusted(row.text(1)?.to_owned()),
         bead: id_from(row, 2)?,
         rig: RigSlug::trusted(row.text(3)?.to_owned()),
-        place: said(row.text(4)?).map(WorkerPlace::trusted),
-        account: said(row.text(5)?),
+        place: unless_empty(row.text(4)?).map(WorkerPlace::trusted),
+        account: unless_empty(row.text(5)?),
         gated: row.flag(6)?,
         forced: row.flag(7)?,
         priority: Priority::new(row.int(8)?)?,

@@ -9,7 +9,7 @@ use gt_core::{BeadId, IssueType, Priority, RigSlug, Status, Timestamp, Title};
 
 use super::beads::{facts_from, id_from};
 use super::blocking::note_blocker;
-use super::contexts::{context_columns, contexts_from, convoys_from, count, in_line, said};
+use super::contexts::{context_columns, contexts_from, convoys_from, count, in_line, unless_empty};
 use super::hydrate::{IDS_PER_STATEMENT, placeholders};
 use super::runs::{live, run_columns, run_from};
 use super::statements;
@@ -108,7 +108,7 @@ impl Reader<'_> {
                     id,
                     title: Title::trusted(row.text(1)?.to_owned()),
                     issue_type: IssueType::trusted(row.text(2)?.to_owned()),
-                    rig: row.text_or_null(3)?.and_then(said).map(RigSlug::trusted),
+                    rig: row.text_or_null(3)?.and_then(unless_empty).map(RigSlug::trusted),
                     status: Status::parse(row.text(4)?)?,
                     parent: None,
                 })
@@ -268,7 +268,7 @@ fn member_from(row: &dyn Row) -> Result<Member, StoreError> {
     let run = run.zip(row.int_or_null(14)?.map(Timestamp::from_nanos));
     let context =
         row.int_or_null(4)?.map(|number| queued_member_from(row, count(number))).transpose()?;
-    let rig = row.text_or_null(1)?.and_then(said).map(RigSlug::trusted);
+    let rig = row.text_or_null(1)?.and_then(unless_empty).map(RigSlug::trusted);
     Ok(Member {
         bead: id_from(row, 0)?,
         rig,
@@ -282,8 +282,8 @@ fn member_from(row: &dyn Row) -> Result<Member, StoreError> {
 fn queued_member_from(row: &dyn Row, number: u64) -> Result<QueuedMember, StoreError> {
     let lane = Lane {
         rig: RigSlug::trusted(row.text(5)?.to_owned()),
-        place: said(row.text(6)?).map(WorkerPlace::trusted),
-        account: said(row.text(7)?),
+        place: unless_empty(row.text(6)?).map(WorkerPlace::trusted),
+        account: unless_empty(row.text(7)?),
         gated: row.flag(8)?,
         priority: Priority::new(row.int(9)?)?,
         convoys: convoys_from(row.text(15)?),

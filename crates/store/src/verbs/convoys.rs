@@ -277,7 +277,7 @@ impl Writer<'_> {
         }
         // Whether a worker may do this is judged by the events of the beads that it schedules.
         self.as_consequence(|writer| {
-            writer.tell_with_bead(convoy, added, BeadChangeKind::Updated)
+            writer.record_edges_with_bead(convoy, added, BeadChangeKind::Updated)
         })?;
         self.recount(convoy)
     }

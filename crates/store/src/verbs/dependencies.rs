@@ -398,7 +398,7 @@ impl Writer<'_> {
     ) -> Result<(), StoreError> {
         if !announce {
             let change = EdgeChange { depends_on_id: target.clone(), old, new };
-            return self.tell_with_bead(issue, vec![change], BeadChangeKind::Imported);
+            return self.record_edges_with_bead(issue, vec![change], BeadChangeKind::Imported);
         }
         let Some(kind) = new.as_ref().or(old.as_ref()).cloned() else { return Ok(()) };
         let event = match (&old, &new) {

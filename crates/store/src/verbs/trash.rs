@@ -47,7 +47,7 @@ impl Reader<'_> {
 
     /// When the deletion of a tree was announced, if it was.
     pub fn purge_announced_at(&self, trashed: &Trashed) -> Result<Option<Timestamp>, StoreError> {
-        let told = self.setting(SettingScope::Store, &told_key(trashed.number))?;
+        let told = self.setting(SettingScope::Store, &announced_key(trashed.number))?;
         Ok(told.map(|told| Timestamp::parse(&told)).transpose()?)
     }
 
@@ -97,7 +97,7 @@ impl Writer<'_> {
         let params = [as_int(trashed.number).into(), state.as_str().into(), (&trashed.path).into()];
         self.execute(SET_STATE, &params)?;
         if !matches!(state, TrashState::Moving | TrashState::Kept) {
-            self.put_setting(SettingScope::Store, &told_key(trashed.number), None)?;
+            self.put_setting(SettingScope::Store, &announced_key(trashed.number), None)?;
         }
         let place = TreePlace {
             polecat: trashed.name.clone(),
@@ -123,7 +123,7 @@ impl Writer<'_> {
         until: Timestamp,
     ) -> Result<(), StoreError> {
         let now = self.now().to_string();
-        self.put_setting(SettingScope::Store, &told_key(trashed.number), Some(&now))?;
+        self.put_setting(SettingScope::Store, &announced_key(trashed.number), Some(&now))?;
         let payload = EventPayload::TreeDue(TreeDeadline {
             polecat: trashed.name.clone(),
             path: trashed.path.clone(),
@@ -171,7 +171,7 @@ impl Writer<'_> {
 }
 
 /// Where it is noted that people were told of a tree.
-fn told_key(number: u64) -> String {
+fn announced_key(number: u64) -> String {
     format!("trash.told.{number}")
 }
 

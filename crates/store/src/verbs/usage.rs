@@ -452,7 +452,7 @@ impl Writer<'_> {
     }
 
     /// The usage of a run is final: its end gives back what it has reserved. `false` if that was so already.
-    pub fn settle_usage(&mut self, run: &RunId) -> Result<bool, StoreError> {
+    pub fn finalize_usage(&mut self, run: &RunId) -> Result<bool, StoreError> {
         Ok(self.execute(SETTLE, &[(&run.bead).into(), i64::from(run.epoch).into()])? > 0)
     }
 

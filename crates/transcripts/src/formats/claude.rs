@@ -14,7 +14,7 @@ pub(super) fn read(line: &Value, sink: &mut EventSink) {
     match text(line, "type") {
         "assistant" => {
             if let Some(message) = line.get("message") {
-                said(message, sink);
+                add_message(message, sink);
                 if matches!(text(line, "error"), "billing_error" | "rate_limit") {
                     let text = parts(message.get("content"));
                     sink.add(TranscriptKind::Limit { until: None, window: None, text });
@@ -46,7 +46,7 @@ fn retry(line: &Value, sink: &mut EventSink) {
     )));
 }
 
-fn said(message: &Value, sink: &mut EventSink) {
+fn add_message(message: &Value, sink: &mut EventSink) {
     for part in list(message, "content") {
         match text(part, "type") {
             "text" => sink.add(TranscriptKind::Text(text(part, "text").to_owned())),

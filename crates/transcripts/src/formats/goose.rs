@@ -17,7 +17,7 @@ pub(super) fn read(line: &Value, sink: &mut EventSink) {
         "message" => {
             let is_model = text(message, "role") == "assistant";
             let content = message.get("content").and_then(Value::as_array);
-            content.into_iter().flatten().for_each(|part| said(part, is_model, sink));
+            content.into_iter().flatten().for_each(|part| add_message_part(part, is_model, sink));
         }
         "complete" => {
             // Totals of the session. The model has no name here.
@@ -37,7 +37,7 @@ pub(super) fn read(line: &Value, sink: &mut EventSink) {
     }
 }
 
-fn said(part: &Value, is_model: bool, sink: &mut EventSink) {
+fn add_message_part(part: &Value, is_model: bool, sink: &mut EventSink) {
     match text(part, "type") {
         "text" => {
             let words = text(part, "text");

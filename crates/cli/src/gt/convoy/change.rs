@@ -8,7 +8,7 @@ use gt_execution::trees::nuke;
 use gt_scheduling::schedule::{ConvoyChoice, SlingRequest};
 use gt_town::rigs::branch_name;
 
-use super::super::scheduler::{RetryOfBeads, retry_and_tell};
+use super::super::scheduler::{RetryOfBeads, retry_and_print};
 use super::super::sling;
 use super::{convoy_document, progress, state_word};
 use crate::context::CommandContext;
@@ -345,7 +345,7 @@ pub(super) fn pause(context: &CommandContext<'_>, args: &OneArgs) -> Result<(), 
         }
         (None, false) => format!("{id} is not paused"),
     };
-    tell(context, &convoy, said)
+    print_change(context, &convoy, said)
 }
 
 pub(super) fn resume(context: &CommandContext<'_>, args: &OneArgs) -> Result<(), CliError> {
@@ -357,7 +357,7 @@ pub(super) fn resume(context: &CommandContext<'_>, args: &OneArgs) -> Result<(),
     } else {
         format!("{id} is not paused; nothing to do")
     };
-    tell(context, &convoy, said)
+    print_change(context, &convoy, said)
 }
 
 pub(super) fn cap(context: &CommandContext<'_>, args: &CapArgs) -> Result<(), CliError> {
@@ -369,7 +369,7 @@ pub(super) fn cap(context: &CommandContext<'_>, args: &CapArgs) -> Result<(), Cl
         (false, 0) => format!("{id} has no cap of its own; nothing to do"),
         (false, cap) => format!("{id} has a cap of {cap} already; nothing to do"),
     };
-    tell(context, &convoy, said)
+    print_change(context, &convoy, said)
 }
 
 pub(super) fn review(context: &CommandContext<'_>, args: &ReviewRuleArgs) -> Result<(), CliError> {
@@ -383,10 +383,10 @@ pub(super) fn review(context: &CommandContext<'_>, args: &ReviewRuleArgs) -> Res
         (false, true) => format!("{id} requires a review already; nothing to do"),
         (false, false) => format!("{id} requires no review; nothing to do"),
     };
-    tell(context, &convoy, said)
+    print_change(context, &convoy, said)
 }
 
-fn tell(
+fn print_change(
     context: &CommandContext<'_>,
     convoy: &convoys::Convoy,
     said: String,
@@ -412,5 +412,5 @@ pub(super) fn retry(context: &CommandContext<'_>, args: &RetryArgs) -> Result<()
     let (convoy, failed) = gt_scheduling::convoy_planning::failed_members(&town, &args.id)?;
     let nothing = format!("Nothing of {} has failed", convoy.bead.id);
     let retry = RetryOfBeads { names: failed, found: true, now: false, yes: args.yes };
-    retry_and_tell(context, &town, &retry, &nothing)
+    retry_and_print(context, &town, &retry, &nothing)
 }

@@ -56,6 +56,6 @@ fn document(stranded: &StrandedConvoy) -> StrandedDocument {
         ready_issues: texts(&stranded.ready),
         waiting_issues: texts(&stranded.waiting),
         created_at: convoy.bead.created_at.into(),
-        base_branch: convoy.said("base_branch").unwrap_or_default(),
+        base_branch: convoy.metadata_text("base_branch").unwrap_or_default(),
     }
 }

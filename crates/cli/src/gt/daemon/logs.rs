@@ -47,13 +47,13 @@ pub(super) fn run(context: &CommandContext<'_>, args: &LogsArgs) -> Result<(), C
     for file in files.iter().filter(|file| **file != path) {
         let Ok(file) = File::open(file) else { continue };
         for line in BufReader::new(file).lines() {
-            keep(&mut past, line.map_err(failed)?, args.lines);
+            push_limited(&mut past, line.map_err(failed)?, args.lines);
         }
     }
     let mut rest = String::new();
     if let Some(growing) = &mut growing {
         while let Some(line) = next_line(growing, &mut rest).map_err(failed)? {
-            keep(&mut past, line, args.lines);
+            push_limited(&mut past, line, args.lines);
         }
     }
     past.iter().try_for_each(|line| print(printer, line))?;
@@ -78,7 +78,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &LogsArgs) -> Result<(), C
     }
 }
 
-fn keep(past: &mut VecDeque<String>, line: String, most: usize) {
+fn push_limited(past: &mut VecDeque<String>, line: String, most: usize) {
     past.push_back(line);
     if past.len() > most {
         past.pop_front();

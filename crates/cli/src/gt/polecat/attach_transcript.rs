@@ -60,7 +60,7 @@ pub(super) fn attach(context: &CommandContext<'_>, town: &Town, run: &Run) -> Re
             let (seen, waiting) = seen_of(town, sent)?;
             sent = waiting;
             for id in seen {
-                screen.say(&format!("✓ {} has seen {id}", run.id.bead))?;
+                screen.add_note(&format!("✓ {} has seen {id}", run.id.bead))?;
             }
         }
         screen.show()?;
@@ -110,14 +110,14 @@ fn send(
     let to = run.id.bead.to_string();
     let delivered = messages::send(town, mail::role(context), &to, &letter)
         .and_then(|message| deliver(town, &message).map(|delivery| (message, delivery)));
-    screen.say(&format!("{MARK}{text}"))?;
+    screen.add_note(&format!("{MARK}{text}"))?;
     match delivered {
         Ok((message, delivery)) => {
-            screen.say(&format!("✓ {}", nudge::how_far(&message, &delivery)))?;
+            screen.add_note(&format!("✓ {}", nudge::how_far(&message, &delivery)))?;
             Ok(Some(message.id))
         }
         Err(error) => {
-            screen.say(&format!("error: {error}"))?;
+            screen.add_note(&format!("error: {error}"))?;
             Ok(None)
         }
     }
@@ -138,7 +138,7 @@ impl<'p> TypingScreen<'p> {
     }
 
     fn head(&mut self, run: &Run) -> Result<(), CliError> {
-        self.say(&format!(
+        self.add_note(&format!(
             "{} ({}): a line that you type goes to its worker; Ctrl-C leaves, and the worker goes on",
             run.id, run.agent
         ))
@@ -164,7 +164,7 @@ impl<'p> TypingScreen<'p> {
         lines.iter().try_for_each(|line| self.add(line))
     }
 
-    fn say(&mut self, text: &str) -> Result<(), CliError> {
+    fn add_note(&mut self, text: &str) -> Result<(), CliError> {
         self.add(&StyledLine { style: LineStyle::Strong, text: text.to_owned() })
     }
 
@@ -190,12 +190,12 @@ impl<'p> TypingScreen<'p> {
     }
 
     fn leave(mut self, run: &Run) -> Result<(), CliError> {
-        self.say(&format!("Left {}; its worker goes on", run.id))
+        self.add_note(&format!("Left {}; its worker goes on", run.id))
     }
 
     fn end(mut self, run: &Run) -> Result<(), CliError> {
         let lines = std::mem::take(&mut self.view).finish();
         lines.iter().try_for_each(|line| self.add(line))?;
-        self.say(&format!("{} is {}", run.id, run.state.as_str()))
+        self.add_note(&format!("{} is {}", run.id, run.state.as_str()))
     }
 }

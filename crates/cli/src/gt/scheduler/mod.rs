@@ -18,7 +18,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::local_times;
 
-pub(super) use retry::{RetryOfBeads, retry_and_tell};
+pub(super) use retry::{RetryOfBeads, retry_and_print};
 pub(super) use status::{budget_documents, budget_line, parked_line};
 
 /// Look at the scheduler, and steer it

@@ -38,7 +38,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RetryArgs) -> Result<(), 
     let town = context.store_town()?;
     let names = if args.all { beads_to_retry(&town, args.now)? } else { args.beads.clone() };
     let retry = RetryOfBeads { names, found: args.all, now: args.now, yes: args.yes };
-    retry_and_tell(context, &town, &retry, "Nothing failed or was given up")
+    retry_and_print(context, &town, &retry, "Nothing failed or was given up")
 }
 
 /// Beads to try again.
@@ -53,7 +53,7 @@ pub(in crate::gt) struct RetryOfBeads {
 
 /// Tries beads again, if a person wants to start so many agents, and prints the result for each; `nothing`, if there was
 /// none.
-pub(in crate::gt) fn retry_and_tell(
+pub(in crate::gt) fn retry_and_print(
     context: &CommandContext<'_>,
     town: &Town,
     beads: &RetryOfBeads,
@@ -65,10 +65,10 @@ pub(in crate::gt) fn retry_and_tell(
         return context.printer.done(sling::NOTHING_STARTED);
     }
     let retried = if *found { retry_found(town, names, *now) } else { retry(town, names, *now) };
-    tell_retried(context, town, retried?, nothing)
+    print_retried(context, town, retried?, nothing)
 }
 
-fn tell_retried(
+fn print_retried(
     context: &CommandContext<'_>,
     town: &Town,
     retried: Vec<Result<Retried, OperationError>>,

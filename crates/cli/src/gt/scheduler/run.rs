@@ -139,7 +139,7 @@ pub(super) fn verdict(printer: &Printer, errors: &[(BeadId, NotStarted)]) -> Res
 }
 
 /// Prints the changes of runs and contexts before the cycle.
-pub(super) fn tell_recovered(printer: &Printer, recovered: &Recovered) -> Result<(), CliError> {
+pub(super) fn print_recovered(printer: &Printer, recovered: &Recovered) -> Result<(), CliError> {
     for run in &recovered.lost {
         printer.done(format!("Lost: {run} has no process left"))?;
     }
@@ -190,7 +190,7 @@ fn text(
     dry_run: bool,
 ) -> Result<(), CliError> {
     lines(done, dry_run).iter().try_for_each(|line| printer.line(line))?;
-    tell_recovered(printer, recovered)
+    print_recovered(printer, recovered)
 }
 
 /// The lines about a cycle. One that was paused before its first start has only the line about the pause.

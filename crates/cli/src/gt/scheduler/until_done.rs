@@ -15,7 +15,7 @@ use gt_scheduling::processes::LocalProcesses;
 use gt_scheduling::queue;
 use gt_town::{EventFilter, Town};
 
-use super::run::{note_unrecovered, paused_line, tell_recovered, verdict};
+use super::run::{note_unrecovered, paused_line, print_recovered, verdict};
 use crate::bd::event_line;
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
@@ -92,13 +92,13 @@ pub(super) fn until_done(
         recovered.errors.retain(|(run, _)| unrecovered.insert(run.clone()));
         note_unrecovered(printer, &recovered.errors);
         if !printer.json() {
-            tell_recovered(printer, &recovered)?;
+            print_recovered(printer, &recovered)?;
         }
         sum.started += done.dispatched.len() as u64;
         if let Err(error) = verdict(printer, &done.errors) {
             sum.errors.push(error.to_string());
         }
-        tell_events(context, town, &mut log, &mut sum)?;
+        print_run_events(context, town, &mut log, &mut sum)?;
         if done.paused.is_some() {
             if !printer.json() {
                 paused_line(&done).iter().try_for_each(|line| printer.line(line))?;
@@ -115,10 +115,10 @@ pub(super) fn until_done(
         }
         wait(town, bell, &mut news)?;
         served::check_caller()?;
-        tell_events(context, town, &mut log, &mut sum)?;
+        print_run_events(context, town, &mut log, &mut sum)?;
     }
     // The last runs may have ended after the log was read, and before the live runs were counted.
-    tell_events(context, town, &mut log, &mut sum)?;
+    print_run_events(context, town, &mut log, &mut sum)?;
     finish(context, town, sum)
 }
 
@@ -133,7 +133,7 @@ fn wait(town: &Town, bell: &RunEndSignal, news: &mut EventFollower) -> Result<()
 }
 
 /// Tells how runs began and ended.
-fn tell_events(
+fn print_run_events(
     context: &CommandContext<'_>,
     town: &Town,
     log: &mut EventFollower,

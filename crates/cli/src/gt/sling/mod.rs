@@ -72,7 +72,7 @@ pub(super) fn sling_words(
         return context.printer.done(NOTHING_STARTED);
     }
     let slung = carry_out(&town, &request)?;
-    tell(context, &town, &slung, flags.dry_run, flags.no_boot)
+    print_report(context, &town, &slung, flags.dry_run, flags.no_boot)
 }
 
 /// How many agents a person on a terminal starts at once without being asked, in a town without a cap.
@@ -133,11 +133,11 @@ pub(super) fn print_scheduled_by_convoy(
     town: &Town,
     slung: &SlingReport,
 ) -> Result<(), CliError> {
-    tell(context, town, slung, false, false)
+    print_report(context, town, slung, false, false)
 }
 
 /// Prints the result for each bead, and hints for the waiting ones.
-fn tell(
+fn print_report(
     context: &CommandContext<'_>,
     town: &Town,
     slung: &SlingReport,

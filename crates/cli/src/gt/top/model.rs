@@ -332,7 +332,7 @@ impl TopModel {
         self.choose(at);
     }
 
-    fn say(&mut self, is_done: bool, text: impl Into<String>) {
+    fn show_result(&mut self, is_done: bool, text: impl Into<String>) {
         self.result = Some(ResultLine { is_done, text: text.into() });
     }
 }
@@ -369,7 +369,7 @@ pub(super) fn update(model: &mut TopModel, event: TopEvent) -> Vec<TopEffect> {
                 (None, _) => {}
             }
         }
-        TopEvent::Explained(text) => model.say(true, text),
+        TopEvent::Explained(text) => model.show_result(true, text),
         // It was asked for before the view was changed.
         TopEvent::Loaded(_) => {}
         TopEvent::Unread(at, why) => {
@@ -384,7 +384,7 @@ pub(super) fn update(model: &mut TopModel, event: TopEvent) -> Vec<TopEffect> {
                 [] => "it failed".to_owned(),
                 lines => lines.join("; "),
             };
-            model.say(is_done, format!("{said}  [{}]", shell_line(&words)));
+            model.show_result(is_done, format!("{said}  [{}]", shell_line(&words)));
             return vec![TopEffect::Load(model.view)];
         }
         TopEvent::PageRead(lines) => {
@@ -440,7 +440,7 @@ fn press(model: &mut TopModel, key: KeyEvent) -> Vec<TopEffect> {
             if is_meant {
                 return run(model, words);
             }
-            model.say(true, format!("nothing was done: {}", answer.name));
+            model.show_result(true, format!("nothing was done: {}", answer.name));
             Vec::new()
         }
         TopMode::Page => read_page(model, key),
@@ -496,7 +496,7 @@ fn open(model: &mut TopModel, source: PageSource) -> Vec<TopEffect> {
 /// Begins the answer to the chosen row that this key stands for.
 fn answer(model: &mut TopModel, key: char) -> Vec<TopEffect> {
     let Some(row) = model.chosen_row() else {
-        model.say(false, "nothing is selected; j and k choose a row");
+        model.show_result(false, "nothing is selected; j and k choose a row");
         return Vec::new();
     };
     let Some(answer) = row.answers.iter().find(|answer| answer.key == key).cloned() else {
@@ -506,7 +506,7 @@ fn answer(model: &mut TopModel, key: char) -> Vec<TopEffect> {
         } else {
             format!("this row has the answers {}", keys.join(" "))
         };
-        model.say(false, format!("{key}: {known}; ? lists all keys"));
+        model.show_result(false, format!("{key}: {known}; ? lists all keys"));
         return Vec::new();
     };
     if let Some(source) = answer.opens.clone() {
@@ -563,14 +563,14 @@ fn prompt(
 ) -> Vec<TopEffect> {
     match key.code {
         KeyCode::Esc => {
-            model.say(true, format!("nothing was done: {}", answer.name));
+            model.show_result(true, format!("nothing was done: {}", answer.name));
             return Vec::new();
         }
         KeyCode::Enter => {
             let typed = text.trim();
             // A lone hyphen stands for standard input, which a view does not have.
             if typed.is_empty() || typed == "-" {
-                model.say(false, "type a text, or Esc to leave it");
+                model.show_result(false, "type a text, or Esc to leave it");
             } else {
                 return decide(model, answer, typed);
             }

@@ -132,7 +132,7 @@ impl TopSession<'_, '_> {
             if is_changed {
                 let size = terminal.size()?;
                 self.width = size.width;
-                self.tell(TopEvent::Tick(self.town.now(), page_height(size.height)));
+                self.handle(TopEvent::Tick(self.town.now(), page_height(size.height)));
                 terminal.draw(|frame| {
                     draw(frame, &self.model, self.context.printer.colours());
                 })?;
@@ -175,7 +175,7 @@ impl TopSession<'_, '_> {
         }
     }
 
-    fn tell(&mut self, event: TopEvent) {
+    fn handle(&mut self, event: TopEvent) {
         for effect in update(&mut self.model, event) {
             self.carry_out(effect);
         }
@@ -188,13 +188,13 @@ impl TopSession<'_, '_> {
                 let (is_done, output) = self.run_command(&words);
                 let text = String::from_utf8_lossy(&output);
                 let output = text.lines().map(str::to_owned).collect();
-                self.tell(TopEvent::Ran { words, is_done, output });
+                self.handle(TopEvent::Ran { words, is_done, output });
             }
             TopEffect::Open(source) => self.open(&source),
             TopEffect::Explain { key, bead, seen_at } => {
                 let read = snapshot::explain(self.town, &key, bead.as_deref(), seen_at);
                 let text = read.unwrap_or_else(|_| format!("{key} is gone"));
-                self.tell(TopEvent::Explained(text));
+                self.handle(TopEvent::Explained(text));
             }
             TopEffect::ClosePage => self.reader = None,
             // The loop does these itself.
@@ -210,13 +210,13 @@ impl TopSession<'_, '_> {
             Ok((follower, snapshot)) => {
                 self.follower = Some(follower);
                 self.retry_at = None;
-                self.tell(TopEvent::Loaded(snapshot));
+                self.handle(TopEvent::Loaded(snapshot));
             }
             Err(error) => {
                 self.follower = None;
                 self.retry_at = Some(Instant::now() + RETRY_INTERVAL);
                 let why = crate::output::harmless(&with_causes(&error)).into_owned();
-                self.tell(TopEvent::Unread(self.town.now(), why));
+                self.handle(TopEvent::Unread(self.town.now(), why));
             }
         }
     }
@@ -252,14 +252,16 @@ impl TopSession<'_, '_> {
             PageSource::Command { words, .. } => {
                 let (_, output) = self.run_command(words);
                 let lines = page_lines(words, &output);
-                self.tell(TopEvent::PageRead(lines));
+                self.handle(TopEvent::PageRead(lines));
             }
             PageSource::Transcript(run) => {
                 let opened = gt_beads::run_records::resolve(self.town, run)
                     .and_then(|run| TranscriptLines::open(self.town, &run));
                 match opened {
                     Ok(reader) => self.reader = Some(reader),
-                    Err(error) => self.tell(TopEvent::PageRead(vec![failed(with_causes(&error))])),
+                    Err(error) => {
+                        self.handle(TopEvent::PageRead(vec![failed(with_causes(&error))]))
+                    }
                 }
             }
         }
@@ -278,7 +280,7 @@ impl TopSession<'_, '_> {
         if lines.is_empty() {
             return false;
         }
-        self.tell(TopEvent::PageGrew(lines));
+        self.handle(TopEvent::PageGrew(lines));
         true
     }
 

@@ -83,7 +83,7 @@ pub(super) fn run(
     let printer = context.printer;
     // A closed output does not end the poll: the item would be dropped.
     let polled = poll(client, &polling, &mut |news| {
-        let _ = tell(printer, news).and_then(|()| printer.flush());
+        let _ = print_news(printer, news).and_then(|()| printer.flush());
     })?;
     printer.done(format!("✓ {}", summary(&polled)))
 }
@@ -107,7 +107,7 @@ fn output(
     }
 }
 
-fn tell(printer: &Printer, news: &PollNews<'_>) -> Result<(), CliError> {
+fn print_news(printer: &Printer, news: &PollNews<'_>) -> Result<(), CliError> {
     match news {
         PollNews::Began { item, output } if printer.json() => {
             let output = Some(output.display().to_string());
