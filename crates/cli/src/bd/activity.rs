@@ -308,6 +308,11 @@ fn detail(event: &Event, details: &EventPayload) -> String {
         | EventPayload::RunLost(ended)
         | EventPayload::RunCancelled(ended) => joined(&[run, &ended.reason]),
         EventPayload::Escalated(_) => run.to_owned(),
+        EventPayload::RunUsed(used) => {
+            let tokens = used.tokens.map(|tokens| format!("{tokens} tokens")).unwrap_or_default();
+            let cost = used.cost.as_ref().map(|cost| format!("${cost}")).unwrap_or_default();
+            joined(&[run, &tokens, &cost, &used.notes.join("; ")])
+        }
         EventPayload::OverLimit(over) => joined(&[run, &over.limit]),
         EventPayload::RunSilent(silent) | EventPayload::RunGoesOn(silent) => {
             joined(&[run, &time(Some(silent.since))])
@@ -378,7 +383,6 @@ fn detail(event: &Event, details: &EventPayload) -> String {
         }
         EventPayload::RigAdded(_)
         | EventPayload::RigRemoved(_)
-        | EventPayload::RunUsed(_)
         | EventPayload::MessagesPurged(_)
         | EventPayload::EventsPurged(_) => String::new(),
         EventPayload::Other { json, .. } => json.string_field("title").unwrap_or_default(),

@@ -129,6 +129,8 @@ while [ ! -e "$GT_TOWN_ROOT/go" ] && [ -d "$GT_TOWN_ROOT" ]; do sleep 0.02; done
     let feed = town.gt_json(&["feed", "--limit", "50"]).to_string();
     assert_says(&feed, &["1 telemetry messages were not from the run", "1 telemetry records"]);
     assert_says(&feed, &["1 telemetry records named another run and do not count"]);
+    let lines = town.gt(["feed", "--limit", "50"]).ok().stdout;
+    assert_says(&lines, &["gt-a#1 · 1000000 tokens · $1.25 · 1 telemetry messages were not"]);
 }
 
 #[test]
