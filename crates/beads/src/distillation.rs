@@ -206,22 +206,18 @@ fn put_variables(text: &str, replaced: &[(String, String)]) -> String {
     while let Some(next) = rest.chars().next() {
         let found = replaced.iter().find(|(wanted, _)| {
             let after = rest.strip_prefix(wanted.as_str()).map(|after| after.chars().next());
-            after.is_some_and(|after| {
-                !(is_word(before) && is_word(Some(next)))
-                    && !(is_word(after) && is_word(wanted.chars().next_back()))
-            })
+            let begins_a_word = !is_word(before) || !is_word(Some(next));
+            let ends_a_word = |after| !is_word(after) || !is_word(wanted.chars().next_back());
+            begins_a_word && after.is_some_and(ends_a_word)
         });
-        let taken = match found {
-            Some((wanted, name)) => {
-                out.push_str("{{");
-                out.push_str(name);
-                out.push_str("}}");
-                wanted.len()
-            }
-            None => {
-                out.push(next);
-                next.len_utf8()
-            }
+        let taken = if let Some((wanted, name)) = found {
+            out.push_str("{{");
+            out.push_str(name);
+            out.push_str("}}");
+            wanted.len()
+        } else {
+            out.push(next);
+            next.len_utf8()
         };
         before = rest[..taken].chars().next_back();
         rest = &rest[taken..];

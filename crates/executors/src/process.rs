@@ -159,6 +159,11 @@ pub fn has_variable(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
+/// The value of this variable that the programs that we start have from us, if it is text.
+pub fn inherited_variable(name: &str) -> Option<String> {
+    std::env::var_os(name)?.into_string().ok()
+}
+
 /// Whether a file is below the home directory of the programs that we start.
 pub fn is_in_home(path: &str) -> bool {
     std::env::var_os("HOME").is_some_and(|home| Path::new(&home).join(path).exists())

@@ -12,8 +12,8 @@ use crate::output::{Cell, Table};
 
 /// Answer a query in SQL; nothing is changed
 ///
-/// The tables are issues, labels, dependencies and comments, and those of ephemeral beads: wisps, wisp_labels,
-/// wisp_dependencies and wisp_comments. Times are in UTC. The rest is the SQL of the store, SQLite or PostgreSQL.
+/// The tables are issues, labels, dependencies and comments, and those of ephemeral beads: wisps, `wisp_labels`,
+/// `wisp_dependencies` and `wisp_comments`. Times are in UTC. The rest is the SQL of the store, SQLite or PostgreSQL.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   bd sql 'SELECT id, title FROM issues WHERE priority = 0'

@@ -16,7 +16,7 @@ use crate::served;
 /// Answers under /work, /projects and /events until it is stopped; /docs is a page to try it. It needs no daemon. Only this
 /// machine is served unless --bind says otherwise; a client on another machine needs a token (gt token create).
 ///
-/// The database of a town is the one that database_url in its .gt/town.toml names, else the one that `DATABASE_URL` names,
+/// The database of a town is the one that `database_url` in its .gt/town.toml names, else the one that `DATABASE_URL` names,
 /// else its file .gt/gt.db. Without a town `DATABASE_URL` alone counts, and the database is made if it is not there. It can be
 /// a path, sqlite:<path> or `postgres://user@host/database`. No option names a database.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use gt_core::cost::{TokenCounts, UsageRecord, UsageSource};
 use gt_core::runtime::Runtime;
 use gt_core::schedule::{Money, RunId};
 use gt_core::work::RunToken;
-use gt_executors::process::has_variable;
+use gt_executors::process::{has_variable, inherited_variable};
 use gt_executors::telemetry::{ATTRIBUTES_VARIABLE, TelemetryReceiver};
 
 /// Variables by which a person sends the telemetry of agents somewhere else.
@@ -59,8 +59,8 @@ impl RunTelemetry {
                 let mut variables = runtime.telemetry.clone();
                 let own = environment.iter().find(|(name, _)| name == ATTRIBUTES_VARIABLE);
                 let own = own.map(|(_, value)| value.clone());
-                let inherited = || std::env::var(ATTRIBUTES_VARIABLE).unwrap_or_default();
-                variables.extend(receiver.environment(&own.unwrap_or_else(inherited)));
+                let attributes = own.or_else(|| inherited_variable(ATTRIBUTES_VARIABLE));
+                variables.extend(receiver.environment(&attributes.unwrap_or_default()));
                 variables
             }
             _ => Vec::new(),

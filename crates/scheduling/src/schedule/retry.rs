@@ -95,7 +95,9 @@ fn try_again(
     let answers = town.write_each(names.iter().zip(recipes), |writer, (name, recipe)| {
         let snapshot = match &mut snapshot {
             Some(snapshot) => snapshot,
-            unread => unread.insert(SchedulingSnapshot::read_for_daemon(writer, &inputs, town.now())?),
+            unread => {
+                unread.insert(SchedulingSnapshot::read_for_daemon(writer, &inputs, town.now())?)
+            }
         };
         match decide_in(town, writer, snapshot, name, recipe, now)? {
             RetryDecision::NotNeeded(why) => Ok(RetryResult::NotNeeded(why)),
@@ -139,7 +141,7 @@ enum RetryDecision {
     /// There is nothing to try again, for this reason.
     NotNeeded(OperationError),
     /// It is scheduled, and the wait of its context ends.
-    Hasten(BeadId, Context),
+    Hasten(BeadId, Box<Context>),
     /// It failed without ever being scheduled, and is opened. The flag says that agents pull it while it is open.
     Open(BeadId, bool),
     /// It is scheduled again.
@@ -187,7 +189,7 @@ fn decide_in(
         };
     };
     if latest.closed.is_none() && now && latest.next_attempt_at.is_some() {
-        return Ok(RetryDecision::Hasten(id, latest));
+        return Ok(RetryDecision::Hasten(id, Box::new(latest)));
     }
     if latest.closed.is_none() {
         return not_needed(format!(
@@ -242,7 +244,7 @@ fn apply_in(town: &Town, writer: &mut Writer<'_>, decision: RetryDecision) -> Re
         RetryDecision::NotNeeded(why) => return Err(why),
         RetryDecision::Hasten(bead, latest) => {
             writer.end_context_wait(&latest)?;
-            let context = Some(Context { next_attempt_at: None, ..latest });
+            let context = Some(Context { next_attempt_at: None, ..*latest });
             let (reopened, hastened) = (false, true);
             return Ok(Retried { bead, context, is_pulled: false, reopened, hastened });
         }

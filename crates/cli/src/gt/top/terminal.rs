@@ -260,7 +260,7 @@ impl TopSession<'_, '_> {
                 match opened {
                     Ok(reader) => self.reader = Some(reader),
                     Err(error) => {
-                        self.handle(TopEvent::PageRead(vec![failed(with_causes(&error))]))
+                        self.handle(TopEvent::PageRead(vec![failed(with_causes(&error))]));
                     }
                 }
             }

@@ -253,9 +253,9 @@ fn guarded(settings: &[GitSetting], is_per_tree: bool) -> Vec<GitSetting> {
     let is_guarded = |(name, value): &&GitSetting| {
         let is_ours = name == "include.path" && value == super::hook::SETTINGS;
         let is_about_one = name.matches('.').count() > 1;
-        let begins = |free: &&str| name.starts_with(*free);
-        let is_free = FREE.iter().any(|free| begins(&free))
-            || is_about_one && FREE_FOR_ONE.iter().any(|free| begins(&free))
+        let begins = |free: &str| name.starts_with(free);
+        let is_free = FREE.iter().any(|free| begins(free))
+            || is_about_one && FREE_FOR_ONE.iter().any(|free| begins(free))
             || FREE_EXACTLY.contains(&name.as_str())
             || is_per_tree && PER_TREE.contains(&name.as_str()) && !is_unknown_format(name, value);
         !is_ours && !is_free

@@ -1,5 +1,6 @@
 //! A connection to an SQLite file.
 
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -246,8 +247,7 @@ impl SqlSession for SqliteConnection {
         if !statement.readonly() {
             return Err(StoreError::Query("it changes the store".to_owned()));
         }
-        let columns: Vec<String> =
-            statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut found = QueryTable { columns, rows: Vec::new() };
         let mut rows = statement.query([]).map_err(|error| self.query_failure(error))?;
         while let Some(row) = rows.next().map_err(|error| self.query_failure(error))? {
@@ -393,6 +393,13 @@ impl Row for SqliteRow<'_> {
     }
 }
 
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
 /// A value as a caller reads it: bytes in hexadecimal digits.
 fn answered(value: ValueRef<'_>) -> QueryValue {
     match value {
@@ -401,9 +408,7 @@ fn answered(value: ValueRef<'_>) -> QueryValue {
         ValueRef::Real(number) if number.is_finite() => QueryValue::Number(number.to_string()),
         ValueRef::Real(number) => QueryValue::Text(number.to_string()),
         ValueRef::Text(bytes) => QueryValue::Text(String::from_utf8_lossy(bytes).into_owned()),
-        ValueRef::Blob(bytes) => {
-            QueryValue::Text(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-        }
+        ValueRef::Blob(bytes) => QueryValue::Text(hexadecimal(bytes)),
     }
 }
 
