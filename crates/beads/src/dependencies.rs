@@ -14,7 +14,6 @@ use gt_store::{BeadFilter, DependencyChange, Reader, StatusFilter, Writer};
 use integration_wait::hold_late_dependent_in;
 pub use integration_wait::hold_outside_dependents_in;
 
-use crate::beads::everything;
 use crate::lookup::{
     NamedRecord, edge, resolve_in, resolve_shown_in, resolve_target, shown_id, target_name,
     tracking_edge,
@@ -452,7 +451,7 @@ pub fn tree(
 /// The trees of all beads that are not closed, each with the beads it depends on. A tree begins at a bead that no other
 /// one depends on, or anywhere in a circle.
 pub fn forest(town: &Town, depth_max: usize) -> Result<Vec<TreeNode>> {
-    let current = BeadFilter { status: StatusFilter::Current, ..everything() };
+    let current = BeadFilter { status: StatusFilter::Current, ..BeadFilter::everything() };
     town.read(|reader| {
         let ids = reader.find(&current)?;
         let mut needed = HashSet::new();

@@ -13,7 +13,7 @@ use gt_executors::hosting::{AwaitedObject, awaited_state, latest_workflow_runs};
 use gt_store::{BeadFilter, Reader, StatusFilter};
 
 use crate::acting::refuse_worker;
-use crate::beads::{BeadChanges, Close, close, everything, update, update_in};
+use crate::beads::{BeadChanges, Close, close, update, update_in};
 use crate::lookup::{require, resolve_in};
 use crate::messages::{Escalation, escalate};
 use gt_town::{OperationError, Result, Town};
@@ -50,7 +50,11 @@ pub struct CheckedGate {
 /// Every gate, or only those that are not closed.
 pub fn gates_filter(all: bool) -> BeadFilter {
     let status = if all { StatusFilter::All } else { StatusFilter::Current };
-    BeadFilter { types: vec![IssueType::trusted("gate".to_owned())], status, ..everything() }
+    BeadFilter {
+        types: vec![IssueType::trusted("gate".to_owned())],
+        status,
+        ..BeadFilter::everything()
+    }
 }
 
 /// The fields that a gate carries: its type, its name, and how long it waits, in nanoseconds.

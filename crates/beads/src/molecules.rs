@@ -4,7 +4,7 @@ use gt_core::formula::{Cooked, Role};
 use gt_core::{Bead, BeadId, DependencyType, IssueType, Json, Outcome, Status};
 use gt_store::{BeadFilter, BeadOrder, BeadRow, Reader, StatusFilter, Writer};
 
-use crate::beads::{BeadChanges, Close, NewBead, close_in, create_in, everything, update_in};
+use crate::beads::{BeadChanges, Close, NewBead, close_in, create_in, update_in};
 use crate::deletion::delete_in;
 use crate::dependencies::put_in;
 use crate::gates::gate_fields;
@@ -200,7 +200,7 @@ pub fn molecules(town: &Town, worked_on_by: Option<&str>) -> Result<Vec<Molecule
         types: vec![IssueType::trusted("molecule".to_owned())],
         status: StatusFilter::Current,
         order: BeadOrder::Created,
-        ..everything()
+        ..BeadFilter::everything()
     };
     town.read(|reader| {
         let mut found = Vec::new();
@@ -392,7 +392,7 @@ pub fn freed_by_gates(town: &Town) -> Result<Vec<(BeadRow, BeadId, Option<BeadId
     let gates = BeadFilter {
         types: vec![IssueType::trusted("gate".to_owned())],
         status: StatusFilter::OneOf(vec![Status::Closed]),
-        ..everything()
+        ..BeadFilter::everything()
     };
     town.read(|reader| {
         let mut found = Vec::new();

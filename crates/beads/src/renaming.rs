@@ -9,7 +9,7 @@ use gt_core::limits::PAGE_BEADS;
 use gt_core::{Bead, BeadChangeKind, BeadId, Comment, Dependency, EventKind, Prefix, Rig};
 use gt_store::{BeadFilter, Reader, Writer};
 
-use crate::beads::{everything, mentions_of, with_other_ids};
+use crate::beads::{mentions_of, with_other_ids};
 use crate::deletion::delete_in;
 use crate::lookup::require;
 use gt_town::rig_names::refuse_reserved;
@@ -93,7 +93,7 @@ pub fn rename_prefix(town: &Town, new: &str, dry_run: bool) -> Result<RenamedPre
         }
         let known: HashMap<String, BeadId> =
             beads.iter().map(|(old, id)| (old.as_str().to_ascii_lowercase(), id.clone())).collect();
-        for page in writer.find(&everything())?.chunks(PAGE_BEADS) {
+        for page in writer.find(&BeadFilter::everything())?.chunks(PAGE_BEADS) {
             for row in writer.bead_rows(page)? {
                 rewrite(writer, &row.bead, |id| known.get(id).cloned())?;
             }
@@ -104,7 +104,7 @@ pub fn rename_prefix(town: &Town, new: &str, dry_run: bool) -> Result<RenamedPre
 
 /// The ids of the beads of a rig, before and after; a bead stands before its parts.
 fn ids_with_prefix(reader: &Reader<'_>, rig: &Rig, new: &Prefix) -> Result<Vec<(BeadId, BeadId)>> {
-    let of_rig = BeadFilter { rig: Some(rig.slug.clone()), ..everything() };
+    let of_rig = BeadFilter { rig: Some(rig.slug.clone()), ..BeadFilter::everything() };
     let mut ids = reader.find(&of_rig)?;
     ids.sort_by(BeadId::natural_order);
     let mut beads = Vec::new();

@@ -6,7 +6,7 @@ use gt_core::decide::waves;
 use gt_core::{Bead, BeadId, DependencyType, IssueType, Json, Status};
 use gt_store::{BeadFilter, Reader, StatusFilter, Writer};
 
-use crate::beads::{NewBead, create_in, everything};
+use crate::beads::{NewBead, create_in};
 use crate::lookup::{edge, require};
 use gt_town::{OperationError, Result, Town};
 
@@ -126,7 +126,7 @@ pub fn swarms(town: &Town) -> Result<Vec<ListedSwarm>> {
 
 fn open_molecules() -> BeadFilter {
     let types = vec![IssueType::trusted("molecule".to_owned())];
-    BeadFilter { types, status: StatusFilter::Current, ..everything() }
+    BeadFilter { types, status: StatusFilter::Current, ..BeadFilter::everything() }
 }
 
 fn is_swarm(bead: &Bead) -> bool {

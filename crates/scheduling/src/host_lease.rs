@@ -1,21 +1,20 @@
 //! The lease of this host: its declarations, and its renewal.
 
 use gt_core::runtime::Command;
-use gt_core::settings::{Layers, SettingOrigin, plain_names};
+use gt_core::settings::{Layers, plain_names};
 use gt_executors::process;
-use gt_store::{HostDeclaration, HostRow, SettingScope};
+use gt_store::{HostDeclaration, HostRow};
 
 use crate::runtimes::{self, KnownRuntime};
 use gt_town::hosts::{has_lease, is_lease_fresh};
 use gt_town::rigs::pin_ssh_rigs;
-use gt_town::settings::{file_layers, layers_over};
+use gt_town::settings::{KeptSettings, file_layers, layers_over};
 use gt_town::{OperationError, Result, Town, hosts};
 
 /// The facts that a daemon keeps from one renewal to the next.
 #[derive(Debug, Default)]
 pub struct KeptDeclaration {
-    /// The settings of the store, with the number that stands for their state.
-    settings: Option<(u64, Vec<(String, String)>)>,
+    settings: KeptSettings,
     last: Option<(HostRow, HostDeclaration)>,
 }
 
@@ -30,19 +29,8 @@ pub struct LeaseRenewal {
 
 impl KeptDeclaration {
     fn declare(&mut self, town: &Town, state: u64) -> Result<(HostRow, HostDeclaration)> {
-        let layers = self.layers_over(&file_layers(town)?, town, state)?;
+        let layers = self.settings.layers(town, state)?;
         Ok((hosts::own_row(town)?, declaration(town, &layers)?))
-    }
-
-    fn layers_over(&mut self, files: &Layers, town: &Town, state: u64) -> Result<Layers> {
-        let kept = match self.settings.take() {
-            Some((of, kept)) if of == state => kept,
-            _ => town.read_newest(|reader| Ok(reader.settings(SettingScope::Town)?))?,
-        };
-        let mut layers = files.clone();
-        layers.add(kept.iter().cloned(), &SettingOrigin::Store)?;
-        self.settings = Some((state, kept));
-        Ok(layers)
     }
 }
 

@@ -9,6 +9,7 @@ use gt_tidy::workspace::{SourceFile, files};
 /// servers, and tests, which look behind the store's back on purpose.
 fn may_have_sql(file: &SourceFile) -> bool {
     file.path.starts_with("crates/store/")
+        || file.path.starts_with("crates/conformance/")
         || file.path.starts_with("crates/benchmarks/")
         || file.path.starts_with("crates/testkit/")
         || file.is_test()

@@ -3,7 +3,7 @@
 use gt_core::{Bead, DependencyType, IssueType};
 use gt_store::{BeadFilter, BeadOrder, Reader};
 
-use super::{Close, ClosedBead, close, everything};
+use super::{Close, ClosedBead, close};
 use gt_town::{Result, Town};
 
 /// The reason of an epic that is closed because its parts are.
@@ -34,7 +34,7 @@ pub fn open_epics(town: &Town) -> Result<Vec<EpicProgress>> {
     let epics = BeadFilter {
         types: vec![IssueType::trusted("epic".to_owned())],
         order: BeadOrder::Priority,
-        ..everything()
+        ..BeadFilter::everything()
     };
     town.read(|reader| {
         let mut found = Vec::new();

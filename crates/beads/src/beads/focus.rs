@@ -3,7 +3,6 @@
 use gt_core::{BeadId, DependencyType, Status};
 use gt_store::{BeadFilter, BeadOrder, Reader, StatusFilter};
 
-use super::everything;
 use crate::events::last_touched;
 use crate::lookup::resolve_in;
 use gt_town::{Result, Town};
@@ -15,7 +14,7 @@ pub fn current_bead(town: &Town) -> Result<BeadId> {
         assignee: Some(town.actor().name.clone()),
         order: BeadOrder::Updated,
         limit: Some(1),
-        ..everything()
+        ..BeadFilter::everything()
     };
     let found = town.read(|reader| Ok(reader.find(&own)?))?;
     found.into_iter().next().map_or_else(|| last_touched(town), Ok)

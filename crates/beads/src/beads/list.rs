@@ -130,19 +130,11 @@ pub fn blocked<E: From<gt_town::OperationError>>(
 pub fn check_status(town: &Town, status: &Status) -> Result<()> {
     town.read(|reader| {
         let one = vec![status.clone()];
-        let has_it =
-            BeadFilter { status: StatusFilter::OneOf(one), limit: Some(1), ..everything() };
+        let has_it = BeadFilter {
+            status: StatusFilter::OneOf(one),
+            limit: Some(1),
+            ..BeadFilter::everything()
+        };
         if reader.find(&has_it)?.is_empty() { check_registered(reader, status) } else { Ok(()) }
     })
-}
-
-/// A filter that admits every bead; contexts are none.
-pub fn everything() -> BeadFilter {
-    BeadFilter {
-        status: StatusFilter::All,
-        include_hidden: true,
-        include_templates: true,
-        include_ephemeral: true,
-        ..BeadFilter::default()
-    }
 }

@@ -38,8 +38,8 @@ pub use focus::{current_bead, thread};
 pub use history::{PastBead, bead_as_of};
 pub use lint::{LintFinding, LintSummary, lint};
 pub use list::{
-    blocked, check_status, count, count_by, everything, for_each_page, label_counts,
-    labels_matching, labels_of, own_statistics, statistics,
+    blocked, check_status, count, count_by, for_each_page, label_counts, labels_matching,
+    labels_of, own_statistics, statistics,
 };
 pub(crate) use moving::{CarriedRig, carried_rig};
 pub use orphans::{Orphan, orphans};

@@ -6,7 +6,6 @@ use gt_core::query::{Expression, FieldCondition, Query, TextField, TextTest};
 use gt_core::{Bead, BeadId, Dependency};
 use gt_store::{BeadFilter, Reader};
 
-use super::list::everything;
 use crate::lookup::require;
 use gt_town::{Result, Town};
 
@@ -71,7 +70,7 @@ pub(crate) fn mentions_of(town: &Town, reader: &Reader<'_>, id: &BeadId) -> Resu
     let expression = Expression::Any(TEXTS.iter().map(contains).collect());
     let query = Some(Query { expression, now: town.now() });
     let mut found = Vec::new();
-    for other in reader.find(&BeadFilter { query, ..everything() })? {
+    for other in reader.find(&BeadFilter { query, ..BeadFilter::everything() })? {
         let Some(bead) = reader.bead(&other)?.filter(|bead| bead.id != *id) else {
             continue;
         };

@@ -7,7 +7,7 @@ use gt_core::limits::PAGE_BEADS;
 use gt_records::{BeadView, export_line, export_memory_line};
 use gt_store::{BeadFilter, BeadOrder, SettingScope};
 
-use crate::beads::{everything, listed};
+use crate::beads::listed;
 use crate::tombstones::tombstones;
 use gt_town::{OperationError, Result, Town};
 
@@ -41,7 +41,7 @@ pub fn export_some<E: From<OperationError>>(
         order: BeadOrder::Id,
         include_ephemeral: !options.scrub,
         include_hidden: !options.scrub,
-        ..everything()
+        ..BeadFilter::everything()
     };
     let mut outcome = Ok(());
     let mut count = 0;

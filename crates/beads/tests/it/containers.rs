@@ -4,7 +4,7 @@ use gt_beads::beads::{self, BeadChanges, Close, NewBead};
 use gt_beads::{convoys, deletion, dependencies, molecules};
 use gt_core::decide::{LANDED, Members, PARTS_DONE, STEPS_DONE};
 use gt_core::{Bead, BeadChangeKind, BeadId, DependencyType, IssueType, Json, Outcome, Status};
-use gt_store::{EventFilter, Reader, statements_run_by_this_thread};
+use gt_store::{BeadFilter, EventFilter, Reader, statements_run_by_this_thread};
 use gt_town::{Town, settings};
 
 use crate::towns::{on_each_engine, town_in, town_in_memory};
@@ -370,7 +370,8 @@ fn a_molecule_is_squashed_into_its_digest_whole_or_not_at_all() {
     tasks(&town, &["hq-brew", "hq-pour"], Some("hq-mol"));
     change(&town, "hq-pour", |bead| bead.status = Status::InProgress);
     let titles = || {
-        let all = |reader: &Reader<'_>| Ok(reader.bead_rows(&reader.find(&beads::everything())?)?);
+        let all =
+            |reader: &Reader<'_>| Ok(reader.bead_rows(&reader.find(&BeadFilter::everything())?)?);
         let rows = town.read(all).unwrap();
         rows.into_iter().map(|row| row.bead.title.to_string()).collect::<Vec<_>>()
     };

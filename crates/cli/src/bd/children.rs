@@ -1,7 +1,6 @@
 //! `bd children`.
 
 use clap::Args;
-use gt_beads::beads::everything;
 use gt_town::{BeadFilter, BeadOrder};
 
 use super::filters::{limit, statuses};
@@ -28,7 +27,7 @@ pub(super) struct ChildrenArgs {
 
 pub(super) fn run(context: &CommandContext<'_>, args: &ChildrenArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
-    let all = everything();
+    let all = BeadFilter::everything();
     let filter = BeadFilter {
         parent: Some(resolve(&town, &args.id)?),
         status: statuses(&town, args.status.as_deref())?.unwrap_or(all.status),

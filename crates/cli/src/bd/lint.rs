@@ -2,7 +2,7 @@
 
 use clap::Args;
 use gt_api::LintDocument;
-use gt_beads::beads::{LintFinding, everything, lint};
+use gt_beads::beads::{LintFinding, lint};
 use gt_core::decide::BeadSection;
 use gt_town::{BeadFilter, BeadRow};
 
@@ -45,7 +45,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &LintArgs) -> Result<(), C
         ids.push(resolve(&town, input)?);
     }
     let status = statuses(&town, args.status.as_deref())?;
-    let base = if ids.is_empty() { BeadFilter::default() } else { everything() };
+    let base = if ids.is_empty() { BeadFilter::default() } else { BeadFilter::everything() };
     let filter = BeadFilter {
         ids,
         types: types(&args.types)?,

@@ -8,7 +8,7 @@ use gt_api::{
     BondDocument, DistilledFormulaDocument, MoleculeDocument, MoleculeStepDocument, OrderedMap,
     PouredMoleculeDocument, PurgedDocument, RawJson, SquashedMoleculeDocument, WispsDocument,
 };
-use gt_beads::beads::{everything, for_each_page};
+use gt_beads::beads::for_each_page;
 use gt_beads::distillation::{DistillOptions, distill, write_formula};
 use gt_beads::lookup::resolve;
 use gt_beads::molecules::{
@@ -405,8 +405,11 @@ fn document(progress: &MoleculeProgress) -> MoleculeDocument {
 
 fn list_wisps(context: &CommandContext<'_>) -> Result<(), CliError> {
     let town: Town = context.store_town()?;
-    let filter =
-        BeadFilter { ephemeral: Some(true), status: StatusFilter::Current, ..everything() };
+    let filter = BeadFilter {
+        ephemeral: Some(true),
+        status: StatusFilter::Current,
+        ..BeadFilter::everything()
+    };
     let printer = context.printer;
     let mut rows = Vec::new();
     for_each_page(&town, &filter, |page| {

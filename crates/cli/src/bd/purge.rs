@@ -2,7 +2,7 @@
 
 use clap::Args;
 use gt_api::PurgedDocument;
-use gt_beads::beads::{everything, for_each_page};
+use gt_beads::beads::for_each_page;
 use gt_beads::deletion::delete;
 use gt_core::Status;
 use gt_town::{BeadFilter, Between, StatusFilter};
@@ -61,7 +61,7 @@ pub(super) fn run(
         status: StatusFilter::OneOf(vec![Status::Closed]),
         closed: Between { after: None, before: before.transpose()? },
         pinned: Some(false),
-        ..everything()
+        ..BeadFilter::everything()
     };
     let beginning = args.pattern.as_deref().unwrap_or_default().trim_end_matches('*');
     let mut ids = Vec::new();

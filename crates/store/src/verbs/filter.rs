@@ -155,6 +155,19 @@ pub struct BeadFilter {
     pub limit: Option<usize>,
 }
 
+impl BeadFilter {
+    /// Every bead; contexts are none.
+    pub fn everything() -> Self {
+        Self {
+            status: StatusFilter::All,
+            include_hidden: true,
+            include_templates: true,
+            include_ephemeral: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// The field that beads are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountGroup {

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use gt_core::limits::LABEL_BYTES_MAX;
 use gt_core::settings::{
-    Layers, REMOVED_MACHINE, REMOVED_OF_RIG, Resolved, SettingKind, SettingName, checked, lookup,
+    Layers, REMOVED_MACHINE, REMOVED_OF_RIG, Resolved, SettingKind, SettingName, SettingOrigin,
+    checked, lookup,
 };
 use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, SettingScope, Writer};
@@ -190,6 +191,26 @@ pub fn file_layers(town: &Town) -> Result<Layers> {
 /// The settings in the store over those in the files.
 pub fn layers_over(files: &Layers, reader: &Reader<'_>) -> Result<Layers> {
     Ok(reader.settings_over(files)??)
+}
+
+/// The settings of the store, kept for a caller that asks often.
+#[derive(Debug, Default)]
+pub struct KeptSettings {
+    stored: Option<(u64, Vec<(String, String)>)>,
+}
+
+impl KeptSettings {
+    /// The settings in force. The store is read again if `state` has changed, a number that changes with its settings.
+    pub fn layers(&mut self, town: &Town, state: u64) -> Result<Layers> {
+        let stored = match self.stored.take() {
+            Some((of, stored)) if of == state => stored,
+            _ => town.read_newest(|reader| Ok(reader.settings(SettingScope::Town)?))?,
+        };
+        let mut layers = file_layers(town)?;
+        layers.add(stored.iter().cloned(), &SettingOrigin::Store)?;
+        self.stored = Some((state, stored));
+        Ok(layers)
+    }
 }
 
 /// Where the daemon serves the work queue over HTTP; empty if it does not.
