@@ -4,6 +4,7 @@ use gt_core::schedule::{CloseReason, Context, Polecat, Run, RunId, RunState, Wor
 use gt_core::work::RunToken;
 use gt_core::{Bead, BeadChangeKind, Status};
 
+use crate::host_lease::renew_if_due;
 use gt_town::{OperationError, Result, Town};
 
 /// The answer to a supervisor that claims a run.
@@ -41,6 +42,8 @@ pub fn claim_with(
     place: &Workplace,
     polecat: Option<&Polecat>,
 ) -> Result<Claim> {
+    // Time may have passed since the run was written: after the grace of an old lease another host may take it for lost.
+    renew_if_due(town)?;
     let token = new_token()?;
     town.write(|writer| {
         let Some(run) = writer.run(id)? else {
