@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use gt_testkit::{FinishedProgram, Sandbox, wait_until, write_program};
 use serde_json::{Value, json};
 
-use crate::support::{assert_says, nowhere, refusal};
+use crate::support::{Steps as _, assert_says, gastown_with, nowhere, refusal};
 
 /// A user with a repository, and with a program `claude` that does every bead.
 struct NewUser {
@@ -240,39 +240,43 @@ fn many_starts_without_a_cap_are_asked_about_at_a_terminal_only() {
 
 #[test]
 fn a_retry_of_many_without_a_cap_is_asked_about() {
-    let user = NewUser::new();
-    user.gt(&["init", "--yes"]).ok();
-    user.gt(&["down"]).ok();
-    user.gt(&["rig", "set", "My-App", "executor", "process"]).ok();
-    user.gt(&["config", "set", "rig.My-App.command", "/bin/false {bead}"]).ok();
-    user.gt(&["config", "unset", "scheduler.max_polecats"]).ok();
-    let create = |number: u32| {
-        let id = format!("ma-{number}");
-        user.run("bd", &["create", "Do it", "--id", &id]).ok();
-        id
+    let town = gastown_with("exit 0");
+    let text = "formula = \"mol-mine\"\nversion = 1\n[[steps]]\nid = \"do\"\ntitle = \"Do it\"\n";
+    let file = town.write(".beads/formulas/mol-mine.formula.toml", text);
+    let own = town.gt_path().parent().unwrap().display().to_string();
+    let path = format!("{own}:{}", std::env::var_os("PATH").unwrap().display());
+    let at_terminal = |line: &str, typed: &str| {
+        let command = town.command("script").args(["-qec", line, "/dev/null"]);
+        command.env("PATH", &path).stdin(typed).run()
     };
-    let beads: Vec<String> = (1..=6).map(create).collect();
+    let beads: Vec<String> = (1..=6).map(|number| format!("gt-{number}")).collect();
+    for bead in &beads {
+        town.bead(bead, &[]);
+        town.gt(["queue", "mol-mine", "--on", bead]).ok();
+    }
     let ids = beads.join(" ");
-    let convoy = user.at_terminal(&format!("gt convoy create Six {ids} --yes --json"), "").ok();
-    let convoy: Value = serde_json::from_str(&convoy.stdout).unwrap();
-    let convoy = convoy["id"].as_str().unwrap();
-    let failed = || {
-        let listed = user.run("bd", &["list", "--all", "--json"]).ok().json();
-        let listed = listed.as_array().unwrap().iter();
-        listed.filter(|bead| bead["outcome"] == "failed").count()
+    let mut create = vec!["convoy", "create", "Six"];
+    create.extend(beads.iter().map(String::as_str));
+    let convoy = town.gt_json(&create)["convoy"].clone();
+    let convoy = convoy.as_str().unwrap();
+    fs::remove_file(&file).unwrap();
+    town.gt(["queue", "run"]).fails(1);
+    town.write(".beads/formulas/mol-mine.formula.toml", text);
+    let given_up = || {
+        beads.iter().filter(|id| town.show(id)["labels"] == json!(["gt:dispatch-failed"])).count()
     };
-    wait_until("all have failed", || failed() == 6);
+    assert_eq!(given_up(), 6);
 
     for line in [
         "gt scheduler retry --all".to_owned(),
         format!("gt scheduler retry {ids}"),
         format!("gt convoy retry {convoy}"),
     ] {
-        let said = user.at_terminal(&line, "n\n").ok().stdout;
+        let said = at_terminal(&line, "n\n").ok().stdout;
 
         assert_says(&said, &["This starts 6 agents at once", "[y/N]", "Nothing was started"]);
-        assert_eq!(failed(), 6, "{line}");
+        assert_eq!(given_up(), 6, "{line}");
     }
-    let one = user.at_terminal("gt scheduler retry ma-1", "").stdout;
-    assert!(one.contains("Scheduled ma-1") && !one.contains("[y/N]"), "{one}");
+    let one = at_terminal("gt scheduler retry gt-1", "").stdout;
+    assert!(one.contains("Scheduled gt-1") && !one.contains("[y/N]"), "{one}");
 }

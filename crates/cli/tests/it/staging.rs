@@ -246,8 +246,9 @@ fn a_launch_that_is_refused_leaves_nothing_of_its_own_unsaid() {
     town.gt(["rig", "undock", "web"]).ok();
     town.gt(["config", "unset", "rig.web.command"]).ok();
     town.gt(["config", "set", "rig.web.runtime", "claude"]).ok();
-    let gt =
-        |arguments: &[&str]| town.command("gt").args(arguments).env("PATH", "/usr/bin:/bin").run();
+    let gt = |arguments: &[&str]| {
+        town.command(town.gt_path()).args(arguments).env("PATH", "/usr/bin:/bin").run()
+    };
     let staged = gt(&["convoy", "stage", "we-a"]).ok();
     assert_says(&staged.stdout, &["! missing-agent: the rig web starts nothing", "claude"]);
     let said = gt(&["convoy", "launch", "we-epic"]).fails(1).stderr;
