@@ -256,8 +256,13 @@ fn failed_beads_are_retried_only_by_name() {
 
     let ran = town.gt(["queue", "retry", "gt-1", "gt-2", "gt-nope"]).fails(1);
 
+    assert_says(&ran.stderr, &["gt-nope"]);
+    assert_eq!(town.show("gt-1")["status"], "closed", "an unknown name stops the whole command");
+
+    let ran = town.gt(["queue", "retry", "gt-1", "gt-2"]).fails(1);
+
     assert_says(&ran.stdout, &["✓ Scheduled gt-1 → gastown", "open again"]);
-    assert_says(&ran.stderr, &["cannot retry gt-2: it was never scheduled", "gt-nope"]);
+    assert_says(&ran.stderr, &["cannot retry gt-2: it was never scheduled"]);
     assert_eq!(town.gt(["queue", "retry"]).fails(2).stdout, "");
     let again = town.gt(["queue", "retry", "gt-1", "--json"]).fails(1).json();
     assert_says(again["errors"][0].as_str().unwrap(), &["scheduled already"]);

@@ -44,7 +44,8 @@ fn the_built_in_runtimes_are_listed() {
 fn a_runtime_is_shown_with_everything_about_it() {
     let town = town();
     let shown = town.gt_json(&["config", "agent", "show", "goose"]);
-    assert_eq!(strings(&shown["environment"]), ["GOOSE_MODE"], "only names");
+    let variables = ["GOOSE_MODE", "OTEL_LOGS_EXPORTER", "OTEL_LOG_LEVEL"];
+    assert_eq!(strings(&shown["environment"]), variables, "only names");
     let expected = [
         "account_variable",
         "command",
