@@ -399,7 +399,8 @@ mod tests {
         // The oldest amount has to leave first.
         let refusal = budget.refusal(&tokens(301)).unwrap();
         assert_eq!(refusal.until, Some(at(10 + 24 * 60)));
-        assert_eq!(refusal.to_string(), "used 500 of 1000 tokens in a day, and live runs hold 200");
+        let words = "used 500 of 1000 tokens in a day, and live runs hold 200, and the next run is expected to need 301";
+        assert_eq!(refusal.to_string(), words);
         // No time makes room for that while the others are live.
         assert_eq!(budget.refusal(&tokens(801)).unwrap().until, None);
         // Nothing is known of this one, so any room is enough.

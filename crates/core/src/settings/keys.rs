@@ -347,6 +347,7 @@ pub fn suggest(name: &str) -> Option<&'static str> {
 /// The setting of the same rig that looks most like this one, with its full name.
 fn suggest_of_rig(name: &str) -> Option<String> {
     let (rig, key) = name.strip_prefix("rig.")?.split_once('.')?;
+    RigSlug::parse(rig).ok()?;
     Some(format!("rig.{rig}.{}", closest(key, rig_settings())?))
 }
 
@@ -381,5 +382,7 @@ mod tests {
         assert!(error.contains("did you mean scheduler.max_polecats?"), "{error}");
         let error = lookup("rig.web.mrege").unwrap_err().0;
         assert!(error.contains("did you mean rig.web.merge?"), "{error}");
+        let error = lookup("rig.\n.max_polecat").unwrap_err().0;
+        assert!(error.contains("did you mean rig.*.max_polecats?"), "{error}");
     }
 }
