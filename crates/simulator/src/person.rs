@@ -280,6 +280,10 @@ impl Simulation {
                 retried.map(|retried| self.retried(retried))
             }
             PersonCommand::Cancel => {
+                // Noted first: after the last run of a bead its open request is given up, and the command may die then.
+                if self.read(|reader| reader.open_merge_request(&bead)).is_some() {
+                    self.state().reopened.insert(bead.clone());
+                }
                 let world = ProcessView::of(self, id);
                 let cancelled = runs::cancel_with_processes(town, &world, bead.as_str());
                 cancelled.map(|cancelled| {
