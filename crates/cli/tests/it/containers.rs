@@ -417,7 +417,6 @@ fn the_jobs_of_the_workflow_run_every_part_of_the_tests() {
         parts.extend(named.flat_map(|rest| rest.split(" --only ").map(str::to_owned)));
     }
     assert!(runs("dependencies").contains(&"scripts/deny advisories bans licenses sources".into()));
-    parts.push("dependencies".to_owned());
     assert!(runs("chaos").iter().any(|run| run.starts_with("scripts/sim ")));
 
     let script = file("scripts/test");
