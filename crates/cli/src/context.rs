@@ -51,6 +51,17 @@ impl<'p> CommandContext<'p> {
         Ok(Self { printer, environment, place: directory.clone(), directory, actor: common.actor })
     }
 
+    /// The person's editor. Without a terminal it has to be named: an unseen editor would wait for ever.
+    pub(crate) fn editor(&self) -> Result<&str, CliError> {
+        match self.environment.editor() {
+            Some(editor) => Ok(editor),
+            None if served::stdin_is_terminal() && served::stdout_is_terminal() => Ok("vi"),
+            None => Err(CliError::request(
+                "there is no terminal for an editor; gt config set and bd update take changes as arguments",
+            )),
+        }
+    }
+
     /// Looks for the town that this file belongs to.
     pub(crate) fn with_store(mut self, file: Option<&Path>) -> Self {
         if let Some(file) = file {

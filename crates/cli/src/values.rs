@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use clap::Args;
+use gt_core::limits::PAYLOAD_DEPTH_MAX;
 use gt_core::{Json, Timestamp};
 use gt_records::contains_nul;
 
@@ -101,6 +102,11 @@ pub(crate) fn json_argument(text: &str) -> Result<Json, CliError> {
     if contains_nul(json.as_str()) {
         return Err(CliError::request("the metadata contains a NUL character"));
     }
+    let most = PAYLOAD_DEPTH_MAX;
+    if json.depth() > most {
+        let error = format!("the metadata is nested more than {most} levels deep");
+        return Err(CliError::request(error));
+    }
     Ok(json)
 }
 
@@ -131,6 +137,14 @@ pub(crate) fn texts<T: ToString>(things: impl IntoIterator<Item = T>) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn metadata_is_nested_no_deeper_than_many_readers_take() {
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        json_argument(&nested(PAYLOAD_DEPTH_MAX)).unwrap();
+        let error = json_argument(&nested(PAYLOAD_DEPTH_MAX + 1)).unwrap_err();
+        assert!(error.to_string().contains("nested more than 128 levels"), "{error}");
+    }
 
     #[test]
     fn a_field_of_metadata_is_a_key_and_a_value_that_can_be_kept() {

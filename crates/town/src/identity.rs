@@ -228,9 +228,10 @@ impl Environment {
         })
     }
 
-    /// The person's editor.
-    pub fn editor(&self) -> &str {
-        self.get("VISUAL").or_else(|| self.get("EDITOR")).unwrap_or("vi")
+    /// The person's editor, if one is named.
+    pub fn editor(&self) -> Option<&str> {
+        let named = |name| self.get(name).filter(|editor| !editor.trim().is_empty());
+        named("VISUAL").or_else(|| named("EDITOR"))
     }
 
     /// The program that shows long texts to a person, if one is named.

@@ -62,8 +62,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &EditArgs) -> Result<(), C
     } else {
         bead.description.clone()
     };
-    let Some(after) = edit_text(&town, context.environment.editor(), bead.id.as_str(), &before)?
-    else {
+    let Some(after) = edit_text(&town, context.editor()?, bead.id.as_str(), &before)? else {
         return printer.done(format!("No changes made to {}", bead.id));
     };
     let text = Some(after);

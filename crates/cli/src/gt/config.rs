@@ -148,8 +148,7 @@ pub(super) fn print_settings(printer: &Printer, all: &[Resolved]) -> Result<(), 
 
 fn edit(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
     let printer = context.printer;
-    let changed =
-        settings::edit(town, context.environment.editor(), gt_scheduling::runtimes::check_name)?;
+    let changed = settings::edit(town, context.editor()?, gt_scheduling::runtimes::check_name)?;
     if printer.json() {
         let mut list = printer.list();
         for (name, _) in &changed {

@@ -194,6 +194,24 @@ fn work_that_breaks_a_check_goes_back_and_lands_when_it_is_mended() {
 }
 
 #[test]
+fn a_repair_may_take_all_of_its_work_back_if_it_says_why() {
+    let town = town_with_check(NOT_BROKEN);
+    let first = worker(&town, "we-a", "broken", "oops\n");
+    first.gt(&["done"]).ok();
+    first.wait_until_gone();
+    town.cycle().ok();
+    let repair = Worker::of(&town, "we-a#2");
+    repair.git(&["reset", "--hard", "--quiet", "HEAD~1"]).ok();
+
+    assert_says(&refusal(&repair.gt(&["done"])), &["changed nothing", "gt done --no-changes -m"]);
+    repair.gt(&["done", "--no-changes", "-m", "The check is right and the work was not"]).ok();
+
+    assert_eq!(town.landed("main"), ["First commit"]);
+    assert_eq!(town.show("we-a")["status"], "closed");
+    assert_eq!(state(&town, "we-a@1"), "cancelled");
+}
+
+#[test]
 fn keys_of_accounts_are_masked_in_the_output_of_checks() {
     const KEY: &str = "sk-test-0123456789";
     let town = town_with_project(STAYS);

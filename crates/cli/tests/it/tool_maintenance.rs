@@ -112,6 +112,8 @@ fn the_editor_changes_one_text_of_a_bead() {
     assert_says(&edit(&["hq-a"], "true").ok().stdout, &["No changes made to hq-a"]);
     assert_says(&refusal(&edit(&["hq-a"], "false")), &["the editor failed, and hq-a stays"]);
     assert_says(&refusal(&edit(&["nope"], program)), &["no issue found"]);
+    // An unseen editor would wait for ever.
+    assert_says(&refusal(&edit(&["hq-a"], "")), &["there is no terminal", "bd update"]);
 }
 
 #[test]

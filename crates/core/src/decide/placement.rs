@@ -88,12 +88,19 @@ pub enum HostRefusal {
     Memory,
 }
 
+/// The name in `name/identity`, which is what people know of a host.
+fn name_of(host: &str) -> &str {
+    host.split('/').next().unwrap_or(host)
+}
+
 impl fmt::Display for HostRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::State(state) => write!(f, "is {}", state.as_str()),
-            Self::NotAskedFor(host) => write!(f, "is not {host}, which was asked for"),
-            Self::NotOfRig(host) => write!(f, "is not {host}, which alone works on the rig"),
+            Self::NotAskedFor(host) => write!(f, "is not {}, which was asked for", name_of(host)),
+            Self::NotOfRig(host) => {
+                write!(f, "is not {}, which alone works on the rig", name_of(host))
+            }
             Self::OtherRigs(rig) => write!(f, "does not work on the rig {rig}"),
             Self::NoLabel(label) => write!(f, "has no label {label}"),
             Self::NoRuntime(runtime) => write!(f, "has no {runtime}"),
@@ -315,7 +322,9 @@ mod tests {
         fleet.rig_labels.insert(web.clone(), names(&["linux"]));
         assert_eq!(refusal(&fleet, &needs), Some(HostRefusal::NoLabel("linux".to_owned())));
         fleet.rig_hosts.insert(web.clone(), "b/id-b".to_owned());
-        assert_eq!(refusal(&fleet, &needs), Some(HostRefusal::NotOfRig("b/id-b".to_owned())));
+        let not_of_rig = HostRefusal::NotOfRig("b/id-b".to_owned());
+        assert_eq!(not_of_rig.to_string(), "is not b, which alone works on the rig");
+        assert_eq!(refusal(&fleet, &needs), Some(not_of_rig));
         // A host that has not renewed its lease starts nothing.
         fleet.hosts.remove(0);
         let answer = fleet.place(&needs, |_| 0).unwrap();

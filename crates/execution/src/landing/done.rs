@@ -296,16 +296,20 @@ pub(crate) fn finish_work(
         }
     };
     let is_same = sent_back.as_ref().is_some_and(|request| request.accepted == accepted.as_str());
+    let is_unchanged = run.workplace.base_commit == accepted.as_str();
+    let has_nothing = said == DoneStatus::Completed
+        && (is_unchanged || has_nothing_of_its_own(rig, run, &trees, &accepted)?);
     if let Some(request) = &sent_back
         && said == DoneStatus::Completed
         && is_same != no_changes
+        // A repair may take all of its work back, if it says why.
+        && (is_same || !has_nothing)
     {
         return Err(refuse_same_work(run, request, is_same));
     }
     let is_review = context.is_some_and(|context| context.parameters.review_only);
     let is_silent = said == DoneStatus::Completed && !no_changes && !is_review;
-    let is_unchanged = run.workplace.base_commit == accepted.as_str();
-    if is_silent && (is_unchanged || has_nothing_of_its_own(rig, run, &trees, &accepted)?) {
+    if is_silent && has_nothing {
         return Err(DoneRefusal::Unchanged(format!(
             "{} changed nothing: {} has no commit that {} does not have, and its tree has no change; work in {}, or say \
              why nothing has to change: gt done --no-changes -m \"<why>\"",

@@ -21,9 +21,15 @@ pub(crate) struct RecordFields<'a> {
     by_name: Vec<usize>,
 }
 
+/// With what the lines begin that git puts around two versions. No JSON begins like that.
+const CONFLICT_MARKERS: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
+
 impl<'a> RecordFields<'a> {
     /// Splits the text of an object. Of fields with the same name the last one counts.
     pub(crate) fn parse(text: &'a str) -> Result<Self, RecordError> {
+        if CONFLICT_MARKERS.iter().any(|marker| text.starts_with(marker)) {
+            return Err(RecordError::line("a conflict marker of git; resolve the conflict first"));
+        }
         let ObjectEntries(mut entries) =
             serde_json::from_str(text).map_err(|error| match error.classify() {
                 Category::Data => {

@@ -209,6 +209,7 @@ fn a_line_that_is_no_object_is_refused_with_its_place() {
         ("", "not valid JSON: EOF while parsing a value at column 0"),
         (r#"{"id":"gt-a","title":}"#, "not valid JSON: expected value at column 22"),
         ("{} {}", "not valid JSON: trailing characters at column 4"),
+        ("<<<<<<< HEAD", "a conflict marker of git; resolve the conflict first"),
         ("[1]", "expected an object, found [1]"),
         ("7", "expected an object, found 7"),
     ] {
