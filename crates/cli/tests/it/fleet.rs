@@ -295,7 +295,7 @@ fn gt_why_says_what_each_host_lacks() {
     one.gt(["config", "unset", "rig.web.host_labels"]).ok();
     one.bead("we-d", &[]);
     one.gt(["sling", "we-d", "--host", "two"]).ok();
-    assert_says(&one.gt(["why", "we-d"]).ok().stdout, &["one is not two/", "which was asked for"]);
+    assert_says(&one.gt(["why", "we-d"]).ok().stdout, &["one is not two, which was asked for"]);
     let said = refusal(&one.gt(["sling", "we-a", "--host", "three"]));
     assert_says(&said, &["no host is called three"]);
     two.gt(["run", "cancel", "we-b"]).ok();
