@@ -13,7 +13,7 @@ use super::links::replace;
 use super::own_repository;
 use super::repository::{BRANCHES_HERE, HEAD_OF_ORIGIN, Repository};
 use super::repository_view::CommonDirectoryView;
-use super::scratch::unique_name;
+use super::scratch::{maker_is_alive, unique_name};
 
 /// The directories that git and a view expect in the shared repository.
 const DIRECTORIES: [&str; 6] = ["objects/info", "refs", "info", "worktrees", "logs", "lfs"];
@@ -366,13 +366,42 @@ fn move_aside(path: &Path) -> Result<(), GitError> {
     fs::rename(path, &aside).map_err(GitError::file("move", path))
 }
 
+/// Removes the index files of killed processes. The age alone does not tell: a clock that jumps makes every file old.
 fn forget_left_indexes(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let age = entry.metadata().and_then(|file| file.modified()).ok();
         let age = age.and_then(|modified| modified.elapsed().ok());
-        let is_in_use = entry.file_name().to_string_lossy().starts_with("use-");
-        if is_in_use && age.is_some_and(|age| age.as_secs() > STALE_INDEX_SECONDS) {
+        let is_old = age.is_some_and(|age| age.as_secs() > STALE_INDEX_SECONDS);
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("use-") && is_old && !maker_is_alive(&name) {
             let _ = fs::remove_file(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn indexes_of_dead_processes_alone_are_forgotten_whatever_the_clock_says() {
+        let directory = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - Duration::from_secs(2 * STALE_INDEX_SECONDS);
+        let make = |name: String| {
+            let path = directory.path().join(name);
+            File::create(&path).unwrap().set_modified(old).unwrap();
+            path
+        };
+        let used = make(unique_name("use-index"));
+        // No process has a number this large.
+        let left = make("use-index-7fffffff-0badcafe-0".to_owned());
+        let kept = make("nux-1a2b-0badcafe-0".to_owned());
+
+        forget_left_indexes(directory.path());
+
+        assert!(used.exists() && kept.exists() && !left.exists());
     }
 }

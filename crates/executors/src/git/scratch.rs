@@ -21,6 +21,12 @@ pub(super) fn unique_name(beginning: &str) -> String {
     format!("{beginning}-{process:x}-{:08x}-{number:x}", chance & 0xffff_ffff)
 }
 
+/// Whether the process lives that gave this name by [`unique_name`].
+pub(super) fn maker_is_alive(name: &str) -> bool {
+    let process = name.rsplit('-').nth(2).and_then(|process| u32::from_str_radix(process, 16).ok());
+    process.is_some_and(|process| Path::new("/proc").join(process.to_string()).exists())
+}
+
 /// A directory inside our own repository that is removed after its use: at the end, or, if its
 /// owner was killed, when the next one is made.
 #[derive(Debug)]
