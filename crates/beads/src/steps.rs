@@ -118,7 +118,7 @@ pub fn finish_steps(
             writer.finish_step(&run, step)?;
             done.insert(step.id.clone());
         }
-        // A person who ticks something off does not end the session of a worker.
+        // A person who marks a step as done does not end the session of a worker.
         let is_own = town.acting_run() == Some(&run.id) && run.executor.takes_slot();
         let context = if is_own { writer.context_by_number(run.context)? } else { None };
         let step_by_step = context.is_some_and(|context| context.parameters.ralph);

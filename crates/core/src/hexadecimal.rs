@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal digits.
+//! Bytes as hexadecimal digits, and text with some of its bytes written so.
 
 use std::fmt::Write as _;
 

@@ -180,7 +180,7 @@ pub fn run_of(town: &Town, input: &str) -> Result<Run> {
     })
 }
 
-/// What a person sits down at.
+/// The place at which a person watches a worker and types to it.
 #[derive(Debug)]
 pub enum AttachPoint {
     /// The session of a worker that has a screen.

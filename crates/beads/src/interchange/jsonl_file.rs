@@ -20,7 +20,7 @@ use super::{
 const AUTOMATIC: &str = "export.auto";
 /// The file, from the root of a town.
 const FILE: &str = ".beads/issues.jsonl";
-/// What was written last, in the directory of the town.
+/// The state of the last write, in the directory of the town.
 const STATE: &str = "export.json";
 /// Held while the file is compared and replaced, in the directory of the town.
 const LOCK: &str = "export.lock";
@@ -161,7 +161,7 @@ fn write_beads(
     Ok((count, hexadecimal(&hash.finalize())))
 }
 
-/// What was written last.
+/// The state of the last write.
 struct WrittenState {
     /// The last event that it has.
     event: u64,

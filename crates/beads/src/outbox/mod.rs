@@ -50,7 +50,7 @@ pub struct NewNotice<'a> {
     pub message: String,
     /// Details for a program, an object.
     pub details: Json,
-    /// What the runs that it is about have used, if it tells of their end.
+    /// The usage of the runs that it is about, if it tells of their end.
     pub spent: Spent,
 }
 

@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::output::Printer;
 use crate::values::texts;
 
-/// See and tick off the steps of a run
+/// See the steps of a run, and mark them as done
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt step list
@@ -36,7 +36,7 @@ struct ListArgs {
     run: Option<String>,
 }
 
-/// Say that steps are done: all of them are ticked off, or none
+/// Mark steps as done: all of them, or none
 ///
 /// A step is done after those that it needs. Saying it twice changes nothing.
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! What one source says about one model in one session of a run.
+//! The report of one source about one model in one session of a run.
 
 use crate::Invalid;
 use crate::schedule::Money;

@@ -173,7 +173,7 @@ impl AdmissionRequest<'_> {
         means.serves(self.rig, self.runtime, self.account)
     }
 
-    /// What it needs of a host.
+    /// Its needs of a host.
     pub fn placement(&self) -> PlacementNeeds<'_> {
         let Self { bead, rig, runtime, asked_host: host, .. } = *self;
         PlacementNeeds { bead, rig, host, runtime }

@@ -1,4 +1,4 @@
-//! The steps of a run, and which of them may be ticked off.
+//! The steps of a run, and which of them may be marked as done.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -39,7 +39,7 @@ impl fmt::Display for StepProgress {
     }
 }
 
-/// Why steps are not ticked off.
+/// Why steps are not marked as done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepRefusal {
     /// The recipe has no step of this name, but these.
@@ -150,7 +150,7 @@ impl RunSteps {
         }
     }
 
-    /// The steps that are ticked off when a worker says that these are done: without those that are done
+    /// The steps that become done when a worker says that these are done: without those that are done
     /// already, and each once. Unless it is forced, every step that one needs must be done, or be said to be.
     pub fn tick<'a>(
         &'a self,

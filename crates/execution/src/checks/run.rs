@@ -38,7 +38,7 @@ pub struct CheckOrder<'a> {
     pub rig: &'a Rig,
     /// The commit, which the repository of the rig has.
     pub commit: &'a Commit,
-    /// What it is run for.
+    /// The purpose of the run.
     pub purpose: CheckPurpose,
     /// The name of the only check that is run, if not all are.
     pub only: Option<&'a str>,

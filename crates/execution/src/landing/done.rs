@@ -328,7 +328,7 @@ pub(crate) fn finish_work(
         return Ok(WorkDelivery::Nothing);
     }
     let review = rules.review || touches_protected_paths(town, rig, run, &accepted)?;
-    // What a person has to see goes through the queue, whatever else was said.
+    // Work that a person has to see goes through the queue in every case.
     let mode = match mode {
         DeliveryMode::Submit(MergeMethod::Direct) if review => {
             DeliveryMode::Submit(MergeMethod::Queue)

@@ -92,7 +92,8 @@ impl Tree {
     /// Repositories inside the tree, submodules or not, are kept with their commits under
     /// `refs/gt/rescue-parts`. The tree itself is kept there too if it was made a repository of its
     /// own. Files that are left out are listed, here and in the message of the commit. The previous
-    /// commit of the reference becomes a parent, so that it is not forgotten.
+    /// commit of the reference becomes a parent, so that it is not forgotten. `beside` is a commit that is kept
+    /// although it is not in the history of `HEAD`.
     pub fn rescue(
         &self,
         repository: &Repository,

@@ -165,7 +165,7 @@ impl<'a> HostingTool<'a> {
         self.answer(&self.file().update.command, &values, body.as_bytes(), |_| Ok(()))
     }
 
-    /// What has changed of these pull requests: one call for all of them.
+    /// The changes of these pull requests: one call for all of them.
     pub fn poll(&self, numbers: &[u64]) -> Result<Vec<PolledPullRequest>, HostingError> {
         let query = &self.file().list;
         let mut found = BTreeMap::new();

@@ -68,7 +68,7 @@ fn parse(stat: &[u8]) -> Option<Process> {
 }
 
 /// Those of `processes` that `ancestor` started, and those that these started, and so on, without
-/// `bystanders` and what these started.
+/// `unrelated` and what these started.
 pub(super) fn descendants(
     processes: &[Process],
     ancestor: Pid,

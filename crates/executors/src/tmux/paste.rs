@@ -47,8 +47,9 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 static PASTES: AtomicU64 = AtomicU64::new(0);
 
 impl Tmux {
-    /// Gives a text to the program in a session as if a person had pasted it and pressed Enter, and looks at the
-    /// pane until it shows that the program has it.
+    /// Gives a text to the program in a pane as if a person had pasted it and pressed Enter, and looks at the
+    /// pane until it shows that the program has it. A caller that has found the pane by its process can be sure that
+    /// no other program gets the text, not even one that has taken the place of the pane.
     ///
     /// Bytes arrive as they are, but for line feeds, which arrive as the key that a terminal has
     /// for them, and for the mark that ends a paste, which loses its escape: the bytes after it

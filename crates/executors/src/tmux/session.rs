@@ -1,4 +1,4 @@
-//! Sessions of tmux: their names, the list of them, and the panes that they began with.
+//! Sessions of tmux: their names, and the panes that they began with.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,4 @@
-//! What runs have cost, budgets, accounts, and what has landed for it.
+//! The cost of runs, budgets, accounts, and the work that has landed for it.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;

@@ -17,7 +17,7 @@ use crate::engine::{LEVEL, Pool};
 use crate::transaction::{Group, Reader};
 use crate::{Options, StoreError, WriteMode};
 
-/// The connections to a file, and the turnstile that its writers pass through.
+/// The connections to a file, and the lock that its writers take in turn.
 #[derive(Debug)]
 pub(crate) struct FileBackend {
     path: PathBuf,
@@ -98,7 +98,7 @@ impl FileBackend {
         self.readers.with(|| open_connection(&self.path, Access::Read), work)
     }
 
-    /// Folds the log into the file and writes the file anew. Other writers wait at the turnstile;
+    /// Folds the log into the file and writes the file anew. Other writers wait for their turn;
     /// readers go on.
     pub(super) fn vacuum(&self) -> Result<(), StoreError> {
         let guard = self.writer(Access::Write)?;

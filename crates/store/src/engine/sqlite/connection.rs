@@ -42,7 +42,7 @@ pub(crate) struct SqliteConnection {
 
 /// Every statement of the verbs stays prepared.
 const STATEMENTS_CACHED: usize = 256;
-/// Only a program that is not ours makes us wait here; ours queue at the turnstile. As long as `store.lock_timeout` says where
+/// Only a program that is not ours makes us wait here; ours wait in turn for the write lock. As long as `store.lock_timeout` says where
 /// it is not set.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
