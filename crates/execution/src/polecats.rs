@@ -154,7 +154,7 @@ impl Sessions {
         }
         // Without tmux this is unknown; the rest is worth seeing all the same.
         let asked = Tmux::of_town(&session_server(town)).sessions();
-        Self(asked.ok().map(|all| all.into_iter().map(|session| session.name).collect()))
+        Self(asked.ok().map(BTreeSet::from_iter))
     }
 
     fn has(&self, name: &str) -> Option<bool> {
