@@ -101,18 +101,6 @@ impl Tree {
         message: &str,
         author: &Signature,
         bytes_max: u64,
-    ) -> Result<Rescue, GitError> {
-        self.rescue_with(repository, reference, message, author, bytes_max, None)
-    }
-
-    /// The same, together with a commit that is not in the history of `HEAD`.
-    pub fn rescue_with(
-        &self,
-        repository: &Repository,
-        reference: &str,
-        message: &str,
-        author: &Signature,
-        bytes_max: u64,
         beside: Option<&Commit>,
     ) -> Result<Rescue, GitError> {
         let ledger = RescueBudget { bytes_free: bytes_max, bytes: 0, left_out: Vec::new() };
