@@ -73,14 +73,6 @@ pub fn notify_in(
     Ok(written)
 }
 
-/// Writes a notice that belongs to no other change; returns whether there is something to send now.
-pub fn notify(town: &Town, notice: &NewNotice<'_>) -> Result<bool> {
-    town.write(|writer| {
-        let settings = layers_in(town.root(), writer)?;
-        notify_in(writer, &settings, notice)
-    })
-}
-
 /// A notice without the keys of accounts: it may have the last words of a worker.
 fn masked<'a>(notice: &NewNotice<'a>, mask: &SecretMask) -> NewNotice<'a> {
     let details = match mask.mask(notice.details.as_str()) {

@@ -33,12 +33,6 @@ impl TokenCounts {
         self.with(other, u64::saturating_add)
     }
 
-    /// What is left of it without another.
-    #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        self.with(other, u64::saturating_sub)
-    }
-
     /// The larger of two, kind by kind: two readings of one counter.
     #[must_use]
     pub fn max(self, other: Self) -> Self {

@@ -235,11 +235,6 @@ impl Occupancy {
         self.hosts.get(host_identity(host)).copied().unwrap_or(0)
     }
 
-    /// So many live runs are on this machine.
-    pub fn here(&self) -> u32 {
-        self.here
-    }
-
     /// So many megabytes those will take of it that cannot be measured yet.
     pub fn pledged_mb(&self) -> u64 {
         self.pledged_mb

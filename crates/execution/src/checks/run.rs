@@ -72,25 +72,6 @@ struct PlannedCheck {
     cache_key: String,
 }
 
-/// The checks of a rig that have not passed on a commit, as they are defined now.
-pub fn needed_checks(town: &Town, rig: &Rig, commit: &Commit) -> Result<Vec<CheckDefinition>> {
-    let definitions = checks(town, &rig.slug)?;
-    if definitions.is_empty() {
-        return Ok(definitions);
-    }
-    let trees = CheckTrees::of(town, rig)?;
-    let repository = trees.repository()?;
-    let tree = tree_of(rig, &repository, commit)?;
-    let plan = plan(rig, &repository, commit, &tree, &trees.setup_hash()?, definitions)?;
-    let mut needed = Vec::new();
-    for planned in plan {
-        if passed(town, &rig.slug, &planned)?.is_none() {
-            needed.push(planned.check);
-        }
-    }
-    Ok(needed)
-}
-
 /// Runs the checks of a rig on a commit in their order, up to the first that does not pass. Those that passed before on the
 /// same contents are not run.
 pub fn run_checks(order: &CheckOrder<'_>) -> Result<Vec<CheckReport>> {
