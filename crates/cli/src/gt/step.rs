@@ -100,7 +100,7 @@ fn print_done(printer: &Printer, done: &StepsDone) -> Result<(), CliError> {
     if printer.json() {
         return printer.object(&done_document(done));
     }
-    for (name, title) in &done.ticked {
+    for (name, title) in &done.newly_done {
         printer.done(format!("✓ {name}: {title}"))?;
     }
     for name in &done.already {
@@ -160,7 +160,7 @@ pub(super) fn next_name(found: &StepsOfRun) -> Option<String> {
 fn done_document(done: &StepsDone) -> StepsDoneDocument {
     StepsDoneDocument {
         run: done.run.to_string(),
-        done: texts(done.ticked.iter().map(|(name, _)| name)),
+        done: texts(done.newly_done.iter().map(|(name, _)| name)),
         already_done: texts(&done.already),
         progress: done.progress.into(),
         next: done.next.as_ref().map(|(name, _)| name.clone()),
