@@ -162,7 +162,7 @@ pub struct StatusDocument {
     pub category: String,
 }
 
-/// What a hook of a coding agent answers at the start of a session.
+/// The answer of a hook of a coding agent at the start of a session.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionHookDocument {

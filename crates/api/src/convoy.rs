@@ -67,7 +67,7 @@ pub struct ConvoyStatusDocument {
     /// The request that brings its integration branch to the base, while that is not over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge_request: Option<String>,
-    /// What the runs of all its beads have used; left out if nothing was reported.
+    /// The usage of the runs of all its beads; left out if nothing was reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<SpentDocument>,
     pub tracked: Vec<TrackedDocument>,
@@ -182,7 +182,7 @@ pub struct TrackedDocument {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub failure: String,
-    /// What its runs have used; left out if nothing was reported.
+    /// The usage of its runs; left out if nothing was reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<SpentDocument>,
 }

@@ -1,11 +1,11 @@
-//! What runs have cost.
+//! The cost of runs.
 
 use gt_core::cost::{CostLine, CountedUsage};
 use gt_core::schedule::Money;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What was spent, by whatever was asked for.
+/// Spending, grouped as the request asks.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CostDocument {
     pub by: String,
@@ -22,7 +22,7 @@ pub struct CostDocument {
 /// A line of such a list. Amounts are dollars, as text, so that no digit is lost.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CostLineDocument {
-    /// What the line is about; empty for everything that belongs to none.
+    /// The group of the line; empty for everything that belongs to none.
     pub name: String,
     pub runs: u64,
     pub beads: u64,
@@ -50,7 +50,7 @@ pub struct UnpricedDocument {
     pub tokens: u64,
 }
 
-/// What a run has used of one model in one session.
+/// The usage of one model in one session of a run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CountedUsageDocument {
     pub session: u64,

@@ -31,7 +31,7 @@ pub struct TownHeadDocument {
     /// The number of the last event.
     pub last_event: u64,
     pub daemon: TownDaemonDocument,
-    /// Who paused the scheduler and when; left out if nothing is paused.
+    /// The person who paused the scheduler, and when; left out if nothing is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<TownPauseDocument>,
     /// The most runs at once; null for no limit.
@@ -135,7 +135,7 @@ pub struct BoardCardDocument {
     /// The first reason why it does not go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<CardReasonDocument>,
-    /// What ends that.
+    /// The action that ends that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ends: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -344,7 +344,7 @@ pub struct BudgetUseDocument {
     #[schema(example = "town")]
     pub scope: String,
     pub spent: String,
-    /// What live runs have reserved and not used yet.
+    /// The part that live runs have reserved and not used yet.
     pub held: String,
     pub limit: String,
     /// `dollars`, `tokens` or `runs`.
@@ -399,13 +399,13 @@ pub struct AccountUseDocument {
     pub windows: Vec<UsageWindowDocument>,
 }
 
-/// What was spent hour by hour.
+/// Spending hour by hour.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct BurnDocument {
     pub hours: Vec<BurnHourDocument>,
 }
 
-/// What was spent in an hour.
+/// Spending in an hour.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct BurnHourDocument {
     #[schema(value_type = String, format = DateTime)]

@@ -12,13 +12,13 @@ use crate::{DaemonAbsenceDocument, UtcTime};
 /// A merge request.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct MergeRequestDocument {
-    /// What is said where no daemon runs that would land it; left out if it does not wait for one.
+    /// The words about the daemon where none runs that would land it; left out if the request does not wait for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub daemon_absence: Option<DaemonAbsenceDocument>,
     pub id: String,
     pub bead: String,
     pub title: String,
-    /// What it brings to its target: `work`, `revert` or `integration`.
+    /// The kind of change that it brings to its target: `work`, `revert` or `integration`.
     pub purpose: String,
     pub rig: String,
     pub target: String,
@@ -130,7 +130,7 @@ pub struct MergeRequestStoryDocument {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub rig_checks: Vec<String>,
-    /// What its pull request waits for, in words; left out if that is not known.
+    /// The cause for which its pull request waits, in words; left out if that is not known.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub waits_for: String,
@@ -141,7 +141,7 @@ pub struct MergeRequestStoryDocument {
     /// The tokens that the runs which led to it have used; left out if none are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// What those runs have cost, in dollars; left out if it is not known.
+    /// The cost of those runs, in dollars; left out if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
 }

@@ -110,7 +110,7 @@ pub struct ShownRunDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup_output: Option<String>,
     pub needs_you: Vec<NeedDocument>,
-    /// What it has used, by session and model.
+    /// Its usage, by session and model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<CountedUsageDocument>,
     /// The steps as they were when the run began.
@@ -204,7 +204,7 @@ pub struct StepDocument {
     pub waits_for: Vec<String>,
 }
 
-/// Steps that were ticked off.
+/// Steps that were marked as done.
 #[derive(Debug, Clone, Serialize)]
 pub struct StepsDoneDocument {
     pub run: String,

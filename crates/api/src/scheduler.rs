@@ -122,7 +122,7 @@ pub struct BudgetDocument {
     pub convoy: Option<String>,
     pub limit: AmountDocument,
     pub used: AmountDocument,
-    /// What live runs have reserved and not used yet.
+    /// The part that live runs have reserved and not used yet.
     pub held: AmountDocument,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]

@@ -80,7 +80,7 @@ pub struct KeyStrokesDocument {
     key: Option<String>,
 }
 
-/// What became of something that was typed.
+/// The result of typing.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct KeysTypedDocument {
     pub run: String,

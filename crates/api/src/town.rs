@@ -23,7 +23,7 @@ pub struct InstalledDocument {
     pub joined: Option<bool>,
 }
 
-/// What `gt init` has set up.
+/// The result of `gt init`.
 #[derive(Debug, Clone, Serialize)]
 pub struct InitDocument {
     pub town: InstalledDocument,
@@ -83,7 +83,7 @@ pub struct TownStatusDocument {
     pub recent_events: Vec<EventDocument>,
 }
 
-/// What was spent in a time. The cost is in dollars, as far as it is known.
+/// Spending in a time. The cost is in dollars, as far as it is known.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SpentDocument {
     pub tokens: u64,

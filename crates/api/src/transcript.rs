@@ -47,7 +47,7 @@ pub struct TranscriptEventDocument {
     pub usage: Option<ModelUsageDocument>,
 }
 
-/// What one model has used.
+/// The usage of one model.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ModelUsageDocument {
     /// The model; empty if the agent does not name it.

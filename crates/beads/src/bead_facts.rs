@@ -110,7 +110,7 @@ impl BeadFacts {
         }
     }
 
-    /// What a start depends on.
+    /// The facts on which a start depends.
     pub fn scheduling<'a>(&'a self, bead: &'a Bead, run: Option<&'a Run>) -> SchedulingFacts<'a> {
         SchedulingFacts {
             readiness: self.readiness(bead),

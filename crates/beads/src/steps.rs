@@ -47,7 +47,7 @@ pub struct StepsDone {
     /// The run.
     pub run: RunId,
     /// The steps that are done now, and were not before: their names and titles.
-    pub ticked: Vec<(String, String)>,
+    pub newly_done: Vec<(String, String)>,
     /// The names of those that were done before.
     pub already: Vec<String>,
     /// How many steps are done.
@@ -93,7 +93,7 @@ pub fn finish_steps(
         let run = chosen_run(town, writer, asked)?;
         if !run.state.is_live() {
             return Err(OperationError::rejected(format!(
-                "{} is {}; only the steps of a live run are ticked off",
+                "{} is {}; only the steps of a live run can be marked as done",
                 run.id,
                 run.state.as_str()
             )));
@@ -101,8 +101,8 @@ pub fn finish_steps(
         let plan = run_steps(&run.steps);
         let mut done = ids_done(writer, &run.id)?;
         let before = plan.progress(&done);
-        let ticked = plan.tick(&done, said, force).map_err(|refusal| {
-            OperationError::rejected(format!("cannot tick off a step of {}: {refusal}", run.id))
+        let newly_done = plan.newly_done(&done, said, force).map_err(|refusal| {
+            OperationError::rejected(format!("cannot mark a step of {} as done: {refusal}", run.id))
         })?;
         let named = |step: &RunStep| (plan.shortest(step), step.title.clone());
         let mut already = Vec::new();
@@ -114,18 +114,18 @@ pub fn finish_steps(
                 already.push(plan.shortest(step));
             }
         }
-        for step in &ticked {
+        for step in &newly_done {
             writer.finish_step(&run, step)?;
             done.insert(step.id.clone());
         }
-        // A person who ticks something off does not end the session of a worker.
+        // A person who marks a step as done does not end the session of a worker.
         let is_own = town.acting_run() == Some(&run.id) && run.executor.takes_slot();
         let context = if is_own { writer.context_by_number(run.context)? } else { None };
         let step_by_step = context.is_some_and(|context| context.parameters.ralph);
         let progress = plan.progress(&done);
         Ok(StepsDone {
             fresh_session_due: needs_fresh_session(step_by_step, before, progress),
-            ticked: ticked.into_iter().map(named).collect(),
+            newly_done: newly_done.into_iter().map(named).collect(),
             already,
             progress,
             next: plan.next(&done).map(named),

@@ -22,7 +22,7 @@ pub struct SwarmPlan {
     pub parts: Vec<Bead>,
     /// The parts that can be worked on at once, one list after the other.
     pub waves: Vec<Vec<BeadId>>,
-    /// What should be looked at, in sentences.
+    /// Problems to look at, in sentences.
     pub warnings: Vec<String>,
     /// Parts that wait for each other in a circle, and so for ever.
     pub stuck: Vec<BeadId>,

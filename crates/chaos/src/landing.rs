@@ -1,4 +1,4 @@
-//! What must never happen while work lands, as git and the commands tell it at any moment.
+//! Invariants of landing that hold at any moment, as git and the commands show them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

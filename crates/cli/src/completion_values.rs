@@ -118,7 +118,7 @@ fn named(names: impl Iterator<Item = String>, current: &str) -> Vec<CompletionCa
     names.filter(|name| name.starts_with(current)).map(CompletionCandidate::new).collect()
 }
 
-fn helped(name: String, help: &str) -> CompletionCandidate {
+fn candidate_with_help(name: String, help: &str) -> CompletionCandidate {
     CompletionCandidate::new(name).help(Some(help.to_owned().into()))
 }
 
@@ -146,7 +146,7 @@ fn beads(current: &str, only_convoys: bool) -> Vec<CompletionCandidate> {
     let rows = town.read(|reader| Ok(reader.bead_rows(&reader.find(&filter)?)?));
     let rows = rows.unwrap_or_default();
     let fits = rows.iter().filter(|row| row.bead.id.as_str().starts_with(current));
-    fits.map(|row| helped(row.bead.id.to_string(), row.bead.title.as_str())).collect()
+    fits.map(|row| candidate_with_help(row.bead.id.to_string(), row.bead.title.as_str())).collect()
 }
 
 fn rig_names(current: &str) -> Vec<CompletionCandidate> {
@@ -164,7 +164,7 @@ fn runs(current: &str) -> Vec<CompletionCandidate> {
     let request = RunRowsRequest { limit: CANDIDATES_MAX, ..RunRowsRequest::default() };
     let Ok(page) = run_rows(&town, &request) else { return Vec::new() };
     let fits = page.items.into_iter().filter(|row| row.id.starts_with(current));
-    fits.map(|row| helped(row.id, &format!("{}: {}", row.state, row.title))).collect()
+    fits.map(|row| candidate_with_help(row.id, &format!("{}: {}", row.state, row.title))).collect()
 }
 
 fn setting_keys(current: &str) -> Vec<CompletionCandidate> {
@@ -176,7 +176,7 @@ fn setting_keys(current: &str) -> Vec<CompletionCandidate> {
             Some((head, tail)) => rigs.iter().map(|rig| format!("{head}{rig}{tail}")).collect(),
         };
         for name in names.into_iter().filter(|name| name.starts_with(current)) {
-            candidates.push(helped(name, key.help));
+            candidates.push(candidate_with_help(name, key.help));
         }
     }
     candidates

@@ -240,7 +240,7 @@ pub(super) fn spending_is_summed_by_runs_beads_and_convoys(subject: &dyn EngineU
     assert_eq!(by_beads, expected.collect());
     assert_eq!(town.read(|reader| reader.spent_by_members(&convoy.id)), spent(137, 7, 7));
 
-    // What lands tells what its runs have cost until then, and a convoy what all of its beads have.
+    // Landed work tells the cost of its runs until then, and a convoy the cost of all its beads.
     let before = town.last_event();
     town.write(|writer| writer.confirm_landing(&second, "main", "f00"));
     town.write(|writer| {

@@ -1,9 +1,9 @@
-//! Bytes as hexadecimal digits.
+//! Bytes as hexadecimal digits, and text with some of its bytes written so.
 
 use std::fmt::Write as _;
 
 /// Two small digits for each byte.
-pub(crate) fn digits_of(bytes: &[u8]) -> String {
+pub fn digits_of(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
         // Writing to a text does not fail.
@@ -12,8 +12,34 @@ pub(crate) fn digits_of(bytes: &[u8]) -> String {
     text
 }
 
+/// A text in which every byte that is not plain is `%` and two capital digits.
+pub fn percent_encoded(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+/// The name of a file for any text: every byte that is not a letter, a digit, `-` or `_` is `%` and two small digits.
+pub fn file_name_of(text: &str) -> String {
+    let mut name = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_".contains(&byte) {
+            name.push(char::from(byte));
+        } else {
+            let _ = write!(name, "%{byte:02x}");
+        }
+    }
+    name
+}
+
 /// The bytes that are written like this; nothing if they are not, or not in small digits.
-pub(crate) fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+pub fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks_exact(2);
     if !pairs.remainder().is_empty() {
         return None;

@@ -52,11 +52,6 @@ impl Histogram {
         self.max = self.max.max(duration);
     }
 
-    /// The number of durations.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
     /// The time that this part of them (0 to 1) took at most; nothing if there are none.
     pub fn quantile(&self, part: f64) -> Option<Duration> {
         if self.count == 0 {
@@ -145,7 +140,7 @@ mod tests {
         histogram.add(Duration::MAX);
         histogram.add(Duration::ZERO);
         assert_eq!(histogram.quantile(0.0), Some(Duration::ZERO));
-        assert_eq!(histogram.count(), 2);
+        assert_eq!(histogram.count, 2);
         assert!(histogram.buckets.len() <= 496);
     }
 

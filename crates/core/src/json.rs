@@ -71,7 +71,8 @@ impl Json {
 
     /// The top-level fields in their order, or nothing when this is not an object.
     pub fn fields(&self) -> Option<Vec<(String, Self)>> {
-        object_fields(&self.0).ok()
+        let fields = object_fields(&self.0).ok()?.into_iter();
+        Some(fields.map(|(key, value)| (key, Self(compact(value.get())))).collect())
     }
 
     /// The elements in their order, or nothing when this is not an array.
@@ -153,24 +154,22 @@ impl fmt::Display for Json {
     }
 }
 
-/// The fields of a JSON object in their order; a repeated key keeps its last value.
-fn object_fields(text: &str) -> Result<Vec<(String, Json)>, serde_json::Error> {
-    use serde_json::de::Deserializer;
+/// The fields of a JSON object in their order, as they are spelled; a repeated key keeps its last value.
+pub(crate) fn object_fields(text: &str) -> serde_json::Result<Vec<(String, &RawValue)>> {
     struct FieldsVisitor;
     impl<'de> serde::de::Visitor<'de> for FieldsVisitor {
-        type Value = Vec<(String, Json)>;
+        type Value = Vec<(String, &'de RawValue)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a JSON object")
+            f.write_str("an object")
         }
 
         fn visit_map<A: serde::de::MapAccess<'de>>(
             self,
             mut map: A,
         ) -> Result<Self::Value, A::Error> {
-            let mut fields: Vec<(String, Json)> = Vec::new();
-            while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
-                let value = Json(compact(value.get()));
+            let mut fields: Self::Value = Vec::new();
+            while let Some((key, value)) = map.next_entry()? {
                 match fields.iter_mut().find(|(name, _)| *name == key) {
                     Some((_, old)) => *old = value,
                     None => fields.push((key, value)),
@@ -179,14 +178,17 @@ fn object_fields(text: &str) -> Result<Vec<(String, Json)>, serde_json::Error> {
             Ok(fields)
         }
     }
-    let mut deserializer = Deserializer::from_str(text);
+    let mut deserializer = serde_json::Deserializer::from_str(text);
     let fields = serde::Deserializer::deserialize_map(&mut deserializer, FieldsVisitor)?;
     deserializer.end()?;
     Ok(fields)
 }
 
 /// Removes white space outside strings; `text` must be valid JSON.
-fn compact(text: &str) -> String {
+pub fn compact(text: &str) -> String {
+    if !text.bytes().any(|byte| byte.is_ascii_whitespace()) {
+        return text.to_owned();
+    }
     let mut compact = String::with_capacity(text.len());
     let mut in_string = false;
     let mut escaped = false;
@@ -215,6 +217,10 @@ mod tests {
     fn compacting_keeps_strings_numbers_and_order() {
         let json = Json::parse(" { \"b\" : 1.50 , \"a\" : [ \" x \\\" y \", null ] }\n").unwrap();
         assert_eq!(json.as_str(), r#"{"b":1.50,"a":[" x \" y ",null]}"#);
+        assert_eq!(
+            compact(" { \"b \\\" \\\\\" :\t[ 1.50 , null ],\n\"ä\": {} }"),
+            r#"{"b \" \\":[1.50,null],"ä":{}}"#
+        );
     }
 
     #[test]

@@ -166,8 +166,8 @@ mod tests {
             (1030, EventKind::Dispatched, "gt-b"),
         ]);
         assert_eq!(found, [(Trigger::Close, 30)]);
-        assert_eq!(latencies.close_to_start().count(), 1);
-        assert_eq!(latencies.end_to_start().count(), 0);
+        assert_eq!(latencies.close_to_start().quantiles().count, 1);
+        assert_eq!(latencies.end_to_start().quantiles().count, 0);
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
             (5050, EventKind::Dispatched, "gt-c"),
         ]);
         assert_eq!(found, [(Trigger::End, 40), (Trigger::End, 50)]);
-        assert_eq!(latencies.end_to_start().count(), 2);
+        assert_eq!(latencies.end_to_start().quantiles().count, 2);
     }
 
     #[test]

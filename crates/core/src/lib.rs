@@ -19,7 +19,7 @@ pub mod cost;
 pub mod decide;
 pub mod event;
 pub mod formula;
-mod hexadecimal;
+pub mod hexadecimal;
 pub mod histogram;
 pub mod hosting;
 pub mod inbox;

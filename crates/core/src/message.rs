@@ -313,7 +313,7 @@ pub struct NewMessage {
     pub body: MessageBody,
     /// The bead it is about.
     pub bead: Option<BeadId>,
-    /// What it tells a person about, if a program of ours found that.
+    /// The finding that it tells a person about, if a program of ours made it.
     pub topic: Option<MessageTopic>,
     /// The message it answers.
     pub reply_to: Option<MessageId>,
@@ -336,7 +336,7 @@ pub struct Message {
     pub body: String,
     /// The bead it is about.
     pub bead: Option<BeadId>,
-    /// What it tells a person about, if a program of ours found that.
+    /// The finding that it tells a person about, if a program of ours made it.
     pub topic: Option<MessageTopic>,
     /// The message it answers.
     pub reply_to: Option<MessageId>,

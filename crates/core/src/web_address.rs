@@ -72,16 +72,6 @@ impl WebAddress {
         self.secure
     }
 
-    /// The host, an IPv6 address without its brackets.
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    /// The port.
-    pub fn port(&self) -> u16 {
-        self.port.unwrap_or(default_port(self.secure))
-    }
-
     /// The host and, where it is not the usual one, the port, as requests name them.
     pub fn authority(&self) -> String {
         let host =
@@ -152,7 +142,7 @@ mod tests {
             assert_eq!(WebAddress::parse(given).unwrap().to_string(), kept, "{given}");
         }
         let address = WebAddress::parse("https://[::1]/x").unwrap();
-        assert_eq!((address.host(), address.port(), address.is_secure()), ("::1", 443, true));
+        assert_eq!((address.authority().as_str(), address.is_secure()), ("[::1]", true));
         assert_eq!((address.target(), address.origin().as_str()), ("/x", "https://[::1]"));
     }
 

@@ -46,19 +46,19 @@ pub struct HealthCheck {
     /// The remedy; empty if none is needed.
     pub fix: String,
     /// The remedy that this program can apply itself.
-    pub mend: Option<HealthMend>,
+    pub mend: Option<HealthRemedy>,
 }
 
 /// A remedy that loses nothing, so that a program may apply it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HealthMend {
+pub enum HealthRemedy {
     /// Take the permissions of other users from this directory.
     Tighten(PathBuf),
     /// Make this directory.
     MakeDirectory(PathBuf),
 }
 
-impl HealthMend {
+impl HealthRemedy {
     /// The deed, as a sentence begins.
     pub fn describe(&self) -> String {
         match self {
@@ -112,7 +112,7 @@ impl HealthCheck {
         Self { name, grade, detail: detail.into(), fix: fix.into(), mend: None }
     }
 
-    fn mended_by(self, mend: HealthMend) -> Self {
+    fn mended_by(self, mend: HealthRemedy) -> Self {
         Self { mend: Some(mend), ..self }
     }
 }
@@ -228,7 +228,7 @@ fn private_files(town: &Town) -> Option<HealthCheck> {
         let detail = format!("{shown} can be read by other users");
         let fix = format!("let its owner run chmod -R go= {shown}");
         HealthCheck::bad("private", CheckGrade::Problem, detail, fix)
-            .mended_by(HealthMend::Tighten(directory.clone()))
+            .mended_by(HealthRemedy::Tighten(directory.clone()))
     } else {
         HealthCheck::good("private", format!("{shown} can be read by its owner alone"))
     })
@@ -450,7 +450,7 @@ fn rig_directories(town: &Town) -> Result<Vec<HealthCheck>> {
                 detail,
                 format!("mkdir {}", directory.display()),
             )
-            .mended_by(HealthMend::MakeDirectory(directory))
+            .mended_by(HealthRemedy::MakeDirectory(directory))
         } else if is_local && !Path::new(&rig.repo).exists() {
             let detail = format!("{}: its repository {} is gone", rig.slug, rig.repo);
             let fix = format!("bring it back, or gt rig dock {}", rig.slug);

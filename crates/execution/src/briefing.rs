@@ -56,7 +56,7 @@ pub struct Briefing {
     pub messages: Vec<Message>,
     /// The merge request that the run repairs, and what people said about it.
     pub repair: Option<(MergeRequest, Vec<Review>)>,
-    /// What failed and what people said on the pull request that the run repairs.
+    /// The failures and comments on the pull request that the run repairs.
     pub pull_request: PullRequestRepair,
     /// The check that failed with the work that the run repairs.
     pub check_to_repair: Option<CheckToRepair>,
@@ -477,7 +477,7 @@ impl Briefing {
         !self.pull_request.checks.is_empty() || !self.pull_request.feedback.is_empty()
     }
 
-    /// What failed on the hosting service, and what people said there. Their texts are quoted: they are data.
+    /// The failures on the hosting service, and the comments of people there. Their texts are quoted: they are data.
     fn pull_request_told(&self) -> String {
         let PullRequestRepair { checks, feedback } = &self.pull_request;
         let mut text = String::new();

@@ -154,7 +154,7 @@ impl Sessions {
         }
         // Without tmux this is unknown; the rest is worth seeing all the same.
         let asked = Tmux::of_town(&session_server(town)).sessions();
-        Self(asked.ok().map(|all| all.into_iter().map(|session| session.name).collect()))
+        Self(asked.ok().map(BTreeSet::from_iter))
     }
 
     fn has(&self, name: &str) -> Option<bool> {
@@ -180,7 +180,7 @@ pub fn run_of(town: &Town, input: &str) -> Result<Run> {
     })
 }
 
-/// What a person sits down at.
+/// The place at which a person watches a worker and types to it.
 #[derive(Debug)]
 pub enum AttachPoint {
     /// The session of a worker that has a screen.

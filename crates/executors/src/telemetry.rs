@@ -19,7 +19,7 @@ const BODY_BYTES_MAX: usize = 4 << 20;
 /// The variable with the attributes that a sender puts on each record.
 pub const ATTRIBUTES_VARIABLE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 
-/// What has arrived since the last look.
+/// The messages that have arrived since the last look.
 #[derive(Debug, Default)]
 pub struct ReceivedTelemetry {
     /// The requests that the agent made to its model.
@@ -96,7 +96,7 @@ impl TelemetryReceiver {
         ]
     }
 
-    /// What has arrived since the last call.
+    /// The messages that have arrived since the last call.
     pub fn take(&self) -> ReceivedTelemetry {
         std::mem::take(&mut *lock(&self.received))
     }

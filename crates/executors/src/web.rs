@@ -5,13 +5,13 @@
 
 mod connection;
 
-use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gt_core::WebAddress;
+use gt_core::hexadecimal::digits_of;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
@@ -390,11 +390,7 @@ pub fn signature(secret: &str, text: &[u8]) -> String {
     let mut mac =
         Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
     mac.update(text);
-    let mut digits = String::new();
-    for byte in mac.finalize().into_bytes() {
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
+    digits_of(&mac.finalize().into_bytes())
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 use gt_executors::terminal::{Display, KeptOutput, Launcher, Relay, Terminal, become_agent};
-use gt_executors::tmux::{Capture, Confirmation, Pasted, Tmux};
-use gt_testkit::wait_until;
+use gt_executors::tmux::{Capture, Confirmation, Pane, Pasted, Tmux};
+use gt_testkit::{call_tmux, wait_until};
 use rustix::process::{Pid, Signal, getuid, kill_process};
 
 /// Longer than any test.
@@ -189,12 +189,13 @@ fn a_log_that_cannot_be_written_does_not_stop_the_agent() {
 /// A session with a supervisor and its agent. Its server is gone with it, also when the test fails.
 struct Session {
     tmux: Tmux,
+    pane: Pane,
     root: tempfile::TempDir,
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let _ = self.tmux.kill_server();
+        let _ = call_tmux(self.tmux.socket(), &["kill-server"]);
         // Which tmux leaves behind.
         let place = std::env::var_os("TMUX_TMPDIR").unwrap_or_else(|| "/tmp".into());
         let place = Path::new(&place).join(format!("tmux-{}", getuid().as_raw()));
@@ -212,8 +213,9 @@ impl Session {
         let program = std::env::current_exe().unwrap().into();
         let mut argv = vec![program];
         argv.extend(["--exact", "as_supervisor", "--nocapture"].map(Into::into));
-        tmux.new_session("gt-a", root.path(), &environment, &argv).unwrap();
-        Self { tmux, root }
+        let session = tmux.new_session("gt-a", root.path(), &environment, &argv).unwrap();
+        let pane = tmux.pane_of(session.pane_pid).unwrap().expect("the session is there");
+        Self { tmux, pane, root }
     }
 
     fn shows(&self, text: &str) -> bool {
@@ -247,9 +249,9 @@ fn in_a_session_an_agent_is_seen_and_can_be_typed_to() {
         limit: LONG,
     };
 
-    assert_eq!(session.tmux.paste("gt-a", b"Ada", &confirmation).unwrap(), Pasted::Confirmed);
-    let mut client = session.tmux.control().unwrap();
-    client.run(&["send-keys", "-t", "=gt-a:", "Enter"]).unwrap();
+    let pasted = session.tmux.paste_into(&session.pane, b"Ada", &confirmation);
+    assert_eq!(pasted.unwrap(), Pasted::Confirmed);
+    session.tmux.press(&session.pane, "Enter").unwrap();
 
     assert!(session.end().starts_with("Some(5) "));
     assert_eq!(session.log(), "50 200\r\nname?\r\nAda\r\nhello Ada\r\n\r\n");
@@ -261,9 +263,8 @@ fn in_a_session_keys_reach_the_agent_and_not_its_supervisor() {
         "trap 'echo caught' INT; echo ready; while ! test -e go; do sleep 0.05; done; exit 6";
     let session = Session::new(script);
     wait_until("it is there", || session.shows("ready"));
-    let mut client = session.tmux.control().unwrap();
 
-    client.run(&["send-keys", "-t", "=gt-a:", "C-c"]).unwrap();
+    session.tmux.press(&session.pane, "C-c").unwrap();
 
     wait_until("the agent has caught it", || session.shows("caught"));
     fs::write(session.root.path().join("go"), "").unwrap();
@@ -275,9 +276,9 @@ fn in_a_session_an_agent_learns_how_large_its_pane_is() {
     let script = "trap 'stty size' WINCH; echo ready; while ! test -e go; do sleep 0.05; done";
     let session = Session::new(script);
     wait_until("it is there", || session.shows("ready"));
-    let mut client = session.tmux.control().unwrap();
 
-    client.run(&["resize-window", "-t", "=gt-a:", "-x", "90", "-y", "30"]).unwrap();
+    let resize = ["resize-window", "-t", "=gt-a:", "-x", "90", "-y", "30"];
+    call_tmux(session.tmux.socket(), &resize);
 
     wait_until("the agent knows", || session.shows("30 90"));
     fs::write(session.root.path().join("go"), "").unwrap();
@@ -289,8 +290,7 @@ fn an_agent_ends_with_the_server_of_its_session() {
     let session = Session::new("echo $$ > pid; echo ready; exec sleep 600");
     wait_until("it is there", || session.shows("ready"));
     let agent = fs::read_to_string(session.root.path().join("pid")).unwrap();
-    let asked = session.tmux.control().unwrap().run(&["display-message", "-p", "#{pid}"]).unwrap();
-    let server: i32 = str::from_utf8(&asked[0]).unwrap().parse().unwrap();
+    let server = i32::try_from(session.tmux.server_process().unwrap()).unwrap();
 
     kill_process(Pid::from_raw(server).unwrap(), Signal::KILL).unwrap();
 

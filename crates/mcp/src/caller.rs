@@ -25,7 +25,7 @@ impl McpRole {
     }
 }
 
-/// What an operator may do besides reading.
+/// The rights of an operator besides reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct McpRights {
     /// Create, schedule, pause and retry.
@@ -46,7 +46,7 @@ pub struct McpCaller {
     pub role: McpRole,
     /// The town as this client may use it: the actor, and for a worker its run.
     pub town: Arc<Town>,
-    /// What an operator may do.
+    /// The rights of an operator.
     pub rights: McpRights,
     /// This program, for a client that starts and lands work itself. Without it the daemon does both.
     pub program: Option<PathBuf>,

@@ -68,7 +68,7 @@ fn texts(description: &str) -> Value {
 pub(crate) const SEVERITIES: &[&str] = &["low", "medium", "high", "critical"];
 /// How a run may end.
 pub(crate) const ENDINGS: &[&str] = &["completed", "escalated", "deferred"];
-/// What a worker does with messages.
+/// An action of a worker on messages.
 pub(crate) const MAIL_ACTIONS: &[&str] = &["inbox", "send", "reply"];
 /// The parts of a status.
 pub(crate) const STATUS_VIEWS: &[&str] = &["town", "runs", "convoys", "merge_queue", "cost"];

@@ -132,7 +132,7 @@ fn step_done(caller: &McpCaller, arguments: &mut ToolArguments) -> ToolAnswer {
     arguments.finish()?;
     let done = steps::finish_steps(&caller.town, None, &names, force)?;
     let mut lines = AnswerLines::default();
-    for (name, title) in &done.ticked {
+    for (name, title) in &done.newly_done {
         lines.push(format!("Done: {name}: {title}"));
     }
     for name in &done.already {

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::read::{RecordFields, values};
-use crate::tokens::compact;
 use crate::{ObjectWriter, RecordError};
+use gt_core::json::compact;
 
 /// Columns that are 0 or 1.
 const FLAGS: [&str; 6] =

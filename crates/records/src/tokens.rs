@@ -47,15 +47,6 @@ fn string_length(inside: &[u8]) -> usize {
     inside.len()
 }
 
-/// Valid JSON without the white space between its tokens.
-pub(crate) fn compact(text: &str) -> String {
-    if text.bytes().any(|byte| byte.is_ascii_whitespace()) {
-        tokens(text).collect()
-    } else {
-        text.to_owned()
-    }
-}
-
 /// Whether a string or key in this JSON holds a NUL character, which JSON can only spell as an escape.
 pub fn contains_nul(json: &str) -> bool {
     json.match_indices("\\u0000").any(|(at, _)| {
@@ -117,14 +108,6 @@ pub(crate) fn without_broken_escapes(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn white_space_goes_only_between_tokens() {
-        assert_eq!(
-            compact(" { \"b \\\" \\\\\" :\t[ 1.50 , null ],\n\"ä\": {} }"),
-            r#"{"b \" \\":[1.50,null],"ä":{}}"#
-        );
-    }
 
     #[test]
     fn nul_characters_are_taken_out_and_nothing_else() {

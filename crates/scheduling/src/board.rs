@@ -63,7 +63,7 @@ pub struct BoardCard {
     pub since: Timestamp,
     /// The first reason why it does not go on.
     pub reason: Option<WaitReason>,
-    /// What ends that.
+    /// The action that ends that.
     pub ends: Option<String>,
     /// Its live run.
     pub run: Option<Run>,

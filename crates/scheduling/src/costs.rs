@@ -1,4 +1,4 @@
-//! What runs have cost.
+//! The cost of runs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use gt_core::{BeadId, Timestamp};
 use gt_store::SpendingEntry;
 use gt_town::{Result, Town};
 
-/// What was spent in a time.
+/// Spending in a time.
 #[derive(Debug, Clone)]
 pub struct CostReport {
     /// The lines, sorted by name.
@@ -21,13 +21,13 @@ pub struct CostReport {
     pub done_without_usage: u64,
 }
 
-/// What was spent in the last 24 hours.
+/// Spending in the last 24 hours.
 pub fn spent_lately(town: &Town) -> Result<Spent> {
     let from = town.now().minus(Duration::from_hours(24));
     town.read(|reader| Ok(reader.spent_from(from)?))
 }
 
-/// What was spent from one moment until before another. `day_of` names the day of a moment where the reader is.
+/// Spending from one moment until before another. `day_of` names the day of a moment where the reader is.
 pub fn costs(
     town: &Town,
     grouping: CostGrouping,

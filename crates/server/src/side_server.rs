@@ -61,7 +61,7 @@ impl Drop for SideServer {
 }
 
 struct RunningServer {
-    /// What it was started for: it is started anew when that changes.
+    /// The settings that it was started for: it is started anew when those change.
     wanted: String,
     stopper: Stopper,
     thread: JoinHandle<Result<(), ServeError>>,

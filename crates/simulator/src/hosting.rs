@@ -75,7 +75,7 @@ pub(crate) struct SimulatedHosting {
     comments: u64,
 }
 
-/// What people and the service do.
+/// Actions of people and of the service.
 #[derive(Debug, Clone, Copy)]
 enum HostingEvent {
     Merge,

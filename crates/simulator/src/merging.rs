@@ -46,7 +46,7 @@ enum MergeCommand {
     Sync,
 }
 
-/// What others do to an origin.
+/// Changes of other people to an origin.
 #[derive(Debug, Clone, Copy)]
 enum OriginEvent {
     Push,

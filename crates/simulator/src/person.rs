@@ -162,7 +162,7 @@ impl Simulation {
 
     /// A person reads a message that asks for a person.
     fn read_mail(&self, town: &Town) -> Result<String, OperationError> {
-        let asking = messages::needs_you(town)?;
+        let asking = town.read(|reader| messages::needs_you_in(reader, None))?;
         let Some(message) = self.state().random.pick(&asking).cloned() else {
             return Ok("no message asks for a person".to_owned());
         };

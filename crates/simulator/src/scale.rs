@@ -1,4 +1,4 @@
-//! What the decisions cost in a large fleet: the real admission, leases and recovery over many hosts and live runs.
+//! The cost of decisions in a large fleet: the real admission, leases and recovery over many hosts and live runs.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -141,7 +141,8 @@ impl Simulation {
 
     fn claim(&self, id: ProcessId, run: &RunId) -> bool {
         let town = self.town(id, "supervisor");
-        let claimed = gt_scheduling::run_transitions::claim(&town, run, &self.workplace_of(run));
+        let claimed =
+            gt_scheduling::run_transitions::claim(&town, run, &self.workplace_of(run), None);
         let Some(mut answer) = self.reached("claim", claimed) else {
             self.say(id, SimulatedAnswer::Failed("the store does not answer".to_owned()));
             return false;
@@ -152,7 +153,12 @@ impl Simulation {
         {
             answer = self.certain(
                 "claim",
-                gt_scheduling::run_transitions::claim(&town, &other, &self.workplace_of(&other)),
+                gt_scheduling::run_transitions::claim(
+                    &town,
+                    &other,
+                    &self.workplace_of(&other),
+                    None,
+                ),
             );
         }
         self.observe();

@@ -85,11 +85,11 @@ impl Simulation {
                 let Some(next) = steps.next().map(|view| view.name.clone()) else {
                     return Ok("no step is left".to_owned());
                 };
-                let ticked = gt_beads::steps::finish_steps(town, None, &[next], false)?;
+                let finished = gt_beads::steps::finish_steps(town, None, &[next], false)?;
                 let done = self.read(|reader| reader.steps_done(run));
                 let ids = done.into_iter().map(|done| done.step);
                 self.state().ticked.entry(run.clone()).or_default().extend(ids);
-                Ok(ticked.progress.to_string())
+                Ok(finished.progress.to_string())
             }
             AgentMessage::Ask => {
                 let words = "which one?".to_owned();

@@ -30,675 +30,168 @@ pub struct CopiedTable {
     pub(crate) key: &'static str,
 }
 
-impl CopiedTable {
-    const fn new(
-        name: &'static str,
-        columns: &'static [(&'static str, ColumnKind)],
-        key: &'static str,
-    ) -> Self {
-        Self { name, columns, key }
-    }
-}
-
 use ColumnKind::{Bytes, Number, Text};
 
 /// Tables that a backup leaves out: how a database came to its schema, and which of its clients have
 /// written. Neither is content of the store.
 pub const NOT_COPIED: [&str; 2] = ["migrations", "client_sessions"];
 
+/// Makes [`TABLES`]: `<table> by "<key>" { <kind>: <columns>; … }`, each with its columns in the order in which they are copied.
+macro_rules! copied_tables {
+    ($($table:ident by $key:literal { $($kind:ident: $($column:ident)+;)+ })+) => {
+        &[$(CopiedTable {
+            name: stringify!($table),
+            columns: &[$($((stringify!($column), ColumnKind::$kind),)+)+],
+            key: $key,
+        },)+]
+    };
+}
+
 /// Every table of the schema except [`NOT_COPIED`], those that others refer to first. A test compares
 /// this list with the schema of both engines.
-pub const TABLES: &[CopiedTable] = &[
-    CopiedTable::new("counters", &[("name", Text), ("value", Number)], "name"),
-    CopiedTable::new(
-        "rigs",
-        &[
-            ("slug", Text),
-            ("uid", Bytes),
-            ("prefix", Text),
-            ("title", Text),
-            ("path", Text),
-            ("repo", Text),
-            ("default_branch", Text),
-            ("executor", Text),
-            ("state", Text),
-            ("external_ref", Text),
-            ("settings", Text),
-            ("created_at", Number),
-            ("updated_at", Number),
-        ],
-        "slug",
-    ),
-    CopiedTable::new("prefixes", &[("prefix", Text), ("beads", Number)], "prefix"),
-    CopiedTable::new(
-        "beads",
-        &[
-            ("id", Text),
-            ("uid", Bytes),
-            ("rig", Text),
-            ("status", Text),
-            ("outcome", Text),
-            ("priority", Number),
-            ("issue_type", Text),
-            ("assignee", Text),
-            ("created_at", Number),
-            ("updated_at", Number),
-            ("started_at", Number),
-            ("closed_at", Number),
-            ("due_at", Number),
-            ("defer_until", Number),
-            ("ephemeral", Number),
-            ("no_history", Number),
-            ("pinned", Number),
-            ("is_template", Number),
-            ("open_blockers", Number),
-            ("last_child", Number),
-            ("estimated_minutes", Number),
-            ("title", Text),
-            ("owner", Text),
-            ("created_by", Text),
-            ("close_reason", Text),
-            ("external_ref", Text),
-            ("metadata", Text),
-            ("description", Text),
-            ("design", Text),
-            ("acceptance_criteria", Text),
-            ("notes", Text),
-            ("carried", Text),
-        ],
-        "id",
-    ),
-    CopiedTable::new(
-        "labels",
-        &[("bead", Text), ("label", Text), ("position", Number)],
-        "bead, label",
-    ),
-    CopiedTable::new(
-        "dependencies",
-        &[
-            ("issue_id", Text),
-            ("depends_on_id", Text),
-            ("type", Text),
-            ("blocking", Number),
-            ("created_at", Number),
-            ("created_by", Text),
-            ("metadata", Text),
-            ("thread_id", Text),
-            ("carried", Text),
-        ],
-        "issue_id, depends_on_id",
-    ),
-    CopiedTable::new(
-        "comments",
-        &[
-            ("bead", Text),
-            ("id", Text),
-            ("author", Text),
-            ("created_at", Number),
-            ("text", Text),
-            ("carried", Text),
-        ],
-        "bead, id",
-    ),
-    CopiedTable::new(
-        "events",
-        &[
-            ("number", Number),
-            ("at", Number),
-            ("type", Text),
-            ("bead", Text),
-            ("rig", Text),
-            ("run", Text),
-            ("actor", Text),
-            ("payload", Text),
-        ],
-        "number",
-    ),
-    CopiedTable::new(
-        "settings",
-        &[
-            ("scope", Text),
-            ("key", Text),
-            ("value", Text),
-            ("updated_at", Number),
-            ("updated_by", Text),
-        ],
-        "scope, key",
-    ),
-    CopiedTable::new(
-        "requests",
-        &[("key", Text), ("bead", Text), ("at", Number), ("fingerprint", Text)],
-        "key",
-    ),
-    CopiedTable::new(
-        "convoys",
-        &[
-            ("id", Text),
-            ("members", Number),
-            ("open_members", Number),
-            ("failed_members", Number),
-            ("landings", Number),
-            ("cap", Number),
-            ("paused_by", Text),
-            ("paused_at", Number),
-            ("fed_at", Number),
-        ],
-        "id",
-    ),
-    CopiedTable::new(
-        "contexts",
-        &[
-            ("number", Number),
-            ("id", Text),
-            ("bead", Text),
-            ("rig", Text),
-            ("place", Text),
-            ("account", Text),
-            ("gated", Number),
-            ("forced", Number),
-            ("priority", Number),
-            ("origin", Text),
-            ("parameters", Text),
-            ("enqueued_at", Number),
-            ("enqueued_by", Text),
-            ("waiting_since", Number),
-            ("next_attempt_at", Number),
-            ("failures", Number),
-            ("last_failure", Text),
-            ("attempts", Number),
-            ("starting", Number),
-            ("latest", Number),
-            ("closed_at", Number),
-            ("closed_by", Text),
-            ("close_reason", Text),
-            ("convoys", Text),
-            ("waits", Text),
-            ("due_at", Number),
-        ],
-        "number",
-    ),
-    CopiedTable::new(
-        "runs",
-        &[
-            ("bead", Text),
-            ("epoch", Number),
-            ("uid", Bytes),
-            ("context", Number),
-            ("rig", Text),
-            ("executor", Text),
-            ("runtime", Text),
-            ("agent", Text),
-            ("place", Text),
-            ("host", Text),
-            ("account", Text),
-            ("session", Text),
-            ("tree", Text),
-            ("branch", Text),
-            ("gated", Number),
-            ("state", Text),
-            ("starter", Text),
-            ("formula", Text),
-            ("steps", Text),
-            ("created_at", Number),
-            ("created_by", Text),
-            ("running_at", Number),
-            ("ended_at", Number),
-            ("exit_code", Number),
-            ("exit_signal", Number),
-            ("reason", Text),
-            ("ended_by", Text),
-            ("accepted_commit", Text),
-            ("base", Text),
-            ("base_commit", Text),
-            ("said", Text),
-            ("landing_commit", Text),
-            ("peak_memory_mb", Number),
-            ("tokens", Number),
-            ("cost", Number),
-            ("lease_s", Number),
-            ("lease_expires_at", Number),
-            ("token_hash", Text),
-            ("silent_since", Number),
-            ("over_limit", Text),
-            ("reserved_tokens", Number),
-            ("reserved_cost", Number),
-            ("usage_pending", Number),
-        ],
-        "bead, epoch",
-    ),
-    CopiedTable::new(
-        "run_outputs",
-        &[
-            ("bead", Text),
-            ("epoch", Number),
-            ("bytes", Number),
-            ("tail", Bytes),
-            ("kept_at", Number),
-        ],
-        "bead, epoch",
-    ),
-    CopiedTable::new(
-        "scheduler",
-        &[
-            ("one", Number),
-            ("paused_by", Text),
-            ("paused_at", Number),
-            ("last_dispatch_at", Number),
-            ("last_dispatch_count", Number),
-        ],
-        "one",
-    ),
-    CopiedTable::new(
-        "accounts",
-        &[
-            ("handle", Text),
-            ("config_dir", Text),
-            ("environment", Text),
-            ("max_runs", Number),
-            ("is_default", Number),
-            ("created_at", Number),
-        ],
-        "handle",
-    ),
-    CopiedTable::new(
-        "outbox",
-        &[
-            ("number", Number),
-            ("key", Text),
-            ("channel", Text),
-            ("payload", Text),
-            ("created_at", Number),
-            ("next_attempt_at", Number),
-            ("attempts", Number),
-            ("last_error", Text),
-            ("state", Text),
-        ],
-        "number",
-    ),
-    CopiedTable::new(
-        "polecats",
-        &[
-            ("rig", Text),
-            ("name", Text),
-            ("host", Text),
-            ("tree", Text),
-            ("branch", Text),
-            ("last_run", Text),
-            ("created_at", Number),
-            ("updated_at", Number),
-        ],
-        "rig, name",
-    ),
-    CopiedTable::new(
-        "port_ranges",
-        &[("number", Number), ("rig", Text), ("place", Text)],
-        "number",
-    ),
-    CopiedTable::new(
-        "trash",
-        &[
-            ("number", Number),
-            ("rig", Text),
-            ("name", Text),
-            ("host", Text),
-            ("path", Text),
-            ("branch", Text),
-            ("run", Text),
-            ("reason", Text),
-            ("state", Text),
-            ("moved_at", Number),
-            ("moved_by", Text),
-            ("purge_at", Number),
-        ],
-        "number",
-    ),
-    CopiedTable::new(
-        "rescues",
-        &[
-            ("bead", Text),
-            ("epoch", Number),
-            ("rig", Text),
-            ("host", Text),
-            ("reference", Text),
-            ("saved", Text),
-            ("base", Text),
-            ("bytes", Number),
-            ("left_out", Text),
-            ("created_at", Number),
-        ],
-        "bead, epoch",
-    ),
-    CopiedTable::new(
-        "run_steps",
-        &[
-            ("bead", Text),
-            ("epoch", Number),
-            ("step", Text),
-            ("done_at", Number),
-            ("done_by", Text),
-        ],
-        "bead, epoch, step",
-    ),
-    CopiedTable::new(
-        "messages",
-        &[
-            ("number", Number),
-            ("id", Text),
-            ("kind", Text),
-            ("severity", Text),
-            ("sender", Text),
-            ("recipient", Text),
-            ("subject", Text),
-            ("body", Text),
-            ("bead", Text),
-            ("reply_to", Text),
-            ("created_at", Number),
-            ("delivered_at", Number),
-            ("seen_at", Number),
-            ("topic", Text),
-        ],
-        "number",
-    ),
-    CopiedTable::new(
-        "usage_windows",
-        &[
-            ("kind", Text),
-            ("name", Text),
-            ("window_name", Text),
-            ("used_percent", Number),
-            ("length_s", Number),
-            ("resets_at", Number),
-            ("seen_at", Number),
-        ],
-        "kind, name, window_name",
-    ),
-    CopiedTable::new(
-        "parks",
-        &[
-            ("kind", Text),
-            ("name", Text),
-            ("strikes", Number),
-            ("beads", Text),
-            ("since", Number),
-            ("until", Number),
-            ("reason", Text),
-            ("trial", Text),
-            ("ramp_since", Number),
-        ],
-        "kind, name",
-    ),
-    CopiedTable::new("run_beads", &[("bead", Text), ("worker", Text)], "bead"),
-    CopiedTable::new(
-        "hosts",
-        &[
-            ("id", Text),
-            ("name", Text),
-            ("machine", Text),
-            ("path", Text),
-            ("incarnation", Text),
-            ("seen_at_s", Number),
-            ("address", Text),
-            ("version", Text),
-            ("labels", Text),
-            ("max_runs", Number),
-            ("rigs", Text),
-            ("runtimes", Text),
-            ("memory_mb", Number),
-            ("memory_free_mb", Number),
-            ("load_hundredths", Number),
-            ("cores", Number),
-            ("grace_ms", Number),
-            ("daemon_at_s", Number),
-            ("mode", Text),
-            ("is_gone", Number),
-        ],
-        "id",
-    ),
-    CopiedTable::new(
-        "left_runs",
-        &[("bead", Text), ("epoch", Number), ("host", Text)],
-        "bead, epoch",
-    ),
-    CopiedTable::new(
-        "estimates",
-        &[("name", Text), ("memory_mb", Number), ("runs", Number)],
-        "name",
-    ),
-    CopiedTable::new(
-        "usage_records",
-        &[
-            ("bead", Text),
-            ("epoch", Number),
-            ("session", Number),
-            ("model", Text),
-            ("source", Text),
-            ("input", Number),
-            ("output", Number),
-            ("cache_read", Number),
-            ("cache_write", Number),
-            ("reasoning", Number),
-            ("reported", Number),
-            ("priced", Number),
-        ],
-        "bead, epoch, session, model, source",
-    ),
-    CopiedTable::new(
-        "spending",
-        &[
-            ("bead", Text),
-            ("epoch", Number),
-            ("model", Text),
-            ("at", Number),
-            ("rig", Text),
-            ("account", Text),
-            ("input", Number),
-            ("output", Number),
-            ("cache_read", Number),
-            ("cache_write", Number),
-            ("reasoning", Number),
-            ("cost", Number),
-            ("priced", Number),
-            ("unpriced", Number),
-        ],
-        "bead, epoch, model, at",
-    ),
-    CopiedTable::new("guards", &[("host", Text), ("kind", Text), ("since", Number)], "host, kind"),
-    CopiedTable::new(
-        "tokens",
-        &[
-            ("id", Text),
-            ("name", Text),
-            ("hash", Bytes),
-            ("scopes", Text),
-            ("created_at", Number),
-            ("created_by", Text),
-            ("expires_at", Number),
-            ("revoked_at", Number),
-            ("agent", Text),
-            ("shown_as", Text),
-            ("used_at", Number),
-        ],
-        "id",
-    ),
-    CopiedTable::new(
-        "merge_requests",
-        &[
-            ("bead", Text),
-            ("number", Number),
-            ("epoch", Number),
-            ("purpose", Text),
-            ("rig", Text),
-            ("target", Text),
-            ("branch", Text),
-            ("accepted", Text),
-            ("base", Text),
-            ("merge", Text),
-            ("review", Number),
-            ("state", Text),
-            ("held", Text),
-            ("detail", Text),
-            ("position", Number),
-            ("top", Number),
-            ("fix", Number),
-            ("tries", Number),
-            ("rebuilds", Number),
-            ("candidate", Number),
-            ("landed", Text),
-            ("check_run", Number),
-            ("retry_at", Number),
-            ("pull_branch", Text),
-            ("pull_number", Number),
-            ("pull_address", Text),
-            ("created_at", Number),
-            ("changed_at", Number),
-        ],
-        "bead, number",
-    ),
-    CopiedTable::new(
-        "candidates",
-        &[
-            ("number", Number),
-            ("rig", Text),
-            ("target", Text),
-            ("base", Text),
-            ("tip", Text),
-            ("tree", Text),
-            ("state", Text),
-            ("builder", Text),
-            ("created_at", Number),
-            ("changed_at", Number),
-        ],
-        "number",
-    ),
-    CopiedTable::new(
-        "candidate_requests",
-        &[
-            ("candidate", Number),
-            ("position", Number),
-            ("bead", Text),
-            ("request", Number),
-            ("before", Text),
-            ("after", Text),
-        ],
-        "candidate, position",
-    ),
-    CopiedTable::new(
-        "candidate_checks",
-        &[("candidate", Number), ("name", Text), ("check_run", Number), ("cached", Number)],
-        "candidate, name",
-    ),
-    CopiedTable::new(
-        "merge_queues",
-        &[
-            ("rig", Text),
-            ("target", Text),
-            ("builder", Text),
-            ("lease_s", Number),
-            ("paused_at", Number),
-            ("paused_by", Text),
-            ("red_commit", Text),
-            ("red_check", Text),
-            ("red_since", Number),
-        ],
-        "rig, target",
-    ),
-    CopiedTable::new(
-        "pull_requests",
-        &[
-            ("bead", Text),
-            ("branch", Text),
-            ("fingerprint", Text),
-            ("due_at", Number),
-            ("repaired_head", Text),
-            ("waits_for", Text),
-        ],
-        "bead, branch",
-    ),
-    CopiedTable::new(
-        "pull_request_tips",
-        &[
-            ("bead", Text),
-            ("branch", Text),
-            ("position", Number),
-            ("commit_id", Text),
-            ("accepted", Text),
-        ],
-        "bead, branch, position",
-    ),
-    CopiedTable::new(
-        "pull_request_repairs",
-        &[
-            ("bead", Text),
-            ("request", Number),
-            ("position", Number),
-            ("kind", Text),
-            ("name", Text),
-            ("author", Text),
-            ("body", Text),
-            ("file", Text),
-            ("line", Number),
-            ("address", Text),
-        ],
-        "bead, request, position",
-    ),
-    CopiedTable::new(
-        "pull_request_texts",
-        &[
-            ("bead", Text),
-            ("branch", Text),
-            ("position", Number),
-            ("name", Text),
-            ("author", Text),
-            ("trust", Text),
-            ("body", Text),
-            ("file", Text),
-            ("line", Number),
-            ("address", Text),
-            ("submitted_at", Number),
-        ],
-        "bead, branch, position",
-    ),
-    CopiedTable::new(
-        "reviews",
-        &[
-            ("number", Number),
-            ("bead", Text),
-            ("request", Number),
-            ("actor", Text),
-            ("decision", Text),
-            ("accepted", Text),
-            ("base", Text),
-            ("file", Text),
-            ("line", Number),
-            ("body", Text),
-            ("created_at", Number),
-        ],
-        "number",
-    ),
-    CopiedTable::new(
-        "check_runs",
-        &[
-            ("id", Number),
-            ("rig", Text),
-            ("name", Text),
-            ("definition", Text),
-            ("cache_key", Text),
-            ("commit_id", Text),
-            ("tree", Text),
-            ("purpose", Text),
-            ("result", Text),
-            ("error", Text),
-            ("exit_code", Number),
-            ("attempt", Number),
-            ("flaky", Number),
-            ("started_at", Number),
-            ("duration_ms", Number),
-            ("host", Text),
-            ("log", Text),
-        ],
-        "id",
-    ),
-];
+pub const TABLES: &[CopiedTable] = copied_tables! {
+    counters by "name" { Text: name; Number: value; }
+    rigs by "slug" {
+        Text: slug; Bytes: uid; Text: prefix title path repo default_branch executor state
+        external_ref settings; Number: created_at updated_at;
+    }
+    prefixes by "prefix" { Text: prefix; Number: beads; }
+    beads by "id" {
+        Text: id; Bytes: uid; Text: rig status outcome; Number: priority; Text: issue_type
+        assignee; Number: created_at updated_at started_at closed_at due_at defer_until ephemeral
+        no_history pinned is_template open_blockers last_child estimated_minutes; Text: title
+        owner created_by close_reason external_ref metadata description design acceptance_criteria
+        notes carried;
+    }
+    labels by "bead, label" { Text: bead label; Number: position; }
+    dependencies by "issue_id, depends_on_id" {
+        Text: issue_id depends_on_id type; Number: blocking created_at; Text: created_by metadata
+        thread_id carried;
+    }
+    comments by "bead, id" { Text: bead id author; Number: created_at; Text: text carried; }
+    events by "number" { Number: number at; Text: type bead rig run actor payload; }
+    settings by "scope, key" { Text: scope key value; Number: updated_at; Text: updated_by; }
+    requests by "key" { Text: key bead; Number: at; Text: fingerprint; }
+    convoys by "id" {
+        Text: id; Number: members open_members failed_members landings cap; Text: paused_by;
+        Number: paused_at fed_at;
+    }
+    contexts by "number" {
+        Number: number; Text: id bead rig place account; Number: gated forced priority;
+        Text: origin parameters; Number: enqueued_at; Text: enqueued_by; Number: waiting_since
+        next_attempt_at failures; Text: last_failure; Number: attempts starting latest closed_at;
+        Text: closed_by close_reason convoys waits; Number: due_at;
+    }
+    runs by "bead, epoch" {
+        Text: bead; Number: epoch; Bytes: uid; Number: context; Text: rig executor runtime agent
+        place host account session tree branch; Number: gated; Text: state starter formula steps;
+        Number: created_at; Text: created_by; Number: running_at ended_at exit_code exit_signal;
+        Text: reason ended_by accepted_commit base base_commit said landing_commit;
+        Number: peak_memory_mb tokens cost lease_s lease_expires_at; Text: token_hash;
+        Number: silent_since; Text: over_limit; Number: reserved_tokens reserved_cost
+        usage_pending;
+    }
+    run_outputs by "bead, epoch" { Text: bead; Number: epoch bytes; Bytes: tail; Number: kept_at; }
+    scheduler by "one" {
+        Number: one; Text: paused_by; Number: paused_at last_dispatch_at last_dispatch_count;
+    }
+    accounts by "handle" {
+        Text: handle config_dir environment; Number: max_runs is_default created_at;
+    }
+    outbox by "number" {
+        Number: number; Text: key channel payload; Number: created_at next_attempt_at attempts;
+        Text: last_error state;
+    }
+    polecats by "rig, name" {
+        Text: rig name host tree branch last_run; Number: created_at updated_at;
+    }
+    port_ranges by "number" { Number: number; Text: rig place; }
+    trash by "number" {
+        Number: number; Text: rig name host path branch run reason state; Number: moved_at;
+        Text: moved_by; Number: purge_at;
+    }
+    rescues by "bead, epoch" {
+        Text: bead; Number: epoch; Text: rig host reference saved base; Number: bytes;
+        Text: left_out; Number: created_at;
+    }
+    run_steps by "bead, epoch, step" {
+        Text: bead; Number: epoch; Text: step; Number: done_at; Text: done_by;
+    }
+    messages by "number" {
+        Number: number; Text: id kind severity sender recipient subject body bead reply_to;
+        Number: created_at delivered_at seen_at; Text: topic;
+    }
+    usage_windows by "kind, name, window_name" {
+        Text: kind name window_name; Number: used_percent length_s resets_at seen_at;
+    }
+    parks by "kind, name" {
+        Text: kind name; Number: strikes; Text: beads; Number: since until; Text: reason trial;
+        Number: ramp_since;
+    }
+    run_beads by "bead" { Text: bead worker; }
+    hosts by "id" {
+        Text: id name machine path incarnation; Number: seen_at_s; Text: address version labels;
+        Number: max_runs; Text: rigs runtimes; Number: memory_mb memory_free_mb load_hundredths
+        cores grace_ms daemon_at_s; Text: mode; Number: is_gone;
+    }
+    left_runs by "bead, epoch" { Text: bead; Number: epoch; Text: host; }
+    estimates by "name" { Text: name; Number: memory_mb runs; }
+    usage_records by "bead, epoch, session, model, source" {
+        Text: bead; Number: epoch session; Text: model source; Number: input output cache_read
+        cache_write reasoning reported priced;
+    }
+    spending by "bead, epoch, model, at" {
+        Text: bead; Number: epoch; Text: model; Number: at; Text: rig account; Number: input
+        output cache_read cache_write reasoning cost priced unpriced;
+    }
+    guards by "host, kind" { Text: host kind; Number: since; }
+    tokens by "id" {
+        Text: id name; Bytes: hash; Text: scopes; Number: created_at; Text: created_by;
+        Number: expires_at revoked_at; Text: agent shown_as; Number: used_at;
+    }
+    merge_requests by "bead, number" {
+        Text: bead; Number: number epoch; Text: purpose rig target branch accepted base merge;
+        Number: review; Text: state held detail; Number: position top fix tries rebuilds
+        candidate; Text: landed; Number: check_run retry_at; Text: pull_branch;
+        Number: pull_number; Text: pull_address; Number: created_at changed_at;
+    }
+    candidates by "number" {
+        Number: number; Text: rig target base tip tree state builder; Number: created_at
+        changed_at;
+    }
+    candidate_requests by "candidate, position" {
+        Number: candidate position; Text: bead; Number: request; Text: before after;
+    }
+    candidate_checks by "candidate, name" {
+        Number: candidate; Text: name; Number: check_run cached;
+    }
+    merge_queues by "rig, target" {
+        Text: rig target builder; Number: lease_s paused_at; Text: paused_by red_commit red_check;
+        Number: red_since;
+    }
+    pull_requests by "bead, branch" {
+        Text: bead branch fingerprint; Number: due_at; Text: repaired_head waits_for;
+    }
+    pull_request_tips by "bead, branch, position" {
+        Text: bead branch; Number: position; Text: commit_id accepted;
+    }
+    pull_request_repairs by "bead, request, position" {
+        Text: bead; Number: request position; Text: kind name author body file; Number: line;
+        Text: address;
+    }
+    pull_request_texts by "bead, branch, position" {
+        Text: bead branch; Number: position; Text: name author trust body file; Number: line;
+        Text: address; Number: submitted_at;
+    }
+    reviews by "number" {
+        Number: number; Text: bead; Number: request; Text: actor decision accepted base file;
+        Number: line; Text: body; Number: created_at;
+    }
+    check_runs by "id" {
+        Number: id; Text: rig name definition cache_key commit_id tree purpose result error;
+        Number: exit_code attempt flaky started_at duration_ms; Text: host log;
+    }
+};
 
 /// Told how much is done, and of how much.
 pub type OnCopyProgress<'p> = &'p mut dyn FnMut(u64, u64);

@@ -61,7 +61,7 @@ pub enum StoreError {
     NotEmpty {
         /// The file or database.
         place: String,
-        /// What it holds, as a verb with its object.
+        /// The contents, as a verb with its object.
         why: String,
     },
     /// No room.

@@ -182,10 +182,10 @@ fn check_rows(
         let orphans = reader.orphans(&reference)?;
         found.damage.extend(orphans);
     }
-    let (adrift, first) = reader.aliases_adrift()?;
+    let (wrong, first) = reader.wrong_aliases()?;
     if let Some(first) = first {
         found.warnings.push(format!(
-            "{adrift} beads would get another UUID by an export and import, for example {first}"
+            "{wrong} beads would get another UUID by an export and import, for example {first}"
         ));
     }
     reader.for_each_difference(different)

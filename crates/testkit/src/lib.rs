@@ -35,6 +35,7 @@ mod program_file;
 mod random;
 mod sandbox;
 mod sshd;
+mod tmux;
 mod wait;
 
 pub use certificates::Certificates;
@@ -50,4 +51,5 @@ pub use program_file::write_program;
 pub use random::Random;
 pub use sandbox::Sandbox;
 pub use sshd::Sshd;
+pub use tmux::call_tmux;
 pub use wait::{CONDITION_TIME_LIMIT, wait_until};

@@ -57,11 +57,11 @@ pub struct SchedulerSettings {
     pub spreads_accounts: bool,
     /// The budgets of the town and of its rigs.
     pub budgets: Vec<BudgetLimit>,
-    /// What each account may cost in a day, in millionths; 0 for no limit.
+    /// The maximum cost of each account in a day, in millionths; 0 for no limit.
     pub account_cost_per_day: u64,
-    /// What all runs of each bead may use.
+    /// The maximum usage of all runs of each bead.
     pub bead_budgets: Vec<(BudgetKind, u64)>,
-    /// What all runs of the beads of each convoy may use.
+    /// The maximum usage of all runs of the beads of each convoy.
     pub convoy_budgets: Vec<(BudgetKind, u64)>,
     /// The limits of each run, and of each run in a rig that has limits of its own.
     pub run_limits: RunLimits,

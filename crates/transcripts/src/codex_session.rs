@@ -10,7 +10,7 @@ use crate::event::{ModelUsage, UsageScope};
 use crate::input::{percent, text, time};
 use crate::sink::EventSink;
 
-/// What the lines of a session file have told so far.
+/// The facts in the lines of a session file so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CodexSession {
     model: String,

@@ -15,7 +15,7 @@ pub struct TranscriptEvent {
     pub kind: TranscriptKind,
 }
 
-/// What an agent did or said.
+/// An action or a message of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TranscriptKind {
     /// The text that the agent was given.
@@ -76,7 +76,7 @@ pub struct ToolUse {
     pub change: Option<(String, String)>,
 }
 
-/// What one model has used.
+/// The usage of one model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelUsage {
     /// The model; empty if the agent does not name it.
@@ -93,11 +93,11 @@ pub struct ModelUsage {
     pub reasoning: u64,
     /// The cost, if the agent reports it.
     pub cost: Option<Money>,
-    /// What the numbers are about.
+    /// The scope of the numbers.
     pub scope: UsageScope,
 }
 
-/// What the numbers of a usage are about.
+/// The scope of the numbers of a usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UsageScope {
     /// One request: usages of a session are added up.

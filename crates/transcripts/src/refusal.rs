@@ -9,7 +9,7 @@ use crate::event::TranscriptKind;
 use crate::last_words::whole_lines;
 use crate::parser::TranscriptParser;
 
-/// What the service, or the program of the agent itself, says at the end of an output. What the agent says, and what its tools
+/// The words of the service, or of the program of the agent itself, at the end of an output. The words of the agent, and what its tools
 /// print, is not in it: a test that prints the words of a limit is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceWords {

@@ -1,4 +1,4 @@
-//! Making many beads at once, as a file has it.
+//! Making many beads at once from a file.
 
 use gt_core::plan::{BeadReference, Plan, Planned, PlannedEdge};
 use gt_core::{BeadChangeKind, Invalid, Json, Timestamp};
@@ -20,7 +20,7 @@ pub struct PlanOptions {
     pub force: bool,
     /// Do not take over the labels of parents.
     pub no_inherit_labels: bool,
-    /// All of them are machinery that may be purged.
+    /// All of them are ephemeral, so that they may be purged.
     pub ephemeral: bool,
     /// Say what would be made, and make nothing.
     pub dry_run: bool,

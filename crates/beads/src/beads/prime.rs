@@ -7,26 +7,26 @@ use super::list::find_some;
 use super::ready::ready_rows;
 use gt_town::{Result, Town};
 
-/// How the town stands for one actor.
+/// The state of the town for one actor.
 #[derive(Debug, Clone)]
 pub struct Primer {
-    /// The rig they stand in.
+    /// The rig of the working directory.
     pub rig: Option<Rig>,
     /// How many beads are in progress.
     pub active_count: u64,
     /// How many beads wait for another.
     pub waiting_count: u64,
-    /// Their own beads in progress, most urgent first.
+    /// The actor's own beads in progress, most urgent first.
     pub claimed: Vec<BeadRow>,
-    /// Whether they are at more than that.
+    /// Whether the actor has more beads in progress than these.
     pub more_claimed: bool,
-    /// The most urgent of what can be worked on.
+    /// The most urgent ready beads.
     pub ready: Vec<BeadRow>,
-    /// How many beads can be worked on.
+    /// How many beads are ready.
     pub ready_count: u64,
 }
 
-/// Looks around for the town's actor; at most `limit` beads of each kind. Everything here comes from an
+/// Collects the facts for the town's actor; at most `limit` beads of each kind. Everything here comes from an
 /// index: an agent that starts should not have to wait, however large the town is.
 pub fn primer(town: &Town, limit: usize) -> Result<Primer> {
     let active = BeadFilter {

@@ -35,7 +35,7 @@ pub enum FieldEdit<T> {
 /// The changes to a bead. Fields keep their value unless a change is given.
 #[derive(Debug, Clone, Default)]
 pub struct BeadChanges {
-    /// Take it.
+    /// Claim it for the actor.
     pub claim: bool,
     /// Its status.
     pub status: Option<Status>,
@@ -77,11 +77,11 @@ pub struct BeadChanges {
     pub rig: FieldEdit<String>,
     /// Metadata fields to set; `None` removes one.
     pub metadata: Vec<(String, Option<Json>)>,
-    /// Machinery that may be purged.
+    /// Whether it is ephemeral, so that it may be purged.
     pub ephemeral: Option<bool>,
     /// Kept without history.
     pub no_history: Option<bool>,
-    /// Fields that mean nothing to us; `None` removes one.
+    /// Fields that `gt` keeps without using them; `None` removes one.
     pub carried: Vec<(&'static str, Option<Json>)>,
 }
 

@@ -11,7 +11,7 @@ use crate::beads::listed;
 use crate::tombstones::tombstones;
 use gt_town::{OperationError, Result, Town};
 
-/// What an export leaves out and adds; every bead and nothing else by default.
+/// Records that an export leaves out or adds; every bead and nothing else by default.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExportOptions {
     /// No memories.

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use gt_core::Json;
+use gt_core::hexadecimal::digits_of;
 use gt_core::record_merge::merge_records;
 use gt_executors::git;
 use gt_store::{Reader, SettingScope};
@@ -20,7 +21,7 @@ use super::{
 const AUTOMATIC: &str = "export.auto";
 /// The file, from the root of a town.
 const FILE: &str = ".beads/issues.jsonl";
-/// What was written last, in the directory of the town.
+/// The state of the last write, in the directory of the town.
 const STATE: &str = "export.json";
 /// Held while the file is compared and replaced, in the directory of the town.
 const LOCK: &str = "export.lock";
@@ -158,10 +159,10 @@ fn write_beads(
     })?;
     file.flush().map_err(write_failed)?;
     file.get_ref().sync_all().map_err(write_failed)?;
-    Ok((count, hexadecimal(&hash.finalize())))
+    Ok((count, digits_of(&hash.finalize())))
 }
 
-/// What was written last.
+/// The state of the last write.
 struct WrittenState {
     /// The last event that it has.
     event: u64,
@@ -206,15 +207,10 @@ fn fingerprint(path: &Path) -> Result<Option<String>> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match file.read(&mut buffer).map_err(|source| failed("read", path, source))? {
-            0 => return Ok(Some(hexadecimal(&hash.finalize()))),
+            0 => return Ok(Some(digits_of(&hash.finalize()))),
             count => hash.update(&buffer[..count]),
         }
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    digits.concat()
 }
 
 /// Two processes must not compare and replace the file at once.

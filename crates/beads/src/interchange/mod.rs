@@ -22,5 +22,5 @@ pub use jsonl_file::{
     write_jsonl,
 };
 pub use lines::LineFile;
-pub use rigs_and_settings::{KEPT_ACCOUNTS, KEPT_PAUSE, kept};
+pub use rigs_and_settings::{KEPT_ACCOUNTS, KEPT_PAUSE};
 pub use summary::{ImportSummary, Skipped};

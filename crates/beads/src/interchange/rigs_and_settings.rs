@@ -6,17 +6,12 @@ use gt_records::{RigEntry, pause_of};
 use gt_store::{Pause, Reader, SettingScope, Writer};
 
 use super::{ImportContents, ImportSummary};
-use gt_town::{Result, Town, settings};
+use gt_town::{Result, settings};
 
 /// The key under which the accounts of a Gas Town are kept, as they stood in `mayor/accounts.json`.
 pub const KEPT_ACCOUNTS: &str = "accounts";
 /// The key under which the pause state of a Gas Town is kept, as it stood in its state file.
 pub const KEPT_PAUSE: &str = "pause";
-
-/// The JSON that an import kept under this key.
-pub fn kept(town: &Town, key: &str) -> Result<Option<String>> {
-    town.read(|reader| Ok(reader.setting(SettingScope::Imported, key)?))
-}
 
 /// Takes over everything that arrives besides beads.
 pub(super) fn import_rigs_and_settings(

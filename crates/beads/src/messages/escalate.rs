@@ -72,13 +72,8 @@ fn send_escalation_in(
     send_in(writer, new)
 }
 
-/// Requests for a person that were not acknowledged yet, the most severe first. Requests about closed work do not
-/// count.
-pub fn needs_you(town: &Town) -> Result<Vec<Message>> {
-    town.read(|reader| needs_you_in(reader, None))
-}
-
-/// The same, also for one bead alone.
+/// Requests for a person that were not acknowledged yet, the most severe first: all, or those about one bead. Requests
+/// about closed work do not count.
 pub fn needs_you_in(reader: &Reader<'_>, of: Option<&BeadId>) -> Result<Vec<Message>> {
     let mut asking = Vec::new();
     for message in reader.unseen_escalations()? {

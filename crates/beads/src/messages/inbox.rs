@@ -1,6 +1,5 @@
 //! Reading messages.
 
-use gt_core::schedule::WorkerPlace;
 use gt_core::{Message, MessageAddress, MessageId};
 use gt_store::{Reader, Writer};
 
@@ -91,19 +90,6 @@ pub fn mark_seen(town: &Town, role: Option<&str>, messages: &[Message]) -> Resul
             writer.message_seen(message)?;
             Ok(())
         })
-    })
-}
-
-/// The undelivered messages for the worker at a place: to the place, and to the bead it works on. Oldest first.
-pub fn undelivered_for(town: &Town, place: &WorkerPlace) -> Result<Vec<Message>> {
-    town.read(|reader| {
-        let at_place =
-            reader.live_runs()?.into_iter().find(|run| run.place.as_ref() == Some(place));
-        let party = match at_place {
-            Some(run) => MessageParty::Worker(Box::new(run)),
-            None => MessageParty::Standing(MessageAddress::Place(place.clone())),
-        };
-        Ok(unread_in(reader, &party)?.into_iter().filter(is_queued).collect())
     })
 }
 

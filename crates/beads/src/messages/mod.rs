@@ -10,9 +10,8 @@ mod tests;
 mod wait;
 
 pub(crate) use address::check as check_address;
-pub use escalate::{Escalation, escalate, needs_you};
-pub use escalate::{escalate_finding_in, escalate_in, needs_you_in};
-pub use inbox::{Inbox, answer_to, delivered, inbox, mark_seen, read, show, undelivered_for};
+pub use escalate::{Escalation, escalate, escalate_finding_in, escalate_in, needs_you_in};
+pub use inbox::{Inbox, answer_to, delivered, inbox, mark_seen, read, show};
 pub use inbox::{put_before_in, unread_in};
 pub use party::MessageParty;
 pub use send::subject;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use gt_core::message::{MessageBody, MessageKind, NewMessage};
 use gt_core::schedule::{Run, RunState, WorkerPlace};
-use gt_core::{BeadId, ExecutorKind, MessageAddress, RigSlug, Sender, Uid};
+use gt_core::{BeadId, ExecutorKind, Message, MessageAddress, RigSlug, Sender, Uid};
 
-use super::{delivered, mark_seen, undelivered_for};
+use super::{MessageParty, delivered, mark_seen, unread_in};
 use crate::beads::{NewBead, create};
 use gt_town::{Actor, SystemClock, Town};
 
@@ -54,9 +54,23 @@ fn send(town: &Town, to: MessageAddress, words: &str) {
     sent.expect("it is sent");
 }
 
+/// The messages for the worker at a place that were neither delivered nor read.
+fn messages_for(town: &Town, place: &WorkerPlace) -> Vec<Message> {
+    let found = town.read(|reader| {
+        let live = reader.live_runs()?;
+        let party = match live.into_iter().find(|run| run.place.as_ref() == Some(place)) {
+            Some(run) => MessageParty::Worker(Box::new(run)),
+            None => MessageParty::Standing(MessageAddress::Place(place.clone())),
+        };
+        unread_in(reader, &party)
+    });
+    let mut found = found.expect("a read");
+    found.retain(|message| message.delivered_at.is_none() && message.seen_at.is_none());
+    found
+}
+
 fn undelivered(town: &Town, place: &WorkerPlace) -> Vec<String> {
-    let found = undelivered_for(town, place).expect("a read");
-    found.into_iter().map(|message| message.body).collect()
+    messages_for(town, place).into_iter().map(|message| message.body).collect()
 }
 
 #[test]
@@ -69,7 +83,7 @@ fn a_session_gets_messages_to_its_place_and_its_bead_once_and_in_order() {
     send(&town, MessageAddress::Mayor, "for a person");
 
     assert_eq!(undelivered(&town, &place), ["one", "two"]);
-    let first = undelivered_for(&town, &place).expect("a read").remove(0);
+    let first = messages_for(&town, &place).remove(0);
     assert!(delivered(&town, first.id).expect("a write"));
     assert!(!delivered(&town, first.id).expect("a write"));
     assert_eq!(undelivered(&town, &place), ["two"]);
@@ -79,7 +93,7 @@ fn a_session_gets_messages_to_its_place_and_its_bead_once_and_in_order() {
 fn messages_that_were_read_are_not_delivered_again() {
     let (town, place) = town();
     send(&town, MessageAddress::Place(place.clone()), "one");
-    let waiting = undelivered_for(&town, &place).expect("a read");
+    let waiting = messages_for(&town, &place);
     // A caller does not mark messages that are for others.
     mark_seen(&town, None, &waiting).expect("a write");
     assert_eq!(undelivered(&town, &place), ["one"]);

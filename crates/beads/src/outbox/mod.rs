@@ -50,7 +50,7 @@ pub struct NewNotice<'a> {
     pub message: String,
     /// Details for a program, an object.
     pub details: Json,
-    /// What the runs that it is about have used, if it tells of their end.
+    /// The usage of the runs that it is about, if it tells of their end.
     pub spent: Spent,
 }
 
@@ -71,14 +71,6 @@ pub fn notify_in(
         }
     }
     Ok(written)
-}
-
-/// Writes a notice that belongs to no other change; returns whether there is something to send now.
-pub fn notify(town: &Town, notice: &NewNotice<'_>) -> Result<bool> {
-    town.write(|writer| {
-        let settings = layers_in(town.root(), writer)?;
-        notify_in(writer, &settings, notice)
-    })
 }
 
 /// A notice without the keys of accounts: it may have the last words of a worker.

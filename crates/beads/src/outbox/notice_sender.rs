@@ -1,9 +1,9 @@
 //! Programs and web services that receive notices.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use gt_core::hexadecimal::percent_encoded;
 use gt_core::schedule::Notice;
 use gt_core::{WebAddress, limits};
 use gt_executors::background::{LimitedProgram, ProgramEnd};
@@ -133,13 +133,5 @@ fn judge(address: &WebAddress, answer: &WebAnswer) -> Result<(), SendFailure> {
 
 /// A key as the value of a header, the same for the same key.
 fn header_value(key: &str) -> String {
-    let mut value = String::new();
-    for byte in key.bytes() {
-        if byte.is_ascii_graphic() {
-            value.push(char::from(byte));
-        } else {
-            let _ = write!(value, "%{byte:02X}");
-        }
-    }
-    value
+    percent_encoded(key, |byte| byte.is_ascii_graphic())
 }

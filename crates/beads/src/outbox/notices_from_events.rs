@@ -65,7 +65,7 @@ pub fn write_event_notices(writer: &mut Writer<'_>, files: &Layers) -> Result<()
     Ok(())
 }
 
-/// What was spent on work that has ended: by the run, by all runs of a bead that is over, or for a convoy.
+/// The usage of work that has ended: of the run, of all runs of a bead that is over, or of a convoy.
 fn spent(reader: &Reader<'_>, event: &NewEvent) -> Result<Spent> {
     Ok(match (&event.payload, &event.bead, &event.run) {
         (EventPayload::ConvoyLanded(_), Some(convoy), _) => reader.spent_by_members(convoy)?,

@@ -82,7 +82,11 @@ fn tell(town: &Town, key: &str) -> bool {
         details: Json::parse(r#"{"failures":3}"#).unwrap(),
         spent: gt_core::cost::Spent::default(),
     };
-    notify(town, &notice).unwrap()
+    let written = town.write(|writer| {
+        let settings = layers_in(town.root(), writer)?;
+        notify_in(writer, &settings, &notice)
+    });
+    written.unwrap()
 }
 
 fn unsent_counts(town: &Town) -> (u64, u64) {

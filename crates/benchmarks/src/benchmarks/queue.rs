@@ -142,7 +142,7 @@ impl CrowdedTown {
     /// Ends what was started, so that the next cycle finds as many slots.
     fn finish(&self, started: &[StartedRun]) -> BenchmarkResult<()> {
         for run in started.iter().filter_map(|started| started.run.as_ref()) {
-            gt_scheduling::run_transitions::claim(&self.town, &run.id, &run.workplace)?;
+            gt_scheduling::run_transitions::claim(&self.town, &run.id, &run.workplace, None)?;
             gt_scheduling::run_transitions::finish(
                 &self.town,
                 &run.id,

@@ -67,7 +67,7 @@ impl Work {
     }
 }
 
-/// What the store has counted.
+/// The counters of the store.
 #[derive(Debug, Clone, Copy, Default)]
 struct StoreCounts {
     /// Statements of verbs: those that read or change rows.
@@ -285,7 +285,7 @@ fn town_for(gt: &Path, work: Work, url: Option<&str>) -> Sandbox {
     sandbox
 }
 
-/// What an idle daemon costs in a second.
+/// The cost of an idle daemon in a second.
 fn idle_per_second(sandbox: &Sandbox, store: &mut dyn CountedStore) -> CountResult<StoreCounts> {
     sandbox.gt(["up"]).ok();
     let (began, before) = (Instant::now(), store.counts()?);
@@ -295,7 +295,7 @@ fn idle_per_second(sandbox: &Sandbox, store: &mut dyn CountedStore) -> CountResu
     Ok(cost)
 }
 
-/// What the daemon and the workers cost for so many runs, without the idle part.
+/// The cost of the daemon and the workers for so many runs, without the idle part.
 fn cost_of(
     sandbox: &Sandbox,
     store: &mut dyn CountedStore,

@@ -115,7 +115,7 @@ struct CreateArgs {
     /// The bead that waits for it
     #[arg(long, value_name = "ID")]
     blocks: Option<String>,
-    /// What it waits for: human, timer, bead, gh:run, gh:pr, mail, …; timer:30m and gh:pr:42 also name it
+    /// The condition that it waits for: human, timer, bead, gh:run, gh:pr, mail, …; timer:30m and gh:pr:42 also name it
     #[arg(short = 't', long = "type", visible_alias = "await", default_value = "human")]
     kind: String,
     /// The name of that

@@ -93,7 +93,7 @@ fn sync(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
     }
 }
 
-/// What a git hook of this name does: after git has changed files, the file is taken over. A hook must not stop git, so that a
+/// The work of the git hook of this name: after git has changed files, the file is taken over. A hook must not stop git, so that a
 /// problem is a note.
 pub(super) fn after_git(context: &CommandContext<'_>, hook: &str) {
     if !matches!(hook, "post-merge" | "post-checkout" | "post-rewrite") {

@@ -23,7 +23,7 @@ use crate::values::instant_or_ago;
   gt cost --by bead --since 24h
   gt cost --by model --since 2026-11-01 --json")]
 pub(super) struct CostArgs {
-    /// What the lines are about
+    /// How the lines are grouped
     #[arg(long, value_name = "WHAT", default_value = "day", value_parser = groupings())]
     by: String,
     /// Only what was spent since then: 24h, 7d, or an instant
@@ -79,7 +79,7 @@ fn row(name: &str, line: &CostLine) -> Vec<Cell> {
     .into()
 }
 
-/// What the table does not tell.
+/// Facts that the table does not tell.
 fn notes(report: &CostReport) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(each) = report.total.cost_of_done_bead() {

@@ -32,7 +32,7 @@ pub(super) struct DeckArgs {
     /// Only print the link
     #[arg(long)]
     no_open: bool,
-    /// What the page may do: view, operate, review and type; several are separated by commas
+    /// The rights of the page: view, operate, review and type; several are separated by commas
     #[arg(long, value_name = "SCOPES", default_value = DEFAULT_SCOPES, value_parser = Scopes::parse)]
     scopes: Scopes,
     /// The address of the page, if it is not the daemon's or that of deck.url

@@ -444,7 +444,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
         .try_for_each(|line| printer.line(&line))
 }
 
-/// What stops the queue of a request that waits for it; empty if nothing does.
+/// The stop of the queue of a request that waits for it; empty if there is none.
 fn queue_stop(request: &MergeRequest) -> String {
     if let Some((since, by)) = request.waits_for_resume() {
         return format!("paused by {by} since {}", moment(*since));

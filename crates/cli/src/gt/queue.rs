@@ -49,7 +49,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &QueueArgs) -> Result<(), 
         None => {
             // With --on it is a formula.
             if args.flags.names_nothing() {
-                refuse_slips(context, &args.words)?;
+                refuse_mistyped_verb(context, &args.words)?;
             }
             sling_words(context, &args.words, &args.flags, true)
         }
@@ -57,7 +57,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &QueueArgs) -> Result<(), 
 }
 
 /// Says what was perhaps meant by a first word that is no bead and nearly a verb.
-fn refuse_slips(context: &CommandContext<'_>, words: &[String]) -> Result<(), CliError> {
+fn refuse_mistyped_verb(context: &CommandContext<'_>, words: &[String]) -> Result<(), CliError> {
     let Some(first) = words.first() else { return Ok(()) };
     let verbs = SchedulerVerb::augment_subcommands(clap::Command::new("queue"));
     let names = verbs.get_subcommands().map(clap::Command::get_name);

@@ -74,7 +74,7 @@ struct CommentArgs {
     /// The line of the file
     #[arg(long, requires = "file")]
     line: Option<u32>,
-    /// What you say
+    /// The message
     #[arg(short, long)]
     message: String,
 }
@@ -83,7 +83,7 @@ struct CommentArgs {
 struct ApproveArgs {
     /// A merge request such as gt-abc@1, or a bead for its last one
     request: String,
-    /// What you say
+    /// The message
     #[arg(short, long)]
     message: Option<String>,
 }
@@ -92,7 +92,7 @@ struct ApproveArgs {
 struct RejectArgs {
     /// A merge request such as gt-abc@1, or a bead for its last one
     request: String,
-    /// What is to be changed
+    /// The changes that you ask for
     #[arg(short, long)]
     message: String,
 }

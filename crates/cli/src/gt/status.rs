@@ -296,7 +296,7 @@ pub(super) fn done_words(printer: &Printer, done: u64, failed: u64, total: u64) 
     }
 }
 
-/// What a convoy has besides done beads: how many failed, run, and wait.
+/// The members of a convoy that are not done: how many failed, run, and wait.
 pub(super) fn undone_words(one: &ConvoyOverview) -> String {
     let counts = [
         (one.convoy.members.failed, "failed"),

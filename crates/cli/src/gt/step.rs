@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::output::Printer;
 use crate::values::texts;
 
-/// See and tick off the steps of a run
+/// See the steps of a run, and mark them as done
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt step list
@@ -36,7 +36,7 @@ struct ListArgs {
     run: Option<String>,
 }
 
-/// Say that steps are done: all of them are ticked off, or none
+/// Mark steps as done: all of them, or none
 ///
 /// A step is done after those that it needs. Saying it twice changes nothing.
 #[derive(Debug, Args)]
@@ -100,7 +100,7 @@ fn print_done(printer: &Printer, done: &StepsDone) -> Result<(), CliError> {
     if printer.json() {
         return printer.object(&done_document(done));
     }
-    for (name, title) in &done.ticked {
+    for (name, title) in &done.newly_done {
         printer.done(format!("✓ {name}: {title}"))?;
     }
     for name in &done.already {
@@ -160,7 +160,7 @@ pub(super) fn next_name(found: &StepsOfRun) -> Option<String> {
 fn done_document(done: &StepsDone) -> StepsDoneDocument {
     StepsDoneDocument {
         run: done.run.to_string(),
-        done: texts(done.ticked.iter().map(|(name, _)| name)),
+        done: texts(done.newly_done.iter().map(|(name, _)| name)),
         already_done: texts(&done.already),
         progress: done.progress.into(),
         next: done.next.as_ref().map(|(name, _)| name.clone()),

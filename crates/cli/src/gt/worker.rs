@@ -126,7 +126,7 @@ fn supervise(context: &CommandContext<'_>, run: &str) -> Result<(), CliError> {
     let runner: Arc<dyn CallRunner> = Arc::new(CommandService::new(&town, &context.environment));
     runs::supervise(&town, &id, &program, &runner)?;
     if town.has_directory() {
-        // What does not land now stays in the merge queue for the next pass.
+        // Work that does not land now stays in the merge queue for the next pass.
         let is_attended = gt_daemon::daemon::is_running(&town);
         let _ = gt_execution::merge_queue::land_own_of(&town, &program, &id, is_attended);
     }

@@ -12,7 +12,7 @@ pub(crate) enum LineStyle {
     Plain,
     /// A call of a tool.
     Strong,
-    /// What is read only on demand: prompts, thoughts, answers of tools.
+    /// Texts that are read only on demand: prompts, thoughts, answers of tools.
     Faint,
     Added,
     Removed,

@@ -5,10 +5,11 @@ use std::net::TcpListener;
 
 use std::sync::Arc;
 
-use gt_beads::outbox::{NewNotice, notify};
+use gt_beads::outbox::{NewNotice, notify_in};
 use gt_core::Json;
 use gt_scheduling::Consequences;
 use gt_testkit::Sandbox;
+use gt_town::settings::layers_in;
 use gt_town::{Actor, Environment, StoreOptions, SystemClock, Town};
 use serde_json::{Value, json};
 
@@ -165,7 +166,11 @@ fn something_needs_a_person(town: &Sandbox, key: &str) {
         details: Json::object(&[]),
         spent: gt_core::cost::Spent::default(),
     };
-    assert!(notify(&opened, &notice).unwrap());
+    let written = opened.write(|writer| {
+        let settings = layers_in(opened.root(), writer)?;
+        notify_in(writer, &settings, &notice)
+    });
+    assert!(written.unwrap());
 }
 
 #[test]

@@ -34,7 +34,7 @@ names! {
 }
 
 names! {
-    /// What a check is run for.
+    /// The purpose of a run of a check.
     CheckPurpose, "a purpose of a check" {
         /// A candidate of the queue.
         Candidate = "candidate",
@@ -64,7 +64,7 @@ pub struct CheckRun {
     pub commit: String,
     /// The tree of the commit.
     pub tree: String,
-    /// What it was run for.
+    /// The purpose of the run.
     pub purpose: CheckPurpose,
     /// Its result.
     pub result: CheckResult,

@@ -27,7 +27,7 @@ pub const SUGGESTION_FILES: [&str; 19] = [
     "conftest.py",
 ];
 
-/// What `npm init` writes for a project without tests.
+/// The text that `npm init` writes for a project without tests.
 const NO_TESTS: &str = "no test specified";
 
 /// The checks for a repository with these files at its top, each with its name and contents. The same tests are not

@@ -60,9 +60,4 @@ impl TrackedState {
             _ => Self::Landing,
         }
     }
-
-    /// Whether it has a live run.
-    pub const fn is_live(self) -> bool {
-        matches!(self, Self::Running | Self::Starting)
-    }
 }

@@ -101,7 +101,7 @@ fn draw_node(out: &mut String, one: &PlacedNode) -> fmt::Result {
     let (x, y) = corner(one.layer, one.row);
     let state = one.node.state;
     let critical = if one.node.is_critical { " c" } else { "" };
-    // What goes on is rounder, what is over has corners: the shape says it without a colour.
+    // Beads that go on are rounder, beads that are over have corners: the shape says it without a colour.
     let radius = match state {
         TrackedState::Done | TrackedState::Failed => 0,
         TrackedState::Running | TrackedState::Starting | TrackedState::Landing => BOX_HEIGHT / 2,

@@ -1,11 +1,11 @@
-//! What a report of usage changes.
+//! The changes that a report of usage makes.
 
 use std::collections::BTreeMap;
 
 use super::{CostSource, CountedUsage, PriceTable, UsageRecord, counted};
 use crate::schedule::Money;
 
-/// What the usage of a run grew by for one model. A number may be negative: tokens of an unknown model get a name later.
+/// The growth of the usage of a run for one model. A number may be negative: tokens of an unknown model get a name later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpendingChange {
     /// The model; empty if no source names it.
@@ -76,9 +76,9 @@ impl SpendingChange {
 pub struct Booking {
     /// The records that changed, as they are now.
     pub records: Vec<UsageRecord>,
-    /// What counts now, of all records of the run.
+    /// The usage that counts now, of all records of the run.
     pub counted: Vec<CountedUsage>,
-    /// What each model grew by.
+    /// The growth for each model.
     pub changes: Vec<SpendingChange>,
 }
 

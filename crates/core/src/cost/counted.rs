@@ -1,4 +1,4 @@
-//! What counts of what several sources say.
+//! The usage that counts where several sources report.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl CostSource {
     }
 }
 
-/// What counts for one model in one session.
+/// The usage that counts for one model in one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountedUsage {
     /// The session, from 1.

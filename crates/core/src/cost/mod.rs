@@ -1,4 +1,4 @@
-//! What runs have used of which model, and what that costs.
+//! The usage of models by runs, and its cost.
 
 mod booking;
 mod counted;

@@ -1,4 +1,4 @@
-//! What the tokens of models cost.
+//! The prices of the tokens of models.
 
 use super::TokenCounts;
 use crate::Invalid;

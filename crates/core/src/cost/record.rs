@@ -1,4 +1,4 @@
-//! What one source says about one model in one session of a run.
+//! The report of one source about one model in one session of a run.
 
 use crate::Invalid;
 use crate::schedule::Money;
@@ -31,12 +31,6 @@ impl TokenCounts {
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.with(other, u64::saturating_add)
-    }
-
-    /// What is left of it without another.
-    #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        self.with(other, u64::saturating_sub)
     }
 
     /// The larger of two, kind by kind: two readings of one counter.

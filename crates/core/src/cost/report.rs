@@ -1,4 +1,4 @@
-//! What was spent, by whatever people ask for.
+//! Spending, grouped as people ask.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::SpendingChange;
 use crate::schedule::RunId;
 use crate::{BeadId, Invalid};
 
-/// What the lines of a report are about.
+/// The grouping of the lines of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CostGrouping {
     /// Runs.
@@ -67,7 +67,7 @@ pub struct SpentItem<'a> {
 /// A line of a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CostLine {
-    /// What it is about; empty for everything that belongs to none.
+    /// The group; empty for everything that belongs to none.
     pub name: String,
     /// The number of runs.
     pub runs: u64,

@@ -24,7 +24,7 @@ pub struct RequestUsage {
     pub cost: Option<Money>,
 }
 
-/// What a message of an agent says.
+/// The usage in a message of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TelemetryUsage {
     /// The requests.

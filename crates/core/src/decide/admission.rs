@@ -173,7 +173,7 @@ impl AdmissionRequest<'_> {
         means.serves(self.rig, self.runtime, self.account)
     }
 
-    /// What it needs of a host.
+    /// Its needs of a host.
     pub fn placement(&self) -> PlacementNeeds<'_> {
         let Self { bead, rig, runtime, asked_host: host, .. } = *self;
         PlacementNeeds { bead, rig, host, runtime }
@@ -233,11 +233,6 @@ impl Occupancy {
     /// So many live runs are on this host.
     pub fn live_on(&self, host: &str) -> u32 {
         self.hosts.get(host_identity(host)).copied().unwrap_or(0)
-    }
-
-    /// So many live runs are on this machine.
-    pub fn here(&self) -> u32 {
-        self.here
     }
 
     /// So many megabytes those will take of it that cannot be measured yet.

@@ -137,7 +137,7 @@ impl BudgetLimit {
     }
 }
 
-/// What makes room in a budget that is spent.
+/// The way in which a spent budget gets room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetEnd {
     /// Time: at this moment enough was used long enough ago.
@@ -151,7 +151,7 @@ pub enum BudgetEnd {
 /// A budget that is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
-    /// What is set.
+    /// The limit that is set.
     pub set: BudgetLimit,
     /// The amount used.
     pub used: u64,
@@ -215,7 +215,7 @@ impl Budget {
         u128::from(self.used) * 5 >= u128::from(self.set.limit) * 4
     }
 
-    /// What makes room in it, if it is the reason why a run does not start.
+    /// The way in which it gets room, if it is the reason why a run does not start.
     pub fn end(&self) -> BudgetEnd {
         match self.until {
             Some(until) => BudgetEnd::At(until),

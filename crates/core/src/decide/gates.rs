@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::time::format_duration;
 use crate::{Status, Timestamp};
 
-/// What is known of the thing that a gate waits for.
+/// The known state of the object that a gate waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateFacts {
     /// A person opens it.

@@ -98,6 +98,6 @@ pub use usage_history::UsageHistory;
 pub use wait_class::{ContextWait, WaitClass, context_wait};
 pub use waits::{WaitEdge, waits};
 pub use worker_rights::{
-    BeadRelation, Right, WorkerProof, WorkerRights, check_refused, hear_worker, right_needed,
+    BeadRelation, Right, WorkerProof, WorkerRights, admit_worker, check_refused, right_needed,
     right_refused, table_right,
 };

@@ -131,7 +131,7 @@ pub fn after_run(
         RunEvidence::Strike if is_closed && !is_trial => (ParkChange::Keep, FailureCause::Known),
         RunEvidence::Strike => {
             let before = park.map(|park| park.strikes.as_slice()).unwrap_or_default();
-            let strikes = struck(before, &run.bead);
+            let strikes = beads_in_a_row(before, &run.bead);
             let closes = is_closed || (may_close && strikes.len() >= STRIKES_MAX);
             if !closes && strikes == before {
                 return (ParkChange::Keep, FailureCause::Bead);
@@ -151,7 +151,7 @@ pub fn after_run(
 }
 
 /// The beads in a row, with one more. A bead that comes again is no other bead.
-fn struck(before: &[BeadId], bead: &BeadId) -> Vec<BeadId> {
+fn beads_in_a_row(before: &[BeadId], bead: &BeadId) -> Vec<BeadId> {
     let mut strikes = before.to_vec();
     if !strikes.contains(bead) {
         strikes.push(bead.clone());

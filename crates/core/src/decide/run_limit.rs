@@ -11,7 +11,7 @@ use crate::time::format_duration;
 pub struct RunLimits {
     /// How long it may take.
     pub time: Option<Duration>,
-    /// What it may cost.
+    /// Its maximum cost.
     pub cost: Option<Money>,
     /// How many tokens it may use.
     pub tokens: Option<u64>,
@@ -93,7 +93,7 @@ pub struct LimitUse<'a> {
     pub limit: RunLimit,
     /// All limits of the run.
     pub limits: &'a RunLimits,
-    /// What it has used.
+    /// Its usage.
     pub progress: &'a RunProgress,
 }
 

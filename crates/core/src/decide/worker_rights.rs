@@ -49,11 +49,6 @@ impl WorkerRights {
         Ok(Self(Right::ALL.iter().filter(|right| granted.contains(right)).copied().collect()))
     }
 
-    /// Every right.
-    pub fn operator() -> Self {
-        Self(Right::ALL.to_vec())
-    }
-
     /// Whether this right is granted.
     pub fn allow(&self, right: Right) -> bool {
         self.0.contains(&right)
@@ -86,7 +81,7 @@ pub enum WorkerProof {
 
 /// Whether changes by the worker of `id` are accepted; an error is the sentence for it. `run` is the run of that name, and `live`
 /// the live run of its bead.
-pub fn hear_worker(
+pub fn admit_worker(
     id: &RunId,
     run: Option<&Run>,
     live: Option<&Run>,
@@ -367,7 +362,7 @@ mod tests {
             let own = run("we-1", 1);
             let event = event(&kind, own_run.then(|| own.clone()));
             let needed = right_needed(&own, &event, kinship);
-            prop_assert!(needed.is_none_or(|right| WorkerRights::operator().allow(right)));
+            prop_assert!(needed.is_none_or(|right| WorkerRights(Right::ALL.to_vec()).allow(right)));
         }
 
         #[test]

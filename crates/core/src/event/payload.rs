@@ -287,7 +287,7 @@ payloads! {
         pulled_by: String,
         /// Since when it waits.
         since: Timestamp,
-        /// What it waits for.
+        /// The reason for which it waits.
         #[serde(default)]
         why: String,
         /// Whether it waits because it was silent for too long; left out if not.
@@ -306,7 +306,7 @@ payloads! {
         /// The cost in dollars; left out if it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<String>,
-        /// What was wrong with the reports about it.
+        /// The faults in the reports about it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     }
@@ -336,7 +336,7 @@ payloads! {
         /// The tokens that the runs of its beads have used; left out if none are known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u64>,
-        /// What they have cost, in dollars; left out if it is not known.
+        /// Their cost, in dollars; left out if it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<String>,
     }
@@ -362,7 +362,7 @@ payloads! {
         /// The tokens that the runs which led to it have used so far; left out if none are known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u64>,
-        /// What they have cost so far, in dollars; left out if it is not known.
+        /// Their cost so far, in dollars; left out if it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<String>,
     }

@@ -90,17 +90,6 @@ impl Replay {
         self.follow(event, ReplayDirection::Backwards);
     }
 
-    /// The members of a convoy or an epic: the beads that it tracks, and its parts.
-    pub fn members(&self, container: &BeadId) -> Vec<&BeadId> {
-        let edges = self.edges.iter();
-        let members = edges.filter_map(|((issue, target), kind)| match kind {
-            DependencyType::Tracks if issue == container => Some(target),
-            DependencyType::ParentChild if target == container => Some(issue),
-            _ => None,
-        });
-        members.collect()
-    }
-
     fn follow(&mut self, event: &Event, direction: ReplayDirection) {
         let Some(bead) = &event.bead else { return };
         let details = event.details();

@@ -216,7 +216,7 @@ impl Transformer<'_> {
                 if let Some(variable) = &repeat.variable {
                     bind(inside, variable, &number.to_string());
                 }
-                self.hand_down(&step, inside);
+                self.copy_properties(&step, inside);
             }
             let mut body = self.all(body);
             before = self.join(&mut body, &before);
@@ -260,7 +260,7 @@ impl Transformer<'_> {
     }
 
     /// Copies the properties of a replaced step to a step that takes its place.
-    fn hand_down(&mut self, from: &Step, to: &mut Step) {
+    fn copy_properties(&mut self, from: &Step, to: &mut Step) {
         to.priority = to.priority.or(from.priority);
         if to.assignee.is_empty() {
             to.assignee.clone_from(&from.assignee);
@@ -313,7 +313,7 @@ impl Transformer<'_> {
         let mut template = expansion.template.clone();
         for inside in &mut template {
             fill_template(inside, &step, &variables);
-            self.hand_down(&step, inside);
+            self.copy_properties(&step, inside);
         }
         self.expanding.push(call.with);
         let mut template = self.all(template);

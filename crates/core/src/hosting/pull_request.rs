@@ -21,7 +21,7 @@ impl WordSet for PullRequestState {
         &[("open", Self::Open), ("merged", Self::Merged), ("closed", Self::Closed)];
 }
 
-/// What the rules of the service say about the reviews of a pull request.
+/// The verdict of the rules of the service about the reviews of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullRequestApproval {
     /// Enough reviewers approve.
@@ -130,7 +130,7 @@ pub struct PullRequestFeedback {
     pub is_bot: bool,
     /// Whether the author may write to the repository, as the service reports it.
     pub may_write: bool,
-    /// What the service says about the author's access, for people: `MEMBER`, `30`.
+    /// The author's access in the words of the service, for people: `MEMBER`, `30`.
     pub access: String,
     /// The text.
     pub body: String,

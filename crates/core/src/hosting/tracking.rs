@@ -1,4 +1,4 @@
-//! What is kept of a pull request of ours between two looks at it.
+//! The record of a pull request of ours between two looks at it.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct TrackedPullRequest {
     pub due_at: Timestamp,
     /// The head commit whose failed checks or conflict have had a repair; empty if none has.
     pub repaired_head: String,
-    /// What it waits for, in words.
+    /// The cause for which it waits, in words.
     pub waits_for: String,
 }
 
@@ -51,7 +51,7 @@ impl PullRequestTip {
 }
 
 impl PullRequestWait {
-    /// What is waited for, in words.
+    /// The cause of the wait, in words.
     pub fn words(&self) -> String {
         match self {
             Self::OlderHead => "the service does not show the last push yet".to_owned(),

@@ -54,7 +54,7 @@ impl PullRequestTrust {
         Ok(trust)
     }
 
-    /// What a text on a pull request may do. `own_login` is the account of the tool.
+    /// The effect that a text on a pull request may have. `own_login` is the account of the tool.
     pub fn judge(&self, feedback: &PullRequestFeedback, own_login: &str) -> FeedbackTrust {
         use PullRequestReviewState as Review;
         if feedback.author.is_empty() {
@@ -102,7 +102,7 @@ fn is_login(word: &str) -> bool {
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// What a text on a pull request may do.
+/// The effect that a text on a pull request may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedbackTrust {
     /// It starts a repair and enters its briefing. Any other text is only shown.

@@ -1,4 +1,4 @@
-//! What follows from the state of a pull request.
+//! The next step for a pull request, decided from its state.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub const CHECKS_GRACE: Duration = Duration::from_mins(30);
 /// How long a repair for a comment waits for the next comment: people write several in a row.
 pub const FEEDBACK_QUIET: Duration = Duration::from_mins(2);
 
-/// What we know of a pull request of ours before it is fetched again.
+/// The state of a pull request of ours before it is fetched again.
 #[derive(Debug, Clone, Copy)]
 pub struct PullRequestRecord<'a> {
     /// The branch that it is to be merged into.
@@ -42,7 +42,7 @@ pub struct PullRequestRepair {
     pub feedback: Vec<PullRequestFeedback>,
 }
 
-/// What an open pull request waits for.
+/// The cause for which an open pull request waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PullRequestWait {
     /// The service still shows a tip that we have replaced.
@@ -68,7 +68,7 @@ pub enum PullRequestWait {
     Merge,
 }
 
-/// What follows.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PullRequestNext {
     /// It has landed as this commit.
@@ -109,7 +109,7 @@ pub enum PullRequestNext {
 /// The decision about a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequestVerdict {
-    /// What follows.
+    /// The next step.
     pub next: PullRequestNext,
     /// Whether the decision stays the same while the pull request does. If not, it is fetched again at the next poll,
     /// even if its fingerprint has not changed.

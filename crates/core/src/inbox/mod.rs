@@ -3,9 +3,9 @@
 mod item;
 mod last_words;
 mod order;
-mod wait_end;
+mod request_kind;
 
 pub use item::{ChangeSize, InboxContext, InboxItem, InboxKind, InboxObject};
 pub use last_words::last_words;
 pub use order::arrange_inbox;
-pub use wait_end::{ORIGIN_AWAY_MAX, RequestSurroundings, WaitEnd, end_of_request, end_of_wait};
+pub use request_kind::{ORIGIN_AWAY_MAX, RequestSurroundings, inbox_kind_of};

@@ -52,7 +52,7 @@ names! {
 }
 
 names! {
-    /// What a request brings to its target.
+    /// The kind of change that a request brings to its target.
     RequestPurpose, "a purpose of a merge request" {
         /// The work of a run.
         Work = "work",
@@ -272,7 +272,7 @@ impl AcceptedBlocker {
     }
 }
 
-/// What stops the queue of a request as a whole.
+/// The stop of the queue of a request as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueStop {
     /// When a person paused it, and who.
@@ -293,7 +293,7 @@ pub struct MergeRequest {
     pub id: MergeRequestId,
     /// The run that made the commit; nothing if no run did.
     pub epoch: Option<u32>,
-    /// What it brings to its target.
+    /// The kind of change that it brings to its target.
     pub purpose: RequestPurpose,
     /// The rig.
     pub rig: RigSlug,
@@ -333,7 +333,7 @@ pub struct MergeRequest {
     pub retry_at: Option<Timestamp>,
     /// Its pull request.
     pub pull_request: PullRequestName,
-    /// What stops its queue, as of the moment at which it was read. It is a fact of the queue and is not saved with the
+    /// The stop of its queue, as of the moment at which it was read. It is a fact of the queue and is not saved with the
     /// request.
     pub queue_stop: QueueStop,
     /// When it was made.

@@ -5,7 +5,7 @@ use crate::schedule::names;
 use crate::{Invalid, Timestamp};
 
 names! {
-    /// What a review says.
+    /// The decision of a review.
     ReviewDecision, "a decision of a review" {
         /// It may land.
         Approved = "approved",
@@ -25,7 +25,7 @@ pub struct Review {
     pub request: MergeRequestId,
     /// The person, or the reviewer with that right.
     pub actor: String,
-    /// What it says.
+    /// The decision.
     pub decision: ReviewDecision,
     /// The accepted commit that it is about.
     pub accepted: String,

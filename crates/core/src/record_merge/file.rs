@@ -39,7 +39,7 @@ pub enum MergeProblem {
         side: &'static str,
         /// The number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault in it.
         why: String,
         /// How it begins.
         shown: String,

@@ -1,13 +1,12 @@
 //! One record: its fields, and how two versions of it become one.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::Timestamp;
+use crate::json::object_fields;
 
 /// The author of comments that keep a value which lost.
 const AUTHOR: &str = "bd merge-driver";
@@ -28,9 +27,10 @@ pub(super) struct FieldMap(Vec<(String, Box<RawValue>)>);
 
 impl FieldMap {
     pub(super) fn parse(line: &str) -> Result<Self, String> {
-        serde_json::from_str(line).map_err(|error| {
+        let fields = object_fields(line).map_err(|error| {
             if error.is_eof() { "it is cut off".to_owned() } else { error.to_string() }
-        })
+        })?;
+        Ok(Self(fields.into_iter().map(|(name, raw)| (name, raw.to_owned())).collect()))
     }
 
     fn raw(&self, name: &str) -> Option<&RawValue> {
@@ -80,33 +80,6 @@ impl FieldMap {
             Some(Value::String(text)) => Timestamp::parse(&text).ok(),
             _ => None,
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for FieldMap {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-
-        impl<'de> Visitor<'de> for Fields {
-            type Value = FieldMap;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FieldMap, A::Error> {
-                let mut fields: Vec<(String, Box<RawValue>)> = Vec::new();
-                while let Some((name, raw)) = map.next_entry::<String, Box<RawValue>>()? {
-                    match fields.iter_mut().find(|(known, _)| *known == name) {
-                        Some((_, known)) => *known = raw,
-                        None => fields.push((name, raw)),
-                    }
-                }
-                Ok(FieldMap(fields))
-            }
-        }
-
-        deserializer.deserialize_map(Fields)
     }
 }
 

@@ -29,7 +29,7 @@ impl UsageReport {
         self.tokens.is_none() && self.cost.is_none()
     }
 
-    /// What the output of a session says. Most programs count up, so the last message counts. If a group of the pattern is
+    /// The report in the output of a session. Most programs count up, so the last message counts. If a group of the pattern is
     /// named `each`, the program tells of each message alone, and all of them count.
     pub fn of_session(&self, output: &str) -> SessionUsage {
         let text = plain(output);

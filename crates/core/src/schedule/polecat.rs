@@ -110,64 +110,13 @@ pub struct Rescued {
 }
 
 /// The names that polecats get, in this order; after that they get numbers.
-const POOL: [&str; 56] = [
-    "furiosa",
-    "nux",
-    "slit",
-    "toast",
-    "capable",
-    "dag",
-    "cheedo",
-    "angharad",
-    "valkyrie",
-    "keeper",
-    "rictus",
-    "scrotus",
-    "corpus",
-    "morsov",
-    "ace",
-    "dementus",
-    "octoboss",
-    "praetorian",
-    "jack",
-    "fifi",
-    "smeg",
-    "vulture",
-    "history",
-    "vuvalini",
-    "immortan",
-    "bullet",
-    "gasoline",
-    "chrome",
-    "doof",
-    "coma",
-    "organic",
-    "mechanic",
-    "pinkie",
-    "mudguts",
-    "diesel",
-    "johnny",
-    "toecutter",
-    "bubba",
-    "goose",
-    "cundalini",
-    "mudflap",
-    "clunk",
-    "scuttle",
-    "wez",
-    "humungus",
-    "pappagallo",
-    "zetta",
-    "curmudgeon",
-    "gyro",
-    "feral",
-    "warrior",
-    "aunty",
-    "blaster",
-    "ironbar",
-    "pigkiller",
-    "savannah",
-];
+const POOL: &str = "
+    furiosa nux slit toast capable dag cheedo angharad valkyrie keeper rictus scrotus corpus
+    morsov ace dementus octoboss praetorian jack fifi smeg vulture history vuvalini immortan
+    bullet gasoline chrome doof coma organic mechanic pinkie mudguts diesel johnny toecutter
+    bubba goose cundalini mudflap clunk scuttle wez humungus pappagallo zetta curmudgeon gyro
+    feral warrior aunty blaster ironbar pigkiller savannah
+";
 
 /// Names that mean something else in addresses.
 const RESERVED: [&str; 6] = ["mayor", "deacon", "witness", "refinery", "crew", "polecats"];
@@ -192,8 +141,8 @@ pub fn check_polecat_name(text: &str) -> Result<(), Invalid> {
 
 /// The next name that is not taken.
 pub fn free_polecat_name(is_taken: impl Fn(&str) -> bool) -> String {
-    let named = POOL.iter().map(|name| (*name).to_owned());
-    let numbered = (POOL.len() + 1..).map(|number| number.to_string());
+    let named = POOL.split_whitespace().map(str::to_owned);
+    let numbered = (POOL.split_whitespace().count() + 1..).map(|number| number.to_string());
     named.chain(numbered).find(|name| !is_taken(name)).unwrap_or_default()
 }
 
@@ -227,7 +176,7 @@ mod tests {
     #[test]
     fn names_come_from_the_pool_and_then_are_numbers() {
         let mut taken: Vec<String> = Vec::new();
-        for _ in 0..POOL.len() + 2 {
+        for _ in 0..POOL.split_whitespace().count() + 2 {
             let next = free_polecat_name(|name| taken.iter().any(|taken| taken == name));
             assert!(check_polecat_name(&next).is_ok() && !taken.contains(&next), "{next}");
             taken.push(next);

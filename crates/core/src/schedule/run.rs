@@ -89,7 +89,7 @@ names! {
     RunLimit, "a limit of a run" {
         /// How long it may take.
         Time = "time",
-        /// What it may cost.
+        /// Its maximum cost.
         Cost = "cost",
         /// How many tokens it may use.
         Tokens = "tokens",

@@ -1,4 +1,4 @@
-//! The steps of a run, and which of them may be ticked off.
+//! The steps of a run, and which of them may be marked as done.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -39,7 +39,7 @@ impl fmt::Display for StepProgress {
     }
 }
 
-/// Why steps are not ticked off.
+/// Why steps are not marked as done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepRefusal {
     /// The recipe has no step of this name, but these.
@@ -150,33 +150,33 @@ impl RunSteps {
         }
     }
 
-    /// The steps that are ticked off when a worker says that these are done: without those that are done
+    /// The steps that become done when a worker says that these are done: without those that are done
     /// already, and each once. Unless it is forced, every step that one needs must be done, or be said to be.
-    pub fn tick<'a>(
+    pub fn newly_done<'a>(
         &'a self,
         done: &BTreeSet<String>,
         said: &[String],
         force: bool,
     ) -> Result<Vec<&'a RunStep>, StepRefusal> {
-        let mut ticked: Vec<&RunStep> = Vec::new();
+        let mut newly_done: Vec<&RunStep> = Vec::new();
         for input in said {
             let step = self.find(input)?;
-            if !done.contains(&step.id) && !ticked.contains(&step) {
-                ticked.push(step);
+            if !done.contains(&step.id) && !newly_done.contains(&step) {
+                newly_done.push(step);
             }
         }
         if force {
-            return Ok(ticked);
+            return Ok(newly_done);
         }
         let mut after = done.clone();
-        after.extend(ticked.iter().map(|step| step.id.clone()));
-        for step in &ticked {
+        after.extend(newly_done.iter().map(|step| step.id.clone()));
+        for step in &newly_done {
             let missing = self.waits_for(step, &after);
             if !missing.is_empty() {
                 return Err(StepRefusal::TooEarly(self.shortest(step), missing));
             }
         }
-        Ok(ticked)
+        Ok(newly_done)
     }
 }
 
@@ -212,43 +212,43 @@ mod tests {
         ids.iter().map(|id| (*id).to_owned()).collect()
     }
 
-    fn tick(done: &[&str], said: &[&str], force: bool) -> Result<Vec<String>, String> {
+    fn newly_done(done: &[&str], said: &[&str], force: bool) -> Result<Vec<String>, String> {
         let said: Vec<String> = said.iter().map(|name| (*name).to_owned()).collect();
         let steps = steps();
-        let ticked = steps.tick(&set(done), &said, force);
-        ticked
-            .map(|ticked| ticked.into_iter().map(|step| step.id.clone()).collect())
+        let newly_done = steps.newly_done(&set(done), &said, force);
+        newly_done
+            .map(|newly_done| newly_done.into_iter().map(|step| step.id.clone()).collect())
             .map_err(|refusal| refusal.to_string())
     }
 
     #[test]
     fn steps_are_done_in_the_order_of_the_recipe() {
-        assert_eq!(tick(&[], &["design"], false).unwrap(), ["m.design"]);
-        assert_eq!(tick(&["m.design"], &["m.build"], false).unwrap(), ["m.build"]);
+        assert_eq!(newly_done(&[], &["design"], false).unwrap(), ["m.design"]);
+        assert_eq!(newly_done(&["m.design"], &["m.build"], false).unwrap(), ["m.build"]);
         // Steps that are said together count together, in any order.
-        let all = tick(&[], &["test", "build", "design", "build"], false).unwrap();
+        let all = newly_done(&[], &["test", "build", "design", "build"], false).unwrap();
         assert_eq!(all, ["m.test", "m.build", "m.design"]);
         assert_eq!(
-            tick(&[], &["test"], false).unwrap_err(),
+            newly_done(&[], &["test"], false).unwrap_err(),
             "test comes after build, which is not done; do it first (gt step done build), or --force if it is \
              not needed"
         );
-        assert_eq!(tick(&[], &["test"], true).unwrap(), ["m.test"]);
+        assert_eq!(newly_done(&[], &["test"], true).unwrap(), ["m.test"]);
     }
 
     #[test]
-    fn a_done_step_is_not_ticked_again() {
-        assert_eq!(tick(&["m.design"], &["design"], false).unwrap(), Vec::<String>::new());
+    fn a_step_that_is_done_is_not_newly_done() {
+        assert_eq!(newly_done(&["m.design"], &["design"], false).unwrap(), Vec::<String>::new());
     }
 
     #[test]
     fn a_wrong_name_is_answered_with_the_right_ones() {
-        let unknown = tick(&[], &["paint"], true).unwrap_err();
+        let unknown = newly_done(&[], &["paint"], true).unwrap_err();
         assert_eq!(
             unknown,
             "there is no step \"paint\"; the steps are: design, build, test, m.a.note, m.b.note"
         );
-        let ambiguous = tick(&[], &["note"], false).unwrap_err();
+        let ambiguous = newly_done(&[], &["note"], false).unwrap_err();
         assert!(ambiguous.contains("m.a.note, m.b.note"), "{ambiguous}");
         let none = RunSteps::default().find("design").unwrap_err();
         assert!(none.to_string().contains("follows no recipe"));
@@ -278,8 +278,8 @@ mod tests {
             let mut done = BTreeSet::new();
             while let Some(next) = steps.next(&done) {
                 let name = steps.shortest(next);
-                let ticked = steps.tick(&done, &[name], false).unwrap();
-                prop_assert_eq!(ticked, vec![next]);
+                let newly_done = steps.newly_done(&done, &[name], false).unwrap();
+                prop_assert_eq!(newly_done, vec![next]);
                 done.insert(next.id.clone());
             }
             let progress = steps.progress(&done);

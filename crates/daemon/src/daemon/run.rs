@@ -110,7 +110,7 @@ pub fn run(
     let processes = LocalProcesses::of(&town)?;
     let host = processes.host().to_owned();
     let directory = root.join(DIRECTORY);
-    let bell = BellSocket::hang(&directory);
+    let bell = BellSocket::create(&directory);
     let state = DaemonState::new(town, processes, around.program.to_owned(), journal)
         .map_err(failed("begin in", root.clone()))?;
     let state = Arc::new(state);

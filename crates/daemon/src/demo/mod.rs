@@ -92,11 +92,6 @@ impl RunningDemo {
         Ok(performance)
     }
 
-    /// The town.
-    pub fn root(&self) -> &Path {
-        self.town.root()
-    }
-
     /// The plan of the work.
     pub fn plan(&self) -> &DemoPlan {
         &self.plan

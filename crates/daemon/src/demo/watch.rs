@@ -139,13 +139,13 @@ impl DemoWatch {
                 landed += usize::from(origin.is_ancestor(&commit, tip).map_err(&failed)?);
             }
         }
-        let lives = lives(town)?;
+        let slot_times = slot_times(town)?;
         let (first, last) = (self.moments.first(), self.moments.last());
         Ok(DemoOutcome {
             beads: PARTS.len(),
             landed,
-            runs: lives.len(),
-            most_at_once: most_at_once(&lives),
+            runs: slot_times.len(),
+            most_at_once: most_at_once(&slot_times),
             cap: CAP as usize,
             recovered: self.recovered(),
             took: first.zip(last).map_or(0, |(first, last)| milliseconds(first.at, last.at)),
@@ -197,15 +197,15 @@ fn request_moment(change: &RequestChange) -> Option<DemoEventKind> {
 }
 
 /// The start and end of the slot of each run.
-fn lives(town: &Town) -> Result<Vec<(Timestamp, Timestamp)>> {
+fn slot_times(town: &Town) -> Result<Vec<(Timestamp, Timestamp)>> {
     town.read(|reader| {
-        let (mut lives, now) = (Vec::new(), town.now());
+        let (mut slot_times, now) = (Vec::new(), town.now());
         for part in &PARTS {
             for run in reader.runs_of(&part.bead_id()?)? {
-                lives.push((run.created_at, run.ended_at.unwrap_or(now)));
+                slot_times.push((run.created_at, run.ended_at.unwrap_or(now)));
             }
         }
-        Ok(lives)
+        Ok(slot_times)
     })
 }
 
@@ -214,12 +214,12 @@ fn milliseconds(from: Timestamp, to: Timestamp) -> u64 {
 }
 
 /// The largest number of these spans that overlap.
-fn most_at_once(lives: &[(Timestamp, Timestamp)]) -> usize {
+fn most_at_once(slot_times: &[(Timestamp, Timestamp)]) -> usize {
     let at = |moment: Timestamp| {
-        lives.iter().filter(|(from, to)| *from <= moment && moment < *to).count()
+        slot_times.iter().filter(|(from, to)| *from <= moment && moment < *to).count()
     };
     // The number can only grow where a span begins.
-    lives.iter().map(|(from, _)| at(*from)).max().unwrap_or(0)
+    slot_times.iter().map(|(from, _)| at(*from)).max().unwrap_or(0)
 }
 
 fn moment<'a>(event: &Event, earlier: impl Iterator<Item = &'a DemoEvent>) -> Option<DemoEvent> {

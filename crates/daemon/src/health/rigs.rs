@@ -72,7 +72,7 @@ fn wraps(town: &Town, all: &[Rig]) -> Result<Vec<HealthCheck>> {
     Ok(checks)
 }
 
-/// What the rule "no review by its author" is worth where workers are processes of the same user: a fact, and no problem.
+/// The effect of the rule "no review by its author" where workers are processes of the same user: a fact, and no problem.
 fn reviews(town: &Town, all: &[Rig]) -> Result<Option<HealthCheck>> {
     let files = file_layers(town)?;
     let layers = town.read(|reader| layers_over(&files, reader))?;

@@ -70,7 +70,7 @@ fn kind_of(
     })
 }
 
-/// What a run had used of the limit that it was over, in words.
+/// The usage of a run against the limit that it was over, in words.
 fn amount_used(run: &Run) -> String {
     let used = match run.over_limit {
         Some(RunLimit::Cost) => run.usage.cost.map(|cost| format!("spent {}", cost.dollars())),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gt_core::inbox::{
-    InboxContext, InboxItem, InboxKind, InboxObject, RequestSurroundings, WaitEnd, end_of_request,
+    InboxContext, InboxItem, InboxKind, InboxObject, RequestSurroundings, inbox_kind_of,
 };
 use gt_core::merging::MergeRequest;
 use gt_core::{RigSlug, Timestamp};
@@ -31,7 +31,7 @@ pub(super) fn request_rows(
     for request in reader.open_merge_requests()? {
         let queue = queue_of(&request);
         let around = RequestSurroundings { has_repair: has_repair(reader, &request)?, now };
-        let WaitEnd::Person(kind) = end_of_request(&request, &around) else { continue };
+        let Some(kind) = inbox_kind_of(&request, &around) else { continue };
         if !is_of_queue(kind) {
             let (title, _) = titles.of(reader, &request.id.bead)?;
             let mut row = InboxItem::of_request(&request, kind, title);

@@ -1,4 +1,4 @@
-//! What was spent, and what is left of accounts.
+//! Spending, and the rest of the limits of accounts.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use gt_town::{Result, Town};
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// What runs have cost, line by line.
+/// The cost of runs, line by line.
 pub fn cost_document(grouping: CostGrouping, report: &CostReport) -> CostDocument {
     CostDocument {
         by: grouping.as_str().to_owned(),
@@ -33,7 +33,7 @@ pub fn cost_document(grouping: CostGrouping, report: &CostReport) -> CostDocumen
     }
 }
 
-/// What was spent in each of the last hours; the last one ends now.
+/// Spending in each of the last hours; the last one ends now.
 pub fn burn_document(town: &Town, hours: u32) -> Result<BurnDocument> {
     let from = town.now().minus(HOUR * hours);
     let spent = town.read(|reader| Ok(reader.spent_by_hour(from)?))?;

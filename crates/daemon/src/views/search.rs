@@ -8,7 +8,7 @@ use gt_store::{BeadFilter, Reader, StatusFilter};
 
 use gt_town::{Result, Town};
 
-/// What has this text in its name or title, exact names first, then open beads, then closed ones. Each kind gives at most
+/// Objects with this text in their name or title, exact names first, then open beads, then closed ones. Each kind gives at most
 /// `limit`, and so does the whole.
 pub fn search(town: &Town, text: &str, limit: usize) -> Result<Vec<SearchHitDocument>> {
     let text = text.trim();

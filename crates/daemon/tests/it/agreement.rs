@@ -300,7 +300,7 @@ fn fall_sick(town: &Town) {
         sling(town, &request).unwrap();
         Dispatcher::new(town, &MemorySpawner::default()).dispatch().unwrap();
         let run = RunId::parse(&format!("{id}#1")).unwrap();
-        gt_scheduling::run_transitions::claim(town, &run, &Workplace::default()).unwrap();
+        gt_scheduling::run_transitions::claim(town, &run, &Workplace::default(), None).unwrap();
         let end = RunEnd::without_status(RunState::Failed, "exit status 1");
         gt_scheduling::run_transitions::finish(town, &run, &end).unwrap();
     }
@@ -439,7 +439,8 @@ fn check_picture(scenario: &Scenario, town: &Town) -> Result<(), TestCaseError> 
         let bead = &one.row.bead;
         let place = line.iter().position(|waiting| *waiting == bead.id).map(|at| at + 1);
         prop_assert_eq!(one.place, place, "{:#?}", one);
-        if one.state.is_live() || bead.status == Status::Closed {
+        let is_live = matches!(one.state, TrackedState::Running | TrackedState::Starting);
+        if is_live || bead.status == Status::Closed {
             prop_assert!(one.reasons.is_empty());
             continue;
         }
@@ -449,7 +450,7 @@ fn check_picture(scenario: &Scenario, town: &Town) -> Result<(), TestCaseError> 
     }
     let (overviews, _) = gt_scheduling::convoy_planning::overview(town, usize::MAX).unwrap();
     if let Some(one) = overviews.iter().find(|one| one.convoy.bead.id.as_str() == convoy) {
-        let live = picture.tracked.iter().filter(|one| one.state.is_live()).count() as u64;
+        let live = picture.count(TrackedState::Running) + picture.count(TrackedState::Starting);
         let queued = picture.count(TrackedState::Queued);
         let blocked = picture.count(TrackedState::Blocked);
         prop_assert_eq!((one.running, one.queued, one.blocked), (live, queued, blocked));

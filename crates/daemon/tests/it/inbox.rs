@@ -322,7 +322,7 @@ fn town_with_escalated_bead() -> Town {
     sling_all(&town, &["web-1"]);
     let started = Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
     let run = started.dispatched.into_iter().next().unwrap().run.unwrap();
-    claim(&town, &run.id, &Workplace::default()).unwrap();
+    claim(&town, &run.id, &Workplace::default(), None).unwrap();
     town.write(|writer| {
         let run = writer.run(&run.id)?.unwrap();
         writer.accept_work(&run, DoneStatus::Escalated, "")?;

@@ -1,8 +1,9 @@
 //! Records that an import keeps for capabilities that come later.
 
 use gt_beads::interchange::{
-    ImportContents, ImportOptions, KEPT_ACCOUNTS, KEPT_PAUSE, SourceKind, import, kept,
+    ImportContents, ImportOptions, KEPT_ACCOUNTS, KEPT_PAUSE, SourceKind, import,
 };
+use gt_store::SettingScope;
 
 use crate::town::town;
 
@@ -27,7 +28,8 @@ fn accounts_and_pause_state_are_kept_as_they_stood() {
     let arrival = ImportContents::open(directory.path(), SourceKind::GasTown, options).unwrap();
     import(&town, &arrival, options, |_| {}).unwrap();
 
-    let accounts = kept(&town, KEPT_ACCOUNTS).unwrap();
+    let kept = |key| town.read(|reader| Ok(reader.setting(SettingScope::Imported, key)?)).unwrap();
+    let accounts = kept(KEPT_ACCOUNTS);
     assert_eq!(accounts.as_deref(), Some(r#"{"default":"work","accounts":{"work":{"cap":1.50}}}"#));
-    assert_eq!(kept(&town, KEPT_PAUSE).unwrap().as_deref(), Some(r#"{"paused":true}"#));
+    assert_eq!(kept(KEPT_PAUSE).as_deref(), Some(r#"{"paused":true}"#));
 }

@@ -50,7 +50,8 @@ fn working() -> Town {
     sling_all(&town, &[BEAD]);
     dispatch(&town);
     assert!(matches!(
-        gt_scheduling::run_transitions::claim(&town, &run_id(1), &Workplace::default()).unwrap(),
+        gt_scheduling::run_transitions::claim(&town, &run_id(1), &Workplace::default(), None)
+            .unwrap(),
         gt_scheduling::run_transitions::Claim::Granted(_)
     ));
     town
@@ -189,7 +190,8 @@ fn a_worker_of_an_earlier_run_is_fenced_off() {
     .unwrap();
     dispatch(&town);
     assert!(matches!(
-        gt_scheduling::run_transitions::claim(&town, &run_id(2), &Workplace::default()).unwrap(),
+        gt_scheduling::run_transitions::claim(&town, &run_id(2), &Workplace::default(), None)
+            .unwrap(),
         gt_scheduling::run_transitions::Claim::Granted(_)
     ));
     let town = worker(town, 1);
@@ -238,7 +240,8 @@ fn a_forced_close_fences_off_a_start_that_is_under_way() {
     batch::run(&town, &[line], false).unwrap();
     assert_eq!((stored(&town).status, state(&town)), (Status::Closed, RunState::Cancelled));
     assert!(matches!(
-        gt_scheduling::run_transitions::claim(&town, &run_id(1), &Workplace::default()).unwrap(),
+        gt_scheduling::run_transitions::claim(&town, &run_id(1), &Workplace::default(), None)
+            .unwrap(),
         gt_scheduling::run_transitions::Claim::Refused(_)
     ));
     assert!(queue::why(&town, BEAD).unwrap().context.unwrap().closed.is_some());
@@ -254,7 +257,8 @@ fn a_deletion_cancels_the_run_and_takes_everything_along() {
     assert_eq!(deleted.runs[0].id, run_id(1));
     assert!(gt_beads::run_records::resolve(&town, BEAD).is_err());
     assert!(matches!(
-        gt_scheduling::run_transitions::claim(&town, &run_id(1), &Workplace::default()).unwrap(),
+        gt_scheduling::run_transitions::claim(&town, &run_id(1), &Workplace::default(), None)
+            .unwrap(),
         gt_scheduling::run_transitions::Claim::Refused(_)
     ));
     let end = RunEnd::without_status(RunState::Done, "done");
@@ -410,7 +414,8 @@ fn a_molecule_ends_when_a_run_finishes_its_last_step() {
     sling_all(&town, &[BEAD]);
     dispatch(&town);
     assert!(matches!(
-        gt_scheduling::run_transitions::claim(&town, &run_id(1), &Workplace::default()).unwrap(),
+        gt_scheduling::run_transitions::claim(&town, &run_id(1), &Workplace::default(), None)
+            .unwrap(),
         gt_scheduling::run_transitions::Claim::Granted(_)
     ));
     gt_scheduling::run_transitions::finish(

@@ -570,7 +570,7 @@ fn a_cancelled_request_ends_its_repair() {
         let start = || Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
         if is_running {
             let started = start().dispatched.remove(0).run.unwrap();
-            claim(&town, &started.id, &Workplace::default()).unwrap();
+            claim(&town, &started.id, &Workplace::default(), None).unwrap();
         }
 
         let cancelled = cancel_request(&town, "web-1@1").unwrap();

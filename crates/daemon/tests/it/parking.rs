@@ -74,7 +74,8 @@ impl Stage {
         let started: Vec<RunId> =
             done.dispatched.into_iter().map(|started| started.run.unwrap().id).collect();
         for run in &started {
-            gt_scheduling::run_transitions::claim(&self.town, run, &Workplace::default()).unwrap();
+            gt_scheduling::run_transitions::claim(&self.town, run, &Workplace::default(), None)
+                .unwrap();
         }
         started.iter().map(ToString::to_string).collect()
     }
@@ -205,6 +206,7 @@ fn runs_that_are_lost_at_once_get_their_attempts_back() {
             &stage.town,
             &RunId::parse(&format!("{id}#1")).unwrap(),
             &Workplace::default(),
+            None,
         )
         .unwrap();
         assert_eq!(stage.end(&format!("{id}#1"), RunState::Lost), FinishEffect::Rescheduled);

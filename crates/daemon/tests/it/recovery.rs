@@ -46,7 +46,7 @@ fn running(ids: &[&str]) -> Town {
     Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
     for id in ids {
         assert!(matches!(
-            gt_scheduling::run_transitions::claim(&town, &first(id), &Workplace::default())
+            gt_scheduling::run_transitions::claim(&town, &first(id), &Workplace::default(), None)
                 .unwrap(),
             gt_scheduling::run_transitions::Claim::Granted(_)
         ));

@@ -94,11 +94,11 @@ fn a_slung_bead_waits_for_a_slot_runs_and_closes() {
     assert_eq!(why.holders.len(), 1);
 
     assert!(matches!(
-        gt_scheduling::run_transitions::claim(&town, &run, &Workplace::default()).unwrap(),
+        gt_scheduling::run_transitions::claim(&town, &run, &Workplace::default(), None).unwrap(),
         Claim::Granted(_)
     ));
     assert!(matches!(
-        gt_scheduling::run_transitions::claim(&town, &run, &Workplace::default()).unwrap(),
+        gt_scheduling::run_transitions::claim(&town, &run, &Workplace::default(), None).unwrap(),
         Claim::Refused(_)
     ));
     let end = RunEnd::without_status(RunState::Done, "done");
@@ -151,7 +151,7 @@ fn running(town: &Town, id: &str) -> RunId {
     let done = Dispatcher::new(town, &MemorySpawner::default()).dispatch().unwrap();
     let run = done.dispatched[0].run.clone().unwrap().id;
     assert!(matches!(
-        gt_scheduling::run_transitions::claim(town, &run, &Workplace::default()).unwrap(),
+        gt_scheduling::run_transitions::claim(town, &run, &Workplace::default(), None).unwrap(),
         Claim::Granted(_)
     ));
     run
@@ -188,7 +188,7 @@ fn retry_now_ends_the_cooldown_of_a_bead_that_was_lost_twice() {
     run =
         Dispatcher::new(&town, &spawner).dispatch().unwrap().dispatched[0].run.clone().unwrap().id;
     assert!(matches!(
-        gt_scheduling::run_transitions::claim(&town, &run, &Workplace::default()).unwrap(),
+        gt_scheduling::run_transitions::claim(&town, &run, &Workplace::default(), None).unwrap(),
         Claim::Granted(_)
     ));
     assert_eq!(
@@ -320,7 +320,7 @@ fn a_review_only_bead_stays_open_when_it_is_done() {
     sling(&town, &SlingRequest { arguments, flags, ..SlingRequest::default() }).unwrap();
     Dispatcher::new(&town, &MemorySpawner::default()).dispatch().unwrap();
     let run = RunId::parse("web-1#1").unwrap();
-    gt_scheduling::run_transitions::claim(&town, &run, &Workplace::default()).unwrap();
+    gt_scheduling::run_transitions::claim(&town, &run, &Workplace::default(), None).unwrap();
 
     let end = RunEnd::without_status(RunState::Done, "done");
     assert_eq!(

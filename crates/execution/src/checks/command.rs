@@ -33,7 +33,7 @@ pub(super) struct FinishedCheckCommand {
     pub(super) duration: Duration,
 }
 
-/// What one run of a command needs.
+/// The inputs of one run of a command.
 pub(super) struct CheckCommand<'a> {
     pub(super) check: &'a CheckDefinition,
     pub(super) argv: &'a [String],

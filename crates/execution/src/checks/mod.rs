@@ -16,4 +16,4 @@ pub use log::forget_check_logs;
 pub(crate) use log::last_lines;
 pub use request::{CheckedCommit, commit_to_check};
 pub(crate) use run::protected_among;
-pub use run::{CheckOrder, CheckReport, needed_checks, protected_paths, run_checks};
+pub use run::{CheckOrder, CheckReport, protected_paths, run_checks};

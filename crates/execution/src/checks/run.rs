@@ -38,7 +38,7 @@ pub struct CheckOrder<'a> {
     pub rig: &'a Rig,
     /// The commit, which the repository of the rig has.
     pub commit: &'a Commit,
-    /// What it is run for.
+    /// The purpose of the run.
     pub purpose: CheckPurpose,
     /// The name of the only check that is run, if not all are.
     pub only: Option<&'a str>,
@@ -70,25 +70,6 @@ impl CheckReport {
 struct PlannedCheck {
     check: CheckDefinition,
     cache_key: String,
-}
-
-/// The checks of a rig that have not passed on a commit, as they are defined now.
-pub fn needed_checks(town: &Town, rig: &Rig, commit: &Commit) -> Result<Vec<CheckDefinition>> {
-    let definitions = checks(town, &rig.slug)?;
-    if definitions.is_empty() {
-        return Ok(definitions);
-    }
-    let trees = CheckTrees::of(town, rig)?;
-    let repository = trees.repository()?;
-    let tree = tree_of(rig, &repository, commit)?;
-    let plan = plan(rig, &repository, commit, &tree, &trees.setup_hash()?, definitions)?;
-    let mut needed = Vec::new();
-    for planned in plan {
-        if passed(town, &rig.slug, &planned)?.is_none() {
-            needed.push(planned.check);
-        }
-    }
-    Ok(needed)
 }
 
 /// Runs the checks of a rig on a commit in their order, up to the first that does not pass. Those that passed before on the

@@ -328,7 +328,7 @@ pub(crate) fn finish_work(
         return Ok(WorkDelivery::Nothing);
     }
     let review = rules.review || touches_protected_paths(town, rig, run, &accepted)?;
-    // What a person has to see goes through the queue, whatever else was said.
+    // Work that a person has to see goes through the queue in every case.
     let mode = match mode {
         DeliveryMode::Submit(MergeMethod::Direct) if review => {
             DeliveryMode::Submit(MergeMethod::Queue)
@@ -413,7 +413,7 @@ fn try_on_target(
                  say gt done again",
                 paths.join(", "),
                 run.id,
-                cure(target, since.as_ref(), has_merges)
+                commands_to_combine(target, since.as_ref(), has_merges)
             )))
         }
     }
@@ -495,7 +495,7 @@ pub(crate) fn is_untouched(town: &Town, rig: &Rig, run: &Run) -> Result<bool> {
 }
 
 /// How a worker combines its work with that of others. A rebase would lose changes that only a merge commit has.
-fn cure(branch: &str, since: Option<&Commit>, has_merges: bool) -> String {
+fn commands_to_combine(branch: &str, since: Option<&Commit>, has_merges: bool) -> String {
     match (since, has_merges) {
         (None, false) => format!("git rebase origin/{branch}"),
         (None, true) => format!("git merge origin/{branch}"),

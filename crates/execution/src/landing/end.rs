@@ -246,7 +246,7 @@ mod tests {
         sling(town, &SlingRequest { arguments, ..SlingRequest::default() }).unwrap();
         Dispatcher::new(town, &MemorySpawner::default()).dispatch().unwrap();
         let run = RunId::parse(&format!("{id}#1")).unwrap();
-        claim(town, &run, &Workplace::default()).unwrap();
+        claim(town, &run, &Workplace::default(), None).unwrap();
         town.read(|reader| Ok(reader.run(&run)?)).unwrap().unwrap()
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gt_core::Rig;
+use gt_core::hexadecimal::file_name_of;
 use gt_executors::git::{
     CandidateBuild, CandidateMember, Commit, GitError, LandMethod, LandedRange, OriginTurn, Push,
     Rebased, Repository, RevertCommit, Signature, WorkToRebase, ask_origin,
@@ -44,13 +45,7 @@ fn lock_directory(town: &Town) -> PathBuf {
 
 /// The file that a process of this host locks while it works on a queue.
 fn lock_path(town: &Town, name: &QueueName) -> PathBuf {
-    let escaped: String = format!("{}/{}", name.rig, name.target)
-        .bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
-            byte => format!("%{byte:02x}"),
-        })
-        .collect();
+    let escaped = file_name_of(&format!("{}/{}", name.rig, name.target));
     lock_directory(town).join(format!("{escaped}.lock"))
 }
 

@@ -82,7 +82,7 @@ impl<'a> LimitWatch<'a> {
             }
             let mut records = telemetry.records();
             records.extend(in_files.iter().cloned());
-            // What cannot be recorded now is tried again: the counters contain it.
+            // A limit that cannot be recorded now is tried again: the counters contain it.
             if records != booked
                 && let Ok(usage) = book_live_usage(self.town, self.run, &records)
             {

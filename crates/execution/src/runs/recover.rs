@@ -38,12 +38,6 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// Whether anything was fixed.
-    pub fn is_something(&self) -> bool {
-        let runs = self.restarted.len() + self.lost.len() + self.finished.len();
-        runs + self.stale > 0
-    }
-
     /// The result of two passes of recovery. A problem of the first one is solved by now, or the later one names it too.
     #[must_use]
     pub fn followed_by(self, later: Self) -> Self {

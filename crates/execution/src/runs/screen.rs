@@ -52,7 +52,7 @@ pub(crate) fn session_of_run(town: &Town, run: &Run) -> Result<String> {
     Ok(session_of(run, rig.map(|rig| rig.prefix).as_ref()))
 }
 
-/// What a screen was made from.
+/// The source of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScreenSource {
     /// The bytes of a terminal.
@@ -114,7 +114,7 @@ impl RunScreen {
         Ok(Self { output: ScreenOutput::Terminal(Box::new(terminal)) })
     }
 
-    /// What it is made from.
+    /// Its source.
     pub fn source(&self) -> ScreenSource {
         match self.output {
             ScreenOutput::Terminal(_) => ScreenSource::Terminal,

@@ -1,4 +1,4 @@
-//! What agents tell while they work: how much of the windows of a subscription is used, and, in the session files of Codex,
+//! Reports of agents while they work: how much of the windows of a subscription is used, and, in the session files of Codex,
 //! the usage of a session that prints its total only at the end of a turn.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -147,7 +147,7 @@ impl SessionFile {
         if file.seek(SeekFrom::Start(self.offset)).is_err() {
             return;
         }
-        // What was read before a failure counts.
+        // Bytes that were read before a failure count.
         let _ = file.take(READ_BYTES_MAX).read_to_end(&mut bytes);
         self.offset = self.offset.saturating_add(bytes.len() as u64);
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {

@@ -52,7 +52,7 @@ pub struct ShownRun {
     pub log: PathBuf,
     /// The last lines of the setup command of its tree, if that failed.
     pub setup_output: Option<String>,
-    /// What counts of what its agents said about their usage.
+    /// The usage that counts, of all that its agents reported.
     pub usage: Vec<CountedUsage>,
 }
 

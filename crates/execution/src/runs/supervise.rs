@@ -27,8 +27,7 @@ use crate::trees::audit_run;
 use crate::trees::{NotPrepared, Prepared, occupy_and_prepare};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _, strays_are_left};
 use gt_scheduling::run_transitions::Claim;
-use gt_scheduling::run_transitions::claim_with;
-use gt_scheduling::run_transitions::{exec_failed, finish};
+use gt_scheduling::run_transitions::{claim, exec_failed, finish};
 use gt_scheduling::usage_windows::note_windows;
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::{file_layers, layers_over};
@@ -100,7 +99,7 @@ pub fn supervise(
             return Ok(());
         }
     };
-    let order = match claim_with(town, id, &place, polecat.as_ref())? {
+    let order = match claim(town, id, &place, polecat.as_ref())? {
         Claim::Granted(order) => order,
         Claim::Refused(why) => {
             say_failed(&why);

@@ -67,7 +67,7 @@ impl RunTelemetry {
         }
     }
 
-    /// What was received so far.
+    /// The messages that were received so far.
     pub(super) fn records(&self) -> Vec<UsageRecord> {
         let counts = self.collect();
         let record = |((session, model), (tokens, cost)): (
@@ -86,7 +86,7 @@ impl RunTelemetry {
         counts.sums.iter().map(record).collect()
     }
 
-    /// What was wrong with messages, for people.
+    /// The faults in messages, for people.
     pub(super) fn problems(&self) -> Vec<String> {
         let counts = self.collect();
         let refused = format!("{} telemetry messages were not from the run", counts.refused);

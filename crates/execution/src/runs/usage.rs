@@ -25,7 +25,7 @@ const LAST_BYTES: u64 = 1 << 20;
 /// Changes within this time are added up, so that a run leaves few rows.
 const SPENDING_INTERVAL: Duration = Duration::from_mins(1);
 
-/// What the output of a run says about its usage.
+/// The usage in the output of a run.
 pub(super) fn usage_in_output(town: &Town, run: &Run, runtime: &Runtime) -> Vec<UsageRecord> {
     // Events tell more than patterns. A log that cannot be read tells nothing.
     let records = usage_in_events(town, run).unwrap_or_default();
@@ -38,7 +38,7 @@ pub(super) fn usage_in_output(town: &Town, run: &Run, runtime: &Runtime) -> Vec<
         .collect()
 }
 
-/// What the events of a run say about its usage.
+/// The usage in the events of a run.
 fn usage_in_events(town: &Town, run: &Run) -> Result<Vec<UsageRecord>> {
     let mut sums = OutputSums { session: 1, records: Vec::new() };
     if has_plain_output(town, run) {
@@ -57,7 +57,7 @@ pub(super) fn session_begun(line: &str) -> Option<u32> {
     line.strip_prefix(SESSION_SEPARATOR)?.split(' ').next()?.parse().ok()
 }
 
-/// What events have told so far.
+/// The sum of the events so far.
 struct OutputSums {
     session: u32,
     records: Vec<UsageRecord>,

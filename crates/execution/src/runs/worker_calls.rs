@@ -115,7 +115,7 @@ fn run_of(town: &Town, token: &RunToken) -> Result<Option<RunId>> {
     Ok(run.filter(|run| !is_void(run)))
 }
 
-/// What a supervisor has for the commands of its worker: the file with its token, and a socket that it serves until this is
+/// The means of a supervisor for the commands of its worker: the file with its token, and a socket that it serves until this is
 /// dropped.
 pub(super) struct WorkerCalls<'a> {
     files: &'a RunFiles,

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use gt_core::hexadecimal::file_name_of;
 use gt_core::message::{MessageBody, MessageTopic};
 use gt_core::schedule::Run;
 use gt_core::{MessageAddress, Rig, RigSlug, Sender};
@@ -176,15 +177,7 @@ pub(crate) fn note_target(town: &Town, rig: &Rig, branch: &str, commit: &Commit)
 }
 
 fn target_path(town: &Town, rig: &Rig, branch: &str) -> PathBuf {
-    // One file for each branch, with any name.
-    let name: String = branch
-        .bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
-            byte => format!("%{byte:02x}"),
-        })
-        .collect();
-    directory(town, rig).join(format!("target-{name}"))
+    directory(town, rig).join(format!("target-{}", file_name_of(branch)))
 }
 
 fn directory(town: &Town, rig: &Rig) -> PathBuf {

@@ -61,7 +61,7 @@ pub(super) fn lay_over(
     let wanted = |file: &&PathBuf| !of_overlay.contains(*file) && !tracked.contains(*file);
     for file in included.files.iter().filter(wanted) {
         // The person did not choose this tree, in which a directory may be a link.
-        if !leads_out(tree, file) {
+        if !passes_link(tree, file) {
             copy(&included.checkout.join(file), &tree.path().join(file))?;
         }
     }
@@ -91,7 +91,7 @@ fn overlay_files(rig: &Rig, overlay: &Path) -> Result<BTreeSet<PathBuf>> {
 
 fn copy_overlay(rig: &Rig, tree: &Tree, overlay: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
     for file in files {
-        if leads_out(tree, file) {
+        if passes_link(tree, file) {
             let why = format!("a directory of {} is a link in the repository", file.display());
             return Err(refused(rig, &why));
         }
@@ -124,7 +124,7 @@ fn tracked(trees: &Trees<'_>, tree: &Tree, files: &BTreeSet<PathBuf>) -> Result<
 }
 
 /// Whether a file would be written through a link, which may lead out of the tree.
-fn leads_out(tree: &Tree, file: &Path) -> bool {
+fn passes_link(tree: &Tree, file: &Path) -> bool {
     let mut directories = file.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
     directories.any(|directory| tree.path().join(directory).is_symlink())
 }

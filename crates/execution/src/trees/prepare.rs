@@ -110,7 +110,7 @@ fn prepare(
     let polecat = town.read(|reader| Ok(reader.polecat(&rig.slug, name)?))?;
     let polecat = polecat
         .ok_or_else(|| OperationError::rejected(format!("the polecat {name} was taken away")))?;
-    refuse_company(town, &polecat, run)?;
+    refuse_left_processes(town, &polecat, run)?;
     let failed = git_failed(rig);
     // Before a repair, which would not tell.
     restore_settings(town, rig, run)?;
@@ -281,7 +281,7 @@ fn repair_of(
 }
 
 /// Gives a tree to a run only when no process of the last one is left in it.
-fn refuse_company(
+fn refuse_left_processes(
     town: &Town,
     polecat: &Polecat,
     run: &Run,

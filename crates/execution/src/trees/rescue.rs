@@ -58,7 +58,7 @@ pub(crate) fn save(town: &Town, rig: &Rig, run: &Run) -> Result<Option<Rescued>>
     let message = format!("Rescued work of {} from {}", run.id, run.workplace.tree);
     let author = signature_of(run);
     let saved = tree
-        .rescue_with(&repository, &reference, &message, &author, bytes_max, beside.as_ref())
+        .rescue(&repository, &reference, &message, &author, bytes_max, beside.as_ref())
         .map_err(&failed)?;
     let left_out = saved.left_out.iter();
     let rescued = Rescued {

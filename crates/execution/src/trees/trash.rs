@@ -369,7 +369,7 @@ fn delete_one(town: &Town, trashed: &Trashed) -> Result<bool> {
         if town.read(|reader| Ok(find_kept(reader, &meant).is_err()))? {
             return Ok(false);
         }
-        doom(&path, &directory.join(format!("{PURGING_PREFIX}{}", trashed.number)))?;
+        rename_for_deletion(&path, &directory.join(format!("{PURGING_PREFIX}{}", trashed.number)))?;
         town.write(|writer| Ok(writer.set_trash_state(trashed, TrashState::Purged)?))?;
     }
     delete_doomed(&directory)?;
@@ -377,8 +377,8 @@ fn delete_one(town: &Town, trashed: &Trashed) -> Result<bool> {
 }
 
 /// Renames a tree before its deletion: deleting takes long, and half of a tree is of no use.
-fn doom(path: &Path, doomed: &Path) -> Result<()> {
-    match fs::rename(path, doomed) {
+fn rename_for_deletion(path: &Path, deleted: &Path) -> Result<()> {
+    match fs::rename(path, deleted) {
         Err(source) if source.kind() != ErrorKind::NotFound => {
             Err(OperationError::File { action: "move", path: path.to_owned(), source })
         }

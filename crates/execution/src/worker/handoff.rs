@@ -51,7 +51,7 @@ pub fn hand_off(
     if !has_listener(&files).map_err(|source| control_failed(&files, source))? {
         return Err(no_supervisor(&run, None));
     }
-    refuse_in_vain(town, &run)?;
+    refuse_without_progress(town, &run)?;
     let note = if about.is_none() && body.is_empty() {
         None
     } else {
@@ -88,7 +88,7 @@ pub fn hand_off(
 
 /// Refuses a handoff after several sessions without progress, which would go on for ever at a cost. A person is asked
 /// instead, once.
-fn refuse_in_vain(town: &Town, run: &Run) -> Result<()> {
+fn refuse_without_progress(town: &Town, run: &Run) -> Result<()> {
     let files = file_layers(town)?;
     let (limit, rig, events) = town.read(|reader| {
         let limit = layers_over(&files, reader)?.worker_max_handoffs()?;
@@ -149,13 +149,13 @@ fn running(town: &Town, reader: &Reader<'_>, asked: Option<&str>) -> Result<Run>
     let id = &run.id;
     if run.state.is_live() && !run.executor.takes_slot() {
         return Err(OperationError::rejected(format!(
-            "{id} has no session of ours, so there is none to begin afresh; leave word with bd comments add {} \"…\"",
+            "{id} has no session of ours, so there is none to begin afresh; leave a comment with bd comments add {} \"…\"",
             id.bead
         )));
     }
     if run.state.is_live() && run.executor == ExecutorKind::Ssh {
         return Err(OperationError::rejected(format!(
-            "{id} was started over ssh by an earlier gt, where a run has one session; leave word with bd comments add {} \"…\"",
+            "{id} was started over ssh by an earlier gt, where a run has one session; leave a comment with bd comments add {} \"…\"",
             id.bead
         )));
     }

@@ -36,7 +36,7 @@ pub struct BellSocket {
 impl BellSocket {
     /// Creates the socket of the daemon whose files are in `directory`. Only for the process that
     /// holds the daemon's lock: a stale socket is removed.
-    pub fn hang(directory: &Path) -> io::Result<Self> {
+    pub fn create(directory: &Path) -> io::Result<Self> {
         let path = bell_path(directory);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -84,7 +84,7 @@ mod tests {
         let path = bell_path(town.path());
         // No daemon listens.
         ring(&path);
-        let bell = BellSocket::hang(town.path()).unwrap();
+        let bell = BellSocket::create(town.path()).unwrap();
         assert!(!bell.was_rung());
         // More often than a socket keeps.
         (0..5000).for_each(|_| ring(&path));
@@ -96,8 +96,8 @@ mod tests {
     #[test]
     fn a_stale_socket_is_replaced() {
         let town = tempfile::tempdir().unwrap();
-        std::mem::forget(BellSocket::hang(town.path()).unwrap());
-        let bell = BellSocket::hang(town.path()).unwrap();
+        std::mem::forget(BellSocket::create(town.path()).unwrap());
+        let bell = BellSocket::create(town.path()).unwrap();
         ring(&bell_path(town.path()));
         assert!(bell.was_rung());
     }
@@ -109,7 +109,7 @@ mod tests {
         fs::create_dir(&deep).unwrap();
         assert!(bell_path(&deep).as_os_str().len() <= SOCKET_BYTES_MAX);
         assert_ne!(bell_path(&deep), bell_path(&town.path().join("e".repeat(120))));
-        let bell = BellSocket::hang(&deep).unwrap();
+        let bell = BellSocket::create(&deep).unwrap();
         assert!(!crate::private::is_open_to_others(&bell_path(&deep)).unwrap());
         ring(&bell_path(&deep));
         assert!(bell.was_rung());

@@ -9,7 +9,7 @@ use crate::runs::since_boot;
 /// Differences between two clocks that are smaller than this mean nothing.
 const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(2);
 
-/// Something that happened to the time.
+/// A jump of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockJump {
     /// The machine slept for so long.
@@ -29,7 +29,7 @@ pub struct ClockWatch {
 }
 
 impl ClockWatch {
-    /// Begins now, which the machine's clock calls `wall`.
+    /// Begins now. `wall` is the time on the machine's clock.
     pub fn new(wall: Timestamp) -> Self {
         Self { steady: Instant::now(), boot: since_boot(), wall }
     }

@@ -6,6 +6,8 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use gt_core::hexadecimal::percent_encoded;
+
 use super::candidate_builder::CandidateBuilder;
 use super::commit::{Commit, Signature, one_per_line};
 use super::commit_object::CommitTrailer;
@@ -116,11 +118,7 @@ pub struct LandedRange {
 /// A reference for a name that may have any characters.
 pub(super) fn escaped_reference(directory: &str, name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    let escaped = |byte| match byte {
-        plain if is_plain(plain) => char::from(plain).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    directory.chars().map(String::from).chain(name.bytes().map(escaped)).collect()
+    format!("{directory}{}", percent_encoded(name, is_plain))
 }
 
 impl Repository {

@@ -1,4 +1,4 @@
-//! What checks need of git: the contents of a commit, and a worktree that is exactly at it.
+//! Git for checks: the contents of a commit, and a worktree that is exactly at it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,14 +5,13 @@
 //! references or objects. It does not borrow objects from the shared repository; accepted commits
 //! are copied ([`Repository::import`]). The shared repository borrows from it.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use super::call::GitCall;
 use super::candidate::LandedRange;
-use super::commit::{Commit, one_per_line};
+use super::commit::Commit;
 use super::error::GitError;
 use super::networking::without_secrets;
 use super::repository::{BRANCHES_HERE, BRANCHES_OF_ORIGIN, HEAD_OF_ORIGIN, Repository, SETTINGS};
@@ -35,7 +34,7 @@ struct OriginGreeting {
 }
 
 /// Asks an origin.
-fn greet(origin: &str) -> Result<OriginGreeting, GitError> {
+fn ask_greeting(origin: &str) -> Result<OriginGreeting, GitError> {
     let mut call = GitCall::over_network(None, origin, "ask the origin")?;
     call = call.args(["ls-remote", "--symref", "--"]).arg(origin).args(["HEAD", "refs/heads/*"]);
     let answer = call.answer_once()?;
@@ -90,7 +89,7 @@ pub(super) fn discard(path: &Path) -> Result<(), GitError> {
 /// Makes the repository at `path` from the origin, or from what `shared` knows of the origin if that does not answer.
 pub(super) fn fill(path: &Path, origin: &str, shared: &Repository) -> Result<(), GitError> {
     let has_shared = shared.path().join("HEAD").is_file();
-    let greeting = match greet(origin) {
+    let greeting = match ask_greeting(origin) {
         Err(GitError::Unreachable { .. }) if has_shared => None,
         greeting => Some(greeting?),
     };
@@ -192,21 +191,6 @@ impl Repository {
             Some(tip) if self.owns(commit)? => self.own_contains(&tip, commit),
             _ => Ok(false),
         }
-    }
-
-    /// The same for many commits.
-    pub fn origin_has_each(&self, branch: &str, commits: &[Commit]) -> Result<Vec<bool>, GitError> {
-        let Some(tip) = self.tip(branch)? else { return Ok(vec![false; commits.len()]) };
-        let asked: Vec<&Commit> = commits.iter().collect();
-        let mut absent: HashSet<Commit> = self.missing(&asked)?.into_iter().collect();
-        let known = commits.iter().filter(|commit| !absent.contains(*commit));
-        let input = one_per_line(known);
-        // Commits that are not in the branch, with those that lead to them.
-        let mut call = self.own_call("compare commits").args(["rev-list", "--stdin"]);
-        call = call.input(format!("{input}^{tip}\n"));
-        let output = call.done()?;
-        absent.extend(String::from_utf8_lossy(&output).lines().filter_map(Commit::parse));
-        Ok(commits.iter().map(|commit| !absent.contains(commit)).collect())
     }
 
     /// The commit that begins with these digits. Nothing if our own repository has none or several.

@@ -1,7 +1,6 @@
 //! Whether two ranges of commits make the same changes.
 
-use std::fmt::Write as _;
-
+use gt_core::hexadecimal::digits_of;
 use sha2::{Digest as _, Sha256};
 
 use super::call::GitCall;
@@ -14,14 +13,7 @@ use super::repository::Repository;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PatchId(String);
 
-impl PatchId {
-    /// The hash.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// What is hashed of a file: the lines that are removed and added, with the line before and after them, and of contents that
+/// The parts of a file that are hashed: the lines that are removed and added, with the line before and after them, and of contents that
 /// are no text the objects. Line numbers and the borders of hunks do not count.
 ///
 /// The lines next to a change say where it is made. Others cannot change those without a conflict, so every change that git
@@ -61,12 +53,7 @@ impl PatchHash {
     }
 
     fn finish(self) -> PatchId {
-        let mut text = String::new();
-        for byte in self.hash.finalize() {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        PatchId(text)
+        PatchId(digits_of(&self.hash.finalize()))
     }
 }
 
@@ -141,16 +128,6 @@ impl Repository {
         };
         let Some(since) = since else { return Ok(false) };
         Ok(self.whole_patch_id(&since, work)? == self.whole_patch_id(before, after)?)
-    }
-
-    /// Whether two ranges make the same changes in the same order.
-    pub fn same_patches(
-        &self,
-        (one_base, one): (&Commit, &Commit),
-        (other_base, other): (&Commit, &Commit),
-    ) -> Result<bool, GitError> {
-        let is_same = (one_base, one) == (other_base, other);
-        Ok(is_same || self.patch_ids(one_base, one)? == self.patch_ids(other_base, other)?)
     }
 
     /// Whether the commits from `before` to `after` make the changes of `work`. Those are made by the commits that neither

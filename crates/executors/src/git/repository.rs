@@ -294,13 +294,6 @@ impl Repository {
         Ok(pairs.filter_map(|(hash, name)| Some((name.to_owned(), Commit::parse(hash)?))).collect())
     }
 
-    /// The branches of workers that begin with a prefix of whole words (`polecat/nux/`).
-    pub fn branches_of(&self, prefix: &str) -> Result<Vec<(String, Commit)>, GitError> {
-        let found = self.references(&format!("refs/heads/{prefix}"))?;
-        let short = |name: String| name.trim_start_matches("refs/heads/").to_owned();
-        Ok(found.into_iter().map(|(name, commit)| (short(name), commit)).collect())
-    }
-
     /// Deletes a branch if it is still at this commit, and says whether it is gone.
     pub fn delete_branch_if_at(&self, branch: &str, commit: &Commit) -> Result<bool, GitError> {
         let name = format!("refs/heads/{branch}");

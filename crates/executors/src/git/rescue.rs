@@ -92,20 +92,9 @@ impl Tree {
     /// Repositories inside the tree, submodules or not, are kept with their commits under
     /// `refs/gt/rescue-parts`. The tree itself is kept there too if it was made a repository of its
     /// own. Files that are left out are listed, here and in the message of the commit. The previous
-    /// commit of the reference becomes a parent, so that it is not forgotten.
+    /// commit of the reference becomes a parent, so that it is not forgotten. `beside` is a commit that is kept
+    /// although it is not in the history of `HEAD`.
     pub fn rescue(
-        &self,
-        repository: &Repository,
-        reference: &str,
-        message: &str,
-        author: &Signature,
-        bytes_max: u64,
-    ) -> Result<Rescue, GitError> {
-        self.rescue_with(repository, reference, message, author, bytes_max, None)
-    }
-
-    /// The same, together with a commit that is not in the history of `HEAD`.
-    pub fn rescue_with(
         &self,
         repository: &Repository,
         reference: &str,

@@ -44,7 +44,7 @@ pub enum HostingError {
     /// The service refuses what was asked, and would refuse it again.
     #[error("the hosting service refuses: {words}")]
     Refused {
-        /// What kind of refusal it is.
+        /// The kind of the refusal.
         reason: HostingRefusal,
         /// The words of the tool.
         words: String,
@@ -60,12 +60,12 @@ pub enum HostingError {
     Unreadable {
         /// The tool.
         program: String,
-        /// What is wrong with it.
+        /// The fault in it.
         what: String,
     },
 }
 
-/// What kind of refusal it is.
+/// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostingRefusal {
     /// The repository or the pull request is not there, or hidden from this login.
@@ -80,7 +80,7 @@ pub enum HostingRefusal {
     Other,
 }
 
-/// What a failed call means, before the end of a rate limit is known.
+/// The meaning of a failed call, before the end of a rate limit is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FailedCall {
     LoggedOut,
@@ -90,7 +90,7 @@ pub(super) enum FailedCall {
 }
 
 impl ProviderFile {
-    /// What the output of a failed call means; none if no rule fits.
+    /// The meaning of the output of a failed call; none if no rule fits.
     pub(super) fn known_failure(&self, output: &CallOutput, now: Timestamp) -> Option<FailedCall> {
         // Standard output may hold texts of strangers.
         let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
@@ -133,7 +133,7 @@ pub(super) fn sensible(until: Option<Timestamp>, now: Timestamp) -> Option<Times
     until.filter(|until| *until > now).map(|until| until.min(now.plus(LIMIT_WAIT_MAX)))
 }
 
-/// What a tool said, on one line for people.
+/// The output of a tool, on one line for people.
 pub(super) fn words_of(output: &CallOutput) -> String {
     let said = [&output.stderr, &output.stdout].into_iter().find(|text| !text.trim().is_empty());
     let Some(said) = said else {

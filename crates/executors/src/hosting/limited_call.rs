@@ -99,7 +99,7 @@ fn read_limited(pipe: impl Read + Send + 'static, bytes_max: u64) -> Receiver<Ve
     let (read, output) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error still tells something.
+        // Bytes that were read before an error still tell something.
         let _ = pipe.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes);
         let _ = read.send(bytes);
     });

@@ -370,7 +370,7 @@ impl<'de, W: WordSet> Deserialize<'de> for FileWord<W> {
 }
 
 impl ProviderFile {
-    /// What the types do not say: each template names only values that exist.
+    /// A rule that the types do not say: each template names only values that exist.
     fn check(&self) -> Result<(), String> {
         if self.program.is_empty() {
             return Err("program: missing; name the tool".to_owned());

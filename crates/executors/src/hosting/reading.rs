@@ -50,8 +50,8 @@ pub(super) fn needed(path: &JsonPath, from: &Value, name: &str) -> Result<String
 }
 
 /// The number at a path that must be there.
-pub(super) fn needed_number(path: &JsonPath, from: &Value, name: &str) -> Result<u64, String> {
-    path.number(from).ok_or_else(|| format!("it has no {name}"))
+pub(super) fn needed_number(path: &JsonPath, from: &Value) -> Result<u64, String> {
+    path.number(from).ok_or_else(|| "it has no number".to_owned())
 }
 
 /// The commit at a path that must be there.
@@ -78,7 +78,7 @@ impl ShowQuery {
         let approval = approval.and_then(|text| word(&self.approvals, &text));
         let conflict = self.conflict.as_ref().and_then(|path| path.text(from));
         Ok(PullRequest {
-            number: needed_number(&self.number, from, "number")?,
+            number: needed_number(&self.number, from)?,
             state,
             url: needed(&self.url, from, "address")?,
             author: self.author.text(from).unwrap_or_default(),

@@ -1,13 +1,13 @@
 //! The client: what is asked of a hosting service.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
 use gt_core::Clock;
 use gt_core::command_template::expand;
+use gt_core::hexadecimal::{self, digits_of};
 use gt_core::hosting::{
     HostedRepository, PolledPullRequest, PullRequest, PullRequestFeedback, RequestMarker,
 };
@@ -165,7 +165,7 @@ impl<'a> HostingTool<'a> {
         self.answer(&self.file().update.command, &values, body.as_bytes(), |_| Ok(()))
     }
 
-    /// What has changed of these pull requests: one call for all of them.
+    /// The changes of these pull requests: one call for all of them.
     pub fn poll(&self, numbers: &[u64]) -> Result<Vec<PolledPullRequest>, HostingError> {
         let query = &self.file().list;
         let mut found = BTreeMap::new();
@@ -174,7 +174,7 @@ impl<'a> HostingTool<'a> {
             let named = named.join(",");
             let read = |output: &str| rows(output, query.rows.as_ref());
             for row in self.answer(&query.command, &[("numbers", &named)], b"", read)? {
-                let number = needed_number(&query.number, &row, "number");
+                let number = needed_number(&query.number, &row);
                 let number = number.map_err(|what| self.unreadable(what))?;
                 found.insert(number, fingerprint(&row));
             }
@@ -271,7 +271,7 @@ impl<'a> HostingTool<'a> {
                 && of.is_none_or(|of| of.eq_ignore_ascii_case(owner))
         };
         let found = rows.iter().filter(is_of_head).map(|row| {
-            let number = needed_number(&query.number, row, "number")?;
+            let number = needed_number(&query.number, row)?;
             let url = needed(&query.url, row, "address")?;
             Ok((FoundPullRequest { number, url }, query.body.text(row).unwrap_or_default()))
         });
@@ -289,7 +289,7 @@ impl<'a> HostingTool<'a> {
         ];
         let answer = self.answer(&query.command, &values, new.body.as_bytes(), object)?;
         let read = || {
-            let number = needed_number(&query.number, &answer, "number")?;
+            let number = needed_number(&query.number, &answer)?;
             Ok(FoundPullRequest { number, url: needed(&query.url, &answer, "address")? })
         };
         read().map_err(|what: String| self.unreadable(what))
@@ -433,22 +433,13 @@ impl<'a> HostingTool<'a> {
 
 /// A text that differs when anything in a row does.
 fn fingerprint(row: &Value) -> String {
-    let digest = Sha256::digest(row.to_string());
-    digest.iter().take(16).fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    digits_of(&Sha256::digest(row.to_string())[..16])
 }
 
 /// A text as one part of a path or query of an address.
 fn percent_encoded(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-        encoded
+    hexadecimal::percent_encoded(text, |byte| {
+        byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
     })
 }
 

@@ -13,7 +13,7 @@ use rustix::process::{Pid, WaitStatus, getpid};
 use super::agent_watch::{AgentResult, Reopening, watch};
 use super::control::{ControlPipe, SupervisorRequest};
 use super::orphan::LockRecord;
-use super::process_ending::{bystanders, end_all, left_of};
+use super::process_ending::{end_all, left_of, unrelated_children};
 use super::prompter::Prompting;
 use super::{AgentEnd, Prompter, RunFiles, RunLock, cgroup, processes};
 use crate::background::spawn;
@@ -147,7 +147,7 @@ fn supervise(
     let program = agent.argv.first().cloned().unwrap_or_default();
     let cannot_start = |source| ProcessError::Start { program: program.clone(), source };
     let failed = |message| ProcessError::Failed { program: program.clone(), message };
-    let mut bystanders = bystanders();
+    let mut unrelated = unrelated_children();
     adopt_orphans();
     // For a process that must end the agent without us. If the record cannot be written, a person
     // has to end it; the agent starts all the same.
@@ -177,7 +177,7 @@ fn supervise(
             let Some(opened) = reopen() else { return Reopening::Later };
             // Its server has the sessions of other runs too.
             let server = opened.server.and_then(|server| Pid::from_raw(server.try_into().ok()?));
-            bystanders.extend(server.and_then(processes::find));
+            unrelated.extend(server.and_then(processes::find));
             if let (Some(relay), Ok(Some(display))) = (&mut relay, Display::on(&opened.terminal)) {
                 // An agent that cannot be shown goes on, and its output is in the log.
                 let _ =
@@ -195,7 +195,7 @@ fn supervise(
             // Should we not live to tell. If it cannot be written, that is all we can do.
             let _ = lock.write(&format!("{record}{end}"));
         }
-        end_all(grace, None, || left_of(agent, &bystanders));
+        end_all(grace, None, || left_of(agent, &unrelated));
         if let Some(relay) = relay {
             // Output that could not be kept is lost; the run is over all the same.
             let _ = relay.finish();

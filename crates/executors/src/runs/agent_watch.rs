@@ -77,7 +77,7 @@ pub(super) fn watch(
     mut on_loss: impl FnMut() -> Reopening,
 ) -> AgentResult {
     let end = end_of(agent);
-    let mut scales = MemorySampler::default();
+    let mut memory = MemorySampler::default();
     let mut orphans = EndedOrphans::default();
     let mut stage = AgentStage::Working;
     let mut wish = None;
@@ -104,7 +104,7 @@ pub(super) fn watch(
             (_, AgentStage::Working | AgentStage::Killed) => COLLECT_INTERVAL,
         };
         let limit = limit.min(REMOVAL_CHECK_INTERVAL);
-        let limit = limit.min(scales.next_look()).min(reopening.next_try());
+        let limit = limit.min(memory.next_look()).min(reopening.next_try());
         let news = wait_for_news(end.as_ref(), control, wish, prompting.as_mut(), session, limit);
         if news.is_without_session {
             session.forget();
@@ -120,7 +120,7 @@ pub(super) fn watch(
                 Reopening::Never => reopening.end(),
             }
         }
-        scales.weigh(agent);
+        memory.measure(agent);
         wish = wish.max(news.wish);
         if lock.is_removed() {
             wish = Some(SupervisorRequest::Cancel);
@@ -141,7 +141,7 @@ pub(super) fn watch(
                 }
                 prompted = Some(verdict);
             }
-            let (is_free, peak_mb) = (stage.is_free(), scales.peak_mb);
+            let (is_free, peak_mb) = (stage.is_free(), memory.peak_mb);
             return AgentResult { status, is_free, wish, prompted, peak_mb };
         }
         if let Some(verdict) = news.prompted {
@@ -243,7 +243,7 @@ impl MemorySampler {
         self.interval.saturating_sub(self.last.elapsed())
     }
 
-    fn weigh(&mut self, agent: Pid) {
+    fn measure(&mut self, agent: Pid) {
         if self.next_look().is_zero() {
             self.peak_mb = self.peak_mb.max(processes::memory_of_tree(agent));
             self.last = Instant::now();

@@ -23,7 +23,7 @@ use super::agent::{adopt_orphans, agent_end, prompt_file};
 use super::agent_watch::{AGENT_POLL_INTERVAL, COLLECT_INTERVAL, collect, end_of};
 use super::ended_orphans::EndedOrphans;
 use super::marks::ProcessMark;
-use super::process_ending::{bystanders, end_all, left_of};
+use super::process_ending::{end_all, left_of, unrelated_children};
 use super::processes::Process;
 use super::supervisor::say_line;
 use crate::background::spawn;
@@ -81,7 +81,7 @@ pub struct BoundCommand {
     voice: ChildStdout,
     said: Vec<u8>,
     grace: Duration,
-    bystanders: Vec<Process>,
+    unrelated: Vec<Process>,
     mark: Option<(String, String)>,
 }
 
@@ -176,7 +176,7 @@ impl BoundCommand {
             return;
         }
         let attendant = Pid::from_child(&self.attendant);
-        end_all(self.grace, Some(KILL_WAIT_MAX), || left_of(attendant, &self.bystanders));
+        end_all(self.grace, Some(KILL_WAIT_MAX), || left_of(attendant, &self.unrelated));
     }
 
     /// The next whole line that was heard.
@@ -215,12 +215,12 @@ fn begin(order: CommandOrder<'_>) -> io::Result<BoundCommand> {
     if order.argv.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
     }
-    let bystanders = if order.mark.is_some() {
+    let unrelated = if order.mark.is_some() {
         Vec::new()
     } else {
         // Orphans of an attendant that is killed become our children.
         adopt_orphans();
-        bystanders()
+        unrelated_children()
     };
     let mut command = command_in_as_git(&order.attendant.program, order.directory);
     let number = |duration: Duration| duration.as_millis().to_string();
@@ -245,7 +245,7 @@ fn begin(order: CommandOrder<'_>) -> io::Result<BoundCommand> {
     let _ = orders.write_all(order.input);
     let (orders, said) = (Some(orders), Vec::new());
     let mark = order.mark.map(|mark| (mark.name.to_owned(), mark.value.to_owned()));
-    Ok(BoundCommand { attendant, orders, voice, said, grace: order.grace, bystanders, mark })
+    Ok(BoundCommand { attendant, orders, voice, said, grace: order.grace, unrelated, mark })
 }
 
 /// Runs as an attendant: starts the command that the words name, says how it ended, and ends it

@@ -4,13 +4,13 @@
 //! A process cannot leave its group by a new session, a closed descriptor or an empty environment. Where the unified
 //! hierarchy cannot be written, a run has no group, and its processes are looked for by other signs ([`super::strays`]).
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use gt_core::hexadecimal::digits_of;
 use rustix::process::getpid;
 use sha2::{Digest as _, Sha256};
 
@@ -199,13 +199,7 @@ fn move_into(directory: &Path) -> io::Result<()> {
 fn mark_of(runs_root: &Path) -> String {
     let path = runs_root.canonicalize().unwrap_or_else(|_| runs_root.to_owned());
     let hash = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    let mut mark = MARK.to_owned();
-    for byte in hash.iter().take(HASH_BYTES) {
-        // Writing to a string does not fail.
-        let _ = write!(mark, "{byte:02x}");
-    }
-    mark.push('-');
-    mark
+    format!("{MARK}{}-", digits_of(&hash[..HASH_BYTES]))
 }
 
 /// The group in which the groups of runs are made: that of this process, or the one around it if this process is part of a run.

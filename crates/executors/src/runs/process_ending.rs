@@ -162,7 +162,7 @@ fn has_children() -> bool {
 }
 
 /// Our children as they are now, who have nothing to do with the run that is about to start.
-pub(super) fn bystanders() -> Vec<Process> {
+pub(super) fn unrelated_children() -> Vec<Process> {
     // The usual supervisor has no children before its agent, and learns that from one call.
     if !has_children() {
         return Vec::new();
@@ -176,7 +176,7 @@ pub(super) fn bystanders() -> Vec<Process> {
 /// The processes that are left of a run after the end of its agent: its process group, and
 /// everything that the agent started, which the kernel has made ours. Programs with which this process carries out a command
 /// of the worker are not left of the agent.
-pub(super) fn left_of(agent: Pid, bystanders: &[Process]) -> RemainingProcesses {
+pub(super) fn left_of(agent: Pid, unrelated: &[Process]) -> RemainingProcesses {
     let has_children = has_children();
     // A group whose members we may not send signals to is still a group.
     let has_group = !matches!(test_kill_process_group(agent), Err(Errno::SRCH));
@@ -187,7 +187,7 @@ pub(super) fn left_of(agent: Pid, bystanders: &[Process]) -> RemainingProcesses 
     if all.is_empty() {
         return RemainingProcesses { processes: Vec::new(), group: has_group.then_some(agent) };
     }
-    let mut left = processes::descendants(&all, rustix::process::getpid(), bystanders);
+    let mut left = processes::descendants(&all, rustix::process::getpid(), unrelated);
     let in_group = all.iter().filter(|process| process.group == Some(agent));
     for process in in_group {
         if !left.iter().any(|other| other.pid == process.pid) {

@@ -68,24 +68,24 @@ fn parse(stat: &[u8]) -> Option<Process> {
 }
 
 /// Those of `processes` that `ancestor` started, and those that these started, and so on, without
-/// `bystanders` and what these started.
+/// `unrelated` and what these started.
 pub(super) fn descendants(
     processes: &[Process],
     ancestor: Pid,
-    bystanders: &[Process],
+    unrelated: &[Process],
 ) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut parents = vec![ancestor];
     while let Some(parent) = parents.pop() {
         for process in processes.iter().filter(|process| process.parent == Some(parent)) {
-            let is_bystander = |other: &Process| {
-                // Orphans of a bystander are usually still in its group.
+            let is_unrelated = |other: &Process| {
+                // Orphans of an unrelated process are usually still in its group.
                 (other.pid, other.started) == (process.pid, process.started)
                     || (other.group == process.group && other.group == Some(other.pid))
             };
             // Numbers read one after the other need not fit together; nothing is found twice.
             let is_known = found.iter().any(|other| other.pid == process.pid);
-            if !is_known && process.pid != ancestor && !bystanders.iter().any(is_bystander) {
+            if !is_known && process.pid != ancestor && !unrelated.iter().any(is_unrelated) {
                 found.push(*process);
                 parents.push(process.pid);
             }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_leave_out_bystanders_and_theirs() {
+    fn descendants_leave_out_unrelated_processes_and_theirs() {
         let all = [
             process(10, 1, 10),
             process(11, 10, 11),
@@ -219,8 +219,8 @@ mod tests {
             process(30, 1, 30),
         ];
         let ancestor = Pid::from_raw(10).unwrap();
-        let numbers = |bystanders: &[Process]| {
-            let mut found: Vec<i32> = descendants(&all, ancestor, bystanders)
+        let numbers = |unrelated: &[Process]| {
+            let mut found: Vec<i32> = descendants(&all, ancestor, unrelated)
                 .iter()
                 .map(|process| process.pid.as_raw_pid())
                 .collect();

@@ -53,12 +53,6 @@ impl InvocationFailure {
             Self::Refused(complaint.to_owned())
         }
     }
-
-    /// The failure that a complaint in control mode stands for.
-    pub(super) fn of_lines(lines: &[Vec<u8>]) -> Self {
-        let text = lines.iter().map(|line| String::from_utf8_lossy(line).into_owned());
-        Self::of(&text.collect::<Vec<_>>().join(" "))
-    }
 }
 
 impl From<io::Error> for InvocationFailure {

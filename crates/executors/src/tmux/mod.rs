@@ -9,23 +9,19 @@
 //!   Values are not seen in the list of processes.
 //! - No server is the same as no sessions.
 
-mod control;
 mod error;
 mod invocation;
 mod paste;
-mod protocol;
 mod server;
 mod session;
 mod socket;
 mod version;
 
-pub use control::ControlClient;
 pub use error::TmuxError;
 pub use paste::{Confirmation, Pasted};
-pub use session::{Capture, Pane, SessionInfo, TmuxSession};
+pub use session::{Capture, Pane, TmuxSession};
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -33,10 +29,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use gt_core::hexadecimal::digits_of;
 use sha2::{Digest as _, Sha256};
 
 use self::invocation::{InvocationFailure, ask, exact_word, without_formats};
-use self::session::{SessionName, captured, capturing, finding, found, listed, listing};
+use self::session::{SessionName, captured, capturing, finding, found};
 use crate::process::{ProcessError, command};
 
 /// The oldest version that has the commands that we use.
@@ -55,9 +52,6 @@ const VARIABLE_BYTES_MAX: usize = 16_000;
 
 /// How long we wait for an answer. Generous: only a server that hangs takes this long.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-
-/// The prefix of the names of our hidden sessions; no other name can have it.
-const HIDDEN_MARK: char = '+';
 
 /// An option of the server which says that it has been prepared.
 const PREPARED: &str = "@gt-prepared";
@@ -85,12 +79,7 @@ impl Tmux {
     /// The server of the town with this identity, which need not run.
     pub fn of_town(identity: &str) -> Self {
         let hash = Sha256::digest(identity.as_bytes());
-        let mut socket = "gt-".to_owned();
-        for byte in hash.iter().take(SOCKET_HASH_BYTES) {
-            // Writing to a string does not fail.
-            let _ = write!(socket, "{byte:02x}");
-        }
-        Self { socket }
+        Self { socket: format!("gt-{}", digits_of(&hash[..SOCKET_HASH_BYTES])) }
     }
 
     /// The name of the socket, as in `tmux -L <name>`.
@@ -117,7 +106,7 @@ impl Tmux {
         let names = variables(environment)?;
         let words = program_words(argv)?;
         let printed = self
-            .try_with_prepared_server(|| {
+            .with_prepared_server(|| {
                 let mut command = self.command();
                 command
                     .envs(environment.iter().map(|(name, value)| (name, value)))
@@ -147,11 +136,12 @@ impl Tmux {
         Ok(TmuxSession { name: name.as_str().to_owned(), pane_pid, terminal: terminal.into() })
     }
 
-    /// All sessions, with one call of tmux.
-    pub fn sessions(&self) -> Result<Vec<SessionInfo>, TmuxError> {
-        match self.ask(&listing(), b"") {
-            Ok(printed) => Ok(listed(printed.split(|byte| *byte == b'\n'))),
-            // A server whose last session has just ended has no pane to begin with.
+    /// The names of all sessions, with one call of tmux.
+    pub fn sessions(&self) -> Result<Vec<String>, TmuxError> {
+        match self.ask(&["list-sessions", "-F", "#{session_name}"], b"") {
+            Ok(printed) => {
+                Ok(String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect())
+            }
             Err(InvocationFailure::NoServer | InvocationFailure::NoTarget) => Ok(Vec::new()),
             Err(failure) => Err(error_of(&self.socket, failure)),
         }
@@ -161,12 +151,6 @@ impl Tmux {
     pub fn has(&self, name: &str) -> Result<bool, TmuxError> {
         let name = SessionName::new(name)?;
         self.whether(&["has-session", "-t", &name.session()])
-    }
-
-    /// Ends a session. Says whether there was one.
-    pub fn kill(&self, name: &str) -> Result<bool, TmuxError> {
-        let name = SessionName::new(name)?;
-        self.whether(&["kill-session", "-t", &name.session()])
     }
 
     /// Gives a session another name. Says whether there was one.
@@ -193,11 +177,6 @@ impl Tmux {
     pub fn server_process(&self) -> Option<u32> {
         let printed = self.ask(&["display-message", "-p", "#{pid}"], b"").ok()?;
         String::from_utf8_lossy(&printed).trim().parse().ok()
-    }
-
-    /// Ends the server with all its sessions. Says whether there was one.
-    pub fn kill_server(&self) -> Result<bool, TmuxError> {
-        self.whether(&["kill-server"])
     }
 
     /// The contents of the pane of a session.
@@ -252,11 +231,6 @@ impl Tmux {
         let name = SessionName::new(name)?;
         let words = ["-u", "-L", &self.socket, "attach-session", "-E", "-t", &name.session()];
         Ok(AttachCommand { arguments: words.map(str::to_owned).to_vec() })
-    }
-
-    /// A client for callers with many commands. The server is started if there is none.
-    pub fn control(&self) -> Result<ControlClient, TmuxError> {
-        ControlClient::start(self)
     }
 
     fn whether(&self, words: &[&str]) -> Result<bool, TmuxError> {

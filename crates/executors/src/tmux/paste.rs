@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::invocation::ask;
-use super::session::{Capture, Pane, SessionName};
+use super::session::{Capture, Pane};
 use super::{Tmux, TmuxError};
 
 /// How to tell from the contents of a pane that a text has arrived.
@@ -47,25 +47,13 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 static PASTES: AtomicU64 = AtomicU64::new(0);
 
 impl Tmux {
-    /// Gives a text to the program in a session as if a person had pasted it and pressed Enter, and looks at the
-    /// pane until it shows that the program has it.
+    /// Gives a text to the program in a pane as if a person had pasted it and pressed Enter, and looks at the
+    /// pane until it shows that the program has it. A caller that has found the pane by its process can be sure that
+    /// no other program gets the text, not even one that has taken the place of the pane.
     ///
     /// Bytes arrive as they are, but for line feeds, which arrive as the key that a terminal has
     /// for them, and for the mark that ends a paste, which loses its escape: the bytes after it
     /// would no longer be text but keys.
-    pub fn paste(
-        &self,
-        name: &str,
-        text: &[u8],
-        confirmation: &Confirmation<'_>,
-    ) -> Result<Pasted, TmuxError> {
-        let name = SessionName::new(name)?;
-        let id = name.pane();
-        self.paste_into(&Pane { id, name }, text, confirmation)
-    }
-
-    /// The same for one pane. A caller that has found the pane by its process can be sure that no
-    /// other program gets the text, not even one that has taken the place of the pane.
     pub fn paste_into(
         &self,
         pane: &Pane,

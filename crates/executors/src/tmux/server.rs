@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::invocation::{InvocationFailure, ask};
-use super::{PREPARED, Tmux, TmuxError, error_of, is_plain};
+use super::{PREPARED, Tmux, is_plain};
 use crate::runs::outside_control_group;
 
 /// How often, and how long apart, a start is tried again because the server ended when its last session did,
@@ -37,17 +37,9 @@ const SERVER_VARIABLES: [&str; 9] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TMUX_TMPDIR"];
 
 impl Tmux {
-    /// The same as [`Self::try_with_prepared_server`], where no session is named.
-    pub(super) fn with_prepared_server<T>(
-        &self,
-        act: impl FnMut() -> Result<T, InvocationFailure>,
-    ) -> Result<T, TmuxError> {
-        self.try_with_prepared_server(act).map_err(|failure| error_of(&self.socket, failure))
-    }
-
     /// Does something that begins by asking for the mark of a prepared server, and prepares one where
     /// there is none. So the usual case costs one call.
-    pub(super) fn try_with_prepared_server<T>(
+    pub(super) fn with_prepared_server<T>(
         &self,
         mut act: impl FnMut() -> Result<T, InvocationFailure>,
     ) -> Result<T, InvocationFailure> {

@@ -1,10 +1,9 @@
-//! Sessions of tmux: their names, the list of them, and the panes that they began with.
+//! Sessions of tmux: their names, and the panes that they began with.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
 
 use super::invocation::InvocationFailure;
-use super::{HIDDEN_MARK, NAME_BYTES_MAX, TmuxError, error_of};
+use super::{NAME_BYTES_MAX, TmuxError, error_of};
 
 /// The name of a session, in characters that tmux does not expand or change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,61 +92,6 @@ pub struct TmuxSession {
     pub terminal: PathBuf,
 }
 
-/// The facts that tmux knows of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionInfo {
-    /// Its name.
-    pub name: String,
-    /// When it was made, to the second.
-    pub created: SystemTime,
-    /// When it last printed something, to the second.
-    pub activity: SystemTime,
-    /// The number of the process that it was started with.
-    pub pane_pid: u32,
-    /// How many clients look at it.
-    pub attached: u32,
-    /// Its process has ended, but the pane is kept.
-    pub dead: bool,
-}
-
-/// The words that list all panes. The name comes last: nothing that it holds can be taken for another field.
-pub(super) fn listing() -> [&'static str; 4] {
-    let format = "#{session_created} #{window_activity} #{pane_pid} #{session_attached} #{pane_dead} \
-                  #{session_name}";
-    ["list-panes", "-a", "-F", format]
-}
-
-/// The sessions of a listing, in its order, without our own hidden ones. A session that a person
-/// has split is described by its first pane.
-pub(super) fn listed<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<SessionInfo> {
-    let mut sessions: Vec<SessionInfo> = Vec::new();
-    for session in lines.filter_map(parse) {
-        // The panes of a session stand together.
-        let is_known = sessions.last().is_some_and(|last| last.name == session.name);
-        if !is_known && !session.name.starts_with(HIDDEN_MARK) {
-            sessions.push(session);
-        }
-    }
-    sessions
-}
-
-fn parse(line: &[u8]) -> Option<SessionInfo> {
-    let line = String::from_utf8_lossy(line);
-    let mut fields = line.splitn(6, ' ');
-    let created = time(fields.next()?)?;
-    let activity = time(fields.next()?)?;
-    let pane_pid = fields.next()?.parse().ok()?;
-    let attached = fields.next()?.parse().ok()?;
-    // Nothing where the pane lives, in some versions.
-    let dead = fields.next()? == "1";
-    let name = fields.next().filter(|name| !name.is_empty())?.to_owned();
-    Some(SessionInfo { name, created, activity, pane_pid, attached, dead })
-}
-
-fn time(seconds: &str) -> Option<SystemTime> {
-    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds.parse().ok()?))
-}
-
 /// How much of a pane to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capture {
@@ -210,23 +154,6 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_is_read() {
-        let text = "17 18 100 0 0 gt-a\n17 18 101 2 1 gt-b\n17 18 102 2 1 gt-b\n1 1 5 1 0 +3+4\n";
-        let sessions = listed(text.lines().map(str::as_bytes));
-        let names: Vec<&str> = sessions.iter().map(|session| session.name.as_str()).collect();
-        assert_eq!(names, ["gt-a", "gt-b"]);
-        let second = SessionInfo {
-            name: "gt-b".to_owned(),
-            created: SystemTime::UNIX_EPOCH + Duration::from_secs(17),
-            activity: SystemTime::UNIX_EPOCH + Duration::from_secs(18),
-            pane_pid: 101,
-            attached: 2,
-            dead: true,
-        };
-        assert_eq!(sessions[1], second);
-    }
-
-    #[test]
     fn a_pane_is_found_by_its_process() {
         let listing = b"100 %1 gt-a\n101 %2 gt-b\n102 %3 +3+4\n103 gt-x\n";
         let pane = found(listing, 101).unwrap();
@@ -247,15 +174,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_listing_makes_it_panic(lines in "([0-9]{1,21}[ \n]){0,9}.*|.*") {
-            let _ = listed(lines.lines().map(str::as_bytes));
+        fn no_listing_makes_it_panic(listing in "([0-9]{1,21}[ \n]){0,9}.*|.*") {
+            let _ = found(listing.as_bytes(), 7);
         }
 
         #[test]
-        fn a_good_name_is_its_own_listing(name in "[a-zA-Z0-9][a-zA-Z0-9_-]{0,30}") {
-            let line = format!("1 2 3 0 0 {}", SessionName::new(&name).unwrap().as_str());
-            let sessions = listed(std::iter::once(line.as_bytes()));
-            prop_assert_eq!(&sessions[0].name, &name);
+        fn a_pane_is_found_by_any_good_name(name in "[a-zA-Z0-9][a-zA-Z0-9_-]{0,30}") {
+            let pane = found(format!("7 %3 {name}").as_bytes(), 7).unwrap();
+            prop_assert_eq!(pane.session(), name);
         }
     }
 }

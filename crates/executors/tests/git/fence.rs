@@ -131,7 +131,7 @@ fn git_commands_of_gt_pass_the_fence() {
     write(other.path(), "b", "1");
     let commit = other.commit_all("work", &nux(), &limits()).unwrap().unwrap();
     write(own.path(), "untracked", "x");
-    own.rescue(&rig.repository, "refs/gt/rescue/gt-abc/1", "lost", &nux(), 1000).unwrap();
+    own.rescue(&rig.repository, "refs/gt/rescue/gt-abc/1", "lost", &nux(), 1000, None).unwrap();
     assert_eq!(
         rig.repository.push(&commit, "main", Some(&base), PUSH_TIME_MAX).unwrap(),
         Push::Done

@@ -308,8 +308,9 @@ fn repositories_inside_a_tree_run_none_of_their_programs() {
 
     let status = tree.status().unwrap();
     assert_eq!(status.changes.dirty_submodules, [PathBuf::from("lib")]);
-    let rescue =
-        tree.rescue(&rig.repository, "refs/gt/rescue/x/1", "saved", &nux(), 16 * MEBIBYTE).unwrap();
+    let rescue = tree
+        .rescue(&rig.repository, "refs/gt/rescue/x/1", "saved", &nux(), 16 * MEBIBYTE, None)
+        .unwrap();
     assert_eq!(rescue.parts.len(), 2, "{rescue:?}");
     assert!(!trace.exists(), "{}", fs::read_to_string(&trace).unwrap_or_default());
 }

@@ -356,25 +356,6 @@ fn a_push_is_ended_at_its_limit() {
 }
 
 #[test]
-fn the_origin_is_asked_about_many_commits_at_once() {
-    let rig = Rig::new();
-    let base = rig.base();
-    let tree = rig.tree("nux");
-    let (first, second) = (work(&tree, "a", "a"), work(&tree, "b", "b"));
-    rig.repository.push(&first, "main", Some(&base), PUSH_TIME_MAX).unwrap();
-    rig.repository.fetch().unwrap();
-    let unknown = Commit::parse(&"a".repeat(40)).unwrap();
-    let asked = [second.clone(), base.clone(), unknown.clone(), first.clone(), second.clone()];
-    let has = |branch| rig.repository.origin_has_each(branch, &asked).unwrap();
-    assert_eq!(has("main"), [false, true, false, true, false]);
-    assert_eq!(has("no-such-branch"), [false; 5]);
-    // Our own repository knows the second one now, and the branch still lacks it.
-    rig.repository.import(&second).unwrap();
-    assert_eq!(has("main"), [false, true, false, true, false]);
-    assert_eq!(rig.repository.origin_has_each("main", &[]).unwrap(), [false; 0]);
-}
-
-#[test]
 fn an_origin_that_does_not_answer_is_unreachable() {
     let rig = Rig::new();
     let tree = rig.tree("nux");

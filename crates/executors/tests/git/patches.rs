@@ -3,6 +3,7 @@
 use gt_executors::git::MemberOutcome;
 
 use crate::candidates::Workbench;
+use crate::support::same_patches;
 
 /// Twenty lines, of which some are replaced.
 fn lines(replaced: &[(usize, &str)]) -> String {
@@ -28,7 +29,7 @@ fn patches_stay_equal_when_others_change_lines_near_them_and_not_when_they_move(
         let MemberOutcome::Applied { before, after, .. } = &built.members[2] else {
             panic!("{built:?}")
         };
-        repository.same_patches((&start, &work), (before, after)).unwrap()
+        same_patches(repository, (&start, &work), (before, after))
     };
     assert!(on(&[(6, "six")]), "one line before it is left");
     assert!(on(&[(13, "thirteen")]), "one line after it is left");
@@ -40,5 +41,5 @@ fn patches_stay_equal_when_others_change_lines_near_them_and_not_when_they_move(
     let one = bench.change("list", &lines(&[(5, "line 5\nreturn")]));
     bench.begin(&start);
     let other = bench.change("list", &lines(&[(15, "line 15\nreturn")]));
-    assert!(!repository.same_patches((&start, &one), (&start, &other)).unwrap());
+    assert!(!same_patches(repository, (&start, &one), (&start, &other)));
 }

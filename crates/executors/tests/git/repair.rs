@@ -108,8 +108,9 @@ fn a_deleted_repository_is_made_again_with_saved_commits() {
     let rig = Rig::new();
     let tree = Tree::of(rig.tree("nux").path(), &rig.repository);
     write(tree.path(), "work.txt", "precious");
-    let rescue =
-        tree.rescue(&rig.repository, "refs/gt/rescue/we-1/1", "saved", &nux(), MEBIBYTE).unwrap();
+    let rescue = tree
+        .rescue(&rig.repository, "refs/gt/rescue/we-1/1", "saved", &nux(), MEBIBYTE, None)
+        .unwrap();
 
     fs::remove_dir_all(rig.repository.path()).unwrap();
     assert!(rig.repository.problem().is_some_and(|problem| problem.contains(".repo.git")));

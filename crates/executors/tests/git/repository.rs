@@ -10,7 +10,7 @@ fn a_clone_has_the_branches_of_the_origin_and_none_of_its_own() {
     let rig = Rig::new();
     assert!(rig.repository.exists());
     assert_eq!(rig.base().as_str(), rig.at_origin("main"));
-    assert_eq!(rig.repository.branches_of("").unwrap(), []);
+    assert_eq!(rig.repository.references("refs/heads/").unwrap(), []);
     assert_eq!(rig.repository.tip("none").unwrap(), None);
     let head = git(rig.repository.path(), ["symbolic-ref", "refs/remotes/origin/HEAD"]);
     assert_eq!(head, "refs/remotes/origin/main");
@@ -118,7 +118,7 @@ fn a_path_or_branch_in_the_way_of_a_worktree_is_named() {
     fs::create_dir_all(&path).unwrap();
     let error = rig.repository.add_worktree(&path, "b", &rig.base()).unwrap_err();
     assert!(matches!(&error, GitError::Exists { .. }), "{error}");
-    assert_eq!(rig.repository.branches_of("").unwrap(), []);
+    assert_eq!(rig.repository.references("refs/heads/").unwrap(), []);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn eight_concurrent_worktrees_are_all_made() {
             });
         }
     });
-    assert_eq!(rig.repository.branches_of("polecat/").unwrap().len(), 8);
+    assert_eq!(rig.repository.references("refs/heads/polecat/").unwrap().len(), 8);
     let listed = git(rig.repository.path(), ["worktree", "list", "--porcelain"]);
     assert_eq!(listed.matches("branch refs/heads/").count(), 8, "{listed}");
     assert_eq!(listed.matches("prunable").count(), 0, "{listed}");

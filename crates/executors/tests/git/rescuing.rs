@@ -13,7 +13,7 @@ use crate::support::{
 const REFERENCE: &str = "refs/gt/rescue/gt-abc/1";
 
 fn rescue(rig: &Rig, tree: &Tree) -> Rescue {
-    tree.rescue(&rig.repository, REFERENCE, "gt-abc#1 was lost", &nux(), MEBIBYTE).unwrap()
+    tree.rescue(&rig.repository, REFERENCE, "gt-abc#1 was lost", &nux(), MEBIBYTE, None).unwrap()
 }
 
 /// Everything about a tree that a rescue must not touch.
@@ -273,7 +273,7 @@ fn a_repository_inside_that_is_too_large_is_left_out_and_listed() {
     let rig = Rig::new();
     let tree = rig.tree("nux");
     make_repository(&tree.path().join("nested"), "a");
-    let rescue = tree.rescue(&rig.repository, REFERENCE, "x", &nux(), 3).unwrap();
+    let rescue = tree.rescue(&rig.repository, REFERENCE, "x", &nux(), 3, None).unwrap();
     assert_eq!(rescue.parts, []);
     assert!(rescue.left_out.iter().any(|left| left.path.starts_with("nested")), "{rescue:?}");
 }
@@ -303,7 +303,8 @@ fn a_pipe_that_git_would_read_is_an_error() {
     for name in ["deep/.gitignore", "deep/.gitattributes"] {
         let pipe = tree.path().join(name);
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        let error = tree.rescue(&rig.repository, REFERENCE, "x", &nux(), MEBIBYTE).unwrap_err();
+        let error =
+            tree.rescue(&rig.repository, REFERENCE, "x", &nux(), MEBIBYTE, None).unwrap_err();
         assert!(matches!(&error, GitError::WouldBlock { path } if *path == pipe), "{error}");
         fs::remove_file(pipe).unwrap();
     }

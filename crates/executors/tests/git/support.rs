@@ -150,3 +150,13 @@ pub(crate) fn files(repository: &Repository, commit: &Commit) -> Vec<String> {
     let output = git(repository.path(), ["ls-tree", "-r", "--name-only", commit.as_str()]);
     output.lines().map(str::to_owned).collect()
 }
+
+/// Whether two ranges make the same changes in the same order.
+pub(crate) fn same_patches(
+    repository: &Repository,
+    (one_base, one): (&Commit, &Commit),
+    (other_base, other): (&Commit, &Commit),
+) -> bool {
+    let ids = |base, commit| repository.patch_ids(base, commit).unwrap();
+    ids(one_base, one) == ids(other_base, other)
+}

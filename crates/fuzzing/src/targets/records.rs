@@ -57,7 +57,7 @@ pub(super) fn record_merge(input: &[u8]) {
     assert_eq!(merge_records(base, &merged, &merged).as_ref(), Ok(&merged), "it changes again");
 }
 
-/// When everything that does not say when it happened has happened.
+/// The time of records that name none.
 const IMPORTED_AT: Timestamp = Timestamp::from_nanos(1_780_230_896_000_000_000);
 
 fn exported(record: &IssueRecord) -> String {

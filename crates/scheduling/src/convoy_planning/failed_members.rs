@@ -1,4 +1,4 @@
-//! What failed of a convoy.
+//! The failed members of a convoy.
 
 use std::collections::BTreeSet;
 

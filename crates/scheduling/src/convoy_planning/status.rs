@@ -41,7 +41,7 @@ pub struct TrackedBead {
     pub reasons: Vec<WaitReason>,
     /// The last failure; empty if there was none.
     pub failure: String,
-    /// What its runs have used.
+    /// The usage of its runs.
     pub spent: Spent,
 }
 
@@ -73,7 +73,7 @@ pub struct ConvoyStatus {
     pub critical_path: Vec<usize>,
     /// How long the rest takes; none if nothing was done before by which that could be told, or nothing is left.
     pub estimate: Option<DurationEstimate>,
-    /// What the runs of all its beads have used.
+    /// The usage of the runs of all its beads.
     pub spent: Spent,
     /// When it was looked at.
     pub as_of: Timestamp,
@@ -234,7 +234,7 @@ struct ConvoyFacts {
     staged: HashMap<BeadId, BeadId>,
     /// The line of the whole town, if it was read already.
     awake: Option<Vec<Context>>,
-    /// What the runs of each bead have used.
+    /// The usage of the runs of each bead.
     spent: HashMap<BeadId, Spent>,
 }
 

@@ -19,9 +19,9 @@ pub struct DispatchInputs {
     pub host: String,
     /// Whether this machine is one of several hosts, each with a lease.
     pub has_lease: bool,
-    /// What is known of this machine.
+    /// The known facts about this machine.
     pub machine: MachineFacts,
-    /// What the town's own files say about runtimes.
+    /// The runtimes in the town's own files.
     pub runtimes: BTreeMap<String, RuntimeNumbers>,
 }
 

@@ -1,4 +1,4 @@
-//! What is done about runs that came to nothing: who is to blame, what is parked, and what people can do about it.
+//! Recovery after runs that came to nothing: which cause counts, what is parked, and what people can do about it.
 
 mod redispatch;
 

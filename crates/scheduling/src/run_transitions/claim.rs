@@ -31,12 +31,8 @@ pub struct ClaimedRun {
 
 /// Moves a run from `starting` to `running` and closes its context, by compare and swap. Of all supervisors ever
 /// started for it, and of all processes that give it up, exactly one succeeds. Only then may the agent be executed.
-pub fn claim(town: &Town, id: &RunId, place: &Workplace) -> Result<Claim> {
-    claim_with(town, id, place, None)
-}
-
-/// The same, with the polecat that becomes the run's if the run is granted.
-pub fn claim_with(
+/// A polecat that is given becomes the run's.
+pub fn claim(
     town: &Town,
     id: &RunId,
     place: &Workplace,

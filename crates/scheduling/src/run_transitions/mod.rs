@@ -5,7 +5,6 @@ mod finish;
 mod last_output;
 mod limited;
 
-pub use claim::claim_with;
 pub use claim::{Claim, ClaimedRun, claim};
 pub use finish::{FinishEffect, exec_failed, finish};
 pub use finish::{end_run_in, finish_in, finish_with_reason_in};

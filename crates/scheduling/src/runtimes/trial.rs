@@ -49,7 +49,7 @@ pub struct RuntimeTest {
 }
 
 impl RuntimeTest {
-    /// What may keep the program from working, each with what to do.
+    /// Problems that may keep the program from working, each with its remedy.
     pub fn warnings(&self) -> Vec<String> {
         let Self { name, program, .. } = self;
         let mut warnings = Vec::new();
@@ -127,7 +127,7 @@ fn is_set(runtime: &Runtime, accounts: &[Account], name: &str) -> bool {
 /// Whether the program of a runtime has a login or a key, as far as that can be seen without starting it.
 fn login_of(runtime: &Runtime, accounts: &[Account]) -> LoginState {
     let login = runtime.login.find(|name| is_set(runtime, accounts, name), process::is_in_home);
-    // What an account keeps in its directory is known to the program alone.
+    // Only the program knows the contents of the directory of an account.
     match accounts.iter().find(|account| !account.config_dir.is_empty()) {
         Some(account) if login == LoginState::Missing => {
             LoginState::Found(format!("the account {}", account.handle))

@@ -136,7 +136,7 @@ pub(crate) fn try_recipe(town: &Town, input: &str) -> Result<Option<OperationErr
     }))
 }
 
-/// What a retry of a bead comes to.
+/// The result of a retry of a bead.
 enum RetryDecision {
     /// There is nothing to try again, for this reason.
     NotNeeded(OperationError),

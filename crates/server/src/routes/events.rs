@@ -27,7 +27,7 @@ use crate::service::{RoomKind, SharedService};
 
 /// The header with the last event that a listener has seen.
 const LAST_EVENT_ID: &str = "last-event-id";
-/// How long a client waits before it comes back, in milliseconds; and the first thing it hears.
+/// The beginning of a stream: the milliseconds after which a client connects again, and a comment.
 const HELLO: &[u8] = b"retry: 2000\n: listening\n\n";
 /// The comment that is sent when there are no events.
 const KEEP_ALIVE: &[u8] = b": still here\n\n";

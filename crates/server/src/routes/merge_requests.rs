@@ -1,7 +1,7 @@
 //! Merge requests: what they are, how they got there, and what they change.
 
 use axum::extract::{OriginalUri, Path, State};
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use gt_api::{
     FailedCheckDocument, MergeRequestDocument, MergeRequestStoryDocument, RequestDiffDocument,
@@ -15,6 +15,8 @@ use crate::answer::json;
 use crate::problem::{PendingProblem, RequestProblem};
 use crate::query::QueryParameters;
 use crate::service::SharedService;
+
+use super::work::next_page;
 
 /// The most requests of a page, and how many there are if nothing is said.
 const LIMIT_MAX: u64 = 1000;
@@ -119,18 +121,6 @@ fn check_state(name: &str) -> Result<(), Box<RequestProblem>> {
     RequestState::parse(name, held)
         .map(drop)
         .map_err(|wrong| RequestProblem::malformed_field("state", wrong.to_string()))
-}
-
-/// Where the next page is: the same question, with another cursor.
-fn next_page(uri: &Uri, cursor: u64) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
-        if name != "cursor" {
-            query.append_pair(&name, &value);
-        }
-    }
-    let query = query.append_pair("cursor", &cursor.to_string()).finish();
-    format!("<{}?{query}>; rel=\"next\"", uri.path())
 }
 
 /// Show how a merge request got where it is

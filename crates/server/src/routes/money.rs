@@ -1,4 +1,4 @@
-//! What runs have cost, budgets, accounts, and what has landed for it.
+//! The cost of runs, budgets, accounts, and the work that has landed for it.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -34,7 +34,7 @@ const HOURS_DEFAULT: u64 = 24;
     path = "/api/v1/cost",
     tag = "money",
     params(
-        ("by" = Option<String>, Query, description = "What the lines are about: run, bead, convoy, rig, account, model or day (unless said otherwise)"),
+        ("by" = Option<String>, Query, description = "How the lines are grouped: run, bead, convoy, rig, account, model or day (unless said otherwise)"),
         ("since" = Option<String>, Query, description = "Only what was spent since then: 24h, 7d, or an instant (RFC 3339)"),
     ),
     responses(

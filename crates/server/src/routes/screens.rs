@@ -27,7 +27,7 @@ use crate::service::{RoomKind, SharedService};
 
 /// How many tiles a wall has at most.
 const TILES_MAX: usize = 64;
-/// How long a client waits before it comes back, in milliseconds; and the first thing it hears.
+/// The beginning of a stream: the milliseconds after which a client connects again, and a comment.
 const HELLO: &[u8] = b"retry: 2000\n: looking\n\n";
 /// The comment that is sent when nothing changes.
 const KEEP_ALIVE: &[u8] = b": still here\n\n";

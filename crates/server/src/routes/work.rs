@@ -1,5 +1,7 @@
 //! Work items.
 
+use std::fmt::Display;
+
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{OriginalUri, Path, State};
@@ -252,7 +254,7 @@ fn documents(items: &[WorkItem]) -> Vec<WorkItemDocument> {
 }
 
 /// Where the next page is: the same question, with another cursor.
-fn next_page(uri: &Uri, cursor: &Cursor) -> String {
+pub(super) fn next_page(uri: &Uri, cursor: impl Display) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
         if name != "cursor" {

@@ -17,12 +17,12 @@ use crate::engine::{LEVEL, Pool};
 use crate::transaction::{Group, Reader};
 use crate::{Options, StoreError, WriteMode};
 
-/// The connections to a file, and the turnstile that its writers pass through.
+/// The connections to a file, and the lock that its writers take in turn.
 #[derive(Debug)]
 pub(crate) struct FileBackend {
     path: PathBuf,
     options: Options,
-    turnstile: Mutex<Option<Arc<FairWriteLock>>>,
+    write_lock: Mutex<Option<Arc<FairWriteLock>>>,
     writer: Mutex<Option<SqliteConnection>>,
     readers: Pool<SqliteConnection>,
     /// Something was written here.
@@ -72,7 +72,7 @@ impl FileBackend {
         Self {
             path: path.to_owned(),
             options,
-            turnstile: Mutex::default(),
+            write_lock: Mutex::default(),
             writer: Mutex::default(),
             // Every reader has a file of its own to read; there is nothing to run out of.
             readers: Pool::new(usize::MAX, Duration::ZERO),
@@ -98,12 +98,12 @@ impl FileBackend {
         self.readers.with(|| open_connection(&self.path, Access::Read), work)
     }
 
-    /// Folds the log into the file and writes the file anew. Other writers wait at the turnstile;
+    /// Folds the log into the file and writes the file anew. Other writers wait for their turn;
     /// readers go on.
     pub(super) fn vacuum(&self) -> Result<(), StoreError> {
         let guard = self.writer(Access::Write)?;
-        let turnstile = self.turnstile()?;
-        let _turn = self.enter(&turnstile)?;
+        let write_lock = self.write_lock()?;
+        let _turn = self.enter(&write_lock)?;
         let connection = connected(&guard)?;
         connection.shorten_log(0);
         self.check_room()?;
@@ -131,8 +131,8 @@ impl FileBackend {
         work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
     ) -> Result<T, E> {
         let mut guard = self.writer(Access::Write)?;
-        let turnstile = self.turnstile()?;
-        let _turn = self.enter(&turnstile)?;
+        let write_lock = self.write_lock()?;
+        let _turn = self.enter(&write_lock)?;
         let connection = connected(&guard)?;
         let (value, committed) = group(connection, work)?;
         if committed {
@@ -154,15 +154,15 @@ impl FileBackend {
     }
 
     fn bring_up_to_date(&self, access: Access, now: Timestamp) -> Result<(), StoreError> {
-        let turnstile = self.turnstile()?;
-        let _turn = self.enter(&turnstile)?;
+        let write_lock = self.write_lock()?;
+        let _turn = self.enter(&write_lock)?;
         let guard = self.writer(access)?;
         migrate(connected(&guard)?, &self.path, SQLITE, now).map(drop)
     }
 
     /// Waits for the turn to write, at most as long as `store.lock_timeout` says.
-    fn enter<'t>(&self, turnstile: &'t FairWriteLock) -> Result<WriteTurn<'t>, StoreError> {
-        turnstile.enter(self.options.on_wait.as_ref(), &|| self.lock_timeout())
+    fn enter<'t>(&self, write_lock: &'t FairWriteLock) -> Result<WriteTurn<'t>, StoreError> {
+        write_lock.enter(self.options.on_wait.as_ref(), &|| self.lock_timeout())
     }
 
     /// How long a write waits for another one. Reading does not wait for a writer, so this can be read meanwhile; where it
@@ -174,15 +174,15 @@ impl FileBackend {
         layers.store_lock_timeout().ok().filter(|limit| !limit.is_zero())
     }
 
-    fn turnstile(&self) -> Result<Arc<FairWriteLock>, StoreError> {
-        let mut slot = lock(&self.turnstile);
-        if let Some(turnstile) = &*slot {
-            return Ok(Arc::clone(turnstile));
+    fn write_lock(&self) -> Result<Arc<FairWriteLock>, StoreError> {
+        let mut slot = lock(&self.write_lock);
+        if let Some(write_lock) = &*slot {
+            return Ok(Arc::clone(write_lock));
         }
         let directory = self.path.parent().unwrap_or(Path::new("."));
-        let turnstile = Arc::new(FairWriteLock::open(directory)?);
-        *slot = Some(Arc::clone(&turnstile));
-        Ok(turnstile)
+        let write_lock = Arc::new(FairWriteLock::open(directory)?);
+        *slot = Some(Arc::clone(&write_lock));
+        Ok(write_lock)
     }
 
     fn writer(

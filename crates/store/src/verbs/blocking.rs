@@ -127,7 +127,7 @@ impl Writer<'_> {
 
     fn refresh(&mut self, edges: &str, target: &BeadId) -> Result<(), StoreError> {
         let edges =
-            self.rows(edges, &[target.into()], |row| Ok((dependency_from(row, 0)?, row.flag(8)?)))?;
+            self.rows(edges, &[target.into()], |row| Ok((dependency_from(row)?, row.flag(8)?)))?;
         if edges.is_empty() {
             return Ok(());
         }

@@ -99,7 +99,7 @@ impl Reader<'_> {
 
     /// Beads whose alias is not the one that they would get from an export and import: how many, and
     /// the first. An import that corrects when a bead was made leaves its alias alone.
-    pub fn aliases_adrift(&self) -> Result<(u64, Option<BeadId>), StoreError> {
+    pub fn wrong_aliases(&self) -> Result<(u64, Option<BeadId>), StoreError> {
         let (mut count, mut first) = (0, None);
         self.scan(ALIASES, &[], |row| {
             let id = id_from(row, 0)?;
@@ -139,7 +139,7 @@ impl Reader<'_> {
         let families = self.families()?;
         let mut current: Option<BlockerCount> = None;
         self.scan(EDGES, &[], |row| {
-            let (edge, stored) = (dependency_from(row, 0)?, row.flag(8)?);
+            let (edge, stored) = (dependency_from(row)?, row.flag(8)?);
             let target = match row.text_or_null(9)? {
                 Some(_) => Some(facts_from(row, 9)?),
                 None => None,

@@ -107,19 +107,19 @@ pub enum DependencyChange {
 impl Reader<'_> {
     /// The edge between two beads, of any type.
     pub fn edge(&self, issue: &BeadId, target: &BeadId) -> Result<Option<Dependency>, StoreError> {
-        self.first(EDGE, &[issue.into(), target.into()], |row| dependency_from(row, 0))
+        self.first(EDGE, &[issue.into(), target.into()], dependency_from)
     }
 
     /// The edges from the bead, of every type, in natural order.
     pub fn edges_from(&self, id: &BeadId) -> Result<Vec<Dependency>, StoreError> {
-        let mut edges = self.rows(FROM, &[id.into()], |row| dependency_from(row, 0))?;
+        let mut edges = self.rows(FROM, &[id.into()], dependency_from)?;
         edges.sort_by(|a, b| a.target.natural_order(&b.target));
         Ok(edges)
     }
 
     /// The edges to the bead, of every type, in natural order.
     pub fn edges_to(&self, id: &BeadId) -> Result<Vec<Dependency>, StoreError> {
-        let mut edges = self.rows(TO, &[id.into()], |row| dependency_from(row, 0))?;
+        let mut edges = self.rows(TO, &[id.into()], dependency_from)?;
         edges.sort_by(|a, b| a.issue.natural_order(&b.issue));
         Ok(edges)
     }
@@ -302,7 +302,7 @@ impl Writer<'_> {
         announce: bool,
     ) -> Result<DependencyChange, StoreError> {
         let before = self.first(EDGE, &[(&edge.issue).into(), (&edge.target).into()], |row| {
-            Ok((dependency_from(row, 0)?, row.flag(8)?))
+            Ok((dependency_from(row)?, row.flag(8)?))
         })?;
         let (sql, change) = match &before {
             None => (INSERT, DependencyChange::Added),
@@ -372,7 +372,7 @@ impl Writer<'_> {
 
     fn take_away(&mut self, edge: &Dependency, announce: Option<bool>) -> Result<(), StoreError> {
         let ends = [(&edge.issue).into(), (&edge.target).into()];
-        let before = self.first(EDGE, &ends, |row| Ok((dependency_from(row, 0)?, row.flag(8)?)))?;
+        let before = self.first(EDGE, &ends, |row| Ok((dependency_from(row)?, row.flag(8)?)))?;
         let Some((edge, blocked)) = before else { return Ok(()) };
         self.touch_kin(&edge.issue)?;
         self.apply(DELETE, &ends)?;
@@ -434,15 +434,15 @@ impl Writer<'_> {
 }
 
 /// Reads an edge from a row of `edge_columns!` that begins at column `first`.
-pub(super) fn dependency_from(row: &dyn Row, first: usize) -> Result<Dependency, StoreError> {
+pub(super) fn dependency_from(row: &dyn Row) -> Result<Dependency, StoreError> {
     Ok(Dependency {
-        issue: id_from(row, first)?,
-        target: id_from(row, first + 1)?,
-        kind: DependencyType::trusted(row.text(first + 2)?),
-        created_at: Timestamp::from_nanos(row.int(first + 3)?),
-        created_by: row.text(first + 4)?.to_owned(),
-        metadata: row.text(first + 5)?.to_owned(),
-        thread_id: row.text(first + 6)?.to_owned(),
-        carried: carried_from(row.text_or_null(first + 7)?),
+        issue: id_from(row, 0)?,
+        target: id_from(row, 1)?,
+        kind: DependencyType::trusted(row.text(2)?),
+        created_at: Timestamp::from_nanos(row.int(3)?),
+        created_by: row.text(4)?.to_owned(),
+        metadata: row.text(5)?.to_owned(),
+        thread_id: row.text(6)?.to_owned(),
+        carried: carried_from(row.text_or_null(7)?),
     })
 }

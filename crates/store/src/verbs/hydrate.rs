@@ -148,7 +148,7 @@ impl Reader<'_> {
             edge_columns!()
         );
         let mut found: HashMap<BeadId, Vec<Dependency>> = HashMap::new();
-        for edge in self.rows(&sql, &params, |row| dependency_from(row, 0))? {
+        for edge in self.rows(&sql, &params, dependency_from)? {
             found.entry(edge.issue.clone()).or_default().push(edge);
         }
         Ok(found)

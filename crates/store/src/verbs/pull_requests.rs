@@ -72,7 +72,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What the repair of a request is to answer.
+    /// The feedback that the repair of a request is to answer.
     pub fn pull_request_repair(
         &self,
         request: &MergeRequestId,

@@ -402,7 +402,7 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Tells of something that happened to a run.
+    /// Records an event about a run.
     pub fn record_run(&mut self, run: &Run, payload: EventPayload) {
         self.record(NewEvent {
             bead: Some(run.id.bead.clone()),

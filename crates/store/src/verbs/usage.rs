@@ -95,7 +95,7 @@ pub struct UsageAt {
     pub cost: Money,
 }
 
-/// What the usage of a run grew by for one model, and when.
+/// The growth of the usage of a run for one model, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpendingEntry {
     /// The run.
@@ -164,12 +164,12 @@ impl Reader<'_> {
         })
     }
 
-    /// What runs have used from a moment on.
+    /// The usage of runs from a moment on.
     pub fn spent_from(&self, from: Timestamp) -> Result<Spent, StoreError> {
         Ok(self.first(SPENT_FROM, &[from.into()], |row| spent_at(row, 0))?.unwrap_or_default())
     }
 
-    /// What the runs of a bead with these epochs have used.
+    /// The usage of the runs of a bead with these epochs.
     pub fn spent_by_runs(
         &self,
         bead: &BeadId,
@@ -180,7 +180,7 @@ impl Reader<'_> {
         Ok(self.first(SPENT_BY_RUNS, &params, |row| spent_at(row, 0))?.unwrap_or_default())
     }
 
-    /// What all runs of each of these beads have used; beads of which nothing was reported are left out.
+    /// The usage of all runs of each of these beads; beads of which nothing was reported are left out.
     pub fn spent_by_beads(&self, beads: &[BeadId]) -> Result<HashMap<BeadId, Spent>, StoreError> {
         let mut found = HashMap::new();
         for page in beads.chunks(IDS_PER_STATEMENT) {
@@ -194,12 +194,12 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// What the runs of each scheduled bead have used; beads of which nothing was reported are left out.
+    /// The usage of the runs of each scheduled bead; beads of which nothing was reported are left out.
     pub fn spent_by_scheduled_beads(&self) -> Result<Vec<(BeadId, Spent)>, StoreError> {
         self.rows(SPENT_BY_QUEUED, &[], bead_and_spent)
     }
 
-    /// What the runs of all beads that an open convoy tracks have used, for each open convoy.
+    /// The usage of the runs of all beads that an open convoy tracks, for each open convoy.
     pub fn spent_by_open_convoys(&self) -> Result<Vec<(BeadId, Spent)>, StoreError> {
         self.rows(SPENT_BY_CONVOYS, &[], bead_and_spent)
     }
@@ -214,7 +214,7 @@ impl Reader<'_> {
         self.rows(IN_OPEN_CONVOYS, &[], |row| Ok((id_from(row, 0)?, id_from(row, 1)?)))
     }
 
-    /// What the runs of all beads that a convoy tracks have used.
+    /// The usage of the runs of all beads that a convoy tracks.
     pub fn spent_by_members(&self, convoy: &BeadId) -> Result<Spent, StoreError> {
         let spent = self.first(SPENT_BY_MEMBERS, &[convoy.into()], |row| spent_at(row, 0))?;
         Ok(spent.unwrap_or_default())
@@ -238,7 +238,7 @@ impl Reader<'_> {
         Ok(history)
     }
 
-    /// What was spent from one moment until before another, the oldest first.
+    /// Spending from one moment until before another, the oldest first.
     pub fn spending(
         &self,
         from: Timestamp,
@@ -267,12 +267,12 @@ impl Reader<'_> {
         })
     }
 
-    /// What was spent in each hour since a moment, by the number of the hour from then; hours without anything are left out.
+    /// Spending in each hour since a moment, by the number of the hour from then; hours without anything are left out.
     pub fn spent_by_hour(&self, from: Timestamp) -> Result<Vec<(u64, Spent)>, StoreError> {
         self.rows(SPENT_BY_HOUR, &[from.into()], |row| Ok((count(row.int(0)?), spent_at(row, 1)?)))
     }
 
-    /// What each run of these beads has used, as far as it was reported, and the part of its cost that is by the prices.
+    /// The usage of each run of these beads, as far as it was reported, and the part of its cost that is by the prices.
     pub fn spent_by_runs_of(
         &self,
         beads: &[BeadId],

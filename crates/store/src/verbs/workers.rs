@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use gt_core::decide::{
-    BeadRelation, Right, WorkerProof, WorkerRights, check_refused, hear_worker, right_needed,
+    BeadRelation, Right, WorkerProof, WorkerRights, admit_worker, check_refused, right_needed,
     right_refused, table_right,
 };
 use gt_core::schedule::{Run, RunId};
@@ -53,7 +53,7 @@ impl Reader<'_> {
         let is_live = run.as_ref().is_some_and(|run| run.state.is_live());
         let live = if is_live { None } else { self.live_run(&id.bead)? };
         let evidence = self.evidence(worker, run.as_ref())?;
-        hear_worker(id, run.as_ref(), live.as_ref(), evidence)
+        admit_worker(id, run.as_ref(), live.as_ref(), evidence)
             .map_err(|refusal| StoreError::Worker(refusal.0))?;
         run.ok_or_else(|| StoreError::Worker(format!("this town has no run {id}")))
     }

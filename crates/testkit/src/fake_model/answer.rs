@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::request::{ModelApi, ToolCall};
 
-/// What a model says.
+/// The answer of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ModelAnswer {
     pub(super) text: String,

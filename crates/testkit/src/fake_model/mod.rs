@@ -111,7 +111,7 @@ impl Drop for FakeModel {
     }
 }
 
-/// What the server remembers between requests.
+/// The state of the server between requests.
 #[derive(Debug)]
 struct Memory {
     file: File,
@@ -146,7 +146,7 @@ impl Memory {
     }
 }
 
-/// What a request gets.
+/// The answer to a request.
 enum ModelOutcome {
     Answer(ModelAnswer),
     /// An answer that breaks off.
@@ -204,7 +204,7 @@ async fn answer_request(
     respond(&request, outcome).await
 }
 
-/// What a request gets, and in which conversation and turn that is. Requests without a script are questions that agents
+/// The answer to a request, and in which conversation and turn that is. Requests without a script are questions that agents
 /// ask besides their work, such as for a title.
 fn decide(
     memory: &mut Memory,

@@ -1,4 +1,4 @@
-//! What a request to a model says: the interface, the offered tools, and how far the conversation is.
+//! The contents of a request to a model: the interface, the offered tools, and how far the conversation is.
 
 use serde_json::{Map, Value, json};
 

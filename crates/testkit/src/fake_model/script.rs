@@ -22,7 +22,7 @@ const FIRST_LINE: &str = "fake-model:";
 pub(super) const LAST_LINE: &str = "end of script";
 const NEXT_RUN: &str = "next run";
 
-/// What the model asks its agent to do.
+/// The request of the model to its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Act {
     /// Run a command.
@@ -58,7 +58,7 @@ impl ModelFault {
 pub(super) struct Turn {
     /// The text of the answer.
     pub(super) text: String,
-    /// What the agent has to do; nothing in the last answer.
+    /// The work for the agent; nothing in the last answer.
     pub(super) act: Option<Act>,
     /// How long the answer takes.
     pub(super) delay: Duration,

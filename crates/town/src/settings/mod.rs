@@ -233,12 +233,12 @@ pub fn get_free(town: &Town, scope: SettingScope, key: &str) -> Result<Option<St
     town.read(|reader| Ok(reader.setting(scope, key)?))
 }
 
-/// Everything `bd config` or `bd kv` was told.
+/// All values that `bd config` or `bd kv` keeps.
 pub fn list_free(town: &Town, scope: SettingScope) -> Result<Vec<(String, String)>> {
     town.read(|reader| Ok(reader.settings(scope)?))
 }
 
-/// Tells `bd config` or `bd kv` something, or makes it forget; says whether that changed anything.
+/// Sets or removes a value of `bd config` or `bd kv`; returns whether that changed anything.
 pub fn put_free(town: &Town, scope: SettingScope, key: &str, value: Option<&str>) -> Result<bool> {
     check_free(scope, key, value.unwrap_or_default())?;
     town.write(|writer| Ok(writer.put_setting(scope, key, value)?))

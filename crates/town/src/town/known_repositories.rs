@@ -68,7 +68,7 @@ fn change<T>(
     Ok(Some(result))
 }
 
-/// What the file says. One that is not there, or that cannot be read, names nothing.
+/// The contents of the file. One that is not there, or that cannot be read, names nothing.
 fn read(path: &Path) -> KnownRepositories {
     let text = fs::read_to_string(path).unwrap_or_default();
     toml::from_str(&text).unwrap_or_default()

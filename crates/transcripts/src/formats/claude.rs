@@ -29,7 +29,7 @@ pub(super) fn read(line: &Value, sink: &mut EventSink) {
         "rate_limit_event" => limit(line, sink),
         "result" => result(line, sink),
         "system" if text(line, "subtype") == "api_retry" => retry(line, sink),
-        // What the session consists of, and messages in pieces that come whole as well.
+        // The parts of the session, and messages in pieces that come whole as well.
         "system" | "stream_event" => {}
         other => sink.unknown_type("the event", other),
     }

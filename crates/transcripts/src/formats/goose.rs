@@ -6,7 +6,7 @@ use crate::event::{ModelUsage, ToolUse, TranscriptKind, UsageScope};
 use crate::input::{about, change, flag, from_millis, parts, text};
 use crate::sink::EventSink;
 
-/// What goose says as a message when a call of its model fails.
+/// The message of goose when a call of its model fails.
 const FAILURE: &str = "Ran into this error:";
 
 pub(super) fn read(line: &Value, sink: &mut EventSink) {

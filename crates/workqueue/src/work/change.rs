@@ -73,7 +73,7 @@ fn change_in(
         None => writer.live_run(&item.bead)?,
     };
     let holder = live.as_ref().map(|run| run.agent.as_str()).or(item.agent.as_deref());
-    refuse_strangers(town, holder, change)?;
+    refuse_other_agents(town, holder, change)?;
     let current = item.version();
     if version.is_some_and(|version| version != current) {
         return Err(Conflict::StaleVersion { bead: item.bead, current }.into());
@@ -102,7 +102,7 @@ fn repeats(
 }
 
 /// Refuses what concerns the work of another agent, if the caller may act for one only. That one may take what has no agent.
-fn refuse_strangers(town: &Town, holder: Option<&str>, change: &ItemChange) -> WorkResult<()> {
+fn refuse_other_agents(town: &Town, holder: Option<&str>, change: &ItemChange) -> WorkResult<()> {
     let Some(only) = town.only_agent() else { return Ok(()) };
     if let FieldEdit::Set(agent) = &change.agent {
         refuse_other(town, agent, || format!("{agent} is to get it"))?;
@@ -186,8 +186,8 @@ fn edit(
     }
     let project = match &change.project {
         FieldEdit::Keep => None,
-        FieldEdit::Clear => Some(home_in(writer, None, "project_id")?),
-        FieldEdit::Set(reference) => Some(home_in(writer, Some(reference), "project_id")?),
+        FieldEdit::Clear => Some(home_in(writer, None)?),
+        FieldEdit::Set(reference) => Some(home_in(writer, Some(reference))?),
     };
     if let Some(rig) = project.filter(|rig| Some(&rig.slug) != old.rig.as_ref()) {
         if let Some(run) = live {

@@ -19,7 +19,7 @@ pub fn heartbeat(town: &Town, reference: &ItemRef, heartbeat: Heartbeat) -> Work
     town.submit(move |town, writer| {
         let item = require_item(writer, &reference)?;
         let run = held_in(writer, &item, &heartbeat.run)?;
-        refuse_other(town, &run.agent, || has(&run))?;
+        refuse_other(town, &run.agent, || holder_text(&run))?;
         if run.state != RunState::Running || run.executor != ExecutorKind::Pull {
             return Err(Conflict::NotInProgress { bead: item.bead, run: run.id }.into());
         }
@@ -34,8 +34,8 @@ pub fn heartbeat(town: &Town, reference: &ItemRef, heartbeat: Heartbeat) -> Work
     })
 }
 
-/// Which agent a run belongs to, in words.
-pub(super) fn has(run: &Run) -> String {
+/// The agent of a run, in words.
+pub(super) fn holder_text(run: &Run) -> String {
     format!("{} has {}", run.agent, run.id)
 }
 

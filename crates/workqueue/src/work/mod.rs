@@ -31,7 +31,7 @@ pub use next::next;
 use next::next_while;
 pub use overdue::check_overdue;
 pub use poll::{PollEnd, PollNews, PollResult, Polling, poll};
-pub use projects::{change_project, create_project, project, project_rig, projects};
+pub use projects::{change_project, create_project, project, projects};
 pub use release::release;
 pub use remote::{Remote, RemoteError};
 pub use requests::{

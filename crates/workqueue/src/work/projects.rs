@@ -47,11 +47,6 @@ pub fn project(town: &Town, reference: &ProjectRef) -> WorkResult<Project> {
     rig.map(project_of).ok_or_else(|| missing(reference))
 }
 
-/// The rig of a project.
-pub fn project_rig(town: &Town, reference: &ProjectRef) -> WorkResult<RigSlug> {
-    project(town, reference).map(|project| project.rig)
-}
-
 /// Renames a project, or gives it another name in another system.
 pub fn change_project(
     town: &Town,
@@ -85,14 +80,10 @@ pub fn change_project(
 }
 
 /// The rig of the items of a project, or of those that have none, which is made when it is needed.
-pub(super) fn home_in(
-    writer: &mut Writer<'_>,
-    reference: Option<&ProjectRef>,
-    field: &'static str,
-) -> WorkResult<Rig> {
+pub(super) fn home_in(writer: &mut Writer<'_>, reference: Option<&ProjectRef>) -> WorkResult<Rig> {
     let Some(reference) = reference else { return inbox_in(writer) };
     let missing = || WorkError::Invalid {
-        field,
+        field: "project_id",
         message: format!("there is no project {reference}; GET /projects lists them"),
     };
     find(writer, reference)?.ok_or_else(missing)

@@ -4,7 +4,7 @@ use gt_core::ExecutorKind;
 use gt_core::work::{ItemRef, RunRef, WorkItem};
 
 use super::error::{Conflict, WorkResult};
-use super::heartbeat::{has, held_in};
+use super::heartbeat::{held_in, holder_text};
 use super::{refuse_other, require_item};
 use gt_beads::run_records::cancel_in;
 use gt_town::Town;
@@ -16,7 +16,7 @@ pub fn release(town: &Town, reference: &ItemRef, run: RunRef) -> WorkResult<Work
     town.submit(move |town, writer| {
         let item = require_item(writer, &reference)?;
         let run = held_in(writer, &item, &run)?;
-        refuse_other(town, &run.agent, || has(&run))?;
+        refuse_other(town, &run.agent, || holder_text(&run))?;
         if run.executor != ExecutorKind::Pull {
             return Err(Conflict::NotInProgress { bead: item.bead, run: run.id }.into());
         }

@@ -139,8 +139,7 @@ fn write(
     for (at, item) in checked.iter().enumerate() {
         let rig = match &home {
             Some((before, rig)) if before.project == item.new.project => rig.clone(),
-            _ => home_in(writer, item.new.project.as_ref(), "project_id")
-                .map_err(|error| placed(at, error))?,
+            _ => home_in(writer, item.new.project.as_ref()).map_err(|error| placed(at, error))?,
         };
         let written = write_one(actor, writer, item, &rig, at);
         items.push(written.map_err(|error| placed(at, error))?);

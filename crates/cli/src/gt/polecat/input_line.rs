@@ -20,7 +20,7 @@ enum EscapeState {
     Parameters,
 }
 
-/// What a key asks for.
+/// The action of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TypedAction {
     /// Send this line.

@@ -79,12 +79,12 @@ struct AddArgs {
     /// The machine for --executor ssh, which is gone: the refusal names the commands that replace it
     #[arg(long, hide = true)]
     host: Option<String>,
-    /// What becomes of the checks that its files suggest: they are printed, or added
+    /// Print the checks that its files suggest, or add them
     #[arg(long, value_enum, default_value_t = SuggestedChecks::Print, value_name = "print|auto")]
     checks: SuggestedChecks,
 }
 
-/// What becomes of suggested checks.
+/// The use of suggested checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum SuggestedChecks {
     /// The commands that add them are printed
@@ -170,7 +170,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RigArgs) -> Result<(), Cl
         RigVerb::Check(args) => check::run(context, args),
         RigVerb::Remove(args) => {
             let (rig, rescued) = remove_rig(&town, &args.name, args.force)?;
-            // What stays there is ignored: the town has no such rig any more.
+            // Files that stay there are ignored: the town has no such rig any more.
             let _ = known_repositories::forget(&context.environment, &rig.repo, town.root());
             if printer.json() {
                 return printer.object(&RigDocument::from(&rig));
@@ -376,7 +376,7 @@ fn status(printer: &Printer, town: &gt_town::Town, name: &str) -> Result<(), Cli
     printer.table(table)
 }
 
-/// Who reviews the work of a rig, if it requires that.
+/// The reviewer of the work of a rig, if it requires one.
 fn review_rule(town: &gt_town::Town, rig: &Rig) -> Result<Option<&'static str>, CliError> {
     let settings = town.read(|reader| layers_in(town.root(), reader))?;
     let is_required = settings.rig_review(&rig.slug)? == "required";

@@ -100,7 +100,7 @@ fn used(usage: &Usage) -> String {
     known.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What one model was used for, and whether the sources agree.
+/// The usage of one model, and whether the sources agree.
 fn used_of_model(usage: &CountedUsage) -> String {
     let TokenCounts { input, output, cache_read, cache_write, reasoning } = usage.tokens;
     let kinds = [

@@ -107,7 +107,7 @@ pub(super) fn until_done(
         }
         let soon = done.errors.iter().any(|(_, error)| error.is_busy());
         if done.dispatched.is_empty() && !soon && queue::status(town)?.live == 0 {
-            // What landed may have made more work startable.
+            // Landed work may have made more work startable.
             if merge_queue::pass(town, &this_program()?)?.changed.is_empty() {
                 break;
             }

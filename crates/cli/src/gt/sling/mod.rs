@@ -89,7 +89,7 @@ pub(super) fn are_starts_wanted(
 ) -> Result<bool, CliError> {
     is_number_wanted(context, town, || {
         let rehearsed = carry_out(town, &SlingRequest { rehearsal: true, ..request.clone() })?;
-        // What waits for room alone, such as for an account that is limited, starts by itself in a moment.
+        // Work that waits for room alone, such as for an account that is limited, starts by itself in a moment.
         let starts = |entry: &&SlingEntry| {
             matches!(&entry.outcome, SlingOutcome::Scheduled(_, reasons)
                 if reasons.iter().all(WaitReason::is_capacity))

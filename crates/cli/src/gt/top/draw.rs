@@ -25,10 +25,10 @@ pub(super) fn page_height(screen: u16) -> usize {
 }
 
 pub(super) fn draw(frame: &mut Frame<'_>, model: &TopModel, colours: bool) {
-    let look = Look { colours };
+    let drawing = DrawStyle { colours };
     match (&model.page, &model.mode) {
-        (Some(page), _) => draw_page(frame, model, page, look),
-        (None, _) => draw_list(frame, model, look),
+        (Some(page), _) => draw_page(frame, model, page, drawing),
+        (None, _) => draw_list(frame, model, drawing),
     }
     if model.mode == TopMode::Help {
         draw_help(frame, model);
@@ -37,11 +37,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &TopModel, colours: bool) {
 
 /// Whether colours are wanted. Words say everything without them.
 #[derive(Debug, Clone, Copy)]
-struct Look {
+struct DrawStyle {
     colours: bool,
 }
 
-impl Look {
+impl DrawStyle {
     fn of_tone(self, tone: Tone) -> Style {
         let colour = match tone {
             _ if !self.colours => return Style::new(),
@@ -65,7 +65,7 @@ impl Look {
     }
 }
 
-fn draw_list(frame: &mut Frame<'_>, model: &TopModel, look: Look) {
+fn draw_list(frame: &mut Frame<'_>, model: &TopModel, drawing: DrawStyle) {
     let area = frame.area();
     let chosen = model.chosen_row();
     let detail_height = match chosen {
@@ -81,18 +81,18 @@ fn draw_list(frame: &mut Frame<'_>, model: &TopModel, look: Look) {
         Constraint::Length(1),
     ])
     .areas(area);
-    frame.render_widget(Paragraph::new(head_line(model, look)), head);
+    frame.render_widget(Paragraph::new(head_line(model, drawing)), head);
     frame.render_widget(Paragraph::new(tab_line(model)), tabs);
-    draw_rows(frame, model, list, look);
+    draw_rows(frame, model, list, drawing);
     if let Some(row) = chosen.filter(|_| detail_height > 0) {
         draw_detail(frame, row, detail);
     }
-    frame.render_widget(Paragraph::new(result_line(model, look)), result);
+    frame.render_widget(Paragraph::new(result_line(model, drawing)), result);
     frame.render_widget(Paragraph::new(key_line(model, chosen, area.width)), keys);
 }
 
-fn head_line(model: &TopModel, look: Look) -> Line<'static> {
-    let bad = look.of_tone(Tone::Bad).add_modifier(Modifier::BOLD);
+fn head_line(model: &TopModel, drawing: DrawStyle) -> Line<'static> {
+    let bad = drawing.of_tone(Tone::Bad).add_modifier(Modifier::BOLD);
     if let Some((since, why)) = &model.stale {
         let text = format!("STALE since {}: {why}", moment(*since));
         return Line::styled(visible(&text).into_owned(), bad);
@@ -125,7 +125,7 @@ fn tab_line(model: &TopModel) -> Line<'static> {
     Line::from(spans)
 }
 
-fn draw_rows(frame: &mut Frame<'_>, model: &TopModel, area: Rect, look: Look) {
+fn draw_rows(frame: &mut Frame<'_>, model: &TopModel, area: Rect, drawing: DrawStyle) {
     let Some(snapshot) = &model.snapshot else { return };
     let rows = model.rows();
     if rows.is_empty() {
@@ -159,7 +159,7 @@ fn draw_rows(frame: &mut Frame<'_>, model: &TopModel, area: Rect, look: Look) {
     let lines = rows.iter().map(|row| {
         Row::new(shown.iter().filter_map(|at| row.cells.get(*at)).map(|cell| {
             let (text, tone) = cell_text(cell, model.now);
-            Text::styled(text, look.of_tone(tone))
+            Text::styled(text, drawing.of_tone(tone))
         }))
     });
     let table = Table::new(lines, widths)
@@ -215,7 +215,7 @@ fn draw_detail(frame: &mut Frame<'_>, row: &TopRow, area: Rect) {
 }
 
 /// The line above the keys: a question to answer, or what became of the last answer.
-fn result_line(model: &TopModel, look: Look) -> Line<'static> {
+fn result_line(model: &TopModel, drawing: DrawStyle) -> Line<'static> {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     match &model.mode {
         TopMode::Search => Line::styled(format!("/{}_", visible(&model.search)), bold),
@@ -228,14 +228,14 @@ fn result_line(model: &TopModel, look: Look) -> Line<'static> {
             let line = super::answers::shell_line(words);
             let keys = if answer.asks.is_none() { "y or Enter runs" } else { "y runs" };
             let text = format!("{}? {keys}  {line}  any other key does not", answer.name);
-            Line::styled(visible(&text).into_owned(), look.of_tone(Tone::Bad).patch(bold))
+            Line::styled(visible(&text).into_owned(), drawing.of_tone(Tone::Bad).patch(bold))
         }
         TopMode::Browse | TopMode::Page | TopMode::Help => match &model.result {
             Some(result) => {
                 let tone = if result.is_done { Tone::Good } else { Tone::Bad };
                 let mark = if result.is_done { "" } else { "! " };
                 let text = format!("{mark}{}", visible(&result.text));
-                Line::styled(text, look.of_tone(tone))
+                Line::styled(text, drawing.of_tone(tone))
             }
             None if !model.search.is_empty() => {
                 Line::raw(format!("/{}  (Esc ends the search)", visible(&model.search)))
@@ -281,7 +281,7 @@ fn join_whole(words: &[String], width: u16) -> String {
     line
 }
 
-fn draw_page(frame: &mut Frame<'_>, model: &TopModel, page: &TopPage, look: Look) {
+fn draw_page(frame: &mut Frame<'_>, model: &TopModel, page: &TopPage, drawing: DrawStyle) {
     let [title, body, keys] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
             .areas(frame.area());
@@ -302,7 +302,7 @@ fn draw_page(frame: &mut Frame<'_>, model: &TopModel, page: &TopPage, look: Look
         .take(body.height.into())
         .map(|StyledLine { style, text }| {
             // A tab is as wide as the terminal likes, which no screen can know.
-            Line::styled(visible(&text.replace('\t', "    ")).into_owned(), look.of_line(*style))
+            Line::styled(visible(&text.replace('\t', "    ")).into_owned(), drawing.of_line(*style))
         })
         .collect();
     frame.render_widget(Paragraph::new(lines).scroll((0, page.left)), body);

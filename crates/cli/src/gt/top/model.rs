@@ -1,4 +1,4 @@
-//! What `gt top` shows and what a key does: values only, without a terminal and without a store.
+//! The contents of `gt top` and the meaning of its keys: values only, without a terminal and without a store.
 
 use gt_core::Timestamp;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -97,12 +97,12 @@ pub(super) enum Tone {
     Quiet,
 }
 
-/// What Enter shows of a row.
+/// The page that Enter opens for a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PageSource {
     /// The output of a command; read again after each event if it may change.
     Command { words: Vec<String>, is_live: bool },
-    /// What the worker of a run does and says.
+    /// The transcript of the worker of a run.
     Transcript(String),
 }
 
@@ -158,13 +158,13 @@ pub(super) struct TopColumn {
     pub(super) screen_min: u16,
 }
 
-/// What was read of a town for one view.
+/// The facts of a town for one view, read at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TopSnapshot {
     pub(super) view: TopView,
     /// The town in a line.
     pub(super) headline: String,
-    /// What stops the town as a whole.
+    /// The reason why the town as a whole is stopped.
     pub(super) warning: Option<String>,
     /// How many things need a person.
     pub(super) needs: usize,
@@ -186,7 +186,7 @@ pub(super) struct TopPage {
     pub(super) follows: bool,
 }
 
-/// What a key means at the moment.
+/// The meaning of a key at the moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TopMode {
     Browse,
@@ -208,7 +208,7 @@ pub(super) enum TopMode {
     Help,
 }
 
-/// The line that says what became of an answer.
+/// The line with the result of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ResultLine {
     pub(super) is_done: bool,
@@ -229,7 +229,7 @@ pub(super) struct TopModel {
     chosen: Option<String>,
     /// Where the chosen row was, for the next move.
     chosen_at: usize,
-    /// The key of the row that was answered last: its end needs no words.
+    /// The key of the row that was answered last: its end is not announced.
     answered: Option<String>,
     pub(super) page: Option<TopPage>,
     pub(super) result: Option<ResultLine>,
@@ -237,7 +237,7 @@ pub(super) struct TopModel {
     pub(super) page_height: usize,
 }
 
-/// Something that happened.
+/// An event that may change the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TopEvent {
     Key(KeyEvent),
@@ -254,7 +254,7 @@ pub(super) enum TopEvent {
         is_done: bool,
         output: Vec<String>,
     },
-    /// What became of the chosen row, which is gone.
+    /// The end of the chosen row, which is gone.
     Explained(String),
     /// The page as a whole.
     PageRead(Vec<StyledLine>),
@@ -262,13 +262,13 @@ pub(super) enum TopEvent {
     PageGrew(Vec<StyledLine>),
 }
 
-/// Something to do, because of an event.
+/// An action that follows from an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TopEffect {
     Load(TopView),
     Run(Vec<String>),
     Open(PageSource),
-    /// Find out what became of a row that is gone, and who did it.
+    /// Find out how a row ended that is gone, and by which actor.
     Explain {
         key: String,
         bead: Option<String>,
@@ -337,7 +337,7 @@ impl TopModel {
     }
 }
 
-/// Takes an event in; says what is to be done.
+/// Applies an event to the model; returns the actions that follow.
 pub(super) fn update(model: &mut TopModel, event: TopEvent) -> Vec<TopEffect> {
     match event {
         TopEvent::Key(key) => return press(model, key),

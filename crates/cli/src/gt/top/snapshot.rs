@@ -90,7 +90,7 @@ fn headline(town: &Town, status: &QueueStatus) -> Result<String> {
     ))
 }
 
-/// What stops the town as a whole.
+/// The reason why the town as a whole is stopped.
 fn warning(town: &Town, status: &QueueStatus) -> Option<String> {
     if let Ok(Some(absence)) = daemon::absence(town, status) {
         return Some(absence.to_string());

@@ -308,7 +308,7 @@ fn g_and_a_letter_go_to_each_view() {
     }
     assert_eq!(press(&mut model, KeyCode::Tab), [TopEffect::Load(TopView::NeedsYou)]);
     assert_eq!(press(&mut model, KeyCode::BackTab), [TopEffect::Load(TopView::Feed)]);
-    // What was asked for before comes too late.
+    // An answer to an earlier request comes too late.
     update(&mut model, TopEvent::Loaded(needs()));
     assert_eq!(model.snapshot, None);
 }

@@ -7,7 +7,7 @@ use gt_api::NextAnswerDocument;
 use gt_core::time::parse_duration;
 use gt_workqueue::work::{NextWork, WorkClient};
 
-use super::request_args::Asking;
+use super::request_args::WorkRequestArgs;
 use super::{first_line, until};
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -25,7 +25,7 @@ Examples:
 )]
 pub(super) struct NextArgs {
     #[command(flatten)]
-    asking: Asking,
+    asking: WorkRequestArgs,
     /// How long to wait if there is nothing
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     wait: Duration,

@@ -10,7 +10,7 @@ use gt_core::work::WorkItem;
 use gt_workqueue::work::{PollEnd, PollNews, PollResult, Polling, WorkClient, poll};
 
 use super::first_line;
-use super::request_args::Asking;
+use super::request_args::WorkRequestArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, plural};
@@ -36,7 +36,7 @@ Examples:
 )]
 pub(super) struct PollArgs {
     #[command(flatten)]
-    asking: Asking,
+    asking: WorkRequestArgs,
     /// How long the queue is asked to wait for work at a time
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     wait: Duration,

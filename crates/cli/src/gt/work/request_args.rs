@@ -10,7 +10,7 @@ use crate::values::comma_separated;
 
 /// The agent that asks for work, and the work it accepts.
 #[derive(Debug, Args)]
-pub(super) struct Asking {
+pub(super) struct WorkRequestArgs {
     /// The agent that asks for work
     #[arg(long, value_name = "NAME")]
     agent: String,
@@ -28,7 +28,7 @@ pub(super) struct Asking {
     lease: Lease,
 }
 
-impl Asking {
+impl WorkRequestArgs {
     /// The same as a request.
     pub(super) fn request(&self) -> Result<NextRequest, Invalid> {
         let kinds = comma_separated(&self.kinds);

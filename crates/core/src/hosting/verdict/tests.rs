@@ -49,7 +49,7 @@ fn open() -> PullRequest {
     }
 }
 
-/// What is known: a first push, a second one that is the tip, `comment:1` answered.
+/// The tracking state: a first push, a second one that is the tip, `comment:1` answered.
 struct Known {
     heads: Vec<String>,
     repaired_head: Option<String>,

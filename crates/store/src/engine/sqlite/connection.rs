@@ -1,12 +1,12 @@
 //! A connection to an SQLite file.
 
-use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gt_core::Timestamp;
+use gt_core::hexadecimal::digits_of;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -42,7 +42,7 @@ pub(crate) struct SqliteConnection {
 
 /// Every statement of the verbs stays prepared.
 const STATEMENTS_CACHED: usize = 256;
-/// Only a program that is not ours makes us wait here; ours queue at the turnstile. As long as `store.lock_timeout` says where
+/// Only a program that is not ours makes us wait here; ours wait in turn for the write lock. As long as `store.lock_timeout` says where
 /// it is not set.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -393,13 +393,6 @@ impl Row for SqliteRow<'_> {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut digits, byte| {
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
-}
-
 /// A value as a caller reads it: bytes in hexadecimal digits.
 fn answered(value: ValueRef<'_>) -> QueryValue {
     match value {
@@ -408,7 +401,7 @@ fn answered(value: ValueRef<'_>) -> QueryValue {
         ValueRef::Real(number) if number.is_finite() => QueryValue::Number(number.to_string()),
         ValueRef::Real(number) => QueryValue::Text(number.to_string()),
         ValueRef::Text(bytes) => QueryValue::Text(String::from_utf8_lossy(bytes).into_owned()),
-        ValueRef::Blob(bytes) => QueryValue::Text(hexadecimal(bytes)),
+        ValueRef::Blob(bytes) => QueryValue::Text(digits_of(bytes)),
     }
 }
 

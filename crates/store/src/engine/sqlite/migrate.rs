@@ -16,7 +16,7 @@ const LEDGER: &str = "CREATE TABLE IF NOT EXISTS migrations (
 ) STRICT";
 
 /// Applies the missing migrations of `steps`, after a backup if the store already held something. The
-/// caller holds the turnstile, so no other process migrates or writes meanwhile.
+/// caller holds the write lock, so no other process migrates or writes meanwhile.
 ///
 /// Returns the backup, if one was made.
 pub(crate) fn migrate(

@@ -31,8 +31,8 @@ fn last_lines(bytes: &[u8]) -> String {
     lines[lines.len().saturating_sub(LINES_MAX)..].join("\n")
 }
 
-/// The notes of an item after a command: what became of it and its last words, before what was noted until then. Nothing if
-/// there is nothing to add.
+/// The notes of an item after a command: its failure and its last words, then the earlier notes. Nothing if there is nothing
+/// to add.
 pub(super) fn noted(old: &str, failure: Option<&str>, words: &str) -> Option<String> {
     let parts = [failure.unwrap_or_default(), words].into_iter().filter(|part| !part.is_empty());
     let new = parts.collect::<Vec<_>>().join("\n");

@@ -1,4 +1,4 @@
-//! One item, from its beginning to what became of it.
+//! One item, from its beginning to its result.
 
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ const VARIABLE_BYTES_MAX: usize = 100_000;
 /// The variable that names the run of an item to its command. No other process has that value.
 const RUN_VARIABLE: &str = "GT_RUN_ID";
 
-/// Has the command do an item, and tells the queue what became of it.
+/// Has the command do an item, and reports the result to the queue.
 pub(super) fn carry_out(poller: &mut Poller<'_>, held: &HeldItem) -> WorkResult<PollEnd> {
     if let Err(error) = end_earlier_commands(poller, held) {
         let _ = poller.give_back(held);
@@ -125,7 +125,7 @@ fn begin(poller: &Poller<'_>, held: &HeldItem) -> Result<(BoundCommand, PathBuf)
     Ok((command, path))
 }
 
-/// How it went with a command.
+/// The result of watching a command.
 enum CommandResult {
     /// It ended by itself.
     Ended(AgentEnd),
