@@ -7,7 +7,7 @@ use gt_core::{Invalid, Json, Timestamp, bead::check_text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::tokens::{compact, contains_nul, without_broken_escapes};
+use crate::tokens::{compact, contains_nul};
 
 /// A string that is only copied when it contains escapes.
 #[derive(Deserialize)]
