@@ -188,8 +188,8 @@ fn occurrence(secret: &str, bytes: &[u8]) -> Occurrence {
         let mut next = Vec::new();
         for end in ends {
             add_ends(character, bytes, end, &mut next, &mut is_cut);
-            let styled = end_of_styles(bytes, end, &mut is_cut);
-            if end > 0 && styled > end {
+            let styled = if end > 0 { end_of_styles(bytes, end, &mut is_cut) } else { end };
+            if styled > end {
                 add_ends(character, bytes, styled, &mut next, &mut is_cut);
             }
         }
