@@ -69,7 +69,11 @@ else
     (cd -- "$work" && shasum -a 256 -c sum >/dev/null) || fail "$name.tar.gz is damaged: its checksum is another"
 fi
 tar -xzf "$work/$name.tar.gz" -C "$work"
-mkdir -p -- "$prefix"
+mkdir -p -- "$prefix/bin"
+# A program that runs, such as the daemon, cannot be written to. Its name can be given to another file.
+cp -- "$work/$name/bin/gt" "$prefix/bin/gt.new"
+mv -f -- "$prefix/bin/gt.new" "$prefix/bin/gt"
+rm -- "$work/$name/bin/gt"
 cp -RP -- "$work/$name/." "$prefix/"
 printf 'Installed gt %s and bd in %s\n' "$version" "$prefix/bin"
 case ":$PATH:" in

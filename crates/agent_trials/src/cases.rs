@@ -144,11 +144,15 @@ fn killed(town: &TrialTown) -> Result<(), String> {
 }
 
 fn help(town: &TrialTown) -> Result<(), String> {
-    let ask = "shell gt escalate 'Which port is free?'";
+    // A question leaves the inbox when its bead is closed, so the agent stays at work until it was seen there.
+    let seen = town.sandbox.root().join("seen");
+    let wait = format!("until [ -e '{}' ]; do sleep 0.1; done", seen.display());
+    let ask = format!("shell gt escalate 'Which port is free?'; {wait}");
     town.sling("we-help", &format!("{ask}\n{}", work(town, "we-help")));
     town.wait("we-help", "the question is in the inbox", || {
         town.gt(&["inbox"]).stdout.contains("Which port is free?")
     })?;
+    fs::write(&seen, "").map_err(|error| error.to_string())?;
     wait_until_landed(town, "we-help")
 }
 

@@ -304,7 +304,7 @@ fn clean(writer: &mut Writer<'_>, work: &Bead, remaining: Option<String>) -> Res
         writer.remove_label(work, label, true)?;
     }
     let description = remaining.unwrap_or_else(|| work.description.clone());
-    let updated_at = writer.now().max(work.updated_at);
+    let updated_at = writer.now().of_change_after(work.updated_at);
     let new = Bead { description, updated_at, ..work.clone() };
     if !writer.save_bead(work, &new, BeadChangeKind::Updated)? {
         writer.touch_bead(&work.id)?;
@@ -322,7 +322,7 @@ fn close_old_context(
     let mut new = context.clone();
     new.status = Status::Closed;
     new.closed_at = Some(writer.now());
-    new.updated_at = writer.now().max(context.updated_at);
+    new.updated_at = writer.now().of_change_after(context.updated_at);
     reason.clone_into(&mut new.close_reason);
     if !why.is_empty() {
         if !new.notes.is_empty() {

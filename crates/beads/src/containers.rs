@@ -93,7 +93,7 @@ pub(crate) fn reopen(writer: &mut Writer<'_>, container: &Bead) -> Result<Bead> 
         outcome: None,
         closed_at: None,
         close_reason: String::new(),
-        updated_at: writer.now().max(container.updated_at),
+        updated_at: writer.now().of_change_after(container.updated_at),
         ..container.clone()
     };
     writer.save_bead(container, &open, BeadChangeKind::Reopened)?;
@@ -121,7 +121,7 @@ fn closed(writer: &Writer<'_>, old: &Bead, reason: &str, outcome: Option<Outcome
         outcome,
         closed_at: Some(now),
         close_reason: reason.to_owned(),
-        updated_at: now.max(old.updated_at),
+        updated_at: now.of_change_after(old.updated_at),
         ..old.clone()
     }
 }

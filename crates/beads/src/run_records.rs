@@ -93,7 +93,7 @@ pub fn set_status_in(
     let mut new = old.clone();
     assignee.clone_into(&mut new.assignee);
     new.enter(status, writer.now());
-    new.updated_at = writer.now().max(old.updated_at);
+    new.updated_at = writer.now().of_change_after(old.updated_at);
     writer.save_bead(&old, &new, kind)?;
     Ok(())
 }

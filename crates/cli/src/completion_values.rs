@@ -10,13 +10,15 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 use gt_core::settings::{KEYS, SettingKind, lookup};
-use gt_core::{IssueType, Status};
+use gt_core::{DependencyType, IssueType, Status};
 use gt_daemon::views::{RunRowsRequest, run_rows};
-use gt_scheduling::Consequences;
+use gt_scheduling::{Consequences, runtimes};
 use gt_town::{Actor, BeadFilter, Environment, StatusFilter, StoreOptions, SystemClock, Town};
 
 /// The variable by which a script of ours asks for completions.
 const VARIABLE: &str = "GT_COMPLETE";
+/// The values of `bd config` that mean something to this program.
+const BEAD_SETTINGS: [&str; 3] = ["export.auto", "status.custom", "types.custom"];
 /// The most candidates of a kind.
 const CANDIDATES_MAX: usize = 200;
 
@@ -48,7 +50,7 @@ pub(crate) fn script(shell: Shell, program: &str) -> std::io::Result<Vec<u8>> {
 }
 
 /// A kind of value that a town knows.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueKind {
     Bead,
     BeadOrRig,
@@ -56,20 +58,43 @@ enum ValueKind {
     Rig,
     Run,
     SettingKey,
+    RigSettingKey,
+    BeadSettingKey,
     SettingValue,
+    Agent,
+    Account,
     BeadStatus,
     BeadType,
+    DependencyType,
 }
 
 impl ValueKind {
-    /// The kind of an argument, by its name and that of its command.
-    fn of(command: &str, argument: &Arg) -> Option<Self> {
+    /// The kind of an argument, by its name and the words that call its command, with the program first.
+    fn of(path: &[String], argument: &Arg) -> Option<Self> {
         if !argument.get_action().takes_values() || !argument.get_possible_values().is_empty() {
             return None;
         }
+        let words: Vec<&str> = path.iter().map(String::as_str).collect();
+        let command = words.last().copied().unwrap_or_default();
+        let group = words.iter().rev().nth(1).copied().unwrap_or_default();
+        let is_bd = words.contains(&"bd");
         Some(match (command, argument.get_id().as_str()) {
-            ("set" | "get" | "unset", "key") => Self::SettingKey,
-            ("set", "value") => Self::SettingValue,
+            ("set" | "get" | "unset", "key") => match group {
+                "config" if is_bd => Self::BeadSettingKey,
+                "config" => Self::SettingKey,
+                "rig" => Self::RigSettingKey,
+                _ => return None,
+            },
+            ("set", "value") if !is_bd && matches!(group, "config" | "rig") => Self::SettingValue,
+            (_, "name") if group == "agent" => Self::Agent,
+            ("sling" | "init", "agent") => Self::Agent,
+            ("default" | "remove" | "resume", "handle") | ("sling", "account") => Self::Account,
+            (_, "target" | "one" | "other" | "blocker" | "blocks" | "blocked_by")
+                if group == "dep" =>
+            {
+                Self::Bead
+            }
+            (_, "kind") if group == "dep" => Self::DependencyType,
             ("sling" | "queue", "words") => Self::BeadOrRig,
             ("pause" | "resume" | "land" | "status", "id") | (_, "convoy") => Self::Convoy,
             (_, "rig") => Self::Rig,
@@ -94,9 +119,16 @@ impl ValueKind {
             Self::Rig => rig_names(current),
             Self::Run => runs(current),
             Self::SettingKey => setting_keys(current),
+            Self::RigSettingKey => rig_setting_keys(current),
+            Self::BeadSettingKey => named(BEAD_SETTINGS.into_iter().map(str::to_owned), current),
+            Self::Agent => named(agents().into_iter(), current),
+            Self::Account => named(accounts().into_iter(), current),
             Self::SettingValue => setting_values(current),
             Self::BeadStatus => named(Status::BUILT_IN.iter().map(ToString::to_string), current),
             Self::BeadType => named(IssueType::BUILT_IN.iter().map(ToString::to_string), current),
+            Self::DependencyType => {
+                named(DependencyType::known_names().map(str::to_owned), current)
+            }
         };
         found.into_iter().take(CANDIDATES_MAX).collect()
     }
@@ -104,14 +136,18 @@ impl ValueKind {
 
 /// The command with completers for what a town knows.
 fn with_values(command: Command) -> Command {
-    let name = command.get_name().to_owned();
-    let command = command.mut_args(|argument| match ValueKind::of(&name, &argument) {
+    with_values_at(command, Vec::new())
+}
+
+fn with_values_at(command: Command, mut path: Vec<String>) -> Command {
+    path.push(command.get_name().to_owned());
+    let command = command.mut_args(|argument| match ValueKind::of(&path, &argument) {
         Some(kind) => {
             argument.add(ArgValueCompleter::new(move |current: &OsStr| kind.candidates(current)))
         }
         None => argument,
     });
-    command.mut_subcommands(with_values)
+    command.mut_subcommands(|inner| with_values_at(inner, path.clone()))
 }
 
 fn named(names: impl Iterator<Item = String>, current: &str) -> Vec<CompletionCandidate> {
@@ -182,11 +218,42 @@ fn setting_keys(current: &str) -> Vec<CompletionCandidate> {
     candidates
 }
 
+/// The settings of a rig, as `gt rig set` names them.
+fn rig_setting_keys(current: &str) -> Vec<CompletionCandidate> {
+    let mut candidates =
+        named(["executor", "title", "branch"].map(str::to_owned).into_iter(), current);
+    for key in KEYS {
+        let Some(name) = key.name.strip_prefix("rig.*.") else { continue };
+        if name.starts_with(current) {
+            candidates.push(helped(name.to_owned(), key.help));
+        }
+    }
+    candidates
+}
+
+fn agents() -> Vec<String> {
+    let Some(town) = town() else { return Vec::new() };
+    let known = runtimes::list(&town).unwrap_or_default();
+    known.into_iter().map(|(name, _)| name).collect()
+}
+
+fn accounts() -> Vec<String> {
+    let Some(town) = town() else { return Vec::new() };
+    let known = town.read(|reader| Ok(reader.accounts()?)).unwrap_or_default();
+    known.into_iter().map(|account| account.handle).collect()
+}
+
 /// The values of the setting that stands before the current word.
 fn setting_values(current: &str) -> Vec<CompletionCandidate> {
     let words: Vec<String> = std::env::args().collect();
-    let before = words.windows(2).find(|pair| pair[0] == "set").map(|pair| pair[1].as_str());
-    let Some((setting, _)) = before.and_then(|name| lookup(name).ok()) else {
+    let name = words.iter().position(|word| word == "set").and_then(|at| {
+        let after = words.get(at + 1)?;
+        if at > 0 && words[at - 1] == "rig" {
+            return Some(format!("rig.{after}.{}", words.get(at + 2)?));
+        }
+        Some(after.clone())
+    });
+    let Some((setting, _)) = name.as_deref().and_then(|name| lookup(name).ok()) else {
         return Vec::new();
     };
     let values: &[&str] = match setting.kind {
@@ -202,14 +269,16 @@ fn setting_values(current: &str) -> Vec<CompletionCandidate> {
 mod tests {
     use super::*;
 
-    fn kinds(command: &Command, path: &[&str]) -> Vec<String> {
+    fn kinds(command: &Command, path: &[&str]) -> Vec<(String, ValueKind)> {
         let mut found = command;
+        let mut words = vec![command.get_name().to_owned()];
         for name in path {
             found = found.find_subcommand(name).unwrap();
+            words.push(found.get_name().to_owned());
         }
         let of = |argument: &Arg| {
-            let kind = ValueKind::of(found.get_name(), argument);
-            kind.map(|_| argument.get_id().to_string())
+            let kind = ValueKind::of(&words, argument);
+            kind.map(|kind| (argument.get_id().to_string(), kind))
         };
         found.get_arguments().filter_map(of).collect()
     }
@@ -230,9 +299,38 @@ mod tests {
         ] {
             let found = kinds(&gt, path);
             for name in wanted {
-                assert!(found.iter().any(|known| known == name), "{path:?}: {name} in {found:?}");
+                let is_found = found.iter().any(|(known, _)| known == name);
+                assert!(is_found, "{path:?}: {name} in {found:?}");
             }
         }
+    }
+
+    #[test]
+    fn arguments_of_one_name_are_told_apart_by_their_commands() {
+        use ValueKind::{
+            Account, Agent, Bead, BeadSettingKey, DependencyType, RigSettingKey, SettingKey,
+        };
+        let gt = crate::gt_command();
+        for (path, name, wanted) in [
+            (&["config", "set"][..], "key", Some(SettingKey)),
+            (&["rig", "set"], "key", Some(RigSettingKey)),
+            (&["bd", "config", "set"], "key", Some(BeadSettingKey)),
+            (&["bd", "kv", "set"], "key", None),
+            (&["config", "agent", "set"], "key", None),
+            (&["config", "agent", "set"], "value", None),
+            (&["config", "agent", "test"], "name", Some(Agent)),
+            (&["sling"], "agent", Some(Agent)),
+            (&["sling"], "account", Some(Account)),
+            (&["config", "account", "default"], "handle", Some(Account)),
+            (&["bd", "dep", "add"], "target", Some(Bead)),
+            (&["bd", "dep", "add"], "kind", Some(DependencyType)),
+        ] {
+            let found = kinds(&gt, path).into_iter().find(|(known, _)| known == name);
+            assert_eq!(found.map(|(_, kind)| kind), wanted, "{path:?}: {name}");
+        }
+        let bd = crate::bd_command();
+        let found = kinds(&bd, &["config", "get"]);
+        assert!(found.iter().any(|(_, kind)| *kind == BeadSettingKey), "{found:?}");
     }
 
     #[test]

@@ -355,6 +355,7 @@ macro_rules! for_each_conformance_case {
             texts {
                 a_search_looks_into_title_and_id,
                 a_search_takes_every_character_literally,
+                a_search_refuses_a_text_that_is_too_long,
                 a_search_finds_text_in_any_script_as_it_was_written,
                 each_text_has_a_filter_of_its_own,
                 metadata_fields_are_compared_by_value,

@@ -1,10 +1,11 @@
 //! Filters that look into texts and JSON.
 
+use gt_core::limits::QUERY_BYTES_MAX;
 use gt_core::{Bead, Title};
 
 use super::EngineUnderTest;
 use super::kit::{CheckedStore, bead, json, texts};
-use gt_store::BeadFilter;
+use gt_store::{BeadFilter, StoreError};
 
 fn any() -> BeadFilter {
     BeadFilter::default()
@@ -38,6 +39,21 @@ pub(super) fn a_search_takes_every_character_literally(subject: &dyn EngineUnder
     town.finds(text("of_"), &["gt-b"]);
     town.finds(text(r"k\s"), &["gt-c"]);
     town.finds(text("'quoted'"), &["gt-c"]);
+}
+
+pub(super) fn a_search_refuses_a_text_that_is_too_long(subject: &dyn EngineUnderTest) {
+    let town = CheckedStore::new(subject);
+    let long = |bytes: usize| Some("%".repeat(bytes));
+    town.finds(BeadFilter { text: long(QUERY_BYTES_MAX), ..any() }, &[]);
+    for too_long in [QUERY_BYTES_MAX + 1, 1_000_000] {
+        for filter in [
+            BeadFilter { text: long(too_long), ..any() },
+            BeadFilter { description_contains: long(too_long), ..any() },
+        ] {
+            let refused = town.refuse_reading(|reader| reader.find(&filter));
+            assert!(matches!(refused, StoreError::Query(_)), "{refused:?}");
+        }
+    }
 }
 
 pub(super) fn a_search_finds_text_in_any_script_as_it_was_written(subject: &dyn EngineUnderTest) {

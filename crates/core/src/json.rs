@@ -209,6 +209,34 @@ pub fn compact(text: &str) -> String {
     compact
 }
 
+/// The same JSON, in whose strings every escape that stands for half of a character stands for an unknown character instead.
+pub fn without_broken_escapes(json: &str) -> String {
+    const UNKNOWN: &str = "\\ufffd";
+    let half = |text: &str| {
+        let digits = text.strip_prefix("\\u")?.get(..4)?;
+        u32::from_str_radix(digits, 16).ok().filter(|code| (0xD800..0xE000).contains(code))
+    };
+    let mut kept = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let (before, from) = rest.split_at(at);
+        kept.push_str(before);
+        let pair = |first: u32| first < 0xDC00 && half(&from[6..]).is_some_and(|low| low >= 0xDC00);
+        let (written, length) = match half(from) {
+            Some(first) if pair(first) => (&from[..12], 12),
+            Some(_) => (UNKNOWN, 6),
+            None => {
+                let escape = from.chars().take(2).map(char::len_utf8).sum();
+                (&from[..escape], escape)
+            }
+        };
+        kept.push_str(written);
+        rest = &from[length..];
+    }
+    kept.push_str(rest);
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,6 +264,19 @@ mod tests {
         }
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         assert_eq!(Json::trusted(deep).depth(), 100_000);
+    }
+
+    #[test]
+    fn half_a_character_becomes_an_unknown_one() {
+        for (json, expected) in [
+            (r#""a\ud800b""#, r#""a\ufffdb""#),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (r#""\ude00\ud83d""#, r#""\ufffd\ufffd""#),
+            (r#""\\ud800 \u00e4""#, r#""\\ud800 \u00e4""#),
+            (r#""\ud83d\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+        ] {
+            assert_eq!(without_broken_escapes(json), expected);
+        }
     }
 
     #[test]

@@ -91,7 +91,8 @@ impl SecretMask {
     /// The most bytes that a value can take in a text. A reader that begins in the middle of a text begins so many bytes
     /// earlier.
     pub fn longest(&self) -> usize {
-        self.secrets.first().map_or(0, |secret| secret.len().saturating_mul(ESCAPED_BYTES_MAX))
+        let bytes_max = ESCAPED_BYTES_MAX + STYLE_BYTES_MAX;
+        self.secrets.first().map_or(0, |secret| secret.len().saturating_mul(bytes_max))
     }
 
     /// A text without the values.
@@ -164,6 +165,9 @@ const BACKSLASHES_MAX: usize = 4;
 /// The most bytes in which a text writes one byte of a value: backslashes, `u` and four digits.
 const ESCAPED_BYTES_MAX: usize = BACKSLASHES_MAX + 5;
 
+/// The most bytes of colours and the like between two characters of a value.
+const STYLE_BYTES_MAX: usize = 64;
+
 /// Whether bytes begin with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Occurrence {
@@ -174,7 +178,8 @@ enum Occurrence {
     None,
 }
 
-/// Whether bytes begin with a value, as it is or as JSON may write it: any of its characters can be escaped.
+/// Whether bytes begin with a value, as it is or as JSON may write it: any of its characters can be escaped. A program that
+/// colours a part of it writes what controls a terminal between its characters.
 fn occurrence(secret: &str, bytes: &[u8]) -> Occurrence {
     // Every length at which the characters so far may end: a backslash is one character, or begins another one.
     let mut ends = vec![0];
@@ -183,6 +188,10 @@ fn occurrence(secret: &str, bytes: &[u8]) -> Occurrence {
         let mut next = Vec::new();
         for end in ends {
             add_ends(character, bytes, end, &mut next, &mut is_cut);
+            let styled = if end > 0 { end_of_styles(bytes, end, &mut is_cut) } else { end };
+            if styled > end {
+                add_ends(character, bytes, styled, &mut next, &mut is_cut);
+            }
         }
         next.sort_unstable();
         next.dedup();
@@ -192,6 +201,41 @@ fn occurrence(secret: &str, bytes: &[u8]) -> Occurrence {
         }
     }
     ends.last().map_or(Occurrence::None, |end| Occurrence::Whole(*end))
+}
+
+/// Where the sequences end that begin at `from` and set a colour or the like; `from` if there are none.
+fn end_of_styles(bytes: &[u8], from: usize, is_cut: &mut bool) -> usize {
+    let mut end = from;
+    loop {
+        match style(&bytes[end..]) {
+            Occurrence::Whole(length) if end + length - from <= STYLE_BYTES_MAX => end += length,
+            Occurrence::Cut if bytes.len() - from < STYLE_BYTES_MAX => {
+                *is_cut = true;
+                return end;
+            }
+            _ => return end,
+        }
+    }
+}
+
+/// Whether bytes begin with a control sequence of a terminal, as it is or as JSON writes it.
+fn style(bytes: &[u8]) -> Occurrence {
+    let backslashes = bytes.iter().take(BACKSLASHES_MAX).take_while(|byte| **byte == b'\\').count();
+    let escape: &[u8] = if backslashes == 0 { b"\x1b" } else { b"u001b" };
+    let found = &bytes[backslashes..];
+    let found = &found[..found.len().min(escape.len())];
+    if bytes.is_empty() || !escape[..found.len()].eq_ignore_ascii_case(found) {
+        return Occurrence::None;
+    }
+    let rest = &bytes[backslashes + found.len()..];
+    let parameters = rest.iter().skip(1).take_while(|byte| (b' '..=b'?').contains(*byte)).count();
+    match (rest.first(), rest.get(1 + parameters)) {
+        (None, _) | (Some(b'['), None) => Occurrence::Cut,
+        (Some(b'['), Some(b'@'..=b'~')) => {
+            Occurrence::Whole(backslashes + escape.len() + parameters + 2)
+        }
+        _ => Occurrence::None,
+    }
 }
 
 /// Adds each place at which a character ends that begins at `from`.
@@ -453,6 +497,26 @@ mod tests {
     }
 
     #[test]
+    fn values_are_masked_when_parts_of_them_are_coloured() {
+        let mask = mask(&["sk-test-0123456789"]);
+        for (text, expected) in [
+            ("a sk-\x1b[01;31m\x1b[Ktest\x1b[m\x1b[K-0123456789 b", "a [masked] b"),
+            ("a \x1b[1msk-test-0123456789\x1b[0m b", "a \x1b[1m[masked]\x1b[0m b"),
+            (r"a sk-\u001b[01;31m\u001B[Ktest\u001b[m-0123456789 b", "a [masked] b"),
+            (r"a sk-\\u001b[38;2;255;100;0mtest\\u001b[0m-0123456789 b", "a [masked] b"),
+            ("a sk-\x1b[31mtest-012345678 b", "a sk-\x1b[31mtest-012345678 b"),
+            ("a sk-\x1b]0;title\x07test-0123456789 b", "a sk-\x1b]0;title\x07test-0123456789 b"),
+        ] {
+            assert_eq!(mask.mask(text), expected, "{text:?}");
+            // Nothing of it is shown before it is known.
+            let mut stream = MaskedStream::new(mask.clone());
+            let pieces = text.as_bytes().chunks(1).flat_map(|piece| stream.next(piece));
+            let shown: Vec<u8> = pieces.collect();
+            assert_eq!(String::from_utf8_lossy(&shown), expected, "{text:?}");
+        }
+    }
+
+    #[test]
     fn only_values_that_may_be_keys_are_masked() {
         let is_masked = |name: &str, value: &str| {
             let mut secrets = Vec::new();
@@ -523,7 +587,7 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_are_masked_like_the_whole(
-            text in r"([ab\n\\]|\\u006[12]){0,60}", cuts in prop::collection::vec(1_usize..9, 0..30),
+            text in r"([ab\n\\]|\\u006[12]|\x1b\[3?m|\\u001b\[m){0,60}", cuts in prop::collection::vec(1_usize..9, 0..30),
             values in prop::collection::vec("[ab]{8,10}", 0..3),
         ) {
             let values: Vec<&str> = values.iter().map(String::as_str).collect();

@@ -79,6 +79,12 @@ impl Timestamp {
         })
     }
 
+    /// The time of a change that is made now to what changed last at `earlier`: a clock that was ahead may have told that.
+    #[must_use]
+    pub fn of_change_after(self, earlier: Self) -> Self {
+        if earlier > self { earlier.plus(Duration::from_millis(1)) } else { self }
+    }
+
     /// This instant moved later; stays at the end of the range instead of wrapping.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
@@ -286,6 +292,15 @@ mod tests {
         ] {
             assert_eq!(Timestamp::parse(given).unwrap().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_change_is_later_than_what_a_clock_that_was_ahead_told() {
+        let at = Timestamp::from_nanos;
+        assert_eq!(at(7).of_change_after(at(5)), at(7));
+        assert_eq!(at(7).of_change_after(at(7)), at(7));
+        assert_eq!(at(7).of_change_after(at(9)), at(1_000_009));
+        assert_eq!(at(7).of_change_after(at(i64::MAX)), at(i64::MAX));
     }
 
     #[test]

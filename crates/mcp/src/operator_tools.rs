@@ -366,6 +366,12 @@ fn create(caller: &McpCaller, arguments: &mut ToolArguments) -> ToolAnswer {
         let key = planned.draft.key.as_ref().map(|key| format!("{key} = ")).unwrap_or_default();
         lines.push(format!("{verb} {key}{}", bead_line(&made.bead)));
     }
+    for absent in made.dependencies.iter().filter(|added| !added.target_exists) {
+        let (bead, target) = (&absent.issue, &absent.target);
+        lines.push(format!(
+            "{bead} depends on {target}, which does not exist here and holds nothing up"
+        ));
+    }
     Ok(if dry_run {
         lines.next("create without dry_run")
     } else {

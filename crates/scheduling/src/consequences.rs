@@ -75,7 +75,7 @@ fn end_given_up_repairs(writer: &mut Writer<'_>) -> Result<()> {
         }
         let mut new = old.clone();
         new.enter(Status::Blocked, writer.now());
-        new.updated_at = writer.now().max(old.updated_at);
+        new.updated_at = writer.now().of_change_after(old.updated_at);
         writer.save_bead(&old, &new, BeadChangeKind::StatusChanged)?;
     }
     Ok(())

@@ -104,6 +104,11 @@ fn in_all(tokens: i64, cost: Money) -> Vec<(BudgetKind, u64)> {
 }
 
 impl SchedulerSettings {
+    /// Whether beads or convoys have budgets.
+    pub fn has_work_budgets(&self) -> bool {
+        !self.bead_budgets.is_empty() || !self.convoy_budgets.is_empty()
+    }
+
     /// The settings in the layers. Every value in them was checked when it was read.
     pub fn of(layers: &Layers) -> Result<Self> {
         let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);

@@ -50,6 +50,29 @@ fn note(text: &str) -> TranscriptKind {
 }
 
 #[test]
+fn an_event_with_half_a_character_or_broken_bytes_counts() {
+    for half in [r"\ud83d", r"\ude00\ud83d", "\u{fffd}"] {
+        let line = format!(
+            r#"{{"type":"result","result":"Done {half}.","total_cost_usd":0.5,"usage":{{"input_tokens":7}}}}"#
+        );
+        // The last one stands for bytes that are no text.
+        let line: Vec<u8> = match line.split_once('\u{fffd}') {
+            Some((before, after)) => [before.as_bytes(), b"\xff", after.as_bytes()].concat(),
+            None => line.into_bytes(),
+        };
+        let told = events(TranscriptFormat::Claude, &line);
+        let [usage, result] = told.as_slice() else { panic!("{told:?}") };
+        let TranscriptKind::Usage(usage) = &usage.kind else { panic!("{told:?}") };
+        assert_eq!((usage.input, usage.cost), (7, Some(Money(500_000))));
+        let TranscriptKind::Result { text, .. } = &result.kind else { panic!("{told:?}") };
+        assert!(text.starts_with("Done \u{fffd}") && text.ends_with('.'), "{text}");
+    }
+    // It is read only if it is one event.
+    let cut = r#"{"type":"assistant","text":"\ud83d"#;
+    assert_eq!(kinds(TranscriptFormat::Claude, &format!("{cut}\n")), [text(cut)]);
+}
+
+#[test]
 fn an_amount_that_is_none_is_told() {
     for wrong in ["-5", "\"much\"", "1e+300"] {
         let line = format!(

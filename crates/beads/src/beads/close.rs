@@ -110,7 +110,7 @@ pub fn close_in(
         new.carried.retain(|(key, _)| key != "closed_by_session");
         new.carried.push(("closed_by_session".to_owned(), Json::string(session)));
     }
-    new.updated_at = writer.now().max(old.updated_at);
+    new.updated_at = writer.now().of_change_after(old.updated_at);
     writer.save_bead(&old, &new, kind.unwrap_or(BeadChangeKind::Closed))?;
     close_context_of(writer, id)?;
     Ok(ClosedBead { bead: new, unblocked: Vec::new(), also_closed: Vec::new(), cancelled })
@@ -156,7 +156,7 @@ pub fn reopen_in(
         return Ok((old, false));
     };
     new.defer_until = None;
-    new.updated_at = writer.now().max(old.updated_at);
+    new.updated_at = writer.now().of_change_after(old.updated_at);
     writer.save_bead(&old, &new, kind)?;
     if let Some(reason) = reason {
         check_text("reason", reason)?;

@@ -64,7 +64,7 @@ fn save(
     if new == *old {
         return Ok(false);
     }
-    new.updated_at = writer.now().max(old.updated_at);
+    new.updated_at = writer.now().of_change_after(old.updated_at);
     writer.save_bead(old, &new, kind.unwrap_or(BeadChangeKind::Updated))?;
     Ok(true)
 }

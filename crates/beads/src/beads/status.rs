@@ -128,7 +128,7 @@ pub(super) fn claim_in(
         | Transition::Deleted => return Ok(claimed),
     }
     refuse_for_convoy(bead, &claimed)?;
-    claimed.updated_at = writer.now().max(bead.updated_at);
+    claimed.updated_at = writer.now().of_change_after(bead.updated_at);
     Ok(claimed)
 }
 

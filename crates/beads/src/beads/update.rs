@@ -196,7 +196,7 @@ pub(crate) fn update_in(
     let mut touched = change_labels(writer, &old, changes)?;
     touched |= change_parent(town, writer, &old.id, &changes.parent)?;
     if new != old {
-        new.updated_at = writer.now().max(old.updated_at);
+        new.updated_at = writer.now().of_change_after(old.updated_at);
         writer.save_bead(&old, &new, kind)?;
         if new.status == Status::Closed {
             close_context_of(writer, &new.id)?;

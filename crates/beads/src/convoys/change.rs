@@ -215,7 +215,7 @@ pub fn close(town: &Town, convoy: &str, how: &ConvoyClose) -> Result<(Convoy, bo
             outcome: Some(outcome),
             closed_at: Some(now),
             close_reason: reason.clone(),
-            updated_at: now.max(old.updated_at),
+            updated_at: now.of_change_after(old.updated_at),
             ..old.clone()
         };
         writer.save_bead(&old, &new, BeadChangeKind::Closed)?;
@@ -268,7 +268,7 @@ pub(crate) fn close_bookkeeping(
             outcome: Some(Outcome::Cancelled),
             closed_at: Some(now),
             close_reason: format!("{bead} {why}"),
-            updated_at: now.max(old.updated_at),
+            updated_at: now.of_change_after(old.updated_at),
             ..old.clone()
         };
         writer.save_bead(&old, &new, BeadChangeKind::Closed)?;

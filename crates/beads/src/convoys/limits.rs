@@ -38,7 +38,7 @@ pub fn require_review(town: &Town, convoy: &str, required: bool) -> Result<(Conv
             let kept = old.metadata.clone().unwrap_or_else(|| Json::object(&[]));
             let value = if required { REVIEW_REQUIRED } else { REVIEW_OPTIONAL };
             let metadata = Some(kept.with(REVIEW, &Json::string(value)));
-            let updated_at = writer.now().max(old.updated_at);
+            let updated_at = writer.now().of_change_after(old.updated_at);
             let new = Bead { metadata, updated_at, ..old.clone() };
             writer.save_bead(&old, &new, BeadChangeKind::Updated)?;
         }

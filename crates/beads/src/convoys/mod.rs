@@ -171,7 +171,7 @@ pub fn open_staged(writer: &mut Writer<'_>, convoy: &BeadId) -> Result<()> {
             old.status
         )));
     }
-    let updated_at = writer.now().max(old.updated_at);
+    let updated_at = writer.now().of_change_after(old.updated_at);
     let open = Bead { status: Status::Open, updated_at, ..old.clone() };
     writer.save_bead(&old, &open, BeadChangeKind::StatusChanged)?;
     // Everything may have been done meanwhile.

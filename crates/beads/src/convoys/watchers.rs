@@ -65,7 +65,7 @@ pub fn watch(
             }
             let kept = old.metadata.clone().unwrap_or_else(|| Json::object(&[]));
             let kept = kept.with("watchers", &write_watchers(&all));
-            let updated_at = writer.now().max(old.updated_at);
+            let updated_at = writer.now().of_change_after(old.updated_at);
             let new = Bead { metadata: Some(kept), updated_at, ..old.clone() };
             writer.save_bead(&old, &new, BeadChangeKind::Updated)?;
         }

@@ -20,6 +20,8 @@ pub struct ExportOptions {
     pub scrub: bool,
     /// With a record for each bead that was deleted lately.
     pub tombstones: bool,
+    /// Labels by their names instead of in the order in which they were added, which differs between clones.
+    pub sorted_labels: bool,
 }
 
 /// Hands every bead (and every memory) to `each` as one line of JSON, without its newline, all from
@@ -59,6 +61,7 @@ pub fn export_some<E: From<OperationError>>(
                 }
                 let labels = match row.labels.len() {
                     0 => Vec::new(),
+                    _ if options.sorted_labels => row.labels.clone(),
                     _ => reader.labels_in_order(&row.bead)?,
                 };
                 let comments = match row.comments {

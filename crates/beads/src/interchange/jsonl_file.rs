@@ -121,7 +121,8 @@ fn replace(town: &Town, path: &Path, found: Option<&str>) -> Result<JsonlWrite> 
     // Before the beads are read: a change in between is written the next time.
     let event = town.read(|reader| Ok(reader.last_event_number()?))?;
     let temporary = path.with_file_name(format!("issues.jsonl.{}.new", std::process::id()));
-    let options = ExportOptions { no_memories: false, scrub: true, tombstones: true };
+    let options =
+        ExportOptions { no_memories: false, scrub: true, tombstones: true, sorted_labels: true };
     let written = write_beads(town, path, &temporary, options);
     let (count, fingerprint) = written.inspect_err(|_| {
         // Leave no half of a file behind; the old file is untouched.

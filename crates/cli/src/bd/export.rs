@@ -44,8 +44,11 @@ pub(super) struct ExportArgs {
 pub(super) fn run(context: &CommandContext<'_>, args: &ExportArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
     let printer = context.printer;
-    let options =
-        ExportOptions { no_memories: args.no_memories, scrub: args.scrub, tombstones: false };
+    let options = ExportOptions {
+        no_memories: args.no_memories,
+        scrub: args.scrub,
+        ..ExportOptions::default()
+    };
     if args.watch {
         return watch(context, &town, args.output.as_deref());
     }

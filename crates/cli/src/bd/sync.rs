@@ -81,8 +81,9 @@ fn sync(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
         }
         if kept > 0 {
             let older = plural(kept, "bead");
+            let are = if kept == 1 { "is" } else { "are" };
             printer
-                .note(format!("{older} of the file are older than the store, which keeps its own; bd show and bd history tell more"));
+                .note(format!("{older} of the file {are} older than the store, which keeps its own; bd show and bd history tell more"));
         }
     }
     match count {

@@ -112,6 +112,9 @@ fn init_is_refused_where_it_cannot_work() {
     assert_says(&refusal(&outside.gt(["init", "--yes"])), &["no git repository", "git init"]);
     let unknown = user.gt(&["init", "--yes", "--agent", "claud"]).fails(1);
     assert_says(&unknown.stderr, &["did you mean claude?"]);
+    user.run("git", &["checkout", "--quiet", "--detach"]).ok();
+    let detached = user.gt(&["init", "--yes"]).fails(1);
+    assert_says(&detached.stderr, &["no branch is checked out", "git switch <branch>"]);
 }
 
 #[test]

@@ -52,6 +52,16 @@ fn the_file_follows_each_change_sorted_and_stable() {
     assert_eq!(file(&repo), before);
     repo.bd(["update", "we-a", "--title", "New"]).ok();
     wait_until("the change is in the file", || file(&repo).contains("\"New\""));
+    // Another clone may get the same labels in another order, and its line is the same.
+    for label in ["z", "b"] {
+        repo.bd(["label", "add", "we-a", label]).ok();
+    }
+    wait_until("the labels are in the file", || file(&repo).contains(r#"["b","z"]"#));
+    let path = repo.cwd().join(".beads/issues.jsonl");
+    let current = file(&repo);
+    fs::write(&path, current.replace(r#"["b","z"]"#, r#"["z","b"]"#)).unwrap();
+    repo.bd(["sync"]).ok();
+    assert_eq!(file(&repo), current);
 }
 
 #[test]
@@ -83,6 +93,26 @@ fn a_file_that_git_changed_is_not_overwritten_but_taken_over() {
     fs::write(&path, "{\"id\":\"we-a\",\"title\":\"a\"}\n{\"id\":\"we-b\",\"ti").unwrap();
     assert_says(&refusal(&repo.start_bd(&["sync"]).run()), &["issues.jsonl", "2"]);
     assert!(file(&repo).ends_with("\"ti"), "the file stays as it is");
+}
+
+#[test]
+fn a_change_to_what_a_clock_that_was_ahead_wrote_reaches_the_other_clone() {
+    let (one, other) = (repository("one"), repository("other"));
+    let ahead = r#"{"id":"we-z","title":"Ahead","created_at":"2026-01-01T00:00:00Z","updated_at":"2099-01-01T00:00:00Z"}"#;
+    let path = |repo: &Sandbox| repo.cwd().join(".beads/issues.jsonl");
+    for repo in [&one, &other] {
+        fs::create_dir_all(repo.cwd().join(".beads")).unwrap();
+        fs::write(path(repo), format!("{ahead}\n")).unwrap();
+        repo.bd(["sync"]).ok();
+    }
+    one.bd(["update", "we-z", "--title", "Later"]).ok();
+    wait_until("the change is in the file", || file(&one).contains("Later"));
+
+    fs::copy(path(&one), path(&other)).unwrap();
+    other.bd(["sync"]).ok();
+
+    assert_eq!(other.show("we-z")["title"], "Later");
+    assert_eq!(file(&other), file(&one));
 }
 
 #[test]

@@ -64,6 +64,7 @@ mod import_gas_town;
 mod import_problems;
 mod inbox;
 mod init;
+mod install_script;
 mod jsonl_in_git;
 mod kv;
 mod labels_comments;

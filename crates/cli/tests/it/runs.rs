@@ -428,6 +428,8 @@ fn files_of_runs_that_are_over_are_removed_when_they_are_old() {
     town.gt(["config", "set", "logs.keep", "0s"]).ok();
     town.gt(["__keep-house", &root]).ok();
     assert_eq!(all.map(has_files), [false, false, true, true]);
+    let told = town.gt(["run", "log", "we-done"]).ok().stderr;
+    assert!(told.contains("the output of we-done#1 is not kept any more: logs.keep"), "{told}");
     town.allow("go");
     wait_until("the live one goes on", || town.show("we-live")["status"] == "closed");
     town.assert_quiet();

@@ -45,6 +45,12 @@ impl DependencyType {
     /// The types that can hold a bead up.
     pub const BLOCKING: [Self; 3] = [Self::Blocks, Self::ConditionalBlocks, Self::WaitsFor];
 
+    /// The names of the types that are known.
+    pub fn known_names() -> impl Iterator<Item = &'static str> {
+        let own = ["blocks", "conditional-blocks", "waits-for", "parent-child", "tracks"];
+        own.into_iter().chain(WELL_KNOWN)
+    }
+
     /// Reads a type; any short text is one.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         check_name("dependency type", text)?;

@@ -96,8 +96,7 @@ fn blind_budgets(town: &Town, all: &[Rig]) -> Result<Option<HealthCheck>> {
     let settings = town.scheduler_settings()?;
     let is_counted = |kind| kind != BudgetKind::RunsPerHour;
     let is_set = settings.account_cost_per_day > 0
-        || !settings.bead_budgets.is_empty()
-        || !settings.convoy_budgets.is_empty()
+        || settings.has_work_budgets()
         || settings.budgets.iter().any(|budget| is_counted(budget.kind))
         || all.iter().any(|rig| settings.run_limits_in(&rig.slug).limit_usage());
     let mut names = Vec::new();

@@ -82,9 +82,16 @@ impl OutputSums {
         let Some(known) = place.map(|place| &mut self.records[place]) else {
             return self.records.push(record);
         };
-        if usage.scope == UsageScope::Request {
-            record.tokens = record.tokens.plus(known.tokens);
-            record.reported = Money::sum(record.reported.into_iter().chain(known.reported));
+        match usage.scope {
+            UsageScope::Request => {
+                record.tokens = record.tokens.plus(known.tokens);
+                record.reported = Money::sum(record.reported.into_iter().chain(known.reported));
+            }
+            // The last report of a session that fails may say nothing.
+            UsageScope::Session => {
+                record.tokens = record.tokens.max(known.tokens);
+                record.reported = record.reported.max(known.reported);
+            }
         }
         *known = record;
     }
@@ -230,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_of_a_session_are_added_up_and_totals_replace_each_other() {
+    fn requests_of_a_session_are_added_up_and_its_totals_only_grow() {
         let usage = |scope, input| {
             let usage = ModelUsage { input, scope, ..ModelUsage::default() };
             TranscriptEvent { at: None, kind: TranscriptKind::Usage(usage) }
@@ -244,6 +251,7 @@ mod tests {
             next,
             usage(UsageScope::Session, 7),
             usage(UsageScope::Session, 9),
+            usage(UsageScope::Session, 0),
         ]);
         let counted: Vec<(u32, u64)> =
             sums.records.iter().map(|record| (record.session, record.tokens.input)).collect();

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
+use gt_core::json::{compact, without_broken_escapes};
 use gt_core::limits::LOOKED_UP_BYTES_MAX;
 use gt_core::{Invalid, Json, Timestamp, bead::check_text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::tokens::{contains_nul, without_broken_escapes};
-use gt_core::json::compact;
+use crate::tokens::contains_nul;
 
 /// A string that is only copied when it contains escapes.
 #[derive(Deserialize)]

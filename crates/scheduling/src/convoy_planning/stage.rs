@@ -501,7 +501,7 @@ fn restage(
     }
     writer.track(&convoy.id, &staged.added)?;
     let mut now = Bead { status: Status::parse(staged.status)?, ..convoy.clone() };
-    now.updated_at = writer.now().max(convoy.updated_at);
+    now.updated_at = writer.now().of_change_after(convoy.updated_at);
     if now.status != convoy.status {
         writer.save_bead(convoy, &now, BeadChangeKind::StatusChanged)?;
     }

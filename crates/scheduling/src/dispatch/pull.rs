@@ -27,7 +27,7 @@ pub fn give_in(writer: &mut Writer<'_>, bead: &Bead, agent: &str) -> Result<Run>
     let mut hooked = bead.clone();
     agent.clone_into(&mut hooked.assignee);
     hooked.enter(Status::Hooked, writer.now());
-    hooked.updated_at = writer.now().max(bead.updated_at);
+    hooked.updated_at = writer.now().of_change_after(bead.updated_at);
     writer.save_bead(bead, &hooked, BeadChangeKind::StatusChanged)?;
     Ok(run)
 }
@@ -96,6 +96,6 @@ fn taken(writer: &Writer<'_>, bead: &Bead, agent: &str) -> Bead {
     let mut taken = bead.clone();
     agent.clone_into(&mut taken.assignee);
     taken.enter(Status::InProgress, writer.now());
-    taken.updated_at = writer.now().max(bead.updated_at);
+    taken.updated_at = writer.now().of_change_after(bead.updated_at);
     taken
 }

@@ -117,7 +117,7 @@ pub(crate) fn start_in(
     let mut hooked = bead.clone();
     hooked.assignee.clone_from(&run.agent);
     hooked.enter(Status::Hooked, writer.now());
-    hooked.updated_at = writer.now().max(bead.updated_at);
+    hooked.updated_at = writer.now().of_change_after(bead.updated_at);
     writer.save_bead(&bead, &hooked, BeadChangeKind::StatusChanged)?;
     note_start(writer, snapshot, &run)?;
     snapshot.note_run(run.clone(), &context.convoys);
@@ -144,7 +144,7 @@ pub(crate) fn move_start_in(
     writer.move_start(&moved)?;
     let mut hooked = bead.clone();
     hooked.assignee.clone_from(&moved.agent);
-    hooked.updated_at = writer.now().max(bead.updated_at);
+    hooked.updated_at = writer.now().of_change_after(bead.updated_at);
     writer.save_bead(&bead, &hooked, BeadChangeKind::Updated)?;
     Ok(Some(moved))
 }

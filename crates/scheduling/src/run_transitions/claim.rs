@@ -65,7 +65,7 @@ pub fn claim(
         }
         let mut taken = bead.clone();
         taken.enter(Status::InProgress, writer.now());
-        taken.updated_at = writer.now().max(bead.updated_at);
+        taken.updated_at = writer.now().of_change_after(bead.updated_at);
         writer.save_bead(&bead, &taken, BeadChangeKind::StatusChanged)?;
         let workplace = place.clone();
         let run =

@@ -62,8 +62,16 @@ pub fn sling_to_start(
         // The snapshot from before the transaction may be old by now.
         let snapshot = SchedulingSnapshot::read_for_daemon(writer, &inputs, town.now())?;
         let (parameters, recipes) = (&parameters, &recipes);
-        let mut scheduling =
-            Scheduling { town, request, snapshot, parameters, recipes, starter, begun: None };
+        let mut scheduling = Scheduling {
+            town,
+            request,
+            inputs: &inputs,
+            snapshot,
+            parameters,
+            recipes,
+            starter,
+            begun: None,
+        };
         let report = scheduling.run(writer, load)?;
         Ok((report, scheduling.begun))
     })
@@ -194,6 +202,7 @@ struct CheckedBead {
 struct Scheduling<'a> {
     town: &'a Town,
     request: &'a SlingRequest,
+    inputs: &'a DispatchInputs,
     snapshot: SchedulingSnapshot,
     parameters: &'a SlingParameters,
     recipes: &'a TriedRecipes,
@@ -467,6 +476,11 @@ impl Scheduling<'_> {
         }
         let made = writer.insert_contexts(new)?;
         report.contexts = made.iter().map(|context| context.number).collect();
+        if self.snapshot.settings.has_work_budgets() {
+            // It has the budgets of scheduled beads and of their convoys only.
+            let now = self.town.now();
+            self.snapshot = SchedulingSnapshot::read_for_daemon(writer, self.inputs, now)?;
+        }
         let mut made: Vec<(Context, CheckedBead)> = made.into_iter().zip(going).collect();
         // In the order in which a cycle would look at them: a context that starts takes a slot from the others.
         let order = self.snapshot.order();

@@ -1,5 +1,6 @@
 //! From a filter to a statement, and the queries that use it.
 
+use gt_core::limits::QUERY_BYTES_MAX;
 use gt_core::{BeadId, IssueType, Status, Timestamp};
 
 use super::beads::id_from;
@@ -193,7 +194,7 @@ impl Reader<'_> {
         self.add_status(&mut clauses, filter)?;
         add_kind(&mut clauses, filter);
         add_people_and_labels(&mut clauses, filter);
-        add_texts(&mut clauses, filter);
+        add_texts(&mut clauses, filter)?;
         add_times(&mut clauses, filter);
         if let Some(query) = &filter.query {
             let condition = super::query::condition(&mut clauses, query);
@@ -350,18 +351,21 @@ fn add_people_and_labels(clauses: &mut Clauses, filter: &BeadFilter) {
     }
 }
 
-fn add_texts(clauses: &mut Clauses, filter: &BeadFilter) {
-    if let Some(text) = &filter.text {
-        clauses.contains(&["title", "id"], text);
-    }
-    for (text, column) in [
-        (&filter.title_contains, "title"),
-        (&filter.description_contains, "description"),
-        (&filter.notes_contain, "notes"),
+fn add_texts(clauses: &mut Clauses, filter: &BeadFilter) -> Result<(), StoreError> {
+    for (text, columns) in [
+        (&filter.text, ["title", "id"].as_slice()),
+        (&filter.title_contains, &["title"]),
+        (&filter.description_contains, &["description"]),
+        (&filter.notes_contain, &["notes"]),
     ] {
-        if let Some(text) = text {
-            clauses.contains(&[column], text);
+        let Some(text) = text else { continue };
+        if text.len() > QUERY_BYTES_MAX {
+            return Err(StoreError::Query(format!(
+                "a text to look for has at most {QUERY_BYTES_MAX} bytes, and this one has {}",
+                text.len()
+            )));
         }
+        clauses.contains(columns, text);
     }
     if filter.empty_description {
         clauses.add("description = ''");
@@ -376,6 +380,7 @@ fn add_texts(clauses: &mut Clauses, filter: &BeadFilter) {
     for (field, value) in &filter.carried {
         clauses.field_equals("carried", field, value);
     }
+    Ok(())
 }
 
 fn add_times(clauses: &mut Clauses, filter: &BeadFilter) {

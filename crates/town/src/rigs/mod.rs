@@ -150,10 +150,19 @@ fn repository(new: &NewRig<'_>, slug: &RigSlug) -> Result<(String, String)> {
             branch
         }
         None => git::default_branch(&repository).map_err(|error| {
-            OperationError::rejected(format!(
-                "{given} is not a git repository that can be reached ({error}); check it, or name \
-                 the branch with --branch to add it anyway"
-            ))
+            let is_detached =
+                local.is_dir() && checkout_around(local).is_ok_and(|found| found.is_some());
+            OperationError::rejected(if is_detached {
+                format!(
+                    "no branch is checked out in {given}, so it is not known where work lands; check one out there \
+                     (git switch <branch>), or name it with gt rig add --branch"
+                )
+            } else {
+                format!(
+                    "{given} is not a git repository that can be reached ({error}); check it, or name \
+                     the branch with --branch to add it anyway"
+                )
+            })
         })?,
     };
     Ok((repository, branch))

@@ -6,6 +6,7 @@ mod gemini;
 mod goose;
 mod opencode;
 
+use gt_core::json::without_broken_escapes;
 use gt_core::runtime::TranscriptFormat;
 use serde_json::Value;
 
@@ -27,8 +28,8 @@ pub(crate) fn read_line(
         TranscriptFormat::Opencode => opencode::read,
         TranscriptFormat::Plain => return plain(line, sink),
     };
-    match serde_json::from_slice::<Value>(line) {
-        Ok(value) if value.is_object() => read(&value, sink),
+    match event_in(line) {
+        Some(event) => read(&event, sink),
         _ if !is_whole && line.starts_with(b"{") => {
             sink.begin_line(None);
             let shown = shorten(&String::from_utf8_lossy(line));
@@ -36,6 +37,17 @@ pub(crate) fn read_line(
         }
         _ => plain(line, sink),
     }
+}
+
+/// The event of a line. An agent that cuts a text may leave half of a character at its end, or bytes that are no text; the
+/// rest of the event counts.
+fn event_in(line: &[u8]) -> Option<Value> {
+    let event = serde_json::from_slice::<Value>(line).ok().or_else(|| {
+        let is_event = line.trim_ascii().starts_with(b"{") && line.trim_ascii().ends_with(b"}");
+        let text = is_event.then(|| String::from_utf8_lossy(line))?;
+        serde_json::from_str(&without_broken_escapes(&text)).ok()
+    });
+    event.filter(Value::is_object)
 }
 
 /// A line for people: a warning before the first event, or the output of an agent without a format.

@@ -199,7 +199,7 @@ fn edit(
         new.assignee.clone_from(agent);
     }
     if new != *old {
-        new.updated_at = writer.now().max(old.updated_at);
+        new.updated_at = writer.now().of_change_after(old.updated_at);
         writer.save_bead(old, &new, BeadChangeKind::Updated)?;
     }
     Ok(new)
@@ -332,7 +332,7 @@ fn close(
 fn enter_in(writer: &mut Writer<'_>, bead: &Bead, status: Status) -> WorkResult<()> {
     let mut new = bead.clone();
     new.enter(status, writer.now());
-    new.updated_at = writer.now().max(bead.updated_at);
+    new.updated_at = writer.now().of_change_after(bead.updated_at);
     writer.save_bead(bead, &new, BeadChangeKind::StatusChanged)?;
     Ok(())
 }

@@ -93,7 +93,7 @@ fn block(
         }
         new.notes.push_str(&why);
         new.enter(Status::Blocked, writer.now());
-        new.updated_at = writer.now().max(old.updated_at);
+        new.updated_at = writer.now().of_change_after(old.updated_at);
         writer.save_bead(&old, &new, BeadChangeKind::StatusChanged)?;
         blocked.push(run.clone());
     }

@@ -72,7 +72,7 @@ pub fn change_project(
             FieldEdit::Set(name) => new.external_ref = name,
         }
         if new != old {
-            new.updated_at = writer.now().max(old.updated_at);
+            new.updated_at = writer.now().of_change_after(old.updated_at);
             writer.change_rig(&old, &new)?;
         }
         Ok(project_of(new))

@@ -1,6 +1,7 @@
 //! `gt run log`.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
@@ -122,7 +123,7 @@ pub(in crate::gt) fn print_log(
             copy(&mut output, &mut show)?;
             show(&output.rest())?;
             if !any {
-                printer.note(format!("{} has printed nothing", run.id));
+                note_nothing(printer, run, output.path());
             }
             finish(printer, text)
         }
@@ -197,14 +198,28 @@ fn print_events(
         any |= !events.is_empty();
         events.iter().flat_map(|event| view.lines(event)).try_for_each(|line| printer.styled(&line))
     })?;
+    let path = transcript.path().to_owned();
     for event in transcript.finish() {
         any = true;
         view.lines(&event).iter().try_for_each(|line| printer.styled(line))?;
     }
     if !any {
-        printer.note(format!("{} has printed nothing", run.id));
+        note_nothing(printer, run, &path);
     }
     view.finish().iter().try_for_each(|line| printer.styled(line))
+}
+
+/// Notes that there is no output: a run whose agent has begun had a file, also if the agent printed nothing.
+fn note_nothing(printer: &Printer, run: &Run, path: &Path) {
+    let had_file = run.running_at.is_some() && !run.state.is_live() && path.is_absolute();
+    printer.note(if had_file && !path.exists() {
+        format!(
+            "the output of {} is not kept any more: logs.keep says for how long, and a full disk removes the oldest first",
+            run.id
+        )
+    } else {
+        format!("{} has printed nothing", run.id)
+    });
 }
 
 /// Hands over the events so far, and with `follow` new ones until the run has ended.
