@@ -22,6 +22,8 @@ mod audit;
 mod chosen_programs;
 mod environment;
 mod hook;
+mod reading_environment;
+mod submodules;
 mod worker_git;
 
 pub use audit::{NewCommit, RestoredSettings};
