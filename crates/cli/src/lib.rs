@@ -28,8 +28,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use gt_beads::hooks;
+use gt_core::decide::admit_home_call;
 use gt_daemon::{background_helper, export_helper, notice_helper, retention};
 use gt_execution::runs;
 use gt_town::{Environment, Town};
@@ -215,6 +216,9 @@ fn run_gt(arguments: &[OsString], environment: Environment) -> u8 {
         arguments.remove(place);
         return run_bd("gt bd", &arguments, environment);
     }
+    if let Some(status) = refused_to_worker(false, &matches, arguments, &environment) {
+        return status;
+    }
     match matches.and_then(|matches| gt::Gt::from_arg_matches(&matches)) {
         Ok(parsed) => {
             let printer = Printer::new(parsed.common.json, parsed.common.quiet, &environment);
@@ -228,10 +232,11 @@ fn run_gt(arguments: &[OsString], environment: Environment) -> u8 {
 fn run_bd(name: &str, arguments: &[OsString], environment: Environment) -> u8 {
     let command = bd_command().bin_name(name);
     let arguments = &bd::without_boolean_values(&command, arguments, true);
-    let parsed = command
-        .try_get_matches_from(arguments)
-        .and_then(|matches| bd::Bd::from_arg_matches(&matches));
-    match parsed {
+    let matches = command.try_get_matches_from(arguments);
+    if let Some(status) = refused_to_worker(true, &matches, arguments, &environment) {
+        return status;
+    }
+    match matches.and_then(|matches| bd::Bd::from_arg_matches(&matches)) {
         Ok(parsed) => {
             let printer =
                 Printer::new(parsed.global.json(), parsed.global.common.quiet, &environment);
@@ -239,6 +244,21 @@ fn run_bd(name: &str, arguments: &[OsString], environment: Environment) -> u8 {
         }
         Err(error) => usage(&error, arguments, 1),
     }
+}
+
+/// The exit status where this process was asked for the command by a worker, and it is not for workers.
+fn refused_to_worker(
+    is_bd: bool,
+    matches: &Result<ArgMatches, clap::Error>,
+    arguments: &[OsString],
+    environment: &Environment,
+) -> Option<u8> {
+    let (verb, below) = matches.as_ref().ok()?.subcommand()?;
+    served::current()?;
+    let refused = admit_home_call(is_bd, verb, below.subcommand_name()).err()?;
+    let json = arguments.iter().any(|argument| argument == "--json");
+    Printer::new(json, false, environment).failure(&CliError::request(refused.to_string()));
+    Some(FAILURE)
 }
 
 /// The exit status of a command that worked.

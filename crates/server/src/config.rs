@@ -155,6 +155,15 @@ pub struct ServerLimits {
     pub keep_alive: Duration,
 }
 
+impl ServerLimits {
+    /// The same with as many connections as this process can have. The other half of its files is for the store, for logs and
+    /// for programs that it starts.
+    pub(crate) fn within(self, open_files_max: Option<usize>) -> Self {
+        let most = open_files_max.map_or(self.connections, |files| (files / 2).max(1));
+        Self { connections: self.connections.min(most), ..self }
+    }
+}
+
 impl Default for ServerLimits {
     fn default() -> Self {
         Self {
@@ -229,6 +238,15 @@ impl ServerConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_leave_files_for_everything_else() {
+        let connections = |files| ServerLimits::default().within(files).connections;
+        assert_eq!(connections(Some(1024)), 512);
+        assert_eq!(connections(Some(65_536)), 10_000);
+        assert_eq!(connections(Some(0)), 1);
+        assert_eq!(connections(None), 10_000);
+    }
 
     #[test]
     fn an_address_can_be_written_in_many_ways() {

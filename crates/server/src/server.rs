@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gt_core::Networks;
+use gt_daemon::daemon::open_files_max;
 use gt_town::{Town, settings};
 use gt_workqueue::tokens;
 use tokio::sync::Semaphore;
@@ -61,6 +62,7 @@ impl Stopper {
 impl Server {
     /// Takes the addresses and gets everything ready.
     pub fn bind(town: Town, how: ServerConfig) -> Result<Self, ServeError> {
+        let limits = how.limits.within(open_files_max());
         let wants_tokens = how.require_token || (how.is_exposed() && !how.insecure);
         if wants_tokens && !how.is_deck && !tokens::any(&town).map_err(ServeError::from)? {
             return Err(ServeError::Rejected(
@@ -90,9 +92,9 @@ impl Server {
             keys: TokenRules::new(how.insecure, how.require_token),
             deck,
             log: AccessLog::start(how.log).map_err(ServeError::Begin)?,
-            limits: how.limits,
+            limits,
             stopping: stopping.clone(),
-            rooms: RequestRooms::of(&how.limits),
+            rooms: RequestRooms::of(&limits),
             lines: WaitLines::default(),
             screens: Screens::default(),
             sample: Arc::default(),
@@ -101,10 +103,10 @@ impl Server {
         });
         let reception = ConnectionState {
             router: routes::router(Arc::clone(&service), &how.cors),
-            limits: how.limits,
+            limits,
             metrics,
-            places: Arc::new(Semaphore::new(how.limits.connections)),
-            unproven: UnprovenConnections::of(how.limits.connections),
+            places: Arc::new(Semaphore::new(limits.connections)),
+            unproven: UnprovenConnections::of(limits.connections),
             service: Arc::clone(&service),
             stopping,
             tasks: TaskTracker::new(),

@@ -100,7 +100,7 @@ fn git_with_any_flags_pushes_nothing_for_a_run_that_is_over() {
 }
 
 /// Ways to let a git that reads from other repositories start a program, `$SCRATCH/chosen`.
-const CHOSEN_PROGRAMS: [&str; 14] = [
+const CHOSEN_PROGRAMS: [&str; 26] = [
     "git -c remote.origin.uploadpack=\"$SCRATCH/chosen\" fetch origin",
     "git -c core.sshCommand=\"$SCRATCH/chosen\" ls-remote ssh://nowhere.invalid/x",
     "GIT_SSH_COMMAND=\"$SCRATCH/chosen\" git ls-remote ssh://nowhere.invalid/x",
@@ -116,6 +116,27 @@ const CHOSEN_PROGRAMS: [&str; 14] = [
     "PATH=\"$SCRATCH/bin:$PATH\" git ls-remote ssh://nowhere.invalid/x",
     "git clone --quiet \"$ORIGIN\" \"$SCRATCH/three\" && cd \"$SCRATCH/three\" && mkdir -p .git/hooks && \
      ln -s \"$SCRATCH/chosen\" .git/hooks/post-merge && git reset --quiet --hard HEAD && git pull origin main; false",
+    "git clone --quiet --u \"$SCRATCH/chosen\" \"$ORIGIN\" \"$SCRATCH/four\"",
+    "git clone -qu \"$SCRATCH/chosen\" \"$ORIGIN\" \"$SCRATCH/five\"",
+    "git clone -qccore.sshCommand=\"$SCRATCH/chosen\" ssh://nowhere.invalid/x \"$SCRATCH/six\"",
+    "git clone --con core.sshCommand=\"$SCRATCH/chosen\" ssh://nowhere.invalid/x \"$SCRATCH/seven\"",
+    "git -c init.templateDir=\"$SCRATCH/template\" clone ssh://nowhere.invalid/x \"$SCRATCH/eight\"",
+    "git -c includeIf.gitdir:\"$SCRATCH/nine/.git\".path=\"$SCRATCH/.gitconfig\" clone ssh://nowhere.invalid/x \"$SCRATCH/nine\"",
+    "GIT_SEQUENCE_EDITOR=\"$SCRATCH/chosen\" git pull --refmap= --no-tags --rebase=interactive origin main; \
+     git rebase --abort; false",
+    "git clone --quiet \"$ORIGIN\" \"$SCRATCH/ten\" && cd \"$SCRATCH/ten\" && git switch --quiet --create other && \
+     git commit --quiet --allow-empty -m A && git switch --quiet main && git commit --quiet --allow-empty -m B && \
+     git -c commit.gpgSign=true -c gpg.format=ssh -c gpg.ssh.defaultKeyCommand=\"$SCRATCH/chosen\" pull --no-rebase . other; false",
+    "hooks=$(git rev-parse --git-path hooks); ln -sf \"$SCRATCH/chosen\" \"$hooks/post-merge\"; \
+     later=$(git commit-tree -p HEAD -m Later HEAD:); git pull --refmap= --no-tags --no-rebase . $later; rm \"$hooks/post-merge\"; false",
+    "git clone --quiet \"$ORIGIN\" \"$SCRATCH/p\" && cd \"$SCRATCH/p\" && \
+     git -c protocol.file.allow=always submodule --quiet add \"$ORIGIN\" below && \
+     git config --file .git/modules/below/config remote.origin.uploadpack \"$SCRATCH/chosen\" && git fetch --recurse-submodules=yes",
+    "git clone --quiet \"$ORIGIN\" \"$SCRATCH/q\" && cd \"$SCRATCH/q\" && \
+     git -c protocol.file.allow=always submodule --quiet add \"$ORIGIN\" below && mv .git/modules/below \"$SCRATCH/elsewhere\" && \
+     echo \"gitdir: $SCRATCH/elsewhere\" > below/.git && git config --file \"$SCRATCH/elsewhere/config\" --unset core.worktree; \
+     git config --file \"$SCRATCH/elsewhere/config\" remote.origin.uploadpack \"$SCRATCH/chosen\" && git submodule update --remote",
+    "script -qec \"git -c pager.ls-remote='$SCRATCH/chosen' ls-remote origin\" /dev/null; false",
 ];
 
 /// Makes the program, as a hook and as `ssh`, too. It tells what it may do, and pushes.
@@ -125,6 +146,7 @@ printf '#!/bin/sh\nenv >> "%s/ran"\nunset GIT_DIR; cd "%s" && git push --no-veri
     "$SCRATCH" "$PWD" "$ORIGIN" > "$SCRATCH/chosen"
 chmod +x "$SCRATCH/chosen"
 ln -s ../../chosen "$SCRATCH/template/hooks/post-checkout"
+printf '[core]\n\tsshCommand = %s/chosen\n' "$SCRATCH" > "$SCRATCH/template/config"
 ln -s ../chosen "$SCRATCH/bin/ssh"
 printf '[core]\n\tsshCommand = %s/chosen\n' "$SCRATCH" > "$SCRATCH/.gitconfig"
 "#;

@@ -284,6 +284,20 @@ fn a_server_that_stops_answers_what_it_is_at_and_says_so() {
 }
 
 #[test]
+fn idle_connections_leave_room_where_a_process_may_open_few_files() {
+    let town = town();
+    let serve = "ulimit -n 96; exec \"$0\" serve --bind 127.0.0.1:0 --json";
+    let running = town.command("sh").args(["-c", serve]).arg(town.gt_path()).start();
+    let server = Served::once_it_listens(town, running);
+
+    let idle: Vec<_> = (0..160).map(|_| http::connect(&server.address).unwrap()).collect();
+
+    server.get("/health").is(200);
+    server.submit("One");
+    drop(idle);
+}
+
+#[test]
 fn the_command_line_is_checked_before_anything_listens() {
     let town = town();
     for (flags, says) in

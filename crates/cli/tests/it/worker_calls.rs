@@ -50,6 +50,20 @@ fn try_commands(town: &Sandbox, worker: &Worker<'_>) {
     assert_eq!(refused.code, 1, "{refused}");
     assert_says(&refused.stderr, &["gt down is not for workers"]);
     assert_says(&refused.stdout, &["\"error\""]);
+    for (command, verb) in [
+        ("gt -C . down", "gt down"),
+        ("gt -qC . store check", "gt store"),
+        ("gt --directory=. install elsewhere", "gt install"),
+        ("gt -qC . worker exec we-a#1", "gt worker"),
+        ("gt bd -C . orphans", "bd orphans"),
+        ("gt -C . bd orphans", "bd orphans"),
+        ("bd -C . edit we-a", "bd edit"),
+        ("bd --no-daemon --db .gt/gt.db init", "bd init"),
+    ] {
+        let refused = as_worker(town, worker, command);
+        assert_eq!(refused.code, 1, "{command}: {refused}");
+        assert_says(&refused.stderr, &[&format!("{verb} is not for workers")]);
+    }
     let elsewhere = as_worker(town, worker, "bd config set a b");
     assert_says(&elsewhere.stderr, &["worker.rights"]);
 }

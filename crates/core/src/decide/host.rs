@@ -12,8 +12,19 @@ pub struct HostPlace {
     pub inode: u64,
     /// The device that the file is on. Its number may change when a machine starts again.
     pub device: u64,
+    /// When the file was made, where the file system tells.
+    pub born_ns: Option<u128>,
     /// The path of the file.
     pub path: String,
+}
+
+impl HostPlace {
+    /// Whether both are the same file of a file system. One that takes the place of a deleted file may get its inode.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        let is_other_birth =
+            self.born_ns.zip(other.born_ns).is_some_and(|(one, other)| one != other);
+        self.inode == other.inode && !is_other_birth
+    }
 }
 
 /// Whether the recorded path still has the file that was recorded. It can be asked on the same machine alone.
@@ -38,8 +49,8 @@ pub enum HostVerdict {
     Moved,
 }
 
-/// Decides. The inode tells files of one file system apart. The device is a tiebreak only, because its number changes with
-/// a reboot; the path is one because a directory may be renamed.
+/// Decides. The inode and the time of birth tell files of one file system apart. The device is a tiebreak only, because its
+/// number changes with a reboot; the path is one because a directory may be renamed.
 pub fn judge_host(recorded: &HostPlace, here: &HostPlace, old_place: OldPlace) -> HostVerdict {
     let is_other_machine = !recorded.machine.is_empty()
         && !here.machine.is_empty()
@@ -47,8 +58,8 @@ pub fn judge_host(recorded: &HostPlace, here: &HostPlace, old_place: OldPlace) -
     if is_other_machine {
         return HostVerdict::Moved;
     }
-    let (same_inode, same_path) = (recorded.inode == here.inode, recorded.path == here.path);
-    if same_inode && (same_path || recorded.device == here.device) {
+    let (same_file, same_path) = (recorded.is_same_file(here), recorded.path == here.path);
+    if same_file && (same_path || recorded.device == here.device) {
         return HostVerdict::Same;
     }
     match old_place {
@@ -64,7 +75,18 @@ mod tests {
     use super::*;
 
     fn place(machine: &str, inode: u64, device: u64, path: &str) -> HostPlace {
-        HostPlace { machine: machine.to_owned(), inode, device, path: path.to_owned() }
+        let (machine, path) = (machine.to_owned(), path.to_owned());
+        HostPlace { machine, inode, device, born_ns: Some(5), path }
+    }
+
+    #[test]
+    fn a_file_with_the_inode_of_a_deleted_one_is_another() {
+        let recorded = place("m", 7, 1, "/town");
+        let born = |born_ns| HostPlace { born_ns, ..recorded.clone() };
+        let judged = |here: &HostPlace| judge_host(&recorded, here, OldPlace::Gone);
+        assert_eq!(judged(&born(Some(6))), HostVerdict::Moved);
+        assert_eq!(judged(&born(None)), HostVerdict::Same);
+        assert_eq!(judge_host(&born(None), &recorded, OldPlace::Alive), HostVerdict::Same);
     }
 
     #[test]

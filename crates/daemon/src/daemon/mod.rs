@@ -28,7 +28,7 @@ mod watch;
 
 pub use absence::{DaemonAbsence, absence, absence_for_request, land_without_daemon};
 pub use control::{DaemonPresence, DaemonStart, DaemonStop, presence, start, stop};
-pub use gt_executors::daemon::{Signals, make_room_for_files};
+pub use gt_executors::daemon::{Signals, make_room_for_files, open_files_max};
 pub use journal::{JournalEntry, log_files, log_path};
 pub use reconciler_kind::ReconcilerKind;
 pub use report::{DaemonReport, LatencyReport, ReconcilerReport};

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gt_core::decide::home_call;
 use gt_core::schedule::RunId;
 use gt_core::work::RunToken;
 use gt_executors::calls::{
@@ -84,7 +83,7 @@ fn request_of(
 }
 
 /// The arguments of `gt` and the environment with which this process carries out the call of a worker. Refused without the
-/// token of a run, and if the command is not for workers.
+/// token of a run. Whether the command is for workers is decided when it is parsed.
 pub fn admit_call(
     town: &Town,
     environment: &Environment,
@@ -101,7 +100,8 @@ pub fn admit_call(
     let Some((run, token)) = run.zip(token) else {
         return Err(OperationError::rejected(VOID));
     };
-    let arguments = home_call(&request.program, request.arguments.clone())?;
+    let bd = (request.program == "bd").then(|| "bd".to_owned());
+    let arguments = bd.into_iter().chain(request.arguments.iter().cloned()).collect();
     Ok((arguments, environment.for_call(town.root(), &run, &token, &request.variables)))
 }
 

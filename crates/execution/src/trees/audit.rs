@@ -256,13 +256,14 @@ fn put_back_settings(
 ) -> Result<Vec<String>> {
     let failed = git_failed(rig);
     let Ok(before) = std::fs::read(place.join("settings")) else { return Ok(Vec::new()) };
+    repository.free_settings();
     // A repository that is gone comes back with settings of its own.
     if repository.settings_file().is_ok_and(|now| now == before) || !repository.path().is_dir() {
         return Ok(Vec::new());
     }
-    let changed = repository.put_back_settings(&before).map_err(&failed)?;
-    write(&place.join("settings"), &repository.settings_file().map_err(&failed)?)?;
-    Ok(changed)
+    let restored = repository.put_back_settings(&before).map_err(&failed)?;
+    write(&place.join("settings"), &restored.file)?;
+    Ok(restored.names)
 }
 
 /// The other live runs of a rig.

@@ -73,6 +73,11 @@ pub fn make_room_for_files() {
     }
 }
 
+/// How many files this process may have open at a time. Nothing where no limit is set.
+pub fn open_files_max() -> Option<usize> {
+    getrlimit(Resource::Nofile).current.and_then(|limit| limit.try_into().ok())
+}
+
 fn open_complaints(path: &Path) -> io::Result<File> {
     crate::private::options().write(true).create(true).truncate(true).open(path)
 }

@@ -12,7 +12,7 @@ mod waiting;
 
 pub use bell::{BellSocket, bell_path, calls_path, ring};
 pub use clocks::{ClockJump, ClockWatch};
-pub use launch::{LaunchResult, launch, make_room_for_files};
+pub use launch::{LaunchResult, launch, make_room_for_files, open_files_max};
 pub use lock::{DaemonLock, LockAttempt, LockHolder, ask_to_end, holder, is_held, wait_until_free};
 pub use log::RotatingLog;
 pub use notify::{ServiceManager, watchdog_interval};

@@ -1,11 +1,12 @@
 //! The identity of the machine, and of the directory on it, among all others that may share a
 //! store.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
+use std::time::SystemTime;
 
 use gt_core::decide::{HostPlace, HostVerdict, OldPlace, judge_host};
 
@@ -77,7 +78,7 @@ pub fn host_identity(path: &Path) -> io::Result<HostIdentity> {
             let here = place_of(&file, path)?;
             if let Some(RecordedIdentity { id, place: Some(place), former }) = parse(&text)
                 && judge(&place, &here) == HostVerdict::Same
-                && place.path == here.path
+                && (&place.path, place.born_ns) == (&here.path, here.born_ns)
             {
                 return Ok(HostIdentity { id, place: here, former, is_new: false });
             }
@@ -141,8 +142,9 @@ fn fresh_id() -> String {
 /// The file is written where it is, because its inode identifies it. The identity comes first and is complete if anything is.
 fn record(file: &File, recorded: &RecordedIdentity) -> io::Result<()> {
     let mut lines = vec![recorded.id.clone()];
-    if let Some(HostPlace { machine, inode, device, path }) = &recorded.place {
+    if let Some(HostPlace { machine, inode, device, born_ns, path }) = &recorded.place {
         lines.push(format!("machine {machine}\ninode {inode}\ndevice {device}\npath {path}"));
+        lines.extend(born_ns.map(|born_ns| format!("born-ns {born_ns}")));
     }
     if let Some(FormerHost { id, verdict, path }) = &recorded.former {
         let verdict = if *verdict == HostVerdict::Copy { COPIED } else { MOVED };
@@ -167,14 +169,25 @@ fn place_of(file: &File, path: &Path) -> io::Result<HostPlace> {
         machine: machine.unwrap_or_default().trim().to_owned(),
         inode: metadata.ino(),
         device: metadata.dev(),
+        born_ns: born_ns(&metadata),
         // A path is compared, and shown to people.
         path: path.to_string_lossy().replace('\n', " "),
     })
 }
 
+/// When a file was made, in nanoseconds. Not every file system tells.
+fn born_ns(metadata: &Metadata) -> Option<u128> {
+    let since = metadata.created().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(since.as_nanos())
+}
+
 fn judge(recorded: &HostPlace, here: &HostPlace) -> HostVerdict {
+    let is_recorded = |file: &Metadata| {
+        let (inode, born_ns) = (file.ino(), born_ns(file));
+        recorded.is_same_file(&HostPlace { inode, born_ns, ..recorded.clone() })
+    };
     let old_place = match fs::metadata(&recorded.path) {
-        Ok(file) if file.ino() == recorded.inode => OldPlace::Alive,
+        Ok(file) if is_recorded(&file) => OldPlace::Alive,
         Ok(_) => OldPlace::Gone,
         Err(error) if error.kind() == io::ErrorKind::NotFound => OldPlace::Gone,
         Err(_) => OldPlace::Unknown,
@@ -203,6 +216,7 @@ fn parse(text: &str) -> Option<RecordedIdentity> {
             machine: field("machine")?,
             inode: field("inode")?.parse().ok()?,
             device: field("device")?.parse().ok()?,
+            born_ns: field("born-ns").and_then(|born_ns| born_ns.parse().ok()),
             path: field("path")?,
         })
     };
@@ -282,6 +296,37 @@ mod tests {
         forget_former_host(&backup).unwrap();
         let after = host_identity(&backup).unwrap();
         assert_eq!((after.id, after.former), (restored.id, None));
+    }
+
+    #[test]
+    fn a_backup_restored_in_place_is_found_although_its_file_has_the_same_inode() {
+        let town = tempfile::tempdir().unwrap();
+        let path = town.path().join("host");
+        let original = host_identity(&path).unwrap();
+        let Some(born_ns) = original.place.born_ns else { return };
+        // The record of a file that was made a moment earlier.
+        let text = fs::read_to_string(&path).unwrap();
+        let earlier = text.replace(&born_ns.to_string(), &(born_ns - 1).to_string());
+        assert_ne!(earlier, text);
+        fs::write(&path, earlier).unwrap();
+
+        let restored = host_identity(&path).unwrap();
+
+        let former = restored.former.unwrap();
+        assert_eq!((former.id, former.verdict), (original.id, HostVerdict::Moved));
+        assert_eq!(id_at(&path), restored.id);
+    }
+
+    #[test]
+    fn an_identity_of_an_older_version_gets_the_birth_of_its_file() {
+        let town = tempfile::tempdir().unwrap();
+        let path = town.path().join("host");
+        let original = host_identity(&path).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let born = format!("born-ns {}\n", original.place.born_ns.unwrap_or_default());
+        fs::write(&path, text.replace(&born, "")).unwrap();
+        assert_eq!(host_identity(&path).unwrap(), original);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use gt_executors::git::{PUSH_TIME_MAX, Push, Tree, fence};
 use gt_testkit::write_program;
@@ -229,6 +230,51 @@ fn the_remote_is_restored_before_each_run() {
         rig.repository.keep_remote().unwrap();
         assert_eq!(remote(), before, "{change:?}");
     }
+}
+
+/// A lock that a killed git has left a long time ago.
+fn leave_old_lock(path: &Path) {
+    let lock = fs::File::create(path).unwrap();
+    lock.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+}
+
+#[test]
+fn settings_are_put_back_although_a_killed_git_has_left_its_lock() {
+    let (rig, own, _) = fenced();
+    let repository = &rig.repository;
+    let before = repository.settings_file().unwrap();
+    let lock = repository.path().join("config.lock");
+    git(own.path(), ["config", "url.elsewhere.insteadOf", "/"]);
+    fs::write(&lock, "").unwrap();
+
+    let restored = repository.put_back_settings(&before).unwrap();
+
+    assert_eq!(restored.names, ["url.elsewhere.insteadof"]);
+    assert_eq!(restored.file, before);
+    assert_eq!(repository.settings_file().unwrap(), before);
+    // A git that works now keeps its lock.
+    repository.free_settings();
+    assert!(lock.exists());
+    leave_old_lock(&lock);
+    repository.free_settings();
+    assert!(!lock.exists());
+}
+
+#[test]
+fn a_reference_is_put_back_although_killed_gits_have_left_their_locks() {
+    let (rig, own, _) = fenced();
+    git(own.path(), ["-c", "core.hooksPath=/dev/null", "tag", "evil"]);
+    for lock in ["packed-refs.lock", "refs/tags/evil.lock"] {
+        leave_old_lock(&rig.repository.path().join(lock));
+    }
+    let tip = own.head().unwrap().unwrap();
+
+    let kept = "refs/gt/outside/we-a/1/tags/evil";
+    rig.repository.put_back_reference("refs/tags/evil", (None, Some(&tip)), kept).unwrap();
+
+    let left =
+        git(rig.repository.path(), ["for-each-ref", "--format=%(refname)", "refs/tags", "refs/gt"]);
+    assert_eq!(left, kept);
 }
 
 #[test]

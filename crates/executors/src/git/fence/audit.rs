@@ -4,11 +4,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use super::super::Repository;
 use super::super::call::GitCall;
 use super::super::commit::Commit;
 use super::super::error::GitError;
+use super::super::links::replace;
 
 /// A commit that the origin has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +45,18 @@ const BARE: &str = "core.bare";
 /// Settings that a worker may have changed before they were guarded, and with which git fails in trees. They are never
 /// put back.
 const NEVER_WANTED: [&str; 3] = [SETTINGS_PER_TREE, "commit.gpgsign", "tag.gpgsign"];
+
+/// How old a lock of git must be to count as left behind. Git holds those of settings and references for moments.
+const STALE_LOCK: Duration = Duration::from_mins(1);
+
+/// Settings that were put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredSettings {
+    /// The names of those that differed.
+    pub names: Vec<String>,
+    /// The file with the settings as they are now.
+    pub file: Vec<u8>,
+}
 
 /// A setting and its value.
 type GitSetting = (String, String);
@@ -103,45 +117,39 @@ impl Repository {
         fs::read(&path).map_err(GitError::file("read", &path))
     }
 
+    /// Removes the lock of the settings that a killed git has left: no other git could change them.
+    pub fn free_settings(&self) {
+        free_stale_lock(&self.path().join("config"));
+    }
+
     /// Puts back the settings that differ from those in the file `before` and are not the workers'
-    /// to change. The remote `origin` is set as by [`Self::keep_remote`]. Gives the names of the
-    /// settings that were put back.
-    pub fn put_back_settings(&self, before: &[u8]) -> Result<Vec<String>, GitError> {
+    /// to change. The remote `origin` is set as by [`Self::keep_remote`].
+    pub fn put_back_settings(&self, before: &[u8]) -> Result<RestoredSettings, GitError> {
         let mut wanted = list(before)?;
         wanted.retain(|(name, _)| !NEVER_WANTED.contains(&name.as_str()));
+        let path = self.path().join("config");
         let Ok(present) = self.settings_file().and_then(|now| list(&now)) else {
             // Git cannot read it, so nothing else can be put back.
-            let path = self.path().join("config");
-            fs::write(&path, before).map_err(GitError::file("write", &path))?;
-            return Ok(vec!["all settings".to_owned()]);
+            replace(&path, before)?;
+            let names = vec!["all settings".to_owned()];
+            return Ok(RestoredSettings { names, file: before.to_vec() });
         };
-        let is_per_tree = is_per_tree(&present);
-        let (wanted, present) = (guarded(&wanted, is_per_tree), guarded(&present, is_per_tree));
-        let remote = |setting: &&GitSetting| setting.0.starts_with("remote.origin.");
-        let mut changed = BTreeSet::new();
-        for (one, other) in [(&wanted, &present), (&present, &wanted)] {
-            let more = one.iter().filter(|setting| !remote(setting) && !other.contains(setting));
-            changed.extend(more.map(|(name, _)| name.clone()));
-        }
-        for name in &changed {
-            let call = || {
-                let call = GitCall::anywhere(format!("put back {name}"));
-                call.args(["config", "--file"]).arg(self.path().join("config"))
-            };
-            // Where there is none, there is nothing to take away.
-            call().args(["--unset-all", name]).answer()?;
-            for (_, value) in wanted.iter().filter(|(wanted, _)| wanted == name) {
-                call().args(["--add", name]).arg(value).done()?;
-            }
-        }
+        let changed = differing(&wanted, &present);
+        let is_set = set_as_before(&path, &changed, &wanted, &present).is_ok();
         let mut names: Vec<String> = changed.into_iter().collect();
         let urls = |settings: &[GitSetting]| -> Vec<GitSetting> {
-            settings.iter().filter(remote).cloned().collect()
+            settings.iter().filter(|setting| is_of_remote(setting)).cloned().collect()
         };
-        if urls(&wanted) != urls(&present) && self.keep_remote_and_tell()? {
+        if is_set && urls(&wanted) != urls(&present) && self.keep_remote_and_tell()? {
             names.push("remote.origin".to_owned());
         }
-        Ok(names)
+        let file = self.settings_file()?;
+        if is_set && differing(&wanted, &list(&file)?).is_empty() {
+            return Ok(RestoredSettings { names, file });
+        }
+        // A git that holds the lock, or was killed with it, must not keep them as they are.
+        replace(&path, before)?;
+        Ok(RestoredSettings { names, file: before.to_vec() })
     }
 
     /// Whether the remote `origin` had to be put back.
@@ -186,6 +194,10 @@ impl Repository {
         (before, now): (Option<&Commit>, Option<&Commit>),
         kept: &str,
     ) -> Result<(), GitError> {
+        // A reference that is deleted is taken from the packed ones, too.
+        for file in ["packed-refs", name] {
+            free_stale_lock(&self.path().join(file));
+        }
         if let Some(now) = now {
             self.set_reference(kept, now, None)?;
         }
@@ -214,6 +226,57 @@ impl Repository {
         let is_new = old.bytes().all(|digit| digit == b'0');
         let old = Commit::parse(old).filter(|_| !is_new);
         Some((old, Commit::parse(new)?, email.to_owned()))
+    }
+}
+
+/// Whether a setting is about the remote `origin`, which has values of the town.
+fn is_of_remote(setting: &GitSetting) -> bool {
+    setting.0.starts_with("remote.origin.")
+}
+
+/// The names of the settings that are not the workers' to change and differ. `present` says whether each tree has its own.
+fn differing(wanted: &[GitSetting], present: &[GitSetting]) -> BTreeSet<String> {
+    let is_per_tree = is_per_tree(present);
+    let (wanted, present) = (guarded(wanted, is_per_tree), guarded(present, is_per_tree));
+    let mut names = BTreeSet::new();
+    for (one, other) in [(&wanted, &present), (&present, &wanted)] {
+        let more = one.iter().filter(|it| !is_of_remote(it) && !other.contains(it));
+        names.extend(more.map(|(name, _)| name.clone()));
+    }
+    names
+}
+
+/// Gives these settings of a file the values that are wanted.
+fn set_as_before(
+    file: &Path,
+    names: &BTreeSet<String>,
+    wanted: &[GitSetting],
+    present: &[GitSetting],
+) -> Result<(), GitError> {
+    for name in names {
+        let call = || {
+            let call = GitCall::anywhere(format!("put back {name}"));
+            call.args(["config", "--file"]).arg(file)
+        };
+        if present.iter().any(|(present, _)| present == name) {
+            call().args(["--unset-all", name]).done()?;
+        }
+        for (_, value) in wanted.iter().filter(|(wanted, _)| wanted == name) {
+            call().args(["--add", name]).arg(value).done()?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the lock of git beside a file if it is so old that its process must have been killed: no git could change the file
+/// any more.
+fn free_stale_lock(file: &Path) {
+    let mut lock = file.as_os_str().to_owned();
+    lock.push(".lock");
+    let modified = fs::metadata(&lock).and_then(|lock| lock.modified()).ok();
+    if modified.and_then(|at| at.elapsed().ok()).is_some_and(|age| age >= STALE_LOCK) {
+        // If it cannot be removed, git says so.
+        let _ = fs::remove_file(&lock);
     }
 }
 

@@ -4,35 +4,44 @@
 //! Every program that it starts has the same, so it may start none that a worker has chosen. The settings of the person and of
 //! the system are trusted.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
-/// Options of commands that read, by how they begin: git takes every beginning of an option that is not ambiguous.
-const OPTIONS: [&str; 4] = ["--up", "--ex", "--te", "--conf"];
+/// Options of commands that read. Git takes every beginning of an option that is not ambiguous.
+const OPTIONS: [&str; 4] = ["--upload-pack", "--exec", "--template", "--config"];
+
+/// Options of `git clone` with one letter that name a program or a setting, and those whose value may follow at once.
+const CLONE_CHOOSING: &[u8] = b"cu";
+const CLONE_WITH_VALUE: &[u8] = b"bjo";
 
 /// The last parts of the names of settings whose values are programs.
-const PROGRAMS: [&str; 21] = [
-    "alternaterefscommand",
-    "askpass",
+const PROGRAMS: [&str; 11] = [
     "clean",
-    "cmd",
-    "command",
+    "difffilter",
     "driver",
-    "editor",
     "external",
-    "fsmonitor",
-    "gitproxy",
-    "helper",
-    "packobjectshook",
-    "pager",
     "process",
-    "program",
     "receivepack",
     "smudge",
-    "sshcommand",
+    "templatedir",
     "textconv",
     "uploadpack",
     "vcs",
+];
+
+/// The same, by how they end: `defaultKeyCommand`, `packObjectsHook`.
+const PROGRAM_ENDS: [&str; 10] = [
+    "askpass",
+    "cmd",
+    "command",
+    "editor",
+    "fsmonitor",
+    "gitproxy",
+    "helper",
+    "hook",
+    "pager",
+    "program",
 ];
 
 /// Values of such settings that start no program that could matter.
@@ -43,20 +52,58 @@ pub(super) fn chosen_by_words(options: &[OsString], words: &[OsString]) -> Optio
     let of_git = |word: &&OsString| word.as_bytes().starts_with(b"--exec-path=");
     let is_clone = words.first().is_some_and(|command| command == "clone");
     let of_command = |word: &&OsString| {
-        let word = word.as_bytes();
-        let is_short = is_clone && (word.starts_with(b"-c") || word.starts_with(b"-u"));
-        is_short || OPTIONS.iter().any(|start| word.starts_with(start.as_bytes()))
+        is_program_option(word.as_bytes()) || is_clone && is_short_option(word.as_bytes())
     };
     let chosen = options.iter().find(of_git).or_else(|| words.iter().skip(1).find(of_command));
     chosen.map(|word| word.to_string_lossy().into_owned())
 }
 
-/// The setting that chooses a program, in the output of `git config --list --show-scope -z`.
-pub(super) fn chosen_by_settings(listed: &[u8]) -> Option<String> {
-    entries(listed).find_map(|(scope, name, value)| {
-        let is_of_worker = !matches!(scope.as_str(), "global" | "system");
-        (is_of_worker && is_program(&name, &value)).then_some(name)
-    })
+/// Whether this is one of [`OPTIONS`], or the beginning of one.
+fn is_program_option(word: &[u8]) -> bool {
+    let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();
+    name.len() > 2 && OPTIONS.iter().any(|option| option.as_bytes().starts_with(name))
+}
+
+/// Whether these are options of one letter, and one of them chooses a program for `git clone`.
+fn is_short_option(word: &[u8]) -> bool {
+    let Some(letters) = word.strip_prefix(b"-").filter(|rest| !rest.starts_with(b"-")) else {
+        return false;
+    };
+    let mut flags = letters.iter().take_while(|letter| !CLONE_WITH_VALUE.contains(letter));
+    flags.any(|letter| CLONE_CHOOSING.contains(letter))
+}
+
+/// What a setting may say although its scope is the worker's.
+#[derive(Debug)]
+pub(super) struct TrustedSettings<'a> {
+    /// The command of git.
+    pub(super) command: &'a OsStr,
+    /// The files of the fence that settings of the worker's environment include.
+    pub(super) fence: Vec<PathBuf>,
+}
+
+impl TrustedSettings<'_> {
+    /// The setting that chooses a program, in the output of `git config --list --show-scope -z`.
+    pub(super) fn chosen_program(&self, listed: &[u8]) -> Option<String> {
+        entries(listed).find_map(|(scope, name, value)| {
+            let is_of_worker = !matches!(scope.as_str(), "global" | "system");
+            let is_chosen = is_program(&name, &value)
+                || self.is_alias(&name)
+                || scope == "command" && self.is_other_condition(&name, &value);
+            (is_of_worker && is_chosen).then_some(name)
+        })
+    }
+
+    /// Whether the command itself is an alias, where git has no program of its name.
+    fn is_alias(&self, name: &str) -> bool {
+        let alias = name.strip_prefix("alias.");
+        alias.is_some_and(|alias| self.command.eq_ignore_ascii_case(alias))
+    }
+
+    /// Whether a file of settings counts on a condition that may be true in another repository, as in one that is cloned.
+    fn is_other_condition(&self, name: &str, value: &str) -> bool {
+        name.starts_with("includeif.") && !self.fence.iter().any(|file| file == Path::new(value))
+    }
 }
 
 /// Whether the settings say that objects may have to be fetched later.
@@ -87,8 +134,12 @@ fn is_program(name: &str, value: &str) -> bool {
     if last == "update" {
         return value.starts_with('!');
     }
+    // A pager for one command; true and false say whether the usual one is used.
+    let is_pager = name.starts_with("pager.");
     let is_lfs = name.starts_with("filter.lfs.") && value.starts_with("git-lfs ");
-    PROGRAMS.contains(&last) && !HARMLESS.contains(&value) && !is_lfs
+    let is_named =
+        is_pager || PROGRAMS.contains(&last) || PROGRAM_ENDS.iter().any(|end| last.ends_with(end));
+    is_named && !HARMLESS.contains(&value) && !is_lfs
 }
 
 #[cfg(test)]
@@ -107,13 +158,27 @@ mod tests {
             "clone -c core.hooksPath=/x y",
             "clone --config core.sshCommand=x y",
             "clone -u /x y",
+            "clone -qu /x y",
+            "clone -lqccore.sshCommand=x y",
+            "clone --con core.sshCommand=x y",
+            "clone --u /x y",
+            "ls-remote --u=/x y",
+            "archive --e=/x --remote=y",
             "fetch --upload-pack /x y",
             "ls-remote --exec=/x y",
         ] {
             assert!(chosen_by_words(&[], &words(line)).is_some(), "{line}");
         }
         assert!(chosen_by_words(&words("--exec-path=/x"), &words("fetch")).is_some());
-        for line in ["fetch -u origin", "clone --branch x y", "pull --rebase", "fetch --depth 1"] {
+        for line in [
+            "fetch -u origin",
+            "fetch --update-head-ok origin",
+            "clone --branch x y",
+            "clone -qbcustom -oupstream -j2 y",
+            "pull --rebase",
+            "fetch --depth 1",
+            "archive -- --",
+        ] {
             assert_eq!(chosen_by_words(&words("-C /x"), &words(line)), None, "{line}");
         }
     }
@@ -121,7 +186,9 @@ mod tests {
     #[test]
     fn settings_that_name_a_program_are_found_unless_the_person_has_set_them() {
         let chosen = |scope: &str, entry: &str| {
-            chosen_by_settings(format!("local\0user.name\nA\0{scope}\0{entry}\0").as_bytes())
+            let fence = vec!["/town/gt-fence.config".into()];
+            let trusted = TrustedSettings { command: OsStr::new("lfs"), fence };
+            trusted.chosen_program(format!("local\0user.name\nA\0{scope}\0{entry}\0").as_bytes())
         };
         for entry in [
             "remote.origin.uploadpack\n/x",
@@ -136,13 +203,26 @@ mod tests {
             "submodule.a.update\n!x",
             "lfs.customtransfer.a.path\n/x",
             "gpg.ssh.program\n/x",
+            "gpg.ssh.defaultKeyCommand\n/x",
+            "gc.recentObjectsHook\n/x",
+            "pager.ls-remote\n/x",
+            "interactive.diffFilter\n/x",
+            "init.templateDir\n/x",
+            "alias.lfs\npush --no-verify",
         ] {
             for scope in ["local", "worktree", "command"] {
                 assert!(chosen(scope, entry).is_some(), "{scope} {entry}");
             }
             assert_eq!(chosen("global", entry), None, "{entry}");
         }
+        let elsewhere = "includeIf.gitdir:/new/.git.path\n/x";
+        assert!(chosen("command", elsewhere).is_some());
+        assert_eq!(chosen("local", elsewhere), None);
         for entry in [
+            "includeIf.gitdir:/new/.git.path\n/town/gt-fence.config",
+            "pager.log\nfalse",
+            "alias.up\n!x",
+            "remote.origin.partialCloneFilter\nblob:none",
             "core.fsmonitor\ntrue",
             "credential.helper\n",
             "submodule.a.update\nrebase",
@@ -151,8 +231,9 @@ mod tests {
             "core.hookspath\n.husky/_",
             "core.bare",
         ] {
-            assert_eq!(chosen("local", entry), None, "{entry}");
+            for scope in ["local", "command"] {
+                assert_eq!(chosen(scope, entry), None, "{scope} {entry}");
+            }
         }
-        assert_eq!(chosen_by_settings(b""), None);
     }
 }

@@ -34,6 +34,10 @@ const HOOKS_OF_PROJECTS: [&str; 12] = [
 /// The settings that make git look for hooks where ours are.
 pub(super) const SETTINGS: &str = "gt-fence.config";
 
+/// The hooks of the fence.
+pub(super) const TRANSACTION_HOOK: &str = "reference-transaction";
+pub(super) const PUSH_HOOK: &str = "pre-push";
+
 /// A line that is in every hook that we write, and in no other.
 const MARK: &str = "# Written by gt";
 
@@ -158,8 +162,8 @@ const PLAIN: u32 = 0o644;
 
 fn write_hooks(directory: &Path, program: &Path) -> Result<(), GitError> {
     fs::create_dir_all(directory).map_err(GitError::file("make", directory))?;
-    write_file(&directory.join("reference-transaction"), &transaction_hook(program), HOOK)?;
-    write_file(&directory.join("pre-push"), &push_hook(), HOOK)
+    write_file(&directory.join(TRANSACTION_HOOK), &transaction_hook(program), HOOK)?;
+    write_file(&directory.join(PUSH_HOOK), &push_hook(), HOOK)
 }
 
 fn write_file(path: &Path, contents: &[u8], mode: u32) -> Result<(), GitError> {
@@ -185,7 +189,7 @@ fn is_ours(hook: &[u8]) -> bool {
 }
 
 /// The text of the settings that make git look for hooks in `ours`.
-fn settings(ours: &Path) -> Vec<u8> {
+pub(super) fn settings(ours: &Path) -> Vec<u8> {
     let mut text = b"[core]\n\thooksPath = \"".to_vec();
     for byte in ours.as_os_str().as_bytes() {
         match byte {
@@ -221,10 +225,10 @@ fn directory_of(origin: &str) -> Option<PathBuf> {
     Some(canonical(&own.join(common.trim_end())))
 }
 
-/// The same settings as [`Repository::fence_variables`], as a part of a file.
-pub(super) fn sections(repository: &Path, origin: &str) -> String {
+/// The same conditions as those of [`Repository::fence_variables`], as a part of a file, for these `settings`.
+pub(super) fn sections(repository: &Path, origin: &str, settings: &Path) -> String {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-    let settings = escaped(&repository.join(SETTINGS).to_string_lossy());
+    let settings = escaped(&settings.to_string_lossy());
     let section = |place: String| {
         format!("[includeIf \"gitdir:{}\"]\n\tpath = \"{settings}\"\n", escaped(&place))
     };
@@ -247,14 +251,14 @@ fn literal(path: &str) -> String {
 pub(super) const PUSH_REFUSED: &str =
     "gt: workers do not push; finish with `gt done`, and gt brings the work to the origin";
 
-fn push_hook() -> Vec<u8> {
+pub(super) fn push_hook() -> Vec<u8> {
     let sentence = quoted(Path::new(PUSH_REFUSED));
     [b"#!/bin/sh\n# Written by gt.\necho ".as_slice(), &sentence, b" >&2\nexit 1\n"].concat()
 }
 
 /// A hook that calls `program` only for references that others share: a rebase changes many that
 /// are not shared.
-fn transaction_hook(program: &Path) -> Vec<u8> {
+pub(super) fn transaction_hook(program: &Path) -> Vec<u8> {
     let shared: Vec<String> =
         ReferenceKind::PREFIXES.iter().map(|(prefix, _)| format!("*' {prefix}'*")).collect();
     let shared = shared.join(" | ");

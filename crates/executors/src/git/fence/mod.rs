@@ -22,9 +22,11 @@ mod audit;
 mod chosen_programs;
 mod environment;
 mod hook;
+mod reading_environment;
+mod submodules;
 mod worker_git;
 
-pub use audit::NewCommit;
+pub use audit::{NewCommit, RestoredSettings};
 pub(crate) use environment::environment_in_use;
 pub use environment::{
     STORE_CREDENTIALS, WITHHELD, bash_env_here, credentials_here, path_in_use, present_here,

@@ -16,15 +16,21 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use gt_core::RunId;
 
 use super::super::links::canonical;
 use super::super::scratch::unique_name;
-use super::chosen_programs::{chosen_by_settings, chosen_by_words, is_partial_clone};
-use super::environment::{WITHHELD, read_environment};
-use super::hook::{PUSH_REFUSED, quoted, sections};
+use super::chosen_programs::{TrustedSettings, chosen_by_words, is_partial_clone};
+use super::environment::read_environment;
+use super::hook::{
+    self, PUSH_HOOK, PUSH_REFUSED, TRANSACTION_HOOK, push_hook, quoted, sections, transaction_hook,
+};
+use super::reading_environment::{USUAL_PATH, take_environment};
+use super::submodules::submodules_of;
+use crate::environment::remove_caller_variables;
+use crate::private;
 use crate::process::command_with_everything;
 use crate::runs::RunFiles;
 
@@ -34,29 +40,11 @@ pub(crate) const NO_PROTOCOL: &str = "none-because-gt-done-lands";
 /// The protocols of a git that reads: those that start no program of another name.
 const PLAIN_PROTOCOLS: &str = "file:git:http:https:ssh";
 
-/// The variables by which git finds settings and chooses programs.
-const CHOOSING: [&str; 17] = [
-    "HOME",
-    "XDG_CONFIG_HOME",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_EXEC_PATH",
-    "GIT_TEMPLATE_DIR",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_SSH_VARIANT",
-    "GIT_PROXY_COMMAND",
-    "GIT_ASKPASS",
-    "SSH_ASKPASS",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PAGER",
-    "PAGER",
-    "LD_PRELOAD",
-];
-
 /// The variable that git asks before it speaks with another repository.
 pub(crate) const PROTOCOLS: &str = "GIT_ALLOW_PROTOCOL";
+
+/// The command that lists all settings, with their scopes.
+const LIST_SETTINGS: [&str; 4] = ["config", "--list", "--show-scope", "-z"];
 
 /// The run of a worker that has lost the name of its run.
 const NO_RUN: &str = "gt-none#1";
@@ -66,6 +54,12 @@ const BASH_ENV_BEFORE: &str = "GT_BASH_ENV";
 
 /// The settings that this program gives git last.
 const SETTINGS: &str = "git.config";
+/// The same for a git that reads from other repositories: it calls no hook but those in [`READING_HOOKS`].
+const READING_SETTINGS: &str = "git.reading.config";
+/// The settings that send git to [`READING_HOOKS`].
+const READING_HOOKS_SETTINGS: &str = "git.hooks.config";
+/// The hooks of the fence, without those of projects, which a worker can write.
+const READING_HOOKS: &str = "git.hooks";
 /// The repositories that workers share and their origins. A directory that has this file has our `git`.
 const FENCED: &str = "git.fence";
 /// The file that bash reads before it runs a script.
@@ -94,18 +88,30 @@ pub fn install_worker_git(
     fenced: &[FencedRepository],
 ) -> io::Result<()> {
     let mut records = Vec::new();
-    let mut settings = String::new();
+    let (mut settings, mut reading) = (String::new(), String::new());
+    let (hooks, reading_hooks) =
+        (directory.join(READING_HOOKS), directory.join(READING_HOOKS_SETTINGS));
     for FencedRepository { repository, origin } in fenced {
         let repository = canonical(repository);
-        settings.push_str(&sections(&repository, origin));
+        settings.push_str(&sections(&repository, origin, &repository.join(hook::SETTINGS)));
+        reading.push_str(&sections(&repository, origin, &reading_hooks));
         for word in [repository.as_os_str().as_bytes(), origin.as_bytes()] {
             records.extend_from_slice(word);
             records.push(0);
         }
     }
-    write_if_new(&directory.join(SETTINGS), settings.as_bytes())?;
-    write_if_new(&directory.join(FENCED), &records)?;
-    write_if_new(&directory.join(BASH), &bash_script(directory))?;
+    private::create_dir_all(&hooks)?;
+    for (path, contents, mode) in [
+        (hooks.join(TRANSACTION_HOOK), transaction_hook(program), 0o700),
+        (hooks.join(PUSH_HOOK), push_hook(), 0o700),
+        (reading_hooks, hook::settings(&hooks), 0o600),
+        (directory.join(READING_SETTINGS), reading.into_bytes(), 0o600),
+        (directory.join(SETTINGS), settings.into_bytes(), 0o600),
+        (directory.join(FENCED), records, 0o600),
+        (directory.join(BASH), bash_script(directory), 0o600),
+    ] {
+        write_if_new(&path, &contents, mode)?;
+    }
     let link = directory.join("git");
     if fs::read_link(&link).is_ok_and(|there| there == program) {
         return Ok(());
@@ -127,14 +133,14 @@ pub fn worker_git_variables(directory: &Path, bash_env: Option<&str>) -> Vec<(St
     variables
 }
 
-fn write_if_new(path: &Path, contents: &[u8]) -> io::Result<()> {
+fn write_if_new(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
     if fs::read(path).is_ok_and(|present| present == contents) {
         return Ok(());
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(unique_name(&format!(".{name}")));
     fs::write(&beside, contents)?;
-    fs::set_permissions(&beside, Permissions::from_mode(0o600))?;
+    fs::set_permissions(&beside, Permissions::from_mode(mode))?;
     fs::rename(&beside, path)
 }
 
@@ -163,9 +169,6 @@ struct GitOnPath {
     git: Option<PathBuf>,
     ours: Vec<PathBuf>,
 }
-
-/// Where git is on most machines.
-const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
 
 fn search(path: &OsStr) -> GitOnPath {
     let mut found = GitOnPath::default();
@@ -262,16 +265,16 @@ fn place_of_command(arguments: &[OsString]) -> Option<usize> {
 
 fn leave_of(command: &OsStr, rest: &[OsString]) -> GitReach {
     let has = |word: &str| rest.iter().any(|argument| argument == word);
-    let begins =
-        |start: &str| rest.iter().any(|word| word.as_bytes().starts_with(start.as_bytes()));
     let Some(command) = command.to_str() else { return GitReach::Stays };
     match command {
         "push" => GitReach::Sends,
         "send-pack" | "http-push" => GitReach::Refused,
         helper if helper.starts_with("remote-") => GitReach::Refused,
+        "lfs" if has("push") => GitReach::Refused,
+        // Locks of files are at the server.
+        "lfs" if has("lock") || has("unlock") => GitReach::Stays,
         // These name commands of the shell.
         "submodule" if has("foreach") => GitReach::Stays,
-        _ if begins("--upload-pack") || begins("--exec") => GitReach::Stays,
         reading if READING.contains(&reading) => GitReach::Reads,
         completing if COMPLETING.contains(&completing) => GitReach::Completes,
         _ => GitReach::Stays,
@@ -355,6 +358,17 @@ impl WorkerGit<'_> {
     /// Git with the settings of the fence behind all others.
     fn git_with(&self, options: &[OsString], words: &[OsString], protocols: &str) -> Command {
         let mut git = command_with_everything(&self.git);
+        self.put_behind_fence(&mut git, options, words, (protocols, SETTINGS));
+        git
+    }
+
+    fn put_behind_fence(
+        &self,
+        git: &mut Command,
+        options: &[OsString],
+        words: &[OsString],
+        (protocols, settings): (&str, &str),
+    ) {
         git.args(options).env(PROTOCOLS, protocols);
         // The hooks take a caller without a run for a person.
         let run = std::env::var_os("GT_RUN").unwrap_or_default();
@@ -363,54 +377,67 @@ impl WorkerGit<'_> {
         }
         for ours in self.ours.iter().filter(|_| !words.is_empty()) {
             let mut setting = OsString::from("include.path=");
-            setting.push(ours.join(SETTINGS));
+            setting.push(ours.join(settings));
             git.arg("-c").arg(setting);
         }
         git.args(words);
+    }
+
+    /// Git with the environment of the supervisor, and so with the credentials that the worker lacks.
+    fn trusted_git(&self, options: &[OsString], words: &[OsString], protocols: &str) -> Command {
+        let mut git = command_with_everything(&self.git);
+        take_environment(&mut git, self.environment_of_supervisor());
+        // A merge of a pull keeps the message that git writes.
+        git.env("GIT_EDITOR", ":");
+        self.put_behind_fence(&mut git, options, words, (protocols, READING_SETTINGS));
         git
     }
 
-    /// A git that reads where the supervisor can, with the credentials that the worker lacks. The error is the option or
-    /// setting by which it would start a program that the worker has chosen.
+    /// A git that reads where the supervisor can. The error is the option or setting by which it would start a program that the
+    /// worker has chosen.
     fn reading_git(&self, options: &[OsString], words: &[OsString]) -> Result<ReadingGit, String> {
         if let Some(option) = chosen_by_words(options, words) {
             return Err(option);
         }
-        let list = ["config", "--list", "--show-scope", "-z"].map(OsString::from);
-        let mut asked = self.git_with(options, &list, NO_PROTOCOL);
-        self.take_environment(&mut asked);
-        let listed = asked.output().map(|asked| asked.stdout).unwrap_or_default();
-        if let Some(setting) = chosen_by_settings(&listed) {
+        let of = |ours: &PathBuf| ours.join(READING_HOOKS_SETTINGS);
+        let fence = self.fenced().into_iter().map(|it| it.repository.join(hook::SETTINGS));
+        let trusted = TrustedSettings {
+            command: &words[0],
+            fence: self.ours.iter().map(of).chain(fence).collect(),
+        };
+        let ask = |at: &[OsString], words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            let mut git = self.trusted_git(at, &words, NO_PROTOCOL);
+            if at != options {
+                // As git does where it works in a submodule.
+                remove_caller_variables(&mut git);
+            }
+            git.stderr(Stdio::null()).output().map(|asked| asked.stdout).unwrap_or_default()
+        };
+        let listed = ask(options, &LIST_SETTINGS);
+        let of_submodules: Vec<Vec<u8>> = submodules_of(options, &ask)
+            .iter()
+            .map(|submodule| ask(submodule, &LIST_SETTINGS))
+            .collect();
+        let mut all = of_submodules.iter().chain([&listed]);
+        if let Some(setting) = all.find_map(|listed| trusted.chosen_program(listed)) {
             return Err(setting);
         }
         // The fence's own hooks come behind this, in the repositories that have them.
         let mut options = options.to_vec();
         options.extend(["-c", "core.hooksPath=/dev/null"].map(OsString::from));
-        let mut git = self.git_with(&options, words, PLAIN_PROTOCOLS);
-        self.take_environment(&mut git);
-        // A merge of a pull keeps the message that git writes.
-        git.env("GIT_EDITOR", ":");
+        let git = self.trusted_git(&options, words, PLAIN_PROTOCOLS);
         Ok(ReadingGit { git, is_partial: is_partial_clone(&listed) })
     }
 
-    /// Replaces what programs git finds and starts, and its credentials, by what the supervisor has. Where that is not kept
-    /// any more, git has none of both.
-    fn take_environment(&self, git: &mut Command) {
-        for (name, _) in std::env::vars_os() {
-            if CHOOSING.iter().any(|it| name == *it) {
-                git.env_remove(name);
-            }
-        }
-        git.env("PATH", USUAL_PATH);
-        let Some(run) = std::env::var_os("GT_RUN") else { return };
-        for ours in &self.ours {
-            let runs = ours.with_file_name("runs");
-            let files = RunFiles::of(&runs, &run.to_string_lossy());
-            let saved = read_environment(&files.environment_path()).unwrap_or_default();
-            git.envs(saved.into_iter().filter(|(name, _)| {
-                name == "PATH" || CHOOSING.iter().chain(&WITHHELD).any(|it| name == *it)
-            }));
-        }
+    /// The environment that the supervisor of the run has left. Nothing where it is not kept any more.
+    fn environment_of_supervisor(&self) -> Vec<(OsString, OsString)> {
+        let Some(run) = std::env::var_os("GT_RUN") else { return Vec::new() };
+        let of = |ours: &PathBuf| {
+            let files = RunFiles::of(&ours.with_file_name("runs"), &run.to_string_lossy());
+            read_environment(&files.environment_path()).ok()
+        };
+        self.ours.iter().filter_map(of).flatten().collect()
     }
 
     fn fenced(&self) -> Vec<FencedRepository> {
@@ -560,7 +587,9 @@ mod tests {
 
     #[test]
     fn only_commands_that_read_may_speak_with_other_repositories() {
-        for line in ["send-pack /x", "http-push http://x", "remote-https origin https://x"] {
+        for line in
+            ["send-pack /x", "http-push http://x", "remote-https origin https://x", "lfs push x"]
+        {
             assert_eq!(leave(line), GitReach::Refused, "{line}");
         }
         for line in ["fetch origin", "clone x", "submodule update --init", "remote show origin"] {
@@ -571,7 +600,7 @@ mod tests {
             "submodule foreach git push",
             "rebase --exec x",
             "bisect run x",
-            "fetch --upload-pack=x y",
+            "lfs lock x",
             "an-alias x",
             "commit",
         ] {
