@@ -358,12 +358,20 @@ fn digest(progress: &MoleculeProgress) -> String {
     progress.steps.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Deletes a molecule with all its steps.
-pub fn burn(town: &Town, input: &str) -> Result<Vec<BeadId>> {
+/// Deletes molecules with all their steps: each of them, or none.
+pub fn burn(town: &Town, inputs: &[String]) -> Result<Vec<BeadId>> {
     town.write(|writer| {
-        let root = require(town, writer, input)?;
-        let progress = progress_of(writer, root)?;
-        burn_in(town, writer, &progress)
+        let found = inputs.iter().map(|input| require(town, writer, input));
+        let roots = found.collect::<Result<Vec<_>>>()?;
+        let mut deleted = Vec::new();
+        for root in roots {
+            // A step of an earlier one, or one that is named twice.
+            if !deleted.contains(&root.id) {
+                let progress = progress_of(writer, root)?;
+                deleted.extend(burn_in(town, writer, &progress)?);
+            }
+        }
+        Ok(deleted)
     })
 }
 
@@ -372,15 +380,22 @@ fn burn_in(
     writer: &mut Writer<'_>,
     progress: &MoleculeProgress,
 ) -> Result<Vec<BeadId>> {
+    let root = &progress.root;
+    if !root.issue_type.is_molecule() && !root.ephemeral && progress.steps.is_empty() {
+        let (id, kind) = (&root.id, &root.issue_type);
+        return Err(OperationError::rejected(format!(
+            "{id} is a {kind}, not a molecule; bd delete {id} --force deletes it"
+        )));
+    }
     if let Some(running) = progress.first(MoleculeStepState::Current)
-        && !progress.root.ephemeral
+        && !root.ephemeral
     {
         let step = &running.bead.id;
         return Err(OperationError::rejected(format!(
             "{step} is in progress; close it first, or delete the beads with bd delete --force"
         )));
     }
-    let ids: Vec<String> = std::iter::once(progress.root.id.to_string())
+    let ids: Vec<String> = std::iter::once(root.id.to_string())
         .chain(progress.steps.iter().map(|(row, _)| row.bead.id.to_string()))
         .collect();
     let deletion = delete_in(town, writer, &ids, false)?;

@@ -447,11 +447,7 @@ fn run_squash(context: &CommandContext<'_>, args: &SquashArgs) -> Result<(), Cli
 }
 
 fn run_burn(context: &CommandContext<'_>, args: &BurnArgs) -> Result<(), CliError> {
-    let town = context.store_town()?;
-    let mut deleted = Vec::new();
-    for id in &args.ids {
-        deleted.extend(burn(&town, id)?);
-    }
+    let deleted = burn(&context.store_town()?, &args.ids)?;
     let printer = context.printer;
     if printer.json() {
         return printer.object(&PurgedDocument {
