@@ -382,7 +382,7 @@ fn a_molecule_is_squashed_into_its_digest_whole_or_not_at_all() {
 
     change(&town, "hq-pour", |bead| bead.status = Status::Open);
     let squashed = molecules::squash(&town, "hq-mol", None).unwrap();
-    assert_eq!(squashed.deleted.len(), 3);
+    assert_eq!(squashed.deleted.beads.len(), 3);
     assert_eq!(titles(), ["Digest: hq-mol"]);
 }
 
@@ -407,6 +407,6 @@ fn molecules_are_burned_together_or_not_at_all() {
     assert_eq!(count(), 4, "nothing was deleted");
 
     let burned = burn(&["hq-mol", "hq-brew", "hq-other", "hq-mol"]).unwrap();
-    assert_eq!(burned.len(), 3);
+    assert_eq!(burned.beads.len(), 3);
     assert_eq!(count(), 1);
 }
