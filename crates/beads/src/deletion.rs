@@ -91,6 +91,7 @@ fn plan(town: &Town, reader: &Reader<'_>, inputs: &[String], cascade: bool) -> R
         deletion.requests.extend(reader.open_merge_request(id)?.map(|request| request.id));
         deletion.beads.push(bead);
     }
+    deletion.beads.sort_by(|a, b| a.id.natural_order(&b.id));
     deletion.dependencies = edges.len();
     deletion.bereft = bereft.into_iter().collect();
     Ok(deletion)

@@ -13,7 +13,7 @@ use gt_executors::hosting::{AwaitedObject, awaited_state, latest_workflow_runs};
 use gt_store::{BeadFilter, Reader, StatusFilter};
 
 use crate::acting::refuse_worker;
-use crate::beads::{BeadChanges, Close, close, update, update_in};
+use crate::beads::{BeadChanges, Close, ClosedBead, close, update, update_in};
 use crate::lookup::{require, resolve_in};
 use crate::messages::{Escalation, escalate};
 use gt_town::{OperationError, Result, Town};
@@ -135,6 +135,19 @@ pub fn add_waiter(town: &Town, gate: &str, waiter: &str) -> Result<(BeadId, bool
         let changes = BeadChanges { carried, ..BeadChanges::default() };
         Ok((update_in(town, writer, gate.id.as_str(), &changes)?, true))
     })
+}
+
+/// Closes gates. If one of the names means no gate, none is closed.
+pub fn resolve_gates(
+    town: &Town,
+    inputs: &[String],
+    how: &Close,
+) -> Result<Vec<Result<ClosedBead>>> {
+    let gates = town.read(|reader| {
+        let found = inputs.iter().map(|input| required_gate(town, reader, input));
+        found.map(|gate| Ok(gate?.id.to_string())).collect::<Result<Vec<_>>>()
+    })?;
+    close(town, &gates, how)
 }
 
 fn required_gate(town: &Town, reader: &Reader<'_>, input: &str) -> Result<Bead> {

@@ -5,7 +5,7 @@ use gt_core::{Bead, BeadId, DependencyType, IssueType, Json, Outcome, Status};
 use gt_store::{BeadFilter, BeadOrder, BeadRow, Reader, StatusFilter, Writer};
 
 use crate::beads::{BeadChanges, Close, NewBead, close_in, create_in, update_in};
-use crate::deletion::delete_in;
+use crate::deletion::{Deletion, delete_in};
 use crate::dependencies::put_in;
 use crate::gates::gate_fields;
 use crate::lookup::{edge, require};
@@ -327,8 +327,8 @@ pub struct SquashedMolecule {
     pub root: BeadId,
     /// The closed bead with the summary.
     pub digest: BeadId,
-    /// The beads that were deleted.
-    pub deleted: Vec<BeadId>,
+    /// The molecule, which was deleted.
+    pub deleted: Deletion,
 }
 
 /// Replaces a molecule by one closed bead with a summary of its steps.
@@ -358,33 +358,45 @@ fn digest(progress: &MoleculeProgress) -> String {
     progress.steps.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Deletes a molecule with all its steps.
-pub fn burn(town: &Town, input: &str) -> Result<Vec<BeadId>> {
+/// Deletes molecules with all their steps: each of them, or none.
+pub fn burn(town: &Town, inputs: &[String]) -> Result<Deletion> {
     town.write(|writer| {
-        let root = require(town, writer, input)?;
-        let progress = progress_of(writer, root)?;
-        burn_in(town, writer, &progress)
+        let found = inputs.iter().map(|input| require(town, writer, input));
+        let roots = found.collect::<Result<Vec<_>>>()?;
+        let mut burned = Deletion::default();
+        for root in roots {
+            // A step of an earlier one, or one that is named twice.
+            if burned.beads.iter().all(|bead| bead.id != root.id) {
+                let progress = progress_of(writer, root)?;
+                let deletion = burn_in(town, writer, &progress)?;
+                burned.beads.extend(deletion.beads);
+                burned.runs.extend(deletion.runs);
+            }
+        }
+        Ok(burned)
     })
 }
 
-fn burn_in(
-    town: &Town,
-    writer: &mut Writer<'_>,
-    progress: &MoleculeProgress,
-) -> Result<Vec<BeadId>> {
+fn burn_in(town: &Town, writer: &mut Writer<'_>, progress: &MoleculeProgress) -> Result<Deletion> {
+    let root = &progress.root;
+    if !root.issue_type.is_molecule() && !root.ephemeral && progress.steps.is_empty() {
+        let (id, kind) = (&root.id, &root.issue_type);
+        return Err(OperationError::rejected(format!(
+            "{id} is a {kind}, not a molecule; bd delete {id} --force deletes it"
+        )));
+    }
     if let Some(running) = progress.first(MoleculeStepState::Current)
-        && !progress.root.ephemeral
+        && !root.ephemeral
     {
         let step = &running.bead.id;
         return Err(OperationError::rejected(format!(
             "{step} is in progress; close it first, or delete the beads with bd delete --force"
         )));
     }
-    let ids: Vec<String> = std::iter::once(progress.root.id.to_string())
+    let ids: Vec<String> = std::iter::once(root.id.to_string())
         .chain(progress.steps.iter().map(|(row, _)| row.bead.id.to_string()))
         .collect();
-    let deletion = delete_in(town, writer, &ids, false)?;
-    Ok(deletion.beads.into_iter().map(|bead| bead.id).collect())
+    delete_in(town, writer, &ids, false)
 }
 
 /// Steps that can be worked on because a gate before them was closed, with that gate and their molecule.

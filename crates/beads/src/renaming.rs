@@ -122,13 +122,13 @@ fn ids_with_prefix(reader: &Reader<'_>, rig: &Rig, new: &Prefix) -> Result<Vec<(
 fn refuse_work(reader: &Reader<'_>, bead: &Bead) -> Result<()> {
     let id = &bead.id;
     let why = if bead.issue_type.is_convoy() {
-        "it is a convoy"
+        "it is a convoy".to_owned()
     } else if !reader.runs_of(id)?.is_empty() {
-        "its runs and their branches are named after it"
+        "its runs and their branches are named after it".to_owned()
     } else if reader.open_context(id)?.is_some() {
-        "it is scheduled; gt scheduler clear --bead takes it out of the queue"
+        format!("it is scheduled; gt scheduler clear --bead {id} takes it out of the queue")
     } else if !reader.convoys_of(std::slice::from_ref(id))?.is_empty() {
-        "a convoy tracks it"
+        "a convoy tracks it".to_owned()
     } else {
         return Ok(());
     };

@@ -9,7 +9,7 @@ use gt_core::{Json, Timestamp};
 use gt_records::contains_nul;
 
 use crate::error::CliError;
-use crate::output::Printer;
+use crate::output::{Printer, parse_moment};
 use crate::served;
 
 /// Splits `a,b` and `-l a -l b` alike.
@@ -18,9 +18,9 @@ pub(crate) fn comma_separated(values: &[String]) -> Vec<String> {
     parts.map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// A point in time as a person writes it.
+/// A point in time as a person writes it, or as a text of ours shows it.
 pub(crate) fn instant(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
-    Ok(Timestamp::parse_relative(text, now)?)
+    parse_moment(text, now).map_or_else(|| Ok(Timestamp::parse_relative(text, now)?), Ok)
 }
 
 /// Notes a due date that has passed, which may be a slip.

@@ -200,6 +200,14 @@ pub(super) fn a_bead_waits_for_the_last_of_its_blockers(subject: &dyn EngineUnde
     assert_eq!(town.blockers_of("gt-c"), 1);
     let last = town.story_of(|town| town.close("gt-b"));
     assert_eq!(last, ["closed gt-b", "unblocked gt-c"]);
+
+    town.add_open(&["gt-p.10", "gt-p.9", "gt-q"]);
+    town.link("gt-q", BLOCKS, "gt-p.10");
+    town.link("gt-q", BLOCKS, "gt-p.9");
+    let named = [id("gt-p.9"), id("gt-p.10")];
+    assert_eq!(blockers(&town, "gt-q").open, named, "as people count");
+    let of_each = town.read(|reader| reader.blockers_of(&[id("gt-q")]));
+    assert_eq!(of_each[&id("gt-q")].open, named);
 }
 
 pub(super) fn one_close_unblocks_everything_that_waited_for_it(subject: &dyn EngineUnderTest) {

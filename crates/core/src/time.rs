@@ -33,7 +33,7 @@ impl Timestamp {
                 return beyond();
             }
             Invalid(format!(
-                "\"{}\" is not a timestamp; write it like 2026-05-31T12:34:56Z",
+                "\"{}\" is not a timestamp; write it like \"2026-05-31T12:34:56Z\"",
                 text.escape_debug()
             ))
         })?;
@@ -73,7 +73,7 @@ impl Timestamp {
                 return error;
             }
             Invalid(format!(
-                "\"{}\" is not a time; write 2026-05-31, 2026-05-31T12:34:56Z, tomorrow, next monday, 2 days ago or +2d",
+                "\"{}\" is not a time; write 2026-05-31, \"2026-05-31T12:34:56Z\", tomorrow, next monday, 2 days ago or +2d",
                 text.escape_debug()
             ))
         })
@@ -225,7 +225,7 @@ fn parse_phrase(text: &str, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// Reads `2s`, `3m`, `1h30m`, `500ms`, `2d`, `1w`, or `0`.
+/// Reads `2s`, `3m`, `1h30m`, `1h 30m`, `500ms`, `2d`, `1w`, or `0`.
 pub fn parse_duration(text: &str) -> Result<Duration, Invalid> {
     let invalid = || {
         Invalid(format!(
@@ -248,6 +248,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, Invalid> {
         let part = number.checked_mul(*nanos).ok_or_else(invalid)?;
         total = total.checked_add(part).ok_or_else(invalid)?;
         rest = &rest[letters..];
+        // Durations are shown with a space between their units.
+        rest = rest.strip_prefix(' ').filter(|rest| !rest.is_empty()).unwrap_or(rest);
     }
     if text.is_empty() { Err(invalid()) } else { Ok(Duration::from_nanos(total)) }
 }
@@ -309,6 +311,7 @@ mod tests {
         for (given, expected) in [
             ("+2d", "2026-06-02T12:34:56Z"),
             ("+1h30m", "2026-05-31T14:04:56Z"),
+            ("+1h 30m", "2026-05-31T14:04:56Z"),
             ("today", "2026-05-31T00:00:00Z"),
             ("tomorrow", "2026-06-01T00:00:00Z"),
             ("2026-07-01", "2026-07-01T00:00:00Z"),
@@ -337,6 +340,16 @@ mod tests {
         }
         for given in ["", "yesterdayish", "+", "+2", "2026-13-01", "+99999999999999999999d"] {
             assert!(Timestamp::parse_relative(given, now).is_err(), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_duration_may_have_a_space_between_its_units() {
+        for (given, expected) in [("1m 20s", "1m20s"), ("3h 5m", "3h5m"), ("2d 3h 1s", "2d3h1s")] {
+            assert_eq!(parse_duration(given), parse_duration(expected), "{given}");
+        }
+        for given in ["1m ", " 1m", "1m  20s", "1 m", "1m -20s"] {
+            assert!(parse_duration(given).is_err(), "{given}");
         }
     }
 

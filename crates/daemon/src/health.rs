@@ -433,8 +433,18 @@ fn rig_directories(town: &Town) -> Result<Vec<HealthCheck>> {
     let here = gt_town::hosts::host_of(town)?;
     for (rig, _) in gt_town::rigs::list(town)? {
         if let Some(host) = gt_town::hosts::other_host_of(town, &rig.slug, &here)? {
-            let detail = format!("{} ({}); only {host} works on it", rig.slug, rig.state.as_str());
-            checks.push(HealthCheck::good("rig", detail));
+            let slug = &rig.slug;
+            checks.push(if gt_town::hosts::is_known(town, &host)? {
+                let detail = format!("{slug} ({}); only {host} works on it", rig.state.as_str());
+                HealthCheck::good("rig", detail)
+            } else {
+                let detail =
+                    format!("{slug}: only {host} works on it, and the town has no such host");
+                let fix = format!(
+                    "gt config unset rig.{slug}.host, or the name that gt host show prints"
+                );
+                HealthCheck::bad("rig", CheckGrade::Problem, detail, fix)
+            });
             continue;
         }
         let directory = town.root().join(&rig.path);

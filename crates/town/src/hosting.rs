@@ -30,10 +30,20 @@ pub fn hosting_of(
             hosted.host
         ))
     })?;
+    Ok((hosted, provider_named(town, rig, name)?))
+}
+
+/// The hosting service of this name: a built-in one, or one that a file of the town describes.
+pub(crate) fn provider_named(
+    town: &Town,
+    rig: &Rig,
+    name: &str,
+) -> Result<HostingProvider, NoHosting> {
     match HostingProvider::load(name, &town.root().join(HOSTING_FILES)) {
-        Ok(Some(provider)) => Ok((hosted, provider)),
+        Ok(Some(provider)) => Ok(provider),
         Ok(None) => Err(NoHosting(format!(
-            "there is no file {HOSTING_FILES}/{name}.toml; gt config set rig.{slug}.hosting gh or glab takes a built-in one"
+            "there is no file {HOSTING_FILES}/{name}.toml; gt config set rig.{}.hosting gh or glab takes a built-in one",
+            rig.slug
         ))),
         Err(invalid) => Err(NoHosting(invalid.to_string())),
     }

@@ -102,6 +102,13 @@ pub fn other_host_of(town: &Town, rig: &RigSlug, host: &str) -> Result<Option<St
     Ok(Some(name).filter(|name| !name.is_empty() && !is_host_named(host, name)))
 }
 
+/// Whether a host of the town has this name.
+pub fn is_known(town: &Town, name: &str) -> Result<bool> {
+    let hosts = town.read(|reader| Ok(reader.hosts()?))?;
+    let full_name = |host: &HostRow| format!("{}/{}", host.name, host.id);
+    Ok(hosts.iter().any(|(host, _)| is_host_named(&full_name(host), name)))
+}
+
 /// Refuses an identity that another host uses: each would declare the runs of the other lost.
 fn refuse_other_incarnation(town: &Town, given: &str) -> Result<()> {
     let own = incarnation(town.root());

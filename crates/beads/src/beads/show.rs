@@ -78,8 +78,9 @@ pub fn show(town: &Town, inputs: &[String]) -> Result<Vec<Result<BeadDetails>>> 
             let row = reader.bead_rows(std::slice::from_ref(&id))?.into_iter().next();
             let row = row.ok_or_else(|| gt_town::OperationError::NoBead(input.clone()))?;
             let with_bead = |edge: &Dependency| Ok((edge.clone(), reader.bead(&edge.target)?));
-            let dependencies =
+            let mut dependencies =
                 row.dependencies.iter().map(with_bead).collect::<Result<Vec<_>>>()?;
+            dependencies.sort_by(|(a, _), (b, _)| a.target.natural_order(&b.target));
             let mut dependents = Vec::new();
             for edge in reader.edges_to(&id)? {
                 if let Some(bead) = reader.bead(&edge.issue)? {

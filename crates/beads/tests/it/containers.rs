@@ -382,6 +382,31 @@ fn a_molecule_is_squashed_into_its_digest_whole_or_not_at_all() {
 
     change(&town, "hq-pour", |bead| bead.status = Status::Open);
     let squashed = molecules::squash(&town, "hq-mol", None).unwrap();
-    assert_eq!(squashed.deleted.len(), 3);
+    assert_eq!(squashed.deleted.beads.len(), 3);
     assert_eq!(titles(), ["Digest: hq-mol"]);
+}
+
+#[test]
+fn molecules_are_burned_together_or_not_at_all() {
+    let town = town_in_memory();
+    make(&town, "hq-mol", "molecule", None);
+    tasks(&town, &["hq-brew"], Some("hq-mol"));
+    make(&town, "hq-other", "molecule", None);
+    tasks(&town, &["hq-task"], None);
+    let burn = |names: &[&str]| {
+        molecules::burn(&town, &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+    };
+    let count = || town.read(|reader| Ok(reader.find(&BeadFilter::everything())?.len())).unwrap();
+
+    let refusal = burn(&["hq-mol", "hq-none"]).unwrap_err().to_string();
+    assert!(refusal.contains("hq-none"), "{refusal}");
+    let refusal = burn(&["hq-mol", "hq-task"]).unwrap_err().to_string();
+    assert!(refusal.starts_with("hq-task is a task, not a molecule"), "{refusal}");
+    let refusal = molecules::squash(&town, "hq-task", None).unwrap_err().to_string();
+    assert!(refusal.starts_with("hq-task is a task, not a molecule"), "{refusal}");
+    assert_eq!(count(), 4, "nothing was deleted");
+
+    let burned = burn(&["hq-mol", "hq-brew", "hq-other", "hq-mol"]).unwrap();
+    assert_eq!(burned.beads.len(), 3);
+    assert_eq!(count(), 1);
 }

@@ -1,11 +1,11 @@
 //! How beads look, as JSON and as text.
 
 use comfy_table::Color;
-use gt_beads::beads::{self, Mention, show};
+use gt_beads::beads::{self, ClosedBead, Mention, show};
 pub(super) use gt_beads::beads::{LabelsOf, ShownBeadParts, linked};
 use gt_core::{Bead, BeadId, Outcome};
 use gt_records::{BeadView, ObjectWriter, write_bead};
-use gt_town::{BeadRow, Town};
+use gt_town::{BeadRow, OperationError, Town};
 
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, status_colour};
@@ -94,6 +94,29 @@ pub(super) fn print_json(printer: &Printer, town: &Town, ids: &[String]) -> Resu
         list.push_record(&bare(&shown.row.bead, &shown.row.labels))?;
     }
     list.finish()
+}
+
+/// Prints the beads that were closed, and the refusals of the others; `done` is the participle.
+pub(super) fn print_closed(
+    printer: &Printer,
+    town: &Town,
+    results: Vec<Result<ClosedBead, OperationError>>,
+    done: &str,
+) -> Result<(), CliError> {
+    let (mut closed, mut refused) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(one) => closed.push(one.bead.id.to_string()),
+            Err(error) => refused.push(printer.part_failed(&error.into())),
+        }
+    }
+    if printer.json() && !closed.is_empty() {
+        print_json(printer, town, &closed)?;
+    }
+    for id in &closed {
+        printer.done(format!("✓ {done} {id}"))?;
+    }
+    if refused.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(refused.join("; "))) }
 }
 
 /// Notes that a bead depends on one that does not exist here, which need not be a mistake.

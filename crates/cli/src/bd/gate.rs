@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use gt_api::{CheckedGateDocument, DiscoveredRunDocument, GateCheckDocument};
-use gt_beads::beads::{Close, NewBead, close, create, show};
+use gt_beads::beads::{Close, NewBead, create, show};
 use gt_beads::gates::{
     CheckedGate, GateCheck, GateDiscovery, add_waiter, check_gates, discover_runs, gate_fields,
-    gates_filter,
+    gates_filter, resolve_gates,
 };
 use gt_core::bead::{Direction, NewDependency};
 use gt_core::decide::GateVerdict;
@@ -162,14 +162,8 @@ pub(super) fn run(context: &CommandContext<'_>, args: &GateArgs) -> Result<(), C
         }
         GateVerb::Resolve { ids, reason } => {
             let reasons = vec![reason.clone().unwrap_or_else(|| "Gate resolved".to_owned())];
-            let mut resolved = Vec::new();
-            for result in close(&town, ids, &Close { reasons, ..Close::default() })? {
-                resolved.push(result?.bead.id.to_string());
-            }
-            if printer.json() {
-                return bead_output::print_json(printer, &town, &resolved);
-            }
-            resolved.iter().try_for_each(|id| printer.done(format!("✓ Resolved gate: {id}")))
+            let resolved = resolve_gates(&town, ids, &Close { reasons, ..Close::default() })?;
+            bead_output::print_closed(printer, &town, resolved, "Resolved gate:")
         }
     }
 }

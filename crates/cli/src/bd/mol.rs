@@ -16,6 +16,7 @@ use gt_beads::molecules::{
     burn, molecule, molecules, pour, squash,
 };
 use gt_core::formula::{Cooked, PlaceholderMode};
+use gt_execution::runs::end_processes_of;
 use gt_town::formulas::Cooking;
 use gt_town::{BeadFilter, StatusFilter, Town};
 
@@ -432,31 +433,33 @@ fn run_squash(context: &CommandContext<'_>, args: &SquashArgs) -> Result<(), Cli
         (None, Some(path)) => Some(text_of(path)?),
         (summary, _) => summary.clone(),
     };
-    let squashed = squash(&context.store_town()?, &args.id, summary.as_deref())?;
+    let town = context.store_town()?;
+    let squashed = squash(&town, &args.id, summary.as_deref())?;
+    end_processes_of(&town, &squashed.deleted.runs);
+    let deleted = &squashed.deleted.beads;
     let printer = context.printer;
     if printer.json() {
         return printer.object(&SquashedMoleculeDocument {
             molecule_id: squashed.root.to_string(),
             digest_id: squashed.digest.to_string(),
-            squashed_count: squashed.deleted.len() as u64,
-            squashed_ids: texts(&squashed.deleted),
+            squashed_count: deleted.len() as u64,
+            squashed_ids: texts(deleted.iter().map(|bead| &bead.id)),
         });
     }
-    let beads = plural(squashed.deleted.len() as u64, "bead");
+    let beads = plural(deleted.len() as u64, "bead");
     printer.done(format!("✓ Squashed {} ({beads}) into {}", squashed.root, squashed.digest))
 }
 
 fn run_burn(context: &CommandContext<'_>, args: &BurnArgs) -> Result<(), CliError> {
     let town = context.store_town()?;
-    let mut deleted = Vec::new();
-    for id in &args.ids {
-        deleted.extend(burn(&town, id)?);
-    }
+    let burned = burn(&town, &args.ids)?;
+    end_processes_of(&town, &burned.runs);
+    let deleted = burned.beads;
     let printer = context.printer;
     if printer.json() {
         return printer.object(&PurgedDocument {
             deleted_count: deleted.len() as u64,
-            deleted_ids: texts(&deleted),
+            deleted_ids: texts(deleted.iter().map(|bead| &bead.id)),
             dry_run: false,
         });
     }

@@ -148,13 +148,6 @@ fn human_stats(context: &CommandContext<'_>) -> Result<(), CliError> {
 fn end(context: &CommandContext<'_>, ids: &[String], reason: Option<&str>) -> Result<(), CliError> {
     let town = context.store_town()?;
     let reasons = reason.map(str::to_owned).into_iter().collect();
-    let mut closed = Vec::new();
-    for result in close(&town, ids, &Close { reasons, ..Close::default() })? {
-        closed.push(result?.bead.id.to_string());
-    }
-    let printer = context.printer;
-    if printer.json() {
-        return bead_output::print_json(printer, &town, &closed);
-    }
-    closed.iter().try_for_each(|id| printer.done(format!("✓ Closed {id}")))
+    let closed = close(&town, ids, &Close { reasons, ..Close::default() })?;
+    bead_output::print_closed(context.printer, &town, closed, "Closed")
 }

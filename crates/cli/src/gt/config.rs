@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use gt_api::SettingDocument;
 use gt_core::settings::{Resolved, SettingName, SettingOrigin, shown};
+use gt_server::{Bind, DEFAULT_PORT};
 use gt_town::{Town, settings};
 
 use crate::context::CommandContext;
@@ -107,6 +108,12 @@ pub(super) fn set(printer: &Printer, town: &Town, key: &str, value: &str) -> Res
     note_unused(printer, town, Some(name.as_str()))?;
     if let Some(told) = settings::lacks_hosting(town, &name)? {
         printer.note(format!("warning: {told}"));
+    }
+    if name.as_str() == "serve.bind"
+        && !value.is_empty()
+        && let Err(error) = Bind::parse(&value, DEFAULT_PORT)
+    {
+        printer.note(format!("warning: the daemon cannot serve there: {error}"));
     }
     if printer.json() {
         return printer.object(&document(&without_secrets(&settings::get(town, name.as_str())?)));

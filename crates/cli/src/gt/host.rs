@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 use gt_api::{AdoptedHostDocument, FleetHostDocument, HostDocument};
 use gt_core::decide::HostState;
 use gt_core::schedule::RunId;
-use gt_core::time::format_duration;
 use gt_daemon::host_setup::{self, DaemonService, JoinOrder, NewHost};
 use gt_scheduling::fleet::{self, FleetHost};
 use gt_town::{SystemClock, Town, hosts};
@@ -16,7 +15,7 @@ use gt_town::{SystemClock, Town, hosts};
 use super::daemon::refuse_to_workers;
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, plural};
+use crate::output::{Cell, Printer, Table, plural, span};
 use crate::served;
 
 /// The hosts that work on this town
@@ -308,7 +307,7 @@ pub(super) fn host_table(found: &[FleetHost]) -> Table {
 }
 
 fn seen(age: Duration) -> String {
-    format!("{} ago", format_duration(age))
+    format!("{} ago", span(age))
 }
 
 fn load(hundredths: u64) -> String {

@@ -10,8 +10,9 @@ use gt_daemon::daemon::{self, DaemonAbsence};
 use gt_daemon::views::{self, absence_document};
 use gt_execution::merge_queue::{self, LineEntry, PassReport, QueueName, RequestStory};
 use gt_town::Town;
+use gt_town::rigs::branch_name;
 
-use super::daemon::print_daemon_absence;
+use super::daemon::{note_daemon_absence, print_daemon_absence};
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, ago, local_times, moment, short_commit};
@@ -98,7 +99,7 @@ struct QueueArgs {
     /// The rig
     rig: String,
     /// The target branch; by default the rig's own
-    #[arg(long)]
+    #[arg(long, value_parser = branch_name)]
     branch: Option<String>,
 }
 
@@ -154,7 +155,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &MqArgs) -> Result<(), Cli
             )
         }
         MqVerb::Pause(args) => pause(context, &town, args, true),
-        MqVerb::Resume(args) => pause(context, &town, args, false),
+        MqVerb::Resume(args) => resume(context, &town, args),
         MqVerb::Retry(args) => {
             let request = merge_queue::retry(&town, &args.request)?;
             changed(printer, &town, &request, "is in line again")
@@ -527,11 +528,21 @@ fn pause(
         let rig = rig.slug.to_string();
         return printer.object(&QueuePauseDocument { rig, target, paused, changed });
     }
+    let (slug, is_own) = (&rig.slug, target == rig.default_branch);
     let words = match (paused, changed) {
-        (true, true) => "is paused; gt mq resume lets work land again",
-        (true, false) => "was paused already",
-        (false, true) => "goes on",
-        (false, false) => "was not paused",
+        (true, true) if is_own => format!("is paused; gt mq resume {slug} lets work land again"),
+        (true, true) => {
+            format!("is paused; gt mq resume {slug} --branch {target} lets work land again")
+        }
+        (true, false) => "was paused already".to_owned(),
+        (false, true) => "goes on".to_owned(),
+        (false, false) => "was not paused".to_owned(),
     };
-    printer.done(format!("✓ {target} of {} {words}", rig.slug))
+    printer.done(format!("✓ {target} of {slug} {words}"))
+}
+
+fn resume(context: &CommandContext<'_>, town: &Town, args: &QueueArgs) -> Result<(), CliError> {
+    pause(context, town, args, false)?;
+    note_daemon_absence(context.printer, town);
+    Ok(())
 }

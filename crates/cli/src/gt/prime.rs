@@ -7,11 +7,13 @@ use gt_api::{
     UnreadDocument,
 };
 use gt_beads::messages;
+use gt_daemon::daemon;
 use gt_execution::briefing::Briefing;
 use gt_execution::worker::{self, PrimeOutput, RunningRun, TownOverview};
 use gt_records::write_comment;
 use gt_town::Town;
 
+use super::daemon::print_daemon_absence;
 use super::mail::{message_headline, print_needs_you, role};
 use super::run::lasted;
 use super::step::{next_name, steps_documents};
@@ -62,6 +64,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &PrimeArgs) -> Result<(), 
 
 fn print_overview(printer: &Printer, town: &Town, overview: &TownOverview) -> Result<(), CliError> {
     let queue = &overview.queue;
+    print_daemon_absence(printer, daemon::absence(town, queue)?)?;
     printer.line(format!(
         "You are {} in the town {}. You are no worker: GT_RUN names no run.",
         town.actor().name,

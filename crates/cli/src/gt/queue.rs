@@ -5,6 +5,7 @@ use gt_core::similar_names::closest;
 use gt_scheduling::queue::{QueueStatus, status};
 use gt_town::OperationError;
 
+use super::daemon::note_daemon_absence;
 use super::scheduler::{self, SchedulerVerb};
 use super::sling::{SlingFlags, sling_words};
 use crate::context::CommandContext;
@@ -74,8 +75,10 @@ fn numbers(context: &CommandContext<'_>) -> Result<(), CliError> {
     if context.printer.json() {
         return scheduler::run_verb(context, &SchedulerVerb::Status);
     }
-    let status = status(&context.town()?)?;
-    print(context.printer, &status)
+    let town = context.town()?;
+    print(context.printer, &status(&town)?)?;
+    note_daemon_absence(context.printer, &town);
+    Ok(())
 }
 
 fn print(printer: &Printer, status: &QueueStatus) -> Result<(), CliError> {

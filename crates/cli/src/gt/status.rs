@@ -22,6 +22,7 @@ use gt_scheduling::queue;
 use gt_scheduling::queue::QueueStatus;
 use gt_town::{EventFilter, OperationError, RigCounts, Statistics, Town, UnsentNotices, rigs};
 
+use super::convoy::about_remaining;
 use super::daemon::print_daemon_absence;
 use super::deck::DeckStatus;
 use super::host::{host_document, host_table};
@@ -32,7 +33,7 @@ use super::watch::{WatchStep, watch};
 use crate::bd::event_line;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, local_times, plural, progress_blocks, roughly};
+use crate::output::{Cell, Printer, Table, local_times, plural, progress_blocks};
 
 const EVENTS_SHOWN: usize = 5;
 const NEEDS_SHOWN: usize = 10;
@@ -272,7 +273,7 @@ fn print_convoys(printer: &Printer, shown: &TownStatusFacts) -> Result<(), CliEr
     let mut table = Table::new().droppable_at(&[3]);
     for one in &shown.convoys {
         let members = one.convoy.members;
-        let eta = one.estimate.map(|estimate| format!("about {}", roughly(estimate.remaining)));
+        let eta = one.estimate.as_ref().map(about_remaining);
         table.row(vec![
             Cell::bold(format!("  {}", one.convoy.bead.id)),
             Cell::new(done_words(printer, members.completed(), members.failed, members.total)),

@@ -8,7 +8,7 @@ use gt_scheduling::processes::LocalProcesses;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::plural;
+use crate::output::{local_times, plural};
 
 /// Wait until work is over
 ///
@@ -87,7 +87,8 @@ fn line(watched: &WatchedBead) -> String {
         BeadProgress::Failed(why) => format!("✗ {bead} failed ({why}): {title}"),
         BeadProgress::Going => format!("… {bead} is not over: {title}"),
         BeadProgress::Stuck(reasons) => {
-            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            let reasons: Vec<String> =
+                reasons.iter().map(|reason| local_times(&reason.to_string())).collect();
             format!("! {bead} is stuck ({}): {title}; see gt why {bead}", reasons.join("; "))
         }
     }

@@ -15,7 +15,9 @@ pub(crate) use table::{Cell, Table};
 pub(crate) use text::{
     harmless, plain_line, plural, run_state_colour, size, status_colour, visible,
 };
-pub(crate) use time::{ago, local_date, local_times, moment, roughly, short_commit, span};
+pub(crate) use time::{
+    ago, local_date, local_times, moment, parse_moment, roughly, short_commit, span,
+};
 pub(crate) use transcript::{LineStyle, StyledLine, TranscriptView};
 
 use std::cell::RefCell;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gt_core::{Clock as _, Timestamp};
 use gt_town::SystemClock;
+use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 
 /// An instant where the reader is, to the second: the time of day, and the date if it is not today.
@@ -15,6 +16,22 @@ fn moment_in(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     let (at, now) = (at.to_jiff().to_zoned(zone.clone()), now.to_jiff().to_zoned(zone.clone()));
     let format = if at.date() == now.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
     at.strftime(format).to_string()
+}
+
+/// Reads an instant as [`moment`] writes it; also without the seconds.
+pub(crate) fn parse_moment(text: &str, now: Timestamp) -> Option<Timestamp> {
+    parse_moment_in(text, now, &TimeZone::system())
+}
+
+fn parse_moment_in(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    let dated = |format: &&str| DateTime::strptime(format, text).ok();
+    let at = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M"].iter().find_map(dated).or_else(|| {
+        let time = |format: &&str| Time::strptime(format, text).ok();
+        let time = ["%H:%M:%S", "%H:%M"].iter().find_map(time)?;
+        Some(now.to_jiff().to_zoned(zone.clone()).date().to_datetime(time))
+    })?;
+    let nanos = zone.to_timestamp(at).ok()?.as_nanosecond();
+    i64::try_from(nanos).ok().map(Timestamp::from_nanos)
 }
 
 /// The date of an instant where the reader is.
@@ -122,6 +139,39 @@ mod tests {
             ("2025-06-01T01:00:00Z", "2025-06-01 03:00:00"),
         ] {
             assert_eq!(moment_in(instant(at), now, &zone()), expected, "{at}");
+        }
+    }
+
+    #[test]
+    fn an_instant_is_read_as_it_is_shown() {
+        let now = instant("2026-05-31T23:30:00Z");
+        for at in ["2026-05-31T22:00:01Z", "2026-05-31T21:59:59Z", "2025-06-01T01:00:00Z"] {
+            let at = instant(at);
+            let shown = moment_in(at, now, &zone());
+            assert_eq!(parse_moment_in(&shown, now, &zone()), Some(at), "{shown}");
+        }
+        for (text, expected) in [
+            ("14:30", Some("2026-06-01T12:30:00Z")),
+            ("2026-05-31 14:30", Some("2026-05-31T12:30:00Z")),
+            ("2026-05-31", None),
+            ("2026-05-31T14:30:00Z", None),
+            ("2026-05-31 14:30:00+05:00", None),
+            ("25:00", None),
+            ("14", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_moment_in(text, now, &zone()), expected.map(instant), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_example_of_a_time_in_an_error_stays_as_it_is() {
+        let now = instant("2026-05-31T12:00:00Z");
+        for error in [
+            Timestamp::parse("soon").unwrap_err().to_string(),
+            Timestamp::parse_relative("soon", now).unwrap_err().to_string(),
+        ] {
+            assert_eq!(local_times_in(&error, now, &zone()), error);
         }
     }
 

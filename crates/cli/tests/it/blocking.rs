@@ -267,6 +267,26 @@ fn the_blocked_are_listed_most_urgent_first_with_reasons_for_people() {
 }
 
 #[test]
+fn blockers_and_dependencies_are_named_as_people_count() {
+    let town = town();
+    for id in ["hq-a.9", "hq-a.10", "hq-a.11"] {
+        town.bead(id, &[]);
+    }
+    town.bead("hq-b", &["--deps", "hq-a.9,hq-a.10,hq-a.11"]);
+    let in_order = |text: &str| {
+        let places: Vec<_> =
+            ["hq-a.9", "hq-a.10", "hq-a.11"].iter().map(|id| text.find(id).unwrap()).collect();
+        assert!(places.is_sorted(), "{text}");
+    };
+
+    in_order(&town.bd(["blocked"]).ok().stdout);
+    in_order(&town.gt(["why", "hq-b"]).ok().stdout);
+    in_order(&town.bd(["show", "hq-b"]).ok().stdout);
+    in_order(&town.bd(["delete", "hq-a.10", "hq-a.9", "hq-a.11"]).ok().stdout);
+    in_order(&town.bd(["close", "hq-b"]).fails(1).stderr);
+}
+
+#[test]
 fn the_blocked_can_be_narrowed() {
     let town = crate::support::town_with_rigs(&["web"]);
     town.bead("hq-a", &[]);

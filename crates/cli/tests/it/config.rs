@@ -302,3 +302,23 @@ fn a_command_of_a_rig_that_a_runtime_overrides_is_told() {
     town.gt(["config", "set", "rig.web.runtime", "custom"]).ok();
     assert_eq!(town.gt(["config", "get", "rig.web.command"]).ok().stderr, "");
 }
+
+#[test]
+fn a_hosting_service_is_known_before_it_is_set() {
+    let town = town_with_rigs(&["web"]);
+
+    let refused = refusal(&town.gt(["config", "set", "rig.web.hosting", "gihub"]));
+
+    assert_says(&refused, &["rig.web.hosting", ".gt/hosting/gihub.toml", "gh or glab"]);
+    assert_eq!(town.gt(["config", "get", "rig.web.hosting"]).ok().line(), "");
+    town.gt(["config", "set", "rig.web.hosting", "gh"]).ok();
+}
+
+#[test]
+fn an_address_that_nothing_can_listen_on_is_warned_of() {
+    let town = town();
+    let said = town.gt(["config", "set", "serve.bind", "127.0.0.1:web"]).ok();
+    assert_says(&said.stderr, &["warning: the daemon cannot serve there", "127.0.0.1:8080"]);
+    let said = town.gt(["config", "set", "serve.bind", "127.0.0.1:0"]).ok();
+    assert_eq!(said.stderr, "");
+}

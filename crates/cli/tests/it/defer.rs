@@ -129,3 +129,19 @@ fn the_reason_is_kept_and_the_change_is_an_event() {
     let events = town.json(&["activity", "--after", &after]);
     assert_eq!(events[0]["event_type"], "status_changed", "{events}");
 }
+
+#[test]
+fn a_time_is_taken_as_it_is_shown() {
+    let town = town();
+    town.bead("hq-a", &[]);
+
+    let said = town.bd(["defer", "hq-a", "--until", "2199-05-31 12:30:01"]).ok();
+
+    assert_eq!(said.line(), "✓ Deferred hq-a until 2199-05-31 12:30:01");
+    assert_eq!(town.show("hq-a")["defer_until"], "2199-05-31T12:30:01Z");
+    town.bd(["update", "hq-a", "--due", "2199-06-01 08:00"]).ok();
+    assert_eq!(town.show("hq-a")["due_at"], "2199-06-01T08:00:00Z");
+    // The example in the refusal is one that is taken.
+    let refused = town.start_bd(&["defer", "hq-a", "--until", "soon"]).env("TZ", "EST5").run();
+    assert_says(&refusal(&refused), &["\"2026-05-31T12:34:56Z\""]);
+}

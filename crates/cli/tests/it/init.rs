@@ -132,6 +132,9 @@ fn wrong_answers_are_asked_for_again_and_nothing_is_made_before_they_are_right()
     user.gt(&["init", "--yes", "--agent", "claud"]).fails(1);
     let town = user.sandbox.root().join("home/gt");
     assert!(!town.exists());
+    let left = user.at_terminal("gt init", "scripted\n\u{4}").fails(1);
+    assert_says(&left.stdout, &["How many may work at once?", "the input ended before all"]);
+    assert!(!town.exists(), "the end of the input is no answer");
 
     let typed = "claud\nscripted\nabc\n0\n2\nperhaps\nn\n";
     let said = user.at_terminal("gt init", typed).ok().stdout;

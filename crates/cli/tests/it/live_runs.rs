@@ -1,7 +1,14 @@
 //! Beads that a run has, with real workers.
 
-use gt_testkit::{FinishedProgram, Sandbox, wait_until};
+use std::sync::Arc;
 
+use gt_beads::deletion::delete;
+use gt_scheduling::Consequences;
+use gt_testkit::{FinishedProgram, Sandbox, wait_until};
+use gt_town::{Actor, Environment, StoreOptions, SystemClock, Town};
+
+use crate::agents::{Stage as _, has_supervisor, is_alive};
+use crate::projects::{STAYS, Worker, town_with_project};
 use crate::support::{
     Steps, assert_says, everything, gastown, gastown_that_takes_time, gastown_with, let_work_end,
     wait_for_status,
@@ -159,4 +166,25 @@ fn a_forced_close_ends_the_worker() {
     }
     assert_eq!(town.show("gt-abc")["status"], "closed");
     assert_eq!(town.show("gt-abc")["outcome"], serde_json::Value::Null);
+}
+
+#[test]
+fn the_worker_of_a_deleted_bead_is_ended_although_the_command_died() {
+    let town = town_with_project(STAYS);
+    let worker = Worker::begin(&town, "we-a", &[]);
+    let agent = town.agent_of("we-a");
+
+    // The store says that the bead is gone, and the command died before it could end the processes.
+    let actor = Actor { name: "ann".to_owned(), owner: String::new() };
+    let (clock, options) = (Arc::new(SystemClock), StoreOptions::default());
+    let (root, environment) = (town.cwd(), Environment::default());
+    let opened =
+        Town::open(root, root, &environment, actor, clock, options, Arc::new(Consequences));
+    delete(&opened.unwrap(), &["we-a".to_owned()], false).unwrap();
+    assert!(is_alive(&agent));
+
+    town.cycle().ok();
+
+    wait_until("the agent is gone", || !is_alive(&agent));
+    wait_until("its supervisor has ended", || !has_supervisor(&town, &worker.run));
 }

@@ -276,7 +276,10 @@ fn a_person_is_asked_when_the_repairs_are_used_up() {
 #[test]
 fn the_culprit_of_a_batch_is_found_and_the_others_land() {
     let town = town_with_check(NOT_BROKEN);
-    town.gt(["mq", "pause", "web"]).ok();
+    let paused = "✓ main of web is paused; gt mq resume web lets work land again";
+    assert_eq!(town.gt(["mq", "pause", "web"]).ok().line(), paused);
+    let refused = town.gt(["mq", "pause", "web", "--branch", "a b"]).fails(2).stderr;
+    assert_says(&refused, &["\"a b\" is not the name of a branch"]);
     for bead in ["we-a", "we-b", "we-c", "we-d"] {
         let file = if bead == "we-c" { "broken" } else { bead };
         let worker = worker(&town, bead, file, "x\n");
@@ -301,7 +304,8 @@ fn the_culprit_of_a_batch_is_found_and_the_others_land() {
     town.gt(["work", "add", "task", "A thing for the inbox"]).ok();
     let refused = town.gt(["mq", "pause", "inbox"]).fails(1).stderr;
     assert_says(&refused, &["the rig inbox has no repository, so it has no merge queue"]);
-    town.gt(["mq", "resume", "web"]).ok();
+    let warning = "No daemon is running and 4 merge requests wait to land";
+    assert_says(&town.gt(["mq", "resume", "web"]).ok().stderr, &[warning, "gt mq run"]);
     town.gt(["mq", "run"]).ok();
 
     assert_eq!(town.landed("main"), ["First commit", "Add we-a", "Add we-b", "Add we-d"]);

@@ -221,6 +221,8 @@ fn past_runs_say_when_it_is_done() {
     town.gt(["convoy", "launch", convoy, "--force"]).ok();
     // Without a daemon nothing starts, so no estimate would be true.
     assert_eq!(picture(&town, convoy)["eta"], Value::Null);
+    let said = town.gt(["convoy", "status", convoy]).ok().stdout;
+    assert!(said.starts_with("No daemon is running and 2 beads are ready; "), "{said}");
     town.gt(["up"]).ok();
     town.wait_for_agent("we-a#1");
     let shown = picture(&town, convoy);
@@ -237,6 +239,10 @@ fn past_runs_say_when_it_is_done() {
     let status = town.gt_json(&["status"]);
     let one = &status["convoys"][0];
     assert_eq!((&one["id"], &one["left_out"]), (&json!(convoy), &json!(1)));
+    // It is not done before the last bead may begin.
+    town.bd(["defer", "we-b", "--until", "+10d"]).ok();
+    let left = picture(&town, convoy)["remaining_seconds"].as_u64().unwrap();
+    assert!(left > 9 * 24 * 60 * 60, "{left}");
     town.gt(["down"]).ok();
     for bead in ["we-a", "we-b", "we-c"] {
         town.allow(&format!("go-{bead}"));

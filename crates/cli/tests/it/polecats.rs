@@ -97,6 +97,7 @@ fn a_tree_that_was_nuked_comes_back_as_it_was() {
         &nuked,
         &["web/furiosa is gone", "web/.trash/1-furiosa", "gt polecat undelete '#1'"],
     );
+    assert!(!nuked.contains("Z. gt polecat"), "the time is the one of the reader: {nuked}");
     assert!(!tree.exists());
     assert_eq!(town.polecats().as_array().unwrap().len(), 0);
     let undeleted = town.gt(["polecat", "undelete", "furiosa"]).ok().stdout;

@@ -325,3 +325,14 @@ fn doctor_fails_for_a_docked_rig_with_scheduled_work() {
     let said = town.gt(["doctor"]).fails(1);
     assert_says(&said.stdout, &["web is docked", "gt rig undock web"]);
 }
+
+#[test]
+fn a_rig_that_no_host_of_the_town_works_on_is_a_problem() {
+    let town = town_with_rigs(&["web"]);
+    town.gt(["config", "set", "rig.web.host", "builder"]).ok();
+
+    let found = town.gt(["doctor"]).fails(1);
+
+    let told = "web: only builder works on it, and the town has no such host";
+    assert_says(&found.stdout, &["✗", told, "gt config unset rig.web.host"]);
+}

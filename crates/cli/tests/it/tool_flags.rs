@@ -148,6 +148,9 @@ fn molecules_are_poured_followed_and_burned() {
     let gate = gate["id"].as_str().unwrap().to_owned();
     assert_eq!(town.ids(&["gate", "list"]), [gate.as_str()]);
     assert!(!town.ready().contains(&"hq-a".to_owned()));
+    let unknown = town.bd(["gate", "resolve", &gate, "hq-a"]);
+    assert_says(&refusal(&unknown), &["hq-a is a task, not a gate"]);
+    assert_eq!(town.show(&gate)["status"], "open", "all names are checked first");
     town.bd(["gate", "resolve", &gate]).ok();
     assert_eq!(town.json(&["ready", "--gated"])["molecules"][0]["ready_step"]["id"], "hq-a");
 

@@ -197,3 +197,19 @@ fn a_wait_without_a_bead_is_refused() {
     town.gt(["wait", "we-a", "--all"]).fails(2);
     assert_says(&json_refusal(&town.gt(["wait", "we-a", "--json"])), &["we-a"]);
 }
+
+#[test]
+fn times_are_told_as_people_read_them() {
+    let town = town_with_agent("exit 0");
+    town.bead("we-a", &[]);
+    town.gt(["scheduler", "pause"]).ok();
+    town.gt(["sling", "we-a"]).ok();
+
+    let waited = town.gt(["wait", "we-a"]).fails(1);
+
+    assert_says(&waited.stdout, &["! we-a is stuck (paused by ", " since "]);
+    assert!(!waited.stdout.contains("Z)"), "{waited}");
+    let next = town.gt(["work", "next", "--agent", "joe"]).ok();
+    assert_says(&next.stdout, &["Nothing to do: paused by ", " since "]);
+    assert!(!next.stdout.contains("Z;"), "{next}");
+}

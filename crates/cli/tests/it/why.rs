@@ -250,6 +250,10 @@ fn ready_work_without_a_daemon_is_the_first_line_everywhere() {
         assert_eq!(json["daemon_absence"]["ready"], 1, "{command:?}");
         assert_eq!(json["daemon_absence"]["remedy"], "gt up");
     }
+    let said = town.gt(["prime"]).ok().stdout;
+    assert!(said.starts_with(line), "{said}");
+    // Scripts read the block of the queue from its first line on.
+    assert_eq!(town.gt(["queue"]).ok().stderr, format!("warning: {line}"));
     // A pause holds the work back on purpose.
     town.gt(["scheduler", "pause"]).ok();
     let said = town.gt(["status"]).ok().stdout;
@@ -307,4 +311,28 @@ fn a_docked_bead_is_told_of_each_convoy_as_it_stands() {
     town.gt(["rig", "undock", "web"]).ok();
     assert_eq!(town.reasons("we-a"), ["paused"]);
     assert_eq!(town.reasons("we-c"), ["convoy-staged"]);
+}
+
+#[test]
+fn a_command_that_lets_work_start_again_warns_that_no_daemon_runs() {
+    let town = town_with_agent("");
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    town.bead("we-a", &[]);
+    let made = town.gt_json(&["convoy", "create", "One", "we-a"]);
+    let convoy = made["convoy"].as_str().unwrap();
+
+    let warning =
+        "warning: No daemon is running and 1 bead is ready; start the daemon with gt up\n";
+    let pairs = [
+        [&["scheduler", "pause"][..], &["scheduler", "resume"]],
+        [&["rig", "park", "web"], &["rig", "unpark", "web"]],
+        [&["rig", "dock", "web"], &["rig", "undock", "web"]],
+        [&["convoy", "pause", convoy], &["convoy", "resume", convoy]],
+    ];
+    for [hold, go_on] in pairs {
+        assert_eq!(town.gt(hold.iter().copied()).ok().stderr, "", "{hold:?}");
+        assert_eq!(town.gt(go_on.iter().copied()).ok().stderr, warning, "{go_on:?}");
+    }
+    town.gt(["scheduler", "clear"]).ok();
+    assert_eq!(town.gt(["scheduler", "resume"]).ok().stderr, "", "nothing waits for a daemon");
 }

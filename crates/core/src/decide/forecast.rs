@@ -62,6 +62,8 @@ pub struct ForecastJob {
     pub is_running: bool,
     /// It does not go on by itself.
     pub is_stuck: bool,
+    /// How long it is put off; it does not begin before.
+    pub begins_in: Duration,
     /// Of the jobs that can begin, the one with the smaller number goes first.
     pub turn: u64,
 }
@@ -87,16 +89,24 @@ pub struct Forecast {
 /// Simulates the set as slots become free: jobs that can begin do so in the order of their turns.
 pub fn forecast(jobs: &[ForecastJob], room: &ForecastLimits) -> Forecast {
     let mut play = PaceSimulation::of(jobs, room);
-    let mut now = Duration::ZERO;
+    let (mut now, mut remaining) = (Duration::ZERO, Duration::ZERO);
     loop {
         play.begin_ready_jobs(now);
-        let Some(Reverse((at, job))) = play.ends.pop() else { break };
-        now = at;
-        play.end(job);
+        let begin = play.put_off.peek().map(|Reverse((at, _))| *at);
+        let end = play.ends.peek().map(|Reverse((at, _))| *at);
+        if begin.is_some_and(|begin| end.is_none_or(|end| begin < end)) {
+            let Some(Reverse((at, job))) = play.put_off.pop() else { break };
+            now = now.max(at);
+            play.queue(job);
+        } else {
+            let Some(Reverse((at, job))) = play.ends.pop() else { break };
+            (now, remaining) = (at, at);
+            play.end(job);
+        }
     }
     let left_out = |(at, job): (usize, &ForecastJob)| job.rig.is_some() && !play.is_done[at];
     let left_out = jobs.iter().enumerate().filter(|one| left_out(*one)).count();
-    Forecast { remaining: now, left_out }
+    Forecast { remaining, left_out }
 }
 
 /// A set that is being gone through.
@@ -108,6 +118,8 @@ struct PaceSimulation<'a> {
     is_done: Vec<bool>,
     /// The ends of the running jobs.
     ends: BinaryHeap<Reverse<(Duration, usize)>>,
+    /// The jobs that wait for nothing but a time, which is not before its start.
+    put_off: BinaryHeap<Reverse<(Duration, usize)>>,
     /// Those that take no slot and can begin.
     free: Vec<usize>,
     /// Those that can begin when there is room, for each rig.
@@ -127,6 +139,7 @@ impl<'a> PaceSimulation<'a> {
             left: jobs.iter().map(|job| job.waits_for.len()).collect(),
             is_done: vec![false; jobs.len()],
             ends: BinaryHeap::new(),
+            put_off: BinaryHeap::new(),
             free: Vec::new(),
             ready: vec![BinaryHeap::new(); count],
             slots: size(room.slots),
@@ -142,12 +155,22 @@ impl<'a> PaceSimulation<'a> {
         play
     }
 
-    /// Puts a job where it can begin, if it waits for nothing any more.
+    /// Puts a job where it can begin, or where it waits for its time, if it waits for no other job any more.
     fn queue_if_ready(&mut self, at: usize) {
         let job = &self.jobs[at];
         if self.left[at] > 0 || job.is_stuck || job.is_running {
             return;
         }
+        if job.begins_in.is_zero() {
+            self.queue(at);
+        } else {
+            self.put_off.push(Reverse((job.begins_in, at)));
+        }
+    }
+
+    /// Puts a job where it can begin.
+    fn queue(&mut self, at: usize) {
+        let job = &self.jobs[at];
         match job.rig {
             None => self.free.push(at),
             Some(rig) => self.ready[rig].push(Reverse((job.turn, at))),

@@ -302,7 +302,7 @@ impl QueryParser<'_> {
             return Err(self.never_exact(value));
         }
         let at = Timestamp::parse_relative(&text, self.now).map_err(|_| {
-            let expected = "expected a time: 2026-05-31, 2026-05-31T12:34:56Z, today, 7d (that long ago) \
+            let expected = "expected a time: 2026-05-31, \"2026-05-31T12:34:56Z\", today, 7d (that long ago) \
                             or +7d (from now)";
             self.wrong(value, expected)
         })?;

@@ -118,7 +118,10 @@ impl SettingKind {
                 |bytes| Ok(format_bytes(bytes)),
             ),
             Self::Choice(words) if words.contains(&text) => Ok(text.to_owned()),
-            Self::Choice(words) => invalid(&format!("one of {}", words.join(", "))),
+            Self::Choice(words) => {
+                let named = words.iter().filter(|word| !word.is_empty());
+                invalid(&format!("one of {}", named.copied().collect::<Vec<_>>().join(", ")))
+            }
             Self::Text | Self::Command | Self::CommandWrap if text.contains('\0') => {
                 invalid("text without NUL")
             }

@@ -28,9 +28,13 @@ pub(super) fn end_leftover_processes(
     let here = polecats.into_iter().filter(|polecat| polecat.host == processes.host());
     let held: Vec<RunId> = here.filter_map(|polecat| polecat.last_run).filter(is_held).collect();
     for last in held {
-        let run = town.read(|reader| Ok(reader.run(&last)?))?;
-        let ended = run.filter(|run| !run.state.is_live()).and_then(|run| run.ended_at);
-        if ended.is_some_and(|at| town.now().since(at) > EXIT_GRACE) {
+        let is_due = match town.read(|reader| Ok(reader.run(&last)?))? {
+            Some(run) if run.state.is_live() => false,
+            Some(run) => run.ended_at.is_some_and(|at| town.now().since(at) > EXIT_GRACE),
+            // Its bead was deleted.
+            None => true,
+        };
+        if is_due {
             end_if_over(town, &last, grace)?;
         }
     }

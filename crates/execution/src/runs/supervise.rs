@@ -313,7 +313,8 @@ pub(super) fn end_if_over(town: &Town, earlier: &RunId, grace: Duration) -> Resu
     let run = town.read(|reader| Ok(reader.run(earlier)?))?;
     let files = RunFiles::of(&town.runs_directory(), &earlier.to_string());
     let told = match run.map(|run| run.state) {
-        Some(RunState::Cancelled) => ask_to_cancel(&files),
+        // Of a bead that was deleted no run is left.
+        Some(RunState::Cancelled) | None => ask_to_cancel(&files),
         Some(RunState::Done) => tell_done(&files),
         // A failed run is recorded by its supervisor, which is about to end; a lost run has no processes.
         Some(
@@ -322,8 +323,7 @@ pub(super) fn end_if_over(town: &Town, earlier: &RunId, grace: Duration) -> Resu
             | RunState::Starting
             | RunState::Running
             | RunState::Blocked,
-        )
-        | None => return Ok(()),
+        ) => return Ok(()),
     };
     // Processes that cannot be ended keep the place busy, and show as a run that is over and has processes.
     if !matches!(told, Ok(AskResult::Told)) {

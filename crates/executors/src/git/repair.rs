@@ -1,7 +1,7 @@
 //! Putting a damaged repository right without losing anything: parts of it are moved aside, never deleted.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,8 +26,18 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
 
 impl Repository {
     /// Names the missing part of the repository, without asking git. A repository that was not made
-    /// yet has no problem.
+    /// yet, or is being made or repaired by a process, has no problem.
     pub fn visible_problem(&self) -> Option<String> {
+        self.visible_damage()?;
+        // While this lock is held, no process is in the middle of making the repository.
+        let directory = self.directory().ok();
+        match directory.as_ref().map(File::try_lock_shared) {
+            Some(Err(TryLockError::WouldBlock)) => None,
+            _ => self.visible_damage(),
+        }
+    }
+
+    fn visible_damage(&self) -> Option<String> {
         let (shared, own) = (self.path().to_owned(), self.own_path());
         // The one of ours is made with the next fetch.
         let made = [&shared, &own].into_iter().filter(|at| at.symlink_metadata().is_ok());
@@ -123,11 +133,19 @@ impl Repository {
 
     /// Lets one process at a time repair the repository.
     fn repairing(&self) -> Result<File, GitError> {
-        let parent = self.path().parent().unwrap_or(Path::new("/"));
+        let parent = self.parent();
         fs::create_dir_all(parent).map_err(GitError::file("make", parent))?;
-        let turn = File::open(parent).map_err(GitError::file("open", parent))?;
+        let turn = self.directory()?;
         turn.lock().map_err(GitError::file("lock", parent))?;
         Ok(turn)
+    }
+
+    fn parent(&self) -> &Path {
+        self.path().parent().unwrap_or(Path::new("/"))
+    }
+
+    fn directory(&self) -> Result<File, GitError> {
+        File::open(self.parent()).map_err(GitError::file("open", self.parent()))
     }
 
     /// A branch of a worker whose commit is not there.
@@ -162,7 +180,7 @@ impl Repository {
 
     fn is_whole(&self) -> bool {
         self.exists()
-            && self.visible_problem().is_none()
+            && self.visible_damage().is_none()
             && is_readable(&self.own_path()).is_ok()
             && is_readable(self.path()).is_ok()
     }

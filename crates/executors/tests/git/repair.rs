@@ -1,6 +1,6 @@
 //! A shared repository that is damaged or missing is put right, and nothing in it is lost.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use gt_executors::git::{Commit, PUSH_TIME_MAX, Push, Repository, Tree};
@@ -28,6 +28,20 @@ const DAMAGES: &[(&str, Damage)] = &[
 
 fn repaired(rig: &Rig) -> Repository {
     Repository::clone_from(rig.origin().to_str().unwrap(), rig.repository.path()).unwrap()
+}
+
+#[test]
+fn a_repository_that_is_being_made_has_no_problem() {
+    let rig = Rig::new();
+    // The middle of a clone: the one of ours is there, and the one of workers not yet.
+    fs::remove_dir_all(rig.repository.path()).unwrap();
+    let directory = File::open(rig.repository.path().parent().unwrap()).unwrap();
+
+    directory.lock().unwrap();
+    assert_eq!(rig.repository.problem(), None, "the lock says that a process makes it");
+    directory.unlock().unwrap();
+
+    assert!(rig.repository.problem().is_some());
 }
 
 fn begin_next(rig: &Rig, repository: &Repository) {

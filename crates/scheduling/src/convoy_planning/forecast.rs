@@ -44,6 +44,8 @@ pub(super) struct BeadForecastFacts {
     pub(super) age: Option<Duration>,
     /// It does not go on by itself.
     pub(super) is_stuck: bool,
+    /// How long it is put off.
+    pub(super) begins_in: Duration,
     /// Where it stands in line.
     pub(super) turn: u64,
 }
@@ -109,6 +111,7 @@ fn job(
         rig: Some(known),
         is_running: mark.age.is_some(),
         is_stuck: mark.is_stuck || !member.gates.is_empty() || rig.is_none(),
+        begins_in: mark.begins_in,
         turn: mark.turn,
     }
 }

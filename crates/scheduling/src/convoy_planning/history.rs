@@ -32,7 +32,7 @@ impl LogMoment {
         Timestamp::parse(text).map(Self::Time).map_err(|_| {
             let text = text.escape_debug();
             gt_core::Invalid::new(format!(
-                "\"{text}\" is neither the number of an event nor an instant such as 2026-11-18T14:00:00Z"
+                "\"{text}\" is neither the number of an event nor an instant such as \"2026-11-18T14:00:00Z\""
             ))
         })
     }

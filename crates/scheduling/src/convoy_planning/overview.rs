@@ -1,6 +1,7 @@
 //! The convoys that are under way, in numbers.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use gt_core::decide::{ConvoyState, MemberRole, RunDurations, StagedMember, WaitClass};
 use gt_core::{BeadId, ExecutorKind, Timestamp};
@@ -153,6 +154,7 @@ fn mark(snapshot: &SchedulingSnapshot, one: &Member) -> BeadForecastFacts {
     BeadForecastFacts {
         age: one.run.as_ref().map(|(_, since)| snapshot.now.since(*since)),
         is_stuck: one.context.as_ref().map_or(!is_offered, is_kept),
+        begins_in: Duration::ZERO,
         turn: one.context.as_ref().map_or(u64::MAX, |queued_member| queued_member.number),
     }
 }

@@ -158,9 +158,11 @@ fn build_status(
     let durations = past_durations(reader)?;
     let outlook = outlook(durations.as_ref(), settings, slots, &members, |at| {
         let one = &tracked[at];
+        let until = one.reasons.iter().filter_map(WaitReason::until).max();
         BeadForecastFacts {
             age: one.run.as_ref().map(|run| age(run, snapshot.now)),
             is_stuck: !is_staged && one.reasons.iter().any(needs_a_person),
+            begins_in: until.map(|until| until.since(snapshot.now)).unwrap_or_default(),
             turn: seen.contexts.get(&one.row.bead.id).map_or(u64::MAX, turn),
         }
     });

@@ -66,6 +66,14 @@ pub struct BlockerFacts {
     pub failed: Vec<BeadId>,
 }
 
+impl BlockerFacts {
+    /// Brings them into the order in which people count.
+    pub(super) fn sort(&mut self) {
+        self.open.sort_by(BeadId::natural_order);
+        self.failed.sort_by(BeadId::natural_order);
+    }
+}
+
 impl Reader<'_> {
     /// The bead with exactly this id.
     pub fn bead(&self, id: &BeadId) -> Result<Option<Bead>, StoreError> {

@@ -54,6 +54,7 @@ impl Reader<'_> {
         for (id, facts) in found {
             note_blocker(&mut blockers, id, &facts);
         }
+        blockers.sort();
         Ok(blockers)
     }
 

@@ -168,6 +168,7 @@ impl Reader<'_> {
         for (bead, blocker, facts) in self.of_each(beads, sql, edge)? {
             note_blocker(found.entry(bead).or_default(), blocker, &facts);
         }
+        found.values_mut().for_each(BlockerFacts::sort);
         Ok(found)
     }
 

@@ -16,7 +16,7 @@ use gt_core::{Invalid, RigSlug, Status};
 use gt_store::{Reader, SettingScope, Writer};
 
 use crate::file_settings::{self, OldFileSettings, of_town};
-use crate::hosting::{NoHosting, hosting_of};
+use crate::hosting::{NoHosting, hosting_of, provider_named};
 use crate::{OperationError, Result, Town};
 
 /// Every setting with the value in force and where it comes from.
@@ -67,12 +67,12 @@ fn check_known(
     if setting.kind == SettingKind::Runtime && !value.is_empty() {
         check_runtime(town, value)?;
     }
-    refuse_fork(town, name, value)
+    check_hosting(town, name, value)
 }
 
-/// Refuses the owner of a fork where the service of the rig takes no pull requests from forks, and such a service where an
-/// owner is set: otherwise the first request would say so.
-fn refuse_fork(town: &Town, name: &SettingName, value: &str) -> Result<()> {
+/// Refuses a hosting service that is not known. Refuses the owner of a fork where the service of the rig takes no pull requests
+/// from forks, and such a service where an owner is set. Otherwise the first request would say so.
+fn check_hosting(town: &Town, name: &SettingName, value: &str) -> Result<()> {
     let Some((slug, key)) = name.as_str().strip_prefix("rig.").and_then(|it| it.rsplit_once('.'))
     else {
         return Ok(());
@@ -83,6 +83,10 @@ fn refuse_fork(town: &Town, name: &SettingName, value: &str) -> Result<()> {
     let (rig, layers) =
         town.read(|reader| Ok((reader.rig(slug)?, layers_in(town.root(), reader)?)))?;
     let Some(rig) = rig else { return Ok(()) };
+    if key == "hosting" {
+        provider_named(town, &rig, value)
+            .map_err(|NoHosting(why)| OperationError::rejected(format!("{name}: {why}")))?;
+    }
     let (owner, service) = match key {
         "pr_head" => (value.to_owned(), layers.rig_hosting(&rig.slug)?),
         _ => (layers.rig_pr_head(&rig.slug)?, value.to_owned()),

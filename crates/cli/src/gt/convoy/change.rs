@@ -8,6 +8,7 @@ use gt_execution::trees::nuke;
 use gt_scheduling::schedule::{ConvoyChoice, SlingRequest};
 use gt_town::rigs::branch_name;
 
+use super::super::daemon::note_daemon_absence;
 use super::super::scheduler::{RetryOfBeads, retry_and_print};
 use super::super::sling;
 use super::{convoy_document, progress, state_word};
@@ -357,7 +358,9 @@ pub(super) fn resume(context: &CommandContext<'_>, args: &OneArgs) -> Result<(),
     } else {
         format!("{id} is not paused; nothing to do")
     };
-    print_change(context, &convoy, said)
+    print_change(context, &convoy, said)?;
+    note_daemon_absence(context.printer, &town);
+    Ok(())
 }
 
 pub(super) fn cap(context: &CommandContext<'_>, args: &CapArgs) -> Result<(), CliError> {

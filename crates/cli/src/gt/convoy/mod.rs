@@ -6,6 +6,8 @@ mod stage;
 mod status;
 mod stranded;
 
+pub(super) use status::about_remaining;
+
 use clap::{Args, Subcommand};
 use gt_beads::convoys::{self, Convoy, ConvoyFilter};
 use gt_core::Status;

@@ -7,12 +7,15 @@ use comfy_table::Color;
 use gt_beads::convoys::ConvoyFilter;
 use gt_core::Timestamp;
 use gt_core::decide::ConvoyState;
+use gt_daemon::daemon::{self, DaemonAbsence};
 use gt_daemon::views::{convoy_status_document, current_convoy, past_convoy_document};
 use gt_scheduling::convoy_planning::{
     ConvoyStatus, DurationEstimate, LogMoment, Recalled, TrackedBead, TrackedState, convoy_at,
 };
+use gt_scheduling::queue;
 use gt_town::Town;
 
+use super::super::daemon::print_daemon_absence;
 use super::super::run::lasted;
 use super::super::status::done_words;
 use super::super::watch::{WatchStep, watch};
@@ -66,6 +69,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &StatusArgs) -> Result<(),
         if printer.json() {
             printer.json_line(&convoy_status_document(convoy_status))?;
         } else {
+            print_daemon_absence(printer, absence_for(&town, convoy_status)?)?;
             print(printer, convoy_status, printer.height().unwrap_or(usize::MAX))?;
             if !printer.is_terminal() {
                 printer.line("")?;
@@ -84,8 +88,22 @@ pub(super) fn show(context: &CommandContext<'_>, town: &Town, id: &str) -> Resul
     if printer.json() {
         printer.object(&convoy_status_document(&convoy_status))
     } else {
+        print_daemon_absence(printer, absence_for(town, &convoy_status)?)?;
         print(printer, &convoy_status, usize::MAX)
     }
+}
+
+/// Says that no daemon runs, if something of the convoy waits for one.
+fn absence_for(
+    town: &Town,
+    convoy_status: &ConvoyStatus,
+) -> Result<Option<DaemonAbsence>, CliError> {
+    let waits =
+        convoy_status.count(TrackedState::Queued) + convoy_status.count(TrackedState::Landing);
+    if waits == 0 && convoy_status.request.is_none() {
+        return Ok(None);
+    }
+    Ok(daemon::absence(town, &queue::status(town)?)?)
 }
 
 /// Shows a convoy as it was.
@@ -149,7 +167,7 @@ fn show_past(
 /// How many waves or beads are named in a line before it says how many more there are.
 const NAMED_PER_LINE_MAX: usize = 8;
 /// The most lines that are printed above and below the beads.
-const SURROUNDING_LINES_MAX: usize = 9;
+const SURROUNDING_LINES_MAX: usize = 10;
 
 /// Prints it in so many lines, if it is long.
 fn print(printer: &Printer, convoy_status: &ConvoyStatus, height: usize) -> Result<(), CliError> {
@@ -274,11 +292,16 @@ fn estimate_line(estimate: &DurationEstimate, eta: Timestamp) -> String {
     format!("At today's pace: done in {}{at}{left_out}", about(estimate))
 }
 
-/// How long something takes, in words.
+/// How long something takes with so many slots, in words.
 pub(super) fn about(estimate: &DurationEstimate) -> String {
     let slots = estimate.slots.map(|slots| format!(" with {slots} at a time")).unwrap_or_default();
+    format!("{}{slots}", about_remaining(estimate))
+}
+
+/// How long something takes, in words.
+pub(in crate::gt) fn about_remaining(estimate: &DurationEstimate) -> String {
     // Work that is not done takes some time, also after runs of milliseconds.
-    format!("about {}{slots}", roughly(estimate.remaining.max(Duration::from_secs(1))))
+    format!("about {}", roughly(estimate.remaining.max(Duration::from_secs(1))))
 }
 
 fn row(one: &TrackedBead, now: Timestamp) -> Vec<Cell> {

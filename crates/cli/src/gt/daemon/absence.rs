@@ -1,6 +1,8 @@
 //! The line that says that ready work waits for a daemon that does not run.
 
-use gt_daemon::daemon::DaemonAbsence;
+use gt_daemon::daemon::{self, DaemonAbsence};
+use gt_scheduling::queue;
+use gt_town::Town;
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -13,5 +15,17 @@ pub(in crate::gt) fn print_daemon_absence(
     match absence {
         Some(absence) => printer.heading(&absence.to_string(), ""),
         None => Ok(()),
+    }
+}
+
+/// The warning behind a command that lets work start again.
+pub(in crate::gt) fn note_daemon_absence(printer: &Printer, town: &Town) {
+    if !town.has_directory() {
+        return;
+    }
+    // The command has done its part, so a store that cannot be read now does not make it a failure.
+    let absence = queue::status(town).and_then(|status| daemon::absence(town, &status));
+    if let Ok(Some(absence)) = absence {
+        printer.note(format!("warning: {absence}"));
     }
 }

@@ -5,7 +5,7 @@ mod install;
 mod logs;
 mod status;
 
-pub(super) use absence::print_daemon_absence;
+pub(super) use absence::{note_daemon_absence, print_daemon_absence};
 
 use std::path::Path;
 use std::sync::Arc;

@@ -3,9 +3,12 @@
 use clap::{Args, ValueEnum};
 use gt_api::ResumedDocument;
 use gt_core::schedule::{ParkSubject, ParkSubjectKind};
+use gt_town::Town;
 
+use super::super::daemon::note_daemon_absence;
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::output::Printer;
 
 /// Start work again with a runtime or an account that is parked
 #[derive(Debug, Args)]
@@ -57,7 +60,17 @@ pub(in super::super) fn resume_runtime(
 fn resume(context: &CommandContext<'_>, means: &ParkSubject) -> Result<(), CliError> {
     let town = context.town()?;
     let changed = gt_scheduling::dispatch::resume(&town, means)?;
-    let printer = context.printer;
+    print_resumed(context.printer, &town, means, changed)?;
+    note_daemon_absence(context.printer, &town);
+    Ok(())
+}
+
+fn print_resumed(
+    printer: &Printer,
+    town: &Town,
+    means: &ParkSubject,
+    changed: bool,
+) -> Result<(), CliError> {
     if printer.json() {
         return printer.object(&ResumedDocument {
             kind: means.kind.as_str().to_owned(),
@@ -69,7 +82,7 @@ fn resume(context: &CommandContext<'_>, means: &ParkSubject) -> Result<(), CliEr
         return printer.done(format!("✓ Work starts again with the {means}"));
     }
     printer.done(format!("The {means} is not parked; nothing to do"))?;
-    let parked = gt_scheduling::dispatch::parked(&town)?;
+    let parked = gt_scheduling::dispatch::parked(town)?;
     let names: Vec<String> = parked.iter().map(|parked| parked.park.means.to_string()).collect();
     if names.is_empty() { Ok(()) } else { printer.done(format!("Parked: {}", names.join(", "))) }
 }

@@ -9,7 +9,7 @@ use super::super::for_each_argument::{ResultPrinting, do_each};
 use super::list::trashed_document;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::plural;
+use crate::output::{moment, plural};
 
 /// Take polecats out of service
 ///
@@ -62,7 +62,9 @@ impl RemovedPolecat {
             (None, false) => format!("✓ {name} is gone; it had no tree"),
             (Some(trashed), false) => format!(
                 "✓ {name} is gone; its tree is in {} until {}. gt polecat undelete '#{}' brings it back",
-                trashed.path, trashed.purge_at, trashed.number
+                trashed.path,
+                moment(trashed.purge_at),
+                trashed.number
             ),
         }
     }
@@ -123,7 +125,11 @@ pub(super) fn purge(context: &CommandContext<'_>, args: &PurgeArgs) -> Result<()
         let how = if args.dry_run { "would be deleted" } else { "is deleted" };
         printer.done(format!(
             "#{} {}/{} {how} ({}, moved {})",
-            one.number, one.rig, one.name, one.path, one.moved_at
+            one.number,
+            one.rig,
+            one.name,
+            one.path,
+            moment(one.moved_at)
         ))?;
     }
     if args.dry_run {

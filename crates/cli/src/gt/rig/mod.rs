@@ -17,6 +17,7 @@ use gt_town::town::known_repositories;
 use gt_town::with_causes;
 
 use super::config;
+use super::daemon::note_daemon_absence;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table, short_commit};
@@ -156,17 +157,22 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RigArgs) -> Result<(), Cl
             format!("The rig {name} is {done} already; nothing to do")
         })
     };
+    let serve_again = |args: &NameArgs, from: RigState| -> Result<(), CliError> {
+        change(args, &[from], RigState::Active, "active")?;
+        note_daemon_absence(printer, &town);
+        Ok(())
+    };
     match &args.verb {
         RigVerb::Add(args) => add(context, &town, args),
         RigVerb::List => list(printer, &town),
         RigVerb::Status(args) => status(printer, &town, &args.name),
         RigVerb::Set(args) => set(printer, &town, args),
         RigVerb::Park(args) => change(args, &[RigState::Active], RigState::Parked, "parked"),
-        RigVerb::Unpark(args) => change(args, &[RigState::Parked], RigState::Active, "active"),
+        RigVerb::Unpark(args) => serve_again(args, RigState::Parked),
         RigVerb::Dock(args) => {
             change(args, &[RigState::Active, RigState::Parked], RigState::Docked, "docked")
         }
-        RigVerb::Undock(args) => change(args, &[RigState::Docked], RigState::Active, "active"),
+        RigVerb::Undock(args) => serve_again(args, RigState::Docked),
         RigVerb::Check(args) => check::run(context, args),
         RigVerb::Remove(args) => {
             let (rig, rescued) = remove_rig(&town, &args.name, args.force)?;

@@ -8,12 +8,13 @@ use gt_core::Invalid;
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::parse_duration;
 use gt_scheduling::processes::LocalProcesses;
-use gt_scheduling::queue;
+use gt_scheduling::queue::{self, Pause};
 
+use super::super::daemon::note_daemon_absence;
 use super::run::note_unrecovered;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{is_confirmed, moment, plural};
+use crate::output::{Printer, is_confirmed, moment, plural};
 use crate::values::texts;
 
 /// Start nothing any more, and wait until nothing runs
@@ -62,8 +63,13 @@ pub(super) fn pause(context: &CommandContext<'_>) -> Result<(), CliError> {
 }
 
 pub(super) fn resume(context: &CommandContext<'_>) -> Result<(), CliError> {
-    let was = queue::resume(&context.store_town()?)?;
-    let printer = context.printer;
+    let town = context.store_town()?;
+    print_resumed(context.printer, queue::resume(&town)?)?;
+    note_daemon_absence(context.printer, &town);
+    Ok(())
+}
+
+fn print_resumed(printer: &Printer, was: Option<Pause>) -> Result<(), CliError> {
     if printer.json() {
         return printer.object(&PauseDocument {
             changed: was.is_some(),

@@ -22,7 +22,7 @@ use gt_core::work::{WorkItem, WorkStatus};
 use self::client::WorkClientArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Printer, ago};
+use crate::output::{Printer, ago, span};
 
 /// Submit, take, report and watch work
 #[derive(Debug, Args)]
@@ -108,9 +108,5 @@ fn until(lease: Timestamp, now: Timestamp) -> String {
     if lease <= now {
         return format!("ended {}", ago(lease, now));
     }
-    let left = lease.since(now);
-    format!(
-        "for another {}",
-        gt_core::time::format_duration(std::time::Duration::from_secs(left.as_secs()))
-    )
+    format!("for another {}", span(lease.since(now)))
 }

@@ -11,6 +11,7 @@ use super::request_args::WorkRequestArgs;
 use super::{first_line, until};
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::output::local_times;
 
 /// Take the next thing to do, if there is one
 #[derive(Debug, Args)]
@@ -52,6 +53,8 @@ pub(super) fn run(
         NextWork::Nothing(why) if printer.json() => {
             printer.object(&NextAnswerDocument::nothing(why.code(), why.to_string()))
         }
-        NextWork::Nothing(why) => printer.done(format!("Nothing to do: {why}")),
+        NextWork::Nothing(why) => {
+            printer.done(format!("Nothing to do: {}", local_times(&why.to_string())))
+        }
     }
 }

@@ -13,7 +13,7 @@ use super::first_line;
 use super::request_args::WorkRequestArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Printer, plural};
+use crate::output::{Printer, local_times, plural};
 use crate::served;
 
 /// Take work, one item after the other, and have a command do it
@@ -141,7 +141,9 @@ fn print_news(printer: &Printer, news: &PollNews<'_>) -> Result<(), CliError> {
             let reason = Some(why.to_string());
             printer.json_line(&PollDocument { reason, ..event("nothing", None) })
         }
-        PollNews::Nothing(why) => printer.done(format!("Nothing to do: {why}")),
+        PollNews::Nothing(why) => {
+            printer.done(format!("Nothing to do: {}", local_times(&why.to_string())))
+        }
         PollNews::Busy(why) => {
             printer.note(format!("note: {why}; waiting for that"));
             Ok(())

@@ -7,7 +7,7 @@ use gt_workqueue::work::WorkClient;
 use super::{colour, until};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago, run_state_colour};
+use crate::output::{Cell, Table, ago, local_times, run_state_colour};
 
 /// Show an item with its dispatch log
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(super) fn run(
     printer.line("")?;
     let mut table = Table::new();
     let status = match item.held {
-        Some(held) => format!("{} ({held})", item.status),
+        Some(held) => local_times(&format!("{} ({held})", item.status)),
         None => item.status.to_string(),
     };
     table.row(vec![Cell::new("Status"), Cell::coloured(status, colour(item.status))]);

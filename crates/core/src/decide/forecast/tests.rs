@@ -53,6 +53,20 @@ fn slots_and_waits_decide_how_long_it_takes() {
 }
 
 #[test]
+fn a_job_that_is_put_off_begins_at_its_time() {
+    let put_off = |begins, job| ForecastJob { begins_in: MINUTE * begins, ..job };
+    assert_eq!(minutes(&[put_off(60, job(10, &[]))], None), (70, 0));
+    let behind_another = [job(90, &[]), put_off(60, job(10, &[0]))];
+    assert_eq!(minutes(&behind_another, None), (100, 0), "its time has passed by then");
+    let beside_another = [job(90, &[]), put_off(60, job(10, &[]))];
+    assert_eq!(minutes(&beside_another, None), (90, 0));
+    assert_eq!(minutes(&beside_another, Some(1)), (100, 0), "it takes no slot while it waits");
+    let before_another = [put_off(60, job(10, &[])), job(5, &[0])];
+    assert_eq!(minutes(&before_another, Some(1)), (75, 0));
+    assert_eq!(minutes(&[put_off(60, job(10, &[]))], Some(0)), (0, 1), "nothing ever begins");
+}
+
+#[test]
 fn a_rig_may_have_fewer_slots_than_the_town() {
     let jobs = [job(10, &[]), job(10, &[]), ForecastJob { rig: Some(1), ..job(10, &[]) }];
     let room = ForecastLimits { slots: Some(3), rigs: vec![Some(1), None] };
