@@ -209,6 +209,9 @@ pub struct GraphNodeDocument {
     pub id: String,
     pub title: String,
     pub state: String,
+    /// The state of its merge request that is not over, or `repairing`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge_state: Option<String>,
     /// Whether it is on the longest chain of what is left.
     pub critical: bool,
     pub layer: u64,
@@ -244,6 +247,7 @@ impl ConvoyGraphDocument {
                     id: one.node.id.to_string(),
                     title: one.node.title.clone(),
                     state: one.node.state.as_str().to_owned(),
+                    merge_state: one.node.merge_state.clone(),
                     critical: one.node.is_critical,
                     layer: one.layer as u64,
                     row: one.row as u64,

@@ -34,6 +34,16 @@ async function opened(options) {
   return page;
 }
 
+/** Another tab of the same browser. */
+async function beside(page, address) {
+  const tab = await page.context().newPage();
+  watch(tab);
+  pages.push(tab);
+  await tab.goto(`${town.address}/deck/${address}`);
+  await tab.locator(".view h1").waitFor();
+  return tab;
+}
+
 const text = (page, selector) => page.locator(selector).first().innerText();
 const waits = (page, words, options) => page.getByText(words, options).first().waitFor();
 
@@ -116,6 +126,8 @@ const CASES = {
     await page.goto(link);
     await page.waitForSelector(".board-card");
     assert(!(await text(page, ".board")).includes("web-release"), "the filter of the address counts");
+    await show(page, "#/nothing");
+    await waits(page, "No such view");
   },
 
   async "the key after the one that opens a dialog belongs to the dialog"(page) {
@@ -144,6 +156,12 @@ const CASES = {
     await press(page, "Enter");
     await page.waitForSelector(".view-bead");
     await waits(page, "Why it waits");
+    await show(page, "#/board", ".board-card");
+    await press(page, "/");
+    await page.keyboard.type("agree on");
+    await page.locator("[role=option][aria-selected=true]").filter({ hasText: "api-schema" }).waitFor();
+    await press(page, "Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
     // Enter before the answer chooses the first result of the words that were typed, not of those before them.
     await show(page, "#/board", ".board-card");
     await press(page, "/");
@@ -175,9 +193,31 @@ const CASES = {
     await show(page, "#/needs/check-failed%3Aweb-menu%401", ".detail");
     await press(page, "e");
     await page.locator("dialog [name=title]").fill("Show the basket in the menu");
+    const command = await text(page, "dialog .command code");
+    assert(command === "bd update web-menu --title 'Show the basket in the menu'", `the command changes what was edited: ${command}`);
     await press(page, "Enter");
     await says(page, "is changed");
     await waits(page, "Show the basket in the menu");
+  },
+
+  async "a bead offers what can be done with it, and says where it stands"(page) {
+    const offered = { "web-release": ["Blocked", "Retry now", "Cancel"], "api-docs": ["Sling"], "web-menu": ["Failed", "Retry now", "Cancel"], "api-session": ["Review", "Cancel"], "api-schema": ["Closed"] };
+    for (const [bead, words] of Object.entries(offered)) {
+      await show(page, `#/bead/${bead}`);
+      await page.locator(".detail-top .id").filter({ hasText: bead }).waitFor();
+      const said = `${await text(page, ".detail-top")} ${await text(page, ".decisions")}`;
+      for (const word of ["Blocked", "Failed", "Review", "Closed", "Sling", "Retry now", "Cancel"]) {
+        assert(said.includes(word) === words.includes(word), `${bead} ${words.includes(word) ? "lacks" : "has"} ${word}: ${said}`);
+      }
+    }
+    await show(page, `#/graph/${town.convoy}`, ".node");
+    await page.locator(".node").filter({ hasText: "api-session · review" }).waitFor();
+    await show(page, "#/needs/review%3Aapi-session%401", ".detail");
+    await press(page, "d");
+    await page.locator("dialog textarea").fill("--not yet");
+    assert((await text(page, "dialog .command code")) === "gt review reject api-session@1 -m='--not yet'", "a text that looks like an option stays a text");
+    await press(page, "Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
   },
 
   async "a key that is held down decides nothing"(page) {
@@ -254,6 +294,43 @@ const CASES = {
     await page.locator("dialog").waitFor({ state: "detached" });
     await page.locator(".gone p").filter({ hasText: "needs you no more" }).waitFor();
     await other.context().close();
+  },
+
+  async "many tabs of one browser read, follow and decide beside each other"() {
+    const first = await opened();
+    const tabs = [first];
+    const addresses = [...Array(4).fill("#/wall"), ...Array(4).fill(`#/runs/${encodeURIComponent("api-typist#1")}`), ...Array(4).fill("#/board")];
+    for (const address of addresses) {
+      tabs.push(await beside(first, address));
+    }
+    const last = tabs.at(-1);
+    await last.locator(".board-card").first().waitFor();
+    // The page that reads the events for all goes away, and another one reads them.
+    await show(first, "#/board", ".board-card");
+    for (const title of ["Seen in every tab", "Seen in every other tab"]) {
+      town.bead(`api-${title.length}`, title, "");
+      for (const tab of tabs.slice(-4)) await waits(tab, title);
+      await tabs.shift().close();
+    }
+    await press(last, "P");
+    await last.waitForSelector("dialog");
+    await press(last, "Escape");
+    await last.context().close();
+  },
+
+  async "a tab that holds the stream of events and is suspended does not keep the others stale"() {
+    const first = await opened();
+    const suspended = await first.context().newPage();
+    await suspended.goto(`${town.address}/health`);
+    // It waits for its turn, gets it when the first tab goes away, and does nothing then.
+    await suspended.evaluate(() => void navigator.locks.request("gt-deck / events", () => new Promise(() => {})));
+    await first.reload();
+    await first.locator(".banner").filter({ hasText: /No answer|Stale since/ }).waitFor();
+    await first.locator(".town-state").filter({ hasText: "Working" }).waitFor();
+    town.bead("api-awake", "Seen after the other tab slept", "");
+    await show(first, "#/board", ".board-card");
+    await waits(first, "Seen after the other tab slept");
+    await first.context().close();
   },
 
   async "a review has files, comments and both forms of a change"(page) {
@@ -527,6 +604,7 @@ const CASES = {
     for (const word of ["Paused", "Working"]) {
       await press(page, "P");
       await page.waitForSelector("dialog");
+      assert(await page.locator("dialog textarea").count() === 0, "nothing is asked that is not kept");
       await press(page, "P");
       await page.locator("dialog").waitFor({ state: "detached" });
       await page.locator(".town-state").filter({ hasText: word }).waitFor();
@@ -621,9 +699,12 @@ const CASES = {
     await show(reader, `#/runs/${encodeURIComponent("api-typist#1")}`, ".entry");
     await show(wrong, "#/board", ".board-card");
     await show(page, "#/board", ".board-card");
+    // A second tab hears the events from the first one, or reads them for it.
+    const tab = await beside(page, "#/board");
+    await tab.waitForSelector(".board-card");
     const before = Date.now();
     await town.killDaemon();
-    for (const one of [page, wrong]) {
+    for (const one of [page, tab, wrong]) {
       const banner = await one.locator(".banner").filter({ hasText: /Stale since \d\d:\d\d:\d\d/ }).innerText();
       const [hours, minutes, seconds] = /(\d\d):(\d\d):(\d\d)/.exec(banner).slice(1).map(Number);
       const day = new Date(before);
@@ -638,11 +719,12 @@ const CASES = {
     await followed;
     await reader.locator(".entry").filter({ hasText: "Which port?" }).waitFor();
     await reader.context().close();
-    for (const one of [page, wrong]) {
+    for (const one of [page, tab, wrong]) {
       await one.locator(".banner").filter({ hasText: "Stale" }).waitFor({ state: "detached" });
       await waits(one, "Made while the server was away");
     }
     await wrong.context().close();
+    await tab.close();
   },
 
   async "a server that hangs makes the page stale, and an action ends"(page) {

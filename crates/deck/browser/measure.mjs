@@ -1,5 +1,7 @@
 // Measures the page with 200 live runs and 100,000 beads: first answers, event to pixel, CPU of an idle server, growth of a page.
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { openBrowser, openPage, show } from "./harness.mjs";
 import { TestTown } from "./town.mjs";
 
@@ -9,6 +11,42 @@ const SAMPLES = Number(process.env.DECK_SAMPLES ?? 200);
 const CHURN_MINUTES = Number(process.env.DECK_MINUTES ?? 10);
 const IDLE_SECONDS = Number(process.env.DECK_IDLE_SECONDS ?? 30);
 const TICKS_PER_SECOND = 100;
+/** How often each answer and each query is timed. */
+const ROUNDS = 10;
+const WORK = "ephemeral = 0 AND pinned = 0 AND issue_type NOT IN ('convoy', 'epic', 'molecule', 'message', 'agent', 'rig')";
+const LANE = (condition) => [`SELECT * FROM beads WHERE ${condition} AND ${WORK} ORDER BY priority, created_at DESC, id LIMIT 50`, `SELECT COUNT(*) FROM beads WHERE ${condition} AND ${WORK}`];
+const LIVE = "state IN ('starting', 'running', 'blocked')";
+const OPEN = "state NOT IN ('landed', 'cancelled', 'superseded')";
+const READY = "status = 'open' AND open_blockers = 0";
+const BLOCKED = "open_blockers > 0 AND status <> 'closed' AND status NOT IN ('in_progress', 'hooked', 'pinned')";
+const LIVE_RUNS = `SELECT r.*, b.* FROM runs r JOIN beads b ON b.id = r.bead WHERE r.${LIVE} ORDER BY r.created_at DESC, r.bead, r.epoch LIMIT`;
+const INBOX = ["SELECT * FROM messages WHERE kind = 'escalation' AND seen_at IS NULL", `SELECT * FROM merge_requests WHERE ${OPEN}`, "SELECT id FROM beads WHERE outcome = 'failed'", "SELECT * FROM parks", `SELECT * FROM runs WHERE ${LIVE}`];
+/** The documents of the views, each with bare queries for the rows that it shows. */
+const ANSWERS = {
+  town: [...INBOX, LANE(READY)[1], LANE(BLOCKED)[1]],
+  inbox: INBOX,
+  "board?limit=50": [...LANE(READY), ...LANE(BLOCKED), ...LANE("status = 'closed'"), `${LIVE_RUNS} 50`, `SELECT COUNT(*) FROM runs WHERE ${LIVE}`, `SELECT * FROM merge_requests WHERE ${OPEN}`],
+  "runs?limit=100": [`${LIVE_RUNS} 100`, `SELECT COUNT(*) FROM runs WHERE ${LIVE}`],
+  "merge-requests?state=open": [`SELECT * FROM merge_requests WHERE ${OPEN}`],
+  reviews: ["SELECT * FROM merge_requests WHERE state = 'review'"],
+  convoys: ["SELECT * FROM beads WHERE issue_type = 'convoy' AND status = 'open' LIMIT 100"],
+  "cost?by=bead": ["SELECT bead, SUM(input + output), SUM(cost) FROM spending GROUP BY bead"],
+  burn: ["SELECT at / 3600000000000, SUM(input + output), SUM(cost) FROM spending GROUP BY 1"],
+  "search?q=99999": ["SELECT id, title FROM beads WHERE lower(id) LIKE '%99999%' OR lower(title) LIKE '%99999%' LIMIT 20"],
+};
+/** Prints how long queries take in the middle, in milliseconds, over an open connection. */
+const BARE = `
+import json, sqlite3, sys, time
+db = sqlite3.connect("file:" + sys.argv[1] + "?mode=ro", uri=True)
+for queries in json.loads(sys.argv[2]):
+    times = []
+    for _ in range(${ROUNDS}):
+        start = time.perf_counter()
+        for query in queries:
+            db.execute(query).fetchall()
+        times.append(1000 * (time.perf_counter() - start))
+    print(sorted(times)[len(times) // 2])
+`;
 
 const town = new TestTown({}, "harbour");
 const browser = await openBrowser();
@@ -24,6 +62,27 @@ const share = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(so
 function summary(name, samples) {
   const sorted = [...samples].sort((one, other) => one - other);
   console.log(`${name}: p50 ${share(sorted, 0.5).toFixed(0)} ms, p95 ${share(sorted, 0.95).toFixed(0)} ms, most ${sorted.at(-1).toFixed(0)} ms (${sorted.length})`);
+}
+
+/** The times of the bare queries of all answers. */
+function bareTimes() {
+  const database = join(town.root, ".gt", "gt.db");
+  const { status, stdout, stderr } = spawnSync("python3", ["-c", BARE, database, JSON.stringify(Object.values(ANSWERS))], { encoding: "utf8" });
+  if (status !== 0) throw new Error(stderr);
+  return stdout.trim().split("\n").map(Number);
+}
+
+/** The times of an answer in the page. */
+function answerTimes(page, url) {
+  return page.evaluate(async ({ address, rounds }) => {
+    const taken = [];
+    for (let at = 0; at < rounds; at += 1) {
+      const start = performance.now();
+      await (await fetch(address)).text();
+      taken.push(performance.now() - start);
+    }
+    return taken;
+  }, { address: url, rounds: ROUNDS });
 }
 
 /** The processor time of the server so far, in seconds. */
@@ -86,17 +145,13 @@ try {
 
   const page = await openPage(browser, town);
   const link = page.url().replace(/\/deck\/.*/, "");
-  for (const path of ["town", "inbox", "board?limit=50", "runs?limit=100", "merge-requests?state=open", "reviews", "convoys", "cost?by=bead", "burn", "search?q=99999"]) {
-    const times = await page.evaluate(async (url) => {
-      const taken = [];
-      for (let at = 0; at < 10; at += 1) {
-        const start = performance.now();
-        await (await fetch(url)).text();
-        taken.push(performance.now() - start);
-      }
-      return taken;
-    }, `${link}/api/v1/${path}`);
+  const empty = share((await answerTimes(page, `${link}/health`)).sort((one, other) => one - other), 0.5);
+  const bare = bareTimes();
+  for (const [at, path] of Object.keys(ANSWERS).entries()) {
+    const times = await answerTimes(page, `${link}/api/v1/${path}`);
     summary(`answer of ${path}`, times);
+    const middle = share(times.sort((one, other) => one - other), 0.5);
+    console.log(`  bare queries ${bare[at].toFixed(2)} ms, an answer without any ${empty.toFixed(2)} ms: ratio ${(middle / (bare[at] + empty)).toFixed(2)}`);
   }
 
   await show(page, "#/runs", ".run-row a");

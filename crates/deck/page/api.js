@@ -2,7 +2,7 @@
 import { signal } from "./html.js";
 import { noteContact, setServerTime } from "./clock.js";
 
-const BASE = new URL("..", document.baseURI);
+export const BASE = new URL("..", document.baseURI);
 
 /** How long a request waits for its answer. An action may have to wait for processes to end. */
 const READ_TIMEOUT_MS = 10_000;

@@ -8,6 +8,7 @@ import { pendingKey, useKeys } from "./keys.js";
 import { nextTheme, theme } from "./theme.js";
 import { plain, plural, timeOfDay, told } from "./format.js";
 import { pauseScheduler } from "./decisions.js";
+import { Empty } from "./components/basics.js";
 import { Mark, Warning } from "./components/marks.js";
 import { ask, Decide } from "./components/decide.js";
 import { Help, openHelp } from "./components/help.js";
@@ -150,14 +151,14 @@ function Deck() {
   ]);
   const { view } = route.value;
   const found = VIEWS.find(([name]) => name === view);
-  const label = found ? found[1] : "Bead";
+  const label = found ? found[1] : view === "bead" ? "Bead" : "No such view";
   useEffect(() => {
     const count = town?.inbox ? `(${town.inbox}) ` : "";
     document.title = `${connection.value === "stale" ? "Stale · " : count}${label} · ${plain(town?.name ?? "gt")}`;
   }, [label, town?.inbox, town?.name, connection.value]);
-  const name = found ? view : "bead";
-  useEffect(() => void load(name), [name]);
-  const Shown = loaded.value[name];
+  useEffect(() => void load(view), [view]);
+  const isKnown = found || view === "bead";
+  const Shown = loaded.value[view];
   return html`<a class="skip" href="#main" onClick=${(/** @type {Event} */ event) => {
     event.preventDefault();
     document.getElementById("main")?.focus();
@@ -171,7 +172,7 @@ function Deck() {
     <${Menu} town=${town} />
     <main id="main" tabindex="-1" class="view view-${view} ${connection.value === "stale" ? "is-stale" : ""}" aria-label=${label}>
       <${StaleBanner} /><${TownProblems} town=${town} />
-      ${Shown ? html`<${Shown} key=${view} town=${town} />` : html`<div class="loading" role="status">Loading …</div>`}
+      ${!isKnown ? html`<${Empty} title="No such view"><p>The address names no view. <a href=${address("needs")}>Needs you</a> is the first one.</p><//>` : Shown ? html`<${Shown} key=${view} town=${town} />` : html`<div class="loading" role="status">Loading …</div>`}
     </main>
     <${Decide} /><${Help} /><${Search} />
     ${pendingKey.value && html`<div class="pending-key" role="status">${pendingKey.value} …</div>`}`;

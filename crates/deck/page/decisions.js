@@ -14,7 +14,8 @@ import { quoted } from "./format.js";
 
 const words = (/** @type {string} */ name, /** @type {string} */ label, required = true) =>
   /** @type {Field} */ ({ name, label, kind: "area", required });
-const given = (/** @type {string} */ text, /** @type {string} */ option) => (text ? ` ${option} ${quoted(text)}` : "");
+/** An option with its text, also if that looks like an option itself. */
+const given = (/** @type {string} */ option, /** @type {string} */ text) => `${option}${text.startsWith("-") ? "=" : " "}${quoted(text)}`;
 
 /** Why a bead that was just scheduled does not start at once, unless it only waits for its turn. @param {import("./types").ReadAnswer<"/api/v1/beads/{id}">} page */
 const waitReason = (page) => page?.why?.reasons?.[0]?.text;
@@ -23,7 +24,7 @@ const waitReason = (page) => page?.why?.reasons?.[0]?.text;
 export const approve = (id, bead) => ({
   key: "a", label: "Approve", question: `Approve ${id} and let it land?`, done: `${id} is approved`, tone: "good", bead, scope: "review",
   fields: [words("message", "A word to the record", false)],
-  command: ({ message }) => `gt review approve ${id}${given(message, "-m")}`,
+  command: ({ message }) => `gt review approve ${id}${message ? ` ${given("-m", message)}` : ""}`,
   run: ({ message }) => write("/api/v1/reviews/{id}/approve", { path: { id }, body: message ? { message } : {} }),
 });
 
@@ -31,7 +32,7 @@ export const approve = (id, bead) => ({
 export const reject = (id, bead) => ({
   key: "d", label: "Reject", question: `Send ${id} back to a worker?`, done: `${id} is rejected`, tone: "bad", bead, scope: "review",
   fields: [words("message", "What has to change")],
-  command: ({ message }) => `gt review reject ${id} -m ${quoted(message || "<why>")}`,
+  command: ({ message }) => `gt review reject ${id} ${given("-m", message || "<why>")}`,
   run: ({ message }) => write("/api/v1/reviews/{id}/reject", { path: { id }, body: { message } }),
 });
 
@@ -39,7 +40,7 @@ export const reject = (id, bead) => ({
 export const comment = (id, bead, file, line) => ({
   key: "c", label: "Comment", question: `Comment on ${file}${line ? ` line ${line}` : ""}`, done: `Your comment on ${file} is kept`, bead, scope: "review",
   fields: [words("message", "Your comment")],
-  command: ({ message }) => `gt review comment ${id} --file ${quoted(file)}${line ? ` --line ${line}` : ""} -m ${quoted(message || "<text>")}`,
+  command: ({ message }) => `gt review comment ${id} --file ${quoted(file)}${line ? ` --line ${line}` : ""} ${given("-m", message || "<text>")}`,
   run: ({ message }) => write("/api/v1/reviews/{id}/comment", { path: { id }, body: line ? { file, line, message } : { file, message } }),
 });
 
@@ -68,7 +69,7 @@ export const topRequest = (id, bead) => ({
 export const closeRequest = (id, bead) => ({
   key: "c", label: "Close", question: `Close the bead of ${id}?`, done: `${id} is over`, bead,
   fields: [words("message", "Why")],
-  command: ({ message }) => `gt mq close ${id} -m ${quoted(message || "<why>")}`,
+  command: ({ message }) => `gt mq close ${id} ${given("-m", message || "<why>")}`,
   run: ({ message }) => write("/api/v1/merge-requests/{id}/close", { path: { id }, body: { message } }),
 });
 
@@ -76,7 +77,7 @@ export const closeRequest = (id, bead) => ({
 export const reply = (id, bead) => ({
   key: "r", label: "Reply", question: `Reply to ${id}`, done: `Your reply to ${id} is sent`, bead,
   fields: [words("text", "Your reply")],
-  command: ({ text }) => `gt mail reply ${id} -m ${quoted(text || "<text>")}`,
+  command: ({ text }) => `gt mail reply ${id} ${given("-m", text || "<text>")}`,
   run: ({ text }) => write("/api/v1/messages/{id}/reply", { path: { id }, body: { text } }),
 });
 
@@ -112,7 +113,7 @@ export const unsling = (id) => ({
 export const closeBead = (id) => ({
   key: "x", label: "Close", question: `Close ${id} without further work?`, done: `${id} is closed`, tone: "bad", bead: id,
   fields: [words("reason", "Why")],
-  command: ({ reason }) => `bd close ${id} --reason ${quoted(reason || "<why>")}`,
+  command: ({ reason }) => `bd close ${id} ${given("--reason", reason || "<why>")}`,
   run: ({ reason }) => write("/api/v1/beads/{id}/close", { path: { id }, body: { reason } }),
 });
 
@@ -120,19 +121,25 @@ export const closeBead = (id) => ({
 export const edit = (id) => {
   /** When the bead that is edited was last changed: a later change of another person is not overwritten. */
   let updatedAt = "";
+  /** @type {Values} */
+  let before = {};
   return {
     key: "e", label: "Edit bead", keeps: true, question: `Edit ${id}`, done: `${id} is changed`, bead: id,
     prepare: async () => {
       const page = await read("/api/v1/beads/{id}", { path: { id } });
       const bead = /** @type {import("./types").BeadRecord} */ (/** @type {unknown} */ (page.bead));
       updatedAt = bead.updated_at;
+      before = { title: bead.title, priority: String(bead.priority ?? 2), description: bead.description ?? "" };
       return [
-        { name: "title", label: "Title", kind: "line", value: bead.title, required: true },
-        { name: "priority", label: "Priority", kind: "priority", value: String(bead.priority ?? 2) },
-        { name: "description", label: "Description", kind: "area", value: bead.description ?? "" },
+        { name: "title", label: "Title", kind: "line", value: before.title, required: true },
+        { name: "priority", label: "Priority", kind: "priority", value: before.priority },
+        { name: "description", label: "Description", kind: "area", value: before.description },
       ];
     },
-    command: ({ title, priority }) => `bd update ${id} --title ${quoted(title ?? "")} --priority ${priority ?? ""} --description …`,
+    command: (values) => {
+      const changed = Object.keys(before).filter((name) => values[name] !== undefined && values[name] !== before[name]);
+      return `bd update ${id}${changed.map((name) => ` ${given(`--${name}`, values[name])}`).join("") || " --title <title>"}`;
+    },
     run: ({ title, priority, description }) => write("/api/v1/beads/{id}", {
       path: { id }, method: "PATCH", body: { title, description, priority: Number(priority), if_updated_at: updatedAt },
     }),
@@ -143,7 +150,7 @@ export const edit = (id) => {
 export const nudge = (id, bead) => ({
   key: "r", label: "Nudge", question: `Type a line at the terminal of ${id}`, done: `${id} was told`, bead,
   fields: [words("text", "The line")],
-  command: ({ text }) => `gt nudge ${quoted(id)} ${quoted(text || "<text>")}`,
+  command: ({ text }) => `gt nudge ${quoted(id)} ${text?.startsWith("-") ? "-- " : ""}${quoted(text || "<text>")}`,
   run: ({ text }) => write("/api/v1/runs/{id}/nudge", { path: { id }, body: { text } }),
 });
 
@@ -168,9 +175,8 @@ export const pauseScheduler = (pause) => ({
   key: "P", label: pause ? "Pause the town" : "Resume the town", bead: null,
   question: pause ? "Start no more runs until you resume? Live runs go on." : "Start runs again?",
   done: pause ? "The scheduler is paused" : "The scheduler goes on",
-  fields: pause ? [words("reason", "Why", false)] : [],
   command: () => `gt scheduler ${pause ? "pause" : "resume"}`,
-  run: ({ reason }) => write(pause ? "/api/v1/scheduler/pause" : "/api/v1/scheduler/resume", { body: reason ? { reason } : {} }),
+  run: () => write(pause ? "/api/v1/scheduler/pause" : "/api/v1/scheduler/resume"),
 });
 
 /** @param {string} id The setting of the budget. @returns {Decision} */

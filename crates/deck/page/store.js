@@ -1,6 +1,7 @@
 // What the views show. A view wants a document; it is read once, and again only when an event names something in it.
 import { batch, signal, useEffect, useMemo } from "./html.js";
 import { Problem, read, readEvents, session, urlOf } from "./api.js";
+import { alone, channel, isVisible } from "./sharing.js";
 import { lastContact, noteContact, setServerTime } from "./clock.js";
 
 /** @typedef {import("./types").TownEvent} TownEvent */
@@ -37,6 +38,13 @@ const HARMLESS = new Set(["commented", "run_used", "message_delivered", "step_do
 const SYSTEM_ACTOR = "gt";
 /** @type {Map<string, StoredDocument>} */
 const documents = new Map();
+/** Documents are read when the number of the last event is known: what happens after that is heard, and nothing is missed. */
+let isStarted = false;
+
+function start() {
+  isStarted = true;
+  for (const document of documents.values()) if (document.dirty) document.refresh();
+}
 
 /** The last event about a bead since the page was opened. @param {string | null | undefined} bead */
 export function lastEventOf(bead) {
@@ -89,7 +97,7 @@ class StoredDocument {
   }
 
   async update() {
-    if (this.reading || this.users === 0) return;
+    if (this.reading || this.users === 0 || !isStarted) return;
     this.reading = true;
     const began = performance.now();
     const whole = this.dirty || this.dirtyRows.size > ROWS_AT_ONCE_MAX || this.data.value === undefined;
@@ -278,46 +286,120 @@ export async function identify() {
   }
 }
 
+/** The stream of events, while this page reads it for all pages of the browser. @type {AbortController | undefined} */
+let stream;
+/** Ends the waiting of this page for its turn to read the stream. */
+let turn = new AbortController();
+/** The page that reads has not answered: it may be suspended, so this one does not wait for it. */
+let isImpatient = false;
+let wasSilent = false;
+/** When the stream was last heard, by the monotonic clock. */
+let heardAt = 0;
+
+function heard() {
+  heardAt = performance.now();
+  wasSilent = false;
+  clearTimeout(silenceTimer);
+  silenceTimer = setTimeout(silent, SILENCE_MAX_MS);
+}
+
+function silent() {
+  setStale();
+  if (stream) {
+    stream.abort();
+    return;
+  }
+  // The page that reads may be in the background, where its timers are late; or it is suspended, and does not hear this.
+  channel.postMessage({ kind: "silent" });
+  if (wasSilent && isVisible.value) {
+    isImpatient = true;
+    turn.abort();
+    return;
+  }
+  wasSilent = true;
+  silenceTimer = setTimeout(silent, SILENCE_MAX_MS);
+}
+
+/** Hears what another page of this browser says. @param {any} said */
+function hearPage({ kind, events = [], last = 0 }) {
+  if (kind === "hello") {
+    if (stream && connection.value === "live") channel.postMessage({ kind: "alive" });
+    return;
+  }
+  if (kind === "silent") {
+    if (stream && performance.now() - heardAt > SILENCE_MAX_MS) stream.abort();
+    return;
+  }
+  if (stream || !isStarted || connection.value === "ended") return;
+  heard();
+  noteContact();
+  setLive();
+  const fresh = events.filter((/** @type {TownEvent} */ event) => event.number > lastEvent.value);
+  // Numbers have no gaps: an event that is missing was told while this page did not listen.
+  const isMissing = last > lastEvent.value || (fresh.length > 0 && fresh[0].number > lastEvent.value + 1);
+  lastEvent.value = Math.max(last, fresh.at(-1)?.number ?? 0, lastEvent.value);
+  if (fresh.length > 0) deliver(fresh);
+  if (isMissing) refreshAll();
+}
+
+/** Reads events until the stream ends, and tells them to the other pages. @param {() => void} onContact */
+async function readStream(onContact) {
+  const abort = new AbortController();
+  stream = abort;
+  /** @type {TownEvent[]} */
+  let waiting = [];
+  try {
+    heard();
+    /** @type {Record<string, string>} */
+    const headers = { "last-event-id": String(lastEvent.value) };
+    await readEvents(urlOf("/api/v1/events"), ({ id, kind, data }) => {
+      if (kind === "truncated") {
+        lastEvent.value = JSON.parse(data).last;
+        channel.postMessage({ kind: "truncated", last: lastEvent.value });
+        refreshAll();
+        return;
+      }
+      lastEvent.value = Number(id);
+      waiting.push(JSON.parse(data));
+    }, { signal: abort.signal, headers }, () => {
+      heard();
+      onContact();
+      setLive();
+      channel.postMessage({ kind: "alive", events: waiting });
+      if (waiting.length > 0) deliver(waiting);
+      waiting = [];
+    });
+  } finally {
+    stream = undefined;
+  }
+}
+
 /** Listens to the events of the town for as long as the page is open. */
 export async function listen() {
   let pause = 250;
+  channel.onmessage = ({ data }) => hearPage(data);
   for (;;) {
-    const abort = new AbortController();
-    const heard = () => {
-      clearTimeout(silenceTimer);
-      silenceTimer = setTimeout(() => {
-        setStale();
-        abort.abort();
-      }, SILENCE_MAX_MS);
-    };
-    /** @type {TownEvent[]} */
-    let waiting = [];
     try {
       if (lastEvent.value === 0) {
         const town = await read("/api/v1/town");
         setServerTime(town.now);
         noteContact();
         lastEvent.value = town.last_event;
+        start();
       }
       heard();
-      /** @type {Record<string, string>} */
-      const headers = { "last-event-id": String(lastEvent.value) };
-      await readEvents(urlOf("/api/v1/events"), ({ id, kind, data }) => {
-        if (kind === "truncated") {
-          lastEvent.value = JSON.parse(data).last;
-          refreshAll();
-          return;
-        }
-        lastEvent.value = Number(id);
-        waiting.push(JSON.parse(data));
-      }, { signal: abort.signal, headers }, () => {
-        heard();
+      channel.postMessage({ kind: "hello" });
+      turn = new AbortController();
+      const options = isImpatient ? { steal: true } : { signal: turn.signal };
+      isImpatient = false;
+      await alone("events", () => readStream(() => {
         pause = 250;
-        setLive();
-        if (waiting.length > 0) deliver(waiting);
-        waiting = [];
-      });
+      }), options);
     } catch (error) {
+      // Each document says why it cannot be read.
+      if (error instanceof Problem && error.status !== 0) start();
+      // Another page has taken its turn.
+      stream?.abort();
       if (error instanceof Problem && error.status === 401) {
         connection.value = "ended";
         return;

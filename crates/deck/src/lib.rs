@@ -79,6 +79,7 @@ page_files![
     "keys.js",
     "router.js",
     "selection.js",
+    "sharing.js",
     "store.js",
     "theme.js",
     "vendor/LICENSE-htm.txt",

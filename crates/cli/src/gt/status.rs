@@ -212,7 +212,7 @@ fn print(printer: &Printer, town: &Town, shown: &TownStatusFacts) -> Result<(), 
         rest if rest > 0 => format!(", {rest} deferred, held or no work"),
         _ => String::new(),
     };
-    printer.line(format!(
+    printer.paragraph(format!(
         "{}: {} ready, {} in progress, {} waiting, {closed} closed{rest}",
         plural(u64::try_from(numbers.total()).unwrap_or(0), "bead"),
         shown.ready,

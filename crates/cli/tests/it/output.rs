@@ -3,6 +3,7 @@
 use gt_testkit::Sandbox;
 use serde_json::{Value, json};
 
+use crate::agents::town_with_agent;
 use crate::support::{
     Steps as _, assert_says, error_line, json_refusal, keys, nowhere, printed_keys, refusal, town,
 };
@@ -215,10 +216,12 @@ fn without_a_terminal_there_is_no_colour_and_nothing_is_cut() {
 
 /// The output of a command on a terminal of this width.
 fn on_terminal(town: &Sandbox, columns: usize, environment: &str, command: &str) -> String {
-    let command = format!(
-        "stty cols {columns} rows 20; {environment} '{}' {command}",
-        town.bd_path().display()
-    );
+    let (program, command) = match command.strip_prefix("gt ") {
+        Some(rest) => (town.gt_path().to_owned(), rest),
+        None => (town.bd_path(), command),
+    };
+    let command =
+        format!("stty cols {columns} rows 20; {environment} '{}' {command}", program.display());
     let script = town.command("script").args(["-qec", &command, "/dev/null"]);
     script.env("TERM", "xterm").run().ok().stdout.replace("\r\n", "\n")
 }
@@ -252,6 +255,43 @@ fn on_a_terminal_a_table_fits_its_width_and_has_colour() {
             assert!(width <= columns, "{width}: {line}");
         }
     }
+}
+
+#[test]
+fn on_a_terminal_the_counts_of_a_town_break_between_words() {
+    let town = town();
+    town.bead("hq-a", &[]);
+    town.bd(["defer", "hq-a"]).ok();
+
+    let printed = plain(&on_terminal(&town, 50, "", "gt status"));
+
+    let counts: Vec<&str> = printed
+        .lines()
+        .skip_while(|line| !line.starts_with("1 bead: "))
+        .take_while(|line| line.starts_with("1 bead: ") || line.starts_with("    "))
+        .collect();
+    assert!(counts.iter().all(|line| line.len() <= 50), "{printed}");
+    let said: Vec<&str> = counts.iter().flat_map(|line| line.split_whitespace()).collect();
+    assert!(said.join(" ").ends_with("1 deferred, held or no work"), "{printed}");
+}
+
+#[test]
+fn on_a_terminal_the_blockers_of_a_past_bead_are_not_cut() {
+    let town = town_with_agent("true");
+    town.gt(["config", "set", "scheduler.max_polecats", "5"]).ok();
+    for bead in ["we-first-blocker", "we-second-blocker", "we-blocked"] {
+        town.bead(bead, &[]);
+    }
+    for blocker in ["we-first-blocker", "we-second-blocker"] {
+        town.bd(["dep", "add", "we-blocked", blocker]).ok();
+    }
+    let made = town.gt_json(&["convoy", "create", "Past", "we-blocked"]);
+    let (convoy, last) = (made["convoy"].as_str().unwrap(), town.last_event());
+
+    let command = format!("gt convoy status {convoy} --at {last}");
+    let printed = plain(&on_terminal(&town, 60, "", &command));
+
+    assert_says(&printed, &["blocked by we-first-blocker, we-second-blocker"]);
 }
 
 #[test]

@@ -79,6 +79,32 @@ fn work_is_approved_from_its_diff_and_the_screen_follows() {
 }
 
 #[test]
+fn a_review_is_named_by_its_title() {
+    let town = town_with_review();
+    town.bd(["update", "we-a", "--title", "Let people log in"]).ok();
+    let screen = Screen::running(&town, "gt top");
+    screen.wait_for("[gn Needs you 1]");
+
+    let text = screen.text();
+    let row = text.lines().find(|line| line.contains("review") && line.contains("we-a@1"));
+    assert_says(row.unwrap(), &["Let people log in"]);
+}
+
+#[test]
+fn a_bead_that_was_never_scheduled_is_slung_from_the_board() {
+    let town = town_with_review();
+    town.bead("we-b", &[]);
+    let screen = Screen::running(&town, "gt top --view board");
+    screen.wait_for("> ready 1");
+
+    screen.press(&["t"]);
+
+    screen.wait_for("y or Enter runs  gt sling we-b");
+    screen.press(&["n"]);
+    screen.wait_for("nothing was done");
+}
+
+#[test]
 fn the_terminal_is_given_back_when_a_signal_ends_it() {
     let town = town_with_review();
     // The inner shell becomes gt, so that its process is known.

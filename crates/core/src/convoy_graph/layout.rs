@@ -15,8 +15,20 @@ pub struct GraphNode {
     pub title: String,
     /// Where it stands.
     pub state: TrackedState,
+    /// Where its finished work stands in the merge queue.
+    pub merge_state: Option<String>,
     /// Whether it is on the longest chain of what is left.
     pub is_critical: bool,
+}
+
+impl GraphNode {
+    /// Where it stands, in a word: a review says more than that it waits.
+    pub fn word(&self) -> &str {
+        match (self.state, &self.merge_state) {
+            (TrackedState::Waiting, Some(state)) => state,
+            (state, _) => state.as_str(),
+        }
+    }
 }
 
 /// One bead waits, or has waited, for another.
@@ -186,7 +198,13 @@ pub(super) mod tests {
 
     pub(in super::super) fn node(id: &str, state: TrackedState) -> GraphNode {
         let title = format!("Title of {id}");
-        GraphNode { id: BeadId::parse(id).unwrap(), title, state, is_critical: false }
+        GraphNode {
+            id: BeadId::parse(id).unwrap(),
+            title,
+            state,
+            merge_state: None,
+            is_critical: false,
+        }
     }
 
     fn nodes(count: usize) -> Vec<GraphNode> {

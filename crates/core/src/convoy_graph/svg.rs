@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::layout::{GraphLayout, PlacedEdge, PlacedNode};
+use super::layout::{GraphLayout, GraphNode, PlacedEdge, PlacedNode};
 use super::state::TrackedState;
 
 const BOX_WIDTH: usize = 190;
@@ -31,7 +31,7 @@ text{font:13px system-ui,sans-serif;fill:#1f2328}.t{font-size:12px;fill:#59636e}
 /// Draws it.
 pub fn svg(title: &str, graph: &GraphLayout) -> String {
     let columns = graph.layers.max(1);
-    let used = used_states(graph);
+    let used = legend(graph);
     let width = (2 * MARGIN + columns * (BOX_WIDTH + COLUMN_GAP) - COLUMN_GAP)
         .max(2 * MARGIN + used.len() * LEGEND_WIDTH);
     let height = 2 * MARGIN + graph.rows.max(1) * (BOX_HEIGHT + ROW_GAP) + LEGEND_HEIGHT;
@@ -45,7 +45,7 @@ fn draw(
     out: &mut String,
     title: &str,
     graph: &GraphLayout,
-    used: &[TrackedState],
+    used: &[(char, &str)],
     (width, height): (usize, usize),
 ) -> fmt::Result {
     writeln!(
@@ -61,14 +61,10 @@ fn draw(
         draw_node(out, one)?;
     }
     let y = height - MARGIN;
-    for (number, state) in used.iter().enumerate() {
+    for (number, (mark, word)) in used.iter().enumerate() {
         let x = MARGIN + number * LEGEND_WIDTH;
-        writeln!(
-            out,
-            "<text class=\"t\" x=\"{x}\" y=\"{y}\">{} {}</text>",
-            mark(*state),
-            state.as_str()
-        )?;
+        let word = escaped(word);
+        writeln!(out, "<text class=\"t\" x=\"{x}\" y=\"{y}\">{mark} {word}</text>")?;
     }
     out.push_str("</svg>\n");
     Ok(())
@@ -119,9 +115,9 @@ fn draw_node(out: &mut String, one: &PlacedNode) -> fmt::Result {
          <text text-anchor=\"middle\" x=\"{middle}\" y=\"{first}\">{} {}</text>\
          <text class=\"t\" text-anchor=\"middle\" x=\"{middle}\" y=\"{second}\">{}</text></g>",
         escaped(&one.node.title),
+        escaped(one.node.word()),
         state.as_str(),
-        state.as_str(),
-        mark(state),
+        mark(&one.node),
         escaped(&shortened(one.node.id.as_str(), ID_WIDTH_MAX)),
         escaped(&shortened(&one.node.title, TITLE_WIDTH_MAX)),
     )
@@ -132,9 +128,10 @@ fn corner(layer: usize, row: usize) -> (usize, usize) {
     (MARGIN + layer * (BOX_WIDTH + COLUMN_GAP), MARGIN + row * (BOX_HEIGHT + ROW_GAP))
 }
 
-/// The mark of a state.
-fn mark(state: TrackedState) -> char {
-    match state {
+/// The mark of where a bead stands.
+fn mark(node: &GraphNode) -> char {
+    match node.state {
+        TrackedState::Waiting if node.word() == "review" => '◆',
         TrackedState::Done => '✓',
         TrackedState::Failed => '✗',
         TrackedState::Running => '▶',
@@ -147,10 +144,18 @@ fn mark(state: TrackedState) -> char {
     }
 }
 
-/// The states that are in the drawing, in their order.
-fn used_states(graph: &GraphLayout) -> Vec<TrackedState> {
-    let is_used = |state: &TrackedState| graph.nodes.iter().any(|one| one.node.state == *state);
-    TrackedState::ALL.into_iter().filter(is_used).collect()
+/// The marks that are in the drawing and their words, in the order of the states.
+fn legend(graph: &GraphLayout) -> Vec<(char, &str)> {
+    let mut used: Vec<(char, &str)> = Vec::new();
+    for state in TrackedState::ALL {
+        for one in graph.nodes.iter().filter(|one| one.node.state == state) {
+            let entry = (mark(&one.node), one.node.word());
+            if !used.contains(&entry) {
+                used.push(entry);
+            }
+        }
+    }
+    used
 }
 
 /// The text, cut to a width.
@@ -209,6 +214,19 @@ mod tests {
         }
         assert!(!drawn.contains("<script>") && !drawn.contains('\u{1b}'), "{drawn}");
         assert!(drawn.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn a_bead_in_review_is_told_from_one_that_waits() {
+        let review = GraphNode {
+            merge_state: Some("review".to_owned()),
+            ..node("we-a", TrackedState::Waiting)
+        };
+        let waiting = node("we-b", TrackedState::Waiting);
+        let drawn = svg("Review", &layout(vec![review, waiting], &[]));
+        for part in ["◆ we-a", "(review)", ">◆ review<", "… we-b", ">… waiting<"] {
+            assert!(drawn.contains(part), "{part}: {drawn}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use gt_api::SearchHitDocument;
 use gt_core::merging::MergeRequestId;
 use gt_core::schedule::{Run, RunId};
-use gt_core::{Bead, BeadId, IssueType};
+use gt_core::{Bead, BeadId, IssueType, Status};
 use gt_store::{BeadFilter, Reader, StatusFilter};
 
 use gt_town::{Result, Town};
@@ -29,7 +29,9 @@ pub fn search(town: &Town, text: &str, limit: usize) -> Result<Vec<SearchHitDocu
             }
         }
         if hits.len() < limit {
-            hits.extend(beads(reader, text, Vec::new(), StatusFilter::All, limit)?);
+            // The others were looked through already.
+            let rest = StatusFilter::OneOf(vec![Status::Closed, Status::Pinned]);
+            hits.extend(beads(reader, text, Vec::new(), rest, limit)?);
         }
         let mut seen: Vec<(String, String)> = Vec::new();
         hits.retain(|hit| {

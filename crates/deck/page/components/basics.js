@@ -5,15 +5,16 @@ import { dateTime, duration, plain } from "../format.js";
 import { address } from "../router.js";
 import { announce } from "./toasts.js";
 
-/** How long ago something was; only its text changes as time passes. @param {{ since: string | null | undefined, until?: string | null }} props */
-export function Age({ since, until }) {
+/** How long ago something was; only its text changes as time passes. @param {{ since: string | null | undefined, until?: string | null, isShort?: boolean }} props */
+export function Age({ since, until, isShort }) {
   const times = useRef({ since, until });
   times.current = { since, until };
   const from = since ? Date.parse(since) : NaN;
   const text = useComputed(() => {
     const now = seconds.value * 1000;
     const { since: start, until: end } = times.current;
-    return start ? duration((end ? Date.parse(end) : now) - Date.parse(start)) : "–";
+    const age = start ? duration((end ? Date.parse(end) : now) - Date.parse(start)) : "–";
+    return isShort ? age.split(" ")[0] : age;
   });
   if (Number.isNaN(from)) return html`<span class="faint">–</span>`;
   return html`<time key=${`${since}/${until}`} class="age" datetime=${since} title=${dateTime(since)}>${text}</time>`;

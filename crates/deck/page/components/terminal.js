@@ -1,20 +1,15 @@
 // The screen of a run, drawn by the server as styled text, and its keyboard.
-import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { may, Problem, readEvents, urlOf, write } from "../api.js";
 import { plain } from "../format.js";
 import { useKeys } from "../keys.js";
+import { follow, isVisible } from "../sharing.js";
 import { Empty } from "./basics.js";
 import { announce } from "./toasts.js";
 
 /** @typedef {import("../types").Screen} Screen */
 
 const RETRY_MS = 1000;
-
-/** Whether a person can see the page: screens are drawn for pages that are looked at. */
-const isVisible = signal(!document.hidden);
-document.addEventListener("visibilitychange", () => {
-  isVisible.value = !document.hidden;
-});
 
 /** Follows a stream of screens while the component is there and the page is visible; without an address there is none. @param {() => URL | null} url @param {(frame: any) => void} onFrame @param {(problem: string) => void} onProblem @param {any[]} dependencies */
 export function useFrames(url, onFrame, onProblem, dependencies) {
@@ -23,10 +18,10 @@ export function useFrames(url, onFrame, onProblem, dependencies) {
     const abort = new AbortController();
     const source = url();
     if (!source || !visible) return undefined;
-    const follow = async () => {
+    const keepUp = async () => {
       while (!abort.signal.aborted) {
         try {
-          await readEvents(source, ({ data }) => onFrame(JSON.parse(data)), { signal: abort.signal });
+          await follow(() => readEvents(source, ({ data }) => onFrame(JSON.parse(data)), { signal: abort.signal }), abort.signal);
         } catch (error) {
           if (abort.signal.aborted) return;
           if (error instanceof Problem && error.status !== 0) {
@@ -37,7 +32,7 @@ export function useFrames(url, onFrame, onProblem, dependencies) {
         await new Promise((resume) => setTimeout(resume, RETRY_MS));
       }
     };
-    void follow();
+    void keepUp();
     return () => abort.abort();
   }, [...dependencies, visible]);
 }

@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { Problem, readLines, urlOf } from "../api.js";
 import { plain, timeOfDay, tokens, words } from "../format.js";
+import { follow, isVisible } from "../sharing.js";
 import { Empty } from "./basics.js";
 
 /** @typedef {import("../types").TranscriptEvent} TranscriptEvent */
@@ -37,8 +38,10 @@ export function Transcript({ id, live }) {
   const [state, setState] = useState("loading");
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const follows = useRef(true);
+  const isSeen = isVisible.value || !live;
   useEffect(() => {
     const abort = new AbortController();
+    if (!isSeen) return undefined;
     /** Reads it from its start to its end, or until it breaks off. */
     const readAll = async () => {
       let count = 0;
@@ -60,10 +63,10 @@ export function Transcript({ id, live }) {
         setEntries((old) => [...(before ? [] : old), ...added].slice(-ENTRIES_MAX));
       });
     };
-    const follow = async () => {
+    const keepUp = async () => {
       while (!abort.signal.aborted) {
         try {
-          await readAll();
+          await (live ? follow(readAll, abort.signal) : readAll());
           setState("ended");
           if (!live) return;
         } catch (error) {
@@ -74,10 +77,9 @@ export function Transcript({ id, live }) {
         await new Promise((resume) => setTimeout(resume, RETRY_MS));
       }
     };
-    setEntries([]);
-    void follow();
+    void keepUp();
     return () => abort.abort();
-  }, [id, live]);
+  }, [id, live, isSeen]);
   useEffect(() => {
     if (box.current && follows.current) box.current.scrollTop = box.current.scrollHeight;
   }, [entries]);

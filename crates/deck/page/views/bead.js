@@ -3,7 +3,7 @@ import { html } from "../html.js";
 import { useDocument } from "../store.js";
 import { useKeys } from "../keys.js";
 import { address, route } from "../router.js";
-import { cancelRun, closeBead, edit, nudge, retryBead, sling, unsling } from "../decisions.js";
+import { cancelRequest, cancelRun, closeBead, edit, nudge, retryBead, retryRequest, sling, unsling } from "../decisions.js";
 import { dateTime, dollarText, plain, told, tokens } from "../format.js";
 import { Age, BeadLink, Empty, Loading } from "../components/basics.js";
 import { allDecisionKeys, DecisionButtons } from "../components/decide.js";
@@ -11,23 +11,32 @@ import { Facts, ViewHead } from "../components/layout.js";
 import { RunState, State } from "../components/marks.js";
 import { isLive } from "./runs.js";
 
+/** The states of merge requests that are over. */
+const OVER = new Set(["landed", "cancelled", "superseded"]);
+/** Those that can be tried again. */
+const FAILED = new Set(["conflict", "failed", "held"]);
+
 export function Bead() {
   const { id } = route.value;
   const { data, problem } = useDocument("/api/v1/beads/{id}", { path: { id } }, { wants: (event) => event.issue_id === id || event.event_type === "closed" });
   const bead = /** @type {import("../types").BeadRecord | undefined} */ (data?.bead);
   const isOpen = bead && bead.status !== "closed";
   const live = data?.runs.find(isLive);
-  const isScheduled = data?.why?.state === "scheduled" || data?.why?.state === "queued";
+  const context = data?.why?.context;
+  const isScheduled = Boolean(context && !context.closed_at);
+  const request = data?.requests.find((one) => !OVER.has(one.state));
   const starts = (data?.runs.length ?? 0) > 0 ? [retryBead(id), sling(id)] : [sling(id)];
   const decisions = !data ? [] : !isOpen ? [edit(id)]
     : live ? [nudge(live.id, id), cancelRun(live.id, id), edit(id)]
-      : [...(isScheduled ? [retryBead(id, true)] : starts), unsling(id), { ...closeBead(id), key: "c" }, edit(id)];
+      : [...(isScheduled ? [retryBead(id, true), unsling(id)] : request ? [...(FAILED.has(request.state) ? [retryRequest(request.id, id)] : []), cancelRequest(request.id, id)] : starts), { ...closeBead(id), key: "c" }, edit(id)];
   useKeys("Bead", [...allDecisionKeys(decisions, "bead", true), { keys: "Escape", does: "Back", run: () => history.back() }]);
   if (!data || !bead) return html`<${ViewHead} title=${plain(id)} /><${Loading} data=${data} problem=${problem} />`;
   const { why, runs, requests } = data;
+  const isBlocked = why?.reasons.some((reason) => reason.code === "blocked");
+  const state = !isOpen ? bead.status : request?.state ?? (isBlocked ? "blocked" : why?.state ?? bead.status);
   return html`<${ViewHead} title="Bead"><${DecisionButtons} decisions=${decisions} /><//>
     <article class="detail wide">
-      <div class="detail-top">${live ? html`<${RunState} run=${live} />` : html`<${State} state=${why?.state ?? bead.status} />`}<span class="id">${plain(bead.id)}</span><span class="tag">P${bead.priority}</span><span class="tag">${plain(bead.issue_type)}</span></div>
+      <div class="detail-top">${live ? html`<${RunState} run=${live} />` : html`<${State} state=${state} />`}<span class="id">${plain(bead.id)}</span><span class="tag">P${bead.priority}</span><span class="tag">${plain(bead.issue_type)}</span></div>
       <h2 dir="auto">${plain(bead.title)}</h2>
       ${why && why.reasons.length > 0 && html`<section><h3>Why it waits</h3><ul class="reasons">${why.reasons.map((reason) => html`
         <li key=${reason.code}><p dir="auto">${told(reason.text)}</p><p class="faint" dir="auto">${told(reason.remedy)}</p></li>`)}</ul></section>`}

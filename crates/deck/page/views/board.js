@@ -30,9 +30,9 @@ function below(card) {
 function BoardItem({ card, lane, isSelected }) {
   const target = card.request && lane === "review" ? address("review", card.request.id) : address("bead", card.bead);
   return html`<div role="listitem" class="board-card ${isSelected ? "here" : ""} ${card.ends && lane === "blocked" ? "has-end" : ""}"><a href=${target}>
-    <span class="card-top"><${Mark} state=${card.run?.silent_since ? "silent" : lane} /><span class="id" title=${plain(card.bead)}>${plain(card.bead)}</span><span class="priority" title="Priority">P${card.priority}</span><span class="push"><${Age} since=${card.since} /></span></span>
+    <span class="card-top"><${Mark} state=${card.run?.silent_since ? "silent" : lane} /><span class="id" title=${plain(card.bead)}>${plain(card.bead)}</span><span class="push"><${Age} since=${card.since} isShort=${true} /></span></span>
     <span class="board-title" dir="auto">${plain(card.title)}</span>
-    <span class="board-below clip" dir="auto" title=${told(card.ends ?? card.reason?.text ?? "")}>${told(below(card))}</span>
+    <span class="board-below"><span class="clip" dir="auto" title=${told(card.ends ?? card.reason?.text ?? "")}>${told(below(card))}</span><span class="priority" title="Priority">P${card.priority}</span></span>
     ${lane === "blocked" && card.ends && html`<span class="board-ends clip" dir="auto">${told(card.ends)}</span>`}</a></div>`;
 }
 

@@ -27,6 +27,9 @@ const SPAN_WORDS = { waiting: "Waiting for capacity" };
 const x = (/** @type {number} */ layer) => 12 + layer * (NODE.width + NODE.gapX);
 const y = (/** @type {number} */ row) => 12 + row * (NODE.height + NODE.gapY);
 
+/** Where a bead stands: a review says more than that it waits. @param {ConvoyGraph["nodes"][number]} node */
+const stateOf = (node) => (node.state === "waiting" && node.merge_state ? node.merge_state : node.state);
+
 /** @param {{ graph: ConvoyGraph, selected: string }} props */
 function Drawing({ graph, selected }) {
   const byId = new Map(graph.nodes.map((node) => [node.id, node]));
@@ -52,11 +55,11 @@ function Drawing({ graph, selected }) {
   return html`<div class="drawing" tabindex="0" role="region" aria-label="Drawing of the convoy; the table below has the same"><svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} aria-hidden="true">
     <defs><marker id="tip" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" class="tip" /></marker></defs>
     ${graph.edges.map((edge) => html`<path key=${`${edge.from} ${edge.to}`} class="edge ${byId.get(edge.from)?.critical && byId.get(edge.to)?.critical ? "critical" : ""}" d=${line(edge)} marker-end="url(#tip)" />`)}
-    ${graph.nodes.map((node) => html`<a key=${node.id} href=${address("bead", node.id)} tabindex="-1"><g class="node tone-${toneOf(node.state)} ${node.critical ? "critical" : ""} ${node.id === selected ? "here" : ""}" transform=${`translate(${x(node.layer)} ${y(node.row)})`}>
-      <title>${plain(`${node.id}: ${node.title} (${words(node.state)})`)}</title>
+    ${graph.nodes.map((node) => html`<a key=${node.id} href=${address("bead", node.id)} tabindex="-1"><g class="node tone-${toneOf(stateOf(node))} ${node.critical ? "critical" : ""} ${node.id === selected ? "here" : ""}" transform=${`translate(${x(node.layer)} ${y(node.row)})`}>
+      <title>${plain(`${node.id}: ${node.title} (${words(stateOf(node))})`)}</title>
       <rect width=${NODE.width} height=${NODE.height} rx="7" />
-      <svg x="10" y="9" width="13" height="13" viewBox="0 0 14 14" class="mark">${shapeOf(node.state)}</svg>
-      <text x="29" y="20" class="node-title">${clipped(node.title, 25)}</text><text x="29" y="36" class="node-id">${clipped(node.id, 22 - node.state.length)} · ${words(node.state).toLowerCase()}</text></g></a>`)}
+      <svg x="10" y="9" width="13" height="13" viewBox="0 0 14 14" class="mark">${shapeOf(stateOf(node))}</svg>
+      <text x="29" y="20" class="node-title">${clipped(node.title, 25)}</text><text x="29" y="36" class="node-id">${clipped(node.id, 22 - stateOf(node).length)} · ${words(stateOf(node)).toLowerCase()}</text></g></a>`)}
   </svg></div>`;
 }
 
@@ -73,7 +76,7 @@ function GraphTable({ graph, isOpen }) {
   const before = new Map(graph.nodes.map((node) => [node.id, /** @type {string[]} */ ([])]));
   for (const edge of graph.edges) before.get(edge.to)?.push(edge.from);
   return html`<details class="panel" open=${isOpen}><summary>As a table</summary><div class="scroll-x"><table><thead><tr><th class="right">Wave</th><th>Bead</th><th>Title</th><th>State</th><th>Waits for</th><th>Critical path</th></tr></thead><tbody>
-    ${[...graph.nodes].sort((one, other) => one.layer - other.layer || one.row - other.row).slice(0, 2000).map((node) => html`<tr key=${node.id}><td class="right">${node.layer + 1}</td><td><${BeadLink} id=${node.id} /></td><td dir="auto">${plain(node.title)}</td><td><${State} state=${node.state} /></td>
+    ${[...graph.nodes].sort((one, other) => one.layer - other.layer || one.row - other.row).slice(0, 2000).map((node) => html`<tr key=${node.id}><td class="right">${node.layer + 1}</td><td><${BeadLink} id=${node.id} /></td><td dir="auto">${plain(node.title)}</td><td><${State} state=${stateOf(node)} /></td>
       <td>${(before.get(node.id) ?? []).map((id) => html`<${BeadLink} key=${id} id=${id} /> `)}</td><td>${node.critical ? "yes" : ""}</td></tr>`)}</tbody></table></div></details>`;
 }
 

@@ -24,6 +24,7 @@ pub fn graph(town: &Town, input: &str) -> Result<(ConvoyStatus, GraphLayout)> {
         id: one.row.bead.id.clone(),
         title: one.row.bead.title.to_string(),
         state: one.state,
+        merge_state: one.merge_state().map(str::to_owned),
         is_critical: status.critical_path.contains(&at),
     });
     let drawn = layout(nodes.collect(), &edges);

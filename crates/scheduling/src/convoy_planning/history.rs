@@ -94,10 +94,12 @@ impl PastConvoy {
                 Some(GraphEdge { from: *places.get(blocker)?, to: *places.get(bead)? })
             })
             .collect();
+        let request = |id: &BeadId| self.replay.work.get(id).and_then(|work| work.request.as_ref());
         let nodes = members.iter().map(|id| GraphNode {
             id: (*id).clone(),
             title: self.title(id),
             state: self.replay.state(id),
+            merge_state: request(id).map(|request| request.state.clone()),
             is_critical: false,
         });
         layout(nodes.collect(), &edges)

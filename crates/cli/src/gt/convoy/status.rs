@@ -146,7 +146,7 @@ fn show_past(
         convoy.total,
         counts.concat()
     ))?;
-    let mut table = Table::new();
+    let mut table = Table::new().sentences_in(3).droppable_at(&[2]);
     for one in &document.tracked {
         let blocked = match one.blocked_by.as_slice() {
             [] => String::new(),

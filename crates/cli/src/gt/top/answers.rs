@@ -93,7 +93,7 @@ pub(super) fn answers_of_commands(commands: &[String]) -> Vec<RowAnswer> {
         {
             RowAnswer::new('t', "retry now", command)
         } else if begins("gt sling ") {
-            RowAnswer::new('t', "sling again", command)
+            RowAnswer::new('t', "sling", command)
         } else if begins("gt mq resume ") || begins("gt deacon resume ") || begins("gt up") {
             RowAnswer::new('t', "resume", command)
         } else if begins("gt mq cancel ") || begins("gt run cancel ") || begins("gt unsling ") {

@@ -16,6 +16,10 @@ use crate::output::{LineStyle, StyledLine, moment, visible};
 const PAGE_SURROUNDINGS: u16 = 2;
 /// How many lines the facts about the chosen row take, at most.
 const DETAIL_LINES_MAX: u16 = 9;
+/// The room between two columns.
+const COLUMN_GAP: u16 = 2;
+/// The width of the sign before the chosen row.
+const CHOSEN_WIDTH: u16 = 2;
 /// Screens that are lower than this show no facts about the chosen row.
 const DETAIL_SCREEN_MIN: u16 = 16;
 
@@ -144,27 +148,19 @@ fn draw_rows(frame: &mut Frame<'_>, model: &TopModel, area: Rect, drawing: DrawS
         .filter(|at| area.width >= snapshot.columns[*at].screen_min)
         .filter(|at| is_used(&rows, *at) || *at + 1 == snapshot.columns.len())
         .collect();
-    let widths: Vec<Constraint> = shown
-        .iter()
-        .map(|at| {
-            if at + 1 == snapshot.columns.len() {
-                Constraint::Fill(1)
-            } else {
-                Constraint::Length(column_width(&snapshot.columns[*at], &rows, *at, model.now))
-            }
-        })
-        .collect();
+    let widths = column_widths(&snapshot.columns, &shown, &rows, model.now, area.width);
     let header = Row::new(shown.iter().map(|at| snapshot.columns[*at].title))
         .style(Style::new().add_modifier(Modifier::BOLD));
     let lines = rows.iter().map(|row| {
-        Row::new(shown.iter().filter_map(|at| row.cells.get(*at)).map(|cell| {
+        let cells = shown.iter().filter_map(|at| row.cells.get(*at)).zip(&widths);
+        Row::new(cells.map(|(cell, width)| {
             let (text, tone) = cell_text(cell, model.now);
-            Text::styled(text, drawing.of_tone(tone))
+            Text::styled(shortened(text, *width), drawing.of_tone(tone))
         }))
     });
-    let table = Table::new(lines, widths)
+    let table = Table::new(lines, widths.iter().map(|width| Constraint::Length(*width)))
         .header(header)
-        .column_spacing(2)
+        .column_spacing(COLUMN_GAP)
         .highlight_symbol("> ")
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
     let mut state = TableState::new().with_selected(model.chosen_at());
@@ -180,11 +176,55 @@ fn is_used(rows: &[&TopRow], at: usize) -> bool {
     rows.iter().any(|row| row.cells.get(at).is_some_and(is_full))
 }
 
-fn column_width(column: &TopColumn, rows: &[&TopRow], at: usize, now: Timestamp) -> u16 {
+/// The widths of the columns that are shown. The last one has what is left; a column is cut to its limit only if the last
+/// one needs the room.
+fn column_widths(
+    columns: &[TopColumn],
+    shown: &[usize],
+    rows: &[&TopRow],
+    now: Timestamp,
+    screen: u16,
+) -> Vec<u16> {
+    let Some((last, others)) = shown.split_last() else { return Vec::new() };
+    let whole = |at: &usize| whole_width(&columns[*at], rows, *at, now);
+    let mut widths: Vec<u16> =
+        others.iter().map(|at| whole(at).min(columns[*at].width_max)).collect();
+    let gaps = COLUMN_GAP.saturating_mul(u16::try_from(others.len()).unwrap_or(u16::MAX));
+    let taken =
+        widths.iter().fold(gaps.saturating_add(CHOSEN_WIDTH), |sum, one| sum.saturating_add(*one));
+    let left = screen.saturating_sub(taken);
+    let mut spare = left.saturating_sub(whole(last));
+    for (width, at) in widths.iter_mut().zip(others) {
+        let more = whole(at).saturating_sub(*width).min(spare);
+        *width += more;
+        spare -= more;
+    }
+    let given: u16 = widths.iter().sum();
+    widths.push(screen.saturating_sub(CHOSEN_WIDTH).saturating_sub(gaps).saturating_sub(given));
+    widths
+}
+
+/// The width of a column with nothing cut.
+fn whole_width(column: &TopColumn, rows: &[&TopRow], at: usize, now: Timestamp) -> u16 {
     let cells = rows.iter().filter_map(|row| row.cells.get(at));
     let widths = cells.map(|cell| Span::raw(cell_text(cell, now).0).width());
     let widest = widths.max().unwrap_or(0).max(column.title.len());
-    u16::try_from(widest).unwrap_or(u16::MAX).min(column.width_max)
+    u16::try_from(widest).unwrap_or(u16::MAX)
+}
+
+/// The text, cut to a width; a mark says that it was cut.
+fn shortened(text: String, width: u16) -> String {
+    let width = usize::from(width);
+    if Span::raw(text.as_str()).width() <= width {
+        return text;
+    }
+    let mut used = 0;
+    let fits = |letter: &char| {
+        used += Span::raw(letter.to_string()).width();
+        used < width
+    };
+    let short: String = text.chars().take_while(fits).collect();
+    format!("{}…", short.trim_end())
 }
 
 fn cell_text(cell: &TopCell, now: Timestamp) -> (String, Tone) {
@@ -227,7 +267,7 @@ fn result_line(model: &TopModel, drawing: DrawStyle) -> Line<'static> {
         TopMode::Confirm { answer, words } => {
             let line = super::answers::shell_line(words);
             let keys = if answer.asks.is_none() { "y or Enter runs" } else { "y runs" };
-            let text = format!("{}? {keys}  {line}  any other key does not", answer.name);
+            let text = format!("{}? {keys}  {line}  any other key: no", answer.name);
             Line::styled(visible(&text).into_owned(), drawing.of_tone(Tone::Bad).patch(bold))
         }
         TopMode::Browse | TopMode::Page | TopMode::Help => match &model.result {

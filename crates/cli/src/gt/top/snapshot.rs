@@ -114,7 +114,11 @@ fn need_row(item: &InboxItem) -> TopRow {
     }
     detail.push(format!("why     {what}"));
     detail.extend(item.context.check.iter().map(|check| format!("check   {check}")));
-    detail.extend(item.context.detail.lines().take(DETAIL_LINES_MAX).map(|l| format!("  | {l}")));
+    // The sentence often ends with the only line that there is.
+    if !what.ends_with(item.context.detail.trim()) {
+        let lines = item.context.detail.lines().take(DETAIL_LINES_MAX);
+        detail.extend(lines.map(|line| format!("  | {line}")));
+    }
     let blocks: Vec<String> = item.context.blocks.iter().map(ToString::to_string).collect();
     if !blocks.is_empty() {
         detail.push(format!("blocks  {}", blocks.join(", ")));
@@ -146,10 +150,23 @@ fn need_row(item: &InboxItem) -> TopRow {
         TopCell::Toned(item.kind.as_str().to_owned(), need_tone(item.kind)),
         item.object.to_string().into(),
         since,
-        what.into(),
+        need_words(item, &what).into(),
     ];
     let bead = item.bead.as_ref().map(ToString::to_string);
     TopRow { key: item.key(), bead, cells, detail, answers, opens }
+}
+
+/// What a row says beside its kind and its object, which the sentence names first.
+fn need_words(item: &InboxItem, what: &str) -> String {
+    if item.title.is_empty() || matches!(item.object, InboxObject::Message(_)) {
+        return what.to_owned();
+    }
+    let object = item.object.to_string();
+    match what.split_once(&format!("{object}: ")) {
+        Some((_, rest)) => format!("{}: {rest}", item.title),
+        None if what.contains(&object) => item.title.clone(),
+        None => what.to_owned(),
+    }
 }
 
 fn need_tone(kind: InboxKind) -> Tone {
@@ -438,10 +455,12 @@ fn card_row(lane: &LaneOfBoard, card: &BoardCard) -> TopRow {
             (Vec::new(), PageSource::command(&["gt", "mq", "show", &id], true))
         }
         (lane, ..) => {
-            let mut answers = answers_of_commands(&[
-                format!("gt scheduler retry {id} --now"),
-                format!("gt unsling {id}"),
-            ]);
+            // A bead that was never scheduled cannot be tried again, and there is nothing to cancel.
+            let commands = match ends {
+                Some(ends) if ends.starts_with("gt sling ") => vec![ends.clone()],
+                _ => vec![format!("gt scheduler retry {id} --now"), format!("gt unsling {id}")],
+            };
+            let mut answers = answers_of_commands(&commands);
             answers.push(edit_answer(id, title));
             if lane == BoardLane::Landed {
                 answers.clear();

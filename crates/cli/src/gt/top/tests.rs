@@ -188,6 +188,24 @@ fn a_large_screen_shows_more() {
 }
 
 #[test]
+fn a_column_is_cut_only_if_another_one_needs_the_room() {
+    let title = "Let people log in with the account of their company";
+    let stands = "blocked by we-account, which is not begun";
+    let mut snapshot = needs();
+    snapshot.columns = vec![column("TITLE", 30, 0), column("HOW IT STANDS", 0, 0)];
+    snapshot.rows.truncate(1);
+    snapshot.rows[0].cells = [title, stands].map(|text| TopCell::Text(text.to_owned())).into();
+    snapshot.rows[0].detail.clear();
+    let model = model(snapshot);
+
+    let wide = screen(&model, 120, 24);
+    assert!(wide.contains(&format!("{title}  {stands}")), "{wide}");
+    let narrow = screen(&model, 60, 24);
+    assert!(narrow.contains("Let people log in with the ac…  blocked by"), "{narrow}");
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+}
+
+#[test]
 fn hostile_text_is_shown_as_text() {
     let mut model = model(needs());
     press(&mut model, KeyCode::End);
