@@ -32,9 +32,9 @@ echo "+ $run" >> "$stage/story"
 wait_for() {
     looks=0
     while [ ! -e "$stage/$1" ]; do
-        [ -d "$stage" ] && [ $looks -lt 3000 ] || exit 99
+        [ -d "$stage" ] && [ $looks -lt 12000 ] || exit 99
         looks=$((looks + 1))
-        sleep 0.02
+        sleep 0.05
     done
 }
 "#;
