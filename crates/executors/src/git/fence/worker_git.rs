@@ -301,13 +301,6 @@ pub fn call_worker_git(arguments: &[OsString]) -> u8 {
     worker.call()
 }
 
-/// A git that may read from other repositories.
-struct ReadingGit {
-    git: Command,
-    /// Whether its repository may lack objects.
-    is_partial: bool,
-}
-
 struct WorkerGit<'a> {
     git: PathBuf,
     /// The directories that have our `git`: more than one where a worker has a town of its own.
@@ -332,7 +325,7 @@ impl WorkerGit<'_> {
                 refuse()
             }
             GitReach::Reads => match self.reading_git(options, words) {
-                Ok(reading) => become_program(reading.git),
+                Ok(git) => become_program(git),
                 Err(chosen) => {
                     complain(&format!(
                         "gt: {chosen} chooses a program, so this git reads from no other repository"
@@ -340,10 +333,14 @@ impl WorkerGit<'_> {
                     become_program(self.git_with(options, words, NO_PROTOCOL))
                 }
             },
-            GitReach::Completes => match self.reading_git(options, words) {
-                Ok(reading) if reading.is_partial => become_program(reading.git),
-                _ => become_program(self.git_with(options, words, NO_PROTOCOL)),
-            },
+            GitReach::Completes => {
+                let listed = self.answer_of_trusted(options, &LIST_SETTINGS, false);
+                let is_partial = is_partial_clone(&listed);
+                let reading = is_partial.then(|| self.reading_git(options, words).ok()).flatten();
+                become_program(
+                    reading.unwrap_or_else(|| self.git_with(options, words, NO_PROTOCOL)),
+                )
+            }
             GitReach::Sends => match self.destination(options, &words[1..]) {
                 Destination::Elsewhere => become_program(self.git_with(options, words, "file")),
                 Destination::Refused => refuse(),
@@ -393,9 +390,25 @@ impl WorkerGit<'_> {
         git
     }
 
+    /// What the git of [`Self::trusted_git`] prints. It has no leave to speak with other repositories.
+    fn answer_of_trusted(
+        &self,
+        options: &[OsString],
+        words: &[&str],
+        is_in_submodule: bool,
+    ) -> Vec<u8> {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let mut git = self.trusted_git(options, &words, NO_PROTOCOL);
+        if is_in_submodule {
+            // As git does.
+            remove_caller_variables(&mut git);
+        }
+        git.stderr(Stdio::null()).output().map(|asked| asked.stdout).unwrap_or_default()
+    }
+
     /// A git that reads where the supervisor can. The error is the option or setting by which it would start a program that the
     /// worker has chosen.
-    fn reading_git(&self, options: &[OsString], words: &[OsString]) -> Result<ReadingGit, String> {
+    fn reading_git(&self, options: &[OsString], words: &[OsString]) -> Result<Command, String> {
         if let Some(option) = chosen_by_words(options, words) {
             return Err(option);
         }
@@ -405,29 +418,18 @@ impl WorkerGit<'_> {
             command: &words[0],
             fence: self.ours.iter().map(of).chain(fence).collect(),
         };
-        let ask = |at: &[OsString], words: &[&str]| {
-            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            let mut git = self.trusted_git(at, &words, NO_PROTOCOL);
-            if at != options {
-                // As git does where it works in a submodule.
-                remove_caller_variables(&mut git);
-            }
-            git.stderr(Stdio::null()).output().map(|asked| asked.stdout).unwrap_or_default()
-        };
-        let listed = ask(options, &LIST_SETTINGS);
-        let of_submodules: Vec<Vec<u8>> = submodules_of(options, &ask)
-            .iter()
-            .map(|submodule| ask(submodule, &LIST_SETTINGS))
-            .collect();
-        let mut all = of_submodules.iter().chain([&listed]);
-        if let Some(setting) = all.find_map(|listed| trusted.chosen_program(listed)) {
+        let ask =
+            |at: &[OsString], words: &[&str]| self.answer_of_trusted(at, words, at != options);
+        let submodules = submodules_of(options, &ask);
+        let places = submodules.iter().map(<[OsString; 2]>::as_slice).chain([options]);
+        let mut settings = places.map(|place| ask(place, &LIST_SETTINGS));
+        if let Some(setting) = settings.find_map(|listed| trusted.chosen_program(&listed)) {
             return Err(setting);
         }
         // The fence's own hooks come behind this, in the repositories that have them.
         let mut options = options.to_vec();
         options.extend(["-c", "core.hooksPath=/dev/null"].map(OsString::from));
-        let git = self.trusted_git(&options, words, PLAIN_PROTOCOLS);
-        Ok(ReadingGit { git, is_partial: is_partial_clone(&listed) })
+        Ok(self.trusted_git(&options, words, PLAIN_PROTOCOLS))
     }
 
     /// The environment that the supervisor of the run has left. Nothing where it is not kept any more.
