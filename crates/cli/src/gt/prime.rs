@@ -65,7 +65,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &PrimeArgs) -> Result<(), 
 fn print_overview(printer: &Printer, town: &Town, overview: &TownOverview) -> Result<(), CliError> {
     let queue = &overview.queue;
     print_daemon_absence(printer, daemon::absence(town, queue)?)?;
-    printer.line(format!(
+    printer.paragraph(format!(
         "You are {} in the town {}. You are no worker: GT_RUN names no run.",
         town.actor().name,
         town.root().display()

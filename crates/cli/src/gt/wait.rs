@@ -68,7 +68,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &WaitArgs) -> Result<(), C
             matches!(watched.progress, BeadProgress::Done | BeadProgress::Failed(_))
         };
         for watched in waited.beads.iter().filter(|watched| !ended(watched)) {
-            printer.line(line(watched))?;
+            printer.paragraph(line(watched))?;
         }
     }
     if waited.is_well() {

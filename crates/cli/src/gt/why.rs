@@ -108,9 +108,9 @@ fn print_reasons(printer: &Printer, why: &WhyAnswer) -> Result<(), CliError> {
     for (reason, remedy) in why.reasons.iter().zip(&why.remedies) {
         if !is_told {
             printer.line("")?;
-            printer.line(format!("• {}", local_times(&reason.to_string())))?;
+            printer.paragraph(format!("• {}", local_times(&reason.to_string())))?;
         }
-        printer.line(format!("  → {remedy}"))?;
+        printer.paragraph(format!("  → {remedy}"))?;
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ fn print_root_cause(printer: &Printer, why: &WhyAnswer) -> Result<(), CliError> 
     if why.causes.len() > 1 {
         let ids = why.causes.iter().map(|cause| cause.bead.id.as_str());
         let chain: Vec<&str> = std::iter::once(why.bead.id.as_str()).chain(ids).collect();
-        printer.line(format!("  {}", chain.join(" waits for ")))?;
+        printer.paragraph(format!("  {}", chain.join(" waits for ")))?;
     }
     let status = match root.bead.outcome {
         Some(Outcome::Failed) => "failed",
@@ -131,15 +131,19 @@ fn print_root_cause(printer: &Printer, why: &WhyAnswer) -> Result<(), CliError> 
     };
     let reason = match (root.reasons.first(), root.bead.outcome) {
         (_, Some(Outcome::Failed)) => root.bead.close_reason.clone(),
-        (Some(reason), _) => reason.to_string(),
+        (Some(reason), _) => local_times(&reason.to_string()),
         (None, _) => "the next cycle starts it".to_owned(),
     };
-    printer.line(format!(
+    printer.paragraph(format!(
         "  {} \"{}\" ({status}): {reason}",
         root.bead.id,
         root.bead.title.as_str()
     ))?;
-    if root.remedy.is_empty() { Ok(()) } else { printer.line(format!("  → {}", root.remedy)) }
+    if root.remedy.is_empty() {
+        Ok(())
+    } else {
+        printer.paragraph(format!("  → {}", root.remedy))
+    }
 }
 
 /// Its place in line, and who is before it.

@@ -313,12 +313,13 @@ fn a_list_of_tasks_is_finished_as_far_as_it_goes_and_says_how_far() {
     town.bead("hq-a", &[]);
     town.bead("hq-b", &["--deps", "hq-a"]);
     town.bead("hq-c", &[]);
+    town.bead("hq-d", &[]);
 
     let said = town.bd(["todo", "done", "hq-b", "hq-c"]).fails(1);
 
     assert_says(&said.stderr, &["cannot close hq-b", "hq-a"]);
     assert_eq!(said.stdout, "✓ Closed hq-c\n");
     assert_eq!(town.show("hq-c")["status"], "closed");
-    let said = town.bd(["todo", "done", "hq-b", "hq-c", "--json"]).fails(1);
-    assert_eq!(texts(&said.json(), "id"), ["hq-c"]);
+    let said = town.bd(["todo", "done", "hq-b", "hq-d", "--json"]).fails(1);
+    assert_eq!(texts(&said.json(), "id"), ["hq-d"]);
 }

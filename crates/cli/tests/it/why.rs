@@ -204,6 +204,9 @@ fn why_follows_the_blockers_to_the_root_cause() {
         ],
     );
     assert!(town.why("we-a").get("causes").is_none());
+    town.bd(["defer", "we-a", "--until", "2199-05-31"]).ok();
+    let said = town.gt(["why", "we-c"]).ok().stdout;
+    assert_says(&said, &["(deferred): deferred until 2199-05-31 00:00:00\n"]);
 }
 
 #[test]
