@@ -56,6 +56,9 @@ impl ToolArguments {
         let Some(value) = self.take(name) else { return Ok(None) };
         match value.as_u64() {
             Some(number) if number <= most => Ok(Some(number)),
+            _ if value.is_number() => Err(ToolFailure::new(format!(
+                "{name} is {value}; it is a whole number from 0 to {most}"
+            ))),
             _ => Err(wrong_type(name, &format!("a number from 0 to {most}"), &value)),
         }
     }

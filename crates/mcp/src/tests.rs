@@ -312,6 +312,7 @@ async fn bad_input_gets_one_clear_error_and_the_session_goes_on() {
     for (tool, arguments, said) in [
         ("show", json!({}), "id is missing"),
         ("show", json!({"id": 7}), "id is a text, and a number was given"),
+        ("find", json!({"limit": -1}), "limit is -1; it is a whole number from 0 to 200"),
         ("show", json!({"id": "hq-nothing"}), "hq-nothing"),
         ("show", json!({"id": "x", "colour": "red"}), "no argument \"colour\""),
         ("status", json!({"view": "moon"}), "view is \"moon\"; it is one of town"),

@@ -30,7 +30,7 @@ pub fn limited(town: &Town, id: &RunId, until: Timestamp, said: &str) -> Result<
         if !is_known {
             writer.park(&park, &run, false)?;
         }
-        let until = park.closed.map_or(until, |closed| closed.until);
+        let until = park.closed.map_or(until, |closed| closed.until).floor_to_second();
         let reason = format!("the {} has reached its limit until {until}: {said}", park.means);
         let end = RunEnd { loss: RunLoss::Limit, ..RunEnd::without_status(RunState::Lost, reason) };
         finish_in(writer, town, id, &end)
