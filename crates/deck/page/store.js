@@ -323,7 +323,7 @@ function silent() {
 /** Hears what another page of this browser says. @param {any} said */
 function hearPage({ kind, events = [], last = 0 }) {
   if (kind === "hello") {
-    if (stream && connection.value === "live") channel.postMessage({ kind: "alive" });
+    if (stream && connection.value === "live") channel.postMessage({ kind: "alive", last: lastEvent.value });
     return;
   }
   if (kind === "silent") {
@@ -336,8 +336,8 @@ function hearPage({ kind, events = [], last = 0 }) {
   setLive();
   const fresh = events.filter((/** @type {TownEvent} */ event) => event.number > lastEvent.value);
   // Numbers have no gaps: an event that is missing was told while this page did not listen.
-  const isMissing = last > lastEvent.value || (fresh.length > 0 && fresh[0].number > lastEvent.value + 1);
-  lastEvent.value = Math.max(last, fresh.at(-1)?.number ?? 0, lastEvent.value);
+  const isMissing = last > lastEvent.value + fresh.length;
+  lastEvent.value = Math.max(last, lastEvent.value);
   if (fresh.length > 0) deliver(fresh);
   if (isMissing) refreshAll();
 }
@@ -365,7 +365,7 @@ async function readStream(onContact) {
       heard();
       onContact();
       setLive();
-      channel.postMessage({ kind: "alive", events: waiting });
+      channel.postMessage({ kind: "alive", events: waiting, last: lastEvent.value });
       if (waiting.length > 0) deliver(waiting);
       waiting = [];
     });

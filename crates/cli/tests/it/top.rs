@@ -6,7 +6,7 @@ use gt_testkit::{FinishedProgram, Sandbox, wait_until};
 
 use crate::agents::Stage as _;
 use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
-use crate::support::assert_says;
+use crate::support::{Steps as _, assert_says};
 
 /// A terminal of 80 by 24 in a tmux server of its own, which ends with the test.
 struct Screen<'t> {
