@@ -285,6 +285,27 @@ fn a_member_with_a_base_branch_of_its_own_lands_on_it() {
 }
 
 #[test]
+fn a_branch_of_which_the_base_has_a_part_is_reviewed_once_more_and_lands() {
+    let town = town_with_queue();
+    let convoy = convoy(&town, &["we-tea", "we-milk"], &["--integration", "--review"]);
+    for bead in ["tea", "milk"] {
+        finish(&town, &format!("we-{bead}#1"), bead, "x\n");
+        town.gt(["review", "approve", &format!("we-{bead}")]).ok();
+    }
+    town.gt(["mq", "run"]).ok();
+    town.person_lands("tea", "x\n");
+    let again = town.gt(["review", "approve", &convoy]).ok().stdout;
+    assert_says(&again, &["it is not the change that was approved"]);
+    let diff = town.gt(["review", "diff", &convoy, "--stat"]).ok().stdout;
+    assert_says(&diff, &["milk", "2 files +2 -0"]);
+
+    assert_says(&town.gt(["review", "approve", &convoy]).ok().stdout, &["landed on main"]);
+
+    assert_eq!(town.landed_file("milk").as_deref(), Some("x\n"));
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
 fn a_failed_member_is_shown_as_repairing_and_a_daemon_lands_the_convoy() {
     let town = town_with_queue();
     town.gt(["rig", "check", "add", "web", "test", "test ! -e broken"]).ok();

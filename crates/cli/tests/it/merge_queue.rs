@@ -497,6 +497,71 @@ fn an_approval_does_not_hold_for_a_later_commit() {
     assert_eq!(landed, ["First commit", "A person changes milk", "Add tea"]);
 }
 
+/// Work that waits for a review: it changes `tea` and `milk`, each in a commit.
+fn work_for_review(town: &Sandbox) {
+    let worker = Worker::begin(town, "we-a", &["--review"]);
+    worker.commit("tea", "tea\n", "Add tea");
+    worker.commit("milk", "milk\n", "Add milk");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_eq!(state(town, "we-a"), "review");
+}
+
+#[test]
+fn work_that_the_target_has_in_part_is_reviewed_once_more_and_lands() {
+    for land in ["rebase", "squash", "merge"] {
+        let town = town_with_check("");
+        town.gt(["config", "set", "rig.web.land", land]).ok();
+        work_for_review(&town);
+        town.person_lands("tea", "tea\n");
+
+        let approved = town.gt(["review", "approve", "we-a"]).ok().stdout;
+
+        assert_says(&approved, &["it is not the change that was approved"]);
+        assert_eq!(town.landed_file("milk"), None);
+        // People see what it is on the target now, and another push does not change that.
+        let diff = town.gt(["review", "diff", "we-a"]).ok().stdout;
+        assert_says(&diff, &["+milk"]);
+        assert!(!diff.contains("+tea"), "{land}: {diff}");
+        town.person_lands("sugar", "sugar\n");
+        assert_says(&town.gt(["review", "approve", "we-a"]).ok().stdout, &["landed on main"]);
+        assert_eq!(town.landed_file("milk").as_deref(), Some("milk\n"), "{land}");
+        assert_eq!(town.show("we-a")["status"], "closed");
+    }
+}
+
+#[test]
+fn work_that_was_reviewed_once_more_is_repaired_from_what_it_became() {
+    let town = town_with_check("");
+    work_for_review(&town);
+    town.gt(["mq", "pause", "web"]).ok();
+    let other = worker(&town, "we-b", "sugar", "sugar\n");
+    other.gt(&["done"]).ok();
+    other.wait_until_gone();
+    town.person_lands("tea", "tea\n");
+    town.gt(["review", "approve", "we-a"]).ok();
+    town.gt(["mq", "top", "we-b"]).ok();
+    town.gt(["mq", "resume", "web"]).ok();
+
+    // What lands with it is not held up, and is no part of what is reviewed.
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!((state(&town, "we-a"), state(&town, "we-b")), ("review".into(), "landed".into()));
+    let diff = town.gt(["review", "diff", "we-a", "--stat"]).ok().stdout;
+    assert_says(&diff, &["milk", "1 file +1 -0"]);
+    town.gt(["review", "reject", "we-a", "-m", "more milk"]).ok();
+    town.cycle().ok();
+    let repair = Worker::of_next(&town, "we-a", 1);
+    assert_says(&refusal(&repair.gt(&["done"])), &["changed nothing", "more milk"]);
+    repair.commit("milk", "milk\nmilk\n", "Add more milk");
+    repair.gt(&["done"]).ok();
+    repair.wait_until_gone();
+    assert_says(&town.gt(["review", "approve", "we-a"]).ok().stdout, &["landed on main"]);
+    let landed = town.landed("main");
+    assert_eq!(landed.iter().filter(|commit| *commit == "Add tea").count(), 0, "{landed:?}");
+    assert_eq!(town.landed_file("milk").as_deref(), Some("milk\nmilk\n"));
+}
+
 #[test]
 fn conflicting_work_goes_back_with_its_files() {
     let town = town_with_check("");

@@ -7,6 +7,7 @@ use gt_core::merging::{
 };
 use gt_store::Writer;
 
+use super::batch::reviewed_name;
 use super::pass::QueueBuilder;
 use super::revert::revert_name;
 use gt_beads::beads::{Close, close_in};
@@ -103,6 +104,9 @@ impl QueueBuilder<'_> {
         for request in landed {
             if request.purpose == RequestPurpose::Revert {
                 let _ = self.repository.drop_candidate(&revert_name(&request.id.bead));
+            }
+            if request.review {
+                let _ = self.repository.drop_candidate(&reviewed_name(&request.id.bead));
             }
             self.changed.insert(request.id);
         }
