@@ -19,6 +19,8 @@ pub(crate) struct AcceptedSubmission<'a> {
     pub(crate) run: &'a Run,
     /// The accepted commit.
     pub(crate) accepted: &'a str,
+    /// The commit after which everything in it is its own.
+    pub(crate) base: &'a str,
     /// How it is to land.
     pub(crate) method: MergeMethod,
     /// Whether a person has to approve it.
@@ -33,7 +35,7 @@ pub(crate) fn submit_in(
     writer: &mut Writer<'_>,
     submission: &AcceptedSubmission<'_>,
 ) -> Result<MergeRequest> {
-    let AcceptedSubmission { run, accepted, method, review, is_unmerged } = *submission;
+    let AcceptedSubmission { run, accepted, base, method, review, is_unmerged } = *submission;
     let bead = run.id.bead.clone();
     let former = writer.open_merge_request(&bead)?;
     if let Some(former) = &former {
@@ -55,7 +57,7 @@ pub(crate) fn submit_in(
         epoch: Some(run.id.epoch),
         branch: run.workplace.branch.clone(),
         accepted: accepted.to_owned(),
-        base: run.workplace.base_commit.clone(),
+        base: base.to_owned(),
         method,
         review,
         state,
