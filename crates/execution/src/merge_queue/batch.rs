@@ -13,6 +13,7 @@ use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOu
 
 use gt_store::Reader;
 
+use super::integrate::has_open_work;
 use super::land::{BuiltCandidate, PushOutcome};
 use super::machine::MergeLock;
 use super::pass::{PassScope, QueueBuilder};
@@ -124,7 +125,7 @@ impl QueueBuilder<'_> {
                 if request.state != RequestState::Queued {
                     continue;
                 }
-                if request.queue_stop.blocker.is_some() {
+                if request.queue_stop.blocker.is_some() || has_open_work(reader, &request)? {
                     continue;
                 }
                 if request.review {

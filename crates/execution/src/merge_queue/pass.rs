@@ -13,7 +13,7 @@ use gt_core::{Rig, RigSlug, Timestamp};
 use gt_executors::git::{Commit, GitError, LandMethod, Signature};
 
 use super::batch::{BatchProgress, is_direct};
-use super::integrate::integrate_convoys;
+use super::integrate::{integrate_convoys, withdraw_incomplete};
 use super::local_machine::LocalMachine;
 use super::machine::{BuilderWait, MergeMachine, MergeRepository};
 use super::pull_requests::{follow_due, next_poll};
@@ -188,10 +188,12 @@ pub(super) fn look_at_unmerged(
     Ok(())
 }
 
-/// Replaces the requests in line whose convoy branch has moved since they were made, before anything is built of them. Returns the
-/// queues that have a new request. Problems are told when the convoys are worked on.
+/// Withdraws the requests of convoys that have open work again, and replaces those in line whose convoy branch has moved since
+/// they were made, before anything is built of them. Returns the queues that have a new request. Problems are told when the
+/// convoys are worked on.
 fn replace_moved(town: &Town, machine: &dyn MergeMachine) -> Result<Vec<QueueName>> {
     let open = town.read(|reader| Ok(reader.open_merge_requests()?))?;
+    withdraw_incomplete(town, &open)?;
     let is_in_line = |request: &MergeRequest| {
         request.purpose == RequestPurpose::Integration && request.state == RequestState::Queued
     };
