@@ -133,6 +133,28 @@ fn the_output_of_a_check_that_does_not_end_is_kept() {
 }
 
 #[test]
+fn commits_that_git_cannot_sign_land_and_their_request_says_so() {
+    let commit = "git commit --quiet --message 'Add tea'";
+    let town = town_with_project(&format!("echo tea > tea; git add tea; {commit}"));
+    let sign = town.write_script("../sign", "echo it asks for a passphrase >&2; exit 1");
+    let program = sign.display().to_string();
+    for (key, value) in
+        [("commit.gpgSign", "true"), ("user.signingKey", "ann"), ("gpg.program", program.as_str())]
+    {
+        town.command("git").args(["config", "--global", key, value]).run().ok();
+    }
+    town.bead("we-a", &[]);
+
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("it has landed", || town.show("we-a")["status"] == "closed");
+
+    // The worker was not asked for the passphrase either.
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    let shown = town.gt(["mq", "show", "we-a"]).ok().stdout;
+    assert_says(&shown, &["its commits are not signed", "sign a commit"]);
+}
+
+#[test]
 fn a_request_tells_the_cost_of_its_runs() {
     let town = town_with_project(
         "echo tea > tea; git add tea; git commit --quiet -m tea; echo 'cost: 0.25'; echo 'tokens: 90'; gt done",

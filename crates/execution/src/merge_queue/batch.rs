@@ -268,6 +268,7 @@ impl QueueBuilder<'_> {
             building.iter().map(|request| self.member(request)).collect::<Result<_>>()?;
         let built = self.repository.build_candidate(tip.as_str(), tip, &members, self.method);
         let built = built.map_err(git_failed(self.rig))?;
+        self.unsigned = built.unsigned;
         let mut parts = Vec::new();
         for (request, outcome) in building.into_iter().zip(built.members) {
             match outcome {

@@ -403,6 +403,8 @@ pub(super) struct QueueBuilder<'a> {
     moved_to: Option<QueueName>,
     /// The requests that are tried each on its own in this pass: one of them is why a batch could not be checked or pushed.
     pub(super) alone: BTreeSet<MergeRequestId>,
+    /// Why the commits of the candidate that was built last are not signed, if git is set up to sign.
+    pub(super) unsigned: Option<String>,
     /// The requests that were changed.
     pub(super) changed: BTreeSet<MergeRequestId>,
 }
@@ -443,6 +445,7 @@ impl<'a> QueueBuilder<'a> {
             is_turn_taken: false,
             moved_to: None,
             alone: BTreeSet::new(),
+            unsigned: None,
             changed: BTreeSet::new(),
         })
     }
