@@ -286,6 +286,8 @@ fn a_person_is_asked_when_the_repairs_are_used_up() {
     worker.wait_until_gone();
     town.cycle().ok();
     assert_eq!(town.states("we-a"), ["done"], "nothing repairs it by itself");
+    let retry = refusal(&town.gt(["scheduler", "retry", "we-a"]));
+    assert_says(&retry, &["check failed: we-a@1", "gt mq retry we-a@1"]);
     assert_says(&refusal(&town.bd(["close", "we-a"])), &["we-a@1", "gt mq cancel"]);
 
     // The check was wrong: the same commit lands.
@@ -582,6 +584,39 @@ fn work_that_was_reviewed_once_more_is_repaired_from_what_it_became() {
     let landed = town.landed("main");
     assert_eq!(landed.iter().filter(|commit| *commit == "Add tea").count(), 0, "{landed:?}");
     assert_eq!(town.landed_file("milk").as_deref(), Some("milk\nmilk\n"));
+}
+
+#[test]
+fn work_that_is_to_land_after_all_lands_when_it_is_repaired() {
+    let town = town_with_check(NOT_BROKEN);
+    let worker = Worker::begin(&town, "we-a", &["--no-merge"]);
+    worker.commit("broken", "oops\n", "Break it");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_eq!(state(&town, "we-a"), "held: unmerged");
+    town.gt(["mq", "retry", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(state(&town, "we-a"), "failed");
+
+    town.cycle().ok();
+    let repair = Worker::of_next(&town, "we-a", 1);
+    repair.git(&["rm", "--quiet", "broken"]).ok();
+    repair.commit("tea", "tea\n", "Mend it");
+
+    assert_says(&repair.gt(&["done"]).ok().stdout, &["landed on main"]);
+}
+
+#[test]
+fn a_changed_check_lets_go_on_what_could_not_be_checked() {
+    let town = town_with_check("no-such-program");
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_eq!(state(&town, "we-a"), "held: check_error");
+
+    town.gt(["rig", "check", "remove", "web", "test"]).ok();
+
+    assert_says(&town.gt(["mq", "run"]).ok().stdout, &["✓ we-a@1 landed on main"]);
 }
 
 #[test]

@@ -256,3 +256,16 @@ fn commits_of_others_that_work_is_put_on_are_no_part_of_it() {
         );
     }
 }
+
+#[test]
+fn a_review_of_work_that_stays_on_its_branch_is_refused() {
+    let town = town_with_queue();
+    town.bead("we-a", &[]);
+
+    let refused = refusal(&town.gt(["sling", "we-a", "--merge", "local", "--review"]));
+
+    assert_says(&refused, &["--merge local", "--review"]);
+    let convoy = ["convoy", "create", "Kept", "we-a", "--merge", "local", "--review"];
+    assert_says(&refusal(&town.gt(convoy)), &["--merge local", "--review"]);
+    assert!(town.states("we-a").is_empty());
+}

@@ -45,6 +45,8 @@ pub(crate) fn submit_in(
     }
     let (tries, top, fix) =
         former.as_ref().map_or((0, false, false), |former| (former.tries, former.top, former.fix));
+    // Only a request that a person gave to the queue after all is sent back: its repair lands as well.
+    let is_unmerged = is_unmerged && former.is_none();
     let state =
         if is_unmerged { RequestState::Held(RequestHold::Unmerged) } else { RequestState::Queued };
     let has_pull_request = |former: &MergeRequest| !former.pull_request.branch.is_empty();

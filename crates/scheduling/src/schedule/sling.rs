@@ -27,6 +27,7 @@ use gt_beads::bead_facts::BeadFacts;
 use gt_beads::containers::land_if_done;
 use gt_beads::convoys::{ConvoyRules, ConvoyToMake, add_members, create_in, make, open_staged};
 use gt_beads::merge_requests::cancel_request_in;
+use gt_beads::review_rules::refuse_review_of_local;
 use gt_beads::run_records::release_in;
 use gt_town::hosts::is_shared;
 use gt_town::{OperationError, Result, Town};
@@ -57,6 +58,7 @@ pub fn sling_to_start(
         ))
     })?;
     let parameters = SlingParameters { host, ..parameters(request, &load) };
+    refuse_review_of_local(parameters.review, parameters.merge)?;
     // Before the transaction, because it reads files.
     let recipes = try_recipes(town, &snapshot, &load, &parameters, &request.flags);
     town.write_or_rehearse(request.rehearsal, |writer| {
