@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use gt_core::schedule::Context;
+use gt_core::schedule::{Context, Merge};
 use gt_core::{Bead, BeadId, DependencyType, Json, Status};
 use gt_store::Reader;
 
-use gt_town::Result;
+use gt_town::{OperationError, Result};
 
 /// The metadata field of a bead or a convoy that requires a review.
 pub const REVIEW: &str = "review";
@@ -44,6 +44,17 @@ impl fmt::Display for ReviewSource {
             }
         }
     }
+}
+
+/// Refuses to ask for a review of work that does not land: nothing would wait for it.
+pub fn refuse_review_of_local(review: bool, merge: Option<Merge>) -> Result<()> {
+    if review && merge == Some(Merge::Local) {
+        return Err(OperationError::rejected(
+            "with --merge local the work stays on its branch and its bead closes, so --review has nothing to hold back; \
+             leave out one of them",
+        ));
+    }
+    Ok(())
 }
 
 /// Whether the sling, the bead or an open convoy that tracks it requires a review. The rig is asked by the caller.

@@ -41,8 +41,11 @@ impl LandingWatch {
         for request in requests.as_array().into_iter().flatten() {
             self.violations.extend(not_explained(request));
             let id = text(request, "id");
-            let shared = town.sandbox.cwd().join(text(request, "rig")).join(".repo.git");
-            if is_kept(town, &shared, text(request, "accepted")) {
+            let home = town.sandbox.cwd().join(text(request, "rig"));
+            // What became of work on its target is kept by the repository of the builder.
+            let repositories = [home.join(".repo.git"), home.join(".repo.git.own")];
+            let accepted = text(request, "accepted");
+            if repositories.iter().any(|repository| is_kept(town, repository, accepted)) {
                 continue;
             }
             // It may have landed or been replaced since.

@@ -48,6 +48,8 @@ pub(super) fn a_request_reads_back_as_it_was_written(subject: &dyn EngineUnderTe
     let changed = MergeRequest {
         state: RequestState::Held(RequestHold::OriginRefused),
         detail: "protected branch".to_owned(),
+        accepted: "a5a5".to_owned(),
+        base: "b0b0".to_owned(),
         top: true,
         fix: true,
         tries: 2,

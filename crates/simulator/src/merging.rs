@@ -154,8 +154,15 @@ impl Simulation {
         let known = self
             .with_origin(&run.rig, |origin| origin.branches.get(&run.workplace.branch).cloned());
         let request = self.read(|reader| reader.open_merge_request(&run.id.bead));
+        // The commit that was sent back may be what became of it on the target.
+        let sent_back = request.as_ref().and_then(MergeRequest::run);
+        let sent_back = sent_back.and_then(|id| self.read(|reader| reader.run(&id)));
         let is_new = request.as_ref().is_none_or(|request| {
-            known.as_ref().is_none_or(|known| known.as_str() == request.accepted)
+            known.as_ref().is_none_or(|known| {
+                let of_run =
+                    sent_back.as_ref().is_some_and(|run| run.landing.accepted == known.as_str());
+                known.as_str() == request.accepted || of_run
+            })
         });
         if let Some(known) = known.clone().filter(|_| !is_new || request.is_none()) {
             return Some(known);

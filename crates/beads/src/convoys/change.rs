@@ -13,6 +13,7 @@ use super::{Convoy, require};
 use crate::containers::{self, land_if_done};
 use crate::lookup::resolve_in;
 use crate::merge_requests::cancel_request_in;
+use crate::review_rules::refuse_review_of_local;
 use gt_town::{OperationError, Result, Town};
 
 /// A convoy that is to be made on request.
@@ -46,6 +47,7 @@ pub fn create_in(
     of_epic: Option<&str>,
     beads: &[BeadId],
 ) -> Result<BeadId> {
+    refuse_review_of_local(new.review, new.merge)?;
     let title = new.title.as_deref().or(of_epic).unwrap_or_default();
     if title.trim().is_empty() {
         return Err(OperationError::rejected("a convoy needs a name"));

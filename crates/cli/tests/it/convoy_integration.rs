@@ -285,6 +285,97 @@ fn a_member_with_a_base_branch_of_its_own_lands_on_it() {
 }
 
 #[test]
+fn a_convoy_that_has_open_work_again_does_not_land() {
+    let town = town_with_queue();
+    let convoy = convoy(&town, &["we-tea", "we-milk"], &["--integration", "--review"]);
+    let approve = |name: &str| town.gt(["review", "approve", name]).ok().stdout;
+    for bead in ["tea", "milk"] {
+        finish(&town, &format!("we-{bead}#1"), bead, "x\n");
+        approve(&format!("we-{bead}"));
+    }
+    town.gt(["mq", "run"]).ok();
+    town.gt(["mq", "revert", "we-tea", "-m", "too cold"]).ok();
+    approve("we-tea");
+
+    // What was undone on the branch does not reach the base.
+    town.gt(["mq", "run"]).ok();
+    let first = format!("{convoy}@1");
+    assert_eq!(town.gt_json(&["mq", "show", &first])["state"], "superseded");
+    assert_says(&refusal(&town.gt(["review", "approve", &first])), &["superseded"]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+
+    town.gt(["sling", "we-tea"]).ok();
+    finish(&town, "we-tea#2", "tea", "hot\n");
+    approve("we-tea");
+    town.gt(["mq", "run"]).ok();
+    // A member that is added now is waited for, also after the approval.
+    town.bead("we-sugar", &[]);
+    town.gt(["convoy", "add", &convoy, "we-sugar"]).ok();
+    let sugar = Worker::of(&town, "we-sugar#1");
+    approve(&convoy);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    sugar.commit("sugar", "x\n", "Add sugar");
+    sugar.gt(&["done"]).ok();
+    sugar.wait_until_gone();
+    approve("we-sugar");
+    town.gt(["mq", "run"]).ok();
+    assert_says(&approve(&convoy), &["landed on main"]);
+    assert_eq!(town.landed_file("tea").as_deref(), Some("hot\n"));
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
+fn a_branch_of_which_the_base_has_a_part_is_reviewed_once_more_and_lands() {
+    let town = town_with_queue();
+    let convoy = convoy(&town, &["we-tea", "we-milk"], &["--integration", "--review"]);
+    for bead in ["tea", "milk"] {
+        finish(&town, &format!("we-{bead}#1"), bead, "x\n");
+        town.gt(["review", "approve", &format!("we-{bead}")]).ok();
+    }
+    town.gt(["mq", "run"]).ok();
+    town.person_lands("tea", "x\n");
+    let again = town.gt(["review", "approve", &convoy]).ok().stdout;
+    assert_says(&again, &["it is not the change that was approved"]);
+    let diff = town.gt(["review", "diff", &convoy, "--stat"]).ok().stdout;
+    assert_says(&diff, &["milk", "2 files +2 -0"]);
+
+    assert_says(&town.gt(["review", "approve", &convoy]).ok().stdout, &["landed on main"]);
+
+    assert_eq!(town.landed_file("milk").as_deref(), Some("x\n"));
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
+fn a_member_that_is_slung_by_hand_lands_where_its_convoy_wants_it() {
+    let town = town_with_queue();
+    town.origin_git(&["branch", "release", "main"]).ok();
+    let convoy = convoy(&town, &["we-tea", "we-milk"], &["--integration"]);
+    let branch = format!("integration/{convoy}");
+    assert_says(&finish(&town, "we-tea#1", "tea", "tea\n"), &["landed on", &branch]);
+
+    // Its work is undone there, and done again.
+    town.gt(["mq", "revert", "we-tea", "-m", "too cold"]).ok();
+    town.gt(["sling", "we-tea"]).ok();
+    assert_says(&finish(&town, "we-tea#2", "tea", "hot\n"), &["landed on", &branch]);
+    assert_eq!(town.landed("main"), ["First commit"]);
+    finish(&town, "we-milk#1", "milk", "milk\n");
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+    assert_eq!(town.landed_file("tea").as_deref(), Some("hot\n"));
+
+    // What the sling says counts before the convoy.
+    let flags = ["--base-branch", "release", "--merge", "local"];
+    self::convoy(&town, &["we-a", "we-b"], &flags);
+    for bead in ["we-a", "we-b"] {
+        Worker::of(&town, &format!("{bead}#1"));
+        town.gt(["unsling", bead]).ok();
+    }
+    town.gt(["sling", "we-a"]).ok();
+    assert_says(&finish(&town, "we-a#2", "a", "a\n"), &["kept on"]);
+    town.gt(["sling", "we-b", "--merge", "mr", "--base-branch", "main"]).ok();
+    assert_says(&finish(&town, "we-b#2", "b", "b\n"), &["landed on main"]);
+}
+
+#[test]
 fn a_failed_member_is_shown_as_repairing_and_a_daemon_lands_the_convoy() {
     let town = town_with_queue();
     town.gt(["rig", "check", "add", "web", "test", "test ! -e broken"]).ok();

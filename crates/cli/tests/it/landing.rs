@@ -397,6 +397,27 @@ fn a_branch_that_the_origin_has_deleted_is_not_made_again() {
 }
 
 #[test]
+fn work_that_began_before_its_branch_was_renamed_lands_on_the_new_one() {
+    let town = town_with_project(STAYS);
+    let plain = Worker::begin(&town, "we-a", &[]);
+    let chosen = Worker::begin(&town, "we-b", &["--base-branch", "main"]);
+    plain.commit("tea", "tea\n", "Add tea");
+    chosen.commit("milk", "milk\n", "Add milk");
+    town.origin_git(&["branch", "--move", "main", "trunk"]).ok();
+    assert_says(&refusal(&plain.gt(&["done"])), &["main is not at the origin any more"]);
+
+    town.gt(["rig", "set", "web", "branch", "trunk"]).ok();
+
+    assert_says(&plain.gt(&["done"]).ok().stdout, &["landed on trunk"]);
+    assert_eq!(town.landed("trunk"), ["First commit", "Add tea"]);
+    plain.wait_until_gone();
+    // A branch that was chosen is not replaced.
+    assert_says(&refusal(&chosen.gt(&["done"])), &["main is not at the origin any more"]);
+    chosen.gt(&["done", "--status", "escalated", "-m", "main is gone"]).ok();
+    chosen.wait_until_gone();
+}
+
+#[test]
 fn a_command_whose_branch_the_origin_has_deleted_is_for_a_person_and_kept() {
     let town = town_with_project(&format!("{STAYS}\necho tea > tea"));
     town.origin_git(&["branch", "next", "main"]).ok();

@@ -133,6 +133,28 @@ fn the_output_of_a_check_that_does_not_end_is_kept() {
 }
 
 #[test]
+fn commits_that_git_cannot_sign_land_and_their_request_says_so() {
+    let commit = "git commit --quiet --message 'Add tea'";
+    let town = town_with_project(&format!("echo tea > tea; git add tea; {commit}"));
+    let sign = town.write_script("../sign", "echo it asks for a passphrase >&2; exit 1");
+    let program = sign.display().to_string();
+    for (key, value) in
+        [("commit.gpgSign", "true"), ("user.signingKey", "ann"), ("gpg.program", program.as_str())]
+    {
+        town.command("git").args(["config", "--global", key, value]).run().ok();
+    }
+    town.bead("we-a", &[]);
+
+    town.gt(["sling", "we-a"]).ok();
+    wait_until("it has landed", || town.show("we-a")["status"] == "closed");
+
+    // The worker was not asked for the passphrase either.
+    assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
+    let shown = town.gt(["mq", "show", "we-a"]).ok().stdout;
+    assert_says(&shown, &["its commits are not signed", "sign a commit"]);
+}
+
+#[test]
 fn a_request_tells_the_cost_of_its_runs() {
     let town = town_with_project(
         "echo tea > tea; git add tea; git commit --quiet -m tea; echo 'cost: 0.25'; echo 'tokens: 90'; gt done",
@@ -264,6 +286,8 @@ fn a_person_is_asked_when_the_repairs_are_used_up() {
     worker.wait_until_gone();
     town.cycle().ok();
     assert_eq!(town.states("we-a"), ["done"], "nothing repairs it by itself");
+    let retry = refusal(&town.gt(["scheduler", "retry", "we-a"]));
+    assert_says(&retry, &["check failed: we-a@1", "gt mq retry we-a@1"]);
     assert_says(&refusal(&town.bd(["close", "we-a"])), &["we-a@1", "gt mq cancel"]);
 
     // The check was wrong: the same commit lands.
@@ -495,6 +519,104 @@ fn an_approval_does_not_hold_for_a_later_commit() {
     town.gt(["mq", "run"]).ok();
     let landed = town.landed("main");
     assert_eq!(landed, ["First commit", "A person changes milk", "Add tea"]);
+}
+
+/// Work that waits for a review: it changes `tea` and `milk`, each in a commit.
+fn work_for_review(town: &Sandbox) {
+    let worker = Worker::begin(town, "we-a", &["--review"]);
+    worker.commit("tea", "tea\n", "Add tea");
+    worker.commit("milk", "milk\n", "Add milk");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_eq!(state(town, "we-a"), "review");
+}
+
+#[test]
+fn work_that_the_target_has_in_part_is_reviewed_once_more_and_lands() {
+    for land in ["rebase", "squash", "merge"] {
+        let town = town_with_check("");
+        town.gt(["config", "set", "rig.web.land", land]).ok();
+        work_for_review(&town);
+        town.person_lands("tea", "tea\n");
+
+        let approved = town.gt(["review", "approve", "we-a"]).ok().stdout;
+
+        assert_says(&approved, &["it is not the change that was approved"]);
+        assert_eq!(town.landed_file("milk"), None);
+        // People see what it is on the target now, and another push does not change that.
+        let diff = town.gt(["review", "diff", "we-a"]).ok().stdout;
+        assert_says(&diff, &["+milk"]);
+        assert!(!diff.contains("+tea"), "{land}: {diff}");
+        town.person_lands("sugar", "sugar\n");
+        assert_says(&town.gt(["review", "approve", "we-a"]).ok().stdout, &["landed on main"]);
+        assert_eq!(town.landed_file("milk").as_deref(), Some("milk\n"), "{land}");
+        assert_eq!(town.show("we-a")["status"], "closed");
+    }
+}
+
+#[test]
+fn work_that_was_reviewed_once_more_is_repaired_from_what_it_became() {
+    let town = town_with_check("");
+    work_for_review(&town);
+    town.gt(["mq", "pause", "web"]).ok();
+    let other = worker(&town, "we-b", "sugar", "sugar\n");
+    other.gt(&["done"]).ok();
+    other.wait_until_gone();
+    town.person_lands("tea", "tea\n");
+    town.gt(["review", "approve", "we-a"]).ok();
+    town.gt(["mq", "top", "we-b"]).ok();
+    town.gt(["mq", "resume", "web"]).ok();
+
+    // What lands with it is not held up, and is no part of what is reviewed.
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!((state(&town, "we-a"), state(&town, "we-b")), ("review".into(), "landed".into()));
+    let diff = town.gt(["review", "diff", "we-a", "--stat"]).ok().stdout;
+    assert_says(&diff, &["milk", "1 file +1 -0"]);
+    town.gt(["review", "reject", "we-a", "-m", "more milk"]).ok();
+    town.cycle().ok();
+    let repair = Worker::of_next(&town, "we-a", 1);
+    assert_says(&refusal(&repair.gt(&["done"])), &["changed nothing", "more milk"]);
+    repair.commit("milk", "milk\nmilk\n", "Add more milk");
+    repair.gt(&["done"]).ok();
+    repair.wait_until_gone();
+    assert_says(&town.gt(["review", "approve", "we-a"]).ok().stdout, &["landed on main"]);
+    let landed = town.landed("main");
+    assert_eq!(landed.iter().filter(|commit| *commit == "Add tea").count(), 0, "{landed:?}");
+    assert_eq!(town.landed_file("milk").as_deref(), Some("milk\nmilk\n"));
+}
+
+#[test]
+fn work_that_is_to_land_after_all_lands_when_it_is_repaired() {
+    let town = town_with_check(NOT_BROKEN);
+    let worker = Worker::begin(&town, "we-a", &["--no-merge"]);
+    worker.commit("broken", "oops\n", "Break it");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_eq!(state(&town, "we-a"), "held: unmerged");
+    town.gt(["mq", "retry", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(state(&town, "we-a"), "failed");
+
+    town.cycle().ok();
+    let repair = Worker::of_next(&town, "we-a", 1);
+    repair.git(&["rm", "--quiet", "broken"]).ok();
+    repair.commit("tea", "tea\n", "Mend it");
+
+    assert_says(&repair.gt(&["done"]).ok().stdout, &["landed on main"]);
+}
+
+#[test]
+fn a_changed_check_lets_go_on_what_could_not_be_checked() {
+    let town = town_with_check("no-such-program");
+    let worker = worker(&town, "we-a", "tea", "tea\n");
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    assert_eq!(state(&town, "we-a"), "held: check_error");
+
+    town.gt(["rig", "check", "remove", "web", "test"]).ok();
+
+    assert_says(&town.gt(["mq", "run"]).ok().stdout, &["✓ we-a@1 landed on main"]);
 }
 
 #[test]

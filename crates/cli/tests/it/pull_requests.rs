@@ -326,6 +326,20 @@ fn a_pull_request_that_a_person_closes_or_changes_asks_a_person() {
     hosted.sync();
     assert_eq!(hosted.state("we-a"), "held: pull_request");
 
+    // Unless the branch itself was renamed: then it waits for people as before, once the rig says so.
+    town.origin_git(&["branch", "--move", "main", "trunk"]).ok();
+    service.person(["base", "1", "trunk"]);
+    hosted.sync();
+    assert_eq!(hosted.state("we-a"), "held: pull_request_changed");
+    town.gt(["rig", "set", "web", "branch", "trunk"]).ok();
+    hosted.sync();
+    assert_eq!(hosted.state("we-a"), "held: pull_request");
+    town.origin_git(&["branch", "--move", "trunk", "main"]).ok();
+    service.person(["base", "1", "main"]);
+    town.gt(["rig", "set", "web", "branch", "main"]).ok();
+    hosted.sync();
+    assert_eq!(hosted.state("we-a"), "held: pull_request");
+
     // A person who wants it after all gets a new one for the same branch.
     service.person(["close", "1"]);
     hosted.sync();

@@ -195,3 +195,18 @@ fn work_that_others_built_upon_is_not_undone_blindly() {
     assert_eq!(town.show("we-a")["status"], "closed");
     assert_says(&refusal(&town.gt(["mq", "revert", "we-zzz", "-m", "no"])), &["no issue found"]);
 }
+
+#[test]
+fn a_revert_says_what_it_undoes_however_the_rig_lands() {
+    for (land, last) in [("squash", "main"), ("merge", "main^2")] {
+        let town = town_with_queue();
+        town.gt(["config", "set", "rig.web.land", land]).ok();
+        self::land(&town, "we-a", "tea", "tea\n");
+
+        town.gt(["mq", "revert", "we-a", "-m", "too cold"]).ok();
+
+        let message = town.origin_git(&["log", "-1", "--format=%B", last]).ok().stdout;
+        assert!(message.starts_with("Revert \"we-a\"\n"), "{land}: {message}");
+        assert_says(&message, &["This undoes we-a@1", "too cold", "Bead: we-a"]);
+    }
+}

@@ -218,3 +218,54 @@ fn a_change_is_shown_in_a_pager_on_a_terminal_only() {
     assert_eq!(town.landed("main"), ["First commit"]);
     assert_eq!(town.show("we-a")["status"], json!("in_progress"));
 }
+
+#[test]
+fn commits_of_others_that_work_is_put_on_are_no_part_of_it() {
+    for combine in [["rebase", "FETCH_HEAD"], ["merge", "FETCH_HEAD"]] {
+        let town = town_with_queue();
+        town.gt(["config", "set", "rig.web.protect", "pipeline"]).ok();
+        let worker = Worker::begin(&town, "we-a", &["--no-merge"]);
+        let other = Worker::begin(&town, "we-b", &["--review"]);
+        for (worker, file) in [(&worker, "tea"), (&other, "milk")] {
+            worker.commit(file, "x\n", &format!("Add {file}"));
+        }
+        town.person_lands("pipeline", "x\n");
+        for worker in [&worker, &other] {
+            worker.git(&["fetch", "--refmap=", "--no-tags", "origin", "main"]).ok();
+            worker.git(&combine).ok();
+            worker.gt(&["done"]).ok();
+            worker.wait_until_gone();
+        }
+
+        // A person looks at the work alone.
+        let diff = town.gt(["review", "diff", "we-b", "--stat"]).ok().stdout;
+        assert_says(&diff, &["milk", "1 file +1 -0"]);
+        let shown = town.gt(["review", "show", "we-b"]).ok().stdout;
+        assert_says(&shown, &["its sling asks for it"]);
+        assert!(!shown.contains("pipeline"), "{shown}");
+
+        // The other one changes no protected path, and undoing it undoes nothing of others.
+        assert_eq!(town.gt_json(&["mq", "show", "we-a"])["review"], false);
+        let branch = town.gt_json(&["mq", "show", "we-a"])["branch"].as_str().unwrap().to_owned();
+        town.origin_git(&["update-ref", "refs/heads/main", &branch]).ok();
+        town.gt(["mq", "sync"]).ok();
+        assert_says(&town.gt(["mq", "revert", "we-a", "-m", "no"]).ok().stdout, &["Reverted we-a"]);
+        assert_eq!(
+            (town.landed_file("tea"), town.landed_file("pipeline")),
+            (None, Some("x\n".into()))
+        );
+    }
+}
+
+#[test]
+fn a_review_of_work_that_stays_on_its_branch_is_refused() {
+    let town = town_with_queue();
+    town.bead("we-a", &[]);
+
+    let refused = refusal(&town.gt(["sling", "we-a", "--merge", "local", "--review"]));
+
+    assert_says(&refused, &["--merge local", "--review"]);
+    let convoy = ["convoy", "create", "Kept", "we-a", "--merge", "local", "--review"];
+    assert_says(&refusal(&town.gt(convoy)), &["--merge local", "--review"]);
+    assert!(town.states("we-a").is_empty());
+}

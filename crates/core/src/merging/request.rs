@@ -440,7 +440,7 @@ impl MergeRequest {
             RequestState::Building => format!("merging: {id} is being put on top of {target}"),
             RequestState::Checking => format!("merging: {id} is being checked for {target}"),
             RequestState::Landing => format!("merging: {id} is being pushed to {target}"),
-            RequestState::Landed => format!("{id} has landed on {target}"),
+            RequestState::Landed => format!("{id} has landed on {target}{words}"),
             RequestState::Review => format!("review: {id} waits for a person's review{words}"),
             RequestState::Conflict => format!("conflict: {id} does not apply to {target}{words}"),
             // A person has rejected it, or the hosting service says what is wrong.

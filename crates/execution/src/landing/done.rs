@@ -195,7 +195,7 @@ pub fn submit_accepted(town: &Town, run: &RunId, accepted: &str) -> Result<Merge
     };
     let said = DoneStatus::Completed;
     let words = EndReport { said, message: None, no_changes: false, left: None };
-    let work = AcceptedEnd { accepted, mode, review };
+    let work = AcceptedEnd { accepted, base: &run.workplace.base_commit, mode, review };
     let request = end(town, &run, &words, &work).map_err(DoneRefusal::into_error)?;
     request.ok_or_else(|| OperationError::rejected(format!("the work of {} stays", run.id)))
 }
@@ -277,6 +277,8 @@ pub(crate) fn finish_work(
         end(town, run, words, &AcceptedEnd::default())?;
         return Ok(WorkDelivery::Nothing);
     };
+    let moved = on_renamed_branch(rig, run, context, &trees.repository())?;
+    let run = moved.as_ref().unwrap_or(run);
     // Work that was in conflict may apply by now: it is tried on its target below.
     let sent_back = town.read(|reader| Ok(reader.open_merge_request(&run.id.bead)?))?;
     let sent_back = sent_back.filter(|request| request.state == RequestState::Failed);
@@ -327,7 +329,20 @@ pub(crate) fn finish_work(
         end(town, run, words, &AcceptedEnd::kept(accepted.as_str()))?;
         return Ok(WorkDelivery::Nothing);
     }
-    let review = rules.review || touches_protected_paths(town, rig, run, &accepted)?;
+    // Work on top of a commit that has not landed is tried when that has.
+    if matches!(mode, DeliveryMode::Submit(_)) && !is_stacked(town, run)? {
+        try_on_target(town, rig, run, &trees.repository(), &accepted)?;
+    }
+    let base = match mode {
+        DeliveryMode::Keep => String::new(),
+        DeliveryMode::PushBranch => {
+            // It was not tried on the target, which the worker may have fetched by itself.
+            fetch_if_reachable(rig, &trees.repository())?;
+            base_of_work(rig, run, &trees.repository(), &accepted)?
+        }
+        DeliveryMode::Submit(_) => base_of_work(rig, run, &trees.repository(), &accepted)?,
+    };
+    let review = rules.review || touches_protected_paths(town, rig, &base, &accepted)?;
     // Work that a person has to see goes through the queue in every case.
     let mode = match mode {
         DeliveryMode::Submit(MergeMethod::Direct) if review => {
@@ -335,17 +350,47 @@ pub(crate) fn finish_work(
         }
         mode => mode,
     };
-    // Work on top of a commit that has not landed is tried when that has.
-    if matches!(mode, DeliveryMode::Submit(_)) && !is_stacked(town, run)? {
-        try_on_target(town, rig, run, &trees.repository(), &accepted)?;
-    }
-    let request =
-        end(town, run, words, &AcceptedEnd { accepted: accepted.as_str(), mode, review })?;
+    let work = AcceptedEnd { accepted: accepted.as_str(), base: &base, mode, review };
+    let request = end(town, run, words, &work)?;
     let branch = run.workplace.branch.clone();
     Ok(match request {
         Some(request) => WorkDelivery::Merging(Box::new(request)),
         None => WorkDelivery::Kept { branch, pushed: false },
     })
+}
+
+/// The run with the branch that its rig lands on now, if the one that it began from was renamed meanwhile: the origin does not
+/// have that any more. A branch that was chosen for the work is not replaced.
+fn on_renamed_branch(
+    rig: &Rig,
+    run: &Run,
+    context: Option<&Context>,
+    repository: &Repository,
+) -> Result<Option<Run>> {
+    let failed = git_failed(rig);
+    let is_chosen = context.is_none_or(|context| context.parameters.base_branch.is_some());
+    if is_chosen || run.workplace.base == rig.default_branch {
+        return Ok(None);
+    }
+    if !fetch_if_reachable(rig, repository)? {
+        return Ok(None);
+    }
+    let is_there = |branch: &str| repository.tip(branch).map(|tip| tip.is_some()).map_err(&failed);
+    if is_there(&run.workplace.base)? || !is_there(&rig.default_branch)? {
+        return Ok(None);
+    }
+    let mut moved = run.clone();
+    moved.workplace.base.clone_from(&rig.default_branch);
+    Ok(Some(moved))
+}
+
+/// Asks the origin for its branches; `false` if it does not answer.
+fn fetch_if_reachable(rig: &Rig, repository: &Repository) -> Result<bool> {
+    match repository.fetch() {
+        Ok(()) => Ok(true),
+        Err(GitError::Unreachable { .. }) => Ok(false),
+        Err(error) => Err(git_failed(rig)(error)),
+    }
 }
 
 /// Whether a blocker of this work has been accepted and has not landed.
@@ -357,9 +402,32 @@ fn is_stacked(town: &Town, run: &Run) -> Result<bool> {
     Ok(accepted.get(&run.id.bead).is_some_and(|blockers| blockers.iter().any(is_for_target)))
 }
 
+/// The commit after which everything in accepted work is its own: where the run began, or the newest commit of the target that
+/// the worker has put it on since. Without that, the commits of others in between would count as the work.
+fn base_of_work(
+    rig: &Rig,
+    run: &Run,
+    repository: &Repository,
+    accepted: &Commit,
+) -> Result<String> {
+    let failed = git_failed(rig);
+    let (began, target) = (&run.workplace.base_commit, run.workplace.base.as_str());
+    let tip = repository.tip(target).map_err(&failed)?;
+    let moved = Commit::parse(began).zip(tip).filter(|(base, tip)| base != tip);
+    let Some((base, tip)) = moved else { return Ok(began.clone()) };
+    let common = repository.merge_base(accepted, &tip).map_err(&failed)?;
+    let Some(common) = common.filter(|common| common != accepted && *common != base) else {
+        return Ok(began.clone());
+    };
+    // A base that the target does not have is the work of a blocker, or was taken back.
+    let is_outside = !repository.origin_has(target, &base).map_err(&failed)?;
+    let is_kept = is_outside && repository.has_in_history(accepted, &base).map_err(&failed)?;
+    Ok(if is_kept { began.clone() } else { common.to_string() })
+}
+
 /// Whether work changes files that need a review in its rig.
-fn touches_protected_paths(town: &Town, rig: &Rig, run: &Run, accepted: &Commit) -> Result<bool> {
-    match Commit::parse(&run.workplace.base_commit) {
+fn touches_protected_paths(town: &Town, rig: &Rig, base: &str, accepted: &Commit) -> Result<bool> {
+    match Commit::parse(base) {
         Some(base) => Ok(!protected_paths(town, rig, &base, accepted)?.is_empty()),
         None => Ok(false),
     }
@@ -376,10 +444,8 @@ fn try_on_target(
 ) -> std::result::Result<(), DoneRefusal> {
     let failed = git_failed(rig);
     let target = &run.workplace.base;
-    match repository.fetch() {
-        Ok(()) => {}
-        Err(GitError::Unreachable { .. }) => return Ok(()),
-        Err(error) => return Err(failed(error).into()),
+    if !fetch_if_reachable(rig, repository)? {
+        return Ok(());
     }
     let Some(tip) = repository.tip(target).map_err(&failed)? else {
         return Err(DoneRefusal::Gone(format!(

@@ -62,6 +62,8 @@ impl EndReport<'_> {
 pub(super) struct AcceptedEnd<'a> {
     /// The accepted commit; empty for none.
     pub(super) accepted: &'a str,
+    /// The commit after which everything in it is its own.
+    pub(super) base: &'a str,
     /// Where it goes.
     pub(super) mode: DeliveryMode,
     /// Whether a person has to approve it.
@@ -77,7 +79,7 @@ impl Default for AcceptedEnd<'_> {
 impl<'a> AcceptedEnd<'a> {
     /// A commit that stays on its branch.
     pub(super) fn kept(accepted: &'a str) -> Self {
-        Self { accepted, mode: DeliveryMode::Keep, review: false }
+        Self { accepted, base: "", mode: DeliveryMode::Keep, review: false }
     }
 }
 
@@ -89,7 +91,7 @@ pub(super) fn end(
     words: &EndReport<'_>,
     work: &AcceptedEnd<'_>,
 ) -> std::result::Result<Option<MergeRequest>, DoneRefusal> {
-    let AcceptedEnd { accepted, mode, review } = *work;
+    let AcceptedEnd { accepted, base, mode, review } = *work;
     let ended = town.write(|writer| {
         if !writer.accept_work(run, words.said, accepted)? {
             return Ok(None);
@@ -104,7 +106,7 @@ pub(super) fn end(
         if end_run_in(writer, run, &words.end(), &run.agent)?.is_none() {
             return Ok(None);
         }
-        let submission = AcceptedSubmission { run, accepted, method, review, is_unmerged };
+        let submission = AcceptedSubmission { run, accepted, base, method, review, is_unmerged };
         let request = submit_in(writer, &submission)?;
         if let Some(why) = words.why_unchanged() {
             // The same work once more: a person who reviews it sees why.
@@ -268,7 +270,7 @@ mod tests {
                 DoneStatus::Completed => DeliveryMode::Submit(MergeMethod::Queue),
                 DoneStatus::Escalated | DoneStatus::Deferred => DeliveryMode::Keep,
             };
-            let work = AcceptedEnd { accepted: &accepted, mode, review: false };
+            let work = AcceptedEnd { accepted: &accepted, base: "", mode, review: false };
             assert!(end(&town, &run, &words, &work).is_ok());
             fail(&town, "web-4");
             assert!(parked(&town).unwrap().is_empty(), "{said:?}");

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use gt_core::BeadId;
 use gt_core::checks::CheckPurpose;
 use gt_core::merging::{
     BatchSearch, Candidate, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction,
@@ -12,12 +13,13 @@ use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOu
 
 use gt_store::Reader;
 
+use super::integrate::has_open_work;
 use super::land::{BuiltCandidate, PushOutcome};
 use super::machine::MergeLock;
 use super::pass::{PassScope, QueueBuilder};
 use super::repair::RepairCause;
 use super::verify::{CheckFailure, CheckVerdict};
-use gt_beads::merge_requests::RequestNote;
+use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_town::Result;
 use gt_town::landing_identity::LandingIdentity;
 use gt_town::tree_paths::{git_failed, signature_of};
@@ -51,6 +53,8 @@ impl BatchProgress {
 const HOST_AWAY_S: i64 = 600;
 /// The delay before a commit that only such a host has is looked for again.
 const HOST_AWAY_DELAY: Duration = Duration::from_mins(10);
+/// Why an approved request is reviewed once more.
+const CHANGED_SINCE_REVIEW: &str = "it is not the change that was approved: the target has moved";
 /// How often a direct request is built again because the target moved, before it takes its turn in line.
 const DIRECT_REBUILDS_MAX: u32 = 3;
 
@@ -99,6 +103,11 @@ impl CommitHost {
     }
 }
 
+/// The name under which git keeps the commit that people review, once that is not the commit of the worker any more.
+pub(super) fn reviewed_name(bead: &BeadId) -> String {
+    format!("reviewed-{bead}")
+}
+
 /// Whether a request does not wait for its turn.
 pub(super) fn is_direct(request: &MergeRequest) -> bool {
     request.method == MergeMethod::Direct && request.rebuilds <= DIRECT_REBUILDS_MAX
@@ -116,7 +125,7 @@ impl QueueBuilder<'_> {
                 if request.state != RequestState::Queued {
                     continue;
                 }
-                if request.queue_stop.blocker.is_some() {
+                if request.queue_stop.blocker.is_some() || has_open_work(reader, &request)? {
                     continue;
                 }
                 if request.review {
@@ -259,17 +268,20 @@ impl QueueBuilder<'_> {
             building.iter().map(|request| self.member(request)).collect::<Result<_>>()?;
         let built = self.repository.build_candidate(tip.as_str(), tip, &members, self.method);
         let built = built.map_err(git_failed(self.rig))?;
+        self.unsigned = built.unsigned;
         let mut parts = Vec::new();
         for (request, outcome) in building.into_iter().zip(built.members) {
             match outcome {
                 MemberOutcome::Applied { before, after, applied_as, .. } => {
                     if self.is_changed_since_review(&request, (&before, &after), applied_as)? {
-                        let words = "it is not the change that was approved: the target has moved";
-                        let note = RequestNote::words(words);
-                        let ids = [request.id];
-                        self.act(&ids, RequestAction::AskReview, OriginAnswer::Unknown, &note)?;
+                        if parts.is_empty() {
+                            self.ask_review_again(&request, tip)?;
+                        } else {
+                            // People look at what it changes on the target, and not on work that may never land.
+                            self.alone.insert(request.id);
+                        }
                         // Without it, all that came after it has to be built again.
-                        return self.requeue(&parts, &note).map(|()| None);
+                        return self.requeue(&parts, &RequestNote::default()).map(|()| None);
                     }
                     parts.push((request, after.to_string()));
                 }
@@ -343,6 +355,31 @@ impl QueueBuilder<'_> {
         })
     }
 
+    /// Asks for a review of what a request is on this target, because that is not what was approved. The request goes on as
+    /// that commit: an approval is for it, and holds until the target changes it once more. Only the request of a convoy stays
+    /// at the tip of its branch, and the approval is for that on this target.
+    fn ask_review_again(&mut self, request: &MergeRequest, tip: &Commit) -> Result<()> {
+        let accepted = match request.purpose {
+            RequestPurpose::Integration => request.accepted.clone(),
+            RequestPurpose::Work | RequestPurpose::Revert => {
+                let name = reviewed_name(&request.id.bead);
+                let members = [self.member(request)?];
+                let built = self.repository.build_candidate(&name, tip, &members, self.method);
+                built.map_err(git_failed(self.rig))?.tip.to_string()
+            }
+        };
+        let (action, note) = (RequestAction::AskReview, RequestNote::words(CHANGED_SINCE_REVIEW));
+        let asked = self.town.write(|writer| {
+            let asked = act_in(writer, &request.id, action, OriginAnswer::Unknown, note)?;
+            let Some(asked) = asked else { return Ok(None) };
+            let moved = MergeRequest { accepted, base: tip.to_string(), ..asked.clone() };
+            writer.save_merge_request(asked.state, &moved)?;
+            Ok(Some(moved))
+        })?;
+        self.changed.extend(asked.map(|request| request.id));
+        Ok(())
+    }
+
     /// Whether an approved request has become another change on this target.
     fn is_changed_since_review(
         &self,
@@ -353,18 +390,27 @@ impl QueueBuilder<'_> {
         let Some(base) = Commit::parse(&request.base).filter(|_| request.review) else {
             return Ok(false);
         };
+        let reviews = self.town.read(|reader| Ok(reader.reviews_of(&request.id)?))?;
+        if approval_of(request, &reviews).is_none() {
+            return Ok(false);
+        }
         let accepted = self.commit(&request.accepted)?;
-        let (work, candidate) = ((&base, &accepted), (before, after));
-        let is_same = match (applied_as, self.method) {
-            // The rig lands everything so; what it would have been without that is what was approved.
-            (AppliedAs::Squashed, LandMethod::Squash) | (AppliedAs::Merged, LandMethod::Merge) => {
-                return Ok(false);
+        let base = match request.purpose {
+            RequestPurpose::Work | RequestPurpose::Revert => base,
+            // It was approved for this target.
+            RequestPurpose::Integration if base == *before => return Ok(false),
+            RequestPurpose::Integration => {
+                let common = self.repository.merge_base(&base, &accepted);
+                common.map_err(git_failed(self.rig))?.unwrap_or(base)
             }
-            // Work that has merges cannot become the same commits on another target, however often it is approved.
-            (AppliedAs::Squashed | AppliedAs::Merged, _) => {
+        };
+        let (work, candidate) = ((&base, &accepted), (before, after));
+        let is_same = match applied_as {
+            // It is one commit, and changes the same as a whole.
+            AppliedAs::Squashed | AppliedAs::Merged => {
                 self.repository.is_same_change(work, candidate)
             }
-            (AppliedAs::Commits, _) => self.repository.is_same_work(work, candidate),
+            AppliedAs::Commits => self.repository.is_same_work(work, candidate),
         };
         Ok(!is_same.map_err(git_failed(self.rig))?)
     }

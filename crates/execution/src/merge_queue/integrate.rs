@@ -81,6 +81,42 @@ pub(super) fn integrate_convoys(
     Ok(opened)
 }
 
+/// Whether something of the convoy of a request is open: its branch does not land before that is done.
+pub(super) fn has_open_work(reader: &Reader<'_>, request: &MergeRequest) -> Result<bool> {
+    if request.purpose != RequestPurpose::Integration {
+        return Ok(false);
+    }
+    let convoy = reader.bead(&request.id.bead)?;
+    Ok(convoy
+        .map(|convoy| reader.count_members(&convoy))
+        .transpose()?
+        .is_some_and(|it| it.open > 0))
+}
+
+/// Withdraws the requests of convoys that have open work again. Another one is made when that is done; one that was sent back
+/// waits for its repair, which is such work.
+pub(super) fn withdraw_incomplete(town: &Town, open: &[MergeRequest]) -> Result<()> {
+    let may_land = |request: &MergeRequest| {
+        request.purpose == RequestPurpose::Integration
+            && !matches!(request.state, RequestState::Conflict | RequestState::Failed)
+    };
+    for request in open.iter().filter(|request| may_land(request)) {
+        if !town.read(|reader| has_open_work(reader, request))? {
+            continue;
+        }
+        town.as_system().write(|writer| {
+            let current = writer.merge_request(&request.id)?.filter(may_land);
+            if current.is_none() || !has_open_work(writer, request)? {
+                return Ok(());
+            }
+            let words = RequestNote::words("its convoy has open work again");
+            let (action, origin) = (RequestAction::Supersede, OriginAnswer::Unknown);
+            act_in(writer, &request.id, action, origin, words).map(drop)
+        })?;
+    }
+    Ok(())
+}
+
 /// The convoys with an integration branch of which everything is done, each with the rigs of its work.
 fn complete_convoys(reader: &Reader<'_>) -> Result<Vec<(Bead, Vec<Rig>)>> {
     let mut complete = Vec::new();
@@ -156,8 +192,8 @@ fn bring(
     town.write(|writer| {
         let is_required = layers_over(&files, writer)?.rig_review(&rig.slug)? == "required";
         let review = is_protected || is_required || metadata_requires_review(convoy);
-        let former = writer.open_merge_request(&convoy.id)?;
-        if let Some(former) = &former {
+        let open = writer.open_merge_request(&convoy.id)?;
+        if let Some(former) = &open {
             let words = RequestNote::words(format!("{branch} has changed"));
             let (action, origin) = (RequestAction::Supersede, OriginAnswer::Unknown);
             if act_in(writer, &former.id, action, origin, words)?.is_none() {
@@ -165,6 +201,9 @@ fn bring(
             }
         }
         let now = writer.now();
+        let last = writer.merge_requests_of(&convoy.id)?.into_iter().next();
+        // Also one that was withdrawn.
+        let former = last.filter(|last| last.state == RequestState::Superseded);
         let (tries, top) = former.map_or((0, false), |former| (former.tries, former.top));
         writer.insert_merge_request(MergeRequest {
             branch,

@@ -9,6 +9,7 @@ use gt_core::merging::{
 use gt_executors::git::{CheckoutObstacle, Commit, GitError, Push, RefusalKind};
 use gt_store::{CandidateCheck, Writer};
 
+use super::integrate::has_open_work;
 use super::machine::MergeLock;
 use super::pass::{PUSH_LEASE_SECONDS, QueueBuilder, UNREACHABLE_DELAY};
 use super::verify::PassedChecks;
@@ -334,6 +335,9 @@ fn all_may_land(writer: &Writer<'_>, built: &BuiltCandidate) -> Result<bool> {
         }) else {
             return Ok(false);
         };
+        if has_open_work(writer, &current)? {
+            return Ok(false);
+        }
         if current.review && approval_of(&current, &writer.reviews_of(&current.id)?).is_none() {
             return Ok(false);
         }

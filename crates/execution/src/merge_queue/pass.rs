@@ -13,7 +13,7 @@ use gt_core::{Rig, RigSlug, Timestamp};
 use gt_executors::git::{Commit, GitError, LandMethod, Signature};
 
 use super::batch::{BatchProgress, is_direct};
-use super::integrate::integrate_convoys;
+use super::integrate::{integrate_convoys, withdraw_incomplete};
 use super::local_machine::LocalMachine;
 use super::machine::{BuilderWait, MergeMachine, MergeRepository};
 use super::pull_requests::{follow_due, next_poll};
@@ -188,10 +188,12 @@ pub(super) fn look_at_unmerged(
     Ok(())
 }
 
-/// Replaces the requests in line whose convoy branch has moved since they were made, before anything is built of them. Returns the
-/// queues that have a new request. Problems are told when the convoys are worked on.
+/// Withdraws the requests of convoys that have open work again, and replaces those in line whose convoy branch has moved since
+/// they were made, before anything is built of them. Returns the queues that have a new request. Problems are told when the
+/// convoys are worked on.
 fn replace_moved(town: &Town, machine: &dyn MergeMachine) -> Result<Vec<QueueName>> {
     let open = town.read(|reader| Ok(reader.open_merge_requests()?))?;
+    withdraw_incomplete(town, &open)?;
     let is_in_line = |request: &MergeRequest| {
         request.purpose == RequestPurpose::Integration && request.state == RequestState::Queued
     };
@@ -401,6 +403,8 @@ pub(super) struct QueueBuilder<'a> {
     moved_to: Option<QueueName>,
     /// The requests that are tried each on its own in this pass: one of them is why a batch could not be checked or pushed.
     pub(super) alone: BTreeSet<MergeRequestId>,
+    /// Why the commits of the candidate that was built last are not signed, if git is set up to sign.
+    pub(super) unsigned: Option<String>,
     /// The requests that were changed.
     pub(super) changed: BTreeSet<MergeRequestId>,
 }
@@ -441,6 +445,7 @@ impl<'a> QueueBuilder<'a> {
             is_turn_taken: false,
             moved_to: None,
             alone: BTreeSet::new(),
+            unsigned: None,
             changed: BTreeSet::new(),
         })
     }

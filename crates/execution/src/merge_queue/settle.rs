@@ -7,6 +7,7 @@ use gt_core::merging::{
 };
 use gt_store::Writer;
 
+use super::batch::reviewed_name;
 use super::pass::QueueBuilder;
 use super::revert::revert_name;
 use gt_beads::beads::{Close, close_in};
@@ -20,6 +21,8 @@ impl QueueBuilder<'_> {
     /// Asks the target, as it was fetched, about every push without a recorded end; puts requests of builders that are gone
     /// back in line; and finds work that others have merged. The caller has the turn at the origin, so no push is under way.
     pub(super) fn settle(&mut self) -> Result<()> {
+        // The candidates that are confirmed here were built by other processes, or earlier.
+        self.unsigned = None;
         let failed = git_failed(self.rig);
         let target = &self.name.target;
         let landing =
@@ -90,19 +93,24 @@ impl QueueBuilder<'_> {
     /// Records that the origin has a candidate, and closes the beads of its requests, in one transaction.
     pub(super) fn confirm(&mut self, candidate: &Candidate) -> Result<()> {
         let target = &self.name.target;
+        let unsigned = self.unsigned.take().map(|why| format!("its commits are not signed: {why}"));
+        let detail = unsigned.unwrap_or_default();
         let landed = self.town.write(|writer| {
             if !writer.end_candidate(candidate.number, CandidateState::Landed)? {
                 return Ok(Vec::new());
             }
             let mut landed = Vec::new();
             for part in &candidate.parts {
-                landed.extend(land_in(writer, &part.request, target, &part.after)?);
+                landed.extend(land_noted_in(writer, &part.request, target, &part.after, &detail)?);
             }
             Ok(landed)
         })?;
         for request in landed {
             if request.purpose == RequestPurpose::Revert {
                 let _ = self.repository.drop_candidate(&revert_name(&request.id.bead));
+            }
+            if request.review {
+                let _ = self.repository.drop_candidate(&reviewed_name(&request.id.bead));
             }
             self.changed.insert(request.id);
         }
@@ -151,7 +159,18 @@ pub(super) fn land_in(
     target: &str,
     commit: &str,
 ) -> Result<Option<MergeRequest>> {
-    let note = RequestNote { landed: Some(commit.to_owned()), ..RequestNote::default() };
+    land_noted_in(writer, id, target, commit, "")
+}
+
+/// The same with something that is to be known about its commits.
+fn land_noted_in(
+    writer: &mut Writer<'_>,
+    id: &MergeRequestId,
+    target: &str,
+    commit: &str,
+    detail: &str,
+) -> Result<Option<MergeRequest>> {
+    let note = RequestNote { landed: Some(commit.to_owned()), ..RequestNote::words(detail) };
     let landed = act_in(writer, id, RequestAction::Confirm, OriginAnswer::Unknown, note)?;
     let Some(landed) = landed else { return Ok(None) };
     match landed.purpose {

@@ -19,6 +19,8 @@ pub(crate) struct AcceptedSubmission<'a> {
     pub(crate) run: &'a Run,
     /// The accepted commit.
     pub(crate) accepted: &'a str,
+    /// The commit after which everything in it is its own.
+    pub(crate) base: &'a str,
     /// How it is to land.
     pub(crate) method: MergeMethod,
     /// Whether a person has to approve it.
@@ -33,7 +35,7 @@ pub(crate) fn submit_in(
     writer: &mut Writer<'_>,
     submission: &AcceptedSubmission<'_>,
 ) -> Result<MergeRequest> {
-    let AcceptedSubmission { run, accepted, method, review, is_unmerged } = *submission;
+    let AcceptedSubmission { run, accepted, base, method, review, is_unmerged } = *submission;
     let bead = run.id.bead.clone();
     let former = writer.open_merge_request(&bead)?;
     if let Some(former) = &former {
@@ -43,6 +45,8 @@ pub(crate) fn submit_in(
     }
     let (tries, top, fix) =
         former.as_ref().map_or((0, false, false), |former| (former.tries, former.top, former.fix));
+    // Only a request that a person gave to the queue after all is sent back: its repair lands as well.
+    let is_unmerged = is_unmerged && former.is_none();
     let state =
         if is_unmerged { RequestState::Held(RequestHold::Unmerged) } else { RequestState::Queued };
     let has_pull_request = |former: &MergeRequest| !former.pull_request.branch.is_empty();
@@ -55,7 +59,7 @@ pub(crate) fn submit_in(
         epoch: Some(run.id.epoch),
         branch: run.workplace.branch.clone(),
         accepted: accepted.to_owned(),
-        base: run.workplace.base_commit.clone(),
+        base: base.to_owned(),
         method,
         review,
         state,

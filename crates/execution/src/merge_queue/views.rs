@@ -6,7 +6,7 @@ use gt_core::checks::{CheckResult, CheckRun};
 use gt_core::cost::Spent;
 use gt_core::hosting::ShownFeedback;
 use gt_core::merging::{
-    Candidate, MergeRequest, MergeRequestId, RequestState, Review, in_queue_order,
+    Candidate, MergeRequest, MergeRequestId, RequestPurpose, RequestState, Review, in_queue_order,
 };
 use gt_core::{Priority, Rig};
 use gt_executors::git::{Commit, DiffOptions, Repository};
@@ -329,7 +329,17 @@ pub(super) fn compared(
     let repository = Trees::of(town, &rig).map(|trees| trees.repository());
     let commits = Commit::parse(&request.base).zip(Commit::parse(&request.accepted));
     match repository.zip(commits) {
-        Some((repository, (base, accepted))) => Ok((rig, repository, base, accepted)),
+        Some((repository, (base, accepted))) => {
+            // The branch of a convoy need not have the target that it was approved for.
+            let base = match request.purpose {
+                RequestPurpose::Work | RequestPurpose::Revert => base,
+                RequestPurpose::Integration => {
+                    let common = repository.merge_base(&base, &accepted);
+                    common.map_err(git_failed(&rig))?.unwrap_or(base)
+                }
+            };
+            Ok((rig, repository, base, accepted))
+        }
         None => {
             Err(OperationError::rejected(format!("the commits of {} are not here", request.id)))
         }

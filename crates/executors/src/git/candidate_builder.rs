@@ -355,8 +355,11 @@ fn other_authors(work: &MemberWork<'_>) -> Vec<CommitTrailer> {
     others
 }
 
-/// The messages of squashed commits, after a first line.
+/// The messages of squashed commits, after a first line. One commit keeps its message.
 fn squashed_message(work: &MemberWork<'_>) -> Vec<u8> {
+    if let [(_, object)] = work.commits.as_slice() {
+        return object.message.clone();
+    }
     let mut message = format!("The work of {}\n", work.member.name).into_bytes();
     for (_, object) in work.commits.iter().filter(|(_, object)| object.parents.len() < 2) {
         message.push(b'\n');

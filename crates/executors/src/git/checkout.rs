@@ -602,6 +602,10 @@ impl Checkout {
 
 /// The sentence with which git refuses to change files, and the files that it names.
 fn refusal(answer: &GitOutput) -> CheckoutObstacle {
+    // A stash that was applied leaves conflicts without an operation, and they cannot be put aside.
+    if answer.complaint.contains("unmerged files") {
+        return CheckoutObstacle::Operation("resolution of conflicts");
+    }
     let named = answer.complaint.lines().filter_map(|line| line.strip_prefix('\t'));
     let named: Vec<&str> = named.map(str::trim).collect();
     let reason = answer.reason();

@@ -200,7 +200,7 @@ fn commands_of_a_held_landing_can_be_pasted() {
 #[test]
 fn operations_under_way_hold_the_landing() {
     type Begin = fn(&Own);
-    let operations: [(&str, Begin); 6] = [
+    let operations: [(&str, Begin); 7] = [
         ("merge", |own| {
             git_fails(&own.checkout, ["merge", "side"]);
         }),
@@ -212,6 +212,9 @@ fn operations_under_way_hold_the_landing() {
         }),
         ("rebase", |own| {
             git_fails(&own.checkout, ["rebase", "side"]);
+        }),
+        ("resolution of conflicts", |own| {
+            git_fails(&own.checkout, ["merge", "--squash", "side"]);
         }),
         // Before the first good commit `HEAD` stays on the branch, afterwards it is detached.
         ("bisect", |own| {
@@ -238,6 +241,7 @@ fn operations_under_way_hold_the_landing() {
         assert_eq!(held.obstacle, CheckoutObstacle::Operation(operation));
         match operation {
             "bisect" => own.git(["bisect", "reset"]),
+            "resolution of conflicts" => own.git(["reset", "--quiet", "--hard"]),
             _ => own.git([operation, "--abort"]),
         };
         own.lands(&commit);

@@ -218,7 +218,11 @@ fn decide_in(
         latest.closed.as_ref().is_some_and(|closed| closed.reason == CloseReason::Dispatched);
     let ended_well = last_run.as_ref().is_some_and(|run| run.state == RunState::Done);
     if dispatched && ended_well && !is_closed {
-        return not_needed(format!("its last run ended well; gt sling {id} schedules it anew"));
+        return not_needed(match &request {
+            // Its repairs are used up.
+            Some(open) => format!("{}; {}", open.state_reason(), open.next_step()),
+            None => format!("its last run ended well; gt sling {id} schedules it anew"),
+        });
     }
     let Some(rig) = snapshot.rig(&latest.rig) else {
         return Err(refusal(format!(

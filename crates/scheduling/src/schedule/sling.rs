@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use gt_core::decide::{ConvoyState, is_bookkeeping};
 use gt_core::hosting::HostedRepository;
 use gt_core::merging::{MergeRequest, integration_branch};
 use gt_core::schedule::{Context, ContextOrigin, Merge, SlingParameters};
@@ -16,7 +17,7 @@ use super::rehearse::rehearse;
 use super::request::{
     ConvoyChoice, SkipReason, SlingEntry, SlingOptions, SlingOutcome, SlingReport, SlingRequest,
 };
-use super::resolve_request::{ResolvedBead, ResolvedRequest, resolve_request};
+use super::resolve_request::{ResolvedBead, ResolvedRequest, merging_of, resolve_request};
 use crate::dispatch::{
     DEFAULT_FORMULA, DispatchInputs, Recipe, ReservedRun, SchedulingSnapshot, Start, Starter,
     start_in,
@@ -26,6 +27,7 @@ use gt_beads::bead_facts::BeadFacts;
 use gt_beads::containers::land_if_done;
 use gt_beads::convoys::{ConvoyRules, ConvoyToMake, add_members, create_in, make, open_staged};
 use gt_beads::merge_requests::cancel_request_in;
+use gt_beads::review_rules::refuse_review_of_local;
 use gt_beads::run_records::release_in;
 use gt_town::hosts::is_shared;
 use gt_town::{OperationError, Result, Town};
@@ -56,6 +58,7 @@ pub fn sling_to_start(
         ))
     })?;
     let parameters = SlingParameters { host, ..parameters(request, &load) };
+    refuse_review_of_local(parameters.review, parameters.merge)?;
     // Before the transaction, because it reads files.
     let recipes = try_recipes(town, &snapshot, &load, &parameters, &request.flags);
     town.write_or_rehearse(request.rehearsal, |writer| {
@@ -75,6 +78,30 @@ pub fn sling_to_start(
         let report = scheduling.run(writer, load)?;
         Ok((report, scheduling.begun))
     })
+}
+
+/// How the open convoys that people have made for these beads want their work merged, and from which branch on; the first
+/// convoy by its id counts.
+fn merging_of_members(
+    reader: &Reader<'_>,
+    beads: &[BeadId],
+) -> Result<HashMap<BeadId, (Option<Merge>, Option<String>)>> {
+    let mut convoys: HashMap<BeadId, Option<Bead>> = HashMap::new();
+    let mut merging = HashMap::new();
+    for (bead, convoy) in reader.convoys_of(beads)? {
+        if !convoys.contains_key(&convoy) {
+            let open = reader.bead(&convoy)?.filter(|convoy| {
+                ConvoyState::of(convoy) == ConvoyState::Open && !is_bookkeeping(convoy)
+            });
+            convoys.insert(convoy.clone(), open);
+        }
+        if let Some(Some(convoy)) = convoys.get(&convoy)
+            && !merging.contains_key(&bead)
+        {
+            merging.insert(bead, merging_of(convoy)?);
+        }
+    }
+    Ok(merging)
 }
 
 /// The host that a person asked for, as runs name it.
@@ -408,6 +435,8 @@ impl Scheduling<'_> {
         let flags = &self.request.flags;
         let ids: Vec<BeadId> = going.iter().map(|going| going.row.bead.id.clone()).collect();
         let mut convoys = writer.open_convoys_of(&ids)?;
+        let merging =
+            if convoys.is_empty() { HashMap::new() } else { merging_of_members(writer, &ids)? };
         let untracked = going.iter().map(|going| &going.row.bead);
         let untracked: Vec<&Bead> =
             untracked.filter(|bead| !convoys.contains_key(&bead.id)).collect();
@@ -443,13 +472,20 @@ impl Scheduling<'_> {
         };
         let new = going.iter().map(|CheckedBead { row, rig, .. }| {
             let convoy = convoys.get(&row.bead.id).cloned();
-            let base_branch = base_branch.clone();
+            let (merge, of_convoy) = merging.get(&row.bead.id).cloned().unwrap_or_default();
+            let merge = self.parameters.merge.or(merge);
+            let base_branch = base_branch.clone().or(of_convoy);
             NewContext {
                 place: place.cloned(),
                 account: flags.account.clone(),
                 gated,
                 forced: flags.force,
-                parameters: SlingParameters { convoy, base_branch, ..self.parameters.clone() },
+                parameters: SlingParameters {
+                    convoy,
+                    merge,
+                    base_branch,
+                    ..self.parameters.clone()
+                },
                 ..NewContext::plain(
                     row.bead.id.clone(),
                     rig.slug.clone(),

@@ -84,7 +84,7 @@ statements! {
         ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)");
     SAVE = "UPDATE merge_requests SET accepted = ?3, review = ?4, state = ?5, held = ?6, detail = ?7, top = ?8, fix = ?9, \
         tries = ?10, rebuilds = ?11, candidate = ?12, landed = ?13, retry_at = ?14, pull_branch = ?15, pull_number = ?16, \
-        pull_address = ?17, changed_at = CASE WHEN state = ?5 AND held = ?6 THEN changed_at ELSE ?18 END, check_run = ?21, target = ?22, merge = ?23 WHERE bead = ?1 AND number = ?2 AND state = ?19 AND held = ?20";
+        pull_address = ?17, changed_at = CASE WHEN state = ?5 AND held = ?6 THEN changed_at ELSE ?18 END, check_run = ?21, target = ?22, merge = ?23, base = ?24 WHERE bead = ?1 AND number = ?2 AND state = ?19 AND held = ?20";
     CANDIDATE = concat!("SELECT ", candidate_columns!(), " FROM candidates WHERE number = ?1");
     CANDIDATES_LANDING = concat!("SELECT ", candidate_columns!(), " FROM candidates WHERE rig = ?1 AND target = ?2 \
         AND state = 'landing' ORDER BY number");
@@ -399,7 +399,7 @@ impl Writer<'_> {
         request: &MergeRequest,
     ) -> Result<bool, StoreError> {
         let held = old.held().map_or("", |reason| reason.as_str());
-        let params: [Param<'_>; 23] = [
+        let params: [Param<'_>; 24] = [
             (&request.id.bead).into(),
             i64::from(request.id.number).into(),
             (&request.accepted).into(),
@@ -423,6 +423,7 @@ impl Writer<'_> {
             request.check_run.map(as_int).into(),
             (&request.target).into(),
             request.method.as_str().into(),
+            (&request.base).into(),
         ];
         if self.execute(SAVE, &params)? == 0 {
             return Ok(false);

@@ -1,5 +1,6 @@
 //! Changes to an existing rig.
 
+use gt_core::hosting::TrackedPullRequest;
 use gt_core::merging::{MergeRequest, RequestHold, RequestState};
 use gt_core::settings::rig_settings;
 use gt_core::similar_names::closest;
@@ -137,6 +138,11 @@ pub fn move_request_in(
     let target = branch.to_owned();
     let moved = MergeRequest { target, state, retry_at, detail, ..request.clone() };
     writer.save_merge_request(request.state, &moved)?;
+    // The base of its pull request may be right now, although nothing has changed on the service.
+    if let Some(pull) = writer.pull_request(&request.id.bead, &request.pull_request.branch)? {
+        let unseen = TrackedPullRequest { fingerprint: String::new(), ..pull };
+        writer.save_pull_request(&unseen)?;
+    }
     Ok(true)
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use gt_core::checks::{
     CheckDefinition, SUGGESTION_FILES, parse_checks, suggest_checks, write_checks,
 };
+use gt_core::merging::{MergeRequest, RequestHold, RequestState};
 use gt_core::settings::{SettingName, lookup};
 use gt_core::{Rig, RigSlug};
 use gt_executors::git::{Repository, files_of_checkout};
@@ -50,7 +51,7 @@ pub fn add_check(town: &Town, rig: &str, check: &CheckDefinition) -> Result<(Rig
         // The limits of a list are checked where it is read.
         parse_checks(&text)?;
         put(writer, &name, Some(&text))?;
-        forget_red_targets(writer, &rig.slug)?;
+        check_again(writer, &rig.slug)?;
         Ok((rig, true))
     })
 }
@@ -72,17 +73,23 @@ pub fn remove_check(town: &Town, rig: &str, check: &str) -> Result<(Rig, CheckDe
         let removed = checks.remove(at);
         let text = write_checks(&checks);
         put(writer, &name, Some(text.as_str()).filter(|text| !text.is_empty()))?;
-        forget_red_targets(writer, &rig.slug)?;
+        check_again(writer, &rig.slug)?;
         Ok((rig, removed))
     })
 }
 
-/// Lets the targets of a rig on which a check fails be looked at again: the checks are others now.
-fn forget_red_targets(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
+/// Lets everything be looked at again that waits because of a check: the checks of the rig are others now.
+fn check_again(writer: &mut Writer<'_>, rig: &RigSlug) -> Result<()> {
     for queue in writer.merge_queues()?.into_iter().filter(|queue| queue.rig == *rig) {
         if queue.red.is_some() {
             writer.set_red_target(rig, &queue.target, None)?;
         }
+    }
+    let held = RequestState::Held(RequestHold::CheckError);
+    let waits = |request: &MergeRequest| request.rig == *rig && request.state == held;
+    for request in writer.open_merge_requests()?.into_iter().filter(waits) {
+        let due = MergeRequest { retry_at: Some(writer.now()), ..request };
+        writer.save_merge_request(held, &due)?;
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(in crate::gt) struct SlingFlags {
     /// Keep the branch, and do not merge it
     #[arg(long, conflicts_with = "merge")]
     no_merge: bool,
-    /// Leave the bead open for a person to review the work
+    /// Let a person approve the work before the merge queue lands it
     #[arg(long, conflicts_with = "merge")]
     review_only: bool,
     /// Let a person approve the work before it lands
