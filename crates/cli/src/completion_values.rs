@@ -225,7 +225,7 @@ fn rig_setting_keys(current: &str) -> Vec<CompletionCandidate> {
     for key in KEYS {
         let Some(name) = key.name.strip_prefix("rig.*.") else { continue };
         if name.starts_with(current) {
-            candidates.push(helped(name.to_owned(), key.help));
+            candidates.push(candidate_with_help(name.to_owned(), key.help));
         }
     }
     candidates
