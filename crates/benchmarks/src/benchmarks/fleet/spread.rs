@@ -16,7 +16,7 @@ use crate::report::ReportRow;
 
 const HOSTS: u32 = 3;
 /// The cap of each host.
-const CAP: u32 = 6;
+const CAP: u32 = 4;
 /// How long each worker sleeps: slots are the limit, and not the processors.
 const WORK: Duration = Duration::from_secs(1);
 /// How many times as many runs three hosts must end in the same time.
