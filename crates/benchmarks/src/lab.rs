@@ -126,6 +126,11 @@ impl Lab {
         self.directory.path()
     }
 
+    /// Programs that were built beside this one lie here.
+    pub(crate) fn binaries(&self) -> &Path {
+        &self.binaries
+    }
+
     /// A program that was built beside this one, with nothing of our environment and nothing to read
     /// or to print to.
     pub(crate) fn program(&self, name: &str, directory: &Path) -> BenchmarkResult<Command> {

@@ -111,6 +111,8 @@ pub(super) fn a_nudge_waits_until_it_is_delivered_or_seen(subject: &dyn EngineUn
     town.write(|writer| writer.message_seen(&second));
     assert_eq!(waiting(&town), ["three"]);
     assert_eq!(town.read(|reader| reader.undelivered_nudges(0)), []);
+    // Only a live run gets it, and the event of that run comes first.
+    assert!(town.read(|reader| reader.is_at_rest()));
 }
 
 pub(super) fn an_escalation_is_found_until_it_is_read(subject: &dyn EngineUnderTest) {

@@ -79,6 +79,14 @@ pub fn renew_if_due(town: &Town) -> Result<()> {
     Ok(())
 }
 
+/// Like [`renew_if_due`], for a host that is about to start runs: it starts none if its clock is wrong.
+pub fn renew_to_start(town: &Town) -> Result<()> {
+    if has_lease(town) && !is_lease_fresh(town)? {
+        hosts::refuse_unfit_host(town)?;
+    }
+    renew_if_due(town)
+}
+
 /// Renews the lease of this host as its daemon, whose presence others may count on. `settings_state` is a number that changes
 /// with the settings of the store. A wrong setting stops no worker: the declarations of the renewal before are repeated.
 pub fn renew_by_daemon(

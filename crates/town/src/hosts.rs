@@ -30,7 +30,7 @@ const ALIVE_FOR_S: i64 = 60;
 const RENEW_AFTER_S: i64 = 20;
 
 /// Whether a host whose last sign is so many seconds old counts as alive.
-pub fn is_alive_after(seconds: i64) -> bool {
+fn is_alive_after(seconds: i64) -> bool {
     seconds < ALIVE_FOR_S
 }
 

@@ -4,6 +4,7 @@ mod contention;
 mod convoys;
 mod create;
 mod daemon;
+mod fleet;
 mod grouped;
 mod http;
 mod import;
@@ -113,6 +114,16 @@ pub(crate) const ALL: &[Benchmark] = &[
         name: "claims",
         about: "agents that ask for work on PostgreSQL against bare claims, and that nothing is given twice",
         run: http::run_claims,
+    },
+    Benchmark {
+        name: "queues",
+        about: "work that 64 agents take and end on PostgreSQL, beside graphile-worker and River",
+        run: http::run_queues,
+    },
+    Benchmark {
+        name: "fleet",
+        about: "many hosts on one PostgreSQL: cycles, deaths, idle ones, and three against one",
+        run: fleet::run,
     },
     Benchmark {
         name: "transcripts",

@@ -22,7 +22,7 @@ use crate::measure::{Arm, alternate, median};
 use crate::report::ReportRow;
 
 /// How many slots are free in every cycle.
-const FREE_SLOTS: usize = 8;
+pub(super) const FREE_SLOTS: usize = 8;
 /// How many beads one command schedules.
 const SCHEDULED: u32 = 1_000;
 /// How long `gt scheduler status` may take. It counts everything that waits.
@@ -127,8 +127,8 @@ impl CrowdedTown {
             if started.len() != FREE_SLOTS {
                 return Err(format!("{} of {FREE_SLOTS} slots were filled", started.len()).into());
             }
-            self.finish(&started)?;
-            self.refill(round)?;
+            finish(&self.town, &started)?;
+            refill(&self.town, &format!("{round}"))?;
             Ok(took)
         })
     }
@@ -138,33 +138,33 @@ impl CrowdedTown {
         // Like the daemon, which counts nothing.
         Ok(Dispatcher::new(&self.town, &spawner).with_counts(false).dispatch()?.dispatched)
     }
+}
 
-    /// Ends what was started, so that the next cycle finds as many slots.
-    fn finish(&self, started: &[StartedRun]) -> BenchmarkResult<()> {
-        for run in started.iter().filter_map(|started| started.run.as_ref()) {
-            gt_scheduling::run_transitions::claim(&self.town, &run.id, &run.workplace, None)?;
-            gt_scheduling::run_transitions::finish(
-                &self.town,
-                &run.id,
-                &RunEnd::without_status(RunState::Done, "done"),
-            )?;
-        }
-        Ok(())
+/// Ends what was started, so that the next cycle finds as many slots.
+pub(super) fn finish(town: &gt_town::Town, started: &[StartedRun]) -> BenchmarkResult<()> {
+    for run in started.iter().filter_map(|started| started.run.as_ref()) {
+        gt_scheduling::run_transitions::claim(town, &run.id, &run.workplace, None)?;
+        gt_scheduling::run_transitions::finish(
+            town,
+            &run.id,
+            &RunEnd::without_status(RunState::Done, "done"),
+        )?;
     }
+    Ok(())
+}
 
-    /// Schedules as much as was started.
-    fn refill(&self, round: u32) -> BenchmarkResult<()> {
-        let mut arguments = Vec::new();
-        for number in 0..FREE_SLOTS {
-            let id = format!("web-more{round}x{number}");
-            let new = NewBead { title: id.clone(), id: Some(id.clone()), ..NewBead::default() };
-            beads::create(&self.town, &new, false)?;
-            arguments.push(id);
-        }
-        let flags = SlingOptions { no_convoy: true, ..SlingOptions::default() };
-        sling(&self.town, &SlingRequest { arguments, flags, ..SlingRequest::default() })?;
-        Ok(())
+/// Schedules as much as was started.
+pub(super) fn refill(town: &gt_town::Town, round: &str) -> BenchmarkResult<()> {
+    let mut arguments = Vec::new();
+    for number in 0..FREE_SLOTS {
+        let id = format!("web-more{round}x{number}");
+        let new = NewBead { title: id.clone(), id: Some(id.clone()), ..NewBead::default() };
+        beads::create(town, &new, false)?;
+        arguments.push(id);
     }
+    let flags = SlingOptions { no_convoy: true, ..SlingOptions::default() };
+    sling(town, &SlingRequest { arguments, flags, ..SlingRequest::default() })?;
+    Ok(())
 }
 
 /// A town with so many contexts: nine tenths of them are urgent, first in line, and parked, blocked, backing
@@ -235,27 +235,28 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> BenchmarkRe
         .map_err(|error: StoreError| error.to_string())?;
     drop(store);
 
-    let actor = Actor::find(Some("bench"), &Environment::default(), &town.path);
-    let environment = Environment::default();
-    let clock = Arc::new(SystemClock);
-    let open = gt_town::Town::open;
-    let options = StoreOptions::default();
-    let opened = open(
-        &town.path,
-        &town.path,
-        &environment,
-        actor,
-        clock,
-        options,
-        Arc::new(gt_scheduling::Consequences),
-    )?;
+    let opened = open(&town)?;
     let crowd = CrowdedTown { place: town.path, town: opened };
     // The first cycle also starts the one that the capped rig admits, and that one stays.
     let mut started = crowd.cycle()?;
     started.retain(|started| started.context.rig.as_str() != "capped");
-    crowd.finish(&started)?;
-    crowd.refill(0)?;
+    finish(&crowd.town, &started)?;
+    refill(&crowd.town, "0")?;
     Ok(crowd)
+}
+
+/// Opens a town in this process.
+pub(super) fn open(town: &BenchmarkTown) -> BenchmarkResult<gt_town::Town> {
+    let environment = Environment::default();
+    Ok(gt_town::Town::open(
+        &town.path,
+        &town.path,
+        &environment,
+        Actor::find(Some("bench"), &environment, &town.path),
+        Arc::new(SystemClock),
+        StoreOptions::default(),
+        Arc::new(gt_scheduling::Consequences),
+    )?)
 }
 
 /// A rig whose command does nothing.

@@ -59,6 +59,11 @@ fn write_moment(directory: &Path, name: &str) -> BenchmarkResult<()> {
     Ok(fs::rename(&beside, directory.join(name))?)
 }
 
+/// How long each worker works from now on.
+pub(super) fn linger(arrivals: &Path, time: Duration) -> BenchmarkResult<()> {
+    Ok(fs::write(arrivals.join(LINGER), time.as_millis().to_string())?)
+}
+
 /// When the worker of this name began.
 pub(super) fn began(arrivals: &Path, name: &str) -> BenchmarkResult<SystemTime> {
     let moment = moment(arrivals, name)?;
@@ -189,11 +194,6 @@ impl<'l> DaemonTown<'l> {
         let now = SystemTime::now();
         kill_process(worker, Signal::KILL)?;
         Ok(now)
-    }
-
-    /// How long each worker works from now on.
-    pub(super) fn linger(&self, time: Duration) -> BenchmarkResult<()> {
-        Ok(fs::write(self.arrivals.join(LINGER), time.as_millis().to_string())?)
     }
 
     /// Every worker that has begun since workers linger.

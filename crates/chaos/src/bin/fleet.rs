@@ -183,10 +183,14 @@ impl TrialHost<'_> {
         }
     }
 
-    /// The live runs of a host.
-    fn runs_of(&self, name: &str) -> usize {
-        let runs = self.json(&["host", "show", name, "--json"]);
-        runs["runs"].as_array().map_or(0, Vec::len)
+    /// Whether an agent works on a host. A run that has only begun to start loses nothing with its host.
+    fn has_agent_on(&self, name: &str) -> bool {
+        let runs = self.json(&["run", "list", "--json", "--limit", "0"]);
+        let is_there = |run: &Value| {
+            let host = run["host"].as_str().unwrap_or_default();
+            run["state"] == "running" && host.split('/').next() == Some(name)
+        };
+        runs.as_array().into_iter().flatten().any(is_there)
     }
 }
 
@@ -277,7 +281,7 @@ fn work_through(gt: &Path, beads: usize, out: &mut impl Write) -> io::Result<()>
     };
 
     sling_next();
-    one.wait_until("the second host works", || one.runs_of("two") > 0);
+    one.wait_until("the second host works", || one.has_agent_on("two"));
     networks[1].cut();
     one.wait_until("the second host is gone", || one.state_of("two") == "gone");
     networks[1].heal();
@@ -285,7 +289,7 @@ fn work_through(gt: &Path, beads: usize, out: &mut impl Write) -> io::Result<()>
     writeln!(out, "partition and return: {} of {beads} landed", one.closed())?;
 
     sling_next();
-    one.wait_until("the third host works", || one.runs_of("three") > 0);
+    one.wait_until("the third host works", || one.has_agent_on("three"));
     let killed = networks[2].kill_everything();
     one.wait_until("the third host is gone", || one.state_of("three") == "gone");
     writeln!(out, "death of a host ({killed} processes): {} of {beads} landed", one.closed())?;
@@ -303,7 +307,7 @@ fn work_through(gt: &Path, beads: usize, out: &mut impl Write) -> io::Result<()>
     writeln!(out, "copy of a host: {} of {beads} landed", one.closed())?;
 
     sling_next();
-    one.wait_until("the copy works", || one.runs_of("four") > 0);
+    one.wait_until("the copy works", || one.has_agent_on("four"));
     cluster.crash();
     one.wait_until("every bead has landed", || one.closed() == beads);
     writeln!(out, "crash of the server: {} of {beads} landed", one.closed())?;

@@ -102,6 +102,15 @@ fn declare(host: &Sandbox, settings: &str) {
     fs::write(host.cwd().join("settings/config.json"), settings).unwrap();
 }
 
+/// Has the next command of a host renew its lease.
+fn forget_renewal(host: &Sandbox) {
+    for entry in fs::read_dir(host.cwd().join(".gt")).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("lease-") {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+}
+
 fn host(at: &Sandbox, name: &str) -> Value {
     at.gt_json(&["host", "show", name])
 }
@@ -324,6 +333,12 @@ fn wrong_declarations_of_a_host_are_told_in_a_sentence() {
     let years = 2 * 365 * 24 * 3600;
     let late = two.start_gt_later(&["daemon", "run"], years).run();
     assert_says(&refusal(&late), &["the clock of this host is", "ahead of that of the store"]);
+    // Nor does a command start a run there, once the lease has to be renewed.
+    forget_renewal(&two);
+    one.bead("we-a", &[]);
+    let late = two.start_gt_later(&["sling", "we-a", "--no-convoy"], years).run();
+    assert_says(&refusal(&late), &["the clock of this host is", "ahead of that of the store"]);
+    assert_eq!(two.states("we-a"), [""; 0]);
 }
 
 #[test]

@@ -269,7 +269,7 @@ fn a_rig_of_the_executor_ssh_is_pinned_to_the_host_that_its_machine_becomes() {
     machine.gt(["sling", "ch-b"]).ok();
     assert_says(
         &machine.gt(["why", "ch-b"]).ok().stdout,
-        &["only builder works on the rig chores"],
+        &["no host can run it", "is not builder, which alone works on the rig"],
     );
 
     machine.add(&[]).ok();

@@ -1,5 +1,7 @@
 //! Towns on a server: how one is made, joined and told from others.
 
+use std::fs;
+
 use gt_testkit::{Cluster, FinishedProgram, Sandbox};
 
 use crate::support::{
@@ -50,6 +52,28 @@ fn a_foreign_database_url_is_refused_or_ignored() {
     }
     let error = refusal(&bd_with_url(&town, "host=db dbname=shop", &["list"]));
     assert_says(&error, &["postgres://user@host/database"]);
+}
+
+#[test]
+fn a_town_file_that_names_the_store_of_another_town_is_refused() {
+    let (sandbox, own, other) = (nowhere(), url(), url());
+    install(&sandbox, &own, "one").ok();
+    install(&sandbox, &other, "two").ok();
+    let one = sandbox.in_dir("one");
+    let file = one.cwd().join(".gt/town.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace(&own, &other)).unwrap();
+
+    for refused in [one.bd(["create", "Lost"]), one.gt(["up"]), one.gt(["scheduler", "run"])] {
+        let error = refusal(&refused);
+        assert_says(&error, &["holds another town", "this town's store into .gt/town.toml"]);
+        assert!(!error.contains("DATABASE_URL"), "{error}");
+        assert!(!error.contains("its log is"), "a daemon that never worked has no log: {error}");
+    }
+
+    let two = sandbox.in_dir("two");
+    assert_eq!(two.ids(&["list", "--all"]), [""; 0]);
+    assert_eq!(two.gt_json(&["host", "list"]), serde_json::json!([]), "nothing joined");
 }
 
 #[test]

@@ -305,11 +305,11 @@ pub fn admit(caps: &Caps, occupancy: &Occupancy, ask: &AdmissionRequest<'_>) -> 
         let cap = caps.convoys.get(convoy).map(|limit| Cap::Convoy(convoy.clone(), *limit));
         check(cap, occupancy.convoys.get(convoy).copied().unwrap_or(0));
     }
-    if let Some(host) = caps.elsewhere.get(ask.rig) {
-        reasons.push(WaitReason::OtherHost(ask.rig.clone(), host.clone()));
-    } else if let Some(fleet) = &caps.fleet {
+    if let Some(fleet) = &caps.fleet {
         let answer = fleet.place(&ask.placement(), |host| occupancy.live_on(host));
         reasons.extend(answer.map(|answer| WaitReason::Placement(Box::new(answer))));
+    } else if let Some(host) = caps.elsewhere.get(ask.rig) {
+        reasons.push(WaitReason::OtherHost(ask.rig.clone(), host.clone()));
     }
     if let Some((place, run)) = ask.place.and_then(|place| occupancy.places.get_key_value(place)) {
         reasons.push(WaitReason::OnePerAgent(place.clone(), run.clone()));
@@ -433,6 +433,22 @@ mod tests {
             reasons[0].to_string(),
             "no host can run it: a has 1 live runs, which is its cap"
         );
+        // The host of the rig does not start it either, if it is draining, or is no host of the town.
+        for (name, expected) in [
+            ("b", "no host can run it: a is not b, which alone works on the rig; b is draining"),
+            ("c", "no host can run it: a is not c, which alone works on the rig; b is draining"),
+        ] {
+            let mut caps = caps(HostState::Active);
+            caps.elsewhere = BTreeMap::from([(web.clone(), name.to_owned())]);
+            if let Some(fleet) = &mut caps.fleet {
+                fleet.rig_hosts.clone_from(&caps.elsewhere);
+                fleet
+                    .hosts
+                    .push(HostFacts { host: "b/other".into(), ..facts(HostState::Draining) });
+            }
+            let reasons = admit(&caps, &Occupancy::default(), &ask);
+            assert_eq!(reasons.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
+        }
         // People take no slot of a host.
         let person = AdmissionRequest { executor: ExecutorKind::None, ..ask };
         assert_eq!(admit(&caps(HostState::Removed), &occupancy, &person), []);

@@ -123,10 +123,10 @@ fn not_started(complaints: &Path, log: &Path) -> OperationError {
     let line = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
     let why = line.strip_prefix("Error: ").unwrap_or(line);
     let why = if why.is_empty() { "it said nothing" } else { why };
-    OperationError::rejected(format!(
-        "the daemon did not start: {why} (its log is {})",
-        log.display()
-    ))
+    // A daemon that is refused before it works has written no log.
+    let place =
+        if log.exists() { format!(" (its log is {})", log.display()) } else { String::new() };
+    OperationError::rejected(format!("the daemon did not start: {why}{place}"))
 }
 
 /// Asks the daemon of the town at `root` to end, and waits until it has. Workers keep running.

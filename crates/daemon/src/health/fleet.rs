@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use gt_core::decide::HostMode;
-use gt_core::schedule::{Run, is_host_named};
+use gt_core::decide::{Fleet, HostMode, PlacementAnswer, PlacementNeeds};
+use gt_core::schedule::Run;
 use gt_core::{ExecutorKind, Rig, RigState, Timestamp};
-use gt_store::{HostRecord, HostRow, SCHEMA_LEVEL, StoreAddress};
+use gt_scheduling::fleet::placement_facts;
+use gt_store::{HostRecord, SCHEMA_LEVEL, StoreAddress};
 
 use super::{CheckGrade, HealthCheck, database_warnings};
-use gt_town::hosts::is_alive_after;
+use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{Result, Town};
 
@@ -17,7 +18,7 @@ const SKEW_NOTICED: Duration = Duration::from_secs(2);
 /// How far it may be before schedules and budgets are wrong.
 const SKEW_MAX: Duration = Duration::from_mins(1);
 /// For how long a host that is away is worth a warning. After that it has probably left the town.
-const AWAY_NOTICED_S: i64 = 24 * 3600;
+const AWAY_NOTICED: Duration = Duration::from_hours(24);
 
 /// Checks the town as all its hosts see it: its schema, this host's clock, each host, and the rigs that no host can work on.
 pub fn examine_fleet(town: &Town, version: &str) -> Result<Vec<HealthCheck>> {
@@ -38,21 +39,21 @@ pub fn examine_fleet(town: &Town, version: &str) -> Result<Vec<HealthCheck>> {
     let store = town.read(|reader| Ok(reader.lease_time(before)))?;
     checks.push(clock(skew(before, store, town.now())));
     let files = file_layers(town)?;
-    let (fleet, live, rigs, pins) = town.read(|reader| {
-        let (fleet, live, rigs) = (reader.fleet()?, reader.live_runs()?, reader.rigs()?);
-        let layers = layers_over(&files, reader)?;
-        let pins = rigs.iter().map(|rig| layers.rig_host(&rig.slug));
-        let pins = pins.collect::<std::result::Result<Vec<String>, _>>()?;
-        Ok((fleet, live, rigs, pins))
+    let (hosts, live, rigs, settings) = town.read(|reader| {
+        let (hosts, live, rigs) = (reader.fleet()?, reader.live_runs()?, reader.rigs()?);
+        Ok((hosts, live, rigs, SchedulerSettings::of(&layers_over(&files, reader)?)?))
     })?;
     // A host that was removed shall not come back.
-    let belongs = |host: &HostRecord| host.mode != HostMode::Removed;
-    let seconds = |age: Duration| i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
-    let hosts: Vec<(HostRow, i64)> =
-        fleet.into_iter().filter(belongs).map(|host| (host.host, seconds(host.age))).collect();
-    checks.extend(hosts.iter().map(|(host, ago)| host_check(host, *ago, &live)));
-    let pinned = rigs.iter().zip(&pins).map(|(rig, pin)| (rig, pin.as_str()));
-    checks.extend(pinned.filter_map(|(rig, pin)| rig_check(rig, pin, &hosts)));
+    let belongs = |host: &&HostRecord| host.mode != HostMode::Removed;
+    let hosts: Vec<&HostRecord> = hosts.iter().filter(belongs).collect();
+    checks.extend(hosts.iter().map(|host| host_check(host, &live)));
+    let fleet = Fleet {
+        hosts: hosts.into_iter().map(placement_facts).collect(),
+        rig_labels: settings.rig_labels,
+        rig_hosts: settings.rig_hosts,
+        ..Fleet::default()
+    };
+    checks.extend(rigs.iter().filter_map(|rig| rig_check(rig, &fleet)));
     Ok(checks)
 }
 
@@ -84,66 +85,81 @@ fn clock(skew_nanos: i64) -> HealthCheck {
 }
 
 /// A host, by when it was seen and by what is live on it.
-fn host_check(host: &HostRow, ago: i64, live: &[Run]) -> HealthCheck {
+fn host_check(record: &HostRecord, live: &[Run]) -> HealthCheck {
+    let HostRecord { host, age, .. } = record;
     let runs = live.iter().filter(|run| run.is_on(&host.id)).count();
     let has = match runs {
         0 => "no live run".to_owned(),
         1 => "1 live run".to_owned(),
         many => format!("{many} live runs"),
     };
+    let ago = age.as_secs();
     let detail = format!("{} in {}: seen {ago} s ago, {has}", host.name, host.path);
-    if is_alive_after(ago) {
+    let state = record.state();
+    if state.is_present() {
         return HealthCheck::good("host", detail);
     }
+    let state = state.as_str();
     let fix = format!("start its daemon with gt up in {} on {}", host.path, host.name);
     match runs {
-        0 if ago > AWAY_NOTICED_S => HealthCheck::good("host", format!("{detail}; away")),
-        0 => HealthCheck::bad("host", CheckGrade::Warning, format!("{detail}; away"), fix),
+        0 if *age > AWAY_NOTICED => HealthCheck::good("host", format!("{detail}; {state}")),
+        0 => HealthCheck::bad("host", CheckGrade::Warning, format!("{detail}; {state}"), fix),
         _ => {
-            let detail = format!("{detail}; away, so what became of its runs is unknown");
+            let detail = format!("{detail}; {state}, so what became of its runs is unknown");
             HealthCheck::bad("host", CheckGrade::Problem, detail, fix)
         }
     }
 }
 
-/// A rig that no host at work can run.
-fn rig_check(rig: &Rig, pin: &str, hosts: &[(HostRow, i64)]) -> Option<HealthCheck> {
+/// A rig of which no host starts a run.
+fn rig_check(rig: &Rig, fleet: &Fleet) -> Option<HealthCheck> {
     let needs_host = !matches!(rig.executor, ExecutorKind::Pull | ExecutorKind::None);
     if rig.state != RigState::Active || !needs_host {
         return None;
     }
-    let mut able = hosts.iter().filter(|(host, ago)| {
-        let name = format!("{}/{}", host.name, host.id);
-        is_alive_after(*ago) && (pin.is_empty() || is_host_named(&name, pin))
-    });
-    if able.next().is_some() {
+    let slug = &rig.slug;
+    let needs = PlacementNeeds { bead: None, rig: slug, host: None, runtime: None };
+    // A host that is full has work, so runs count for nothing here.
+    let hosts = fleet.hosts.iter();
+    let hosts = hosts.map(|host| (host.name().to_owned(), fleet.refusal(host, &needs, 0)));
+    let answer = PlacementAnswer { here: String::new(), hosts: hosts.collect() };
+    if !answer.willing().is_empty() {
         return None;
     }
-    let slug = &rig.slug;
-    let (detail, fix) = if pin.is_empty() {
-        (format!("{slug}: no host of the town is at work"), "start a daemon with gt up".to_owned())
+    let (detail, fix) = if answer.hosts.is_empty() {
+        (format!("{slug}: no host has joined the town"), "start a daemon with gt up")
     } else {
-        (
-            format!("{slug}: only {pin} may work on it (rig.{slug}.host), and that host is away"),
-            format!(
-                "start its daemon, or let every host work on it with gt config unset rig.{slug}.host"
-            ),
-        )
+        let fix = "start a daemon with gt up, give a host what is missing, or gt host resume one that is draining";
+        (format!("{slug}: {answer}"), fix)
     };
     Some(HealthCheck::bad("rig", CheckGrade::Problem, detail, fix))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use gt_core::schedule::RunId;
     use gt_core::{BeadId, Prefix, RigSlug, Uid};
+    use gt_store::{HostDeclaration, HostRow};
 
     use super::*;
 
-    fn host(id: &str) -> HostRow {
+    fn host(id: &str, age_s: u64) -> HostRecord {
         let [id, name] = [id, "forge"].map(str::to_owned);
         let (machine, path, incarnation) = (String::new(), "/town".to_owned(), String::new());
-        HostRow { id, name, machine, path, incarnation }
+        HostRecord {
+            host: HostRow { id, name, machine, path, incarnation },
+            declared: HostDeclaration {
+                grace: Duration::from_secs(30),
+                ..HostDeclaration::default()
+            },
+            age: Duration::from_secs(age_s),
+            seen_at_s: 1,
+            daemon_age: Some(Duration::from_secs(age_s)),
+            mode: HostMode::Active,
+            is_declared_gone: false,
+        }
     }
 
     fn run_on(host: &str) -> Run {
@@ -159,11 +175,12 @@ mod tests {
         let live = [run_on("forge/a1")];
         for (id, ago, expected) in [
             ("a1", 5, CheckGrade::Good),
+            ("a1", 31, CheckGrade::Problem),
             ("a1", 300, CheckGrade::Problem),
             ("b2", 300, CheckGrade::Warning),
             ("b2", 200_000, CheckGrade::Good),
         ] {
-            assert_eq!(host_check(&host(id), ago, &live).grade, expected, "{id} {ago}");
+            assert_eq!(host_check(&host(id, ago), &live).grade, expected, "{id} {ago}");
         }
     }
 
@@ -175,13 +192,43 @@ mod tests {
             executor: ExecutorKind::Process,
             ..Rig::new(slug, "gear", prefix, "gear", Timestamp::from_nanos(1))
         };
-        let hosts = [(host("a1"), 5), (host("b2"), 300)];
-        for (pin, is_able) in [("", true), ("forge/a1", true), ("x/b2", false), ("x/c3", false)] {
-            assert_eq!(rig_check(&rig, pin, &hosts).is_none(), is_able, "{pin}");
+        let labelled = HostDeclaration {
+            labels: vec!["gpu".to_owned()],
+            rigs: vec!["gear".to_owned()],
+            ..host("a1", 5).declared
+        };
+        let able = HostRecord { declared: labelled, ..host("a1", 5) };
+        let fleet = |hosts: &[&HostRecord], pin: &str, label: &str| Fleet {
+            hosts: hosts.iter().map(|host| placement_facts(host)).collect(),
+            rig_labels: BTreeMap::from([(rig.slug.clone(), BTreeSet::from([label.to_owned()]))]),
+            rig_hosts: [pin]
+                .into_iter()
+                .filter(|pin| !pin.is_empty())
+                .map(|pin| (rig.slug.clone(), pin.to_owned()))
+                .collect(),
+            ..Fleet::default()
+        };
+        let away = host("b2", 300);
+        for (pin, label, problem) in [
+            ("", "gpu", None),
+            ("forge/a1", "gpu", None),
+            ("x/b2", "gpu", Some("forge is not x, which alone works on the rig; forge is gone")),
+            ("x/c3", "gpu", Some("forge is not x, which alone works on the rig")),
+            ("", "tpu", Some("no host can run it: forge has no label tpu")),
+        ] {
+            let found = rig_check(&rig, &fleet(&[&able, &away], pin, label));
+            assert_eq!(found.is_some(), problem.is_some(), "{pin} {label}");
+            let said = found.map(|check| check.detail).unwrap_or_default();
+            assert!(said.contains(problem.unwrap_or_default()), "{said}");
         }
-        assert!(rig_check(&rig, "", &hosts[1..]).is_some());
+        let draining = HostRecord { mode: HostMode::Draining, ..able.clone() };
+        let others = HostDeclaration { rigs: vec!["other".to_owned()], ..able.declared.clone() };
+        let others = HostRecord { declared: others, ..able.clone() };
+        for unfit in [&[&away][..], &[&draining], &[&others], &[]] {
+            assert!(rig_check(&rig, &fleet(unfit, "", "gpu")).is_some(), "{unfit:?}");
+        }
         let pulled = Rig { executor: ExecutorKind::Pull, ..rig };
-        assert!(rig_check(&pulled, "", &[]).is_none());
+        assert!(rig_check(&pulled, &fleet(&[], "", "gpu")).is_none());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::recipe::{Recipe, cook};
 use super::snapshot::{CycleCaller, SchedulingSnapshot};
 use super::spawner::{SpawnError, Spawner};
 use super::start::{Start, StartFailureCost, Starter, move_start_in, start_failed_in, start_in};
-use crate::host_lease::renew_if_due;
+use crate::host_lease::renew_to_start;
 use gt_beads::bead_facts::BeadFacts;
 use gt_core::jitter;
 use gt_town::scheduler_settings::Overrides;
@@ -335,7 +335,7 @@ impl<'a> Dispatcher<'a> {
     pub fn as_starter<T>(&self, act: impl FnOnce(Starter<'_>) -> Result<T>) -> Result<T> {
         if !self.dry_run {
             // A host starts nothing before it has renewed its lease.
-            renew_if_due(self.town)?;
+            renew_to_start(self.town)?;
         }
         let locked = match &self.starter {
             StarterName::Locked(kept) if !self.dry_run => kept,

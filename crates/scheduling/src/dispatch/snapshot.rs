@@ -14,11 +14,12 @@ use gt_core::schedule::{
     host_identity, is_host_named,
 };
 use gt_core::{Bead, BeadId, ExecutorKind, Rig, RigSlug, Timestamp};
-use gt_store::{Guard, HostRecord, Lane, Reader};
+use gt_store::{Guard, HostDeclaration, HostRecord, Lane, Reader};
 
 use super::budgets::{WorkBudgets, read_budgets};
 use super::dispatch_inputs::DispatchInputs;
 use super::parks::Parked;
+use crate::fleet::placement_facts;
 use crate::runtimes::{RuntimeNumbers, memory_of_preset};
 use gt_beads::bead_facts::BeadFacts;
 use gt_core::runtime::CUSTOM;
@@ -641,29 +642,20 @@ fn read_fleet(
 ) -> Result<Fleet> {
     let polecats = reader.polecats()?;
     let facts = |record: HostRecord| {
-        let host = format!("{}/{}", record.host.name, record.host.id);
+        let facts = placement_facts(&record);
         let is_warm_here = |polecat: &&Polecat| {
             polecat.is_warm() && host_identity(&polecat.host) == record.host.id
         };
         let warm = polecats.iter().filter(is_warm_here).map(|polecat| polecat.rig.clone());
-        let (state, has_daemon) = (record.state(), record.has_daemon());
-        let declared = record.declared;
-        let memory =
-            MachineMemory { total_mb: declared.memory_mb, available_mb: declared.memory_free_mb };
-        let floor = settings.memory_floor.filter(|_| declared.memory_mb > 0);
+        let HostDeclaration { memory_mb: total_mb, memory_free_mb: available_mb, .. } =
+            record.declared;
+        let memory = MachineMemory { total_mb, available_mb };
+        let floor = settings.memory_floor.filter(|_| total_mb > 0);
         HostFacts {
-            state,
-            labels: declared.labels.into_iter().collect(),
-            cap: Some(declared.max_runs).filter(|cap| *cap > 0),
-            rigs: declared.rigs.into_iter().collect(),
-            // A host that an older program renews declares nothing.
-            runtimes: (!declared.version.is_empty())
-                .then(|| declared.runtimes.into_iter().collect()),
             warm: warm.collect(),
-            has_daemon,
-            is_short_of_memory: host != inputs.host
+            is_short_of_memory: facts.host != inputs.host
                 && floor.is_some_and(|floor| MemoryGuard::new(memory, floor, false).is_shut(0)),
-            host,
+            ..facts
         }
     };
     Ok(Fleet {

@@ -14,7 +14,6 @@ statements! {
         OR EXISTS (SELECT 1 FROM runs WHERE state IN ('starting', 'running', 'blocked')) \
         OR EXISTS (SELECT 1 FROM merge_requests WHERE state NOT IN ('landed', 'cancelled', 'superseded')) \
         OR EXISTS (SELECT 1 FROM outbox WHERE state = 'waiting') \
-        OR EXISTS (SELECT 1 FROM messages WHERE kind = 'nudge' AND delivered_at IS NULL AND seen_at IS NULL) \
         OR EXISTS (SELECT 1 FROM left_runs) OR EXISTS (SELECT 1 FROM guards) THEN 0 ELSE 1 END";
     NOTE = "UPDATE scheduler SET last_dispatch_at = ?1, last_dispatch_count = ?2 WHERE one = 1";
 }
@@ -58,7 +57,8 @@ impl Reader<'_> {
         Ok(state.unwrap_or_default())
     }
 
-    /// Whether nothing is scheduled, live, landing or undelivered, so that only a new event can give the town work.
+    /// Whether nothing is scheduled, live, landing or to be sent, so that only a new event can give the town work. A nudge waits
+    /// for a live run.
     pub fn is_at_rest(&self) -> Result<bool, StoreError> {
         Ok(self.number(AT_REST, &[])? != 0)
     }

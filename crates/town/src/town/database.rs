@@ -144,11 +144,20 @@ impl TownDatabase {
             return Ok(());
         }
         match &marks.town {
-            Some(owner) if owner != id => Err(OperationError::rejected(format!(
-                "{} holds another town ({owner}, not {id}); unset {VARIABLE}, or name another \
-                 database or schema",
-                self.address
-            ))),
+            Some(owner) if owner != id => {
+                let next = match self.origin {
+                    AddressSource::Own | AddressSource::Environment => {
+                        format!("unset {VARIABLE}, or name another database or schema")
+                    }
+                    AddressSource::Town => {
+                        "write the address of this town's store into .gt/town.toml".to_owned()
+                    }
+                };
+                Err(OperationError::rejected(format!(
+                    "{} holds another town ({owner}, not {id}); {next}",
+                    self.address
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::super::queue::{gt, rig};
-use super::super::site::DaemonTown;
+use super::super::site::{DaemonTown, linger};
 use crate::BenchmarkResult;
 use crate::lab::{BenchmarkTown, Lab};
 use crate::report::ReportRow;
@@ -48,7 +48,7 @@ fn through(
     gt(lab, town, &["config", "set", "rig.web.command", &command])?;
     gt(lab, town, &["config", "set", "scheduler.max_polecats", &cap.to_string()])?;
     let site = DaemonTown::up(lab, town, &arrivals, &sockets)?;
-    site.linger(WORK)?;
+    linger(&arrivals, WORK)?;
     let ids: Vec<String> = (0..beads).map(|number| format!("web-{number}")).collect();
     let start = Instant::now();
     site.schedule(&ids, false)?;

@@ -86,7 +86,7 @@ fn compared(lab: &Lab) -> BenchmarkResult<Vec<ReportRow>> {
 }
 
 /// The name of a database with so many items that any agent may claim.
-fn template(lab: &Lab, cluster: &Cluster, items: u32) -> BenchmarkResult<String> {
+pub(super) fn template(lab: &Lab, cluster: &Cluster, items: u32) -> BenchmarkResult<String> {
     let url = cluster.fresh_database();
     make_store(lab, &url)?;
     let (_, name) = url.rsplit_once('/').ok_or("no name in a URL")?;

@@ -5,6 +5,7 @@ mod claims;
 mod client;
 mod crowd;
 mod fill;
+mod queues;
 mod serving;
 mod telemetry;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 pub(crate) use bare::serve_file;
 pub(crate) use claims::{ONE_BY_ONE, TOGETHER, run as run_claims, serve_claims};
+pub(crate) use queues::run as run_queues;
 pub(crate) use telemetry::run as run_telemetry;
 
 use self::client::{ask_all, request};
