@@ -80,12 +80,15 @@ pub fn sling_to_start(
     })
 }
 
+/// How a convoy wants the work of its members merged, and from which branch on.
+type MergingOfMember = (Option<Merge>, Option<String>);
+
 /// How the open convoys that people have made for these beads want their work merged, and from which branch on; the first
 /// convoy by its id counts.
 fn merging_of_members(
     reader: &Reader<'_>,
     beads: &[BeadId],
-) -> Result<HashMap<BeadId, (Option<Merge>, Option<String>)>> {
+) -> Result<HashMap<BeadId, MergingOfMember>> {
     let mut convoys: HashMap<BeadId, Option<Bead>> = HashMap::new();
     let mut merging = HashMap::new();
     for (bead, convoy) in reader.convoys_of(beads)? {
