@@ -400,17 +400,16 @@ fn forget_left_indexes(directory: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use super::*;
 
     #[test]
     fn indexes_of_dead_processes_alone_are_forgotten_whatever_the_clock_says() {
         let directory = tempfile::tempdir().unwrap();
-        let old = SystemTime::now() - Duration::from_secs(2 * STALE_INDEX_SECONDS);
         let make = |name: String| {
             let path = directory.path().join(name);
-            File::create(&path).unwrap().set_modified(old).unwrap();
+            let file = File::create(&path).unwrap();
+            let made = file.metadata().unwrap().modified().unwrap();
+            file.set_modified(made - Duration::from_secs(2 * STALE_INDEX_SECONDS)).unwrap();
             path
         };
         let used = make(unique_name("use-index"));
