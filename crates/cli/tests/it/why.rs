@@ -326,8 +326,8 @@ fn a_command_that_lets_work_start_again_warns_that_no_daemon_runs() {
 
     let warning =
         "warning: No daemon is running and 1 bead is ready; start the daemon with gt up\n";
-    let pairs = [
-        [&["scheduler", "pause"][..], &["scheduler", "resume"]],
+    let pairs: [[&[&str]; 2]; 4] = [
+        [&["scheduler", "pause"], &["scheduler", "resume"]],
         [&["rig", "park", "web"], &["rig", "unpark", "web"]],
         [&["rig", "dock", "web"], &["rig", "undock", "web"]],
         [&["convoy", "pause", convoy], &["convoy", "resume", convoy]],

@@ -136,6 +136,7 @@ fn any_jobs(forwards_only: bool) -> impl Strategy<Value = Vec<ForecastJob>> {
                 rig,
                 is_running: running && rig.is_some() && at % 7 == 0,
                 is_stuck: false,
+                begins_in: Duration::ZERO,
                 turn,
             }
         });
