@@ -227,7 +227,7 @@ mod tests {
         for unfit in [&[&away][..], &[&draining], &[&others], &[]] {
             assert!(rig_check(&rig, &fleet(unfit, "", "gpu")).is_some(), "{unfit:?}");
         }
-        let pulled = Rig { executor: ExecutorKind::Pull, ..rig };
+        let pulled = Rig { executor: ExecutorKind::Pull, ..rig.clone() };
         assert!(rig_check(&pulled, &fleet(&[], "", "gpu")).is_none());
     }
 
