@@ -142,7 +142,7 @@ fn print_news(printer: &Printer, news: &PollNews<'_>) -> Result<(), CliError> {
             printer.json_line(&PollDocument { reason, ..event("nothing", None) })
         }
         PollNews::Nothing(why) => {
-            printer.done(format!("Nothing to do: {}", local_times(why.as_ref())))
+            printer.done(format!("Nothing to do: {}", local_times(why)))
         }
         PollNews::Busy(why) => {
             printer.note(format!("note: {why}; waiting for that"));
