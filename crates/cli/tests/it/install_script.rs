@@ -14,7 +14,7 @@ fn release(place: &Sandbox) {
     let files = place.cwd().join("release");
     fs::create_dir_all(files.join(NAME).join("bin")).unwrap();
     fs::create_dir_all(files.join(NAME).join("share")).unwrap();
-    let sleep = place.command("sh").args(["-c", "command -v sleep"]).run().ok().line();
+    let sleep = place.command("sh").args(["-c", "command -v sleep"]).run().ok().line().to_owned();
     fs::copy(sleep, files.join(NAME).join("bin/gt")).unwrap();
     fs::write(files.join(NAME).join("share/gt.1"), "manual\n").unwrap();
     let pack = format!(

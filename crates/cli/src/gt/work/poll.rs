@@ -141,9 +141,7 @@ fn print_news(printer: &Printer, news: &PollNews<'_>) -> Result<(), CliError> {
             let reason = Some(why.to_string());
             printer.json_line(&PollDocument { reason, ..event("nothing", None) })
         }
-        PollNews::Nothing(why) => {
-            printer.done(format!("Nothing to do: {}", local_times(why)))
-        }
+        PollNews::Nothing(why) => printer.done(format!("Nothing to do: {}", local_times(why))),
         PollNews::Busy(why) => {
             printer.note(format!("note: {why}; waiting for that"));
             Ok(())
