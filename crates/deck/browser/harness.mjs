@@ -90,7 +90,8 @@ export async function show(page, hash, selector) {
     // The page has heard it before, and is drawn at the end of that task.
     await new Promise((resolve) => setTimeout(resolve));
   }, hash);
-  if (selector) await page.waitForSelector(selector);
+  // A handle of an element would keep it, and the view around it, for as long as the page is open.
+  if (selector) await page.locator(selector).first().waitFor();
 }
 
 /** Waits until the page says this, and forgets what it said up to then. */
