@@ -157,7 +157,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
             ) => false,
             Some(
                 HostRefusal::NotAskedFor(_)
-                | HostRefusal::NotOfRig(_)
+                | HostRefusal::NotOfRig(..)
                 | HostRefusal::OtherRigs(_)
                 | HostRefusal::NoLabel(_)
                 | HostRefusal::NoRuntime(_),

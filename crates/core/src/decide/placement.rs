@@ -73,7 +73,7 @@ pub enum HostRefusal {
     /// Another host was asked for.
     NotAskedFor(String),
     /// Only another host works on the rig.
-    NotOfRig(String),
+    NotOfRig(RigSlug, String),
     /// It does not work on the rig.
     OtherRigs(RigSlug),
     /// It has no such label.
@@ -98,7 +98,7 @@ impl fmt::Display for HostRefusal {
         match self {
             Self::State(state) => write!(f, "is {}", state.as_str()),
             Self::NotAskedFor(host) => write!(f, "is not {}, which was asked for", name_of(host)),
-            Self::NotOfRig(host) => {
+            Self::NotOfRig(_, host) => {
                 write!(f, "is not {}, which alone works on the rig", name_of(host))
             }
             Self::OtherRigs(rig) => write!(f, "does not work on the rig {rig}"),
@@ -127,6 +127,14 @@ impl PlacementAnswer {
     pub fn willing(&self) -> Vec<&str> {
         let willing = self.hosts.iter().filter(|(_, refusal)| refusal.is_none());
         willing.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The rig, if hosts refuse because another one alone works on it.
+    pub fn pinned_rig(&self) -> Option<&RigSlug> {
+        self.hosts.iter().find_map(|(_, refusal)| match refusal {
+            Some(HostRefusal::NotOfRig(rig, _)) => Some(rig),
+            _ => None,
+        })
     }
 }
 
@@ -159,7 +167,7 @@ impl Fleet {
         }
         let of_rig = self.rig_hosts.get(needs.rig);
         if let Some(only) = of_rig.filter(|only| !is_host_named(&host.host, only)) {
-            return Some(HostRefusal::NotOfRig(only.clone()));
+            return Some(HostRefusal::NotOfRig(needs.rig.clone(), only.clone()));
         }
         if !host.rigs.is_empty() && !host.rigs.contains(needs.rig.as_str()) {
             return Some(HostRefusal::OtherRigs(needs.rig.clone()));
@@ -322,7 +330,7 @@ mod tests {
         fleet.rig_labels.insert(web.clone(), names(&["linux"]));
         assert_eq!(refusal(&fleet, &needs), Some(HostRefusal::NoLabel("linux".to_owned())));
         fleet.rig_hosts.insert(web.clone(), "b/id-b".to_owned());
-        let not_of_rig = HostRefusal::NotOfRig("b/id-b".to_owned());
+        let not_of_rig = HostRefusal::NotOfRig(web.clone(), "b/id-b".to_owned());
         assert_eq!(not_of_rig.to_string(), "is not b, which alone works on the rig");
         assert_eq!(refusal(&fleet, &needs), Some(not_of_rig));
         // A host that has not renewed its lease starts nothing.

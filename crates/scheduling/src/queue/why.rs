@@ -432,9 +432,12 @@ pub(crate) fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> Strin
         WaitReason::OtherHost(rig, _) => format!(
             "it goes on there; gt config unset rig.{rig}.host lets every host work on the rig"
         ),
-        WaitReason::Placement(answer) if answer.willing().is_empty() => {
-            "gt host list shows the hosts; give one what is missing, or gt host resume one that is draining".to_owned()
-        }
+        WaitReason::Placement(answer) if answer.willing().is_empty() => match answer.pinned_rig() {
+            Some(rig) => format!(
+                "gt host list shows the hosts; gt config unset rig.{rig}.host lets every host work on the rig"
+            ),
+            None => "gt host list shows the hosts; give one what is missing, or gt host resume one that is draining".to_owned(),
+        },
         WaitReason::Placement(_) => "it starts there by itself".to_owned(),
         WaitReason::PreferredHost(..) => "it starts there, or here after that".to_owned(),
         WaitReason::Paused(..) => "gt scheduler resume".to_owned(),
