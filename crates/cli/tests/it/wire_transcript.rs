@@ -141,6 +141,10 @@ impl Stage {
             }
             "$" => {
                 let ran = self.shell(&said).run();
+                if ran.code != 0 {
+                    // The transcript leaves the words out; a test that fails shows them.
+                    eprintln!("{ran}");
+                }
                 let code =
                     if ran.code == 0 { String::new() } else { format!("exit {}\n", ran.code) };
                 let lines = ran.stdout.lines().map(|line| format!("{}\n", indented(line)));
