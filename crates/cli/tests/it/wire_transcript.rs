@@ -126,6 +126,7 @@ impl Stage {
         Self { sandbox, server: None, rules: Rules::new(lists), named: Vec::new() }
     }
 
+    #[expect(clippy::print_stderr, reason = "a test that fails shows what it has printed")]
     fn perform(&mut self, line: &str) -> String {
         let (mark, said) = line.split_once(' ').unwrap_or((line, ""));
         let said = self.with_values(said);
