@@ -178,7 +178,7 @@ fn values_of_another_kind_are_kept_as_text_or_dropped() {
         (
             r#""due_at":"soon""#,
             "",
-            r#"dropped due_at: "soon" is not a timestamp; write it like 2026-05-31T12:34:56Z"#,
+            r#"dropped due_at: "soon" is not a timestamp; write it like "2026-05-31T12:34:56Z""#,
         ),
         (
             r#""outcome":"meh""#,
