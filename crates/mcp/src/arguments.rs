@@ -142,7 +142,7 @@ mod tests {
         let mut given = arguments(&json!({"bead": 7, "limit": -1, "force": "yes", "ids": [1]}));
         let said = |failure: ToolFailure| failure.to_string();
         assert!(said(given.text("bead").unwrap_err()).contains("bead is a text"));
-        assert!(said(given.number("limit", 50).unwrap_err()).contains("limit is a number from 0"));
+        assert!(said(given.number("limit", 50).unwrap_err()).contains("limit is -1; it is"));
         assert!(said(given.flag("force").unwrap_err()).contains("force is true or false"));
         assert!(said(given.texts("ids").unwrap_err()).contains("ids is a list of texts"));
         let left = arguments(&json!({"colour": 1}));

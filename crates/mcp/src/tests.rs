@@ -201,9 +201,9 @@ async fn an_operator_creates_plans_and_finds_a_graph() {
     assert_eq!(created.lines().count(), 4, "{created}");
     assert!(created.ends_with("Next: plan, then launch or sling"), "{created}");
 
-    let misspelt = json!({"beads": [{"title": "Docs", "deps": ["hq-nothing"]}]});
+    let misspelt = json!({"beads": [{"title": "Docs", "deps": ["elsewhere-1"]}]});
     let told = client.call("create", misspelt).await;
-    assert!(told.contains("depends on hq-nothing, which does not exist here"), "{told}");
+    assert!(told.contains("depends on elsewhere-1, which does not exist here"), "{told}");
 
     let found = client.call("find", json!({"text": "Form"})).await;
     let form = found.split_whitespace().nth(1).unwrap().to_owned();

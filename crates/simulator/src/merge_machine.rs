@@ -333,7 +333,7 @@ impl MergeRepository for SimulatedRepository<'_> {
             _ => tip.clone(),
         };
         let tree = self.with_origin(|origin| {
-            origin.keep(name, built.clone());
+            origin.keep(&format!("{name}-{built}"), built.clone());
             origin.tree(&built)
         });
         Ok(CandidateBuild { tree, tip: built, members: vec![outcome], unsigned: None })

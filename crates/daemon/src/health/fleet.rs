@@ -5,7 +5,7 @@ use std::time::Duration;
 use gt_core::decide::{Fleet, HostMode, PlacementAnswer, PlacementNeeds};
 use gt_core::schedule::Run;
 use gt_core::{ExecutorKind, Rig, RigState, Timestamp};
-use gt_scheduling::fleet::placement_facts;
+use gt_scheduling::dispatch::placement_facts;
 use gt_store::{HostRecord, SCHEMA_LEVEL, StoreAddress};
 
 use super::{CheckGrade, HealthCheck, database_warnings};

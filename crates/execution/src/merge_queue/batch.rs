@@ -18,6 +18,7 @@ use super::land::{BuiltCandidate, PushOutcome};
 use super::machine::MergeLock;
 use super::pass::{PassScope, QueueBuilder};
 use super::repair::RepairCause;
+use super::revert::kept_revert_name;
 use super::verify::{CheckFailure, CheckVerdict};
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_town::Result;
@@ -104,8 +105,8 @@ impl CommitHost {
 }
 
 /// The name under which git keeps the commit that people review, once that is not the commit of the worker any more.
-pub(super) fn reviewed_name(bead: &BeadId) -> String {
-    format!("reviewed-{bead}")
+fn reviewed_name(bead: &BeadId, base: &str) -> String {
+    format!("reviewed-{bead}-{base}")
 }
 
 /// Whether a request does not wait for its turn.
@@ -362,7 +363,7 @@ impl QueueBuilder<'_> {
         let accepted = match request.purpose {
             RequestPurpose::Integration => request.accepted.clone(),
             RequestPurpose::Work | RequestPurpose::Revert => {
-                let name = reviewed_name(&request.id.bead);
+                let name = reviewed_name(&request.id.bead, tip.as_str());
                 let members = [self.member(request)?];
                 let built = self.repository.build_candidate(&name, tip, &members, self.method);
                 built.map_err(git_failed(self.rig))?.tip.to_string()
@@ -376,8 +377,25 @@ impl QueueBuilder<'_> {
             writer.save_merge_request(asked.state, &moved)?;
             Ok(Some(moved))
         })?;
-        self.changed.extend(asked.map(|request| request.id));
+        if let Some(asked) = asked {
+            if request.base != asked.base {
+                self.drop_kept(request);
+            }
+            self.changed.insert(asked.id);
+        }
         Ok(())
+    }
+
+    /// Keeps no longer what is kept for a request alone.
+    pub(super) fn drop_kept(&self, request: &MergeRequest) {
+        let bead = &request.id.bead;
+        let reviewed = request.review.then(|| reviewed_name(bead, &request.base));
+        let undoing = (request.purpose == RequestPurpose::Revert)
+            .then(|| kept_revert_name(bead, &request.accepted));
+        for name in reviewed.into_iter().chain(undoing) {
+            // What cannot be dropped stays, and costs little.
+            let _ = self.repository.drop_candidate(&name);
+        }
     }
 
     /// Whether an approved request has become another change on this target.

@@ -85,7 +85,7 @@ pub trait MergeRepository {
         tip: &Commit,
     ) -> std::result::Result<Vec<PathBuf>, GitError>;
 
-    /// Builds the commit that undoes landed commits on a tip, and keeps it under this name.
+    /// Builds the commit that undoes landed commits on a tip, and keeps it under this name, followed by `-` and the commit.
     fn build_revert(
         &self,
         name: &str,

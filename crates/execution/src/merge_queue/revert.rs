@@ -26,9 +26,14 @@ use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::git_failed;
 use gt_town::{OperationError, Result, Town};
 
-/// The name under which git keeps the commit that undoes the work of a bead, while it has not landed.
-pub(super) fn revert_name(bead: &BeadId) -> String {
+/// The beginning of the name under which git keeps the commit that undoes the work of a bead, while it has not landed.
+fn revert_name(bead: &BeadId) -> String {
     format!("revert-{bead}")
+}
+
+/// The whole name.
+pub(super) fn kept_revert_name(bead: &BeadId, commit: &str) -> String {
+    format!("{}-{commit}", revert_name(bead))
 }
 
 /// Makes a request that undoes the work of a landed one. Its bead is in progress until that has landed, and open then.

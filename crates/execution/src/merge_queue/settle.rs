@@ -7,9 +7,7 @@ use gt_core::merging::{
 };
 use gt_store::Writer;
 
-use super::batch::reviewed_name;
 use super::pass::QueueBuilder;
-use super::revert::revert_name;
 use gt_beads::beads::{Close, close_in};
 use gt_beads::dependencies::hold_outside_dependents_in;
 use gt_beads::merge_requests::{RequestNote, act_in};
@@ -106,12 +104,7 @@ impl QueueBuilder<'_> {
             Ok(landed)
         })?;
         for request in landed {
-            if request.purpose == RequestPurpose::Revert {
-                let _ = self.repository.drop_candidate(&revert_name(&request.id.bead));
-            }
-            if request.review {
-                let _ = self.repository.drop_candidate(&reviewed_name(&request.id.bead));
-            }
+            self.drop_kept(&request);
             self.changed.insert(request.id);
         }
         // If this cannot be recorded, the commit is looked at again.

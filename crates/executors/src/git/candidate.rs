@@ -137,7 +137,8 @@ impl Repository {
         Ok(built)
     }
 
-    /// Undoes commits that have landed, as one commit on top of `tip`. The only member of the result is the undoing.
+    /// Undoes commits that have landed, as one commit on top of `tip`. The only member of the result is the undoing. It is kept
+    /// as a candidate is, under `<id>-<commit>`: of two commands at once, neither replaces what the other one keeps.
     ///
     /// The message, the trailers and the author are those of `how`.
     pub fn build_revert(
@@ -151,7 +152,7 @@ impl Repository {
         let mut builder = CandidateBuilder::new(self, graph, tip, LandMethod::Squash)?;
         let outcome = builder.revert(landed, how)?;
         let built = builder.finish(vec![outcome]);
-        self.keep_candidate(id, tip, &built)?;
+        self.keep_candidate(&format!("{id}-{}", built.tip), tip, &built)?;
         Ok(built)
     }
 

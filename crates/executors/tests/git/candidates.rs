@@ -655,6 +655,14 @@ fn a_landed_member_is_undone_or_conflicts() {
     assert_eq!(files(repository, &undone.tip), ["file.txt", "three"]);
     assert_eq!(bench.show(&undone.tip, "%P %an"), format!("{} Ada L.", built.tip));
     assert_eq!(bench.show(&undone.tip, "%B"), "Revert al-1\n\nBead: al-1");
+    // Another command does the same for another reason, and is refused later: both are kept until they are dropped.
+    let again = RevertCommit { message: "Revert al-1 again".to_owned(), ..how.clone() };
+    let other = repository.build_revert("r1", &built.tip, &range(1), &again).unwrap();
+    let kept = || git(&repository.own_path(), ["for-each-ref", "--format=%(objectname)"]);
+    let is_kept = |commit: &Commit| kept().contains(commit.as_str());
+    assert!(is_kept(&undone.tip) && is_kept(&other.tip));
+    repository.drop_candidate(&format!("r1-{}", other.tip)).unwrap();
+    assert!(is_kept(&undone.tip) && !is_kept(&other.tip));
     assert_eq!(revert(&undone.tip, 1).members, [MemberOutcome::AlreadyThere]);
     assert_eq!(shown(repository, &revert(&undone.tip, 0).tip, "file.txt"), "first");
 

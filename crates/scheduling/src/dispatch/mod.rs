@@ -28,8 +28,7 @@ pub use pull::{begin_in, give_in, take_in};
 pub use recipe::DEFAULT_FORMULA;
 pub use recipe::Recipe;
 pub use recipe::cook;
-pub use snapshot::CycleCaller;
-pub use snapshot::SchedulingSnapshot;
+pub use snapshot::{CycleCaller, SchedulingSnapshot, placement_facts};
 pub use spawner::{MemorySpawner, SpawnError, Spawner};
 pub(crate) use start::start_in;
 pub use start::{

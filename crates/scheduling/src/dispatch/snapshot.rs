@@ -19,7 +19,6 @@ use gt_store::{Guard, HostDeclaration, HostRecord, Lane, Reader};
 use super::budgets::{WorkBudgets, read_budgets};
 use super::dispatch_inputs::DispatchInputs;
 use super::parks::Parked;
-use crate::fleet::placement_facts;
 use crate::runtimes::{RuntimeNumbers, memory_of_preset};
 use gt_beads::bead_facts::BeadFacts;
 use gt_core::runtime::CUSTOM;
@@ -633,6 +632,24 @@ impl SchedulingSnapshot {
 
 /// How long a host that is better placed has the first try.
 const FIRST_TRY_TIME: Duration = Duration::from_secs(3);
+
+/// The facts about a host that placement needs, without its trees and its memory.
+pub fn placement_facts(record: &HostRecord) -> HostFacts {
+    let declared = &record.declared;
+    HostFacts {
+        host: format!("{}/{}", record.host.name, record.host.id),
+        state: record.state(),
+        labels: declared.labels.iter().cloned().collect(),
+        cap: Some(declared.max_runs).filter(|cap| *cap > 0),
+        rigs: declared.rigs.iter().cloned().collect(),
+        // A host that an older program renews declares nothing.
+        runtimes: (!declared.version.is_empty())
+            .then(|| declared.runtimes.iter().cloned().collect()),
+        warm: BTreeSet::new(),
+        has_daemon: record.has_daemon(),
+        is_short_of_memory: false,
+    }
+}
 
 /// The facts about all hosts of a town.
 fn read_fleet(

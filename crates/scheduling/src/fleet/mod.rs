@@ -6,10 +6,9 @@ mod modes;
 pub use gone::{GoneWatch, LostRuns, declare_gone};
 pub use modes::{RemovedHost, drain, remove, resume};
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use gt_core::decide::{HostFacts, HostState};
+use gt_core::decide::HostState;
 use gt_core::schedule::{Run, RunId};
 use gt_core::time::format_duration;
 use gt_store::{HostRecord, Reader};
@@ -42,24 +41,6 @@ pub fn list(town: &Town) -> Result<Vec<FleetHost>> {
     })?;
     found.sort_by_key(|host| host.record.state() == HostState::Removed);
     Ok(found)
-}
-
-/// The facts about a host that placement needs, without its trees and its memory.
-pub fn placement_facts(record: &HostRecord) -> HostFacts {
-    let declared = &record.declared;
-    HostFacts {
-        host: format!("{}/{}", record.host.name, record.host.id),
-        state: record.state(),
-        labels: declared.labels.iter().cloned().collect(),
-        cap: Some(declared.max_runs).filter(|cap| *cap > 0),
-        rigs: declared.rigs.iter().cloned().collect(),
-        // A host that an older program renews declares nothing.
-        runtimes: (!declared.version.is_empty())
-            .then(|| declared.runtimes.iter().cloned().collect()),
-        warm: BTreeSet::new(),
-        has_daemon: record.has_daemon(),
-        is_short_of_memory: false,
-    }
 }
 
 /// The live runs that a host carries out.
