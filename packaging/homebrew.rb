@@ -5,16 +5,7 @@ class Gt < Formula
   version "@version@"
   license any_of: ["MIT", "Apache-2.0"]
 
-  on_macos do
-    on_arm do
-      url "@from@/gt-@version@-aarch64-apple-darwin.tar.gz"
-      sha256 "@sha256 aarch64-apple-darwin@"
-    end
-    on_intel do
-      url "@from@/gt-@version@-x86_64-apple-darwin.tar.gz"
-      sha256 "@sha256 x86_64-apple-darwin@"
-    end
-  end
+  depends_on :linux
 
   on_linux do
     on_arm do

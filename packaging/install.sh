@@ -38,8 +38,7 @@ if [ -z "$target" ]; then
     case "$(uname -s) $(uname -m)" in
         "Linux x86_64") target=x86_64-unknown-linux-musl ;;
         "Linux aarch64" | "Linux arm64") target=aarch64-unknown-linux-musl ;;
-        "Darwin x86_64") target=x86_64-apple-darwin ;;
-        "Darwin arm64") target=aarch64-apple-darwin ;;
+        Darwin*) fail "gt runs on Linux alone; on macOS use a Linux machine, virtual or in a container" ;;
         *) fail "there is no archive for $(uname -s) on $(uname -m); build it with cargo install --locked --path crates/cli" ;;
     esac
 fi
