@@ -42,7 +42,7 @@ impl LandingWatch {
             self.violations.extend(not_explained(request));
             let id = text(request, "id");
             let home = town.sandbox.cwd().join(text(request, "rig"));
-            // What became of work on its target is kept by the repository of the builder.
+            // The repository of the builder keeps the outcome of work on its target.
             let repositories = [home.join(".repo.git"), home.join(".repo.git.own")];
             let accepted = text(request, "accepted");
             if repositories.iter().any(|repository| is_kept(town, repository, accepted)) {

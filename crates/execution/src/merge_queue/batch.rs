@@ -59,7 +59,7 @@ const CHANGED_SINCE_REVIEW: &str = "it is not the change that was approved: the 
 /// How often a direct request is built again because the target moved, before it takes its turn in line.
 const DIRECT_REBUILDS_MAX: u32 = 3;
 
-/// What a batch has to pass before it lands.
+/// The checks and conditions that a batch has to pass before it lands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BatchKind {
     /// The checks of the rig.
@@ -393,7 +393,7 @@ impl QueueBuilder<'_> {
         let undoing = (request.purpose == RequestPurpose::Revert)
             .then(|| kept_revert_name(bead, &request.accepted));
         for name in reviewed.into_iter().chain(undoing) {
-            // What cannot be dropped stays, and costs little.
+            // A name that cannot be dropped stays, and costs little.
             let _ = self.repository.drop_candidate(&name);
         }
     }

@@ -27,7 +27,7 @@ use gt_town::{OperationError, Result, Town};
 /// A review of a person.
 #[derive(Debug, Clone)]
 pub struct RequestReview<'a> {
-    /// What it says.
+    /// Whether it approves, rejects or comments.
     pub decision: ReviewDecision,
     /// The file that it is about; empty for the whole request.
     pub file: &'a str,

@@ -24,7 +24,7 @@ use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::git_failed;
 use gt_town::{OperationError, Result, Town, with_causes};
 
-/// What is left to do for a convoy in one rig.
+/// The work left to do for a convoy in one rig.
 enum RigStep {
     /// The base has everything.
     Nothing,

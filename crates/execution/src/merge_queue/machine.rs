@@ -156,7 +156,7 @@ pub trait HostingService {
     /// One pull request with its checks and texts.
     fn show(&self, number: u64) -> std::result::Result<PullRequest, HostingError>;
 
-    /// What has changed of these pull requests.
+    /// The changes of these pull requests.
     fn poll(&self, numbers: &[u64]) -> std::result::Result<Vec<PolledPullRequest>, HostingError>;
 
     /// Opens a pull request of a branch, unless it is open already.
@@ -199,7 +199,7 @@ pub struct CandidateCheckOrder<'a> {
     pub rig: &'a Rig,
     /// The commit.
     pub commit: &'a Commit,
-    /// What they are run for.
+    /// The purpose of the run.
     pub purpose: CheckPurpose,
     /// Asked about once a second; a check whose caller says no is ended.
     pub keep_going: &'a dyn Fn() -> bool,

@@ -27,7 +27,7 @@ pub(super) enum RepairCause {
     Check {
         /// The check.
         name: String,
-        /// What is known about it.
+        /// The facts known about it.
         words: String,
         /// The run of the check.
         check_run: u64,

@@ -1,4 +1,4 @@
-//! What became of pushes and builders that have no recorded end.
+//! Finds the outcome of pushes and builders that have no recorded end.
 
 use gt_core::Outcome;
 use gt_core::merging::{

@@ -20,7 +20,7 @@ const RENEWAL_INTERVAL: Duration = Duration::from_secs(20);
 pub(super) struct CheckFailure {
     /// The check.
     pub(super) check: String,
-    /// What is known about it, in a sentence.
+    /// The facts known about it, in a sentence.
     pub(super) words: String,
     /// Its run.
     pub(super) check_run: u64,
@@ -35,7 +35,7 @@ pub(super) struct PassedChecks {
     pub(super) runs: Vec<CandidateCheck>,
 }
 
-/// What the checks say about a commit.
+/// The verdict of the checks about a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CheckVerdict {
     /// Every check of the rig passes.

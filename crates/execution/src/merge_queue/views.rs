@@ -1,4 +1,4 @@
-//! What people see of merge requests.
+//! The views of merge requests for people.
 
 use std::collections::HashMap;
 
@@ -97,17 +97,17 @@ pub struct RequestStory {
     pub candidate: Option<Candidate>,
     /// The checks that the candidate has passed, each with the run that passed.
     pub checks: Vec<(CandidateCheck, Option<CheckRun>)>,
-    /// What people said about it, the oldest first.
+    /// The comments of people about it, the oldest first.
     pub reviews: Vec<Review>,
     /// The repair of work that was sent back, in words; empty if there is none.
     pub repair: String,
     /// The request that undid it after it had landed.
     pub undone_by: Option<MergeRequestId>,
-    /// What its pull request waits for, in words; empty if it has none, or if that is not known yet.
+    /// The reason why its pull request waits, in words; empty if it has none, or if that is not known yet.
     pub pull_request_waits_for: String,
     /// The texts on its pull request that start no repair.
     pub pull_request_texts: Vec<ShownFeedback>,
-    /// What the runs that led to it have used.
+    /// The usage of the runs that led to it.
     pub spent: Spent,
 }
 
@@ -168,7 +168,7 @@ pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
     })
 }
 
-/// What people said about a request and about those that it replaces, the oldest first.
+/// The comments of people about a request and about those that it replaces, the oldest first.
 pub fn reviews_of_work(town: &Town, request: &MergeRequest) -> Result<Vec<Review>> {
     town.read(|reader| {
         let mut reviews = Vec::new();

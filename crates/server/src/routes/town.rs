@@ -81,7 +81,7 @@ pub(super) async fn board(
 
 /// Start nothing until the scheduler is resumed
 ///
-/// What runs goes on.
+/// Live runs go on.
 #[utoipa::path(
     post,
     path = "/api/v1/scheduler/pause",

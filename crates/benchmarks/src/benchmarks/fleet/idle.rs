@@ -1,4 +1,4 @@
-//! What one more idle host costs the server.
+//! The cost of one more idle host for the server.
 
 use std::time::{Duration, Instant};
 

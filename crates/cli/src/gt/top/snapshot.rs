@@ -156,7 +156,7 @@ fn need_row(item: &InboxItem) -> TopRow {
     TopRow { key: item.key(), bead, cells, detail, answers, opens }
 }
 
-/// What a row says beside its kind and its object, which the sentence names first.
+/// The text of a row beside its kind and its object, which the sentence names first.
 fn need_words(item: &InboxItem, what: &str) -> String {
     if item.title.is_empty() || matches!(item.object, InboxObject::Message(_)) {
         return what.to_owned();

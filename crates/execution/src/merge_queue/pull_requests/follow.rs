@@ -199,7 +199,7 @@ struct PullRequestWatch<'a> {
 
 /// The outcome of a look at one pull request.
 struct LookOutcome {
-    /// What it waits for, in words.
+    /// The reason why it waits, in words.
     waits_for: String,
     /// Whether it needs no other look before it changes.
     is_settled: bool,
@@ -464,7 +464,7 @@ impl<'a> PullRequestWatch<'a> {
         };
         let is_ours = tips.iter().any(|known| known.is_ours() && known.commit == tip.as_str());
         if is_ours {
-            // What is left of it does no harm.
+            // A rest of it does no harm.
             let _ = hosted.delete(branch, &tip);
         }
     }

@@ -152,7 +152,7 @@ impl HostingService for HostedRig<'_> {
     }
 }
 
-/// What a failure of the service means for a request.
+/// The consequence of a failure of the service for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HostingFailure {
     /// Why it is held; nothing if it is only tried later.

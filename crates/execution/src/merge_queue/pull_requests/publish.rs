@@ -47,7 +47,7 @@ struct PublishedCommit {
     there: Option<Commit>,
 }
 
-/// What follows from building it.
+/// The consequence of building it.
 enum PublishPlan {
     /// The branch is at this commit and has everything; these tips say so, if that is not recorded yet.
     There(Commit, Vec<PullRequestTip>),
@@ -59,7 +59,7 @@ enum PublishPlan {
     Stopped,
 }
 
-/// What follows from the state of a pull request before more is pushed to it.
+/// The consequence of the state of a pull request, before more is pushed to it.
 enum PublishStart {
     /// The branch and the number that the request goes on with, and the accepted commit that the target has already.
     GoOn { name: PullRequestName, landed: Option<Commit> },

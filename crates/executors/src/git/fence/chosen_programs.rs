@@ -73,7 +73,7 @@ fn is_short_option(word: &[u8]) -> bool {
     flags.any(|letter| CLONE_CHOOSING.contains(letter))
 }
 
-/// What a setting may say although its scope is the worker's.
+/// The values that a setting may have although its scope is the worker's.
 #[derive(Debug)]
 pub(super) struct TrustedSettings<'a> {
     /// The command of git.

@@ -390,7 +390,7 @@ impl WorkerGit<'_> {
         git
     }
 
-    /// What the git of [`Self::trusted_git`] prints. It has no leave to speak with other repositories.
+    /// The output of the git of [`Self::trusted_git`]. It has no leave to speak with other repositories.
     fn answer_of_trusted(
         &self,
         options: &[OsString],
