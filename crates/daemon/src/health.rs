@@ -21,6 +21,7 @@ use gt_beads::{dependencies, outbox, store};
 use gt_execution::trees;
 use gt_scheduling::queue;
 use gt_town::deck::{DeckRecord, DeckSettings};
+use gt_town::hosts::HostRemark;
 use gt_town::{OperationError, Result, Town, UnsentNotices};
 
 /// The result of a check.
@@ -128,6 +129,9 @@ pub fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
     checks.extend(private_files(town));
     checks.extend(room(town)?);
     checks.push(copies(town)?);
+    // A setting that cannot be read is reported below.
+    let remarks = gt_town::hosts::remarks(town).unwrap_or_default();
+    checks.extend(remarks.into_iter().map(host_remark));
     checks.extend(database_warnings(town)?);
     checks.push(derived_values(town)?);
     checks.push(circles(town)?);
@@ -232,6 +236,10 @@ fn private_files(town: &Town) -> Option<HealthCheck> {
     } else {
         HealthCheck::good("private", format!("{shown} can be read by its owner alone"))
     })
+}
+
+fn host_remark(remark: HostRemark) -> HealthCheck {
+    HealthCheck::bad("host", CheckGrade::Warning, remark.told, remark.remedy)
 }
 
 /// Other directories that could be mistaken for this one. A directory that is itself a copy is a problem until a

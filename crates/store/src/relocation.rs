@@ -16,7 +16,7 @@ use crate::engine::sqlite::{
 };
 use crate::engine::{LEVEL, TransactionConnection};
 use crate::transaction::Reader;
-use crate::verbs::{FENCE_KEY, PUT_MARK, REMOVE_MARK, TOWN_KEY};
+use crate::verbs::{FENCE_KEY, FORGET_HOSTS, PUT_MARK, REMOVE_MARK, TOWN_KEY};
 use crate::{Options, Store, StoreAddress, StoreError, StoreMarks, WriteMode};
 
 /// Why a store takes no writes.
@@ -124,6 +124,10 @@ impl Store {
                 return Ok(((), false));
             }
             link.lower_fence(&fenced_tables())?;
+            if let Some(StoreAddress::File(_)) = self.address() {
+                // A file has one host, which renews no lease: every other one would be away for ever.
+                link.execute(FORGET_HOSTS, &[])?;
+            }
             link.execute(REMOVE_MARK, &[FENCE_KEY.into()])?;
             Ok(((), true))
         })

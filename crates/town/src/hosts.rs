@@ -4,17 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gt_core::RigSlug;
-use gt_core::decide::{HOST_CLOCK_DIFFERENCE_MAX, HostVerdict, Right};
+use gt_core::decide::{HOST_CLOCK_DIFFERENCE_MAX, HostMode, HostVerdict, Right};
 use gt_core::schedule::{Run, is_host_named};
-use gt_core::settings::checked;
+use gt_core::settings::{checked, plain_names};
 use gt_core::time::format_duration;
+use gt_core::{Rig, RigSlug};
 use gt_executors::process::host_name;
 use gt_executors::runs::{
     FormerHost, HostIdentity, LeaseFile, forget_former_host, host_identity, incarnation,
 };
 use gt_store::{HostDeclaration, HostRow, StoreAddress};
 
+use crate::file_settings;
 use crate::settings::{file_layers, layers_over, put, stored};
 use crate::town::DIRECTORY;
 use crate::{HostLease, OperationError, Result, Town};
@@ -376,6 +377,65 @@ pub fn pin_rigs(town: &Town) -> Result<()> {
             }
         }
         Ok(())
+    })
+}
+
+/// A fact about what a host says of itself that keeps it from work, and the remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRemark {
+    /// The fact.
+    pub told: String,
+    /// The remedy.
+    pub remedy: String,
+}
+
+/// What keeps this host from work that a person may expect of it. A town whose store is not shared has one host.
+pub fn remarks(town: &Town) -> Result<Vec<HostRemark>> {
+    if !has_lease(town) {
+        return Ok(Vec::new());
+    }
+    let (id, name) = (own_id(town)?, name_of(town));
+    let (known, rigs) = town.read_newest(|reader| Ok((reader.fleet()?, reader.rigs()?)))?;
+    let own = known.iter().find(|known| known.host.id == id);
+    let mut remarks = Vec::new();
+    let state = match own.map(|own| own.mode) {
+        Some(HostMode::Removed) => Some("was removed from the town"),
+        Some(HostMode::Draining) => Some("is draining"),
+        Some(HostMode::Active) | None => None,
+    };
+    remarks.extend(state.map(|state| HostRemark {
+        told: format!("the host {name} {state}, so it takes no work"),
+        remedy: format!("gt host resume {name}"),
+    }));
+    let declared = file_layers(town)?.host_rigs()?;
+    remarks.extend(unknown_rigs(&name, plain_names(&declared), &rigs));
+    for (file, key) in file_settings::of_town(town.root())?.unknown {
+        if key.starts_with("host.") {
+            remarks.push(HostRemark {
+                told: format!("{file} sets {key}, which is no setting, so it has no effect"),
+                remedy: "gt config list shows the settings of a host; correct the file".to_owned(),
+            });
+        }
+    }
+    Ok(remarks)
+}
+
+/// The rigs in the `host.rigs` of a host that the town does not have.
+pub fn unknown_rigs<'r>(
+    host: &str,
+    declared: impl Iterator<Item = &'r str>,
+    rigs: &[Rig],
+) -> Option<HostRemark> {
+    let is_known = |name: &str| rigs.iter().any(|rig| rig.slug.as_str() == name);
+    let unknown: Vec<&str> = declared.filter(|name| !is_known(name)).collect();
+    (!unknown.is_empty()).then(|| HostRemark {
+        told: format!(
+            "host.rigs of {host} names {}, and the town has no such rig",
+            unknown.join(", ")
+        ),
+        remedy: format!(
+            "gt rig list shows the rigs; correct host.rigs in settings/config.json on {host}"
+        ),
     })
 }
 

@@ -7,6 +7,7 @@ use gt_api::{
 };
 use gt_beads::{beads, events, outbox};
 use gt_core::cost::Spent;
+use gt_core::decide::HostState;
 use gt_core::inbox::InboxItem;
 use gt_core::{Event, Rig};
 use gt_daemon::daemon::{self, DaemonAbsence};
@@ -93,7 +94,7 @@ impl TownStatusFacts {
             running: worker::running(town)?,
             spent: spent_lately(town)?,
             deck: DeckStatus::of(town)?,
-            hosts: Some(fleet::list(town)?).filter(|hosts| hosts.len() > 1).unwrap_or_default(),
+            hosts: hosts_to_show(town)?,
         })
     }
 
@@ -326,6 +327,13 @@ fn print_rigs(printer: &Printer, rigs: &[(Rig, RigCounts)]) -> Result<(), CliErr
     }
     printer.line("")?;
     printer.table(table)
+}
+
+/// The hosts that belong to the town, if there is more than one. A host that was removed sees that itself.
+fn hosts_to_show(town: &Town) -> Result<Vec<FleetHost>, OperationError> {
+    let mut hosts = fleet::list(town)?;
+    hosts.retain(|host| host.is_here || host.record.state() != HostState::Removed);
+    Ok(if hosts.len() > 1 { hosts } else { Vec::new() })
 }
 
 fn print_hosts(printer: &Printer, hosts: &[FleetHost]) -> Result<(), CliError> {

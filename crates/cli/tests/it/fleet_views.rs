@@ -32,6 +32,17 @@ fn doctor_looks_at_the_hosts_of_a_town_together() {
     // Servers of tests run without fsync, and the checks know that.
     assert_says(&before.to_string(), &["fsync"]);
 
+    // A rig and a setting that do not exist are told at once, and by every host; the host works all the same.
+    let file = one.cwd().join("settings/config.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, r#"{"host": {"rigs": "gear,gaer", "max_polecat": 1}}"#).unwrap();
+    let told = one.gt(["up"]).ok().stderr;
+    assert_says(&told, &["names gaer", "gt rig list", "host.max_polecat, which is no setting"]);
+    let remarks = || grade_of(&two.gt(["doctor", "--fleet", "--json"]).json(), "host");
+    wait_until("the unknown rig is seen", || remarks() == ["good", "warning"]);
+    one.gt(["down"]).ok();
+    std::fs::remove_file(&file).unwrap();
+
     one.gt(["up"]).ok();
     let hosts = || grade_of(&two.gt(["doctor", "--fleet", "--json"]).json(), "host");
     wait_until("the host is seen", || hosts() == ["good"]);
@@ -43,6 +54,8 @@ fn doctor_looks_at_the_hosts_of_a_town_together() {
     let listed = two.gt(["host", "list", "--json"]).ok().json();
     let id = listed[0]["id"].as_str().expect("one is listed");
     two.gt(["host", "remove", id]).ok();
+    assert_says(&one.gt(["up"]).ok().stderr, &["was removed", "gt host resume"]);
+    one.gt(["down"]).ok();
     let without = two.gt(["doctor", "--fleet", "--json"]).fails(1).json();
     assert_eq!(grade_of(&without, "host"), Vec::<String>::new());
     assert_eq!(grade_of(&without, "rig"), ["problem"]);
@@ -93,12 +106,20 @@ fn the_output_of_a_live_run_is_readable_from_another_host() {
     let (one, two) = (sandbox.in_dir("one"), sandbox.in_dir("two"));
     let go = sandbox.root().join("go");
     let wait = format!("while [ ! -e '{}' ]; do sleep 0.05; done", go.display());
-    let script = sandbox.write_script("work.sh", &format!("echo at work\n{wait}\necho done"));
+    let say = sandbox.root().join("say");
+    let silent = format!("while [ ! -e '{}' ]; do sleep 0.05; done", say.display());
+    let work = format!("{silent}\necho at work\n{wait}\necho done");
+    let script = sandbox.write_script("work.sh", &work);
     one.gt(["rig", "add", "gear", "--prefix", "gr"]).ok();
     one.gt(["config", "set", "rig.gear.command", &script.display().to_string()]).ok();
     one.bead("gr-a", &["--rig", "gear"]);
     one.gt(["sling", "gr-a", "gear"]).ok();
 
+    wait_until("it runs", || two.gt_json(&["run", "show", "gr-a"])["state"] == "running");
+    let silent = two.gt(["run", "log", "gr-a"]).ok();
+    assert_says(&silent.stderr, &["nothing that gr-a#1 has printed has arrived here"]);
+    let from_the_start = two.command(two.gt_path()).args(["run", "log", "gr-a", "-f"]).start();
+    std::fs::write(say, "").unwrap();
     wait_until("its output is seen while it runs", || {
         two.gt(["run", "log", "gr-a"]).stdout == "at work\n"
     });
@@ -107,5 +128,7 @@ fn the_output_of_a_live_run_is_readable_from_another_host() {
     assert_eq!(two.gt_json(&["run", "show", "gr-a"])["state"], "running");
     let following = two.command(two.gt_path()).args(["run", "log", "gr-a", "--follow"]).start();
     std::fs::write(go, "").unwrap();
-    assert_eq!(following.wait().ok().stdout, "at work\ndone\n");
+    for reader in [following, from_the_start] {
+        assert_eq!(reader.wait().ok().stdout, "at work\ndone\n");
+    }
 }

@@ -42,6 +42,8 @@ fn a_town_moves_to_a_server_and_back() {
     assert_eq!(ids(&town), ["hq-a", "hq-b"]);
     assert_says(&town.gt(["store", "migrate", &url]).ok().stdout, &["already; nothing to do"]);
     town.gt(["doctor"]).ok();
+    town.gt(["scheduler", "run"]).ok();
+    assert_eq!(town.gt_json(&["host", "list"])[0]["state"], "active");
 
     let back = town.gt(["store", "migrate", "sqlite", "--json"]).ok().json();
 
@@ -49,6 +51,8 @@ fn a_town_moves_to_a_server_and_back() {
     assert_says(&town_file(&town), &["sqlite:.gt/gt.db"]);
     assert_eq!(ids(&town), ["hq-a", "hq-b"]);
     town.bead("hq-c", &[]);
+    // The lease of its time on the server says nothing any more.
+    assert_says(&town.gt(["host", "list"]).ok().stdout, &["This town has one host"]);
     town.gt(["store", "check"]).ok();
 }
 

@@ -8,7 +8,8 @@ use gt_core::{ExecutorKind, Rig, RigState, Timestamp};
 use gt_scheduling::dispatch::placement_facts;
 use gt_store::{HostRecord, SCHEMA_LEVEL, StoreAddress};
 
-use super::{CheckGrade, HealthCheck, database_warnings};
+use super::{CheckGrade, HealthCheck, database_warnings, host_remark};
+use gt_town::hosts::unknown_rigs;
 use gt_town::scheduler_settings::SchedulerSettings;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::{Result, Town};
@@ -46,7 +47,11 @@ pub fn examine_fleet(town: &Town, version: &str) -> Result<Vec<HealthCheck>> {
     // A host that was removed shall not come back.
     let belongs = |host: &&HostRecord| host.mode != HostMode::Removed;
     let hosts: Vec<&HostRecord> = hosts.iter().filter(belongs).collect();
-    checks.extend(hosts.iter().map(|host| host_check(host, &live)));
+    for host in &hosts {
+        checks.push(host_check(host, &live));
+        let declared = host.declared.rigs.iter().map(String::as_str);
+        checks.extend(unknown_rigs(&host.host.name, declared, &rigs).map(host_remark));
+    }
     let fleet = Fleet {
         hosts: hosts.into_iter().map(placement_facts).collect(),
         rig_labels: settings.rig_labels,
@@ -127,9 +132,13 @@ fn rig_check(rig: &Rig, fleet: &Fleet) -> Option<HealthCheck> {
         return None;
     }
     let (detail, fix) = if answer.hosts.is_empty() {
-        (format!("{slug}: no host has joined the town"), "start a daemon with gt up")
+        (format!("{slug}: no host has joined the town"), "start a daemon with gt up".to_owned())
     } else {
-        let fix = "start a daemon with gt up, give a host what is missing, or gt host resume one that is draining";
+        let fix = match answer.pinned_rig() {
+            Some(_) => format!("gt config unset rig.{slug}.host lets every host work on it"),
+            None => "start a daemon with gt up, give a host what is missing, or gt host resume one that is draining"
+                .to_owned(),
+        };
         (format!("{slug}: {answer}"), fix)
     };
     Some(HealthCheck::bad("rig", CheckGrade::Problem, detail, fix))

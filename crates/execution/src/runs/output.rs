@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use gt_core::schedule::{Run, RunId};
 use gt_core::secret_mask::{MaskedStream, SecretMask};
 use gt_executors::runs::RunFiles;
+use gt_store::RunOutputTail;
 
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_scheduling::run_transitions::{log_path, open_output};
+use gt_town::hosts::has_lease;
 use gt_town::{OperationError, Result, Town};
 
 /// The output of a run, read from its beginning as it grows, without the keys of accounts. It may not be there yet.
@@ -108,16 +110,17 @@ impl RunOutput {
     /// run has ended.
     fn of_another_host(town: &Town, run: &Run) -> Result<Self> {
         let (id, host) = (&run.id, run.host_name());
-        let Some(kept) = town.read(|reader| Ok(reader.run_output(id)?))? else {
-            return Err(OperationError::rejected(if run.state.is_live() {
-                format!(
-                    "the output of {id} is on {host}, in another directory of this town; ask there, or here in half a minute"
-                )
-            } else {
-                format!(
+        let kept = match town.read(|reader| Ok(reader.run_output(id)?))? {
+            Some(kept) => kept,
+            // Its worker may have printed nothing so far.
+            None if run.state.is_live() && has_lease(town) => {
+                RunOutputTail { bytes: 0, tail: Vec::new() }
+            }
+            None => {
+                return Err(OperationError::rejected(format!(
                     "the output of {id} is on {host}, in another directory of this town; ask there"
-                )
-            }));
+                )));
+            }
         };
         let cut_bytes = kept.bytes.saturating_sub(kept.tail.len() as u64);
         Ok(Self {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use gt_core::decide::{
     AdmissionRequest, BACKOFF_MAX, BudgetKind, Caps, DiskGuard, DispatchOrder, Fleet, HostFacts,
-    LoadGuard, MEMORY_GROWTH_TIME, MachineMemory, MemoryGuard, Occupancy, OrderPosition, ParkHold,
-    RigFacts, SchedulerFacts, UsageHistory, WaitReason, admit, context_reasons, hold, ramp,
-    rig_reasons, unscheduled_reasons,
+    HostMode, LoadGuard, MEMORY_GROWTH_TIME, MachineMemory, MemoryGuard, Occupancy, OrderPosition,
+    ParkHold, RigFacts, SchedulerFacts, UsageHistory, WaitReason, admit, context_reasons, hold,
+    ramp, rig_reasons, unscheduled_reasons,
 };
 use gt_core::schedule::{
     Account, Context, ContextOrigin, Park, ParkSubject, Polecat, Reserve, Run, WorkerPlace,
@@ -677,7 +677,15 @@ fn read_fleet(
     };
     Ok(Fleet {
         here: inputs.host.clone(),
-        hosts: reader.fleet()?.into_iter().map(facts).collect(),
+        hosts: reader
+            .fleet()?
+            .into_iter()
+            .filter(|record| {
+                let is_here = record.host.id == host_identity(&inputs.host);
+                is_here || record.mode != HostMode::Removed
+            })
+            .map(facts)
+            .collect(),
         rig_labels: settings.rig_labels.clone(),
         rig_hosts: settings.rig_hosts.clone(),
         left_runs: reader.beads_with_left_runs()?,

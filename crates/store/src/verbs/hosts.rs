@@ -34,6 +34,7 @@ statements! {
     SET_MODE = "UPDATE hosts SET mode = ?2 WHERE id = ?1 AND mode <> ?2";
     SET_GONE = "UPDATE hosts SET is_gone = 1 WHERE id = ?1 AND is_gone = 0";
     FORGET = "DELETE FROM hosts WHERE id = ?1";
+    FORGET_ALL = "DELETE FROM hosts";
     LEAVE_RUN = "INSERT INTO left_runs (bead, epoch, host) VALUES (?1, ?2, ?3) ON CONFLICT (bead, epoch) DO NOTHING";
     LEFT_RUNS = "SELECT bead, epoch FROM left_runs WHERE host = ?1 ORDER BY bead, epoch";
     ALL_LEFT = "SELECT bead, host FROM left_runs ORDER BY bead, host";
@@ -44,6 +45,9 @@ statements! {
     ADOPT_TRASH = "UPDATE trash SET host = ?2 WHERE host LIKE ?1";
     ADOPT_RESCUES = "UPDATE rescues SET host = ?2 WHERE host LIKE ?1";
 }
+
+/// Forgets all hosts.
+pub(crate) const FORGET_HOSTS: &str = FORGET_ALL;
 
 /// A directory that works on a town, as it was seen last.
 #[derive(Debug, Clone, PartialEq, Eq)]

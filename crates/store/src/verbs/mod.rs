@@ -60,7 +60,7 @@ pub use convoys::{ConvoyTally, TouchedContainer, Unscheduled};
 pub use dependencies::DependencyChange;
 pub use events::EventFilter;
 pub use filter::{BeadFilter, BeadOrder, Between, CountGroup, Readiness, StatusFilter};
-pub(crate) use hosts::renew_known_host;
+pub(crate) use hosts::{FORGET_HOSTS, renew_known_host};
 pub use hosts::{HostDeclaration, HostRecord, HostRow};
 pub use hydrate::BeadRow;
 pub use marks::StoreMarks;

@@ -19,7 +19,7 @@ use gt_daemon::daemon::{
 use gt_execution::runs::CallServer;
 use gt_scheduling::queue;
 use gt_town::identity::CHECK;
-use gt_town::{Environment, Town};
+use gt_town::{Environment, Town, hosts};
 
 use crate::context::{CommandContext, this_program};
 use crate::error::CliError;
@@ -158,7 +158,14 @@ pub(super) fn up(context: &CommandContext<'_>) -> Result<(), CliError> {
             log: log.display().to_string(),
         });
     }
-    print_started(printer, &started, &log)
+    print_started(printer, &started, &log)?;
+    // The daemon runs whether or not the store can be asked here.
+    for remark in
+        context.town().ok().and_then(|town| hosts::remarks(&town).ok()).unwrap_or_default()
+    {
+        printer.note(format!("{}: {}", remark.told, remark.remedy));
+    }
+    Ok(())
 }
 
 /// Says whether the daemon runs now.

@@ -217,8 +217,10 @@ fn note_nothing(printer: &Printer, run: &Run, path: &Path) {
             "the output of {} is not kept any more: logs.keep says for how long, and a full disk removes the oldest first",
             run.id
         )
-    } else {
+    } else if path.is_absolute() {
         format!("{} has printed nothing", run.id)
+    } else {
+        format!("nothing that {} has printed has arrived here", run.id)
     });
 }
 
