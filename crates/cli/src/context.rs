@@ -62,11 +62,13 @@ impl<'p> CommandContext<'p> {
         }
     }
 
-    /// Looks for the town that this file belongs to.
+    /// Looks for the town that this file belongs to; without one, for that of `BEADS_DIR` or `BEADS_DB`.
     pub(crate) fn with_store(mut self, file: Option<&Path>) -> Self {
-        if let Some(file) = file {
-            self.place = self.directory.join(file);
-        }
+        let named = match file {
+            Some(file) => Some(self.directory.join(file)),
+            None => Town::beads_of_environment(&self.directory, &self.environment),
+        };
+        self.place = named.unwrap_or(self.place);
         self
     }
 
@@ -184,6 +186,8 @@ impl<'p> CommandContext<'p> {
         if let Some(news) = gt_town::hosts::news(&town) {
             self.printer.note(news);
         }
+        let is_elsewhere = self.place != self.directory;
+        let town = if is_elsewhere { town.at_place(&self.place) } else { town };
         Ok(self.with_hooks(town))
     }
 

@@ -119,6 +119,27 @@ fn the_town_around_is_over_the_variables() {
 }
 
 #[test]
+fn the_beads_of_the_environment_are_over_the_town_around() {
+    let here = town();
+    let there = town();
+    there.gt(["rig", "add", "web"]).ok();
+    here.create("Here", &[]);
+    let file = there.cwd().join("web/.beads/beads.db");
+
+    for (variable, place) in [("BEADS_DIR", file.parent().unwrap()), ("BEADS_DB", &*file)] {
+        let made = here.bd_with(variable, place, &["create", variable, "--json"]).ok().json();
+        assert_eq!(there.show(made["id"].as_str().unwrap())["title"], variable);
+        assert!(made["id"].as_str().unwrap().starts_with("we-"), "{made}");
+    }
+    let list = here.bd_with("BEADS_DIR", "/nowhere/.beads", &["list", "--json"]).ok();
+    assert_eq!(list.json()[0]["title"], "Here");
+    let named = here.cwd().join(".beads/beads.db");
+    let by_option = here.start_bd(&["--db", named.to_str().unwrap(), "list", "--json"]);
+    let list = by_option.env("BEADS_DIR", file.parent().unwrap()).run().ok();
+    assert_eq!(list.json()[0]["title"], "Here");
+}
+
+#[test]
 fn a_variable_that_names_no_town_is_an_error() {
     let sandbox = nowhere();
 

@@ -56,6 +56,8 @@ pub struct Town {
     id: String,
     root: PathBuf,
     working_directory: PathBuf,
+    /// The place in the town that the caller named instead of its working directory.
+    named_place: Option<PathBuf>,
     store: Store,
     clock: Arc<dyn Clock>,
     actor: Actor,
@@ -102,10 +104,10 @@ impl Town {
         if let Some(root) = enclosing_town(directory) {
             return Ok(root);
         }
-        for name in ["BEADS_DIR", "BEADS_DB"] {
-            if let Some(root) = environment.path(name).and_then(|beads| enclosing_town(&beads)) {
-                return Ok(root);
-            }
+        if let Some(root) =
+            Self::beads_of_environment(directory, environment).and_then(|at| enclosing_town(&at))
+        {
+            return Ok(root);
         }
         for name in ["GT_TOWN_ROOT", "GT_ROOT"] {
             if let Some(root) = environment.path(name) {
@@ -126,6 +128,12 @@ impl Town {
             Ok(Some(_)) => Err(OperationError::NoDirectory),
             _ => Err(OperationError::NoTown(directory.to_owned())),
         }
+    }
+
+    /// The directory or file of beads that `BEADS_DIR` or `BEADS_DB` names, if it is in a town.
+    pub fn beads_of_environment(directory: &Path, environment: &Environment) -> Option<PathBuf> {
+        let named = ["BEADS_DIR", "BEADS_DB"].into_iter().filter_map(|name| environment.path(name));
+        named.map(|at| directory.join(at)).find(|at| enclosing_town(at).is_some())
     }
 
     /// Opens the town at `root`.
@@ -169,6 +177,7 @@ impl Town {
             id: file.id,
             root: root.to_owned(),
             working_directory: working_directory.to_owned(),
+            named_place: None,
             store,
             clock,
             actor,
@@ -218,6 +227,12 @@ impl Town {
         }))
     }
 
+    /// The same town for a caller that named this place in it instead of its working directory.
+    #[must_use]
+    pub fn at_place(self, place: &Path) -> Self {
+        Self { named_place: Some(place.to_owned()), ..self }
+    }
+
     /// Adds work to every write of this town, after what was added before.
     #[must_use]
     pub fn with_commit_hook(mut self, hook: Arc<dyn CommitHook>) -> Self {
@@ -247,6 +262,7 @@ impl Town {
             id,
             root,
             working_directory,
+            named_place: None,
             store,
             clock,
             actor,
@@ -597,9 +613,9 @@ impl Town {
         self.root().join(DIRECTORY).join("starters")
     }
 
-    /// The rig whose directory the caller stands in.
+    /// The rig whose directory the caller stands in, or has named.
     pub fn rig_here(&self, rigs: &[Rig]) -> Option<Rig> {
-        self.rig_at(rigs, &self.working_directory)
+        self.rig_at(rigs, self.named_place.as_deref().unwrap_or(&self.working_directory))
     }
 
     /// The rig whose directory, or whose own repository, holds `path`.
