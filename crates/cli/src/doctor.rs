@@ -8,6 +8,9 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Table, plural};
 
+/// Checks of the original that look at its own storage: here they find nothing.
+const CHECKS_OF_ORIGINAL: [&str; 4] = ["artifacts", "conventions", "pollution", "validate"];
+
 /// The checks that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DoctorScope {
@@ -52,7 +55,16 @@ pub(crate) fn checks(
             vec![HealthCheck::unopened(format!("{}: {}", root.display(), error.chain()))]
         }
     };
-    checks.retain(|check| only.is_none_or(|name| check.name.contains(name)));
+    let Some(name) = only else { return Ok(checks) };
+    let mut known: Vec<&str> = checks.iter().map(|check| check.name).collect();
+    checks.retain(|check| check.name.contains(name));
+    if checks.is_empty() && !CHECKS_OF_ORIGINAL.contains(&name) {
+        known.dedup();
+        return Err(CliError::request(format!(
+            "this town has no check \"{name}\"; its checks are {}",
+            known.join(", ")
+        )));
+    }
     Ok(checks)
 }
 

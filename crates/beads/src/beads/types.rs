@@ -40,12 +40,15 @@ pub(super) fn check_type(
     if rig.is_some_and(|rig| rig.executor == ExecutorKind::Pull) {
         return Ok(());
     }
+    let is_new = |name: &&str| !IssueType::BUILT_IN.contains(name);
+    let custom = custom.into_iter().filter(is_new);
     let known: Vec<&str> = IssueType::BUILT_IN.iter().copied().chain(custom).collect();
     let meant = closest(issue_type.as_str(), known.iter().copied());
     let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+    let begin = if meant.is_empty() { "known" } else { "Known" };
     let before = if configured.is_empty() { "" } else { "," };
     Err(OperationError::rejected(format!(
-        "unknown type \"{issue_type}\"; {meant}Known are {}; add it with bd config set {CUSTOM_TYPES} \
+        "unknown type \"{issue_type}\"; {meant}{begin} are {}; add it with bd config set {CUSTOM_TYPES} \
          {configured}{before}{issue_type}",
         known.join(", ")
     )))

@@ -187,7 +187,9 @@ fn check(context: &CommandContext<'_>, town: &Town, args: &CheckArgs) -> Result<
         return printer.object(&document);
     }
     if gates.is_empty() {
-        return printer.done("No open gates found.");
+        return printer.done(
+            "No open gates found that are checked; bd gate list shows those that a person resolves",
+        );
     }
     for CheckedGateDocument { id, state, reason } in &gates {
         printer.line(format!("{id}: {state}, {reason}"))?;

@@ -48,6 +48,9 @@ fn json_has_the_shape_that_clients_read() {
     assert_eq!(shown["dependents"][0]["id"], "hq-b");
     assert!(shown["dependents"][0]["created_at"].is_string(), "{shown}");
     assert_eq!(town.json(&["doctor", "--check", "store"])["overall_ok"], true);
+    assert_eq!(town.json(&["doctor", "--check=pollution"])["overall_ok"], true);
+    let unknown = town.bd(["doctor", "--check=stroe"]).fails(1).stderr;
+    assert_says(&unknown, &["no check \"stroe\"", "store"]);
     assert_eq!(town.show("hq-b")["dependencies"][0]["labels"], json!(["core"]));
     assert_eq!(town.json(&["dep", "list", "hq-b"])[0]["labels"], json!(["core"]));
     assert_eq!(town.json(&["dep", "tree", "hq-b"])[1]["labels"], json!(["core"]));
