@@ -76,8 +76,11 @@ impl SecretMask {
     }
 
     fn of_values<'v>(values: impl Iterator<Item = &'v str>) -> Self {
-        let mut secrets: Vec<String> =
-            values.filter(|value| value.len() >= SECRET_BYTES_MIN).map(str::to_owned).collect();
+        let long_enough = values.filter(|value| value.len() >= SECRET_BYTES_MIN);
+        let mut secrets: Vec<String> = long_enough
+            .flat_map(|value| std::iter::once(value).chain(ends_without_beginning(value)))
+            .map(str::to_owned)
+            .collect();
         secrets.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         secrets.dedup();
         Self { secrets }
@@ -92,7 +95,10 @@ impl SecretMask {
     /// earlier.
     pub fn longest(&self) -> usize {
         let bytes_max = ESCAPED_BYTES_MAX + STYLE_BYTES_MAX;
-        self.secrets.first().map_or(0, |secret| secret.len().saturating_mul(bytes_max))
+        let wraps = |secret: &String| secret.len() / LINE_BYTES_USUAL + 1;
+        self.secrets.first().map_or(0, |secret| {
+            secret.len().saturating_mul(bytes_max) + wraps(secret) * WRAP_BYTES_MAX
+        })
     }
 
     /// A text without the values.
@@ -168,6 +174,27 @@ const ESCAPED_BYTES_MAX: usize = BACKSLASHES_MAX + 5;
 /// The most bytes of colours and the like between two characters of a value.
 const STYLE_BYTES_MAX: usize = 64;
 
+/// The most bytes between two parts of a value that a program shows on two lines: the rest of the line, the frame of a box,
+/// commands that move the cursor.
+const WRAP_BYTES_MAX: usize = 512;
+
+/// So many characters of a value stand before the end of a line at least. Otherwise output that ends with the first character of
+/// a value would wait for more.
+const WRAPPED_CHARS_MIN: usize = 4;
+
+/// A program that breaks a value into lines shows about so much of it on one, for an estimate.
+const LINE_BYTES_USUAL: usize = 32;
+
+/// A value of at least so many bytes is masked without its first characters, too.
+const CUT_SECRET_BYTES_MIN: usize = 16;
+
+/// A long value without its first characters, which may stand alone at the end of the line before.
+fn ends_without_beginning(value: &str) -> impl Iterator<Item = &str> {
+    let is_long = value.len() >= CUT_SECRET_BYTES_MIN;
+    let begins = value.char_indices().skip(1).take(WRAPPED_CHARS_MIN - 1);
+    begins.filter(move |_| is_long).map(|(begin, _)| &value[begin..])
+}
+
 /// Whether bytes begin with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Occurrence {
@@ -179,18 +206,25 @@ enum Occurrence {
 }
 
 /// Whether bytes begin with a value, as it is or as JSON may write it: any of its characters can be escaped. A program that
-/// colours a part of it writes what controls a terminal between its characters.
+/// colours a part of it writes what controls a terminal between its characters, and one that fills the screen breaks it into lines.
 fn occurrence(secret: &str, bytes: &[u8]) -> Occurrence {
     // Every length at which the characters so far may end: a backslash is one character, or begins another one.
     let mut ends = vec![0];
     let mut is_cut = false;
-    for character in secret.chars() {
+    for (index, character) in secret.chars().enumerate() {
         let mut next = Vec::new();
         for end in ends {
             add_ends(character, bytes, end, &mut next, &mut is_cut);
             let styled = if end > 0 { end_of_styles(bytes, end, &mut is_cut) } else { end };
             if styled > end {
                 add_ends(character, bytes, styled, &mut next, &mut is_cut);
+            }
+            let wrapped = match index {
+                WRAPPED_CHARS_MIN.. => end_of_wrap(bytes, end, &mut is_cut),
+                _ => end,
+            };
+            if wrapped > styled {
+                add_ends(character, bytes, wrapped, &mut next, &mut is_cut);
             }
         }
         next.sort_unstable();
@@ -216,6 +250,41 @@ fn end_of_styles(bytes: &[u8], from: usize, is_cut: &mut bool) -> usize {
             _ => return end,
         }
     }
+}
+
+/// Where the break of a line ends that begins at `from`, with spaces and the frame of a box around it; `from` if there is none.
+fn end_of_wrap(bytes: &[u8], from: usize, is_cut: &mut bool) -> usize {
+    let mut end = from;
+    let mut is_break = false;
+    while end - from < WRAP_BYTES_MAX {
+        let rest = &bytes[end..];
+        let escaped = rest.iter().take(BACKSLASHES_MAX).take_while(|byte| **byte == b'\\').count();
+        let (length, breaks) = match (style(rest), rest) {
+            (Occurrence::Whole(length), _) => (length, true),
+            (Occurrence::Cut, _) | (Occurrence::None, [] | [0xe2] | [0xe2, 0x94..=0x96]) => {
+                *is_cut = true;
+                break;
+            }
+            (Occurrence::None, [b'\n' | b'\r', ..]) => (1, true),
+            (Occurrence::None, [b' ' | b'\t' | b'|', ..]) => (1, false),
+            // The lines of boxes and blocks, U+2500 to U+259F.
+            (Occurrence::None, [0xe2, 0x94..=0x96, _, ..]) => (3, false),
+            _ if escaped > 0 => match &rest[escaped..] {
+                [b'n' | b'r', ..] => (escaped + 1, true),
+                [b't', ..] => (escaped + 1, false),
+                [b'u', b'2', b'5', _, _, ..] => (escaped + 5, false),
+                [] | [b'u'] | [b'u', b'2'] | [b'u', b'2', b'5'] | [b'u', b'2', b'5', _] => {
+                    *is_cut = true;
+                    break;
+                }
+                _ => break,
+            },
+            _ => break,
+        };
+        end += length;
+        is_break |= breaks;
+    }
+    if is_break { end } else { from }
 }
 
 /// Whether bytes begin with a control sequence of a terminal, as it is or as JSON writes it.
@@ -505,7 +574,7 @@ mod tests {
             (r"a sk-\u001b[01;31m\u001B[Ktest\u001b[m-0123456789 b", "a [masked] b"),
             (r"a sk-\\u001b[38;2;255;100;0mtest\\u001b[0m-0123456789 b", "a [masked] b"),
             ("a sk-\x1b[31mtest-012345678 b", "a sk-\x1b[31mtest-012345678 b"),
-            ("a sk-\x1b]0;title\x07test-0123456789 b", "a sk-\x1b]0;title\x07test-0123456789 b"),
+            ("a sk-\x1b]0;title\x07test-0123456789 b", "a sk-\x1b]0;title\x07[masked] b"),
         ] {
             assert_eq!(mask.mask(text), expected, "{text:?}");
             // Nothing of it is shown before it is known.
@@ -514,6 +583,30 @@ mod tests {
             let shown: Vec<u8> = pieces.collect();
             assert_eq!(String::from_utf8_lossy(&shown), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn values_are_masked_where_a_program_breaks_them_into_lines() {
+        let mask = mask(&["sk-test-0123456789"]);
+        for (text, expected) in [
+            ("│ a sk-test-   │\r\n│ 0123456789 b │", "│ a [masked] b │"),
+            ("a sk-test-0\n   123456789 b", "a [masked] b"),
+            ("a sk-test-0\x1b[K\x1b[2;1H\x1b[1m1234\x1b[3;1H56789 b", "a [masked] b"),
+            (r"a sk-test-01\n  234\r\n| 56789 b", "a [masked] b"),
+            (r"a sk-test-01 \u2502\r\n\u2502 23456789 b", "a [masked] b"),
+            ("a sk\n-test-0123456789 b", "a sk\n[masked] b"),
+            ("a sk-test-01 23456789 b", "a sk-test-01 23456789 b"),
+            ("a sk-test-\n012345678 b", "a sk-test-\n012345678 b"),
+        ] {
+            assert_eq!(mask.mask(text), expected, "{text:?}");
+            let mut stream = MaskedStream::new(mask.clone());
+            let pieces = text.as_bytes().chunks(1).flat_map(|piece| stream.next(piece));
+            let shown: Vec<u8> = pieces.collect();
+            assert_eq!(String::from_utf8_lossy(&shown), expected, "{text:?}");
+        }
+        // Output that ends like the beginning of a value does not wait for more.
+        let mut stream = MaskedStream::new(mask);
+        assert_eq!(stream.next(b"to do: the task\n"), b"to do: the task\n");
     }
 
     #[test]
