@@ -603,6 +603,26 @@ fn a_fork_is_refused_at_once_where_the_tool_cannot_use_it() {
 }
 
 #[test]
+fn keys_of_accounts_are_masked_in_pull_requests() {
+    const KEY: &str = "sk-test-0123456789";
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    let environment = format!("API_KEY={KEY}");
+    town.gt(["config", "account", "add", "work", "--env", &environment]).ok();
+    let worker = Worker::begin(town, "we-a", &[]);
+    let (title, description) = (format!("Log in with {KEY}"), format!("curl -H 'Key: {KEY}'"));
+    town.bd(["update", "we-a", "--title", &title, "--description", &description]).ok();
+    worker.commit("a.txt", "a\n", &format!("Use {KEY}"));
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+
+    let opened = service.pull_requests();
+    assert_says(opened[0]["title"].as_str().unwrap(), &["Log in with [masked]"]);
+    assert_says(opened[0]["body"].as_str().unwrap(), &["Key: [masked]"]);
+    assert!(!opened[0].to_string().contains(KEY), "{}", opened[0]);
+}
+
+#[test]
 fn a_required_review_is_left_to_the_people_who_merge_and_they_are_told() {
     let hosted = HostedTown::new(FakeService::GitHub);
     let HostedTown { town, service, .. } = &hosted;

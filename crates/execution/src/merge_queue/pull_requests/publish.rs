@@ -202,11 +202,15 @@ impl QueueBuilder<'_> {
         self.town.read(|reader| Ok(reader.pull_request_tips(bead, branch)?))
     }
 
-    /// The title and the description of what a request does.
+    /// The title and the description of what a request does, without keys of accounts: the branch has words of the title.
     fn title_and_description(&self, request: &MergeRequest) -> Result<(String, String)> {
-        let bead = self.town.read(|reader| Ok(reader.bead(&request.id.bead)?))?;
-        let (title, description) =
-            bead.map(|bead| (bead.title.to_string(), bead.description)).unwrap_or_default();
+        let (bead, accounts) =
+            self.town.read(|reader| Ok((reader.bead(&request.id.bead)?, reader.accounts()?)))?;
+        let mask = SecretMask::of_accounts(&accounts);
+        let masked = |text: &str| mask.mask(text).into_owned();
+        let (title, description) = bead
+            .map(|bead| (masked(bead.title.as_str()), masked(&bead.description)))
+            .unwrap_or_default();
         Ok(match request.purpose {
             RequestPurpose::Work | RequestPurpose::Integration => (title, description),
             RequestPurpose::Revert => {
@@ -433,9 +437,7 @@ impl QueueBuilder<'_> {
             details: &details,
             marker: &marker,
         };
-        let mask = SecretMask::of_accounts(&self.town.read(|reader| Ok(reader.accounts()?))?);
         let (title, body) = (text.title(), text.body());
-        let (title, body) = (mask.mask(&title), mask.mask(&body));
         if let Some(number) = name.number {
             return Ok(hosted.update(number, &title, &body)?);
         }
