@@ -34,9 +34,11 @@ impl UsageReport {
     pub fn of_session(&self, output: &str) -> SessionUsage {
         let text = plain(output);
         SessionUsage {
-            tokens: matched_number(self.tokens.as_ref(), &text, number),
-            cost: matched_number(self.cost.as_ref(), &text, |text| Some(Money::parse(text)?.0))
-                .map(Money),
+            tokens: matched_number(self.tokens.as_ref(), &text, 1.0, number),
+            cost: matched_number(self.cost.as_ref(), &text, MICRO_DOLLARS, |text| {
+                Some(Money::parse(text)?.0)
+            })
+            .map(Money),
         }
     }
 }
@@ -50,24 +52,52 @@ pub struct SessionUsage {
     pub cost: Option<Money>,
 }
 
+/// The unit of costs, in dollars.
+const MICRO_DOLLARS: f64 = 1e6;
+
 /// The name of a group whose number is about one message.
 const EACH: &str = "each";
 
 fn matched_number(
     pattern: Option<&Pattern>,
     text: &str,
+    unit: f64,
     read: fn(&str) -> Option<u64>,
 ) -> Option<u64> {
     let regex = pattern?.regex();
     let messages = regex.captures_iter(text).filter_map(|captures| {
         let groups = captures.iter().skip(1).flatten();
-        groups.filter_map(|group| read(group.as_str())).reduce(u64::saturating_add)
+        groups
+            .filter_map(|group| match power_of_ten(&text[group.end()..]) {
+                Some(power) => units_of(group.as_str(), power, unit),
+                None => read(group.as_str()),
+            })
+            .reduce(u64::saturating_add)
     });
     if regex.capture_names().flatten().any(|name| name == EACH) {
         messages.reduce(u64::saturating_add)
     } else {
         messages.last()
     }
+}
+
+/// The power of ten behind the digits that a pattern found, as JSON writes very small and very large numbers: `e-7` of `8.1e-7`.
+fn power_of_ten(after: &str) -> Option<&str> {
+    let power = after.strip_prefix(['e', 'E'])?;
+    let sign = usize::from(power.starts_with(['+', '-']));
+    let length = power[sign..].find(|c: char| !c.is_ascii_digit()).unwrap_or(power.len() - sign);
+    (length > 0).then(|| &after[..1 + sign + length])
+}
+
+/// A number with a power of ten, in units; nothing where no program can use it.
+fn units_of(digits: &str, power: &str, unit: f64) -> Option<u64> {
+    let value = (format!("{digits}{power}").parse::<f64>().ok()? * unit).round();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked"
+    )]
+    (0.0..1e18).contains(&value).then_some(value as u64)
 }
 
 /// Reads `12345`, `12,345`, `12_345`, `2.5k` and `1.2M`.
@@ -103,6 +133,21 @@ mod tests {
         let second = "\u{1b}[1mTokens used: 300\u{1b}[0m\n";
         assert_eq!(report.of_session(second), SessionUsage { tokens: Some(300), cost: None });
         assert_eq!(report.of_session("tokens used: ,\n"), SessionUsage::default());
+    }
+
+    #[test]
+    fn numbers_with_a_power_of_ten_are_read_whole() {
+        let report = report(r#""tokens":([\d.]+)"#, r#""cost":([\d.]+)"#);
+        for (output, tokens, cost) in [
+            (r#""tokens":1.5e3,"cost":8.1e-7"#, Some(1_500), Some(1)),
+            (r#""tokens":12E+2,"cost":2.5e-1}"#, Some(1_200), Some(250_000)),
+            (r#""tokens":1e400,"cost":1e308"#, None, None),
+            (r#""tokens":1e99999999999,"cost":3e-99999999999"#, None, Some(0)),
+            (r#""tokens":7 each,"cost":1e"#, Some(7), Some(1_000_000)),
+        ] {
+            let told = report.of_session(output);
+            assert_eq!((told.tokens, told.cost.map(|cost| cost.0)), (tokens, cost), "{output}");
+        }
     }
 
     #[test]

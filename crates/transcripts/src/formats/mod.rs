@@ -35,8 +35,26 @@ pub(crate) fn read_line(
             let shown = shorten(&String::from_utf8_lossy(line));
             sink.note(format!("the output ends in the middle of an event: {shown}"));
         }
-        _ => plain(line, sink),
+        _ => {
+            if let Some(problem) = problem_of_event(line) {
+                sink.begin_line(None);
+                sink.note(format!(
+                    "an event cannot be read, so its usage does not count: {problem}"
+                ));
+            }
+            plain(line, sink);
+        }
     }
+}
+
+/// Why a line that looks like an event is none, such as a number that no program can hold.
+fn problem_of_event(line: &[u8]) -> Option<String> {
+    let line = line.trim_ascii();
+    let is_event = line.starts_with(b"{\"type\":") && line.ends_with(b"}");
+    is_event
+        .then(|| serde_json::from_slice::<Value>(line).err())
+        .flatten()
+        .map(|error| error.to_string())
 }
 
 /// The event of a line. An agent that cuts a text may leave half of a character at its end, or bytes that are no text; the
