@@ -17,11 +17,12 @@ const READER: &str = "man -l -";
 #[command(after_help = "Examples:
   gt man --dir ~/.local/share/man/man1
   gt man sling
+  gt man rig add
   gt man")]
 pub(super) struct ManArgs {
-    /// Open the page of this command, such as bd-create or gt-rig-add; without a terminal it is printed for troff
+    /// Open the page of this command, such as sling, rig add or bd-create; without a terminal it is printed for troff
     #[arg(value_name = "PAGE")]
-    page: Option<String>,
+    page: Vec<String>,
     /// Write every page into this directory
     #[arg(long, value_name = "DIR", conflicts_with = "page")]
     dir: Option<PathBuf>,
@@ -33,8 +34,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ManArgs) -> Result<(), Cl
     if let Some(directory) = &args.dir {
         return write_all(context, &pages, directory);
     }
-    if let Some(name) = &args.page {
-        let name = name.strip_suffix(".1").unwrap_or(name).replace(' ', "-");
+    if !args.page.is_empty() {
+        let name = args.page.join("-").replace(' ', "-");
+        let name = name.strip_suffix(".1").unwrap_or(&name).to_owned();
         // `sling` is short for `gt-sling`, and `create` for `bd-create`.
         let names = [name.clone(), format!("gt-{name}"), format!("bd-{name}")];
         let page = names.iter().find_map(|name| pages.iter().find(|page| page.name == *name));

@@ -54,6 +54,7 @@ fn one_page_is_printed() {
     assert_says(&page.stdout, &[".TH bd-create 1", "\\-\\-silent", "Examples:"]);
     assert_eq!(sandbox.gt(["man", "bd-create.1"]).ok().stdout, page.stdout);
     assert_eq!(sandbox.gt(["man", "bd create"]).ok().stdout, page.stdout);
+    assert_eq!(sandbox.gt(["man", "bd", "create"]).ok().stdout, page.stdout);
     assert_eq!(sandbox.gt(["man", "create"]).ok().stdout, page.stdout);
     assert_says(&sandbox.gt(["man", "sling"]).ok().stdout, &[".TH gt-sling 1"]);
     let error = refusal(&sandbox.gt(["man", "bd-nope"]));
