@@ -17,6 +17,7 @@ use gt_executors::runs::control_groups_missing;
 
 use crate::daemon;
 use crate::retention::disk_guard;
+use gt_beads::interchange::{is_automatic, is_changed_elsewhere, jsonl_path};
 use gt_beads::{dependencies, outbox, store};
 use gt_execution::trees;
 use gt_scheduling::queue;
@@ -143,6 +144,7 @@ pub fn examine(town: &Town) -> Result<Vec<HealthCheck>> {
         checks.push(HealthCheck::bad("runtime", CheckGrade::Warning, told, fix));
     }
     checks.push(notices(town)?);
+    checks.extend(exported_beads(town)?);
     checks.extend(waiting_work(town)?);
     checks.extend(deck(town));
     checks.push(moved_trees(town)?);
@@ -390,6 +392,24 @@ fn deck(town: &Town) -> Option<HealthCheck> {
     let fix = "end the program that has its port, or move it with gt config set deck.port <port>";
     (is_wanted && crate::daemon::is_running(town))
         .then(|| HealthCheck::bad("deck", CheckGrade::Warning, record.problem, fix))
+}
+
+/// The file of beads beside the code, where it is kept current.
+fn exported_beads(town: &Town) -> Result<Option<HealthCheck>> {
+    const NAME: &str = "export";
+    if !town.has_directory() || !town.read(is_automatic)? {
+        return Ok(None);
+    }
+    let path = jsonl_path(town);
+    Ok(Some(if is_changed_elsewhere(town)? {
+        let detail = format!(
+            "{} was changed by git or another program, and is not kept current until that is taken over",
+            path.display()
+        );
+        HealthCheck::bad(NAME, CheckGrade::Warning, detail, "bd sync")
+    } else {
+        HealthCheck::good(NAME, format!("{} is kept current", path.display()))
+    }))
 }
 
 fn notices(town: &Town) -> Result<HealthCheck> {

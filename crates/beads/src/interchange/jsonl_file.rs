@@ -7,18 +7,20 @@ use std::path::{Path, PathBuf};
 use gt_core::Json;
 use gt_core::hexadecimal::digits_of;
 use gt_core::record_merge::merge_records;
+use gt_core::settings::SettingKind;
 use gt_executors::git;
 use gt_store::{Reader, SettingScope};
 use gt_town::town::DIRECTORY;
 use gt_town::{OperationError, Result, Town, with_causes};
 use sha2::{Digest as _, Sha256};
 
+use super::merged_lines::as_exported;
 use super::{
     ExportOptions, ImportContents, ImportOptions, ImportSummary, LineFile, export_some, import,
 };
 
 /// The value that keeps the file current (`bd config set export.auto true`).
-const AUTOMATIC: &str = "export.auto";
+pub const AUTOMATIC_EXPORT: &str = "export.auto";
 /// The file, from the root of a town.
 const FILE: &str = ".beads/issues.jsonl";
 /// The state of the last write, in the directory of the town.
@@ -34,8 +36,10 @@ const ATTRIBUTE: &str = ".beads/issues.jsonl merge=beads";
 
 /// Whether the file is to be kept current.
 pub fn is_automatic(reader: &Reader<'_>) -> Result<bool> {
-    let value = reader.setting(SettingScope::Beads, AUTOMATIC)?;
-    Ok(value.is_some_and(|value| matches!(value.as_str(), "true" | "1" | "yes" | "on")))
+    let value = reader.setting(SettingScope::Beads, AUTOMATIC_EXPORT)?;
+    // Values of older towns and of imports were not checked.
+    Ok(value
+        .is_some_and(|value| SettingKind::Bool.canonical(&value).is_ok_and(|yes| yes == "true")))
 }
 
 /// The file of a town.
@@ -69,6 +73,13 @@ pub fn write_jsonl(town: &Town, path: &Path) -> Result<JsonlWrite> {
         (Some(_), _) => return Err(changed_elsewhere(path)),
     }
     replace(town, path, found.as_deref())
+}
+
+/// Whether the file waits for [`sync_jsonl`], because git or another program has changed it.
+pub fn is_changed_elsewhere(town: &Town) -> Result<bool> {
+    let path = jsonl_path(town);
+    let known = read_state(town, &path).map(|last| last.fingerprint);
+    Ok(fingerprint(&path)?.is_some_and(|found| Some(found) != known))
 }
 
 fn changed_elsewhere(path: &Path) -> OperationError {
@@ -236,11 +247,18 @@ pub fn merge_jsonl(base: &Path, ours: &Path, theirs: &Path, name: &str) -> Resul
             OperationError::rejected(format!("{name} is not merged: a version of it is not UTF-8"))
         })
     };
-    let merged = merge_records(&read(base)?, &read(ours)?, &read(theirs)?);
+    let (one, other) = (read(ours)?, read(theirs)?);
+    let merged = merge_records(&read(base)?, &one, &other);
     let merged = merged.map_err(|problem| {
         OperationError::rejected(format!("{name} is not merged, and our side stays: {problem}"))
     })?;
+    // Git passes ordinary files. To rename over a device, such as /dev/null, would remove it.
+    let kind = fs::symlink_metadata(ours).map_err(|source| failed("read", ours, source))?;
+    if !kind.is_file() {
+        return Err(OperationError::rejected(format!("{} is no ordinary file", ours.display())));
+    }
     let temporary = ours.with_extension("merged");
+    let merged = as_exported(&merged, &one, &other);
     fs::write(&temporary, merged).map_err(|source| failed("write", &temporary, source))?;
     fs::rename(&temporary, ours).map_err(|source| failed("write", ours, source))
 }

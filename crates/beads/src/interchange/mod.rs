@@ -10,6 +10,7 @@ mod import;
 mod import_contents;
 mod jsonl_file;
 mod lines;
+mod merged_lines;
 mod rigs_and_settings;
 mod summary;
 mod survey;
@@ -18,8 +19,8 @@ pub use export::{ExportOptions, export, export_some};
 pub use import::{ImportOptions, import};
 pub use import_contents::{ImportContents, SourceKind};
 pub use jsonl_file::{
-    JsonlWrite, install_merge_driver, is_automatic, jsonl_path, merge_jsonl, sync_jsonl,
-    write_jsonl,
+    AUTOMATIC_EXPORT, JsonlWrite, install_merge_driver, is_automatic, is_changed_elsewhere,
+    jsonl_path, merge_jsonl, sync_jsonl, write_jsonl,
 };
 pub use lines::LineFile;
 pub use rigs_and_settings::{KEPT_ACCOUNTS, KEPT_PAUSE};

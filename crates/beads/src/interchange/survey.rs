@@ -69,10 +69,13 @@ pub(super) fn survey(
         if let (Some(((_, line), problem)), false) =
             (survey.invalid.first_key_value(), options.skip_invalid)
         {
-            return Err(OperationError::rejected(format!(
-                "{}:{line}: {problem} (nothing was imported; --skip-invalid leaves such lines out)",
-                source.name()
-            )));
+            let name = source.name();
+            let next = if options.follows_deletions {
+                format!("nothing was taken over; mend the line, or git checkout -- {name}")
+            } else {
+                "nothing was imported; --skip-invalid leaves such lines out".to_owned()
+            };
+            return Err(OperationError::rejected(format!("{name}:{line}: {problem} ({next})")));
         }
         behind += source.bytes();
     }

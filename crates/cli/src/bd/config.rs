@@ -2,9 +2,12 @@
 
 use clap::{Args, Subcommand};
 use gt_api::{OrderedMap, PairDocument};
+use gt_beads::interchange::AUTOMATIC_EXPORT;
+use gt_core::settings::SettingKind;
 use gt_town::SettingScope;
 use gt_town::settings::{get_free, list_free, put_free};
 
+use super::sync;
 use crate::context::CommandContext;
 use crate::error::CliError;
 
@@ -49,7 +52,16 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ConfigArgs) -> Result<(),
         |key: &str, value: &str| PairDocument { key: key.to_owned(), value: value.to_owned() };
     match &args.verb {
         ConfigVerb::Set { key, value } => {
+            let is_export = key == AUTOMATIC_EXPORT;
+            if is_export {
+                SettingKind::Bool.canonical(value).map_err(|invalid| {
+                    CliError::request(format!("{AUTOMATIC_EXPORT}: {invalid}"))
+                })?;
+            }
             put_free(&town, SettingScope::Beads, key, Some(value))?;
+            if is_export {
+                sync::begin(context, &town);
+            }
             if printer.json() {
                 return printer.object(&pair(key, value));
             }

@@ -17,7 +17,8 @@ const HOOKS_WITH_INPUT: [&str; 5] =
 
 /// Accept what git hooks of the original call; install the merge driver
 ///
-/// After a merge or a checkout, run takes over what git has changed in .beads/issues.jsonl, where export.auto is on.
+/// Where export.auto is on, run writes .beads/issues.jsonl before a commit, and takes over what git has changed in it after a
+/// merge or a checkout.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  bd hooks install\n  bd hooks run post-merge")]
 pub(super) struct HooksArgs {
@@ -93,7 +94,7 @@ pub(super) fn hook(context: &CommandContext<'_>, args: &HookArgs) {
 fn called_by_git(context: &CommandContext<'_>, rest: &[OsString]) {
     take_input(rest);
     if let Some(name) = rest.first().and_then(|name| name.to_str()) {
-        sync::after_git(context, name);
+        sync::called_by_git(context, name);
     }
 }
 

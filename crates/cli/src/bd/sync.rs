@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 use gt_api::SyncDocument;
-use gt_beads::interchange::{JsonlWrite, is_automatic, jsonl_path, sync_jsonl};
+use gt_beads::interchange::{JsonlWrite, is_automatic, jsonl_path, sync_jsonl, write_jsonl};
 use gt_town::Town;
 
 use super::no_op;
@@ -94,15 +94,39 @@ fn sync(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
     }
 }
 
-/// The work of the git hook of this name: after git has changed files, the file is taken over. A hook must not stop git, so that a
-/// problem is a note.
-pub(super) fn after_git(context: &CommandContext<'_>, hook: &str) {
-    if !matches!(hook, "post-merge" | "post-checkout" | "post-rewrite") {
+/// The first look at the file, when `export.auto` was set: a file that is there already is taken over, because it would never be
+/// overwritten otherwise. The setting stays whatever becomes of that, so that a problem is a note.
+pub(super) fn begin(context: &CommandContext<'_>, town: &Town) {
+    if !town.has_directory() || !town.read(is_automatic).unwrap_or_default() {
         return;
     }
-    if let Some(town) = town_with_file(context)
-        && let Err(error) = sync(context, &town)
-    {
+    let printer = context.printer;
+    match sync_jsonl(town, &jsonl_path(town)) {
+        Ok((Some(summary), _)) => {
+            let (created, updated) =
+                (plural(summary.created, "new bead"), plural(summary.updated, "changed bead"));
+            let path = jsonl_path(town);
+            printer.note(format!("took over {created} and {updated} of {}", path.display()));
+        }
+        Ok((None, _)) => {}
+        Err(error) => printer.note(format!("bd sync: {error}")),
+    }
+}
+
+/// The work of the git hook of this name. Before a commit the file gets what the last commands changed; after git has changed
+/// files, the file is taken over. A hook must not stop git, so that a problem is a note.
+pub(super) fn called_by_git(context: &CommandContext<'_>, hook: &str) {
+    let takes_over = matches!(hook, "post-merge" | "post-checkout" | "post-rewrite");
+    if !takes_over && hook != "pre-commit" {
+        return;
+    }
+    let Some(town) = town_with_file(context) else { return };
+    let done = if takes_over {
+        sync(context, &town)
+    } else {
+        write_jsonl(&town, &jsonl_path(&town)).map(drop).map_err(CliError::from)
+    };
+    if let Err(error) = done {
         context.printer.note(format!("bd sync: {error}"));
     }
 }

@@ -91,8 +91,50 @@ fn a_file_that_git_changed_is_not_overwritten_but_taken_over() {
     fs::write(&path, "<<<<<<< ours\n{\"id\":\"we-a\"}\n").unwrap();
     assert_says(&refusal(&repo.start_bd(&["sync"]).run()), &["line 1 is a conflict marker"]);
     fs::write(&path, "{\"id\":\"we-a\",\"title\":\"a\"}\n{\"id\":\"we-b\",\"ti").unwrap();
-    assert_says(&refusal(&repo.start_bd(&["sync"]).run()), &["issues.jsonl", "2"]);
+    let said = refusal(&repo.start_bd(&["sync"]).run());
+    assert_says(&said, &["issues.jsonl:2:", "nothing was taken over", "git checkout -- "]);
     assert!(file(&repo).ends_with("\"ti"), "the file stays as it is");
+}
+
+#[test]
+fn a_file_that_was_there_before_the_setting_is_kept_current() {
+    let place = nowhere();
+    let repo = place.in_dir(place.git_repository("repo"));
+    repo.bd(["init", "--prefix", "we"]).ok();
+    repo.bead("we-a", &[]);
+    repo.bd(["export", "-o", ".beads/issues.jsonl"]).ok();
+    assert_says(&refusal(&repo.bd(["config", "set", "export.auto", "maybe"])), &["yes or no"]);
+
+    let set = repo.bd(["config", "set", "export.auto", "True"]).ok();
+
+    assert_says(&set.stderr, &["took over 0 new beads"]);
+    repo.bead("we-b", &[]);
+    wait_until("the new bead is in the file", || records(&repo).len() == 2);
+    // A commit right after a change has it, although the file follows a moment later.
+    repo.bead("we-c", &[]);
+    repo.bd(["hooks", "run", "pre-commit"]).ok();
+    assert_eq!(records(&repo).len(), 3);
+
+    fs::write(repo.cwd().join(".beads/issues.jsonl"), "").unwrap();
+    let found = repo.bd(["doctor", "--check", "export"]).ok();
+    assert_says(&found.stdout, &["was changed by git or another program", "bd sync"]);
+    repo.bd(["sync"]).ok();
+    assert_says(&repo.bd(["doctor", "--check", "export"]).ok().stdout, &["is kept current"]);
+}
+
+#[test]
+fn the_driver_replaces_ordinary_files_alone() {
+    let repo = repository("repo");
+    for name in ["base", "theirs"] {
+        fs::write(repo.cwd().join(name), "").unwrap();
+    }
+    let link = repo.cwd().join("link");
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+
+    let refused = repo.bd(["merge-driver", "base", "link", "theirs"]);
+
+    assert_says(&refusal(&refused), &["is no ordinary file"]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 }
 
 #[test]
@@ -208,6 +250,43 @@ fn git_merges_two_clones_with_two_hundred_changed_beads_both_ways() {
     one.bd(["init", "--prefix", "we"]).ok();
     one.bd(["import", ".beads/issues.jsonl"]).ok();
     assert_eq!(one.show("we-011")["notes"], "two");
+}
+
+#[test]
+fn a_merged_file_is_what_the_next_export_would_write() {
+    let place = nowhere();
+    let one = repository("one");
+    for id in ["we-a", "we-b", "we-c", "we-d"] {
+        one.bead(id, &[]);
+    }
+    one.bd(["merge-driver", "--install"]).ok();
+    one.bd(["sync"]).ok();
+    git(&one, &["add", "--all"]).ok();
+    git(&one, &["commit", "--quiet", "-m", "Beads"]).ok();
+    let directory = place.root().join("two");
+    one.command("git").args(["clone", "--quiet", "."]).arg(&directory).run().ok();
+    let two = place.in_dir(&directory);
+    two.bd(["init", "--prefix", "we"]).ok();
+    two.bd(["config", "set", "export.auto", "true"]).ok();
+    two.bd(["merge-driver", "--install"]).ok();
+    for (clone, name, status) in [(&one, "one", "in_progress"), (&two, "two", "closed")] {
+        clone.bd(["update", "we-a", "--title", name, "--add-label", name]).ok();
+        clone.bd(["update", "we-b", "--status", status, "--add-label", "both"]).ok();
+        clone.bd(["comment", "we-c", &format!("from {name}")]).ok();
+        clone.bd(["dep", "add", "we-d", if name == "one" { "we-a" } else { "we-c" }]).ok();
+        clone.bd(["sync"]).ok();
+        git(clone, &["commit", "--quiet", "--all", "-m", name]).ok();
+    }
+
+    git(&one, &["fetch", "--quiet", directory.to_str().unwrap(), "main"]).ok();
+    git(&one, &["merge", "--quiet", "--no-edit", "FETCH_HEAD"]).ok();
+    let merged = file(&one);
+    one.bd(["sync"]).ok();
+
+    assert_eq!(file(&one), merged);
+    assert_eq!(git(&one, &["status", "--porcelain", "--untracked-files=no"]).ok().stdout, "");
+    assert_eq!(one.show("we-a")["comment_count"], 1, "the title that lost");
+    assert_eq!(one.show("we-d")["dependency_count"], 2);
 }
 
 #[test]
