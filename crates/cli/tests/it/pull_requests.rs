@@ -355,6 +355,25 @@ fn a_pull_request_that_a_person_closes_or_changes_asks_a_person() {
 }
 
 #[test]
+fn work_that_people_merged_before_a_retry_gets_no_second_pull_request() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    hosted.opened("we-a", "tea", "tea\n");
+    service.person(["close", "1"]);
+    hosted.sync();
+    assert_eq!(hosted.state("we-a"), "held: pull_request_changed");
+    service.person(["reopen", "1"]);
+    service.person(["merge", "1", "squash"]);
+
+    town.gt(["mq", "retry", "we-a"]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(hosted.state("we-a"), "landed");
+    assert_eq!(service.pull_requests().len(), 1);
+    assert_eq!(town.show("we-a")["status"], "closed");
+}
+
+#[test]
 fn commits_of_others_on_the_branch_are_built_upon_and_the_branch_is_kept() {
     let hosted = HostedTown::new(FakeService::GitHub);
     let HostedTown { town, service, .. } = &hosted;

@@ -125,7 +125,7 @@ impl QueueBuilder<'_> {
         if name.branch.is_empty() {
             name.branch = self.free_branch(hosted, request)?;
         }
-        let plan = self.plan(hosted, target, request, &name.branch, landed)?;
+        let plan = self.plan(hosted, target, request, &name, landed)?;
         let (commit, tips, push) = match plan {
             PublishPlan::Stopped => return Ok(BatchProgress::GoOn),
             PublishPlan::InTarget => {
@@ -247,9 +247,11 @@ impl QueueBuilder<'_> {
         hosted: &dyn HostingService,
         target: &Commit,
         request: &MergeRequest,
-        branch: &str,
+        name: &PullRequestName,
         landed: Option<Commit>,
     ) -> std::result::Result<PublishPlan, PublishStop> {
+        let branch = name.branch.as_str();
+        let id = format!("pull-{}", request.id);
         let there = hosted.hosted_tip(branch)?;
         let tips = self.tips(request, branch)?;
         let member = self.member(request)?;
@@ -258,7 +260,17 @@ impl QueueBuilder<'_> {
         let (base, members) = if let (Some(there), Some(ours)) = (&there, ours) {
             let previous = self.last_pushed(&tips, there)?.unwrap_or(ours);
             if previous.accepted == request.accepted {
-                return Ok(PublishPlan::There(there.clone(), Vec::new()));
+                // People may have merged the pull request that this one was to replace.
+                let all = CandidateMember { commit: there.clone(), base: None, ..member };
+                let is_in_target = name.number.is_none() && {
+                    let method = LandMethod::Squash;
+                    self.repository.build_candidate(&id, target, &[all], method)?.tip == *target
+                };
+                return Ok(if is_in_target {
+                    PublishPlan::InTarget
+                } else {
+                    PublishPlan::There(there.clone(), Vec::new())
+                });
             }
             let previous_accepted = self.commit(&previous.accepted)?;
             if self.repository.has_in_history(&accepted, &previous_accepted)? {
@@ -283,7 +295,6 @@ impl QueueBuilder<'_> {
             let base = landed.or_else(|| member.base.clone());
             (target.clone(), vec![CandidateMember { base, ..member }])
         };
-        let id = format!("pull-{}", request.id);
         let built = self.repository.build_candidate(&id, &base, &members, LandMethod::Rebase)?;
         for outcome in &built.members {
             match outcome {
