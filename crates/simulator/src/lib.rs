@@ -18,6 +18,7 @@
 )]
 
 mod agreement;
+mod busy_fleet;
 mod check;
 mod clock;
 mod convoys;
@@ -41,6 +42,7 @@ mod violation;
 mod worker;
 mod world;
 
+pub use busy_fleet::{host_of_number, renew_hosts, schedule_with_live_runs};
 pub use planted::Planted;
 pub use scale::{FleetTimes, measure_fleet};
 pub use stores::{SeedStore, Stores};

@@ -6,18 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gt_beads::beads::{self, NewBead};
-use gt_core::schedule::{CloseReason, ContextOrigin, Run, RunState, Workplace};
 use gt_core::settings::Layers;
-use gt_core::{
-    Bead, BeadChangeKind, BeadId, Clock, EventKind, ExecutorKind, Status, Timestamp, Uid,
-};
+use gt_core::{Bead, BeadId, Clock, EventKind, ExecutorKind, RigSlug, Timestamp, Uid};
 use gt_scheduling::dispatch::{CycleCaller, Dispatcher, MemorySpawner};
 use gt_scheduling::fleet::{GoneWatch, declare_gone};
 use gt_scheduling::{Consequences, queue};
-use gt_store::{Authorship, HostDeclaration, HostRow, NewContext, StoreError, Writer};
+use gt_store::{HostDeclaration, HostRow};
 use gt_town::{Actor, LeaseHost, OperationError, Result, Town, hosts, rigs, settings};
 
 use crate::SeedStore;
+use crate::busy_fleet::{host_of_number, renew_hosts, schedule_with_live_runs, write};
 
 /// The rig of all beads.
 const RIG: &str = "web";
@@ -74,7 +72,7 @@ struct ActingHost {
 
 impl LeaseHost for ActingHost {
     fn row(&self) -> HostRow {
-        row_of(0)
+        host_of_number(0)
     }
 
     fn settings(&self) -> Layers {
@@ -94,16 +92,6 @@ impl LeaseHost for ActingHost {
     }
 }
 
-fn row_of(number: u32) -> HostRow {
-    HostRow {
-        id: format!("h{number}"),
-        name: format!("host{number}"),
-        machine: format!("m{number}"),
-        path: "/town".to_owned(),
-        incarnation: "1".to_owned(),
-    }
-}
-
 fn declaration() -> HostDeclaration {
     HostDeclaration { version: "1".to_owned(), grace: GRACE, ..HostDeclaration::default() }
 }
@@ -118,8 +106,8 @@ pub fn measure_fleet(hosts: u32, runs: u32, store: SeedStore) -> Result<FleetTim
     let town = Town::over(store, actor, Arc::new(shared), Arc::new(Consequences))
         .with_lease_host(Arc::new(acting));
     furnish(&town)?;
-    let all: Vec<u32> = (0..hosts).collect();
-    renew_all(&town, &all)?;
+    let all: Vec<HostRow> = (0..hosts).map(host_of_number).collect();
+    renew_hosts(&town, &all, &declaration())?;
     hosts::renew(&town, &declaration(), true)?;
     let waiting = begin_runs(&town, hosts, runs)?;
     let spawner = MemorySpawner::default();
@@ -147,7 +135,7 @@ pub fn measure_fleet(hosts: u32, runs: u32, store: SeedStore) -> Result<FleetTim
     let mut loss = Duration::ZERO;
     for _ in 0..8 {
         clock.fetch_add(30_000_000_000, Ordering::Relaxed);
-        renew_all(&town, others)?;
+        renew_hosts(&town, others, &declaration())?;
         hosts::renew(&town, &declaration(), true)?;
         let began = Instant::now();
         let gone = declare_gone(&town, &mut watch)?;
@@ -165,14 +153,6 @@ fn average(mut step: impl FnMut() -> Result<()>) -> Result<Duration> {
         step()?;
     }
     Ok(began.elapsed() / REPEATS)
-}
-
-fn write<T>(
-    town: &Town,
-    work: impl FnOnce(&mut Writer<'_>) -> std::result::Result<T, StoreError>,
-) -> Result<T> {
-    let by = Authorship { actor: "person".to_owned(), at: town.now(), worker: None };
-    Ok(town.store().write(&by, work)?)
 }
 
 fn furnish(town: &Town) -> Result<()> {
@@ -194,15 +174,7 @@ fn furnish(town: &Town) -> Result<()> {
     beads::create(town, &NewBead { id, title, ..NewBead::default() }, false).map(drop)
 }
 
-fn renew_all(town: &Town, hosts: &[u32]) -> Result<()> {
-    write(town, |writer| {
-        hosts
-            .iter()
-            .try_for_each(|number| writer.renew_host(&row_of(*number), &declaration(), true))
-    })
-}
-
-/// Begins the runs, spread over the hosts, and schedules a few beads more; returns those.
+/// Makes beads for the runs, spread over the hosts, and a few more that wait; returns those.
 fn begin_runs(town: &Town, hosts: u32, runs: u32) -> Result<Vec<BeadId>> {
     let first = town.read(|reader| {
         let first = reader.bead(&BeadId::trusted("web-first".to_owned()))?;
@@ -216,42 +188,11 @@ fn begin_runs(town: &Town, hosts: u32, runs: u32) -> Result<Vec<BeadId>> {
             let bead = Bead { id: id.clone(), uid: Uid::fresh(), ..first.clone() };
             writer.insert_bead(&bead, EventKind::Created)?;
         }
-        let new = ids.iter().filter_map(|id| {
-            let rig = first.rig.clone()?;
-            Some(NewContext::plain(id.clone(), rig, first.priority, ContextOrigin::Sling))
-        });
-        let contexts = writer.insert_contexts(new.collect())?;
-        for (number, context) in contexts.iter().take(runs as usize).enumerate() {
-            let host = u32::try_from(number).unwrap_or(0) % hosts;
-            let begun = Run::begun(
-                writer.next_run_id(&context.bead)?,
-                Uid::fresh(),
-                context.number,
-                context.rig.clone(),
-                ExecutorKind::Process,
-                writer.now(),
-            );
-            let run = Run {
-                agent: format!("web/process-{number}"),
-                host: format!("host{host}/h{host}"),
-                ..begun
-            };
-            writer.insert_run(&run)?;
-            writer.claim_run(&run, &Workplace::default())?;
-            writer.close_context(context, CloseReason::Dispatched, "")?;
-            if let Some(old) = writer.bead(&context.bead)? {
-                let (status, assignee) = (Status::InProgress, run.agent.clone());
-                let new = Bead { status, assignee, ..old.clone() };
-                writer.save_bead(&old, &new, BeadChangeKind::StatusChanged)?;
-            }
-        }
         Ok(())
     })?;
-    let live = town.read(|reader| Ok(reader.live_runs()?))?;
-    let is_running = |run: &&Run| run.state == RunState::Running;
-    let count = live.iter().filter(is_running).count();
-    if count != runs as usize {
-        return Err(OperationError::rejected(format!("{count} of {runs} runs are live")));
-    }
+    schedule_with_live_runs(town, &RigSlug::parse(RIG)?, &ids, runs as usize, |number| {
+        let host = host_of_number(u32::try_from(number).unwrap_or(0) % hosts);
+        format!("{}/{}", host.name, host.id)
+    })?;
     Ok(ids[runs as usize..].to_vec())
 }

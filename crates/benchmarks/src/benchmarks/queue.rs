@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gt_beads::beads::{self, NewBead};
-use gt_core::schedule::{ContextOrigin, RunEnd, RunState, SlingParameters};
+use gt_core::schedule::{ContextOrigin, RunEnd, RunState};
 use gt_core::{BeadId, Clock, Priority, RigSlug};
 use gt_scheduling::dispatch::{Dispatcher, MemorySpawner, StartedRun};
 use gt_scheduling::schedule::{SlingOptions, SlingRequest, sling};
@@ -211,22 +211,11 @@ fn crowd(lab: &Lab, name: &str, contexts: u32, url: Option<&str>) -> BenchmarkRe
     let store = Store::open(&address, now, Options::default())?;
     let by = Authorship { actor: "bench".to_owned(), at: now, worker: None };
     let contexts = scheduled.into_iter().map(|(id, rig, priority, backs_off)| {
+        let (bead, rig) = (BeadId::parse(&id)?, RigSlug::parse(rig)?);
         Ok(NewContext {
-            bead: BeadId::parse(&id)?,
-            rig: RigSlug::parse(rig)?,
-            place: None,
-            account: None,
-            gated: false,
-            forced: false,
-            priority: Priority::new(priority)?,
-            origin: ContextOrigin::Sling,
-            parameters: SlingParameters::default(),
-            enqueued_at: None,
-            enqueued_by: None,
             // As far off as a backoff can be; a longer one would be taken for a clock that jumped.
             next_attempt_at: backs_off.then(|| now.plus(Duration::from_secs(355))),
-            failures: 0,
-            attempts: 0,
+            ..NewContext::plain(bead, rig, Priority::new(priority)?, ContextOrigin::Sling)
         })
     });
     let contexts = contexts.collect::<BenchmarkResult<Vec<_>>>()?;
